@@ -3,14 +3,18 @@ PYTHON ?= python3
 ROWS ?=
 BROKER ?= kafkacompat
 RELEASE ?=
+ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
-PACKAGING := setup.cfg pyproject.toml
+PACKAGING := setup.cfg pyproject.toml setup.py wire/record_walk.py wire/record_walk.pxd
 PYTEST := $(BIN)/python -m pytest -q
-# Unit tests use all cores. Tests with real clients run two modules at a time: each may have a JVM or two.
+# Unit tests use all cores. Tests with real clients run two groups at a time (compat_tests/scheduling.py), as one may start several JVMs.
 UNIT_WORKERS := -n auto --dist loadfile
-TWO_WORKERS := -n 2 --dist loadgroup --no-loadscope-reorder
+TWO_WORKERS := -n 2
+POMS := compat_tests/java/pom.xml compat_tests/frameworks/pom.xml $(sort $(wildcard compat_tests/java/*/pom.xml))
+# What an installed copy has too. A Python that may not write bytecode (PYTHONDONTWRITEBYTECODE) would compile it at each start.
+MODULES := kafkacompat wire handlers storage spark_integration
 SOURCES := kafkacompat wire handlers storage tests compat_tests bench spark_integration
 EXTRAS := test,lint,spark,demo,bench
 # All that the pipelines write to can be had for it; `make spark` tries what pip takes of itself, and older ones, too.
@@ -22,7 +26,7 @@ ON_REAL_FILES := $(addprefix tests/kafkacompat/,test_broker.py test_broker_takeo
 
 help:
 	@echo "For users"
-	@echo "  make run            install into .venv and serve on 127.0.0.1:9092 (data in ./kafkacompat-data)"
+	@echo "  make run            install into .venv and serve on 127.0.0.1:9092, data in ./kafkacompat-data [ARGS='--port 9093']"
 	@echo "  make demo           send 336,776 flights through confluent-kafka, kafka-python and Spark"
 	@echo "  make clean          remove .venv, fetched jars and caches (not kafkacompat-data)"
 	@echo "For maintainers, every day"
@@ -46,8 +50,8 @@ help:
 	@echo "  make bench          measure this broker and Apache Kafka under the same loads, in turn [ROWS='produce fetch']"
 	@echo "  make matrix         run clients of every age on this broker and on Apache Kafka [ROWS='java-0.9 kafkajs']"
 
-run: $(VENV)/.run
-	@$(BIN)/kafkacompat serve
+run: $(VENV)/.bytecode
+	@$(BIN)/kafkacompat serve $(ARGS)
 
 check: lint
 	@$(PYTEST) $(UNIT_WORKERS) tests
@@ -93,7 +97,7 @@ spark-compare: $(VENV)/.jars
 
 spark-kills: $(VENV)/.jars
 	@for package in delta iceberg; do $(BIN)/kafkacompat spark prepare --package $$package || exit; done
-	@KAFKACOMPAT_KILLS=20 $(BIN)/python -m compat_tests.spark -k test_killed -rA
+	@COMPAT_TESTS_KILLS=20 $(BIN)/python -m compat_tests.spark -k test_killed -rA
 
 compare: $(VENV)/.jars
 	@$(BIN)/python -m pytest compat_tests/test_same_answers.py
@@ -125,6 +129,10 @@ $(VENV)/.run: $(PACKAGING) | $(BIN)/python
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e .
 	@touch $@
 
+$(VENV)/.bytecode: $(shell find $(MODULES) -name '*.py') | $(VENV)/.run
+	@$(BIN)/python -m compileall -q $(MODULES)
+	@touch $@
+
 $(VENV)/.development: $(PACKAGING) | $(BIN)/python
 	@echo "Installing kafkacompat with clients, linters and Spark into $(VENV) (a minute or two) ..."
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[$(EXTRAS)]' $(PYSPARK)
@@ -135,7 +143,7 @@ $(VENV)/.conformance: $(VENV)/.jars
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[conformance]'
 	@touch $@
 
-$(VENV)/.jars: compat_tests/java/pom.xml compat_tests/frameworks/pom.xml compat_tests/java/kafka_3_9/pom.xml compat_tests/java/tools_2_8/pom.xml compat_tests/java/tools_0_11/pom.xml spark_integration/runtime/packages.py | $(VENV)/.development
+$(VENV)/.jars: $(POMS) spark_integration/runtime/packages.py | $(VENV)/.development
 	@echo "Fetching the jars of Apache Kafka and Spark's Kafka source by Maven, and starting Spark once to keep its classes ..."
 	@$(BIN)/python -m spark_integration.runtime.maven $(filter %.xml,$^)
 	@$(BIN)/kafkacompat spark prepare

@@ -15,7 +15,7 @@ from compat_tests import batches
 from compat_tests.raw_client import RawClient, produce_request
 from kafkacompat.wire.apis.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
 from kafkacompat.wire.apis.produce import ProduceResponse
-from kafkacompat.wire.compiler import decode
+from kafkacompat.wire.compiler import decode_message
 
 PRODUCE_VERSION = 9
 FETCH_VERSION = 11
@@ -109,7 +109,7 @@ def receive_into(connection: socket.socket, buffer: bytearray) -> FetchResponse:
         assert count, "the broker hung up"
         received += count
     # Response header 0 is the correlation id alone.
-    return decode(FetchResponse, view[4:size], FETCH_VERSION)
+    return decode_message(FetchResponse, view[4:size], FETCH_VERSION)
 
 
 def records_size(part: PartitionData) -> int:

@@ -36,6 +36,8 @@ METHOD = f"""## How it is measured
 - **Pairs.** All contenders run at once on one machine, and each has warmed up with the same load twice; the text of a row
   names exceptions. They are measured in turn. Each pair of runs gives one ratio. Runs with scaled loads say so: these loads
   are shorter than the full ones by that factor.
+  Rows were measured on different days ([Machine and versions](#machine-and-versions)), and the machine is not equally fast on all
+  of them: compare absolute figures within a row only.
 - **Goals.** A goal is *reached* if the median ratio reaches it, *missed* if the whole interquartile range lies on the wrong
   side, and *undecided* otherwise.
 - **Cost.** Client and broker share the machine's cores; nothing is pinned. CPU seconds are user plus system time of the

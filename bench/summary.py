@@ -129,11 +129,16 @@ def sendfile_sentence(stored: Mapping[str, Any]) -> str:
             "nothing else, in the same run; it has not been run on a quiet machine yet, so there is no figure here."
         )
     samples = stored["sendfile"]["results"][RECORDS]
-    fetched, bare, share = (
-        median(sample[metric] for sample in samples) for metric in ("fetch MB/s", "bare sendfile MB/s", "share of bare")
+    fetched, bare = (median(sample[metric] for sample in samples) for metric in ("fetch MB/s", "bare sendfile MB/s"))
+    share = Spread.of([sample["share of bare"] for sample in samples])
+    is_level = share.low <= 1 <= share.high
+    beginning = (
+        "Raw fetch runs at the speed of" if is_level else f"Raw fetch has {figure(share.middle)} of the speed of"
     )
-    words = f"{figure(fetched)} MB/s beside {figure(bare)} MB/s of a loop that does nothing else"
-    return f"Raw fetch leaves the copying to the kernel's `sendfile`: {words}, {figure(share)} of its speed."
+    return (
+        f"{beginning} a bare `sendfile` loop: {figure(fetched)} MB/s beside {figure(bare)} MB/s of a process that does nothing else "
+        f"with the same files, measured in turn; the share is {figure(share.middle)} ({figure(share.low)} to {figure(share.high)})."
+    )
 
 
 def figure(value: float) -> str:

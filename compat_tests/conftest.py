@@ -9,23 +9,9 @@ from pathlib import Path
 import pytest
 
 from compat_tests.brokers import BROKERS, Broker
+from compat_tests.scheduling import GroupScheduling, rank_of
 
 MakeBroker = Callable[..., Broker]
-
-SPARK = Path(__file__).parent / "spark"
-LONGEST_GROUPS = (
-    "test_same_answers",
-    "spark",
-    "test_compaction",
-    "test_takeover",
-    "test_java_tools",
-    "test_old_clients",
-    "test_releases",
-    "test_matrix",
-    "test_transactions",
-    "test_kills",
-)
-"""The groups of tests that take longest, the longest first."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -35,23 +21,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Make each module a group for pytest-xdist, which runs a group on one worker, and put the longest groups first.
-
-    A module's tests share its brokers, and all tests with Spark share a session. Short groups come last, so that no
-    worker waits long for the other one.
-    """
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(group_of(item)))
-    items.sort(key=lambda item: _rank(group_of(item)))
+    """Put the groups of tests that take longest first, so that no worker waits long for the others at the end."""
+    items.sort(key=lambda item: rank_of(item.nodeid))
 
 
-def group_of(item: pytest.Item) -> str:
-    """Return the name of the group that a test belongs to."""
-    return "spark" if SPARK in item.path.parents else item.path.stem
-
-
-def _rank(group: str) -> int:
-    return LONGEST_GROUPS.index(group) if group in LONGEST_GROUPS else len(LONGEST_GROUPS)
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config) -> GroupScheduling:
+    """Have pytest-xdist run each group of tests on one worker, whatever `--dist` says."""
+    config.option.loadscopereorder = False
+    return GroupScheduling(config)
 
 
 @pytest.fixture(scope="session")

@@ -9,15 +9,15 @@ from pathlib import Path
 from compat_tests.java_tools import run_java
 from kafkacompat.cli.decoders import offsets_decoder
 from kafkacompat.storage.files.operating_system import OsFiles
-from kafkacompat.storage.inspection.dump import dump
-from kafkacompat.storage.inspection.rows import PROBLEM, Decoder, DumpOptions, Row, plain_text
+from kafkacompat.storage.inspection.dump import dump_file
+from kafkacompat.storage.inspection.rows import PROBLEM, Decoder, DumpOptions, DumpRow, decode_plain_text
 
 DUMP = "org.apache.kafka.tools.DumpLogSegments"
 
 # What Kafka prints in Java's words.
 _WORDS = {"OptionalLong.empty": "None", "NO_TIMESTAMP_TYPE": "NoTimestampType"}
 _TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime", "NoTimestampType")
-_DECODERS: dict[str, Decoder] = {"--print-data-log": plain_text, "--offsets-decoder": offsets_decoder}
+_DECODERS: dict[str, Decoder] = {"--print-data-log": decode_plain_text, "--offsets-decoder": offsets_decoder}
 
 
 def kafkas_dump(files: Iterable[Path], *options: str) -> tuple[str, str]:
@@ -62,17 +62,17 @@ def _fields(line: str) -> dict[str, str]:
     return fields | contents
 
 
-def our_rows(path: Path, *options: str) -> list[Row]:
+def our_rows(path: Path, *options: str) -> list[DumpRow]:
     """The rows of our dump, with Kafka's options."""
     decoder = next((_DECODERS[option] for option in options if option in _DECODERS), None)
-    rows = dump(OsFiles(read_only=True), str(path), DumpOptions(deep_iteration=bool(options), decoder=decoder))
+    rows = dump_file(OsFiles(read_only=True), str(path), DumpOptions(deep_iteration=bool(options), decoder=decoder))
     assert rows is not None
     found = list(rows)
     assert [row for row in found if row.kind == PROBLEM] == []
     return found
 
 
-def our_fields(rows: Sequence[Row], *kinds: str) -> list[dict[str, str]]:
+def our_fields(rows: Sequence[DumpRow], *kinds: str) -> list[dict[str, str]]:
     """Rows of some kinds in Kafka's words; null keys and values are left out, as there."""
     return [
         {name: _word(value) for name, value in row.fields.items() if not (value is None and name in ("key", "payload"))}

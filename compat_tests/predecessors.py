@@ -24,7 +24,7 @@ from compat_tests.brokers import Broker, Kafka011Broker, Kafka28Broker, KafkaBro
 from compat_tests.raw_client import RawClient
 from compat_tests.waiting import until
 from kafkacompat.storage.directory.log_directory import LogDirectory
-from kafkacompat.storage.directory.meta_properties import cluster_of
+from kafkacompat.storage.directory.meta_properties import find_cluster_id
 from kafkacompat.storage.files.operating_system import OsFiles
 from kafkacompat.wire.apis.alter_client_quotas import (
     AlterClientQuotasRequest,
@@ -113,7 +113,7 @@ def image_of_a_kill(broker: Broker, target: Path) -> Path:
 def opened(data_folder: Path) -> LogDirectory:
     """Open what a node 1 left behind with our storage layer, as the broker does."""
     files, path = OsFiles(), str(data_folder)
-    cluster_id = cluster_of(files, [path], node_id=1)
+    cluster_id = find_cluster_id(files, [path], node_id=1)
     assert cluster_id is not None, f"{path} says of no cluster that it belongs to it"
     return LogDirectory.open(files, path, node_id=1, cluster_id=cluster_id, new_directory_id=bytes(16))
 

@@ -69,9 +69,9 @@ class RawClient:
             correlation_id=self._correlation_id,
             client_id=self.client_id,
         )
-        return compiler.encode(header, request_header_version(type(request), version)) + compiler.encode(
-            request, version
-        )
+        return compiler.encode_message(
+            header, request_header_version(type(request), version)
+        ) + compiler.encode_message(request, version)
 
     def send_frame(self, payload: bytes) -> None:
         """Send *payload* behind its size."""
@@ -81,9 +81,9 @@ class RawClient:
         """Return the next answer on the connection."""
         frame = self.receive_frame()
         header_version = response_header_version(answer, version)
-        header, position = compiler.reader(ResponseHeader, header_version)(frame, 0)
+        header, position = compiler.find_reader(ResponseHeader, header_version)(frame, 0)
         assert 0 < header.correlation_id <= self._correlation_id, header
-        decoded: Answer = compiler.reader(answer, version)(frame, position)[0]
+        decoded: Answer = compiler.find_reader(answer, version)(frame, position)[0]
         return decoded
 
     def receive_frame(self) -> bytes:

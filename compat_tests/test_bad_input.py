@@ -195,6 +195,9 @@ REFUSED = {
         batches.with_records(BATCH, b"\xff" * 40),
         {ErrorCode.INVALID_RECORD, ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.CORRUPT_MESSAGE},
     ),
+    "key length lies": (batches.patched(BATCH, 65, "b", 8), {ErrorCode.INVALID_RECORD}),
+    "value length lies": (batches.patched(BATCH, 69, "b", 4), {ErrorCode.INVALID_RECORD}),
+    "header count lies": (batches.patched(BATCH, 73, "b", 2), {ErrorCode.INVALID_RECORD}),
     "control bit": (batches.patched(BATCH, 21, "h", 0x20), {ErrorCode.INVALID_RECORD}),
     "producer id without sequence": (batches.patched(BATCH, 43, "q", 5), {ErrorCode.INVALID_RECORD}),
     "timestamp in the far future": (

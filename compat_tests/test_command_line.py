@@ -5,11 +5,12 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -228,9 +229,28 @@ def test_port_in_use_is_refused(tmp_path: Path) -> None:
     assert_refused_in_one_sentence(done, str(port))
 
 
-def test_sigterm_before_any_client_exits_0(serve: Serve, tmp_path: Path) -> None:
-    process = serve(*overrides(listeners="PLAINTEXT://127.0.0.1:0"))
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_before_any_client_exits_0(serve: Serve, tmp_path: Path, stop: signal.Signals) -> None:
+    process = serve("--port", "0", "--data", "data")
     ready(process, tmp_path / "stderr")
-    process.terminate()
+    process.send_signal(stop)
     assert until(lambda: process.poll() is not None, timeout_seconds=30)
     assert process.returncode == 0
+    assert (tmp_path / "data" / ".kafka_cleanshutdown").exists()
+
+
+@pytest.mark.parametrize(
+    ("sent", "words"), [(b"GET / HTTP/1.1\r\n\r\n", "an HTTP request"), (b"\x16\x03\x01\x02\x00\x01", "sends TLS")]
+)
+def test_a_client_of_another_protocol_is_named_in_one_line(
+    serve: Serve, tmp_path: Path, sent: bytes, words: str
+) -> None:
+    line = ready(serve("--port", "0"), tmp_path / "stderr")
+    port = re.search(r"127\.0\.0\.1:(\d+)", line)
+    assert port is not None
+    with closing(socket.create_connection(("127.0.0.1", int(port[1])))) as client:
+        client.sendall(sent)
+        with suppress(ConnectionResetError):
+            assert client.recv(1) == b""
+    until(lambda: (tmp_path / "stderr").read_text().count("closing 127.0.0.1") == 1)
+    assert words in (tmp_path / "stderr").read_text()

@@ -7,7 +7,7 @@ import shutil
 import signal
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 
@@ -36,10 +36,10 @@ from kafkacompat.wire.record_batch import (
     HEADER_SIZE,
     NewRecord,
     Record,
-    batches,
     build_batch,
     read_header,
     read_records,
+    split_batches,
 )
 
 TOPIC = "compacted"
@@ -110,7 +110,7 @@ def fetch_all(broker: Broker, end_offset: int) -> list[Record]:
             assert answer.error_code == 0
             data = answer.records or b""
             assert isinstance(data, bytes | bytearray | memoryview)
-            for each in batches(data):
+            for each in split_batches(data):
                 header = read_header(each)
                 found += [record for record in read_records(each) if offset <= record.offset < end_offset]
                 offset = header.last_offset + 1
@@ -200,10 +200,15 @@ def test_a_broker_killed_or_stopped_while_it_compacts_loses_nothing(tmp_path: Pa
         assert broker.stderr().count("ERROR") == 0
 
 
+@cache
+def batch_of_a_million() -> bytes:
+    return build_batch([(RECENT_MS, b"%d" % number, b"", []) for number in range(10**6)], codec=Codec.ZSTD)
+
+
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_who_compacts_ends_with_the_broker_in_the_middle_of_a_large_batch(tmp_path: Path, is_killed: bool) -> None:
     """A million records take it seconds of CPU time, in which nothing else is asked of it; it is held up among them."""
-    large = build_batch([(RECENT_MS, b"%d" % number, b"", []) for number in range(10**6)], codec=Codec.ZSTD)
+    large = batch_of_a_million()
     properties = {**EAGER, "message.max.bytes": str(2 * len(large))}
     with KafkacompatBroker(tmp_path / "node", properties) as broker:
         create_topic(broker, {**TOPIC_CONFIG, "internal.segment.bytes": str(len(large) + 100)})
@@ -308,7 +313,7 @@ def stored(folder: Path, end_offset: int) -> list[tuple[bool, Record]]:
     """Whether it is a marker, and the record, of all in the segments below an offset."""
     found = []
     for base in segment_bases(folder):
-        for each in batches((folder / f"{base:020}.log").read_bytes()):
+        for each in split_batches((folder / f"{base:020}.log").read_bytes()):
             header = read_header(each)
             found += [(header.is_control, record) for record in read_records(each) if record.offset < end_offset]
     return found
@@ -317,7 +322,7 @@ def stored(folder: Path, end_offset: int) -> list[tuple[bool, Record]]:
 def compact_copy(data_folder: Path) -> None:
     """Compact the topic in a data folder with our code, as the broker does."""
     directory = opened(data_folder)
-    (found,) = [each for each in directory.partitions() if each.topic == TOPIC]
+    (found,) = [each for each in directory.list_partitions() if each.topic == TOPIC]
     config = LogConfig(cleanup_policy=frozenset({"compact"}), segment_bytes=SEGMENT_BYTES, index_interval_bytes=500)
     log = directory.open_log(TOPIC, 0, found.topic_id, config, RECENT_MS)
     while compact_once(OsFiles(), log):
@@ -327,10 +332,10 @@ def compact_copy(data_folder: Path) -> None:
 
 def compact_once(files: OsFiles, log: Log) -> bool:
     now_ms = RECENT_MS + 3_600_000
-    what = log.compaction.cleanable(stable_offset=log.log_end_offset, now_ms=now_ms)
+    what = log.compaction.find_cleanable(stable_offset=log.log_end_offset, now_ms=now_ms)
     if what is None:
         return False
-    job = log.compaction.cleaning_job(what, now_ms=now_ms, map_bytes=1 << 20, load_factor=0.9)
+    job = log.compaction.make_cleaning_job(what, now_ms=now_ms, map_bytes=1 << 20, load_factor=0.9)
     assert job is not None
     for step in compact(files, job):
         if isinstance(step, CleanedSegment):

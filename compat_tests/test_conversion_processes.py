@@ -83,7 +83,12 @@ def test_at_work_it_ends_with_a_broker_that_is_killed_without_a_word(broker: Bro
         broker.kill()
     os.kill(worker, signal.SIGCONT)
     until(lambda: not is_alive(worker))
-    assert broker.stderr() == ""
+    assert complaints(broker) == []
+
+
+def complaints(broker: Broker) -> list[str]:
+    """Return the lines of the broker's log that are more than information."""
+    return [line for line in broker.stderr().splitlines() if " INFO " not in line]
 
 
 def unread_bytes(pid: int) -> int:
@@ -128,8 +133,8 @@ def test_without_descriptors_there_is_an_error_and_one_line_about_it(broker: Bro
         resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (most, most))
         (partition,) = client.call(fetch_of(TOPIC, 0), FetchResponse, OLD_VERSION).responses[0].partitions
         assert partition.records
-    (line,) = broker.stderr().splitlines()
-    assert "no process for conversion can be started" in line
+    (line,) = complaints(broker)
+    assert "Cannot start a process for conversion" in line
 
 
 def test_a_signal_to_the_whole_group_is_left_to_the_broker(broker: Broker) -> None:
@@ -144,7 +149,7 @@ def test_a_signal_to_the_whole_group_is_left_to_the_broker(broker: Broker) -> No
 def test_it_imports_nothing_that_it_does_not_need() -> None:
     """Each such process would take half as much memory again."""
     told = {**os.environ, "PYTHONPROFILEIMPORTTIME": "1"}
-    done = subprocess.run(process.command(), stdin=subprocess.DEVNULL, capture_output=True, env=told)
+    done = subprocess.run(process.build_command(), stdin=subprocess.DEVNULL, capture_output=True, env=told)
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
     assert {"kafkacompat.storage.compaction.cleaner", "kafkacompat.storage.intake.validation"} <= imported
     assert [name for name in imported if name.partition(".")[0] in ("twisted", "zope", "click")] == []
@@ -179,8 +184,8 @@ def test_an_upgrade_under_a_broker_that_runs_stops_conversion_until_it_is_restar
         for _ in range(2):
             assert fetch(broker, 10).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
         assert children(broker.pid) == []
-        (line,) = broker.stderr().splitlines()
-        assert "the files of kafkacompat were replaced, and conversion waits: restart the broker" in line
+        (line,) = complaints(broker)
+        assert "Stopped conversion, because the files of kafkacompat were replaced: restart the broker" in line
         broker.stop()
         broker.start()
         assert fetch(broker, 10).records
@@ -189,5 +194,5 @@ def test_an_upgrade_under_a_broker_that_runs_stops_conversion_until_it_is_restar
 def test_it_imports_nothing_from_where_the_broker_was_started(tmp_path: Path) -> None:
     for name in ("pickle", "kafkacompat"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit(1)\n")
-    done = subprocess.run(process.command(), cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True)
+    done = subprocess.run(process.build_command(), cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True)
     assert (done.returncode, done.stderr) == (0, b"")

@@ -32,7 +32,7 @@ from kafkacompat.wire.apis.list_offsets import (
 )
 from kafkacompat.wire.apis.produce import ProduceResponse
 from kafkacompat.wire.errors import ErrorCode
-from kafkacompat.wire.record_batch import batches, build_batch, crc_matches, read_header
+from kafkacompat.wire.record_batch import build_batch, crc_matches, read_header, split_batches
 
 NOW_MS = 1_700_000_000_000
 BATCH_RECORDS = 10
@@ -66,7 +66,7 @@ def fetch(client: RawClient, topic: str, offset: int) -> tuple[int, list[int]]:
     """The error code, and the base offsets of the whole batches."""
     answer = client.call(fetch_request(topic, offset), FetchResponse, 12)
     (data,) = answer.responses[0].partitions
-    found = list(batches(bytes_of(data.records)))
+    found = list(split_batches(bytes_of(data.records)))
     assert all(crc_matches(each, read_header(each)) for each in found)
     return data.error_code, [read_header(each).base_offset for each in found]
 
@@ -115,7 +115,7 @@ def test_a_flipped_bit_in_a_rolled_segment_is_found_and_only_its_batch_is_refuse
     found_by_verify = log_tool("verify", str(broker.data_folder))
     assert found_by_verify.returncode == 1 and f"{bad} to {bad + 9}" in found_by_verify.stdout
     refused = log_tool("repair", "--truncate", "--yes", str(broker.data_folder))
-    assert refused.returncode == 2 and "stop that first" in refused.stderr
+    assert refused.returncode == 2 and "stop it first" in refused.stderr
 
 
 def read_with_a_consumer(broker: Broker, offset: int, end_offset: int) -> list[int]:
@@ -179,7 +179,7 @@ class SlowReader:
         (data,) = answer.responses[0].partitions
         assert data.error_code in (ErrorCode.NONE, ErrorCode.OFFSET_OUT_OF_RANGE)
         expected = None
-        for batch in batches(bytes_of(data.records)):
+        for batch in split_batches(bytes_of(data.records)):
             header = read_header(batch)
             assert crc_matches(batch, header)
             assert expected in (None, header.base_offset)

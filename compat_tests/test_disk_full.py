@@ -228,7 +228,7 @@ def test_a_disk_that_is_full_to_the_last_byte_loses_nothing(tmp_path: Path, disk
         ballast = disk / "ballast"
         ballast.write_bytes(bytes(DISK_BYTES // 2))
         writing = Writer(broker, name)
-        until(lambda: broker.lines(" is full (a write failed: [Errno 28]"))
+        until(lambda: broker.lines(" is full (a write failed: the disk is full"))
         until(lambda: is_full(broker, name))
         stuck_at = len(writing.stored)
         ballast.unlink()

@@ -9,8 +9,15 @@ from dataclasses import replace
 import pytest
 
 from compat_tests.oracle import KAFKA_3, Oracle, OracleError
-from kafkacompat.wire.conversion import Limits, Target, down_convert, up_convert
-from kafkacompat.wire.record_batch import LOG_APPEND_TIME, NewRecord, assemble, build_batch, read_header, read_records
+from kafkacompat.wire.conversion import SizeLimits, TargetCodec, down_convert, up_convert
+from kafkacompat.wire.record_batch import (
+    LOG_APPEND_TIME,
+    NewRecord,
+    assemble_batch,
+    build_batch,
+    read_header,
+    read_records,
+)
 
 NOW_MS = 1_700_000_000_000
 PLAIN, GZIP, SNAPPY, LZ4, ZSTD = range(5)
@@ -49,7 +56,7 @@ def stamped(batch: bytes) -> bytes:
     """The batch with the broker's time instead of the records' own."""
     header = read_header(batch)
     changed = header._replace(attributes=header.attributes | LOG_APPEND_TIME, max_timestamp=NOW_MS + 777)
-    return assemble(changed, batch[61:])
+    return assemble_batch(changed, batch[61:])
 
 
 def read(kafka: Oracle, data: bytes) -> list[dict[str, object]]:
@@ -84,7 +91,7 @@ def test_kafkas_message_sets_become_batches(kafka: Oracle, magic: int, codec: in
     given = records(70)
     asked = [[timestamp, *(None if each is None else each.hex() for each in pair)] for timestamp, *pair, _ in given]
     built = bytes.fromhex(kafka.ask("build", magic=magic, codec=codec, records=asked)["hex"])
-    batch = up_convert(built, Target(None, {}), Limits(NO_LIMIT, NO_LIMIT))
+    batch = up_convert(built, TargetCodec(None, {}), SizeLimits(NO_LIMIT, NO_LIMIT))
     assert read_header(batch).codec == codec
     found = [(each.offset, each.timestamp, each.key, each.value, each.headers) for each in read_records(batch)]
     times = [timestamp if magic else -1 for timestamp, *_ in given]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,8 @@ from kafkacompat.wire.apis.create_topics import CreatableTopic, CreateTopicsRequ
 from kafkacompat.wire.apis.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
 from kafkacompat.wire.apis.produce import ProduceResponse
 from kafkacompat.wire.errors import ErrorCode
-from kafkacompat.wire.record_batch import batches as whole_batches
 from kafkacompat.wire.record_batch import read_header, read_records
+from kafkacompat.wire.record_batch import split_batches as whole_batches
 
 JAVA = Path(__file__).resolve().parent / "java"
 PRODUCERS = ("0_8_2", "0_9_0", "0_10_2")
@@ -64,15 +65,27 @@ def fetch(broker: Broker, topic: str, version: int) -> tuple[int, bytes]:
     return found.error_code, bytes(found.records)
 
 
+def in_shares(lines: list[str], count: int) -> dict[str, list[str]]:
+    """What a program printed, by the codec of its topic, of which it prints *count* lines each."""
+    assert len(lines) == count * len(CODECS), lines
+    return {codec: lines[index * count : (index + 1) * count] for index, codec in enumerate(CODECS)}
+
+
+@cache
+def offsets_written(broker: Broker, clients: str) -> dict[str, list[str]]:
+    """Have one JVM write a topic with each codec, and return the offsets that it got, by the codec."""
+    topics = {codec: f"written-by-{clients}-{codec}" for codec in CODECS}
+    for topic in topics.values():
+        create_topic(broker, topic)
+    named = [word for codec, topic in topics.items() for word in (topic, codec)]
+    return in_shares(run_old("OldProducer", clients, broker.bootstrap, RECORDS, *named), RECORDS)
+
+
 @each_codec
 @pytest.mark.parametrize("clients", PRODUCERS)
-def test_what_old_producers_write_is_read_as_batches_of_their_codec(
-    broker: Broker, name: str, clients: str, codec: str
-) -> None:
-    create_topic(broker, name)
-    offsets = run_old("OldProducer", clients, broker.bootstrap, name, codec, RECORDS)
-    assert offsets == [str(number) for number in range(RECORDS)]
-    _, stored = fetch(broker, name, 11)
+def test_what_old_producers_write_is_read_as_batches_of_their_codec(broker: Broker, clients: str, codec: str) -> None:
+    assert offsets_written(broker, clients)[codec] == [str(number) for number in range(RECORDS)]
+    _, stored = fetch(broker, f"written-by-{clients}-{codec}", 11)
     assert {read_header(batch).codec for batch in whole_batches(stored)} == {CODECS[codec]}
     found = [record for batch in whole_batches(stored) for record in read_records(batch)]
     assert [(each.key, each.value) for each in found] == [
@@ -82,21 +95,30 @@ def test_what_old_producers_write_is_read_as_batches_of_their_codec(
     assert all((each.timestamp > 0) == (clients == "0_10_2") for each in found)
 
 
+@cache
+def records_read(broker: Broker, clients: str) -> dict[str, list[str]]:
+    """Write a topic with each codec, and return what one JVM reads of each from offset 150 on, by the codec."""
+    topics = {codec: f"read-by-{clients}-{codec}" for codec in CODECS}
+    for codec, topic in topics.items():
+        create_topic(broker, topic)
+        headers = [("name", b"content")]
+        sent = [
+            batches.build(
+                [b"value %d.%d" % (batch, number) for number in range(100)], codec=CODECS[codec], headers=headers
+            )
+            for batch in range(5)
+        ]
+        produce(broker, topic, *sent, batches.build([None, b""], key=None, codec=CODECS[codec]))
+    count = 502 - 150
+    return in_shares(run_old("OldConsumer", clients, broker.bootstrap, count, 150, *topics.values()), count)
+
+
 @each_codec
 @pytest.mark.parametrize("clients", CONSUMERS)
-def test_what_new_producers_write_is_read_by_old_consumers(broker: Broker, name: str, clients: str, codec: str) -> None:
-    create_topic(broker, name)
-    headers = [("name", b"content")]
-    sent = [
-        batches.build([b"value %d.%d" % (batch, number) for number in range(100)], codec=CODECS[codec], headers=headers)
-        for batch in range(5)
-    ]
-    nothing = batches.build([None, b""], key=None, codec=CODECS[codec])
-    produce(broker, name, *sent, nothing)
-    lines = run_old("OldConsumer", clients, broker.bootstrap, name, 502 - 150, 150)
+def test_what_new_producers_write_is_read_by_old_consumers(broker: Broker, clients: str, codec: str) -> None:
     values = [b"value %d.%d" % divmod(number, 100) for number in range(150, 500)]
     expected = [f"{150 + index} {b'key'.hex()} {value.hex()}" for index, value in enumerate(values)]
-    assert lines == [*expected, "500 null null", "501 null "]
+    assert records_read(broker, clients)[codec] == [*expected, "500 null null", "501 null "]
 
 
 def test_batches_with_zstd_are_refused_to_those_who_cannot_read_them(broker: Broker, name: str) -> None:
@@ -113,6 +135,6 @@ def test_batches_with_zstd_are_refused_to_those_who_cannot_read_them(broker: Bro
 
 def test_a_large_compressed_set_unpacks_in_another_process(broker: Broker, name: str) -> None:
     create_topic(broker, name)
-    offsets = run_old("OldProducer", "0_8_2", broker.bootstrap, name, "gzip", 20_000)
+    offsets = run_old("OldProducer", "0_8_2", broker.bootstrap, 20_000, name, "gzip")
     assert offsets == [str(number) for number in range(20_000)]
-    assert len(run_old("OldConsumer", "0_9_0", broker.bootstrap, name, 20_000, 0)) == 20_000
+    assert len(run_old("OldConsumer", "0_9_0", broker.bootstrap, 20_000, 0, name)) == 20_000

@@ -124,10 +124,12 @@ class Asker(threading.Thread):
         """The answer is one in this version, says nothing of an error that nobody foresaw, and is learned from."""
         declared = HANDLERS[request.API_KEY].response
         header_version = response_header_version(declared, version)
-        position = compiler.reader(ResponseHeader, header_version)(frame, 0)[1]
-        answer, end = compiler.reader(declared, version)(frame, position)
+        position = compiler.find_reader(ResponseHeader, header_version)(frame, 0)[1]
+        answer, end = compiler.find_reader(declared, version)(frame, position)
         assert end == len(frame), f"{len(frame) - end} bytes behind {answer}"
-        assert compiler.encode(answer, version) == frame[position:], f"{answer} is not what was sent: {frame.hex()}"
+        assert compiler.encode_message(answer, version) == frame[position:], (
+            f"{answer} is not what was sent: {frame.hex()}"
+        )
         assert ErrorCode.UNKNOWN_SERVER_ERROR not in error_codes(answer), answer
         if getattr(answer, "error_code", ErrorCode.NONE) in SUCCESS:
             self._maker.learn(request)

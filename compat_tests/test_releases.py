@@ -17,7 +17,7 @@ from compat_tests.confluent import assign_from_beginning
 from compat_tests.ports import free_port
 from compat_tests.releases import PATCHES
 from compat_tests.waiting import until
-from kafkacompat.wire.releases import CHANGES, RELEASES, release
+from kafkacompat.wire.releases import CHANGES, RELEASES, find_release
 
 # One of each way in which a release tells; `python -m compat_tests.releases` asks them all.
 ASKED = ("0.9.0", "0.10.2", "0.11.0", "2.7", "2.8", "3.9", "4.3")
@@ -29,9 +29,9 @@ def test_every_release_can_be_asked() -> None:
 
 @pytest.mark.parametrize("name", ASKED)
 def test_the_table_is_what_the_release_says(name: str) -> None:
-    ours = {key: (versions.first, versions.last) for key, versions in release(name).versions.items()}
+    ours = {key: (versions.first, versions.last) for key, versions in find_release(name).versions.items()}
     assert ours == releases.served(name)
-    before = {} if name == RELEASES[0] else release(RELEASES[RELEASES.index(name) - 1]).versions
+    before = {} if name == RELEASES[0] else find_release(RELEASES[RELEASES.index(name) - 1]).versions
     known = {key: (versions.first, versions.last) for key, versions in before.items()}
     assert releases.changes(known, ours) == CHANGES[name]
 
@@ -124,7 +124,7 @@ def test_librdkafka_finds_out_what_cannot_tell(
     assert (time.monotonic() - begun) * 1000 >= waited_ms
 
 
-@pytest.mark.parametrize("name", [name for name in LISTENERS if release(name).is_since("0.10.0")])
+@pytest.mark.parametrize("name", [name for name in LISTENERS if find_release(name).is_since("0.10.0")])
 def test_librdkafka_asks_what_the_broker_is(emulating: EmulatingBroker, name: str) -> None:
     assert round_trip(emulating.ports[name], f"asked-{name}", **QUIET) == TEN
 

@@ -14,12 +14,12 @@ from compat_tests.dumps import kafkas_batches, kafkas_dump, kafkas_records, our_
 from compat_tests.predecessors import image_of_a_kill, opened
 from kafkacompat.storage.directory.log_directory import LogDirectory
 from kafkacompat.storage.files.operating_system import OsFiles
-from kafkacompat.storage.inspection.directory_check import check_place, find_place
-from kafkacompat.storage.inspection.findings import Finding, Unreadable
+from kafkacompat.storage.inspection.directory_check import check_target, find_check_target
+from kafkacompat.storage.inspection.findings import Finding, UnreadablePath
 from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.wire.primitives import ZERO_UUID
-from kafkacompat.wire.record_batch import batches, read_header, read_records
+from kafkacompat.wire.record_batch import read_header, read_records, split_batches
 
 TOPIC = "written-by-kafka"
 MESSAGES = 20_000
@@ -56,7 +56,7 @@ def data_folder(request: pytest.FixtureRequest, images: dict[str, Path]) -> Path
 
 def open_directory(path: Path) -> tuple[LogDirectory, Log]:
     directory = opened(path)
-    (stored,) = [each for each in directory.partitions() if each.topic == TOPIC]
+    (stored,) = [each for each in directory.list_partitions() if each.topic == TOPIC]
     assert stored.topic_id != ZERO_UUID
     return directory, directory.open_log(TOPIC, 0, stored.topic_id, CONFIG, RECENT_MS)
 
@@ -66,7 +66,7 @@ def keys(log: Log) -> list[int]:
     while offset < log.log_end_offset:
         region = log.read(offset, 1 << 20)
         assert region is not None
-        for batch in batches(region.pread(0, region.size_bytes)):
+        for batch in split_batches(region.pread(0, region.size_bytes)):
             found += [int(record.key or b"") for record in read_records(batch)]
             offset = read_header(batch).last_offset + 1
         region.release()
@@ -108,9 +108,9 @@ def test_indexes_rebuilt_by_us_are_kafkas_byte_for_byte(data_folder: Path, tmp_p
 def test_verify_finds_nothing_wrong_with_kafkas_own_directory(data_folder: Path) -> None:
     found: list[Finding] = []
     files = OsFiles(read_only=True)
-    place = find_place(files, str(data_folder))
-    refused: list[Unreadable] = []
-    checked = check_place(files, place, found.append, lambda _: None, refused.append)
+    place = find_check_target(files, str(data_folder))
+    refused: list[UnreadablePath] = []
+    checked = check_target(files, place, found.append, lambda _: None, refused.append)
     assert not refused
     assert [finding for finding in found if not finding.note] == []
     assert sum(len(each.segments) for each in checked) > 4

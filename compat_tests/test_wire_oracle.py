@@ -10,8 +10,8 @@ import pytest
 
 from compat_tests.conformance.kafka import OTHERS, RELEASES, cases, differences
 from compat_tests.oracle import KAFKA_3, Oracle, OracleError, kafka_json
-from kafkacompat.wire.apis import API_NAMES, api
-from kafkacompat.wire.compiler import encode
+from kafkacompat.wire.apis import API_NAMES, find_api
+from kafkacompat.wire.compiler import encode_message
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.headers import RequestHeader, request_header_version, response_header_version
 from kafkacompat.wire.java_hash import java_string_hash
@@ -62,13 +62,13 @@ def test_messages_have_the_bytes_of_kafka(each_release: Oracle) -> None:
 def test_every_version_of_every_message_is_judged(oracle: Oracle) -> None:
     with Oracle(KAFKA_3) as older:
         judged = {(case.cls, case.version) for case in cases(oracle) + cases(older)}
-    declared = (message for key in API_NAMES for message in api(key))
+    declared = (message for key in API_NAMES for message in find_api(key))
     assert judged == set(versions_of(*declared, *OTHERS))
 
 
 def test_the_judges_see_a_difference(each_release: Oracle) -> None:
     ours, theirs = RequestHeader(client_id="id"), kafka_json(RequestHeader(client_id="other"), 1)
-    data = encode(ours, 1)
+    data = encode_message(ours, 1)
     question = {"json": theirs, "hex": data.hex(), "tagged": None, "cuts": [len(data) - 1, len(data)]}
     answer = each_release.ask("messages", name="RequestHeader", version=1, messages=[question])["messages"][0]
     assert answer["written"] != answer["written_again"] == data.hex()
@@ -77,7 +77,7 @@ def test_the_judges_see_a_difference(each_release: Oracle) -> None:
 
 def test_versions_and_headers_are_those_of_kafka(each_release: Oracle) -> None:
     for theirs in each_release.ask("apis")["apis"]:
-        request, response = api(theirs["key"])
+        request, response = find_api(theirs["key"])
         versions = range(theirs["first"], theirs["last"] + 1)
         assert set(versions) <= set(request.VERSIONS)
         assert theirs["request_headers"] == [request_header_version(request, version) for version in versions]

@@ -10,6 +10,7 @@ from typing import TypeVar
 Value = TypeVar("Value")
 
 _NEVER_SET = threading.Event()
+_FIRST_PAUSE_SECONDS = 0.002
 
 
 def pause(seconds: float) -> None:
@@ -18,10 +19,15 @@ def pause(seconds: float) -> None:
 
 
 def until(check: Callable[[], Value], *, timeout_seconds: float = 30, every_seconds: float = 0.05) -> Value:
-    """Ask *check* until its answer is true and return that answer; AssertionError with the last one otherwise."""
+    """Call *check* until it returns something true, and return that; AssertionError with its last answer otherwise.
+
+    Most waits are short. The first pause is 2 ms, and each is twice as long as the one before, up to *every_seconds*.
+    """
     deadline = time.monotonic() + timeout_seconds
+    pause_seconds = min(_FIRST_PAUSE_SECONDS, every_seconds)
     while not (answer := check()):
         if time.monotonic() > deadline:
             raise AssertionError(f"{getattr(check, '__name__', check)}: still {answer!r} after {timeout_seconds} s")
-        pause(every_seconds)
+        pause(pause_seconds)
+        pause_seconds = min(2 * pause_seconds, every_seconds)
     return answer

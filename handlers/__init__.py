@@ -11,8 +11,8 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any
 
-from kafkacompat.wire.apis import API_NAMES, api
-from kafkacompat.wire.compiler import reader, steps_of_writing
+from kafkacompat.wire.apis import API_NAMES, find_api
+from kafkacompat.wire.compiler import find_reader, find_stepwise_writer
 from kafkacompat.wire.schema import Request, Response, Versions
 
 
@@ -33,18 +33,18 @@ class Handler:
     @cached_property
     def request(self) -> type[Request]:
         """The API's request class."""
-        return api(self.api_key).request
+        return find_api(self.api_key).request
 
     @cached_property
     def response(self) -> type[Response]:
         """The API's response class."""
-        return api(self.api_key).response
+        return find_api(self.api_key).response
 
     def load(self) -> None:
         """Import the handler and compile its messages for the newest version, as the first request would."""
         _ = self.handle
-        reader(self.request, self.versions.last)
-        steps_of_writing(self.response, self.versions.last)
+        find_reader(self.request, self.versions.last)
+        find_stepwise_writer(self.response, self.versions.last)
 
 
 SERVED = {

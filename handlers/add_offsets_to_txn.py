@@ -14,7 +14,7 @@ from twisted.internet.defer import Deferred
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.fencing import as_fencing_code
-from kafkacompat.transactions.transaction import Producer
+from kafkacompat.transactions.transaction import ProducerIdentity
 from kafkacompat.wire.apis.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from kafkacompat.wire.errors import ErrorCode
 
@@ -26,7 +26,7 @@ def handle_add_offsets_to_txn(
 ) -> AddOffsetsToTxnResponse | Pending[AddOffsetsToTxnResponse]:
     """Add the partition of the offsets topic that the group belongs to."""
     partition = (OFFSETS_TOPIC, services.coordinators.groups.partition_for(request.group_id))
-    producer = Producer(request.producer_id, request.producer_epoch)
+    producer = ProducerIdentity(request.producer_id, request.producer_epoch)
     code = services.coordinators.transactions.add_partitions(
         request.transactional_id, producer, [partition], client_version=0
     )

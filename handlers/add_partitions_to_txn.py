@@ -16,10 +16,10 @@ from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.fencing import as_fencing_code
 from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.metadata.topic_names import is_internal
-from kafkacompat.timers import in_turns
+from kafkacompat.timers import yield_in_turns
 from kafkacompat.transactions.answers import PartitionCodes
 from kafkacompat.transactions.state import EPOCH_BUMP_VERSION
-from kafkacompat.transactions.transaction import Producer, TopicPartition
+from kafkacompat.transactions.transaction import ProducerIdentity, TopicPartition
 from kafkacompat.wire.apis.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnRequest,
@@ -53,7 +53,7 @@ async def _answer_single(
 async def _answer_several(
     transactions: Sequence[AddPartitionsToTxnTransaction], version: int, services: Services
 ) -> AddPartitionsToTxnResponse:
-    in_turn = in_turns(services.clock, transactions)
+    in_turn = yield_in_turns(services.clock, transactions)
     adding = [Deferred.fromCoroutine(_add_and_report(each, version, services)) async for each in in_turn]
     results = [
         AddPartitionsToTxnResult(transactional_id=each.transactional_id, topic_results=await added)
@@ -76,7 +76,7 @@ async def _add_and_report(
 ) -> list[AddPartitionsToTxnTopicResult]:
     topics: dict[str, list[AddPartitionsToTxnPartitionResult]] = {}
     codes = await _add(wanted, version, services)
-    async for (topic, partition), code in in_turns(services.clock, codes.items()):
+    async for (topic, partition), code in yield_in_turns(services.clock, codes.items()):
         result = AddPartitionsToTxnPartitionResult(partition_index=partition, partition_error_code=code)
         topics.setdefault(topic, []).append(result)
     return [AddPartitionsToTxnTopicResult(name=name, results_by_partition=each) for name, each in topics.items()]
@@ -84,11 +84,11 @@ async def _add_and_report(
 
 async def _add(wanted: AddPartitionsToTxnTransaction, version: int, services: Services) -> PartitionCodes:
     partitions = _list_partitions(wanted.topics)
-    judged = in_turns(services.clock, partitions)
+    judged = yield_in_turns(services.clock, partitions)
     refused = {each: code async for each in judged if (code := _check_partition(each, version, services))}
     if refused:
         return dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED) | refused
-    producer = Producer(wanted.producer_id, wanted.producer_epoch)
+    producer = ProducerIdentity(wanted.producer_id, wanted.producer_epoch)
     name = wanted.transactional_id
     if wanted.verify_only:
         codes = services.coordinators.transactions.verify(name, *producer, partitions, add=False)

@@ -11,7 +11,7 @@ from kafkacompat.config.resources import ResourceType
 from kafkacompat.handlers.config_alteration import alter_resources, as_stored_type, check_keys, fill_results
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.ordering import answer_in_order
-from kafkacompat.metadata.config_changes import ConfigOperation, Operation, ResourceChange
+from kafkacompat.metadata.config_changes import ConfigOperation, ConfigOperationType, ResourceChange
 from kafkacompat.wire.apis.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,
@@ -46,5 +46,5 @@ def _plan_replacement(resource: AlterConfigsResource) -> ResourceChange:
         raise KafkaError(ErrorCode.INVALID_REQUEST, reason)
     configs = resource.configs
     check_keys([config.name for config in configs], (config.name for config in configs if config.value is None))
-    operations = [ConfigOperation(config.name, Operation.SET, config.value) for config in configs]
+    operations = [ConfigOperation(config.name, ConfigOperationType.SET, config.value) for config in configs]
     return ResourceChange(as_stored_type(resource), resource.resource_name, operations, replace=True)

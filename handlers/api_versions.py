@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 
 from kafkacompat.handlers.context import RequestContext, Services
-from kafkacompat.metadata.features import SUPPORTED
+from kafkacompat.metadata.features import SUPPORTED_LEVELS
 from kafkacompat.wire.apis.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
@@ -56,9 +56,11 @@ def handle_api_versions(
 def _list_features(version: int, services: Services) -> list[SupportedFeatureKey]:
     """List features, without those whose minimum is 0 for clients that cannot parse them (KAFKA-17492)."""
     return [
-        SupportedFeatureKey(name=name, min_version=SUPPORTED[name].first, max_version=SUPPORTED[name].last)
+        SupportedFeatureKey(
+            name=name, min_version=SUPPORTED_LEVELS[name].first, max_version=SUPPORTED_LEVELS[name].last
+        )
         for name in services.features
-        if SUPPORTED[name].first or version >= LEVEL_0_VERSION
+        if SUPPORTED_LEVELS[name].first or version >= LEVEL_0_VERSION
     ]
 
 

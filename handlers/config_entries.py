@@ -13,18 +13,18 @@ from enum import IntEnum
 from itertools import dropwhile
 
 from kafkacompat.config import PROPERTIES, TOPIC_CONFIGS, BrokerConfig, Property
-from kafkacompat.config.broker import synonyms
-from kafkacompat.config.dynamic import property_of
-from kafkacompat.config.listeners import base_name
+from kafkacompat.config.broker import find_unit_synonyms
+from kafkacompat.config.dynamic import find_property
+from kafkacompat.config.listeners import base_property_name
 from kafkacompat.config.resources import (
     CLIENT_METRICS_CONFIGS,
     GROUP_CONFIGS,
     ResourceType,
-    group_default,
-    group_synonym,
+    find_group_default,
+    find_group_synonym,
 )
-from kafkacompat.config.topic_defaults import SYNONYMS
-from kafkacompat.config.topics import topic_value
+from kafkacompat.config.topic_defaults import TOPIC_CONFIG_SYNONYMS
+from kafkacompat.config.topics import find_topic_value
 from kafkacompat.config.values import Value, format_value
 from kafkacompat.metadata.image import MetadataImage
 from kafkacompat.wire.apis.describe_configs import DescribeConfigsResourceResult, DescribeConfigsSynonym
@@ -88,9 +88,13 @@ class ConfigEntries:
         return self._topic_defaults[row.name]
 
     def _describe_topic_config(self, row: Property, overrides: Mapping[str, str]) -> DescribeConfigsResourceResult:
-        behind = self._list_broker_synonyms(SYNONYMS[row.name][0].name) if row.name in SYNONYMS else []
+        behind = (
+            self._list_broker_synonyms(TOPIC_CONFIG_SYNONYMS[row.name][0].name)
+            if row.name in TOPIC_CONFIG_SYNONYMS
+            else []
+        )
         source = ConfigSource.TOPIC if row.name in overrides else None
-        return self._build_own_entry(row, topic_value(self._effective, overrides, row.name), source, behind)
+        return self._build_own_entry(row, find_topic_value(self._effective, overrides, row.name), source, behind)
 
     def describe_group(self, overrides: Mapping[str, str]) -> list[DescribeConfigsResourceResult]:
         """Describe every config of a group with these overrides."""
@@ -103,9 +107,9 @@ class ConfigEntries:
     def _describe_group(self, overrides: Mapping[str, str]) -> list[DescribeConfigsResourceResult]:
         entries = []
         for name, row in sorted(GROUP_CONFIGS.items()):
-            default = group_default(self._effective, name)
+            default = find_group_default(self._effective, name)
             value = row.parse(overrides[name]) if name in overrides else default
-            broker_name = group_synonym(name)
+            broker_name = find_group_synonym(name)
             behind = (
                 self._list_broker_synonyms(broker_name)
                 if broker_name
@@ -157,11 +161,11 @@ class ConfigEntries:
         self, name: str, value: str | None, behind: list[DescribeConfigsSynonym]
     ) -> DescribeConfigsResourceResult:
         read_only = name not in PROPERTIES or not PROPERTIES[name].dynamic
-        return _build_entry(name, property_of(name), value, behind, read_only=read_only)
+        return _build_entry(name, find_property(name), value, behind, read_only=read_only)
 
     def _list_broker_synonyms(self, name: str) -> list[DescribeConfigsSynonym]:
         """List the places where a broker's property is set, the strongest first."""
-        names = tuple(dict.fromkeys((*synonyms(name), base_name(name))))
+        names = tuple(dict.fromkeys((*find_unit_synonyms(name), base_property_name(name))))
         return list(dropwhile(lambda synonym: synonym.name != name, self._list_all_synonyms(names)))
 
     def _list_all_synonyms(self, names: tuple[str, ...]) -> Iterator[DescribeConfigsSynonym]:
@@ -184,7 +188,7 @@ def _is_dynamic_only(row: Property) -> bool:
 
 def _hide_secret(name: str, text: str) -> str | None:
     """Return a value as clients may see it: None for secrets and for unknown properties, which may be secrets."""
-    row = property_of(name)
+    row = find_property(name)
     return None if row is None or row.sensitive else text
 
 

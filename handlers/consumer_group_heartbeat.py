@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from twisted.internet.defer import Deferred
 
-from kafkacompat.groups.consumer.progress import Client
+from kafkacompat.groups.consumer.progress import ClientIdentity
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.wire.apis.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 
@@ -19,7 +19,7 @@ def handle_consumer_group_heartbeat(
 ) -> ConsumerGroupHeartbeatResponse | Pending[ConsumerGroupHeartbeatResponse]:
     """Handle a member's heartbeat; answer when its effects are in the log."""
     # Kafka prints an address without a host name this way, and tools show it.
-    client = Client(context.client_id, f"/{context.peer.host}")
+    client = ClientIdentity(context.client_id, f"/{context.peer.host}")
     needs_member_id = context.api_version >= OWN_MEMBER_ID_VERSION
     answer = services.coordinators.groups.consumer_heartbeat(request, client, needs_member_id=needs_member_id)
     return Pending(answer) if isinstance(answer, Deferred) else answer

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.named_once import NAMED_TWICE, split_duplicates
 from kafkacompat.handlers.ordering import answer_in_order
-from kafkacompat.metadata.topic_changes import MorePartitions
+from kafkacompat.metadata.topic_changes import NewPartitions
 from kafkacompat.wire.apis.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -49,9 +49,9 @@ async def _create_partitions(request: CreatePartitionsRequest, services: Service
     )
 
 
-def _parse_growth(topic: CreatePartitionsTopic) -> MorePartitions:
+def _parse_growth(topic: CreatePartitionsTopic) -> NewPartitions:
     assignments = None if topic.assignments is None else [each.broker_ids for each in topic.assignments]
-    return MorePartitions(topic.name, topic.count, assignments)
+    return NewPartitions(topic.name, topic.count, assignments)
 
 
 def _build_result(name: str, problem: KafkaError | None) -> CreatePartitionsTopicResult:

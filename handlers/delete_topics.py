@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.metadata.image import MetadataImage
-from kafkacompat.metadata.topic_names import topic_text
+from kafkacompat.metadata.topic_names import format_topic
 from kafkacompat.wire.apis.delete_topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,
@@ -88,7 +88,7 @@ def _resolve_topic(name: str | None, topic_id: bytes, image: MetadataImage, time
         raise KafkaError(ErrorCode.INVALID_REQUEST, reason)
     if name is None:
         if topic_id not in image.topics_by_id:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with the id {topic_text(topic_id)}")
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with the id {format_topic(topic_id)}")
         return topic_id
     if name not in image.topics:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic '{name}'")

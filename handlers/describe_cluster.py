@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kafkacompat.handlers.authorized_operations import CLUSTER_OPERATIONS
 from kafkacompat.handlers.context import RequestContext, Services
-from kafkacompat.metadata.advertised import address
+from kafkacompat.metadata.advertised import find_advertised_address
 from kafkacompat.wire.apis.describe_cluster import (
     DescribeClusterBroker,
     DescribeClusterRequest,
@@ -36,7 +36,7 @@ def handle_describe_cluster(
         cluster_id=image.cluster_id, controller_id=image.controller_id, endpoint_type=BROKERS
     )
     for broker in image.brokers.values():
-        host, port = address(broker, context.peer)
+        host, port = find_advertised_address(broker, context.peer)
         response.brokers.append(DescribeClusterBroker(broker_id=broker.node_id, host=host, port=port, rack=broker.rack))
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = CLUSTER_OPERATIONS

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kafkacompat.config.resources import ResourceType, is_node
+from kafkacompat.config.resources import ResourceType, is_node_id
 from kafkacompat.handlers.config_entries import ConfigEntries, ConfigSource
 from kafkacompat.handlers.context import RequestContext, Services
 from kafkacompat.handlers.logger_levels import describe_levels
@@ -79,7 +79,7 @@ def _describe_topic(name: str, services: Services, entries: ConfigEntries) -> li
 def _describe_broker(name: str, services: Services, entries: ConfigEntries) -> list[DescribeConfigsResourceResult]:
     if not name:
         return entries.describe_all_brokers()
-    if not is_node(name, services.node_id):
+    if not is_node_id(name, services.node_id):
         reason = f"'{name}' is not the id of this broker, {services.node_id}, and not empty"
         raise KafkaError(ErrorCode.INVALID_REQUEST, reason)
     return entries.describe_broker()

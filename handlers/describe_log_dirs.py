@@ -15,7 +15,7 @@ from twisted.internet.defer import Deferred, gatherResults
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.partitions.directories import Directory
-from kafkacompat.timers import in_turns
+from kafkacompat.timers import yield_in_turns
 from kafkacompat.wire.apis.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
@@ -60,7 +60,7 @@ async def _describe_topics(
     directory: Directory, wanted: Wanted | None, services: Services
 ) -> list[DescribeLogDirsTopic]:
     topics: dict[str, list[DescribeLogDirsPartition]] = {}
-    async for topic, partition in in_turns(services.clock, _describe_partitions(directory, services)):
+    async for topic, partition in yield_in_turns(services.clock, _describe_partitions(directory, services)):
         if wanted is None or partition.partition_index in wanted.get(topic, ()):
             topics.setdefault(topic, []).append(partition)
     return [DescribeLogDirsTopic(name=name, partitions=partitions) for name, partitions in topics.items()]
@@ -68,7 +68,7 @@ async def _describe_topics(
 
 def _describe_partitions(directory: Directory, services: Services) -> Iterator[tuple[str, DescribeLogDirsPartition]]:
     replicas = services.replica_manager
-    for home, logs in replicas.by_directory():
+    for home, logs in replicas.logs_by_directory():
         if home is directory:
             for log in logs:
                 yield log.topic, DescribeLogDirsPartition(partition_index=log.partition, partition_size=log.size_bytes)

@@ -10,7 +10,7 @@ from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.handlers.per_partition import error_code_of
 from kafkacompat.metadata.topic_names import check_topic_name
 from kafkacompat.storage.producers.producer import Producer
-from kafkacompat.timers import in_turns
+from kafkacompat.timers import yield_in_turns
 from kafkacompat.wire.apis.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -46,7 +46,7 @@ async def _partition(topic: str, index: int, services: Services) -> PartitionRes
     except KafkaError as problem:
         return PartitionResponse(partition_index=index, error_code=error_code_of(problem), error_message=problem.detail)
     packed = list(producers.packed.values())
-    described = [_producer(Producer.unpack(each)) async for each in in_turns(services.clock, packed)]
+    described = [_producer(Producer.unpack(each)) async for each in yield_in_turns(services.clock, packed)]
     return PartitionResponse(partition_index=index, active_producers=described)
 
 

@@ -9,8 +9,8 @@ from kafkacompat.handlers.authorized_operations import TOPIC_OPERATIONS
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.metadata.image import NO_LEADER, MetadataImage, PartitionImage
-from kafkacompat.metadata.topic_names import error_of_missing, is_internal
-from kafkacompat.timers import in_turns
+from kafkacompat.metadata.topic_names import is_internal, missing_topic_error
+from kafkacompat.timers import yield_in_turns
 from kafkacompat.wire.apis.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
@@ -37,7 +37,7 @@ async def _describe_topics(
         return _build_error(request)
     limit = max(min(services.config.int("max.request.partition.size.limit"), request.response_partition_limit), 1)
     page = _TopicPage(services.metadata.image, limit, skip_unknown=not names)
-    async for name in in_turns(services.clock, sorted(names or services.metadata.image.topics)):
+    async for name in yield_in_turns(services.clock, sorted(names or services.metadata.image.topics)):
         if cursor is None or name >= cursor.topic_name:
             page.add(name, cursor.partition_index if cursor is not None and name == cursor.topic_name else 0)
         if page.response.next_cursor is not None:
@@ -100,7 +100,7 @@ class _TopicPage:
 
 def _build_unknown_topic(name: str) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
-        error_code=error_of_missing(name),
+        error_code=missing_topic_error(name),
         name=name,
         is_internal=is_internal(name),
         topic_authorized_operations=TOPIC_OPERATIONS,

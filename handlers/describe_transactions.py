@@ -5,7 +5,7 @@ from __future__ import annotations
 from twisted.internet.defer import Deferred
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
-from kafkacompat.timers import in_turns
+from kafkacompat.timers import yield_in_turns
 from kafkacompat.wire.apis.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
 
 
@@ -20,5 +20,7 @@ async def _describe_transactions(
     request: DescribeTransactionsRequest, services: Services
 ) -> DescribeTransactionsResponse:
     names = dict.fromkeys(request.transactional_ids)
-    described = [services.coordinators.transactions.describe(name) async for name in in_turns(services.clock, names)]
+    described = [
+        services.coordinators.transactions.describe(name) async for name in yield_in_turns(services.clock, names)
+    ]
     return DescribeTransactionsResponse(transaction_states=described)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from kafkacompat.handlers.context import RequestContext, Services
-from kafkacompat.metadata.client_entities import USER, ClientConfig, user_entity
+from kafkacompat.metadata.client_entities import USER, ClientConfig, make_user_entity
 from kafkacompat.metadata.image import MetadataImage
 from kafkacompat.wire.apis.describe_user_scram_credentials import (
     CredentialInfo,
@@ -32,7 +32,7 @@ def _list_users(image: MetadataImage) -> list[str]:
 
 def _describe_user(image: MetadataImage, user: str, times: int) -> DescribeUserScramCredentialsResult:
     result = DescribeUserScramCredentialsResult(user=user)
-    credentials = image.clients.get(user_entity(user), ClientConfig()).credentials
+    credentials = image.clients.get(make_user_entity(user), ClientConfig()).credentials
     if times > 1:
         result.error_code, result.error_message = ErrorCode.DUPLICATE_RESOURCE, f"'{user}' is named {times} times"
     elif not credentials:

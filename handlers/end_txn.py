@@ -12,7 +12,7 @@ from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.fencing import as_fencing_code
 from kafkacompat.transactions.answers import ProducerAnswer
 from kafkacompat.transactions.state import EPOCH_BUMP_VERSION, Ending
-from kafkacompat.transactions.transaction import Producer
+from kafkacompat.transactions.transaction import ProducerIdentity
 from kafkacompat.wire.apis.end_txn import EndTxnRequest, EndTxnResponse
 
 PRODUCER_FENCED_VERSION = 2
@@ -23,7 +23,7 @@ def handle_end_txn(request: EndTxnRequest, context: RequestContext, services: Se
     """End the transaction; answer when its outcome is durable."""
     ended = services.coordinators.transactions.end(
         request.transactional_id,
-        Producer(request.producer_id, request.producer_epoch),
+        ProducerIdentity(request.producer_id, request.producer_epoch),
         Ending.COMMIT if request.committed else Ending.ABORT,
         EPOCH_BUMP_VERSION if context.api_version >= OWN_EPOCHS_VERSION else 0,
     )

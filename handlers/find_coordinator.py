@@ -22,7 +22,7 @@ from twisted.python.failure import Failure
 
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
 from kafkacompat.handlers.context import Pending, RequestContext, Services
-from kafkacompat.metadata.advertised import address
+from kafkacompat.metadata.advertised import find_advertised_address
 from kafkacompat.transactions.topic import TRANSACTION_TOPIC
 from kafkacompat.wire.apis.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from kafkacompat.wire.errors import ErrorCode
@@ -68,7 +68,7 @@ def handle_find_coordinator(
 
 
 def _log_failed_creation(failure: Failure, topic: str) -> None:
-    log.error("the topic %s cannot be created: %s", topic, failure.getErrorMessage())
+    log.error("Cannot create topic %s: %s", topic, failure.value)
 
 
 def _find_coordinators(
@@ -82,7 +82,7 @@ def _find_coordinator(key: str, kind: _CoordinatorTopic, context: RequestContext
     broker = services.metadata.image.brokers.get(partition.leader) if partition is not None else None
     if partition is None or broker is None:
         return _build_error(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    host, port = address(broker, context.peer)
+    host, port = find_advertised_address(broker, context.peer)
     return Coordinator(key=key, node_id=partition.leader, host=host, port=port)
 
 

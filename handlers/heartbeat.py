@@ -5,12 +5,12 @@ v1 adds the throttle time, v3 the instance id of static members (KIP-345), v4 is
 
 from __future__ import annotations
 
-from kafkacompat.groups.any_group import Identity
+from kafkacompat.groups.any_group import SenderIdentity
 from kafkacompat.handlers.context import RequestContext, Services
 from kafkacompat.wire.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 
 def handle_heartbeat(request: HeartbeatRequest, context: RequestContext, services: Services) -> HeartbeatResponse:
     """Extend the member's session."""
-    identity = Identity(request.member_id, request.group_instance_id, request.generation_id)
+    identity = SenderIdentity(request.member_id, request.group_instance_id, request.generation_id)
     return HeartbeatResponse(error_code=services.coordinators.groups.heartbeat(request.group_id, identity))

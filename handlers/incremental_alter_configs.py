@@ -12,7 +12,7 @@ from kafkacompat.handlers.config_alteration import alter_resources, as_stored_ty
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.logger_levels import change_levels
 from kafkacompat.handlers.ordering import answer_in_order
-from kafkacompat.metadata.config_changes import ConfigOperation, Operation, ResourceChange
+from kafkacompat.metadata.config_changes import ConfigOperation, ConfigOperationType, ResourceChange
 from kafkacompat.wire.apis.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -51,13 +51,15 @@ async def _alter_configs(
 
 def _parse_operations(resource: AlterConfigsResource) -> list[ConfigOperation]:
     configs = resource.configs
-    missing = (each.name for each in configs if each.value is None and each.config_operation != Operation.DELETE)
+    missing = (
+        each.name for each in configs if each.value is None and each.config_operation != ConfigOperationType.DELETE
+    )
     check_keys([config.name for config in configs], missing)
     return [ConfigOperation(config.name, _parse_operation(config), config.value) for config in configs]
 
 
-def _parse_operation(config: AlterableConfig) -> Operation:
-    if config.config_operation not in set(Operation):
+def _parse_operation(config: AlterableConfig) -> ConfigOperationType:
+    if config.config_operation not in set(ConfigOperationType):
         reason = f"operation {config.config_operation} on {config.name} is not known"
         raise KafkaError(ErrorCode.INVALID_REQUEST, reason)
-    return Operation(config.config_operation)
+    return ConfigOperationType(config.config_operation)

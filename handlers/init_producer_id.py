@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.fencing import as_fencing_code
 from kafkacompat.transactions.answers import NOBODY, ProducerAnswer
-from kafkacompat.transactions.transaction import Producer
+from kafkacompat.transactions.transaction import ProducerIdentity
 from kafkacompat.wire.apis.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -34,7 +34,7 @@ def handle_init_producer_id(
         return Pending(Deferred.fromCoroutine(_allocate(services)))
     if not 0 < request.transaction_timeout_ms <= services.coordinators.transactions.settings.transaction_max_timeout_ms:
         return _response(ProducerAnswer(ErrorCode.INVALID_TRANSACTION_TIMEOUT))
-    claimed = Producer(request.producer_id, request.producer_epoch)
+    claimed = ProducerIdentity(request.producer_id, request.producer_epoch)
     expected = None if claimed == NOBODY else claimed
     answer = services.coordinators.transactions.initialize(
         request.transactional_id, request.transaction_timeout_ms, expected

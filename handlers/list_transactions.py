@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.patterns import Pattern, PatternError
-from kafkacompat.transactions.administration import Filters
+from kafkacompat.transactions.administration import TransactionFilters
 from kafkacompat.transactions.state import NAMES
 from kafkacompat.wire.apis.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from kafkacompat.wire.errors import ErrorCode
@@ -27,12 +27,12 @@ def handle_list_transactions(
     except PatternError:
         return ListTransactionsResponse(error_code=ErrorCode.INVALID_REGULAR_EXPRESSION)
     states = {STATES[name] for name in request.state_filters if name in STATES} if request.state_filters else None
-    filters = Filters(states, frozenset(request.producer_id_filters), request.duration_filter, pattern)
+    filters = TransactionFilters(states, frozenset(request.producer_id_filters), request.duration_filter, pattern)
     return Pending(Deferred.fromCoroutine(_list_transactions(request, filters, services)))
 
 
 async def _list_transactions(
-    request: ListTransactionsRequest, filters: Filters, services: Services
+    request: ListTransactionsRequest, filters: TransactionFilters, services: Services
 ) -> ListTransactionsResponse:
     found = await services.coordinators.transactions.list(filters)
     if isinstance(found, ErrorCode):

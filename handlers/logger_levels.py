@@ -6,10 +6,10 @@ import logging
 from collections.abc import Iterable, Sequence
 
 from kafkacompat.config import ConfigError
-from kafkacompat.config.loggers import ROOT, check_logger, logger_levels, set_level
-from kafkacompat.config.resources import is_node
+from kafkacompat.config.loggers import ROOT, check_logger, list_logger_levels, set_logger_level
+from kafkacompat.config.resources import is_node_id
 from kafkacompat.handlers.config_entries import ConfigSource
-from kafkacompat.metadata.config_changes import ConfigOperation, Operation
+from kafkacompat.metadata.config_changes import ConfigOperation, ConfigOperationType
 from kafkacompat.wire.apis.describe_configs import DescribeConfigsResourceResult
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -21,7 +21,7 @@ def describe_levels(name: str, node_id: int) -> list[DescribeConfigsResourceResu
     _check_node(name, node_id)
     return [
         DescribeConfigsResourceResult(name=logger, value=level, config_source=ConfigSource.LOGGER)
-        for logger, level in sorted(logger_levels().items())
+        for logger, level in sorted(list_logger_levels().items())
     ]
 
 
@@ -30,27 +30,27 @@ def change_levels(name: str, operations: Sequence[ConfigOperation], node_id: int
     _check_node(name, node_id)
     _check_operations(operations)
     for operation in () if validate_only else operations:
-        level = operation.value if operation.operation == Operation.SET else None
-        set_level(operation.name, level)
+        level = operation.value if operation.operation == ConfigOperationType.SET else None
+        set_logger_level(operation.name, level)
         log.warning("the log level of %s is now %s", operation.name, level or "that of its parent")
 
 
 def _check_operations(operations: Iterable[ConfigOperation]) -> None:
     for name, operation, value in operations:
-        if operation not in (Operation.SET, Operation.DELETE):
+        if operation not in (ConfigOperationType.SET, ConfigOperationType.DELETE):
             raise KafkaError(
                 ErrorCode.INVALID_REQUEST, f"{operation.name} of {name}: a level can only be set or deleted"
             )
         try:
-            check_logger(name, value if operation == Operation.SET else None)
+            check_logger(name, value if operation == ConfigOperationType.SET else None)
         except ConfigError as problem:
             raise KafkaError(ErrorCode.INVALID_CONFIG, str(problem)) from problem
-        if operation == Operation.DELETE and name == ROOT:
+        if operation == ConfigOperationType.DELETE and name == ROOT:
             raise KafkaError(
                 ErrorCode.INVALID_REQUEST, f"the level of {ROOT} cannot be deleted; set another level instead"
             )
 
 
 def _check_node(name: str, node_id: int) -> None:
-    if not is_node(name, node_id):
+    if not is_node_id(name, node_id):
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"'{name}' is not the id of this broker, {node_id}")

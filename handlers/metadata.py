@@ -22,11 +22,11 @@ from typing import Any, TypeAlias
 from kafkacompat.handlers.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.ordering import answer_in_order
-from kafkacompat.metadata.advertised import address
+from kafkacompat.metadata.advertised import find_advertised_address
 from kafkacompat.metadata.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
 from kafkacompat.metadata.topic_changes import NewTopic
-from kafkacompat.metadata.topic_names import error_of_missing, is_internal
-from kafkacompat.timers import go_through, in_turns
+from kafkacompat.metadata.topic_names import is_internal, missing_topic_error
+from kafkacompat.timers import make_steps, yield_in_turns
 from kafkacompat.wire.apis.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -65,8 +65,8 @@ async def _create_topics_and_answer(
     # The coordinators create the internal topics, with the configs that these need.
     wanted = [
         NewTopic(name)
-        async for name in in_turns(services.clock, missing)
-        if error_of_missing(name) == UNKNOWN and not is_internal(name)
+        async for name in yield_in_turns(services.clock, missing)
+        if missing_topic_error(name) == UNKNOWN and not is_internal(name)
     ]
     if wanted:
         await _create_topics(wanted, services)
@@ -103,7 +103,7 @@ async def _reject_topics(topics: list[MetadataRequestTopic], services: Services)
     code = ErrorCode.INVALID_REQUEST
     refused = [
         MetadataResponseTopic(error_code=code, name=topic.name or "", topic_id=topic.topic_id)
-        async for topic in in_turns(services.clock, topics)
+        async for topic in yield_in_turns(services.clock, topics)
     ]
     return MetadataResponse(error_code=code, topics=refused)
 
@@ -135,7 +135,7 @@ def _build_answer(request: MetadataRequest, context: RequestContext, services: S
         cluster_id=image.cluster_id,
         controller_id=image.controller_id,
     )
-    later = go_through(services.clock, map(response.topics.append, (describe(each, image) for each in wanted)))
+    later = make_steps(services.clock, map(response.topics.append, (describe(each, image) for each in wanted)))
     if later is None:
         return _add_authorized_operations(response, request)
     return Pending(later.addCallback(lambda _: _add_authorized_operations(response, request)), in_order=True)
@@ -153,7 +153,7 @@ def _add_authorized_operations(response: MetadataResponse, request: MetadataRequ
 
 def _describe_broker(image: MetadataImage, node_id: int, context: RequestContext) -> MetadataResponseBroker:
     broker = image.brokers[node_id]
-    host, port = address(broker, context.peer)
+    host, port = find_advertised_address(broker, context.peer)
     return MetadataResponseBroker(node_id=node_id, host=host, port=port, rack=broker.rack)
 
 
@@ -178,7 +178,7 @@ def _describe_topic_by_id(topic_id: bytes, image: MetadataImage) -> MetadataResp
 def _describe_topic_by_name(name: str, image: MetadataImage) -> MetadataResponseTopic:
     topic = image.topics.get(name)
     if topic is None:
-        return MetadataResponseTopic(error_code=error_of_missing(name), name=name, is_internal=is_internal(name))
+        return MetadataResponseTopic(error_code=missing_topic_error(name), name=name, is_internal=is_internal(name))
     return _describe_topic(topic, image)
 
 

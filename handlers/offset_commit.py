@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred
 
-from kafkacompat.groups.any_group import Identity
+from kafkacompat.groups.any_group import SenderIdentity
 from kafkacompat.groups.commits import OffsetToCommit
 from kafkacompat.groups.committed_offset import NO_TIMESTAMP
 from kafkacompat.handlers.context import Pending, RequestContext, Services
@@ -54,7 +54,7 @@ def handle_offset_commit(
         return response
     if context.api_version == 0:
         return answer_in_order(commit.commit_to_metadata_store(response))
-    identity = Identity(
+    identity = SenderIdentity(
         request.member_id,
         request.group_instance_id,
         request.generation_id_or_member_epoch,

@@ -154,7 +154,7 @@ class _GroupFetch:
                 continue
             self._answered.add((name, index))
             committed = offsets.get(name, index)
-            if committed is None or not committed.is_of_topic(wanted.topic_id):
+            if committed is None or not committed.may_be_of_topic(wanted.topic_id):
                 committed = NO_OFFSET
             partitions.append(self._answer_partition(name, index, committed, offsets))
         return OffsetFetchResponseTopics(name=name, topic_id=wanted.topic_id, partitions=partitions)

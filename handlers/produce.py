@@ -1,15 +1,15 @@
 """Produce (key 0), v0-13: append one record batch a partition.
 
-v0-2   a message set of format 0 or 1, which becomes a batch; v1 adds the throttle time, v2 the log's time. As in Kafka
-       up to 3.9 a batch may come as well, of any codec: some clients do not mind what the version allows
-v3-8   fixed-width encoding; v5 adds log_start_offset, v8 the refused records and a message
+v0-2   a message set of format 0 or 1, which is converted to a batch; v1 adds the throttle time, v2 the log append time.
+       As in Kafka up to 3.9 a batch of any codec is accepted too: some clients send one in spite of the version
+v3-8   fixed-width encoding; v5 adds log_start_offset, v8 the rejected records and an error message
 v9     flexible
 v10    an error NOT_LEADER_OR_FOLLOWER names the new leader (KIP-951)
 v12    a transaction's partitions need not be added first (KIP-890)
 v13    topics by id (KIP-516)
 
-acks=0 has no answer: an error closes the connection, so that the client looks for the leader again.
-With one replica acks=1 and acks=-1 are the same: the batch is in the log of the whole in-sync set.
+acks=0 has no response: an error closes the connection, so that the client refreshes its metadata.
+With one replica acks=1 and acks=-1 mean the same: the batch is in the log of the whole in-sync set.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from typing import TypeAlias
 from twisted.internet.defer import Deferred, DeferredList
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
-from kafkacompat.handlers.produce_answer import accepted, answer, refused
-from kafkacompat.handlers.produce_verification import NOTHING, TOPIC_ID_VERSION, Verdicts, verify
+from kafkacompat.handlers.produce_answer import build_response, fill_accepted, fill_refused
+from kafkacompat.handlers.produce_verification import NO_VERDICTS, TOPIC_ID_VERSION, Verdicts, verify_transactions
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.partitions.producing import RequestAppends, any_is_transactional
 from kafkacompat.storage.log.log import AppendResult
@@ -39,35 +39,39 @@ from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.record_batch import BATCHES_FROM_PRODUCE_VERSION, check_produce_version
 
 VALID_ACKS = (-1, 0, 1)
-# The one client that Kafka lets write to internal topics.
 ADMIN_CLIENT_ID = "__admin_client"
+"""The one client id whose records Kafka accepts in internal topics."""
 ProduceResult: TypeAlias = "ProduceResponse | Pending[ProduceResponse | None] | None"
 
 
 def handle_produce(request: ProduceRequest, context: RequestContext, services: Services) -> ProduceResult:
-    """Append every batch; answer when all of them are settled."""
-    refusal = _refusal(request)
+    """Append every batch; respond when each of them is appended or rejected."""
+    refusal = _find_request_error(request)
     if refusal is None and request.transactional_id is not None:
         return _verify_and_produce(request.transactional_id, request, context, services)
-    return _produce(request, context, services, refusal, NOTHING)
+    return _produce_batches(request, context, services, refusal, NO_VERDICTS)
 
 
 def _verify_and_produce(
     transactional_id: str, request: ProduceRequest, context: RequestContext, services: Services
 ) -> ProduceResult:
     try:
-        asked = verify(transactional_id, request, context, services)
+        verdicts = verify_transactions(transactional_id, request, context, services)
     except KafkaError as problem:
-        return _produce(request, context, services, problem, NOTHING)
-    if not isinstance(asked, Deferred):
-        return _produce(request, context, services, None, asked)
-    # Until the coordinator has told, nothing may overtake.
+        return _produce_batches(request, context, services, problem, NO_VERDICTS)
+    if not isinstance(verdicts, Deferred):
+        return _produce_batches(request, context, services, None, verdicts)
+    # The connection's next request must not overtake this one while the coordinator is asked.
     settled: Deferred[None] = Deferred()
-    told = asked.addCallback(lambda verdicts: _later(_produce(request, context, services, None, verdicts), settled))
-    return Pending(told, in_order=True, settled=settled)
+    response = verdicts.addCallback(
+        lambda known: _answer_later(_produce_batches(request, context, services, None, known), settled)
+    )
+    return Pending(response, in_order=True, settled=settled)
 
 
-def _later(result: ProduceResult, settled: Deferred[None]) -> ProduceResponse | Deferred[ProduceResponse | None] | None:
+def _answer_later(
+    result: ProduceResult, settled: Deferred[None]
+) -> ProduceResponse | Deferred[ProduceResponse | None] | None:
     if not isinstance(result, Pending):
         return result
     if not result.in_order:
@@ -75,29 +79,29 @@ def _later(result: ProduceResult, settled: Deferred[None]) -> ProduceResponse | 
     return result.response
 
 
-def _produce(
+def _produce_batches(
     request: ProduceRequest,
     context: RequestContext,
     services: Services,
     refusal: KafkaError | None,
     verdicts: Verdicts,
 ) -> ProduceResult:
-    produce = _Produce(request, context, services, refusal, verdicts)
-    response = ProduceResponse(responses=[produce.topic(topic) for topic in request.topic_data])
+    produce = _ProduceRequestState(request, context, services, refusal, verdicts)
+    response = ProduceResponse(responses=[produce.answer_topic(topic) for topic in request.topic_data])
     if not produce.waiting:
-        return answer(request, response)
+        return build_response(request, response)
     produce.appends.append_late()
     settled = produce.waiting[0] if len(produce.waiting) == 1 else DeferredList(produce.waiting)
-    answered = settled.addCallback(lambda _: answer(request, response))
-    # While something is not in its log the next request of the connection has to wait: the order is not settled.
+    answered = settled.addCallback(lambda _: build_response(request, response))
+    # While a batch is not in its log yet, the connection's next request has to wait: the order is not settled.
     return Pending(answered, in_order=produce.is_unsettled)
 
 
-class _Produce:
-    """One request on its way.
+class _ProduceRequestState:
+    """One request while its response is built.
 
-    ``waiting`` collects the appends that could not be answered at once, ``is_unsettled`` says whether any of them is not
-    even in its log: the others are only to be synced.
+    ``waiting`` are the appends that could not be answered at once. ``is_unsettled`` says whether any of them is not in
+    its log yet; the others only wait for a sync.
     """
 
     def __init__(
@@ -114,20 +118,20 @@ class _Produce:
         self._acks = request.acks
         self._is_admin = context.client_id == ADMIN_CLIENT_ID
         self._find = find = services.replica_manager.find
-        message_set_bytes = sum(map(len, _batches(request))) if self._version < BATCHES_FROM_PRODUCE_VERSION else 0
+        message_set_bytes = sum(map(len, _list_batches(request))) if self._version < BATCHES_FROM_PRODUCE_VERSION else 0
         self.appends = RequestAppends(find, services.conversions, services.clock, message_set_bytes)
         self.waiting: list[Deferred[None]] = []
         self.is_unsettled = False
 
-    def topic(self, topic: TopicProduceData) -> TopicProduceResponse:
+    def answer_topic(self, topic: TopicProduceData) -> TopicProduceResponse:
         key = topic.topic_id if self._version >= TOPIC_ID_VERSION else topic.name
         return TopicProduceResponse(
             name=topic.name,
             topic_id=topic.topic_id,
-            partition_responses=[self._partition(key, data) for data in topic.partition_data],
+            partition_responses=[self._answer_partition(key, data) for data in topic.partition_data],
         )
 
-    def _partition(self, topic: str | bytes, data: PartitionProduceData) -> PartitionProduceResponse:
+    def _answer_partition(self, topic: str | bytes, data: PartitionProduceData) -> PartitionProduceResponse:
         response = PartitionProduceResponse(index=data.index, base_offset=-1)
         partition = None
         try:
@@ -135,26 +139,27 @@ class _Produce:
                 raise self._refusal
             guard = self._guard(topic, data.index) if self._verdicts else None
             partition = self._find(topic, data.index)
-            records = self._checked(partition, data.records)
+            records = self._check_records(partition, data.records)
             # An empty set, which old producers send, is no error: there is nothing to append.
             result = self.appends.append(partition, records, guard) if records else None
         except Exception as problem:
-            refused(response, problem, partition)
+            fill_refused(response, problem, partition)
         else:
             if isinstance(result, Deferred):
                 self._wait(response, partition, result)
             elif result is not None:
-                accepted(response, result)
+                fill_accepted(response, result)
         return response
 
     def _wait(self, response: PartitionProduceResponse, partition: Partition, result: Deferred[AppendResult]) -> None:
         settled = result.addCallbacks(
-            lambda appended: accepted(response, appended),
-            lambda failure: refused(response, failure.value, partition),
+            lambda appended: fill_accepted(response, appended),
+            lambda failure: fill_refused(response, failure.value, partition),
         )
         is_unsettled = self.appends.has_late or partition.holds_appends
         self.is_unsettled = self.is_unsettled or is_unsettled
-        # Nobody hears of a sync with acks=0; but while the disk hangs, what waits for it would grow without bound.
+        # With acks=0 no response waits for a sync. While the disk hangs the request waits nevertheless, to bound the
+        # unsynced appends.
         if is_unsettled or self._acks or partition.waits_long:
             self.waiting.append(settled)
 
@@ -164,21 +169,21 @@ class _Produce:
             raise verdict
         return verdict
 
-    def _checked(self, partition: Partition, records: Buffer | None) -> Buffer:
+    def _check_records(self, partition: Partition, records: Buffer | None) -> Buffer:
         if partition.is_internal and not self._is_admin:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{partition.topic} is an internal topic")
         return check_produce_version(records, self._version)
 
 
-def _refusal(request: ProduceRequest) -> KafkaError | None:
-    """What is wrong with the request as a whole; every partition is refused with it then."""
+def _find_request_error(request: ProduceRequest) -> KafkaError | None:
+    """Return the error of the request as a whole, with which every partition is rejected; None if there is none."""
     if request.acks not in VALID_ACKS:
         return KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks is {request.acks}; use -1, 0 or 1")
-    if request.transactional_id is None and any_is_transactional(_batches(request)):
+    if request.transactional_id is None and any_is_transactional(_list_batches(request)):
         detail = "a transactional batch needs the request's transactional_id"
         return KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, detail)
     return None
 
 
-def _batches(request: ProduceRequest) -> Iterator[Buffer]:
+def _list_batches(request: ProduceRequest) -> Iterator[Buffer]:
     return (data.records or b"" for topic in request.topic_data for data in topic.partition_data)

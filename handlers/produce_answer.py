@@ -1,10 +1,10 @@
-"""What a producer is told."""
+"""Filling the response to a Produce request."""
 
 from __future__ import annotations
 
 from kafkacompat.handlers.context import UnanswerableError
 from kafkacompat.handlers.per_partition import error_code_of
-from kafkacompat.metadata.topic_names import topic_text
+from kafkacompat.metadata.topic_names import format_topic
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.storage.log.log import AppendResult
 from kafkacompat.wire.apis.produce import (
@@ -16,8 +16,8 @@ from kafkacompat.wire.apis.produce import (
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.record_batch import InvalidRecordsError
 
-# With these codes Kafka does not say where the log begins.
-NOT_JUDGED_BY_THE_LOG = frozenset(
+# Errors found before the log checks a batch: Kafka leaves log_start_offset out of their responses.
+ERRORS_BEFORE_THE_LOG = frozenset(
     {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -31,30 +31,30 @@ NOT_JUDGED_BY_THE_LOG = frozenset(
 )
 
 
-def answer(request: ProduceRequest, response: ProduceResponse) -> ProduceResponse | None:
-    """The response; none with acks=0, where UnanswerableError says what has failed."""
+def build_response(request: ProduceRequest, response: ProduceResponse) -> ProduceResponse | None:
+    """Return the response; None with acks=0. Raises UnanswerableError for an error with acks=0."""
     if request.acks != 0:
         return response
     for topic in response.responses:
         for partition in topic.partition_responses:
             if partition.error_code:
                 code = ErrorCode(partition.error_code).name
-                where = f"{topic_text(topic.name or topic.topic_id)}-{partition.index}"
+                where = f"{format_topic(topic.name or topic.topic_id)}-{partition.index}"
                 raise UnanswerableError(f"a Produce with acks=0 to {where} failed with {code}")
     return None
 
 
-def accepted(response: PartitionProduceResponse, result: AppendResult) -> None:
-    """Tell where the batch is."""
+def fill_accepted(response: PartitionProduceResponse, result: AppendResult) -> None:
+    """Fill in the offset and the times of an appended batch."""
     response.base_offset = result.base_offset
     response.log_append_time_ms = result.log_append_time_ms
     response.log_start_offset = result.log_start_offset
 
 
-def refused(response: PartitionProduceResponse, problem: BaseException, partition: Partition | None) -> None:
-    """Tell why there is none."""
+def fill_refused(response: PartitionProduceResponse, problem: BaseException, partition: Partition | None) -> None:
+    """Fill in the error of a rejected batch."""
     response.error_code = error_code_of(problem)
-    if partition is not None and response.error_code not in NOT_JUDGED_BY_THE_LOG:
+    if partition is not None and response.error_code not in ERRORS_BEFORE_THE_LOG:
         response.log_start_offset = partition.log.state.log_start_offset
     if isinstance(problem, KafkaError) and problem.detail:
         response.error_message = problem.detail

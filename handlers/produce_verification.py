@@ -1,7 +1,7 @@
-"""Asking a transaction's coordinator about it before its first batch in a partition (KIP-890).
+"""Asking the coordinator of a transaction before its first batch in a partition (KIP-890).
 
-Without it a batch that comes late would begin a transaction that nobody ends. Up to Produce v11 the client has added the
-partition to the transaction before; from v12 on that is done here.
+Without that, a delayed batch would begin a transaction that no producer ends. Up to Produce v11 the client adds the
+partition to the transaction first; from v12 on the verification adds it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ADDING_VERSION = 12
 TOPIC_ID_VERSION = 13
 VERIFICATION = "transaction.partition.verification.enable"
 
-PASSING = frozenset(
+TRANSIENT_ERRORS = frozenset(
     {
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -32,30 +32,34 @@ PASSING = frozenset(
         ErrorCode.NETWORK_EXCEPTION,
     }
 )
-"""What no producer expects here; NOT_ENOUGH_REPLICAS lets every one of them try again."""
+"""Errors that producers do not expect here; they become NOT_ENOUGH_REPLICAS, after which producers try again."""
 
 Verdicts: TypeAlias = "Mapping[tuple[str | bytes, int], Guard | KafkaError]"
-"""By topic as in the request, and partition: what its batch comes with, or why it is refused; nothing where nobody was asked."""
+"""By (topic as in the request, partition index): the guard of a transactional batch, or its error.
 
-NOTHING: Verdicts = {}
+A batch whose transaction is open already has no entry."""
+
+NO_VERDICTS: Verdicts = {}
 
 
-def verify(
+def verify_transactions(
     transactional_id: str, request: ProduceRequest, context: RequestContext, services: Services
 ) -> Verdicts | Deferred[Verdicts]:
-    """Ask about all batches that would begin a transaction in their partitions.
+    """Ask the coordinator about all batches that would begin a transaction in their partitions.
 
     Raises KafkaError INVALID_PRODUCER_ID_MAPPING for batches of several producers.
     """
-    verification = _Verification(transactional_id, context.api_version, services)
+    verification = _TransactionVerification(transactional_id, context.api_version, services)
     for topic in request.topic_data:
         key = topic.topic_id if context.api_version >= TOPIC_ID_VERSION else topic.name
         for data in topic.partition_data:
-            verification.look_at(key, data)
+            verification.add(key, data)
     return verification.ask()
 
 
-class _Verification:
+class _TransactionVerification:
+    """The verification of one request: its producer, and its batches that would begin a transaction."""
+
     def __init__(self, transactional_id: str, version: int, services: Services) -> None:
         self._transactional_id = transactional_id
         self._version = version
@@ -64,8 +68,8 @@ class _Verification:
         self._verdicts: dict[tuple[str | bytes, int], Guard | KafkaError] = {}
         self._asked: dict[tuple[str, int], tuple[str | bytes, int]] = {}
 
-    def look_at(self, topic: str | bytes, data: PartitionProduceData) -> None:
-        """Learn whether the batch would begin a transaction."""
+    def add(self, topic: str | bytes, data: PartitionProduceData) -> None:
+        """Add the batch if it would begin a transaction. Raises KafkaError INVALID_PRODUCER_ID_MAPPING."""
         header = transactional_header(data.records)
         if header is None:
             return
@@ -77,7 +81,7 @@ class _Verification:
         try:
             partition = self._services.replica_manager.find(topic, data.index)
         except KafkaError:
-            return  # which the batch is refused with
+            return  # the append rejects the batch with the same error
         self._guard((topic, data.index), partition, header)
 
     def _guard(self, key: tuple[str | bytes, int], partition: Partition, header: BatchHeader) -> None:
@@ -94,7 +98,7 @@ class _Verification:
             self._asked[partition.topic, partition.index] = key
 
     def ask(self) -> Verdicts | Deferred[Verdicts]:
-        """Ask about what was looked at."""
+        """Ask the coordinator about the added batches, and return the verdicts."""
         if not self._asked or self._producer is None:
             return self._verdicts
         is_adding = self._version >= ADDING_VERSION
@@ -102,22 +106,22 @@ class _Verification:
             return {**self._verdicts, **dict.fromkeys(self._asked.values(), NOT_VERIFIED)}
         transactions = self._services.coordinators.transactions
         codes = transactions.verify(self._transactional_id, *self._producer, list(self._asked), add=is_adding)
-        return codes.addCallback(self._judged) if isinstance(codes, Deferred) else self._judged(codes)
+        return codes.addCallback(self._record_verdicts) if isinstance(codes, Deferred) else self._record_verdicts(codes)
 
-    def _judged(self, codes: Mapping[tuple[str, int], ErrorCode]) -> Verdicts:
+    def _record_verdicts(self, codes: Mapping[tuple[str, int], ErrorCode]) -> Verdicts:
         for where, key in self._asked.items():
             if codes[where]:
-                self._verdicts[key] = _refusal(codes[where], self._version)
+                self._verdicts[key] = _adapt_to_version(codes[where], self._version)
         return self._verdicts
 
 
-def _refusal(code: ErrorCode, version: int) -> KafkaError:
-    """What the coordinator says, in words that a producer of this version knows."""
-    told = code
-    if code in PASSING or (code is ErrorCode.CONCURRENT_TRANSACTIONS and version < ADDING_VERSION):
-        told = ErrorCode.NOT_ENOUGH_REPLICAS
+def _adapt_to_version(code: ErrorCode, version: int) -> KafkaError:
+    """Return the coordinator's error with a code that a producer of this version knows."""
+    known_code = code
+    if code in TRANSIENT_ERRORS or (code is ErrorCode.CONCURRENT_TRANSACTIONS and version < ADDING_VERSION):
+        known_code = ErrorCode.NOT_ENOUGH_REPLICAS
     elif code is ErrorCode.PRODUCER_FENCED:
-        told = ErrorCode.INVALID_PRODUCER_EPOCH
+        known_code = ErrorCode.INVALID_PRODUCER_EPOCH
     elif code is ErrorCode.TRANSACTION_ABORTABLE and version < ABORTABLE_VERSION:
-        told = ErrorCode.INVALID_TXN_STATE
-    return KafkaError(told, f"the partition is not known to be part of the transaction: {code.name}")
+        known_code = ErrorCode.INVALID_TXN_STATE
+    return KafkaError(known_code, f"the partition is not known to be part of the transaction: {code.name}")

@@ -16,7 +16,7 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.coordination.coordinator_log import LogProducer
 from kafkacompat.coordination.writer import COORDINATOR_ERRORS
-from kafkacompat.groups.any_group import Identity
+from kafkacompat.groups.any_group import SenderIdentity
 from kafkacompat.groups.commits import OffsetToCommit
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
 from kafkacompat.handlers.context import Pending, RequestContext, Services
@@ -107,7 +107,7 @@ class _CommittingTransaction:
         if isinstance(guard, ErrorCode):
             return [self._adapt_to_version(guard)] * len(offsets)
         producer = LogProducer(request.producer_id, request.producer_epoch, guard)
-        identity = Identity(request.member_id, request.group_instance_id, request.generation_id)
+        identity = SenderIdentity(request.member_id, request.group_instance_id, request.generation_id)
         codes = self._services.coordinators.groups.commit_in_transaction(request.group_id, identity, producer, offsets)
         return [self._adapt_to_version(code) for code in (await codes if isinstance(codes, Deferred) else codes)]
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.storage.producers.transaction_marker import Marker
-from kafkacompat.timers import in_turns
+from kafkacompat.timers import yield_in_turns
 from kafkacompat.transactions.markers import MarkerCodes
 from kafkacompat.wire.apis.write_txn_markers import (
     WritableTxnMarker,
@@ -34,7 +34,7 @@ def handle_write_txn_markers(
 
 async def _write_markers(request: WriteTxnMarkersRequest, services: Services) -> WriteTxnMarkersResponse:
     under_way = []
-    async for each in in_turns(services.clock, request.markers):
+    async for each in yield_in_turns(services.clock, request.markers):
         written = services.coordinators.transactions.markers.write(_parse_marker(each), _list_partitions(each))
         under_way.append((each.producer_id, written))
     by_producer: dict[int, MarkerCodes] = {}

@@ -1,7 +1,7 @@
-"""The composition: every service of a broker from one configuration, started and stopped in order.
+"""The broker: builds every service from one configuration, and starts and stops them in order.
 
-Start: lock the log directories, read the metadata, open the logs, lead the partitions, load the groups,
-accept clients. Stop is the same backwards: accept nobody, answer what was asked, flush, checkpoint, unlock.
+The start locks the log directories, reads the metadata, opens the logs, leads the partitions, loads the groups and accepts
+clients. The stop goes backwards: the broker accepts no clients, answers its requests, flushes, checkpoints and unlocks.
 """
 
 from __future__ import annotations
@@ -22,48 +22,48 @@ from kafkacompat.handlers.context import Services
 from kafkacompat.metadata.codec import decode_image
 from kafkacompat.metadata.controller import Controller
 from kafkacompat.metadata.image import ImageHolder
-from kafkacompat.metadata.sqlite_store import SqliteStore, check_place
+from kafkacompat.metadata.sqlite_store import SqliteStore, check_store_directory
 from kafkacompat.metadata.store import StoreError
 from kafkacompat.partitions.directories import Directories, Directory
 from kafkacompat.partitions.discovery import check_new_directories, find_partitions
 from kafkacompat.partitions.fetch_sessions import FetchSessions
 from kafkacompat.partitions.replica_manager import ReplicaManager
-from kafkacompat.partitions.takeover import Takeover, may_go_back, owning_cluster
+from kafkacompat.partitions.takeover import Takeover, belonged_to_kafka, find_owning_cluster
 from kafkacompat.server.connection_limits import ConnectionLimits
 from kafkacompat.server.dispatcher import Dispatcher
-from kafkacompat.server.emulation import emulate
-from kafkacompat.server.listener import ListenError, Server
+from kafkacompat.server.emulation import emulate_release
+from kafkacompat.server.listener import KafkaServer, ListenError
 from kafkacompat.storage.directory.log_directory import LogDirectory, LogDirectoryError
 from kafkacompat.storage.files.filesystem import Files
 from kafkacompat.storage.files.operating_system import OsFiles, raise_open_file_limit
-from kafkacompat.storage.segment.segment_file import SegmentCache
+from kafkacompat.storage.segment.shared_files import SegmentCache
 from kafkacompat.upkeep.cleaning import MOST_CLEANERS, LogCleaner
 from kafkacompat.upkeep.housekeeping import Housekeeping
-from kafkacompat.upkeep.moving import Moves
-from kafkacompat.upkeep.scrubbing import Scrubbing
-from kafkacompat.wire.primitives import uuid_text
+from kafkacompat.upkeep.moving import PartitionMoves
+from kafkacompat.upkeep.scrubbing import LogScrubber
+from kafkacompat.wire.primitives import format_uuid
 from kafkacompat.workers.processes import ProcessWorkers
 
 if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig, Listener
-    from kafkacompat.storage.segment.segment_file import FileRegion
+    from kafkacompat.storage.segment.shared_files import FileRegion
 
 log = logging.getLogger(__name__)
 
-# What keeps a broker from starting for a reason that its user can do something about.
 START_ERRORS = (LogDirectoryError, StoreError, ListenError)
+"""Errors of a start that its user can correct."""
 
-# How long clients may take to read their last answers before they are cut off.
 STOP_TIMEOUT_S = 5
+"""Time that clients have to read their last responses before the broker closes their connections."""
 STOP_CHECK_S = 0.02
 
 
 class Broker:
     """One node.
 
-    ``reactor`` is a Twisted reactor, ``rng`` the source of every id, ``new_disk`` makes what waits for the disk
-    of a path. After `start` the attributes name the services and ``addresses`` what is listened on; `stop`
-    fires when everything is on the disk.
+    ``reactor`` is a Twisted reactor, ``rng`` the source of every id, and ``new_disk`` creates the thread that waits for the disk
+    of a path. After `start` the attributes name the services, and ``addresses`` the bound listeners. `stop` returns when all
+    data is on the disk.
     """
 
     def __init__(
@@ -90,29 +90,29 @@ class Broker:
     # Start
 
     async def start(self) -> None:
-        """Serve.
+        """Start serving.
 
-        Raises LogDirectoryError, StoreError or ListenError, each with one sentence for the user; nothing is
-        held then.
+        Raises LogDirectoryError, StoreError or ListenError, each with one sentence for the user; the broker has released
+        everything then.
         """
         try:
             await self._start()
         except BaseException:
-            await self._let_go()
+            await self._release()
             raise
 
     async def _start(self) -> None:
-        check_place(self.config.metadata_log_dir, self.config.log_dirs)
+        check_store_directory(self.config.metadata_log_dir, self.config.log_dirs)
         self._store = SqliteStore(self.config.metadata_log_dir, self._disk(self.config.metadata_log_dir))
-        cluster_id = owning_cluster(self._files, self.config) or await self._cluster_of_store()
-        self.cluster_id = cluster_id or uuid_text(self._rng.randbytes(16))
+        cluster_id = find_owning_cluster(self._files, self.config) or await self._cluster_of_store()
+        self.cluster_id = cluster_id or format_uuid(self._rng.randbytes(16))
         await check_new_directories(self._files, self.config, self._store)
         await self._open_directories()
         self._build()
         takeover = Takeover(self.config, self._store, self._files, self._disk, self._rng)
         await takeover.set_damaged_store_aside()
-        await self.controller.load(self.cluster_id, lambda: takeover.inherit(self.directories))
-        await takeover.complete()
+        await self.controller.load(self.cluster_id, lambda: takeover.collect_inheritance(self.directories))
+        await takeover.mark_taken_over()
         await find_partitions(self.directories, self.controller.committed.topics)
         await self.controller.start()
         await self._listen()
@@ -123,14 +123,14 @@ class Broker:
         self._bind_new()
 
     async def _cluster_of_store(self) -> str | None:
-        """The cluster that the metadata belongs to, should every meta.properties be lost."""
+        """Return the cluster that the metadata belongs to, for the case that every meta.properties is lost."""
         assert self._store is not None
         if not self._files.exists(str(self._store.path)):
             return None
         return decode_image(await self._store.load()).cluster_id or None
 
     async def _open_directories(self) -> None:
-        cache = SegmentCache.within(raise_open_file_limit())
+        cache = SegmentCache.for_open_files(raise_open_file_limit())
         for path in self.config.log_dirs:
             disk = self._disk(path)
             storage = await disk.run(
@@ -154,7 +154,7 @@ class Broker:
         self.metadata = ImageHolder()
         assert self._store is not None
         self.directories = Directories(self._directories, lambda: self.controller.config.cordoned_log_dirs)
-        self.moves = Moves(
+        self.moves = PartitionMoves(
             self.directories,
             clock,
             lambda: self.controller.config.int("replica.alter.log.dirs.io.max.bytes.per.second"),
@@ -169,7 +169,7 @@ class Broker:
             self.metadata,
             self._store,
             self._rng,
-            readable_by_old_kafka=may_go_back(self._files, config),
+            readable_by_old_kafka=belonged_to_kafka(self._files, config),
         )
         self.controller = Controller(self._store, self.metadata, self.coordinators.events, config, self._rng)
         self.coordinators.controller = self.controller
@@ -181,10 +181,12 @@ class Broker:
         self.log_cleaner = LogCleaner(
             self.housekeeping, self.moves, workers, self._files, lambda: self.controller.config
         )
-        self.scrubbing = Scrubbing(clock, config, self._files, self.replica_manager, ProcessWorkers(clock, 1, "scrub"))
+        self.scrubbing = LogScrubber(
+            clock, config, self._files, self.replica_manager, ProcessWorkers(clock, 1, "scrub")
+        )
         self.server = self._build_server()
 
-    def _build_server(self) -> Server:
+    def _build_server(self) -> KafkaServer:
         config = self.config
         self._services = Services(
             node_id=config.node_id,
@@ -199,22 +201,22 @@ class Broker:
             served={key: handler.versions for key, handler in HANDLERS.items()},
             features=self.coordinators.features,
         )
-        return Server(
+        return KafkaServer(
             self._reactor,
             Dispatcher(HANDLERS, self._services),
             max_frame_bytes=config.int("socket.request.max.bytes"),
             max_queued_bytes=config.int("queued.max.request.bytes"),
             max_idle_ms=config.int("connections.max.idle.ms"),
             read_ahead=self._read_ahead,
-            turn_away=ConnectionLimits(lambda: self.controller.config).objection,
+            turn_away=ConnectionLimits(lambda: self.controller.config).find_objection,
         )
 
     def _read_ahead(self, region: FileRegion, offset: int, size_bytes: int) -> Deferred[None]:
-        """Bring a piece of a region into memory, in a thread that syncs and recovery do not hold up."""
+        """Load a piece of a region into the page cache, in a thread that does not wait for syncs and recovery."""
         return self._disk("read-ahead").run(region.load, offset, size_bytes)
 
     async def _listen(self) -> None:
-        """Bind the listeners of the properties file, but for those that were given up while the broker ran."""
+        """Bind the listeners of the properties file, except those that were removed while the broker ran."""
         wanted = {listener.name for listener in self.controller.config.listeners}
         try:
             for listener in self.config.listeners:
@@ -225,41 +227,41 @@ class Broker:
             await gatherResults(self.server.stop_listening(), consumeErrors=True)
             raise
         self.server.start()
-        self.controller.on_config_changed = self._listen_anew
+        self.controller.on_config_changed = self._update_listeners
 
     def _bind(self, listener: Listener) -> None:
-        dispatcher = emulate(listener.emulate, HANDLERS, self._services) if listener.emulate else None
+        dispatcher = emulate_release(listener.emulate, HANDLERS, self._services) if listener.emulate else None
         port = self.server.listen(listener.name, listener.host, listener.port, dispatcher)
         host = f"[{listener.host}]" if ":" in listener.host else listener.host
         self.addresses.append(f"{listener.name}://{host}:{port}")
 
-    def _listen_anew(self) -> None:
-        """Give up the listeners whose names are gone, then bind those whose names are new."""
+    def _update_listeners(self) -> None:
+        """Unbind the listeners whose names are gone, then bind those whose names are new."""
         wanted = {listener.name for listener in self.controller.config.listeners}
         gone = self.server.listening - wanted
-        self.addresses = [each for each in self.addresses if each.partition("://")[0] not in gone]
-        given_up = gatherResults([self.server.give_up(name) for name in gone], consumeErrors=True)
-        given_up.addCallback(lambda _: self._bind_new())
+        self.addresses = [address for address in self.addresses if address.partition("://")[0] not in gone]
+        unbinding = gatherResults([self.server.give_up(name) for name in gone], consumeErrors=True)
+        unbinding.addCallback(lambda _: self._bind_new())
 
     def _bind_new(self) -> None:
-        """Bind the listeners that were added while the broker ran; one that cannot be bound stops nobody."""
+        """Bind the listeners that were added while the broker ran; a failure does not stop the broker."""
         for listener in self.controller.config.listeners if self._running else ():
             if listener.name not in self.server.listening:
                 try:
                     self._bind(listener)
-                    log.info("listening on %s", self.addresses[-1])
+                    log.info("Listening on %s", self.addresses[-1])
                 except ListenError as problem:
                     log.error("%s", problem)
 
     def load_ahead(self) -> Iterator[None]:
-        """Import, a piece a step, what the first consumer would wait for otherwise."""
+        """Import step by step the modules that the first consumer would wait for otherwise."""
         yield from load_consumer_apis()
         _ = self.coordinators.groups
 
     # Stop
 
     async def stop(self) -> None:
-        """Finish what is in flight, flush, write checkpoints, let go of everything."""
+        """Answer the requests in flight, flush, write checkpoints and release everything."""
         if not self._running:
             return
         self._running = False
@@ -269,33 +271,36 @@ class Broker:
         self.coordinators.stop()
         self.server.finish()
         self.replica_manager.wake_fetches()
-        await self._clients_gone()
+        await self._wait_for_clients()
         self.conversions.close()
         await self.log_cleaner.stop()
         try:
             await self._close_directories()
         finally:
-            await self._let_go()
+            await self._release()
 
     async def _close_directories(self) -> None:
-        """Each by itself: one that fails must not keep the others from being written down."""
-        await self.replica_manager.settle()
-        closing = []
-        for directory, logs in self.replica_manager.by_directory():
+        """Close every log directory; a failure of one does not keep the others from writing their checkpoints."""
+        await self.replica_manager.prepare_to_close()
+        closing: list[Deferred[Any]] = []
+        for directory, logs in self.replica_manager.logs_by_directory():
             self._directories.remove(directory)
-            closing.append(directory.disk.run(directory.storage.close, logs))
-        for success, result in await DeferredList(closing, consumeErrors=True):
-            if not success:
-                log.error("a log directory was not closed: %s", result)
+            closed = directory.disk.run(directory.storage.close, logs)
+            closing.append(
+                closed.addErrback(lambda failure: log.error("Cannot close a log directory: %s", failure.value))
+            )
+        await DeferredList(closing)
 
-    async def _clients_gone(self) -> None:
+    async def _wait_for_clients(self) -> None:
+        """Wait until clients have read their responses, at most STOP_TIMEOUT_S."""
         deadline = self._reactor.seconds() + STOP_TIMEOUT_S
         while self.server.connections and self._reactor.seconds() < deadline:
             await deferLater(self._reactor, STOP_CHECK_S)
         for connection in list(self.server.connections):
-            connection.cut_off("the broker stops and the client does not read its answers")
+            connection.cut_off("the broker stops and the client does not read its responses")
 
-    async def _let_go(self) -> None:
+    async def _release(self) -> None:
+        """Close the store and the disks, and unlock the log directories."""
         if self._store is not None:
             await self._store.close()
         for directory in self._directories:

@@ -1,4 +1,4 @@
-"""The coordinators of one broker, joined with each other and with the topics that they keep what they know in."""
+"""The coordinators of one broker, connected with each other and with the topics that hold their state."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 
 class Coordinators:
-    """``groups`` and what it leaves to ``stored_offsets``, and ``transactions``.
+    """The coordinators ``groups`` and ``transactions``, and ``stored_offsets`` for version 0 of OffsetCommit.
 
-    Each is imported, made and at work from when it is first asked for: by a request, or because a partition of its topic is
-    led. A start over an empty folder waits for none of them.
+    Each is imported and created at its first use: by a request, or when this broker leads a partition of its topic. A start on
+    an empty directory imports none of them.
 
-    The controller is to tell ``events`` of partitions, and to be set as ``controller`` before it starts: it makes the topics
-    when they are needed, and knows which there are. ``features`` are the levels that features are at.
+    The controller sends its partition events to ``events``. It has to be set as ``controller`` before it starts: it creates the
+    coordinators' topics. ``features`` holds the level of each feature.
     """
 
     controller: Controller
@@ -61,8 +61,8 @@ class Coordinators:
         self.events: PartitionEvents = CoordinatorEvents(
             group_partition_events(replicas, lambda: self.groups, lambda: self.stored_offsets),
             TRANSACTION_TOPIC,
-            lambda each: self.transactions.on_election(each.partition, each.leader_epoch),
-            lambda partition: self.transactions.on_resignation(partition),
+            lambda partition: self.transactions.on_election(partition.partition, partition.leader_epoch),
+            lambda number: self.transactions.on_resignation(number),
         )
 
     @cached_property
@@ -76,8 +76,8 @@ class Coordinators:
         groups = GroupCoordinator(
             self._clock,
             GroupSettings.from_config(self._config, readable_by_old_kafka=self._readable_by_old_kafka),
-            self._log_in(topic),
-            self._made_when_needed(topic).ensure,
+            self._open_log(topic),
+            self._internal_topic(topic).ensure_exists,
             self._rng.randbytes,
             metadata=self._metadata,
             consumer_settings=ConsumerGroupSettings.from_config(self._config, lambda: self.controller.config),
@@ -87,7 +87,7 @@ class Coordinators:
 
     @cached_property
     def stored_offsets(self) -> StoredOffsets:
-        """What `OffsetCommit` 0 has committed."""
+        """The offsets that version 0 of OffsetCommit has committed."""
         from kafkacompat.groups.stored_offsets import StoredOffsets
 
         return StoredOffsets(self._store, self._config.int("offset.metadata.max.bytes"))
@@ -103,8 +103,8 @@ class Coordinators:
         transactions = TransactionCoordinator(
             self._clock,
             TransactionSettings.from_config(self._config, transaction_version=level),
-            self._log_in(topic),
-            self._made_when_needed(topic).ensure,
+            self._open_log(topic),
+            self._internal_topic(topic).ensure_exists,
             lambda: self.controller.producer_ids.next(),
             MarkerWriter(self._clock, self._replicas.find, self.groups.end_transaction),
             lambda topic, partition: self.controller.committed.partition(topic, partition) is None,
@@ -112,20 +112,22 @@ class Coordinators:
         transactions.start()
         return transactions
 
-    def _log_in(self, topic: NewTopic) -> ReplicatedLog:
+    def _open_log(self, topic: NewTopic) -> ReplicatedLog:
         return ReplicatedLog(topic.name, self._replicas, self._metadata, self._clock, topic.partition_count)
 
-    def _made_when_needed(self, topic: NewTopic) -> InternalTopic:
+    def _internal_topic(self, topic: NewTopic) -> InternalTopic:
         return InternalTopic(topic, lambda wanted: self.controller.create_topics(wanted), self._metadata)
 
     def stop(self) -> None:
-        """Tell everybody who waits to look elsewhere; who asks first from now on finds them stopped."""
+        """Stop both coordinators: waiting requests are answered that the coordinator moved, later ones that it is not available."""
         self.transactions.stop()
         self.groups.stop()
 
 
 def group_partition_events(
-    behind: PartitionEvents, coordinator: Callable[[], GroupCoordinator], stored_offsets: Callable[[], StoredOffsets]
+    next_receiver: PartitionEvents,
+    coordinator: Callable[[], GroupCoordinator],
+    stored_offsets: Callable[[], StoredOffsets],
 ) -> CoordinatorEvents:
     """Return the events of the group coordinator, which also forgets the offsets of every other topic that is deleted.
 
@@ -134,10 +136,10 @@ def group_partition_events(
 
     def forget(topic: TopicImage) -> None:
         coordinator().on_topics_deleted({topic.name: topic.topic_id})
-        stored_offsets().topic_deleted(topic.name)
+        stored_offsets().delete_offsets_of_topic(topic.name)
 
     return CoordinatorEvents(
-        behind,
+        next_receiver,
         OFFSETS_TOPIC,
         lambda partition: coordinator().on_election(partition.partition),
         lambda number: coordinator().on_resignation(number),

@@ -1,7 +1,7 @@
-"""The threads that wait for disks, one a log directory, so that the reactor never does.
+"""The threads that wait for disks, one for each log directory, so that the reactor never waits.
 
-What runs there is named in `storage/` as a *disk* operation. A directory's operations run one after
-the other, in the order in which they were given.
+They run what `storage/` marks as a *disk* operation. A directory's operations run one after the other, in the order in
+which they were requested.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Result = TypeVar("Result")
 Item = TypeVar("Item")
 
 HELPERS = 16
-"""Threads that help one that has several files to sync: a disk, and a journal, is faster with all of them at once."""
+"""Threads that a directory's thread uses for several files: a disk, and a journal, syncs them faster all at once."""
 
 
 class Disk(Protocol):
-    """Something that runs functions which may wait for a disk."""
+    """Runs functions that may wait for a disk."""
 
     def run(
         self, function: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
@@ -33,26 +33,26 @@ class Disk(Protocol):
         """Run *function* and fire with its result, or fail with what it raised."""
 
     def run_each(self, function: Callable[[Item], object], items: Sequence[Item]) -> Deferred[None]:
-        """Run *function* for each item, several at the same time, and nothing else meanwhile.
+        """Run *function* for each item, several at the same time, and no other operation meanwhile.
 
-        Fires when all are done. When one fails, fails with what it raised once nothing is under way any more; others may
-        not have been done then.
+        Fires when all are done. When one fails, the Deferred fails with its error once no call is under way; some items
+        may not have been handled then.
         """
 
 
-def nothing() -> None:
-    """To be run on a disk: done when everything before it is."""
+def do_nothing() -> None:
+    """Do nothing: run on a disk, this ends when every operation before it has ended."""
 
 
 class OwnedDisk(Disk, Protocol):
-    """A disk of one's own, to be closed in the end."""
+    """A disk that its user has to close."""
 
     def close(self) -> None:
-        """Take nothing more, and return when what was given is done."""
+        """Accept no further operations, and return when all requested ones have ended."""
 
 
 class DiskThread:
-    """One thread for one log directory, with helpers of its own; its results come back to the reactor thread."""
+    """The thread of one log directory, with helper threads of its own; Deferreds fire in the reactor thread."""
 
     def __init__(self, reactor: IReactorFromThreads, name: str) -> None:
         self._reactor = reactor
@@ -78,17 +78,17 @@ class DiskThread:
 
     def run_each(self, function: Callable[[Item], object], items: Sequence[Item]) -> Deferred[None]:
         """See Disk.run_each."""
-        return self.run(self._each, function, items)
+        return self.run(self._share_out, function, items)
 
-    def _each(self, function: Callable[[Item], object], items: Sequence[Item]) -> None:
+    def _share_out(self, function: Callable[[Item], object], items: Sequence[Item]) -> None:
         shares = [items[number::HELPERS] for number in range(min(HELPERS, len(items)))]
         if len(shares) == 1:
-            _one_by_one(function, items)
+            _call_for_all(function, items)
             return
-        running = [self._helpers.submit(_one_by_one, function, share) for share in shares]
+        running = [self._helpers.submit(_call_for_all, function, share) for share in shares]
         wait(running)
-        for each in running:
-            each.result()
+        for future in running:
+            future.result()
 
     def close(self) -> None:
         """See OwnedDisk.close."""
@@ -96,6 +96,6 @@ class DiskThread:
         self._helpers.shutdown(wait=True)
 
 
-def _one_by_one(function: Callable[[Item], object], items: Sequence[Item]) -> None:
+def _call_for_all(function: Callable[[Item], object], items: Sequence[Item]) -> None:
     for item in items:
         function(item)

@@ -1,6 +1,7 @@
-"""What is needed of a reactor by code that waits: the time, and to be called later.
+"""Clocks, and sharing the reactor's thread: long work is done in turns, so that requests are served in between.
 
-Twisted's reactors and its `task.Clock` both fit; zope's `IReactorTime` says the same, but not to a type checker.
+`Clock` is the part of a reactor that this needs: the time, and calls at a later time. Twisted's reactors and its
+`task.Clock` both have it. Zope's `IReactorTime` describes the same, but type checkers do not understand it.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ from twisted.internet.task import Cooperator, deferLater
 Item = TypeVar("Item")
 
 IN_A_TURN = 200
-"""So many partitions, at some microseconds each, are looked at before everybody else has a turn."""
+"""Items, such as partitions at some microseconds each, in one turn of `yield_unhurried`."""
 
 TURN_SECONDS = 0.01
-"""What takes longer is done in several turns of the reactor."""
+"""Length of a turn in seconds; work that takes longer is done in several turns of the reactor."""
 
 UNDER_WAY = 16
-"""So many partitions of a topic are opened or deleted at a time: a directory's thread has the next one, and others wait little."""
+"""Operations of `run_few_at_a_time` that run at a time.
+
+They keep a directory's thread busy, and are few enough that other operations on the disk wait only a little."""
 
 
 class DelayedCall(Protocol):
@@ -35,43 +38,43 @@ class DelayedCall(Protocol):
         """Do not make the call."""
 
     def reset(self, seconds: float) -> None:
-        """Make it this many seconds from now instead."""
+        """Make the call this many seconds from now instead."""
 
     def getTime(self) -> float:
-        """When it will be made, on the clock's scale."""
+        """Return the time of the call, in the clock's seconds."""
 
 
 class Clock(Protocol):
     """Time in seconds, and calls at a later time."""
 
     def seconds(self) -> float:
-        """The time now."""
+        """Return the time now, in seconds since the epoch."""
 
     def callLater(self, delay: float, callable: Callable[..., object], *args: Any, **kwargs: Any) -> DelayedCall:
         """Call *callable* after *delay* seconds."""
 
 
 def now_ms(clock: Clock) -> int:
-    """The clock's time in milliseconds."""
+    """Return the clock's time in milliseconds."""
     return int(clock.seconds() * 1000)
 
 
-def cooperator(clock: Clock) -> Cooperator:
-    """What goes through iterators one step a turn of the reactor, so that requests are answered in between."""
+def make_cooperator(clock: Clock) -> Cooperator:
+    """Return a cooperator that takes one step of its iterators in each turn of the reactor."""
     later: Any = clock.callLater
     return Cooperator(lambda: lambda: True, lambda step: later(0, step))
 
 
-async def unhurried(clock: Clock, items: Iterable[Item], in_a_turn: int = IN_A_TURN) -> AsyncIterator[Item]:
-    """The items, with a turn for everybody else behind every so many of them."""
+async def yield_unhurried(clock: Clock, items: Iterable[Item], in_a_turn: int = IN_A_TURN) -> AsyncIterator[Item]:
+    """Yield the items, and let others have a turn after every *in_a_turn* of them."""
     for count, item in enumerate(items, 1):
         yield item
         if count % in_a_turn == 0:
             await deferLater(clock, 0)  # type: ignore[arg-type]
 
 
-class _Line:
-    """Who waits for a turn: each turn of the reactor is one of them's, so that all of them together keep nobody for long."""
+class _TurnQueue:
+    """The work that waits for a turn: one piece runs in each turn of the reactor, so that requests wait for one."""
 
     def __init__(self) -> None:
         self._waiting: deque[Deferred[None]] = deque()
@@ -93,21 +96,21 @@ class _Line:
         turn.callback(None)
 
 
-_lines: WeakKeyDictionary[Clock, _Line] = WeakKeyDictionary()
+_turn_queues: WeakKeyDictionary[Clock, _TurnQueue] = WeakKeyDictionary()
 
 
 def next_turn(clock: Clock) -> Deferred[None]:
-    """Wait for one's next turn, behind everybody who waits for one."""
-    return _lines.setdefault(clock, _Line()).join(clock)
+    """Return a Deferred that fires in the caller's next turn, after the turns of all work that waits already."""
+    return _turn_queues.setdefault(clock, _TurnQueue()).join(clock)
 
 
-def somebody_waits(clock: Clock) -> bool:
-    """Whether anybody waits for a turn, and so has much in hand."""
-    return bool(_lines.get(clock))
+def has_waiting_work(clock: Clock) -> bool:
+    """Return whether any work waits for a turn, so that the reactor is busy."""
+    return bool(_turn_queues.get(clock))
 
 
-async def in_turns(clock: Clock, items: Iterable[Item]) -> AsyncIterator[Item]:
-    """The items, with a turn for everybody else whenever they have taken `TURN_SECONDS`."""
+async def yield_in_turns(clock: Clock, items: Iterable[Item]) -> AsyncIterator[Item]:
+    """Yield the items, and let others have a turn whenever `TURN_SECONDS` have passed."""
     turn_ends = clock.seconds() + TURN_SECONDS
     for item in items:
         yield item
@@ -116,37 +119,40 @@ async def in_turns(clock: Clock, items: Iterable[Item]) -> AsyncIterator[Item]:
             turn_ends = clock.seconds() + TURN_SECONDS
 
 
-def go_through(clock: Clock, steps: Iterator[object]) -> Deferred[None] | None:
-    """Make every step: None where that is done at once, else fires when it is, in later turns."""
+def make_steps(clock: Clock, steps: Iterator[object]) -> Deferred[None] | None:
+    """Take every step: return None if that fits into this turn, else a Deferred that fires after later turns."""
     turn_ends = clock.seconds() + TURN_SECONDS
     for _ in steps:
         if clock.seconds() >= turn_ends:
-            return Deferred.fromCoroutine(_go_on(clock, steps))
+            return Deferred.fromCoroutine(_continue_in_turns(clock, steps))
     return None
 
 
-async def _go_on(clock: Clock, steps: Iterator[object]) -> None:
+async def _continue_in_turns(clock: Clock, steps: Iterator[object]) -> None:
     await next_turn(clock)
-    async for _ in in_turns(clock, steps):
+    async for _ in yield_in_turns(clock, steps):
         pass
 
 
-def few_at_a_time(
+def run_few_at_a_time(
     begin: Callable[[Item], Deferred[Any]], items: Sequence[Item], at_once: int = UNDER_WAY
 ) -> Deferred[None]:
-    """Begin one after the other, the next one when one has ended; fires when all have, or fails with what one failed with."""
-    left, problems = iter(items), list[Exception]()
+    """Call *begin* for every item, with at most *at_once* operations under way.
 
-    async def some() -> None:
-        for item in left:
+    Fires when all have ended; fails with the first failure then.
+    """
+    remaining, problems = iter(items), list[Exception]()
+
+    async def run_some() -> None:
+        for item in remaining:
             try:
                 await begin(item)
             except Exception as problem:
                 problems.append(problem)
 
-    async def all_of_them() -> None:
-        await gatherResults([Deferred.fromCoroutine(some()) for _ in range(min(len(items), at_once))])
+    async def run_all() -> None:
+        await gatherResults([Deferred.fromCoroutine(run_some()) for _ in range(min(len(items), at_once))])
         if problems:
             raise problems[0]
 
-    return Deferred.fromCoroutine(all_of_them())
+    return Deferred.fromCoroutine(run_all())

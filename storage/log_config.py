@@ -1,8 +1,8 @@
-"""What a partition's log is told to do: Kafka's topic configs, by their names in snake case."""
+"""The configs of a partition's log: Kafka's topic configs, by their names in snake case."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 LONG_MAX = 2**63 - 1
 
@@ -10,18 +10,18 @@ CREATE_TIME = "CreateTime"
 LOG_APPEND_TIME = "LogAppendTime"
 
 PRODUCER = "producer"
-"""compression.type: batches stay as their producer compressed them."""
+"""compression.type: batches stay as their producers compressed them."""
 
 DAY_MS = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
 class LogConfig:
-    """The configs the storage layer and its callers read; defaults are Kafka 4.3.1's.
+    """The configs that the storage layer and its callers read; the defaults are those of Kafka 4.3.1.
 
     Three fields are not topic configs: `producer_id_expiration_ms` is the broker's producer.id.expiration.ms,
-    `validation` is kafkacompat.produce.validation ("records" or "header"), and `max_decompressed_bytes` bounds
-    what one batch may unpack to when its records have to be read.
+    `validation` is kafkacompat.produce.validation ("records" or "header"), and `max_decompressed_bytes` bounds the
+    bytes that one batch may decompress to when its records are read.
     """
 
     cleanup_policy: frozenset[str] = frozenset({"delete"})
@@ -51,12 +51,14 @@ class LogConfig:
     validation: str = "records"
     max_decompressed_bytes: int = 104_857_600
 
-    @property
-    def compacted(self) -> bool:
-        """Whether every record needs a key."""
-        return "compact" in self.cleanup_policy
+    compacted: bool = field(init=False)
+    """Whether the topic is compacted, so that every record needs a key."""
+    max_segment_ms: int = field(init=False)
+    """The age at which a segment is rolled: compaction needs whole segments before max.compaction.lag.ms passes."""
 
-    @property
-    def max_segment_ms(self) -> int:
-        """The age at which a new segment begins: compaction takes whole ones only, and may not come too late."""
-        return min(self.segment_ms, self.max_compaction_lag_ms) if self.compacted else self.segment_ms
+    def __post_init__(self) -> None:
+        """Derive once per change of the configs what each append asks for."""
+        compacted = "compact" in self.cleanup_policy
+        object.__setattr__(self, "compacted", compacted)
+        longest_ms = min(self.segment_ms, self.max_compaction_lag_ms) if compacted else self.segment_ms
+        object.__setattr__(self, "max_segment_ms", longest_ms)

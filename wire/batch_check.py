@@ -1,27 +1,30 @@
-"""Is what a producer sent a batch that every consumer can read? Asked of each batch, so it has to be quick."""
+"""Checks that every consumer can read the batch that a producer sent.
+
+Every produced batch passes here, so these functions are fast.
+"""
 
 from __future__ import annotations
-
-import struct
 
 from kafkacompat.wire.batch_header import ATTRIBUTES_POSITION, CODEC_MASK, BatchHeader
 from kafkacompat.wire.batch_records import read_body
 from kafkacompat.wire.compression import Codec, TooLargeError
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import MAX_INT64, MIN_INT64, Buffer, MalformedError
-from kafkacompat.wire.record_walk import MAX_RECORD_ERRORS, PADDING, timestamp_deltas, walk
+from kafkacompat.wire.record_slices import timestamp_deltas
+from kafkacompat.wire.record_walk import MAX_RECORD_ERRORS
+from kafkacompat.wire.walk_form import walk
 
 BATCHES_FROM_PRODUCE_VERSION = 3
-"""Before it records are message sets."""
+"""Requests of older versions carry message sets."""
 ZSTD_FROM_PRODUCE_VERSION = 7
 SMALLEST_RECORD_BYTES = 7
-"""Length, attributes, two differences, no key, no value, no headers: a byte each."""
+"""A byte each for length, attributes, timestamp delta, offset delta, null key, null value and header count."""
 
 _NO_TIMESTAMP = -1
 
 
 class InvalidRecordsError(KafkaError):
-    """A batch is refused; ``record_errors`` names records it is refused for, as (index in the batch, reason)."""
+    """Rejection of a batch; ``record_errors`` names the records at fault, as (index in the batch, reason)."""
 
     def __init__(self, code: ErrorCode, detail: str, record_errors: list[tuple[int, str]] | None = None) -> None:
         super().__init__(code, detail)
@@ -29,11 +32,11 @@ class InvalidRecordsError(KafkaError):
 
 
 def check_produce_version(records: Buffer | None, version: int) -> Buffer:
-    """Return *records* if a Produce request of that version may hold them (KIP-110 for zstd).
+    """Return *records* if a Produce request of this version may carry them (KIP-110 for zstd).
 
-    Before version 3 everything may be there; whether it is a message set or a batch shows when it is read.
+    Before version 3 both formats pass: whether they are a message set or a batch shows when they are read.
 
-    Raises InvalidRecordsError when there are none, KafkaError when their codec is too new.
+    Raises InvalidRecordsError when there are none, KafkaError when the version is too old for their codec.
     """
     if version < BATCHES_FROM_PRODUCE_VERSION and records is not None:
         return records
@@ -58,32 +61,30 @@ def check_records(
     oldest_timestamp: int | None = None,
     newest_timestamp: int | None = None,
 ) -> int:
-    """Walk the records of *batch* and return the largest timestamp among them (ms).
+    """Check every record of *batch* and return the largest timestamp (ms).
 
-    Checked are: that they unpack (to at most *max_decompressed_bytes*), that their lengths lead from
-    one to the next and the last ends where the batch does, that there are as many as the header
-    says, that their offsets count up by one, with *keys_required* that each has a key, and with
-    *oldest_timestamp* or *newest_timestamp* that each has a time within these (-1, no time, passes).
+    The batch passes if
 
-    Kafka looks at more in one respect: it also follows the lengths of key, value and headers inside
-    each record. It looks at less in another: it lets gaps between the offsets pass in an uncompressed
-    batch, and rewrites a compressed one that has them.
+    - its records unpack to at most *max_decompressed_bytes*,
+    - there are as many records as the header says, each ends where its length says, and the last one ends the batch,
+    - key, value and headers of each record fill it, and each header has a name,
+    - the offsets count up by one,
+    - each record has a key, with *keys_required*,
+    - each timestamp lies between *oldest_timestamp* and *newest_timestamp* where these are given; -1, no time, passes.
+
+    Kafka 4.3.1 accepts two kinds of batches that are rejected here. An offset may be left out in an uncompressed batch. And
+    in a compressed batch the length of a record may lie, which its consumers then refuse to read.
 
     Raises InvalidRecordsError with INVALID_RECORD, INVALID_TIMESTAMP or MESSAGE_TOO_LARGE.
     """
     try:
-        data = b"".join((_body(batch, header, max_decompressed_bytes), PADDING))
-        newest, without_key = walk(data, header.record_count, keys_required)
+        data = bytes(_body(batch, header, max_decompressed_bytes))
+        newest_delta, without_key = walk(data, header.record_count, keys_required)
     except TooLargeError as problem:
         raise InvalidRecordsError(ErrorCode.MESSAGE_TOO_LARGE, str(problem)) from None
     except MalformedError as problem:
         raise InvalidRecordsError(ErrorCode.INVALID_RECORD, str(problem)) from None
-    except struct.error:
-        detail = "the length of a record leads out of its batch"
-        raise InvalidRecordsError(ErrorCode.INVALID_RECORD, detail) from None
-    if newest is None:
-        newest = max(timestamp_deltas(data, header.record_count), default=0)
-    newest += header.base_timestamp
+    newest = header.base_timestamp + newest_delta
     limit = MAX_INT64 if newest_timestamp is None else min(newest_timestamp, MAX_INT64)
     if oldest_timestamp is not None or not MIN_INT64 <= newest <= limit:
         _check_timestamps(data, header, MIN_INT64 if oldest_timestamp is None else oldest_timestamp, limit)
@@ -93,9 +94,9 @@ def check_records(
 
 
 def _body(batch: Buffer, header: BatchHeader, max_bytes: int) -> Buffer:
-    """The records, unpacked; a batch that claims more of them than there is room for is not walked, or not even unpacked."""
+    """Return the records, unpacked; raise if their number cannot fit, before they are unpacked where *max_bytes* shows it."""
     least_bytes = header.record_count * SMALLEST_RECORD_BYTES
-    if header.codec and least_bytes > max_bytes:
+    if least_bytes > max_bytes and header.codec:
         raise TooLargeError(f"{header.record_count} compressed records unpack to more than {max_bytes} bytes")
     body = read_body(batch, header, max_bytes)
     if least_bytes > len(body):
@@ -104,7 +105,7 @@ def _body(batch: Buffer, header: BatchHeader, max_bytes: int) -> Buffer:
 
 
 def _check_timestamps(data: bytes, header: BatchHeader, oldest: int, newest: int) -> None:
-    """Raise INVALID_TIMESTAMP if a record's time lies outside the limits."""
+    """Raise INVALID_TIMESTAMP if a record's timestamp (ms) lies outside the limits."""
     errors = []
     for index, delta in enumerate(timestamp_deltas(data, header.record_count)):
         timestamp = header.base_timestamp + delta

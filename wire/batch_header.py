@@ -101,7 +101,7 @@ def crc_matches(batch: Buffer, header: BatchHeader) -> bool:
     return header.magic == MAGIC_V2 and crc32c(memoryview(batch)[CRC_END : header.size_bytes]) == header.crc
 
 
-def batches(data: Buffer) -> Iterator[memoryview]:
+def split_batches(data: Buffer) -> Iterator[memoryview]:
     """Yield the whole batches of *data*, without one that is cut off at the end.
 
     Raises MalformedError if a length is too small for a batch.
@@ -117,7 +117,7 @@ def batches(data: Buffer) -> Iterator[memoryview]:
         view = view[size_bytes:]
 
 
-def assemble(header: BatchHeader, body: Buffer) -> bytes:
+def assemble_batch(header: BatchHeader, body: Buffer) -> bytes:
     """Join *header* and the records as stored, with the correct length and checksum."""
     length = HEADER_SIZE - LENGTH_END + len(body)
     head = bytearray(_HEADER.pack(*header._replace(length=length, crc=0)))

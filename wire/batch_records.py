@@ -12,14 +12,15 @@ from kafkacompat.wire.batch_header import (
     CODEC_MASK,
     CONTROL,
     HEADER_SIZE,
+    LENGTH_END,
     MAGIC_V2,
     TRANSACTIONAL,
     BatchHeader,
-    assemble,
+    assemble_batch,
     read_header,
 )
 from kafkacompat.wire.compression import DEFAULT_MAX_BYTES, compress, decompress
-from kafkacompat.wire.primitives import Buffer, MalformedError, read_varint, varint
+from kafkacompat.wire.primitives import Buffer, MalformedError, encode_varint, read_varint, read_varlong
 
 Headers: TypeAlias = "Sequence[tuple[str, bytes | None]]"
 NewRecord: TypeAlias = "tuple[int, bytes | None, bytes | None, Headers]"
@@ -53,7 +54,7 @@ def build_batch(
     if not taken:
         raise ValueError("a batch needs at least one record")
     base_timestamp = taken[0][0]
-    body = b"".join(record_bytes(delta, base_timestamp, record) for delta, record in enumerate(taken))
+    body = b"".join(encode_record(delta, base_timestamp, record) for delta, record in enumerate(taken))
     attributes = codec | (TRANSACTIONAL if transactional else 0) | (CONTROL if control else 0)
     header = BatchHeader(
         base_offset=base_offset,
@@ -70,17 +71,19 @@ def build_batch(
         base_sequence=base_sequence,
         record_count=len(taken),
     )
-    return assemble(header, compress(codec, body))
+    return assemble_batch(header, compress(codec, body))
 
 
-def recompress(batch: Buffer, codec: int, level: int | None = None, max_bytes: int = DEFAULT_MAX_BYTES) -> bytes:
+def recompress_batch(batch: Buffer, codec: int, level: int | None = None, max_bytes: int = DEFAULT_MAX_BYTES) -> bytes:
     """Return the same batch compressed with another codec (0: none).
 
     Raises MalformedError if the records are damaged, or larger than *max_bytes* when uncompressed.
     """
     header = read_header(batch)
     body = read_body(batch, header, max_bytes)
-    return assemble(header._replace(attributes=header.attributes & ~CODEC_MASK | codec), compress(codec, body, level))
+    return assemble_batch(
+        header._replace(attributes=header.attributes & ~CODEC_MASK | codec), compress(codec, body, level)
+    )
 
 
 def read_body(batch: Buffer, header: BatchHeader, max_bytes: int = DEFAULT_MAX_BYTES) -> Buffer:
@@ -88,10 +91,11 @@ def read_body(batch: Buffer, header: BatchHeader, max_bytes: int = DEFAULT_MAX_B
 
     Raises MalformedError if they are cut off, damaged, or larger than *max_bytes* when uncompressed.
     """
-    if header.size_bytes > len(batch):
-        raise MalformedError(f"a batch of {header.size_bytes} bytes is cut off after {len(batch)}")
-    body = memoryview(batch)[HEADER_SIZE : header.size_bytes]
-    return decompress(header.codec, body, max_bytes) if header.codec else body
+    end, codec = header.length + LENGTH_END, header.attributes & CODEC_MASK
+    if end > len(batch):
+        raise MalformedError(f"a batch of {end} bytes is cut off after {len(batch)}")
+    body = memoryview(batch)[HEADER_SIZE:end]
+    return decompress(codec, body, max_bytes) if codec else body
 
 
 def read_records(batch: Buffer, max_bytes: int = DEFAULT_MAX_BYTES) -> Iterator[Record]:
@@ -109,19 +113,25 @@ def read_records(batch: Buffer, max_bytes: int = DEFAULT_MAX_BYTES) -> Iterator[
         raise MalformedError(f"{len(data) - position} bytes follow the {header.record_count} records of a batch")
 
 
-def record_bytes(offset_delta: int, base_timestamp: int, record: NewRecord) -> bytes:
+def encode_record(offset_delta: int, base_timestamp: int, record: NewRecord) -> bytes:
     """Encode one record of a batch whose base timestamp is *base_timestamp* (ms)."""
     timestamp, key, value, headers = record
-    parts = [b"\0", varint(timestamp - base_timestamp), varint(offset_delta), _sized(key), _sized(value)]
-    parts.append(varint(len(headers)))
+    parts = [
+        b"\0",
+        encode_varint(timestamp - base_timestamp),
+        encode_varint(offset_delta),
+        _encode_sized(key),
+        _encode_sized(value),
+    ]
+    parts.append(encode_varint(len(headers)))
     for name, content in headers:
-        parts += (_sized(name.encode()), _sized(content))
+        parts += (_encode_sized(name.encode()), _encode_sized(content))
     body = b"".join(parts)
-    return varint(len(body)) + body
+    return encode_varint(len(body)) + body
 
 
-def _sized(content: bytes | None) -> bytes:
-    return varint(-1) if content is None else varint(len(content)) + content
+def _encode_sized(content: bytes | None) -> bytes:
+    return encode_varint(-1) if content is None else encode_varint(len(content)) + content
 
 
 def _read_record(data: bytes, position: int, header: BatchHeader) -> tuple[Record, int]:
@@ -129,7 +139,7 @@ def _read_record(data: bytes, position: int, header: BatchHeader) -> tuple[Recor
     end = position + length
     if length < 1 or end > len(data):
         raise MalformedError(f"a record claims a length of {length}, but {len(data) - position} bytes are left")
-    timestamp_delta, position = read_varint(data, position + 1)
+    timestamp_delta, position = read_varlong(data, position + 1)
     offset_delta, position = read_varint(data, position)
     key, position = _read_sized(data, position)
     value, position = _read_sized(data, position)
@@ -148,11 +158,11 @@ def _read_headers(data: bytes, position: int, end: int) -> tuple[list[tuple[str,
     for _ in range(count):
         name, position = _read_sized(data, position)
         content, position = _read_sized(data, position)
-        headers.append((_text(name), content))
+        headers.append((_decode_name(name), content))
     return headers, position
 
 
-def _text(name: bytes | None) -> str:
+def _decode_name(name: bytes | None) -> str:
     if name is None:
         raise MalformedError("a record header has no name")
     return name.decode("utf-8", "replace")

@@ -21,15 +21,15 @@ MAX_ELEMENTS = 100_000
 """The most elements and tagged fields of one message: two bytes of a frame can stand for an object of two hundred."""
 
 
-def _overrun(position: int, size: int) -> MalformedError:
+def _build_overrun_error(position: int, size: int) -> MalformedError:
     return MalformedError(f"a field ends at byte {position} of a frame that holds {size}")
 
 
-def _bad_length(name: str, length: int) -> MalformedError:
+def _build_length_error(name: str, length: int) -> MalformedError:
     return MalformedError(f"{name} has the length {length}")
 
 
-def _too_many(name: str) -> MalformedError:
+def _build_count_error(name: str) -> MalformedError:
     return MalformedError(f"{name} brings a message to more than {MAX_ELEMENTS} elements and tagged fields")
 
 
@@ -39,8 +39,10 @@ class ReadBuilder(Builder):
     def build(self, message: type[Message]) -> Any:
         """Build a `ReadFunction`, or a `ReadSteps` if it works in steps."""
         out = self.out
-        out.names.update(read_uvarint=read_uvarint, overrun=_overrun, bad_length=_bad_length, error=struct.error)
-        out.names.update(MalformedError=MalformedError, text=str, raw=bytes, too_many=_too_many)
+        out.names.update(
+            read_uvarint=read_uvarint, overrun=_build_overrun_error, bad_length=_build_length_error, error=struct.error
+        )
+        out.names.update(MalformedError=MalformedError, text=str, raw=bytes, too_many=_build_count_error)
         self._begin(f"size = len(data); left = {MAX_ELEMENTS}")
         out.emit("try:")
         out.depth += 1

@@ -1,4 +1,4 @@
-"""Source code under construction: what the builders of readers and writers share."""
+"""FunctionSource code under construction: what the builders of readers and writers share."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FIXED = {
 }
 
 
-class Source:
+class FunctionSource:
     """The lines of a function under construction, and the names that it refers to."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class Builder:
         self.version = version
         self.flexible = flexible
         self.in_steps = in_steps
-        self.out = Source()
+        self.out = FunctionSource()
 
     def _begin(self, *lines: str) -> None:
         for line in (*lines, *(["elements = 0"] if self.in_steps else [])):

@@ -11,7 +11,7 @@ from typing import Any
 
 from kafkacompat.wire.compile_function import compile_function
 from kafkacompat.wire.compile_source import FIXED, Builder
-from kafkacompat.wire.primitives import uvarint
+from kafkacompat.wire.primitives import encode_uvarint
 from kafkacompat.wire.schema import Field, Message, Struct, shared_default
 
 
@@ -21,7 +21,7 @@ class WriteBuilder(Builder):
     def build(self, message: type[Message]) -> Any:
         """Build a `WriteFunction`, or a `WriteSteps` if it works in steps."""
         out = self.out
-        out.names.update(uvarint=uvarint)
+        out.names.update(uvarint=encode_uvarint)
         self.buffer = "out"
         self._begin("out = bytearray(); parts = []")
         self._struct(message, "message")

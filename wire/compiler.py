@@ -21,7 +21,16 @@ from kafkacompat.wire.compile_writer import WriteBuilder
 from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.schema import Message
 
-__all__ = ["Part", "Region", "decode", "encode", "reader", "steps_of_reading", "steps_of_writing", "writer"]
+__all__ = [
+    "Part",
+    "Region",
+    "decode_message",
+    "encode_message",
+    "find_reader",
+    "find_stepwise_reader",
+    "find_stepwise_writer",
+    "find_writer",
+]
 
 MessageType = TypeVar("MessageType", bound=Message)
 
@@ -31,56 +40,56 @@ _READ_STEPS: dict[tuple[type[Message], int], ReadSteps] = {}
 _WRITE_STEPS: dict[tuple[type[Message], int], WriteSteps] = {}
 
 
-def reader(message: type[Message], version: int) -> ReadFunction:
+def find_reader(message: type[Message], version: int) -> ReadFunction:
     """Return ``read(data, position) -> (message, next position)`` for one version.
 
     Raises ValueError if the declaration does not have the version.
     """
     read = _READERS.get((message, version))
     if read is None:
-        read = _READERS[message, version] = _build(ReadBuilder, message, version)
+        read = _READERS[message, version] = _build_function(ReadBuilder, message, version)
     return read
 
 
-def writer(message: type[Message], version: int) -> WriteFunction:
+def find_writer(message: type[Message], version: int) -> WriteFunction:
     """Return ``write(message) -> parts`` for one version.
 
     Raises ValueError if the declaration does not have the version.
     """
     write = _WRITERS.get((message, version))
     if write is None:
-        write = _WRITERS[message, version] = _build(WriteBuilder, message, version)
+        write = _WRITERS[message, version] = _build_function(WriteBuilder, message, version)
     return write
 
 
-def steps_of_reading(message: type[Message], version: int) -> ReadSteps:
+def find_stepwise_reader(message: type[Message], version: int) -> ReadSteps:
     """Return the stepwise form of `reader`: a generator function that yields None after each step and the result last."""
     steps = _READ_STEPS.get((message, version))
     if steps is None:
-        steps = _READ_STEPS[message, version] = _build(ReadBuilder, message, version, in_steps=True)
+        steps = _READ_STEPS[message, version] = _build_function(ReadBuilder, message, version, in_steps=True)
     return steps
 
 
-def steps_of_writing(message: type[Message], version: int) -> WriteSteps:
+def find_stepwise_writer(message: type[Message], version: int) -> WriteSteps:
     """Return the stepwise form of `writer`: a generator function that yields None after each step and the result last."""
     steps = _WRITE_STEPS.get((message, version))
     if steps is None:
-        steps = _WRITE_STEPS[message, version] = _build(WriteBuilder, message, version, in_steps=True)
+        steps = _WRITE_STEPS[message, version] = _build_function(WriteBuilder, message, version, in_steps=True)
     return steps
 
 
-def decode(message: type[MessageType], data: Buffer, version: int) -> MessageType:
+def decode_message(message: type[MessageType], data: Buffer, version: int) -> MessageType:
     """Read one message from the start of *data*; the bytes after it are ignored, as in Kafka."""
-    value: MessageType = reader(message, version)(data, 0)[0]
+    value: MessageType = find_reader(message, version)(data, 0)[0]
     return value
 
 
-def encode(message: Message, version: int) -> bytes:
+def encode_message(message: Message, version: int) -> bytes:
     """Write one message that holds no file regions."""
-    return b"".join(writer(type(message), version)(message))  # type: ignore[arg-type]
+    return b"".join(find_writer(type(message), version)(message))  # type: ignore[arg-type]
 
 
-def _build(
+def _build_function(
     builder: type[ReadBuilder] | type[WriteBuilder], message: type[Message], version: int, *, in_steps: bool = False
 ) -> Any:
     if version not in message.VERSIONS:

@@ -55,7 +55,7 @@ def decompress(codec: int, data: Buffer, max_bytes: int = DEFAULT_MAX_BYTES) -> 
     return unpack(data, max_bytes)
 
 
-def _collect(pieces: Iterator[bytes], max_bytes: int) -> bytes:
+def _join_pieces(pieces: Iterator[bytes], max_bytes: int) -> bytes:
     """Join the pieces; raises TooLargeError as soon as they exceed *max_bytes*."""
     taken, size_bytes = [], 0
     for piece in pieces:
@@ -129,7 +129,7 @@ def _snappy_decompress(data: Buffer, max_bytes: int) -> bytes:
         return _snappy_block(view, max_bytes, max_bytes)
     if len(view) < len(_SNAPPY_HEADER):
         raise MalformedError("the header of framed snappy data is cut off")
-    return _collect(_snappy_blocks(view[len(_SNAPPY_HEADER) :], max_bytes), max_bytes)
+    return _join_pieces(_snappy_blocks(view[len(_SNAPPY_HEADER) :], max_bytes), max_bytes)
 
 
 def _snappy_blocks(view: memoryview, max_bytes: int) -> Iterator[bytes]:
@@ -188,7 +188,7 @@ def _lz4_decompress(data: Buffer, max_bytes: int) -> bytes:
         raise MalformedError("not an LZ4 frame")
     if not view[4] & _LZ4_INDEPENDENT_BLOCKS:
         raise MalformedError("an LZ4 frame has linked blocks; Kafka clients read independent blocks only")
-    return _collect(_lz4_pieces(view, min(_PIECE_BYTES, max_bytes + 1)), max_bytes)
+    return _join_pieces(_lz4_pieces(view, min(_PIECE_BYTES, max_bytes + 1)), max_bytes)
 
 
 def _lz4_pieces(view: memoryview, piece_bytes: int) -> Iterator[bytes]:
@@ -228,7 +228,7 @@ def _zstd_decompress(data: Buffer, max_bytes: int) -> bytes:
         _check_zstd_frames(view, max_bytes)
         stream = zstandard.ZstdDecompressor().stream_reader(view, read_across_frames=True)
         piece_bytes = min(_PIECE_BYTES, max_bytes + 1)
-        return _collect(iter(lambda: stream.read(piece_bytes), b""), max_bytes)
+        return _join_pieces(iter(lambda: stream.read(piece_bytes), b""), max_bytes)
     except zstandard.ZstdError as problem:
         raise MalformedError(f"zstd data is damaged: {problem}") from None
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from kafkacompat.wire.compiler import Part, reader, steps_of_reading, steps_of_writing
+from kafkacompat.wire.compiler import Part, find_reader, find_stepwise_reader, find_stepwise_writer
 from kafkacompat.wire.headers import API_VERSIONS_KEY, RequestHeader, request_header_version, response_header_version
 from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.schema import Request, Response, Versions
@@ -34,7 +34,7 @@ class RequestError(ValueError):
     """The connection must be closed, as its request cannot be answered."""
 
 
-class Served(Protocol):
+class ServedApi(Protocol):
     """A served API, as far as the connection needs it."""
 
     @property
@@ -70,7 +70,7 @@ class ServerConnection:
 
     __slots__ = ("_served", "_waiting", "waiting_bytes")
 
-    def __init__(self, served: Mapping[int, Served]) -> None:
+    def __init__(self, served: Mapping[int, ServedApi]) -> None:
         self._served = served
         self._waiting: deque[IncomingRequest] = deque()
         self.waiting_bytes = 0
@@ -93,21 +93,23 @@ class ServerConnection:
         return request
 
     def _parse(self, frame: memoryview) -> IncomingRequest:
-        served, api_version = self._served_api(frame)
+        served, api_version = self._find_api(frame)
         header_version = request_header_version(served.request, api_version)
-        header, position = reader(RequestHeader, header_version)(frame, 0)
+        header, position = find_reader(RequestHeader, header_version)(frame, 0)
         client_id = header.client_id or ""
         request = IncomingRequest(
             header.request_api_key, api_version, header.correlation_id, client_id, None, len(frame)
         )
         if api_version in served.versions:
             if len(frame) > MAX_SMALL_BYTES:
-                request.reading = _read(request, steps_of_reading(served.request, api_version)(frame, position))
+                request.reading = _start_reading(
+                    request, find_stepwise_reader(served.request, api_version)(frame, position)
+                )
             else:
-                request.body = reader(served.request, api_version)(frame, position)[0]
+                request.body = find_reader(served.request, api_version)(frame, position)[0]
         return request
 
-    def _served_api(self, frame: memoryview) -> tuple[Served, int]:
+    def _find_api(self, frame: memoryview) -> tuple[ServedApi, int]:
         """Return the requested API and version; raises RequestError if it is not served."""
         if len(frame) < 8:
             raise RequestError(f"a request of {len(frame)} bytes has no whole header")
@@ -126,13 +128,13 @@ class ServerConnection:
         large, while the response waits for its turn. If a response cannot be encoded, this raises and changes nothing.
         """
         if response is None:
-            self._answered(request)
+            self._store_answer(request)
             return None
-        steps = steps_of_writing(type(response), version)(response)
+        steps = find_stepwise_writer(type(response), version)(response)
         parts = next(steps)
         if parts is None:
             return self._write(request, response, version, steps)
-        self._answered(request, _frame(request, response, version, parts))
+        self._store_answer(request, _build_frame(request, response, version, parts))
         return None
 
     def _write(
@@ -140,10 +142,10 @@ class ServerConnection:
     ) -> Iterator[None]:
         for parts in steps:
             if parts is not None:
-                self._answered(request, _frame(request, response, version, parts))
+                self._store_answer(request, _build_frame(request, response, version, parts))
             yield
 
-    def _answered(self, request: IncomingRequest, answer: list[Part] | None = None) -> None:
+    def _store_answer(self, request: IncomingRequest, answer: list[Part] | None = None) -> None:
         if answer is not None:
             request.answer = answer
             request.answer_bytes = sum(len(part) for part in answer if isinstance(part, _BUFFERS))
@@ -151,7 +153,7 @@ class ServerConnection:
         request.answered = True
         request.body = None
 
-    def parts_to_send(self) -> list[Part]:
+    def take_parts(self) -> list[Part]:
         """Return the parts of every response whose turn it is."""
         parts: list[Part] = []
         waiting = self._waiting
@@ -170,16 +172,16 @@ class ServerConnection:
         return parts
 
 
-def _read(request: IncomingRequest, steps: Iterator[tuple[Any, int] | None]) -> Iterator[None] | None:
+def _start_reading(request: IncomingRequest, steps: Iterator[tuple[Any, int] | None]) -> Iterator[None] | None:
     """Make the first step, which completes most requests; return the other steps, or None."""
     found = next(steps)
     if found is None:
-        return _read_on(request, steps)
+        return _continue_reading(request, steps)
     request.body = found[0]
     return None
 
 
-def _read_on(request: IncomingRequest, steps: Iterator[tuple[Any, int] | None]) -> Iterator[None]:
+def _continue_reading(request: IncomingRequest, steps: Iterator[tuple[Any, int] | None]) -> Iterator[None]:
     try:
         for found in steps:
             if found is not None:
@@ -189,10 +191,10 @@ def _read_on(request: IncomingRequest, steps: Iterator[tuple[Any, int] | None]) 
         raise RequestError(str(problem)) from None
 
 
-def _frame(request: IncomingRequest, response: Response, version: int, parts: list[Part]) -> list[Part]:
+def _build_frame(request: IncomingRequest, response: Response, version: int, parts: list[Part]) -> list[Part]:
     """Return the response as a frame: size, header, body."""
     tags = b"\0" if response_header_version(type(response), version) else b""
-    size = 4 + len(tags) + sum(_size(part) for part in parts)
+    size = 4 + len(tags) + sum(_measure_part(part) for part in parts)
     first = bytearray(_SIZE_AND_CORRELATION.pack(size, request.correlation_id))
     first += tags
     first += parts[0]  # type: ignore[arg-type]  # a writer's first part is always a buffer
@@ -200,5 +202,5 @@ def _frame(request: IncomingRequest, response: Response, version: int, parts: li
     return parts
 
 
-def _size(part: Part) -> int:
+def _measure_part(part: Part) -> int:
     return len(part) if isinstance(part, _BUFFERS) else part.size_bytes

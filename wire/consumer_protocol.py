@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from typing import TypeVar
 
-from kafkacompat.wire.compiler import decode, encode
+from kafkacompat.wire.compiler import decode_message, encode_message
 from kafkacompat.wire.primitives import Buffer, MalformedError
 from kafkacompat.wire.schema import Message, Struct, array, bytestring, int32, string
 
@@ -44,7 +44,7 @@ class ConsumerProtocolAssignment(Message, versions="0-3"):
 
 def read_subscription(data: Buffer) -> ConsumerProtocolSubscription:
     """Read the metadata of a group member; raises MalformedError."""
-    return _read(ConsumerProtocolSubscription, data)
+    return _read_message(ConsumerProtocolSubscription, data)
 
 
 def read_topics(data: Buffer) -> list[str]:
@@ -54,30 +54,30 @@ def read_topics(data: Buffer) -> list[str]:
     """
     if len(data) < _VERSION.size:
         raise MalformedError(f"a subscription needs a version, but holds {len(data)} bytes")
-    return decode(ConsumerProtocolSubscription, data[_VERSION.size :], 0).topics
+    return decode_message(ConsumerProtocolSubscription, data[_VERSION.size :], 0).topics
 
 
 def write_subscription(subscription: ConsumerProtocolSubscription, version: int) -> bytes:
     """Write the metadata of a group member."""
-    return _VERSION.pack(version) + encode(subscription, version)
+    return _VERSION.pack(version) + encode_message(subscription, version)
 
 
 def read_assignment(data: Buffer) -> ConsumerProtocolAssignment:
     """Read the assignment of a group member; raises MalformedError."""
-    return _read(ConsumerProtocolAssignment, data)
+    return _read_message(ConsumerProtocolAssignment, data)
 
 
 def write_assignment(assignment: ConsumerProtocolAssignment, version: int) -> bytes:
     """Write the assignment of a group member."""
-    return _VERSION.pack(version) + encode(assignment, version)
+    return _VERSION.pack(version) + encode_message(assignment, version)
 
 
-def version_of(data: Buffer) -> int:
+def choose_version(data: Buffer) -> int:
     """Return the version for an answer to this writer: its own, or the newest known here. Raises MalformedError."""
-    return _version(ConsumerProtocolAssignment, data)
+    return _read_version(ConsumerProtocolAssignment, data)
 
 
-def _version(message: type[Message], data: Buffer) -> int:
+def _read_version(message: type[Message], data: Buffer) -> int:
     if len(data) < _VERSION.size:
         raise MalformedError(f"{message.__name__} needs a version, but holds {len(data)} bytes")
     version: int = _VERSION.unpack_from(data)[0]
@@ -86,5 +86,5 @@ def _version(message: type[Message], data: Buffer) -> int:
     return min(version, message.VERSIONS.last)
 
 
-def _read(message: type[_MessageType], data: Buffer) -> _MessageType:
-    return decode(message, data[_VERSION.size :], _version(message, data))
+def _read_message(message: type[_MessageType], data: Buffer) -> _MessageType:
+    return decode_message(message, data[_VERSION.size :], _read_version(message, data))

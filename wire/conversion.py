@@ -16,36 +16,36 @@ from kafkacompat.wire.batch_header import (
     LOG_APPEND_TIME,
     MAGIC_V2,
     BatchHeader,
-    assemble,
-    batches,
+    assemble_batch,
     crc_matches,
     read_header,
+    split_batches,
 )
 from kafkacompat.wire.compression import Codec, TooLargeError, compress
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.message_set import (
     MAGIC_POSITION,
     NO_TIMESTAMP,
-    Message,
-    entry_writer,
-    invalid,
+    LegacyMessage,
+    build_invalid_error,
+    make_entry_writer,
     read_message_set,
-    unwrap,
-    wrap,
+    unwrap_messages,
+    wrap_messages,
 )
-from kafkacompat.wire.primitives import Buffer, MalformedError, read_short_varint
+from kafkacompat.wire.primitives import Buffer, MalformedError, read_short_varint, read_varlong
 
 _ATTRIBUTES_POSITION = MAGIC_POSITION + 1
 
 
-class Limits(NamedTuple):
+class SizeLimits(NamedTuple):
     """A topic's limits: the most bytes of one message or wrapper, and of its uncompressed contents."""
 
     max_message_bytes: int
     max_decompressed_bytes: int
 
 
-class Target(NamedTuple):
+class TargetCodec(NamedTuple):
     """The codec to write, or None for the producer's; ``levels`` holds the configured levels by codec."""
 
     codec: int | None
@@ -62,7 +62,7 @@ def is_compressed(message_set: Buffer) -> bool:
     return len(message_set) > _ATTRIBUTES_POSITION and bool(message_set[_ATTRIBUTES_POSITION] & CODEC_MASK)
 
 
-def up_convert(records: Buffer, target: Target, limits: Limits) -> bytes:
+def up_convert(records: Buffer, target: TargetCodec, limits: SizeLimits) -> bytes:
     """Convert a message set to one record batch, whose offsets count from 0.
 
     Raises KafkaError: CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, INVALID_TIMESTAMP, INVALID_RECORD.
@@ -72,35 +72,37 @@ def up_convert(records: Buffer, target: Target, limits: Limits) -> bytes:
     except TooLargeError as problem:
         raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, str(problem)) from None
     except MalformedError as problem:
-        raise invalid(str(problem)) from None
+        raise build_invalid_error(str(problem)) from None
 
 
-def _up_convert(records: Buffer, target: Target, limits: Limits) -> bytes:
+def _up_convert(records: Buffer, target: TargetCodec, limits: SizeLimits) -> bytes:
     found = read_message_set(records, limits.max_message_bytes)
     first = next(found, None)
     if first is None:
-        raise invalid("a partition has no messages; send one or more for each partition")
+        raise build_invalid_error("a partition has no messages; send one or more for each partition")
     if first.codec:
         if next(found, None) is not None:
-            raise invalid("bytes follow a compressed message set")
-        messages = unwrap(first, limits.max_decompressed_bytes)
+            raise build_invalid_error("bytes follow a compressed message set")
+        messages = unwrap_messages(first, limits.max_decompressed_bytes)
     else:
-        messages = _plain(first, found)
-    body, header = _collect(messages)
+        messages = _check_uncompressed(first, found)
+    body, header = _collect_records(messages)
     codec = first.codec if target.codec is None else target.codec
     header = header._replace(attributes=header.attributes | codec)
-    return assemble(header, compress(codec, body, target.levels.get(codec)))
+    return assemble_batch(header, compress(codec, body, target.levels.get(codec)))
 
 
-def _plain(first: Message, others: Iterator[Message]) -> Iterator[Message]:
+def _check_uncompressed(first: LegacyMessage, others: Iterator[LegacyMessage]) -> Iterator[LegacyMessage]:
     yield first
     for message in others:
         if message.magic != first.magic or message.codec:
-            raise invalid(f"format {message.magic} and codec {message.codec} behind format {first.magic} without")
+            raise build_invalid_error(
+                f"format {message.magic} and codec {message.codec} behind format {first.magic} without"
+            )
         yield message
 
 
-def _collect(messages: Iterator[Message]) -> tuple[bytearray, BatchHeader]:
+def _collect_records(messages: Iterator[LegacyMessage]) -> tuple[bytearray, BatchHeader]:
     """Encode the messages as consecutive records; return them with their batch's header."""
     body = bytearray()
     count = attributes = 0
@@ -117,7 +119,7 @@ def _collect(messages: Iterator[Message]) -> tuple[bytearray, BatchHeader]:
             raise KafkaError(ErrorCode.INVALID_TIMESTAMP, detail)
         attributes |= time_of_log
         max_timestamp = max(max_timestamp, timestamp)
-        body += batch_records.record_bytes(count, base_timestamp, (timestamp, key, value, ()))
+        body += batch_records.encode_record(count, base_timestamp, (timestamp, key, value, ()))
         count += 1
     header = BatchHeader(
         base_offset=0,
@@ -137,7 +139,7 @@ def _collect(messages: Iterator[Message]) -> tuple[bytearray, BatchHeader]:
     return body, header
 
 
-class Converted(NamedTuple):
+class ConvertedMessages(NamedTuple):
     """A message set, the offset after the last converted batch, and the number of uncompressed bytes that were read."""
 
     data: bytes
@@ -147,7 +149,7 @@ class Converted(NamedTuple):
 
 def down_convert(
     data: Buffer, magic: int, first_offset: int, max_bytes: int, max_decompressed_bytes: int, enough_unpacked_bytes: int
-) -> Converted:
+) -> ConvertedMessages:
     """Write the whole batches of *data* as a message set of format *magic* (0 or 1), of those from *first_offset* on.
 
     The first batch that yields a message is converted whole; the bytes beyond *max_bytes* after it are cut off, if necessary
@@ -162,11 +164,11 @@ def down_convert(
     next_offset = first_offset
     unpacked_bytes = 0
     try:
-        for batch in batches(data):
+        for batch in split_batches(data):
             header = read_header(batch)
             if not crc_matches(batch, header):
-                raise _corrupt(header, MalformedError("it does not match its checksum"))
-            body = _unpack(batch, header, max_decompressed_bytes)
+                raise _build_corrupt_error(header, MalformedError("it does not match its checksum"))
+            body = _decompress_batch(batch, header, max_decompressed_bytes)
             converted = _down_convert(body, header, magic, first_offset)
             out += converted[: max_bytes - len(out)] if out else converted
             next_offset = header.last_offset + 1
@@ -179,10 +181,10 @@ def down_convert(
     except MalformedError as problem:
         if not out:
             raise KafkaError(ErrorCode.CORRUPT_MESSAGE, str(problem)) from None
-    return Converted(bytes(out), next_offset, unpacked_bytes)
+    return ConvertedMessages(bytes(out), next_offset, unpacked_bytes)
 
 
-def _unpack(batch: memoryview, header: BatchHeader, max_bytes: int) -> bytes:
+def _decompress_batch(batch: memoryview, header: BatchHeader, max_bytes: int) -> bytes:
     if header.is_control:
         return b""
     if header.codec == Codec.ZSTD:
@@ -191,31 +193,31 @@ def _unpack(batch: memoryview, header: BatchHeader, max_bytes: int) -> bytes:
     try:
         return bytes(batch_records.read_body(batch, header, max_bytes))
     except MalformedError as problem:
-        raise _corrupt(header, problem) from None
+        raise _build_corrupt_error(header, problem) from None
 
 
 def _down_convert(body: bytes, header: BatchHeader, magic: int, first_offset: int) -> bytes:
     if header.is_control:
         return b""
     try:
-        records = _records(body, header)
+        records = _iterate_records(body, header)
         if header.codec:
-            return _wrapped(records, header, magic, first_offset)
-        write = entry_writer(magic, header.attributes & LOG_APPEND_TIME)
+            return _build_wrapper(records, header, magic, first_offset)
+        write = make_entry_writer(magic, header.attributes & LOG_APPEND_TIME)
         # Some versions of librdkafka expect no message before the requested offset.
         return b"".join([write(*record) for record in records if record[0] >= first_offset])
     except (MalformedError, IndexError, struct.error) as problem:
-        raise _corrupt(header, problem) from None
+        raise _build_corrupt_error(header, problem) from None
 
 
-def _corrupt(header: BatchHeader, problem: Exception) -> KafkaError:
+def _build_corrupt_error(header: BatchHeader, problem: Exception) -> KafkaError:
     detail = f"the batch at offset {header.base_offset} cannot be read: {problem}"
     return KafkaError(ErrorCode.CORRUPT_MESSAGE, detail)
 
 
-def _wrapped(records: Iterator[_Record], header: BatchHeader, magic: int, first_offset: int) -> bytes:
+def _build_wrapper(records: Iterator[_Record], header: BatchHeader, magic: int, first_offset: int) -> bytes:
     """Write all records as one wrapper; in format 1 its inner offsets count from the first record."""
-    write = entry_writer(magic, header.attributes & LOG_APPEND_TIME)
+    write = make_entry_writer(magic, header.attributes & LOG_APPEND_TIME)
     out = bytearray()
     base_offset = last_offset = None
     for last_offset, timestamp, key, value in records:
@@ -225,14 +227,16 @@ def _wrapped(records: Iterator[_Record], header: BatchHeader, magic: int, first_
     if last_offset is None or last_offset < first_offset:
         # Compaction removed the last records; a consumer that requests their offsets must get past them.
         return b""
-    return wrap(magic, header.attributes & (CODEC_MASK | LOG_APPEND_TIME), last_offset, header.max_timestamp, out)
+    return wrap_messages(
+        magic, header.attributes & (CODEC_MASK | LOG_APPEND_TIME), last_offset, header.max_timestamp, out
+    )
 
 
 _Record: TypeAlias = "tuple[int, int, bytes | None, bytes | None]"
 """The parts of a record that a message has: offset, timestamp, key, value."""
 
 
-def _records(data: bytes, header: BatchHeader) -> Iterator[_Record]:
+def _iterate_records(data: bytes, header: BatchHeader) -> Iterator[_Record]:
     """Yield the records without their headers; raises MalformedError, or IndexError if a number is cut off.
 
     `batch_records.read_records` also returns headers, but is several times slower; down-conversion often reads much.
@@ -242,7 +246,7 @@ def _records(data: bytes, header: BatchHeader) -> Iterator[_Record]:
     for _ in range(header.record_count):
         length, position = read_short_varint(data, end)
         end = position + length
-        timestamp, position = read_short_varint(data, position + 1)
+        timestamp, position = read_short_varint(data, position + 1, read_varlong)
         offset, position = read_short_varint(data, position)
         key_size, position = read_short_varint(data, position)
         key = None

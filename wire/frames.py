@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import struct
 
+from kafkacompat.wire.foreign_protocols import describe_foreign_protocol
+
 SIZE = struct.Struct(">i")
 
 
@@ -76,5 +78,6 @@ class FrameReader:
     def _size(self, data: bytes | bytearray, position: int) -> int:
         size: int = SIZE.unpack_from(data, position)[0]
         if not 0 <= size <= self._max_frame_bytes:
-            raise FrameError(f"a frame claims {size} bytes, but 0 to {self._max_frame_bytes} are allowed")
+            foreign = describe_foreign_protocol(SIZE.pack(size))
+            raise FrameError(foreign or f"a frame claims {size} bytes, but 0 to {self._max_frame_bytes} are allowed")
         return size

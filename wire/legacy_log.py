@@ -4,37 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from kafkacompat.wire.batch_header import LOG_APPEND_TIME, MAGIC_V2, BatchHeader, assemble
-from kafkacompat.wire.batch_records import record_bytes
+from kafkacompat.wire.batch_header import LOG_APPEND_TIME, MAGIC_V2, BatchHeader, assemble_batch
+from kafkacompat.wire.batch_records import encode_record
 from kafkacompat.wire.compression import compress
-from kafkacompat.wire.message_set import Message, unwrap
+from kafkacompat.wire.message_set import LegacyMessage, unwrap_messages
 
 MAX_MESSAGES_A_BATCH = 100
 MAX_BATCH_BYTES = 16_384
 """The size at which a batch of messages that were not compressed together is complete."""
 
 
-def record_batches(entries: Iterable[Message], max_decompressed_bytes: int) -> Iterator[bytes]:
+def convert_entries(entries: Iterable[LegacyMessage], max_decompressed_bytes: int) -> Iterator[bytes]:
     """Yield a batch for each wrapper, in its codec, and batches of the messages between them.
 
     Raises KafkaError and MalformedError if a wrapper is damaged, or larger than *max_decompressed_bytes* when uncompressed.
     """
-    plain: list[Message] = []
+    plain: list[LegacyMessage] = []
     size_bytes = 0
     for entry in entries:
-        if plain and (entry.codec or size_bytes > MAX_BATCH_BYTES or not _fits(plain, entry)):
-            yield _batch(plain, 0)
+        if plain and (entry.codec or size_bytes > MAX_BATCH_BYTES or not _fits_batch(plain, entry)):
+            yield _build_batch(plain, 0)
             plain, size_bytes = [], 0
         if entry.codec:
-            yield _batch(_unwrapped(entry, max_decompressed_bytes), entry.codec)
+            yield _build_batch(_unwrap_messages(entry, max_decompressed_bytes), entry.codec)
         else:
             plain.append(entry)
             size_bytes += len(entry.key or b"") + len(entry.value or b"")
     if plain:
-        yield _batch(plain, 0)
+        yield _build_batch(plain, 0)
 
 
-def _fits(messages: Sequence[Message], entry: Message) -> bool:
+def _fits_batch(messages: Sequence[LegacyMessage], entry: LegacyMessage) -> bool:
     """Return whether a message fits into a batch: a batch has one timestamp type, and one append time."""
     last = messages[-1]
     alike = (last.magic, last.is_log_append_time) == (entry.magic, entry.is_log_append_time)
@@ -42,17 +42,17 @@ def _fits(messages: Sequence[Message], entry: Message) -> bool:
     return alike and same_time and len(messages) < MAX_MESSAGES_A_BATCH
 
 
-def _unwrapped(wrapper: Message, max_bytes: int) -> Sequence[Message]:
-    messages = list(unwrap(wrapper, max_bytes))
+def _unwrap_messages(wrapper: LegacyMessage, max_bytes: int) -> Sequence[LegacyMessage]:
+    messages = list(unwrap_messages(wrapper, max_bytes))
     # The wrapper has the offset of its last message; in format 1 the inner offsets count from the first message.
     shift = wrapper.offset - messages[-1].offset if wrapper.magic else 0
     return [message._replace(offset=message.offset + shift) for message in messages]
 
 
-def _batch(messages: Sequence[Message], codec: int) -> bytes:
+def _build_batch(messages: Sequence[LegacyMessage], codec: int) -> bytes:
     first, last = messages[0], messages[-1]
     records = (
-        record_bytes(each.offset - first.offset, first.timestamp, (each.timestamp, each.key, each.value, ()))
+        encode_record(each.offset - first.offset, first.timestamp, (each.timestamp, each.key, each.value, ()))
         for each in messages
     )
     header = BatchHeader(
@@ -70,4 +70,4 @@ def _batch(messages: Sequence[Message], codec: int) -> bytes:
         base_sequence=-1,
         record_count=len(messages),
     )
-    return assemble(header, compress(codec, b"".join(records)))
+    return assemble_batch(header, compress(codec, b"".join(records)))

@@ -21,12 +21,12 @@ _PRIME_1 = 0x9E3779B1
 _MAX_SHORT_BYTES = 15
 
 
-def right_checksum(frame: Buffer) -> bytes:
+def use_specified_checksum(frame: Buffer) -> bytes:
     """Return the frame with the checksum of LZ4's specification; raises MalformedError when it is cut off."""
     return _with_checksum(frame, _MAGIC_BYTES)
 
 
-def old_checksum(frame: Buffer) -> bytes:
+def use_old_checksum(frame: Buffer) -> bytes:
     """Return the frame with the checksum that clients of message format 0 write and expect."""
     return _with_checksum(frame, 0)
 
@@ -50,14 +50,14 @@ def short_xxh32(data: bytes) -> int:
     whole = len(data) // 4 * 4
     for position in range(0, whole, 4):
         lane = int.from_bytes(data[position : position + 4], "little")
-        value = _rotated(value + lane * _PRIME_3, 17) * _PRIME_4 & _MASK
+        value = _rotate_left(value + lane * _PRIME_3, 17) * _PRIME_4 & _MASK
     for byte in data[whole:]:
-        value = _rotated(value + byte * _PRIME_5, 11) * _PRIME_1 & _MASK
+        value = _rotate_left(value + byte * _PRIME_5, 11) * _PRIME_1 & _MASK
     value = (value ^ value >> 15) * _PRIME_2 & _MASK
     value = (value ^ value >> 13) * _PRIME_3 & _MASK
     return value ^ value >> 16
 
 
-def _rotated(value: int, bits: int) -> int:
+def _rotate_left(value: int, bits: int) -> int:
     value &= _MASK
     return value << bits & _MASK | value >> (32 - bits)

@@ -18,7 +18,7 @@ from kafkacompat.wire.batch_check import InvalidRecordsError
 from kafkacompat.wire.batch_header import CODEC_MASK, LOG_APPEND_TIME
 from kafkacompat.wire.compression import Codec, compress, decompress
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.wire.lz4_checksum import old_checksum, right_checksum
+from kafkacompat.wire.lz4_checksum import use_old_checksum, use_specified_checksum
 from kafkacompat.wire.primitives import Buffer
 
 NO_TIMESTAMP = -1
@@ -34,7 +34,7 @@ _MAGIC_AT = 4
 _SMALLEST = {0: 14, 1: 22}
 
 
-class Message(NamedTuple):
+class LegacyMessage(NamedTuple):
     """One entry of a set, with its ``offset`` and ``timestamp`` (ms, -1 for none) as stored."""
 
     offset: int
@@ -54,7 +54,7 @@ class Message(NamedTuple):
         return bool(self.magic and self.attributes & LOG_APPEND_TIME)
 
 
-def read_message_set(data: Buffer, max_message_bytes: int | None = None) -> Iterator[Message]:
+def read_message_set(data: Buffer, max_message_bytes: int | None = None) -> Iterator[LegacyMessage]:
     """Yield the entries of a set, wrappers as they are.
 
     Raises KafkaError: CORRUPT_MESSAGE for an invalid entry or a wrong CRC, MESSAGE_TOO_LARGE for an entry of more than
@@ -64,7 +64,7 @@ def read_message_set(data: Buffer, max_message_bytes: int | None = None) -> Iter
     position = 0
     while position < len(view):
         if len(view) - position < _ENTRY.size:
-            raise invalid("the last entry of a message set is cut off")
+            raise build_invalid_error("the last entry of a message set is cut off")
         offset, size_bytes = _ENTRY.unpack_from(view, position)
         position += _ENTRY.size
         if max_message_bytes is not None and size_bytes + _ENTRY.size > max_message_bytes:
@@ -76,11 +76,11 @@ def read_message_set(data: Buffer, max_message_bytes: int | None = None) -> Iter
         position += size_bytes
 
 
-def _read_message(message: memoryview, offset: int, size_bytes: int) -> Message:
+def _read_message(message: memoryview, offset: int, size_bytes: int) -> LegacyMessage:
     if size_bytes < _SMALLEST[0]:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"a message claims the impossible size of {size_bytes} bytes")
     if len(message) < size_bytes:
-        raise invalid("the last entry of a message set is cut off")
+        raise build_invalid_error("the last entry of a message set is cut off")
     crc, magic, attributes = _START.unpack_from(message)
     if magic not in _SMALLEST or size_bytes < _SMALLEST[magic]:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"a message of {size_bytes} bytes has the invalid format {magic}")
@@ -93,53 +93,57 @@ def _read_message(message: memoryview, offset: int, size_bytes: int) -> Message:
     key, position = _read_sized(message, position)
     value, position = _read_sized(message, position)
     if position != size_bytes:
-        raise invalid(f"key and value end {size_bytes - position} bytes before their message")
-    return Message(offset, magic, attributes, timestamp, key, value)
+        raise build_invalid_error(f"key and value end {size_bytes - position} bytes before their message")
+    return LegacyMessage(offset, magic, attributes, timestamp, key, value)
 
 
 def _read_sized(message: memoryview, position: int) -> tuple[bytes | None, int]:
     if len(message) - position < _INT32.size:
-        raise invalid("a message has no room for the length of its key or value")
+        raise build_invalid_error("a message has no room for the length of its key or value")
     (size_bytes,) = _INT32.unpack_from(message, position)
     position += _INT32.size
     if size_bytes < 0:
         return None, position
     if size_bytes > len(message) - position:
-        raise invalid(f"a key or value claims {size_bytes} bytes, but {len(message) - position} are left")
+        raise build_invalid_error(f"a key or value claims {size_bytes} bytes, but {len(message) - position} are left")
     return bytes(message[position : position + size_bytes]), position + size_bytes
 
 
-def unwrap(wrapper: Message, max_bytes: int) -> Iterator[Message]:
+def unwrap_messages(wrapper: LegacyMessage, max_bytes: int) -> Iterator[LegacyMessage]:
     """Yield the messages of a wrapper, with the wrapper's timestamp type, and its timestamp if that is the append time.
 
     Offsets stay as stored. Raises KafkaError as `read_message_set` does, INVALID_RECORD for an invalid wrapper (its format lacks
     the codec, it is empty, or it holds another wrapper), and MalformedError if it is larger than *max_bytes* when uncompressed.
     """
     if not Codec.NONE < wrapper.codec < Codec.ZSTD or wrapper.value is None:
-        raise invalid(f"a message of format {wrapper.magic} with codec {wrapper.codec} holds no message set")
+        raise build_invalid_error(
+            f"a message of format {wrapper.magic} with codec {wrapper.codec} holds no message set"
+        )
     last_offset = None
-    for message in read_message_set(_unpack(wrapper, wrapper.value, max_bytes)):
+    for message in read_message_set(_decompress_value(wrapper, wrapper.value, max_bytes)):
         if message.magic != wrapper.magic or message.codec:
-            raise invalid(f"a compressed message set contains format {message.magic} or codec {message.codec}")
+            raise build_invalid_error(
+                f"a compressed message set contains format {message.magic} or codec {message.codec}"
+            )
         last_offset = message.offset
         timestamp = wrapper.timestamp if wrapper.is_log_append_time else message.timestamp
         yield message._replace(timestamp=timestamp, attributes=wrapper.attributes & LOG_APPEND_TIME)
     if last_offset is None:
-        raise invalid("a compressed message set is empty")
+        raise build_invalid_error("a compressed message set is empty")
     # Some versions of librdkafka set no offset in the wrapper.
     if wrapper.magic and 0 != wrapper.offset < last_offset:
-        raise invalid(
+        raise build_invalid_error(
             f"a compressed message set has offset {wrapper.offset}, less than its last message's {last_offset}"
         )
 
 
-def _unpack(wrapper: Message, value: bytes, max_bytes: int) -> bytes:
+def _decompress_value(wrapper: LegacyMessage, value: bytes, max_bytes: int) -> bytes:
     if wrapper.codec == Codec.LZ4 and wrapper.magic == 0:
-        value = right_checksum(value)
+        value = use_specified_checksum(value)
     return decompress(wrapper.codec, value, max_bytes)
 
 
-def invalid(detail: str) -> InvalidRecordsError:
+def build_invalid_error(detail: str) -> InvalidRecordsError:
     """Return the error for a violation of the format."""
     return InvalidRecordsError(ErrorCode.INVALID_RECORD, detail)
 
@@ -152,16 +156,16 @@ _V0_CHECKED, _V1_CHECKED = struct.Struct(">bbi"), struct.Struct(">bbqi")
 _NULL = _INT32.pack(-1)
 
 
-def entry_writer(magic: int, attributes: int) -> WriteMessage:
+def make_entry_writer(magic: int, attributes: int) -> WriteMessage:
     """Return a function that writes entries of a format; format 0 stores no timestamp and no timestamp type."""
-    return _v1_writer(attributes) if magic else _v0_writer(attributes & CODEC_MASK)
+    return _make_v1_writer(attributes) if magic else _make_v0_writer(attributes & CODEC_MASK)
 
 
-def _v0_writer(attributes: int) -> WriteMessage:
+def _make_v0_writer(attributes: int) -> WriteMessage:
     checked, start = _V0_CHECKED.pack, _V0_START.pack
 
     def write(offset: int, timestamp: int, key: bytes | None, value: bytes | None) -> bytes:
-        rest = _rest(key, value)
+        rest = _encode_key_and_value(key, value)
         key_size = -1 if key is None else len(key)
         crc = crc32(rest, crc32(checked(0, attributes, key_size)))
         return start(offset, len(rest) + 10, crc, 0, attributes, key_size) + rest
@@ -169,11 +173,11 @@ def _v0_writer(attributes: int) -> WriteMessage:
     return write
 
 
-def _v1_writer(attributes: int) -> WriteMessage:
+def _make_v1_writer(attributes: int) -> WriteMessage:
     checked, start = _V1_CHECKED.pack, _V1_START.pack
 
     def write(offset: int, timestamp: int, key: bytes | None, value: bytes | None) -> bytes:
-        rest = _rest(key, value)
+        rest = _encode_key_and_value(key, value)
         key_size = -1 if key is None else len(key)
         crc = crc32(rest, crc32(checked(1, attributes, timestamp, key_size)))
         return start(offset, len(rest) + 18, crc, 1, attributes, timestamp, key_size) + rest
@@ -181,15 +185,15 @@ def _v1_writer(attributes: int) -> WriteMessage:
     return write
 
 
-def _rest(key: bytes | None, value: bytes | None) -> bytes:
+def _encode_key_and_value(key: bytes | None, value: bytes | None) -> bytes:
     """Encode the bytes after the length of the key."""
     sized_value = _NULL if value is None else _INT32.pack(len(value)) + value
     return key + sized_value if key else sized_value
 
 
-def wrap(magic: int, attributes: int, last_offset: int, timestamp: int, messages: Buffer) -> bytes:
+def wrap_messages(magic: int, attributes: int, last_offset: int, timestamp: int, messages: Buffer) -> bytes:
     """Write the one entry that holds a message set, compressed with the codec in *attributes*."""
     packed = compress(attributes & CODEC_MASK, messages)
     if attributes & CODEC_MASK == Codec.LZ4 and magic == 0:
-        packed = old_checksum(packed)
-    return entry_writer(magic, attributes)(last_offset, timestamp, None, packed)
+        packed = use_old_checksum(packed)
+    return make_entry_writer(magic, attributes)(last_offset, timestamp, None, packed)

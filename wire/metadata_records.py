@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafkacompat.wire.compiler import decode, encode
-from kafkacompat.wire.primitives import Buffer, MalformedError, read_uvarint, uvarint
+from kafkacompat.wire.compiler import decode_message, encode_message
+from kafkacompat.wire.primitives import Buffer, MalformedError, encode_uvarint, read_uvarint
 from kafkacompat.wire.schema import (
     Message,
     Struct,
@@ -180,10 +180,10 @@ def read_metadata_record(value: Buffer) -> Message | None:
         return None
     if version not in record.VERSIONS:
         raise MalformedError(f"a {record.__name__} has version {version}, which is not known")
-    return decode(record, memoryview(value)[position:], version)
+    return decode_message(record, memoryview(value)[position:], version)
 
 
 def write_metadata_record(record: Message, version: int = 0) -> bytes:
     """Write a record's value; `read_metadata_record` reads it."""
-    frame = uvarint(FRAME_VERSION) + uvarint(_TYPE_NUMBERS[type(record)]) + uvarint(version)
-    return frame + encode(record, version)
+    frame = encode_uvarint(FRAME_VERSION) + encode_uvarint(_TYPE_NUMBERS[type(record)]) + encode_uvarint(version)
+    return frame + encode_message(record, version)

@@ -7,6 +7,7 @@ messages (KIP-482), *zig-zag* varints carry everything inside a record of a v2 b
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from typing import TypeAlias
 
 Buffer: TypeAlias = "bytes | bytearray | memoryview"
@@ -49,7 +50,7 @@ def read_uvarint(data: Buffer, position: int) -> tuple[int, int]:
     raise MalformedError(f"a varint at byte {position - MAX_VARINT_BYTES} is longer than 32 bits")
 
 
-def uvarint(value: int) -> bytes:
+def encode_uvarint(value: int) -> bytes:
     """Encode an unsigned varint."""
     if value < 0x80:
         return _ONE_BYTE[value]
@@ -65,42 +66,61 @@ _ONE_BYTE = [bytes((value,)) for value in range(0x80)]
 
 
 def read_varint(data: Buffer, position: int) -> tuple[int, int]:
-    """Read a zig-zag varint or varlong; return (value, next position).
+    """Read a zig-zag varint of at most five bytes; return (value, next position). As in Kafka, bits beyond 32 are dropped.
 
-    Raises MalformedError if the bytes end early or the number exceeds 64 bits.
+    Raises MalformedError when the bytes end early or there are more of them.
     """
+    value, position = _read_bits(data, position, MAX_VARINT_BYTES)
+    value &= 0xFFFFFFFF
+    return (value >> 1) ^ -(value & 1), position
+
+
+def read_varlong(data: Buffer, position: int) -> tuple[int, int]:
+    """Read a zig-zag varlong of at most ten bytes; return (value, next position). As in Kafka, bits beyond 64 are dropped.
+
+    Raises MalformedError when the bytes end early or there are more of them.
+    """
+    value, position = _read_bits(data, position, MAX_VARLONG_BYTES)
+    value &= 0xFFFFFFFFFFFFFFFF
+    return (value >> 1) ^ -(value & 1), position
+
+
+def _read_bits(data: Buffer, position: int, max_bytes: int) -> tuple[int, int]:
     value = shift = 0
-    for _ in range(MAX_VARLONG_BYTES):
+    for _ in range(max_bytes):
         if position >= len(data):
             raise MalformedError(f"a varint is cut off at byte {position}")
         byte = data[position]
         position += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            if value > 0xFFFFFFFFFFFFFFFF:
-                break
-            return (value >> 1) ^ -(value & 1), position
+            return value, position
         shift += 7
-    raise MalformedError(f"a varint at byte {position - MAX_VARLONG_BYTES} is longer than 64 bits")
+    raise MalformedError(f"a varint at byte {position - max_bytes} has more than {max_bytes} bytes")
 
 
-def read_short_varint(data: bytes, position: int) -> tuple[int, int]:
-    """Read as `read_varint` does, faster for one and two bytes; raises IndexError if these are cut off."""
+def read_short_varint(
+    data: bytes, position: int, read_longer: Callable[[Buffer, int], tuple[int, int]] = read_varint
+) -> tuple[int, int]:
+    """Read a zig-zag varint, fast for one and two bytes; *read_longer* reads the others.
+
+    Raises IndexError when the first two bytes are cut off, MalformedError as *read_longer*.
+    """
     first = data[position]
     if first < 0x80:
         return (first >> 1) ^ -(first & 1), position + 1
     second = data[position + 1]
     if second < 0x80:
         return (first >> 1 & 0x3F | second << 6) ^ -(first & 1), position + 2
-    return read_varint(data, position)
+    return read_longer(data, position)
 
 
-def varint(value: int) -> bytes:
+def encode_varint(value: int) -> bytes:
     """Encode a zig-zag varint or varlong (64-bit signed at most)."""
-    return uvarint((value << 1) ^ (value >> 63))
+    return encode_uvarint((value << 1) ^ (value >> 63))
 
 
-def uuid_text(uuid: bytes) -> str:
+def format_uuid(uuid: bytes) -> str:
     """Return a UUID as Kafka writes it: URL-safe base64 without padding."""
     return base64.urlsafe_b64encode(uuid).decode().rstrip("=")
 

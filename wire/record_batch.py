@@ -21,12 +21,12 @@ from kafkacompat.wire.batch_header import (
     MAGIC_V2,
     TRANSACTIONAL,
     BatchHeader,
-    assemble,
-    batches,
+    assemble_batch,
     crc_matches,
     read_header,
+    split_batches,
 )
-from kafkacompat.wire.batch_records import NewRecord, Record, build_batch, read_body, read_records, recompress
+from kafkacompat.wire.batch_records import NewRecord, Record, build_batch, read_body, read_records, recompress_batch
 
 __all__ = [
     "ATTRIBUTES_POSITION",
@@ -45,8 +45,7 @@ __all__ = [
     "InvalidRecordsError",
     "NewRecord",
     "Record",
-    "assemble",
-    "batches",
+    "assemble_batch",
     "build_batch",
     "check_produce_version",
     "check_records",
@@ -54,5 +53,6 @@ __all__ = [
     "read_body",
     "read_header",
     "read_records",
-    "recompress",
+    "recompress_batch",
+    "split_batches",
 ]

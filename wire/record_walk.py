@@ -1,167 +1,211 @@
-"""The way through the records of a batch, from one to the next, with what has to be looked at in each."""
+"""The walk over the records of a batch: it refuses what Apache Kafka's readers refuse.
+
+A record is a length, a byte of attributes, the differences of its timestamp and offset to the batch's, a key, a value and
+headers. All numbers are zig-zag varints (https://kafka.apache.org/documentation/#record). As in Kafka 4.3.1 a varint has at
+most 5 bytes and a varlong at most 10, bits beyond 32 or 64 are dropped, and any negative length of a key or value is null.
+
+This module has two forms, see `walk_form`. setup.py compiles it with Cython, which takes the C types from record_walk.pxd.
+Without a compiler it runs as it is. So it uses nothing but plain Python, and integers that fit 64 bits.
+"""
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterator
 from functools import lru_cache
 
-from kafkacompat.wire.primitives import MalformedError, read_varint, varint
+from kafkacompat.wire.primitives import MIN_INT64, MalformedError, encode_varint
 
 MAX_RECORD_ERRORS = 1000
-"""So many refused records are named in an answer; a batch may hold millions."""
+"""The most records that a refusal names; a batch may hold millions."""
 
-# How the walk is made quick, in plain Python: the first bytes of a record (length, attributes,
-# timestamp, offset and the start of the key's length) are picked up by one `unpack_from`, and the
-# usual widths of these varints are told apart by comparing bytes. What bytes the next offset has is
-# known beforehand: zig-zag doubles it, so 64 offsets in a row share all bytes but the first.
-# A record of unusual shape is read field by field instead. Quicker still are 64 records of one length:
-# what stands in one place of each of them is one slice of the batch.
-#
-# Measured with CPython 3.11 on one core of an AMD EPYC: batches of 150 and of 1000 records of 100 bytes,
-# check_records() called for 0.1 s, the best of five: 15 million records/s (1,600 MB/s); 4.6 million where their
-# lengths differ; 3.3 million with timestamps that rise over several seconds, 0.8 million if they jump about by minutes.
-_PICK = struct.Struct("9B").unpack_from
-PADDING = bytes(24)
+_COMPILED = not __file__.endswith(".py")
+
+# The plain form checks 64 records of one layout at once: the bytes at one place of each are one slice of the batch.
+# Zig-zag doubles the offsets, so those of 64 records in a row differ in their first byte only.
 _BLOCK = 64
-_LEAST_ALIKE = 16
-"""Fewer records are walked as quickly one by one."""
-_THREE_BYTE_BLOCKS = 0x4000
+_SMALLEST_BLOCK = 16
+"""Checking fewer records one by one is as fast."""
 _ODD = bytes(range(1, 0x100, 2))
-# What the first byte of a record's length adds to the position: the bytes it takes and, halved, those it
-# stands for. An odd one means a negative length, which leads out of any batch.
-_SIZES = [-(1 << 40) if n & 1 else 1 + (n >> 1) if n < 0x80 else 2 + (n >> 1 & 0x3F) for n in range(0x100)]
 
 
-def walk(data: bytes, count: int, keys_required: bool) -> tuple[int | None, list[int]]:
-    """Follow *count* records; return (largest timestamp delta, if not below 0; indexes of records without a key)."""
-    end = len(data) - len(PADDING)
-    position, index, newest = 0, 0, -1
+def walk(data: bytes, count: int, keys_required: bool) -> tuple[int, list[int]]:
+    """Check the *count* records that *data* consists of, whose offsets must count up from 0.
+
+    Returns the largest timestamp delta (ms; 0 without records), and with *keys_required* the indexes of the records
+    without a key, at most MAX_RECORD_ERRORS of them. Raises MalformedError for records that a consumer cannot read.
+    """
+    position, index, newest = 0, 0, MIN_INT64 if count > 0 else 0
     without_key: list[int] = []
-    alike = True
-    while index < count:
-        block_end = min(count, (index | (_BLOCK - 1)) + 1)
-        walked = _walk_alike(data, position, index, block_end, newest, keys_required) if alike else None
-        alike = walked is not None  # else hardly any block of the batch is
-        position, index, newest = walked or _walk_block(data, position, index, block_end, newest, keys_required)
-        if index < block_end:
-            position, delta, has_key = _walk_one(data, position, end, index)
-            newest = max(newest, 2 * delta)
-            if keys_required and not has_key and len(without_key) < MAX_RECORD_ERRORS:
+    while not _COMPILED and index < count:
+        block_end = min(count, index + _BLOCK)
+        block = _walk_block(data, position, index, block_end, keys_required)
+        if block is None:
+            break  # records of one layout rarely follow others
+        position, newest, index = block[0], max(newest, block[1]), block_end
+    position, newest = _walk_records(data, position, index, count, newest, keys_required, without_key)
+    if position != len(data):
+        raise MalformedError(f"{count} records end at byte {position} of a batch whose records take {len(data)}")
+    return newest, without_key
+
+
+def _walk_records(
+    data: bytes, position: int, index: int, count: int, newest: int, keys_required: bool, without_key: list[int]
+) -> tuple[int, int]:
+    """Check the records from number *index*, at *position*, one by one.
+
+    Returns where the last one ends and the largest timestamp delta; adds to *without_key*. Numbers of one byte are read in
+    place, because a call for each would double the time of the plain form.
+    """
+    end = len(data)
+    try:
+        while index < count:
+            byte = data[position]
+            if byte < 0x80:
+                size, position = (byte >> 1) ^ -(byte & 1), position + 1
+            else:
+                size, position = _read_varint(data, position)
+            record_end = position + size
+            if size < 0 or record_end > end:
+                raise MalformedError(f"record {index} claims the length {size} with {end - position} bytes left")
+
+            byte = data[position + 1]  # after the attributes
+            if byte < 0x80:
+                delta, position = (byte >> 1) ^ -(byte & 1), position + 2
+            else:
+                delta, position = _read_varlong(data, position + 1)
+            if delta > newest:
+                newest = delta
+
+            byte = data[position]
+            if byte < 0x80:
+                offset_delta, position = (byte >> 1) ^ -(byte & 1), position + 1
+            else:
+                offset_delta, position = _read_varint(data, position)
+            if offset_delta != index:
+                raise MalformedError(f"record {index} has the offset delta {offset_delta}")
+
+            byte = data[position]
+            if byte < 0x80:
+                size, position = (byte >> 1) ^ -(byte & 1), position + 1
+            else:
+                size, position = _read_varint(data, position)
+            if size > 0:
+                position += size
+            elif size < 0 and keys_required and len(without_key) < MAX_RECORD_ERRORS:
                 without_key.append(index)
+
+            byte = data[position]
+            if byte < 0x80:
+                size, position = (byte >> 1) ^ -(byte & 1), position + 1
+            else:
+                size, position = _read_varint(data, position)
+            if size > 0:
+                position += size
+
+            if data[position]:
+                position = _walk_headers(data, position, record_end, index)
+            else:
+                position += 1
+            if position != record_end:
+                raise MalformedError(f"the fields of record {index} end {position - record_end} bytes off its length")
             index += 1
-        if position > end:
-            break
-    if position != end:
-        raise MalformedError(f"{count} records end at byte {position} of a batch whose records take {end}")
-    return (newest >> 1 if newest >= 0 else None), without_key
+    except IndexError:
+        raise MalformedError(f"record {index} is cut off at byte {end}") from None
+    return position, newest
 
 
-def _walk_alike(
-    data: bytes, position: int, index: int, block_end: int, newest: int, keys_required: bool
-) -> tuple[int, int, int] | None:
-    """As `_walk_block`, for a whole block of records with one length and timestamps of a byte each; None for others."""
+def _walk_headers(data: bytes, position: int, record_end: int, index: int) -> int:
+    """Check the headers, whose count is at *position*; return where they end. Raises IndexError if they are cut off."""
+    count, position = _read_varint(data, position)
+    if count < 0 or count > record_end - position:
+        raise MalformedError(f"record {index} claims {count} headers with {record_end - position} bytes left")
+    while count and position <= record_end:
+        byte = data[position]
+        if byte < 0x80:
+            size, position = (byte >> 1) ^ -(byte & 1), position + 1
+        else:
+            size, position = _read_varint(data, position)
+        if size < 0:
+            raise MalformedError(f"record {index} has a header without a name")
+        position += size
+        byte = data[position]
+        if byte < 0x80:
+            size, position = (byte >> 1) ^ -(byte & 1), position + 1
+        else:
+            size, position = _read_varint(data, position)
+        if size > 0:
+            position += size
+        count -= 1
+    return position
+
+
+def _read_varint(data: bytes, position: int) -> tuple[int, int]:
+    """Return (32-bit number, next position); for one that is cut off or too long a position beyond the data.
+
+    The next look at that position raises IndexError, or the comparison with the record's end fails. Compiled functions
+    that raise nothing return faster.
+    """
+    value, shift, end = 0, 0, len(data)
+    while shift < 35 and position < end:
+        byte = data[position]
+        position += 1
+        value |= (byte & (0x0F if shift == 28 else 0x7F)) << shift
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), position
+        shift += 7
+    return 0, end + 1
+
+
+def _read_varlong(data: bytes, position: int) -> tuple[int, int]:
+    """As `_read_varint`, for a 64-bit number."""
+    value, shift, end = 0, 0, len(data)
+    while shift < 70 and position < end:
+        byte = data[position]
+        position += 1
+        value |= (byte & (0x01 if shift == 63 else 0x7F)) << shift
+        if byte < 0x80:
+            return (value >> 1) ^ -(value & 1), position
+        shift += 7
+    return 0, end + 1
+
+
+def _walk_block(data: bytes, position: int, index: int, block_end: int, keys_required: bool) -> tuple[int, int] | None:
+    """Check all records from *index* to *block_end* at once; return where they end and the largest timestamp delta.
+
+    Returns None unless all have the layout of the first: lengths of the same bytes, timestamps of one byte, no headers.
+    """
     count = block_end - index
-    if count < _LEAST_ALIKE or index % _BLOCK:
+    if count < _SMALLEST_BLOCK:
         return None
-    length = data[position : position + (1 if data[position] < 0x80 else 2)]
-    size = _SIZES[length[0]] + (length[1] << 6 if len(length) == 2 else 0)
-    if size <= 0 or length[-1] >= 0x80:
+    size, time_at = _read_varint(data, position)
+    record_size = time_at + size - position
+    span = record_size * count
+    if size < 0 or position + span > len(data):
         return None
-    span = size * count
-    at = position
-    for byte in length:
-        if data[at : at + span : size] != bytes((byte,)) * count:
+    time_at += 1  # after the attributes
+    offset_bytes = _offset_bytes(index)
+    key_at = time_at + 1 + len(offset_bytes)
+    size, key_end = _read_varint(data, key_at)
+    if size < 0 and keys_required:
+        return None
+    value_at = key_end + max(size, 0)
+    size, value_end = _read_varint(data, value_at)
+    header_count_at = value_end + max(size, 0)
+    if header_count_at + 1 != position + record_size or data[header_count_at]:
+        return None
+    for at in (*range(position, time_at - 1), *range(key_at, key_end), *range(value_at, value_end), header_count_at):
+        if data[at : at + span : record_size].count(data[at]) != count:
             return None
-        at += 1
-    times = data[at + 1 : at + 1 + span : size]  # behind the attributes
+    for at, expected in enumerate(offset_bytes, time_at + 1):
+        if data[at : at + span : record_size] != expected[:count]:
+            return None
+    times = data[time_at : time_at + span : record_size]
     if not times.isascii():
         return None
-    at += 2
-    for offset_bytes in _offset_bytes(index):
-        if data[at : at + span : size] != offset_bytes[:count]:
-            return None
-        at += 1
-    if keys_required and len(data[at : at + span : size].translate(None, _ODD)) < count:
-        return None
-    return position + span, block_end, max(newest, max(times.translate(None, _ODD), default=-1))
+    evens = times.translate(None, _ODD)  # zig-zag makes negative numbers odd
+    return position + span, max(evens) >> 1 if evens else -(min(times) + 1 >> 1)
 
 
 @lru_cache(1024)
 def _offset_bytes(index: int) -> tuple[bytes, ...]:
-    """The first bytes of a block's offsets, the second ones, and so on; all of them have as many."""
-    return tuple(map(bytes, zip(*map(varint, range(index, index + _BLOCK)), strict=True)))
-
-
-def _walk_block(
-    data: bytes, position: int, index: int, block_end: int, newest: int, keys_required: bool
-) -> tuple[int, int, int]:
-    """Follow the records from *index* on until *block_end* or one of unusual shape.
-
-    ``newest`` is the largest zig-zag timestamp delta so far that is not negative. A chain that is broken
-    may lead beyond the records; the caller sees to that.
-    """
-    block = index // _BLOCK
-    if block >= _THREE_BYTE_BLOCKS:
-        return position, index, newest
-    continued = 0x80 if block else 0
-    second = block if block < 0x80 else block & 0x7F | 0x80
-    third = block >> 7
-    pick, sizes = _PICK, _SIZES
-    for first in range(2 * index & 0x7F | continued, (2 * block_end - 1) & 0x7F | continued, 2):
-        length, b1, b2, b3, b4, b5, b6, b7, b8 = pick(data, position)
-        # b3 to b7 become the timestamp and the offset, and what follows these.
-        if length < 0x80:
-            b3, b4, b5, b6, b7, b8 = b2, b3, b4, b5, b6, b7
-            next_position = position + sizes[length]
-        elif b1 < 0x80:
-            next_position = position + sizes[length] + (b1 << 6)
-        else:
-            break
-        if b3 >= 0x80:
-            if b4 < 0x80:
-                b3 += (b4 << 7) - 0x80
-                b4, b5, b6, b7 = b5, b6, b7, b8
-            else:
-                b3, b4, b5, b6, b7 = _wide_timestamp(data, position)
-        if b4 != first or (second and (b5 != second or (third and b6 != third))):
-            break
-        if keys_required and (b7 if third else b6 if second else b5) & 1:
-            break
-        if b3 > newest and not b3 & 1:
-            newest = b3
-        position = next_position
-    else:
-        return position, block_end, newest
-    return position, block * _BLOCK + ((first & 0x7F) >> 1), newest
-
-
-def _wide_timestamp(data: bytes, position: int) -> tuple[int, int, int, int, int]:
-    """Return the zig-zag timestamp delta (or 1 for any below 0) of the record at *position* and the next four bytes."""
-    position += 3 if data[position] >= 0x80 else 2
-    value, position = read_varint(data, position)
-    b0, b1, b2, b3 = data[position : position + 4]
-    return (2 * value if value >= 0 else 1), b0, b1, b2, b3
-
-
-def _walk_one(data: bytes, position: int, end: int, index: int) -> tuple[int, int, bool]:
-    """Follow one record of any shape; return (next position, timestamp delta, whether it has a key)."""
-    length, position = read_varint(data, position)
-    next_position = position + length
-    if length < 0 or next_position > end:
-        raise MalformedError(f"record {index} claims the length {length} with {end - position} bytes left")
-    timestamp_delta, position = read_varint(data, position + 1)
-    offset_delta, position = read_varint(data, position)
-    key_length, _ = read_varint(data, position)
-    if offset_delta != index:
-        raise MalformedError(f"record {index} has the offset delta {offset_delta}")
-    return next_position, timestamp_delta, key_length >= 0
-
-
-def timestamp_deltas(data: bytes, count: int) -> Iterator[int]:
-    """Yield the timestamp delta of each record of a chain that was found sound."""
-    position = 0
-    for _ in range(count):
-        length, position = read_varint(data, position)
-        yield read_varint(data, position + 1)[0]
-        position += length
+    """The first bytes of a block's offset deltas, the second ones, and so on; all of them have as many."""
+    return tuple(map(bytes, zip(*map(encode_varint, range(index, index + _BLOCK)), strict=True)))

@@ -78,7 +78,7 @@ class Release(NamedTuple):
 
 
 @cache
-def release(name: str) -> Release:
+def find_release(name: str) -> Release:
     """Return the release *name*, one of `RELEASES`."""
     versions: dict[int, Versions] = {}
     for number in range(RELEASES.index(name) + 1):

@@ -82,7 +82,7 @@ class Field:
     struct: type[Struct] | None = None
 
 
-def _field(
+def _declare_field(
     kind: str,
     *,
     versions: str,
@@ -100,35 +100,35 @@ def _field(
     )
 
 
-def _number(kind: str) -> Any:
+def _make_number_declaration(kind: str) -> Any:
     def declare(*, versions: str = "0+", default: int = 0, tag: int | None = None, tagged: str | None = None) -> Any:
-        return _field(kind, versions=versions, default=default, tag=tag, tagged=tagged)
+        return _declare_field(kind, versions=versions, default=default, tag=tag, tagged=tagged)
 
     declare.__doc__ = f"Declare a big-endian {kind}."
     return declare
 
 
-int8 = _number("int8")
-int16 = _number("int16")
-uint16 = _number("uint16")
-int32 = _number("int32")
-uint32 = _number("uint32")
-int64 = _number("int64")
+int8 = _make_number_declaration("int8")
+int16 = _make_number_declaration("int16")
+uint16 = _make_number_declaration("uint16")
+int32 = _make_number_declaration("int32")
+uint32 = _make_number_declaration("uint32")
+int64 = _make_number_declaration("int64")
 
 
 def float64(*, versions: str = "0+", default: float = 0.0) -> Any:
     """Declare an IEEE 754 double."""
-    return _field("float64", versions=versions, default=default)
+    return _declare_field("float64", versions=versions, default=default)
 
 
 def boolean(*, versions: str = "0+", default: bool = False, tag: int | None = None, tagged: str | None = None) -> Any:
     """Declare a one-byte boolean."""
-    return _field("bool", versions=versions, default=default, tag=tag, tagged=tagged)
+    return _declare_field("bool", versions=versions, default=default, tag=tag, tagged=tagged)
 
 
 def uuid(*, versions: str = "0+", tag: int | None = None, tagged: str | None = None) -> Any:
     """Declare a UUID: 16 raw bytes, all zero for none."""
-    return _field("uuid", versions=versions, default=ZERO_UUID, tag=tag, tagged=tagged)
+    return _declare_field("uuid", versions=versions, default=ZERO_UUID, tag=tag, tagged=tagged)
 
 
 def string(
@@ -141,7 +141,7 @@ def string(
     flexible: bool = True,
 ) -> Any:
     """Declare a UTF-8 string; ``flexible=False`` keeps its int16 length in flexible versions."""
-    return _field(
+    return _declare_field(
         "string", versions=versions, nullable=nullable, default=default, tag=tag, tagged=tagged, flexible=flexible
     )
 
@@ -155,7 +155,7 @@ def bytestring(
     tagged: str | None = None,
 ) -> Any:
     """Declare a byte string, read as ``bytes``."""
-    return _field("bytes", versions=versions, nullable=nullable, default=default, tag=tag, tagged=tagged)
+    return _declare_field("bytes", versions=versions, nullable=nullable, default=default, tag=tag, tagged=tagged)
 
 
 def batches(*, versions: str = "0+", nullable: str = "") -> Any:
@@ -164,7 +164,7 @@ def batches(*, versions: str = "0+", nullable: str = "") -> Any:
     Read as a memoryview into the frame; written from any buffer, or from an object with
     ``size_bytes`` (a file region), which becomes a part of its own in the output.
     """
-    return _field("records", versions=versions, nullable=nullable, default=None)
+    return _declare_field("records", versions=versions, nullable=nullable, default=None)
 
 
 def struct(
@@ -172,7 +172,9 @@ def struct(
 ) -> Any:
     """Declare a nested struct; its default is None if it may be null, else a struct of defaults."""
     default = None if nullable else of
-    return _field("struct", versions=versions, nullable=nullable, default=default, tag=tag, tagged=tagged, struct=of)
+    return _declare_field(
+        "struct", versions=versions, nullable=nullable, default=default, tag=tag, tagged=tagged, struct=of
+    )
 
 
 def array(
@@ -186,7 +188,7 @@ def array(
 ) -> Any:
     """Declare an array of structs (``array(Topic)``) or of primitives (``array(int32())``)."""
     element = of if isinstance(of, Field) else struct(of)
-    return _field(
+    return _declare_field(
         "array", versions=versions, nullable=nullable, default=default, tag=tag, tagged=tagged, element=element
     )
 

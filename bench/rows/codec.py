@@ -25,7 +25,7 @@ from kafkacompat.wire.apis.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from kafkacompat.wire.compiler import decode, encode
+from kafkacompat.wire.compiler import decode_message, encode_message
 
 PRODUCE_VERSION = 9
 METADATA_VERSION = 12
@@ -71,13 +71,13 @@ def metadata_answer() -> MetadataResponse:
 
 def measure_ours(options: Options) -> Samples:
     """Measure this project's compiled readers and writers."""
-    request = memoryview(encode(produce_request(), PRODUCE_VERSION))
+    request = memoryview(encode_message(produce_request(), PRODUCE_VERSION))
     answer, metadata = produce_answer(), metadata_answer()
     return _samples(
         options,
-        lambda: decode(ProduceRequest, request, PRODUCE_VERSION),
-        lambda: encode(answer, PRODUCE_VERSION),
-        lambda: encode(metadata, METADATA_VERSION),
+        lambda: decode_message(ProduceRequest, request, PRODUCE_VERSION),
+        lambda: encode_message(answer, PRODUCE_VERSION),
+        lambda: encode_message(metadata, METADATA_VERSION),
     )
 
 
@@ -98,12 +98,12 @@ def measure_kio(options: Options) -> Samples:
 
         return _checked(run, content)
 
-    request, read = encode(produce_request(), PRODUCE_VERSION), entity_reader(Request)
+    request, read = encode_message(produce_request(), PRODUCE_VERSION), entity_reader(Request)
     return _samples(
         options,
         lambda: read(request, 0),
-        writing(Answer, encode(produce_answer(), PRODUCE_VERSION)),
-        writing(Metadata, encode(metadata_answer(), METADATA_VERSION)),
+        writing(Answer, encode_message(produce_answer(), PRODUCE_VERSION)),
+        writing(Metadata, encode_message(metadata_answer(), METADATA_VERSION)),
     )
 
 
@@ -118,12 +118,12 @@ def measure_kafka_python(options: Options) -> Samples:
         value._header = None  # set only for messages with a header, but read when any message is written
         return _checked(lambda: bytes(value.encode(version=number)), content)
 
-    request = encode(produce_request(), PRODUCE_VERSION)
+    request = encode_message(produce_request(), PRODUCE_VERSION)
     return _samples(
         options,
         lambda: Request.decode(request, version=PRODUCE_VERSION),
-        writing(Answer, encode(produce_answer(), PRODUCE_VERSION), PRODUCE_VERSION),
-        writing(Metadata, encode(metadata_answer(), METADATA_VERSION), METADATA_VERSION),
+        writing(Answer, encode_message(produce_answer(), PRODUCE_VERSION), PRODUCE_VERSION),
+        writing(Metadata, encode_message(metadata_answer(), METADATA_VERSION), METADATA_VERSION),
     )
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from compat_tests.oracle import KAFKA_3, KAFKA_4, RENAMED, Oracle, kafka_json
-from kafkacompat.wire.apis import api
-from kafkacompat.wire.compiler import encode, reader
+from kafkacompat.wire.apis import find_api
+from kafkacompat.wire.compiler import encode_message, find_reader
 from kafkacompat.wire.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from kafkacompat.wire.headers import RequestHeader, ResponseHeader
 from kafkacompat.wire.metadata_records import RECORD_TYPES
@@ -56,7 +56,7 @@ def cases(oracle: Oracle) -> list[Case]:
 def _all_cases(oracle: Oracle) -> Iterator[Case]:
     for each in oracle.ask("apis")["apis"]:
         for version in range(each["first"], each["last"] + 1):
-            for cls, kind in zip(api(each["key"]), ("Request", "Response"), strict=True):
+            for cls, kind in zip(find_api(each["key"]), ("Request", "Response"), strict=True):
                 yield Case(cls, version, each["name"] + kind)
     for other in OTHERS:
         span = oracle.ask("versions", name=other.__name__)
@@ -86,8 +86,8 @@ class Sample:
     @classmethod
     def make(cls, case: Case, mode: Mode, rng: random.Random) -> Sample:
         message = make_message(case.cls, case.version, rng, mode)
-        data = encode(message, case.version)
-        tagged = encode(lift(message, rng), case.version) if case.version in case.cls.FLEXIBLE else None
+        data = encode_message(message, case.version)
+        tagged = encode_message(lift(message, rng), case.version) if case.version in case.cls.FLEXIBLE else None
         return cls(message, data, tagged, [len(data) - 1, rng.randrange(len(data))] if data else [])
 
     def question(self, version: int, names: Mapping[str, str] | None) -> dict[str, object]:
@@ -113,7 +113,7 @@ class Sample:
         yield from self._read_differently(case)
 
     def _read_differently(self, case: Case) -> Iterator[str]:
-        read = reader(case.cls, case.version)
+        read = find_reader(case.cls, case.version)
         for data in (self.data, self.tagged):
             if data is not None and read(data, 0) != (self.message, len(data)):
                 yield f"we read {data.hex()} as {read(data, 0)}, expected {self.message}"

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
-from kafkacompat.wire.apis import API_NAMES, api
-from kafkacompat.wire.compiler import encode
+from kafkacompat.wire.apis import API_NAMES, find_api
+from kafkacompat.wire.compiler import encode_message
 from kafkacompat.wire.schema import Message
 from tests.wire.random_messages import Mode, make_message
 
@@ -35,7 +35,7 @@ class Kio:
         """Give a sentence for a message that kio writes otherwise, None for one that it writes as we do."""
         for mode in modes:
             message = make_message(self.cls, self.version, rng, mode)
-            data = encode(message, self.version)
+            data = encode_message(message, self.version)
             try:
                 value, size = self._read(data, 0)
             except self._refusals:  # an error code, time or duration that Python's own types do not hold
@@ -49,9 +49,9 @@ class Kio:
 def known_to_kio() -> Iterator[Kio]:
     """Return every message and version that kio has."""
     for key, name in API_NAMES.items():
-        for cls in api(key):
+        for cls in find_api(key):
             for version in cls.VERSIONS:
-                kind = "request" if cls is api(key).request else "response"
+                kind = "request" if cls is find_api(key).request else "response"
                 try:
                     module = import_module(f"kio.schema.{name}.v{version}.{kind}")
                 except ModuleNotFoundError:

@@ -5,25 +5,49 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.compress.Compression;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeader;
+import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.record.TimestampType;
 import org.apache.kafka.common.record.internal.CompressionType;
 import org.apache.kafka.common.record.internal.MemoryRecords;
 import org.apache.kafka.common.record.internal.MemoryRecordsBuilder;
 import org.apache.kafka.common.record.internal.Record;
 import org.apache.kafka.common.record.internal.RecordBatch;
+import org.apache.kafka.common.utils.BufferSupplier;
+import org.apache.kafka.common.utils.CloseableIterator;
+import org.apache.kafka.common.utils.PrimitiveRef;
+import org.apache.kafka.common.utils.Time;
+import org.apache.kafka.storage.internals.log.AppendOrigin;
+import org.apache.kafka.storage.internals.log.LogValidator;
+import org.apache.kafka.storage.internals.log.RecordValidationException;
 
 /**
  * Answers all that Oracle does, and says how Apache Kafka writes and reads record batches; for Kafka 4.3.
  *
  * <ul>
  *   <li>read: the batches in "hex", checked and with their records;
- *   <li>build: one batch of "records", in the form that read gives.
+ *   <li>build: one batch of "records", in the form that read gives;
+ *   <li>judge: for each of "batches" (hex) the error code with which the broker's validation refuses it ("broker"), the
+ *       one with which a consumer's iterator does ("consumer"), NONE where it is accepted, the largest timestamp that the
+ *       broker found, and whether the offsets count up by one. With "keys" the topic is compacted.
  * </ul>
  */
 public final class BatchOracle {
+    private static final LogValidator.MetricsRecorder NO_METRICS = new LogValidator.MetricsRecorder() {
+        public void recordInvalidMagic() {}
+
+        public void recordInvalidOffset() {}
+
+        public void recordInvalidSequence() {}
+
+        public void recordInvalidChecksums() {}
+
+        public void recordNoKeyCompactedTopic() {}
+    };
+
     public static void main(String[] arguments) throws IOException {
         Oracle.serve(BatchOracle::answer);
     }
@@ -31,6 +55,7 @@ public final class BatchOracle {
     private static void answer(JsonNode question, ObjectNode out) throws Exception {
         switch (question.get("ask").asText()) {
             case "read" -> read(Oracle.bytes(question.get("hex")), out.putArray("batches"));
+            case "judge" -> judge(question, out.putArray("verdicts"));
             case "build" -> out.put("hex", Oracle.HEX.formatHex(build(question)));
             default -> Oracle.answer(question, out);
         }
@@ -61,6 +86,54 @@ public final class BatchOracle {
             headers.addArray().add(header.key()).add(header.value() == null ? null : Oracle.HEX.formatHex(header.value()));
         }
         return node;
+    }
+
+    private static void judge(JsonNode question, ArrayNode out) {
+        boolean keys = question.get("keys").asBoolean();
+        for (JsonNode hex : question.get("batches")) {
+            ObjectNode node = out.addObject();
+            node.put("broker", verdict(() -> node.put("max_timestamp", validate(memoryRecords(hex), keys))));
+            node.put("consumer", verdict(() -> node.put("counts_up", countsUp(memoryRecords(hex)))));
+        }
+    }
+
+    private static MemoryRecords memoryRecords(JsonNode hex) {
+        return MemoryRecords.readableRecords(Oracle.bytes(hex));
+    }
+
+    private static String verdict(Runnable action) {
+        try {
+            action.run();
+            return Errors.NONE.name();
+        } catch (RuntimeException problem) {
+            boolean namesRecords = problem instanceof RecordValidationException;
+            return Errors.forException(namesRecords ? ((RecordValidationException) problem).invalidException() : problem).name();
+        } catch (OutOfMemoryError problem) {
+            return "OUT_OF_MEMORY"; // a consumer allocates the length that a compressed record claims
+        }
+    }
+
+    private static long validate(MemoryRecords records, boolean keys) {
+        CompressionType codec = records.batches().iterator().next().compressionType();
+        LogValidator validator = new LogValidator(records, new TopicPartition("topic", 0), Time.SYSTEM, codec,
+            Compression.of(codec).build(), keys, RecordBatch.MAGIC_VALUE_V2, TimestampType.CREATE_TIME, Long.MAX_VALUE,
+            Long.MAX_VALUE, 0, AppendOrigin.CLIENT);
+        return validator.validateMessagesAndAssignOffsets(PrimitiveRef.ofLong(0), NO_METRICS, BufferSupplier.NO_CACHING)
+            .maxTimestampMs();
+    }
+
+    private static boolean countsUp(MemoryRecords records) {
+        long expected = 0;
+        boolean countsUp = true;
+        RecordBatch batch = records.batches().iterator().next();
+        try (CloseableIterator<Record> iterator = batch.streamingIterator(BufferSupplier.NO_CACHING)) {
+            while (iterator.hasNext()) {
+                Record record = iterator.next();
+                toJson(record);
+                countsUp &= record.offset() == expected++;
+            }
+        }
+        return countsUp;
     }
 
     private static byte[] build(JsonNode question) {

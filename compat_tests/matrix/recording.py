@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafkacompat.wire import compiler
-from kafkacompat.wire.apis import API_NAMES, api
+from kafkacompat.wire.apis import API_NAMES, find_api
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.frames import FrameError, FrameReader
 from kafkacompat.wire.headers import (
@@ -138,10 +138,10 @@ class Conversation:
         self._recording.request(api_key, version)
         self._waiting[int.from_bytes(frame[4:8], "big", signed=True)] = (api_key, version)
         if api_key == PRODUCE:
-            request = api(PRODUCE).request
+            request = find_api(PRODUCE).request
             header_version = request_header_version(request, version)
-            _, position = compiler.reader(RequestHeader, header_version)(frame, 0)
-            message, _ = compiler.reader(request, version)(frame, position)
+            _, position = compiler.find_reader(RequestHeader, header_version)(frame, 0)
+            message, _ = compiler.find_reader(request, version)(frame, position)
             self._batches(message, PRODUCE, version)
 
     def _answer(self, frame: memoryview) -> None:
@@ -161,11 +161,11 @@ class Conversation:
 
 
 def _read_answer(frame: memoryview, api_key: int, version: int) -> Struct:
-    response = api(api_key).response
+    response = find_api(api_key).response
     if api_key == API_VERSIONS_KEY and version not in response.VERSIONS:
         version = 0  # What a broker answers to a version that it does not know (KIP-511).
-    _, position = compiler.reader(ResponseHeader, response_header_version(response, version))(frame, 0)
-    message: Struct = compiler.reader(response, version)(frame, position)[0]
+    _, position = compiler.find_reader(ResponseHeader, response_header_version(response, version))(frame, 0)
+    message: Struct = compiler.find_reader(response, version)(frame, position)[0]
     return message
 
 

@@ -13,14 +13,14 @@ from compat_tests.same_answers.records import BATCH, fetch_of
 from compat_tests.same_answers.transcript import Transcript
 from kafkacompat.wire.apis.fetch import FetchResponse
 from kafkacompat.wire.apis.produce import ProduceResponse
-from kafkacompat.wire.message_set import entry_writer, read_message_set, unwrap, wrap
-from kafkacompat.wire.record_batch import batches as whole_batches
+from kafkacompat.wire.message_set import make_entry_writer, read_message_set, unwrap_messages, wrap_messages
 from kafkacompat.wire.record_batch import read_header, read_records
+from kafkacompat.wire.record_batch import split_batches as whole_batches
 
 if TYPE_CHECKING:
-    from kafkacompat.wire.message_set import Message
+    from kafkacompat.wire.message_set import LegacyMessage
 
-V0, V1 = entry_writer(0, 0), entry_writer(1, 0)
+V0, V1 = make_entry_writer(0, 0), make_entry_writer(1, 0)
 LOG_APPEND_TIME = 8
 ONE = V0(0, -1, b"k", b"v")
 # In format 0 the bit means nothing.
@@ -29,9 +29,9 @@ TWO = V1(0, RECENT_MS, b"k", b"v") + V1(1, RECENT_MS + 1, None, None)
 
 
 def wrapper(magic: int, count: int = 3, offset: int | None = None, codec: int = batches.GZIP, first: int = 0) -> bytes:
-    write = entry_writer(magic, 0)
+    write = make_entry_writer(magic, 0)
     inner = b"".join(write(first + number, RECENT_MS + number, b"k", b"v") for number in range(count))
-    return wrap(magic, codec, count - 1 if offset is None else offset, RECENT_MS + count - 1, inner)
+    return wrap_messages(magic, codec, count - 1 if offset is None else offset, RECENT_MS + count - 1, inner)
 
 
 GOOD = {
@@ -41,8 +41,8 @@ GOOD = {
     "librdkafka's wrapper": wrapper(1, offset=0),
     "odd offsets inside": wrapper(1, offset=40, first=7),
     "time of the log in format 0": ODD,
-    "time of the log": entry_writer(1, LOG_APPEND_TIME)(0, RECENT_MS, b"k", b"v"),
-    "wrapper with the time of the log": wrap(1, LOG_APPEND_TIME | 1, 1, RECENT_MS, TWO),
+    "time of the log": make_entry_writer(1, LOG_APPEND_TIME)(0, RECENT_MS, b"k", b"v"),
+    "wrapper with the time of the log": wrap_messages(1, LOG_APPEND_TIME | 1, 1, RECENT_MS, TWO),
     "batch": BATCH,
     "batch with zstd": batches.build([b"a", b"b"], codec=batches.ZSTD),
     "empty": b"",
@@ -56,19 +56,19 @@ BAD = {
     "two batches": BATCH + BATCH,
     "wrapper and more": wrapper(0) + ONE,
     "more and wrapper": ONE + wrapper(0),
-    "wrapper in wrapper": wrap(1, 1, 0, RECENT_MS, wrapper(1)),
-    "wrapper of another format": wrap(1, 1, 0, RECENT_MS, ONE),
-    "bad CRC inside": wrap(0, 1, 0, -1, ONE[:-1] + b"x"),
-    "nothing inside": wrap(1, 1, 0, RECENT_MS, b""),
-    "no value": entry_writer(1, 1)(0, RECENT_MS, None, None),
+    "wrapper in wrapper": wrap_messages(1, 1, 0, RECENT_MS, wrapper(1)),
+    "wrapper of another format": wrap_messages(1, 1, 0, RECENT_MS, ONE),
+    "bad CRC inside": wrap_messages(0, 1, 0, -1, ONE[:-1] + b"x"),
+    "nothing inside": wrap_messages(1, 1, 0, RECENT_MS, b""),
+    "no value": make_entry_writer(1, 1)(0, RECENT_MS, None, None),
     "offset below that inside": wrapper(1, offset=1),
     "zstd": wrapper(1, codec=batches.ZSTD),
-    "time of the log without time": entry_writer(1, LOG_APPEND_TIME)(0, -1, b"k", b"v"),
-    "codec 5": entry_writer(1, 5)(0, RECENT_MS, None, b"abc"),
-    "no gzip": entry_writer(1, 1)(0, RECENT_MS, None, b"abc"),
+    "time of the log without time": make_entry_writer(1, LOG_APPEND_TIME)(0, -1, b"k", b"v"),
+    "codec 5": make_entry_writer(1, 5)(0, RECENT_MS, None, b"abc"),
+    "no gzip": make_entry_writer(1, 1)(0, RECENT_MS, None, b"abc"),
     "time before 1970": V1(0, -5, b"k", b"v"),
     "cut": ONE + ONE[:-3],
-    "cut in the wrapper": wrap(0, 1, 0, -1, ONE + ONE[:-3]),
+    "cut in the wrapper": wrap_messages(0, 1, 0, -1, ONE + ONE[:-3]),
 }
 TOPICS: dict[str, dict[str, str]] = {
     "compacted": {"cleanup_policy": "compact"},
@@ -144,8 +144,8 @@ def ask_messages(script: Transcript, label: str, version: int, name: str, offset
     script.note(f"{label} v{version}: first message", messages[:1])
 
 
-def plain(message: Message) -> list[Any]:
-    inside = [list(each) for each in unwrap(message, 1 << 20)] if message.codec else message.value
+def plain(message: LegacyMessage) -> list[Any]:
+    inside = [list(each) for each in unwrap_messages(message, 1 << 20)] if message.codec else message.value
     return [*message[:5], inside]
 
 

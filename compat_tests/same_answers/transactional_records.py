@@ -25,7 +25,7 @@ from kafkacompat.wire.apis.end_txn import EndTxnResponse
 from kafkacompat.wire.apis.fetch import FetchRequest, FetchResponse
 from kafkacompat.wire.apis.list_offsets import ListOffsetsResponse
 from kafkacompat.wire.apis.produce import ProduceRequest, ProduceResponse
-from kafkacompat.wire.record_batch import NewRecord, batches, build_batch, read_header
+from kafkacompat.wire.record_batch import NewRecord, build_batch, read_header, split_batches
 
 ADDING = 12
 """The version of Produce from which on a partition comes to be part of the transaction by itself."""
@@ -78,7 +78,7 @@ def note_fetched(script: Transcript, label: str, asked: FetchRequest, version: i
     answer = script.client.call(asked, FetchResponse, version)
     for topic in answer.responses:
         for part in topic.partitions:
-            headers = [read_header(each) for each in batches(bytes(part.records or b""))]  # type: ignore[arg-type]
+            headers = [read_header(each) for each in split_batches(bytes(part.records or b""))]  # type: ignore[arg-type]
             fields = [(each.base_offset, each.last_offset, each.attributes, each.base_sequence) for each in headers]
             part.records = repr([fields, [each.producer_epoch for each in headers]]).encode()
     script.note(label, answer)

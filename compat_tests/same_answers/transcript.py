@@ -9,7 +9,7 @@ from typing import Any
 
 from compat_tests.raw_client import Answer, ClosedError, RawClient
 from compat_tests.waiting import until
-from kafkacompat.wire.apis import api
+from kafkacompat.wire.apis import find_api
 from kafkacompat.wire.apis.create_topics import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -126,7 +126,7 @@ class Transcript:
 
     def ask_every_version(self, label: str, request: Request, answer: type[Response]) -> None:
         """Ask once in each version that Apache Kafka 4.3.1 serves."""
-        versions = api(request.API_KEY).request.VERSIONS
+        versions = find_api(request.API_KEY).request.VERSIONS
         for version in range(OLDEST_SERVED.get(request.API_KEY, 0), versions.last + 1):
             self.ask(label, request, answer, version)
 

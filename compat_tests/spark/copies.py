@@ -228,5 +228,5 @@ def kill_some_times(folder: Path, arguments: Sequence[str], done: Callable[[], i
 
 
 def kill_count() -> int:
-    """Return the number of kills of a test, which KAFKACOMPAT_KILLS sets."""
-    return int(os.environ.get("KAFKACOMPAT_KILLS", "3"))
+    """Return the number of kills of a test, which COMPAT_TESTS_KILLS sets."""
+    return int(os.environ.get("COMPAT_TESTS_KILLS", "3"))

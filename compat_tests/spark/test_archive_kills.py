@@ -1,6 +1,6 @@
 """Archives whose command is killed with its JVM at random moments hold each record once, even with a lost checkpoint.
 
-``KAFKACOMPAT_KILLS=20`` kills that often.
+``COMPAT_TESTS_KILLS=20`` kills that often.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import pytest
 
 from compat_tests.spark.scene import Scene, catch_failure, collect_records, make_values, produce_values
 from kafkacompat.wire.compression import Codec
-from kafkacompat.wire.record_batch import batches, read_header
+from kafkacompat.wire.record_batch import read_header, split_batches
 
 pytestmark = pytest.mark.spark
 
@@ -75,7 +75,7 @@ def test_a_topic_that_is_made_by_writing(scene: Scene) -> None:
 
 def codecs_on_disk(scene: Scene) -> set[Codec]:
     (segment,) = (scene.broker.data_folder / f"{scene.topic}-0").glob("*.log")
-    return {Codec(read_header(batch).codec) for batch in batches(segment.read_bytes())}
+    return {Codec(read_header(batch).codec) for batch in split_batches(segment.read_bytes())}
 
 
 @pytest.mark.parametrize("codec", [codec.name.lower() for codec in Codec])

@@ -1,4 +1,4 @@
-"""The command line: one module a subcommand, each imported only when it is called."""
+"""The command line: one module for each subcommand, imported only when the subcommand is called."""
 
 from kafkacompat.cli.commands import main
 

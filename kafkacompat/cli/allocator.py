@@ -1,8 +1,8 @@
-"""How much freed memory the process keeps for the next request.
+"""The amount of freed memory that the process keeps for the next request.
 
-glibc gives the end of the heap back to the kernel when a large request is done, and asks for it again with the next one: a
-request of 512 KiB then costs some 200 page faults, which took about as much CPU time as all else that is done for it. Both limits
-that glibc moves by itself are set here (mallopt(3)), once for the process.
+glibc returns the end of the heap to the kernel after a large request, and asks for it again at the next one. A request of 512 KiB
+then costs about 200 page faults, which took as much CPU time as the rest of its work. This module fixes both limits that glibc
+otherwise moves by itself (mallopt(3)), once for the process.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ _TRIM_THRESHOLD = -1
 _MMAP_THRESHOLD = -3
 
 KEPT_BYTES = 8 * 1024 * 1024
-"""So much may lie free at the end of the heap."""
+"""Most free bytes at the end of the heap."""
 LARGE_BYTES = 4 * 1024 * 1024
-"""A block of this size or more is mapped by itself, and given back as soon as it is freed."""
+"""A block of at least this size gets a mapping of its own, which glibc returns as soon as the block is freed."""
 
 
 def keep_freed_memory() -> bool:
-    """Set both limits; False where the C library is another one, which is then left as it is."""
+    """Set both limits; returns False for a C library without them, which stays unchanged."""
     if not sys.platform.startswith("linux"):
         return False
     import ctypes

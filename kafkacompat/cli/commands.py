@@ -1,4 +1,4 @@
-"""`kafkacompat` and its subcommands, with their options in Kafka's words."""
+"""`kafkacompat` and its subcommands. Options are named as in Kafka's tools."""
 
 from __future__ import annotations
 
@@ -14,13 +14,28 @@ from kafkacompat.cli.spark import spark
 from kafkacompat.cli.verify import verify
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="kafkacompat", message="%(prog)s %(version)s")
-def main() -> None:
-    """A broker that speaks the Kafka protocol.
+def _print_version(context: click.Context, _: click.Parameter, is_wanted: bool) -> None:
+    if is_wanted and not context.resilient_parsing:
+        from kafkacompat.wire.walk_form import FORM
 
-    Without a properties file `kafkacompat serve` is a complete broker for development: node 1 on
-    127.0.0.1:9092, data in ./kafkacompat-data, topics created when they are first used.
+        click.echo(f"kafkacompat {__version__}, record walk {FORM}")
+        context.exit()
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version and whether the walk over records is compiled, and exit.",
+)
+def main() -> None:
+    """A broker that speaks the Kafka protocol, and tools for its data.
+
+    `kafkacompat serve` alone starts a broker for development: node 1 on 127.0.0.1:9092, with its data in
+    ./kafkacompat-data. It creates a topic when a client first uses it.
     """
 
 
@@ -31,20 +46,56 @@ main.add_command(verify)
 
 @main.command()
 @click.argument("properties", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@overrides_option("Set a property, over the file and the defaults. May be given many times.")
-def serve(properties: Path | None, overrides: dict[str, str]) -> None:
-    """Serve until SIGTERM.
+@click.option("--host", help="Address to listen on, instead of the listener's own; 0.0.0.0 is every IPv4 address.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), help="Port to listen on, instead of the listener's own; 0 is a free one."
+)
+@click.option("--data", metavar="DIRECTORY", help="Data directory, or several separated by commas: short for log.dirs.")
+@click.option(
+    "--log-level",
+    type=click.Choice(["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"], case_sensitive=False),
+    default="INFO",
+    show_default=True,
+    help="Least important log lines to write.",
+)
+@overrides_option("Set a property. May be given many times.")
+@click.option(
+    "--strict", is_flag=True, help="Refuse to start with a property that no broker has, instead of a warning."
+)
+def serve(
+    properties: Path | None,
+    host: str | None,
+    port: int | None,
+    data: str | None,
+    log_level: str,
+    overrides: dict[str, str],
+    strict: bool,
+) -> None:
+    """Serve until SIGTERM, SIGINT or SIGHUP.
 
-    PROPERTIES is a server.properties file as Kafka takes it; with one, Kafka's defaults hold. When clients can connect,
-    a line beginning "kafkacompat ready" is printed with the listeners, the node's id, the cluster's id and the data
-    directories. Logs go to standard error.
+    PROPERTIES is a server.properties file of Apache Kafka. With a file, Kafka's defaults apply. Without one, the broker
+    is node 1 on 127.0.0.1:9092 with its data in ./kafkacompat-data.
+
+    An environment variable sets any property: KAFKACOMPAT_ and the property in capitals, where _ stands for a dot,
+    __ for an underscore and ___ for a dash, as for the container image of Apache Kafka. KAFKACOMPAT_PORTABLE alone is
+    no property: with the value 1, the broker uses portable system calls only. Options win over variables, and variables
+    over the file.
+
+    When clients can connect, the command prints a line that begins with "kafkacompat ready" and names the listeners,
+    the node's id, the cluster's id and the data directories. Log lines go to standard error.
 
     \b
     Examples:
       kafkacompat serve
-      kafkacompat serve --override listeners=PLAINTEXT://127.0.0.1:0 --override log.dirs=/tmp/data
-      kafkacompat serve config/server.properties --override node.id=2
+      kafkacompat serve --port 9093 --data /var/lib/kafkacompat
+      kafkacompat serve --override num.partitions=6 --override auto.create.topics.enable=false
+      kafkacompat serve config/server.properties --override node.id=2 --strict
+      KAFKACOMPAT_LOG_RETENTION_MS=3600000 kafkacompat serve
     """
+    if data is not None:
+        if "log.dirs" in overrides:
+            raise click.UsageError("--data and --override log.dirs=... both name the data directory: give one of them")
+        overrides = {**overrides, "log.dirs": data}
     from kafkacompat.cli.serve import serve as run
 
-    sys.exit(run(properties, overrides))
+    sys.exit(run(properties, overrides, host=host, port=port, log_level=log_level, strict=strict))

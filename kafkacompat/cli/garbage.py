@@ -1,8 +1,8 @@
-"""When the garbage collector looks at everything that is there: at quiet moments.
+"""Full garbage collections at quiet moments.
 
-A full collection takes a tenth of a microsecond for each object, and a request of 100,000 things is half a million while it
-is handled. Python would make several then, and find nothing; the younger generations are collected as always. To put one off
-costs little memory: no connection, nor what was read of a request, is held by a circle that lived longer than one request.
+A full collection takes 0.1 µs for each object, and a request of 100,000 items makes half a million objects while the broker
+handles it. Python would make several full collections then and free nothing. The younger generations are collected as always.
+A late collection costs little memory: no cycle of objects that outlives a request holds a connection or the contents of a request.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING
 
 from twisted.internet.task import LoopingCall
 
-from kafkacompat.timers import somebody_waits
+from kafkacompat.timers import has_waiting_work
 
 if TYPE_CHECKING:
     from kafkacompat.timers import Clock
 
-LOOK_EVERY_S = 10
+CHECK_EVERY_S = 10
 MAX_PUT_OFF = 30
-"""So many looks in a row may find no quiet moment; then it is made all the same."""
+"""After this many checks in a row without a quiet moment, the collection happens all the same."""
 _NEVER = 2**31 - 1
 
 
 class FullCollections:
-    """Makes them in Python's place, as rarely: when ten of the middle generation, and a quarter of what is there, are new."""
+    """Makes full collections instead of Python, as rarely: after ten of the middle generation, and for a quarter of new objects."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -33,19 +33,19 @@ class FullCollections:
         self._put_off = 0
 
     def start(self) -> None:
-        """Begin: what is there now lives long and is not looked at again."""
+        """Start checking; the objects that exist now live long, and collections leave them out."""
         gc.collect()
         gc.freeze()
         gc.set_threshold(self._young, self._middle, _NEVER)
-        looking = LoopingCall(self.look)
+        looking = LoopingCall(self.collect_if_due)
         looking.clock = self._clock  # type: ignore[assignment]
-        looking.start(LOOK_EVERY_S, now=False)
+        looking.start(CHECK_EVERY_S, now=False)
 
-    def look(self) -> None:
-        """Collect if there is reason to and nobody is at work."""
+    def collect_if_due(self) -> None:
+        """Collect if a full collection is due and no work waits for its turn."""
         if gc.get_count()[2] < self._due:
             return
-        if somebody_waits(self._clock) and self._put_off < MAX_PUT_OFF:
+        if has_waiting_work(self._clock) and self._put_off < MAX_PUT_OFF:
             self._put_off += 1
             return
         self._put_off = 0

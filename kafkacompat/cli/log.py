@@ -1,4 +1,4 @@
-"""`kafkacompat log`: looking into data directories, and putting them in order."""
+"""`kafkacompat log`: dump, check and repair the files of data directories."""
 
 from __future__ import annotations
 
@@ -11,30 +11,33 @@ import click
 
 @click.group()
 def log() -> None:
-    """Look into data directories: dump, verify, repair.
+    """Dump, verify or repair the files of data directories.
 
-    All of it works on the files themselves, also on those that Apache Kafka wrote. Only `repair` writes.
+    These commands read the files themselves and need no broker. They also read files that Apache Kafka wrote. Only
+    `repair` writes.
     """
 
 
 @log.command()
 @click.argument("paths", nargs=-1, metavar="[FILE|DIRECTORY]...")
-@click.option("--files", "named", metavar="FILE,...", help="Files, separated by commas: another way to name them.")
+@click.option("--files", "named", metavar="FILE,...", help="Files separated by commas, as an alternative to arguments.")
 @click.option("--deep-iteration", is_flag=True, help="Show the records of each batch.")
 @click.option("--print-data-log", is_flag=True, help="Show the records with keys, values and headers.")
-@click.option("--skip-record-metadata", is_flag=True, help="Of records show keys and values only.")
-@click.option("--max-bytes", default=2**31 - 1, metavar="BYTES", help="Read so many bytes of each log file at most.")
-@click.option("--index-sanity-check", is_flag=True, help="Of indexes look only whether a start would believe them.")
-@click.option("--verify-index-only", is_flag=True, help="Of indexes show only what the log contradicts.")
-@click.option("--offsets-decoder", is_flag=True, help="Show records of __consumer_offsets as what they say.")
-@click.option("--transaction-log-decoder", is_flag=True, help="The same for __transaction_state.")
-@click.option("--cluster-metadata-decoder", is_flag=True, help="The same for __cluster_metadata.")
-@click.option("--json", "as_json", is_flag=True, help="Write a line of JSON for each row instead of tables.")
+@click.option("--skip-record-metadata", is_flag=True, help="Show only the keys and values of records.")
+@click.option("--max-bytes", default=2**31 - 1, metavar="BYTES", help="Read at most this many bytes of each log file.")
+@click.option("--index-sanity-check", is_flag=True, help="Only check indexes as a broker does at its start.")
+@click.option("--verify-index-only", is_flag=True, help="Only show index entries that contradict the log.")
+@click.option("--offsets-decoder", is_flag=True, help="Decode the records of __consumer_offsets.")
+@click.option("--transaction-log-decoder", is_flag=True, help="Decode the records of __transaction_state.")
+@click.option("--cluster-metadata-decoder", is_flag=True, help="Decode the records of __cluster_metadata.")
+@click.option("--json", "as_json", is_flag=True, help="Write one line of JSON for each row instead of tables.")
 def dump(paths: Sequence[str], named: str | None, **options: Any) -> None:
-    """Show what files hold: segments and their indexes, snapshots, checkpoints.
+    """Show the contents of segments, indexes, snapshots and checkpoints.
 
-    Of a directory every file is shown whose kind is known, also those of its folders. What is wrong with a file goes to
-    standard error. Nothing is written, and the broker may run. The options are those of Kafka's DumpLogSegments.
+    For a directory, the command shows every file of a known kind, also in its folders. Problems go to standard error.
+    The command writes nothing, and a broker may run meanwhile. The options are those of Kafka's DumpLogSegments.
+
+    The exit code is 0, or 2 when a file cannot be read.
 
     \b
     Examples:
@@ -52,7 +55,7 @@ def dump(paths: Sequence[str], named: str | None, **options: Any) -> None:
 
 _DIRECTORIES = click.argument("paths", nargs=-1, required=True, metavar="DIRECTORY...")
 _JSON = click.option(
-    "--json", "as_json", is_flag=True, help="Write a line of JSON for each finding instead of a table."
+    "--json", "as_json", is_flag=True, help="Write one line of JSON for each finding instead of a table."
 )
 
 
@@ -60,12 +63,18 @@ _JSON = click.option(
 @_DIRECTORIES
 @_JSON
 def verify(paths: Sequence[str], as_json: bool) -> None:
-    """Check log directories, or single partitions' folders.
+    """Check log directories for damage.
 
-    Every batch is read and compared with its checksum, its place in the order of offsets, the indexes, the producers' snapshots, the leader
-    epochs and the checkpoints. Nothing is written, and the broker may run. Notes say what the next start puts in order by itself.
+    DIRECTORY may also be the folder of a single partition. The command reads every batch and compares it with its checksum, the offsets around it, the indexes, the producers'
+    snapshots, the leader epochs and the checkpoints. It writes nothing, and a broker may run meanwhile. A note names
+    something that the next start of a broker repairs by itself.
 
-    Ends with 0 when everything is sound, with 1 when something is not, with 2 when something cannot be read.
+    The exit code is 0 when everything is sound, 1 when something is wrong, 2 when something cannot be read.
+
+    \b
+    Examples:
+      kafkacompat log verify kafkacompat-data
+      kafkacompat log verify --json kafkacompat-data/orders-0
     """
     from kafkacompat.cli.log_verify import verify as run
 
@@ -74,17 +83,22 @@ def verify(paths: Sequence[str], as_json: bool) -> None:
 
 @log.command()
 @_DIRECTORIES
-@click.option("--truncate", is_flag=True, help="Cut a log that is damaged at the first damaged batch.")
-@click.option("--dry-run", is_flag=True, help="Only show what would be done.")
-@click.option("--yes", is_flag=True, help="Do not ask before anything is taken out of a log.")
+@click.option("--truncate", is_flag=True, help="Cut a damaged log at its first damaged batch.")
+@click.option("--dry-run", is_flag=True, help="Only show the steps.")
+@click.option("--yes", is_flag=True, help="Do not ask before records are removed from a log.")
 def repair(paths: Sequence[str], truncate: bool, dry_run: bool, yes: bool) -> None:
-    """Put log directories in order that no broker uses.
+    """Repair log directories that no broker uses.
 
-    Indexes and leader epochs that are wrong are built anew from the log; snapshots that are wrong are set aside. What is damaged in a log is
-    shown with its offsets. It stays as it is, and a broker answers CORRUPT_MESSAGE there, unless --truncate is given: then the log ends
-    before it. What is taken out is kept beside the log in files ending in .removed.
+    DIRECTORY may also be the folder of a single partition. The command rebuilds wrong indexes and leader epochs from the log, and sets wrong snapshots aside. It names damaged
+    batches by their offsets and leaves them in the log; a broker returns CORRUPT_MESSAGE for them. With --truncate, the
+    log ends before its first damaged batch. Removed bytes are kept beside the log, in files whose names end in .removed.
 
-    Ends as verify does, which is run again in the end.
+    At the end the command checks the directories again. Its exit codes are those of `verify`.
+
+    \b
+    Examples:
+      kafkacompat log repair --dry-run kafkacompat-data
+      kafkacompat log repair --truncate kafkacompat-data/orders-0
     """
     from kafkacompat.cli.log_repair import repair as run
 

@@ -7,12 +7,13 @@ from functools import partial
 
 import click
 
-from kafkacompat.cli.columns import visible, write_columns, write_json
+from kafkacompat.cli.columns import escape_control_characters, write_columns, write_json
 from kafkacompat.cli.decoders import cluster_metadata_decoder, offsets_decoder, transaction_log_decoder
 from kafkacompat.storage.files.operating_system import OsFiles
-from kafkacompat.storage.inspection.dump import dump as dump_file
-from kafkacompat.storage.inspection.dump import known_files
-from kafkacompat.storage.inspection.rows import Decoder, DumpOptions, plain_text
+from kafkacompat.storage.files.os_errors import describe_error
+from kafkacompat.storage.inspection.dump import dump_file as dump_file
+from kafkacompat.storage.inspection.dump import list_known_files
+from kafkacompat.storage.inspection.rows import Decoder, DumpOptions, decode_plain_text
 
 EXIT_UNREADABLE = 2
 
@@ -20,37 +21,37 @@ _DECODERS: dict[str, Decoder] = {
     "offsets_decoder": offsets_decoder,
     "transaction_log_decoder": transaction_log_decoder,
     "cluster_metadata_decoder": cluster_metadata_decoder,
-    "print_data_log": plain_text,
+    "print_data_log": decode_plain_text,
 }
 
 
 def dump(paths: Sequence[str], *, as_json: bool, max_bytes: int, deep_iteration: bool, **flags: bool) -> int:
-    """Dump files and directories; return the exit code: 2 when one cannot be read."""
+    """Dump files and directories; returns the exit code, which is 2 when one cannot be read."""
     decoder = next((decoder for name, decoder in _DECODERS.items() if flags[name]), None)
     remaining = {name: value for name, value in flags.items() if name not in _DECODERS}
     options = DumpOptions(deep_iteration or decoder is not None, decoder, max_bytes=max_bytes, **remaining)
     files = OsFiles(read_only=True)
-    return max(_dump(files, path, options, as_json) for path in paths)
+    return max(_dump_path(files, path, options, as_json) for path in paths)
 
 
-def _dump(files: OsFiles, path: str, options: DumpOptions, as_json: bool) -> int:
+def _dump_path(files: OsFiles, path: str, options: DumpOptions, as_json: bool) -> int:
     try:
-        for each in known_files(files, path):
-            rows = dump_file(files, each, options)
+        for file in list_known_files(files, path):
+            rows = dump_file(files, file, options)
             if rows is None:
-                _warn("", f"{each} is of no kind that is known")
+                _warn("", f"{file} is not a file of a known kind")
             elif as_json:
-                write_json(each, rows, click.echo)
+                write_json(file, rows, click.echo)
             else:
-                click.echo(f"Dumping {visible(each)}")
-                write_columns(rows, click.echo, partial(_warn, f"{each}: "))
+                click.echo(f"Dumping {escape_control_characters(file)}")
+                write_columns(rows, click.echo, partial(_warn, f"{file}: "))
     except BrokenPipeError:
-        raise  # whom we write to has seen enough; click ends quietly
+        raise  # the reader of the output has closed it; click ends quietly
     except OSError as error:
-        _warn("kafkacompat: ", str(error))
+        _warn("kafkacompat: ", describe_error(error))
         return EXIT_UNREADABLE
     return 0
 
 
 def _warn(prefix: str, text: str) -> None:
-    click.echo(visible(prefix + text), err=True)
+    click.echo(escape_control_characters(prefix + text), err=True)

@@ -8,44 +8,47 @@ from contextlib import ExitStack
 
 import click
 
-from kafkacompat.cli.columns import visible, write_columns
+from kafkacompat.cli.columns import escape_control_characters, write_columns
 from kafkacompat.cli.log_verify import (
     EXIT_FINDINGS,
     EXIT_SOUND,
     EXIT_UNREADABLE,
-    offsets_named,
-    progress_bar,
+    format_offsets,
     show_findings,
 )
+from kafkacompat.cli.progress import byte_progress
 from kafkacompat.storage.files.filesystem import DirectoryLockedError, Files
 from kafkacompat.storage.files.operating_system import OsFiles
-from kafkacompat.storage.inspection.directory_check import Place, check_place, find_place, log_bytes
-from kafkacompat.storage.inspection.findings import Finding, Unreadable
+from kafkacompat.storage.files.os_errors import describe_error
+from kafkacompat.storage.inspection.directory_check import CheckTarget, check_target, count_log_bytes, find_check_target
+from kafkacompat.storage.inspection.findings import Finding, UnreadablePath
 from kafkacompat.storage.inspection.partition_check import CheckedPartition
-from kafkacompat.storage.inspection.repair import Step, lock_directory, plan_repair
-from kafkacompat.storage.inspection.rows import Row
+from kafkacompat.storage.inspection.repair import RepairStep, lock_directory, plan_repair
+from kafkacompat.storage.inspection.rows import DumpRow
 
 
 def repair(paths: Sequence[str], *, truncate: bool, dry_run: bool, yes: bool) -> int:
-    """Put directories in order; return the exit code: that of `verify` afterwards."""
+    """Repair directories; returns the exit code, which is that of `verify` afterwards."""
     files = OsFiles()
     try:
-        places = [find_place(files, path) for path in paths]
+        places = [find_check_target(files, path) for path in paths]
         with ExitStack() as held:
-            if in_use := _lock(files, places, held):
-                words = "is in use by a broker or another repair: stop that first"
-                click.echo(visible(f"kafkacompat: {in_use} {words}"), err=True)
+            if in_use := _lock_directories(files, places, held):
+                words = "is in use by a broker or another repair: stop it first"
+                click.echo(escape_control_characters(f"kafkacompat: {in_use} {words}"), err=True)
                 return EXIT_UNREADABLE
-            return max(_repair(files, place, truncate, dry_run, yes) for place in places)
+            return max(_repair_place(files, place, truncate, dry_run, yes) for place in places)
     except OSError as error:
-        click.echo(f"kafkacompat: {error}", err=True)
+        click.echo(escape_control_characters(f"kafkacompat: {describe_error(error)}"), err=True)
     return EXIT_UNREADABLE
 
 
-def _lock(files: Files, places: Sequence[Place], held: ExitStack) -> str | None:
-    """Keep everybody else out of the directories; returns one that somebody is in already. Raises OSError."""
-    # Several folders may lie in one directory; one that is named itself comes last, and is locked in any case.
-    by_directory = {os.path.abspath(each.directory): each for each in sorted(places, key=lambda each: each.path or "")}
+def _lock_directories(files: Files, places: Sequence[CheckTarget], held: ExitStack) -> str | None:
+    """Lock the directories; returns one that another process has locked. Raises OSError."""
+    # Several folders may be in one directory; a directory that is named itself comes last, and is locked in any case.
+    by_directory = {
+        os.path.abspath(place.directory): place for place in sorted(places, key=lambda place: place.path or "")
+    }
     for directory, place in by_directory.items():
         try:
             lock = lock_directory(files, place)
@@ -56,37 +59,34 @@ def _lock(files: Files, places: Sequence[Place], held: ExitStack) -> str | None:
     return None
 
 
-def _repair(files: OsFiles, place: Place, truncate: bool, dry_run: bool, yes: bool) -> int:
-    partitions, wrong = _check(files, place)
+def _repair_place(files: OsFiles, place: CheckTarget, truncate: bool, dry_run: bool, yes: bool) -> int:
+    partitions, wrong = _check_and_show(files, place)
     steps = plan_repair(files, place, partitions, truncate)
     lossy = [step for step in steps if step.lost is not None]
     if steps:
-        click.echo("To do:")
-        write_columns((Row("step", _fields(step)) for step in steps), click.echo, click.echo)
+        click.echo("Steps:")
+        write_columns((DumpRow("step", _step_fields(step)) for step in steps), click.echo, click.echo)
     if not truncate and any(segment.lost for partition in partitions for segment in partition.segments):
-        click.echo("Damaged logs are left as they are: --truncate cuts them at the first damaged batch.")
+        click.echo("Damaged batches stay in the log: --truncate cuts it at the first of them.")
     if not steps or dry_run:
         return EXIT_FINDINGS if wrong else EXIT_SOUND
-    if lossy and not yes and not click.confirm("Take these offsets out of the logs?"):
+    if lossy and not yes and not click.confirm("Remove these offsets from the logs?"):
         return EXIT_FINDINGS
     for step in steps:
         step.run()
-        click.echo(f"done: {visible(step.path)}")
-    click.echo("Afterwards:")
+        click.echo(f"Done: {escape_control_characters(step.path)}")
+    click.echo("Check after the repair:")
     changed = {partition.folder for partition in partitions}
-    _, wrong = _check(files, place._replace(folders=[folder for folder in place.folders if folder in changed]))
+    _, wrong = _check_and_show(files, place._replace(folders=[folder for folder in place.folders if folder in changed]))
     return EXIT_FINDINGS if wrong else EXIT_SOUND
 
 
-def _check(files: OsFiles, place: Place) -> tuple[list[CheckedPartition], bool]:
-    """What there is, and whether anything is wrong with it; both are shown. Raises OSError."""
+def _check_and_show(files: OsFiles, place: CheckTarget) -> tuple[list[CheckedPartition], bool]:
+    """Check a place and show the findings; returns its partitions, and whether something is wrong. Raises OSError."""
     findings: list[Finding] = []
-    unreadable: list[Unreadable] = []
-    with progress_bar() as bar:
-        task = bar.add_task("reading", total=log_bytes(files, place))
-        partitions = check_place(
-            files, place, findings.append, lambda size: bar.advance(task, size), unreadable.append, live=False
-        )
+    unreadable: list[UnreadablePath] = []
+    with byte_progress("Reading", count_log_bytes(files, place)) as show:
+        partitions = check_target(files, place, findings.append, show, unreadable.append, live=False)
     if unreadable:
         raise unreadable[0].error
     show_findings(findings, as_json=False)
@@ -96,10 +96,10 @@ def _check(files: OsFiles, place: Place) -> tuple[list[CheckedPartition], bool]:
     return partitions, wrong
 
 
-def _fields(step: Step) -> dict[str, object]:
+def _step_fields(step: RepairStep) -> dict[str, object]:
     return {
         "file": step.path,
-        "what": step.what,
-        "lost offsets": offsets_named(*step.lost) if step.lost is not None else None,
+        "what": step.action,
+        "lost offsets": format_offsets(*step.lost) if step.lost is not None else None,
         "kept in": step.kept_in or None,
     }

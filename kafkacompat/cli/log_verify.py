@@ -6,86 +6,70 @@ import json
 from collections.abc import Sequence
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
-from kafkacompat.cli.columns import write_columns
+from kafkacompat.cli.columns import escape_control_characters, write_columns
+from kafkacompat.cli.progress import byte_progress
 from kafkacompat.storage.files.operating_system import OsFiles
-from kafkacompat.storage.inspection.directory_check import check_place, find_place, log_bytes
-from kafkacompat.storage.inspection.findings import Finding, Unreadable
-from kafkacompat.storage.inspection.rows import Row
+from kafkacompat.storage.files.os_errors import describe_error
+from kafkacompat.storage.inspection.directory_check import check_target, count_log_bytes, find_check_target
+from kafkacompat.storage.inspection.findings import Finding, UnreadablePath
+from kafkacompat.storage.inspection.rows import DumpRow
 
 EXIT_SOUND, EXIT_FINDINGS, EXIT_UNREADABLE = 0, 1, 2
 
 
 def verify(paths: Sequence[str], as_json: bool) -> int:
-    """Check directories; return the exit code: 0 sound, 1 with findings, 2 when something cannot be read."""
+    """Check directories; returns the exit code: 0 when sound, 1 with findings, 2 when something cannot be read."""
     files = OsFiles(read_only=True)
     findings: list[Finding] = []
-    unreadable: list[Unreadable] = []
+    unreadable: list[UnreadablePath] = []
     try:
-        places = [find_place(files, path) for path in paths]
-        size_bytes = sum(log_bytes(files, place) for place in places)
+        places = [find_check_target(files, path) for path in paths]
+        size_bytes = sum(count_log_bytes(files, place) for place in places)
     except OSError as error:
-        click.echo(f"kafkacompat: {error}", err=True)
+        click.echo(escape_control_characters(f"kafkacompat: {describe_error(error)}"), err=True)
         return EXIT_UNREADABLE
     partitions = batches_bytes = 0
-    with progress_bar() as bar:
-        task = bar.add_task("verifying", total=size_bytes)
+    with byte_progress("Verifying", size_bytes) as show:
 
         def advance(read_bytes: int) -> None:
             nonlocal batches_bytes
             batches_bytes += read_bytes
-            bar.advance(task, read_bytes)
+            show(read_bytes)
 
         for place in places:
-            partitions += len(check_place(files, place, findings.append, advance, unreadable.append))
-    for path, refused in unreadable:
-        click.echo(f"kafkacompat: {path} cannot be read: {refused}", err=True)
+            partitions += len(check_target(files, place, findings.append, advance, unreadable.append))
+    for path, problem in unreadable:
+        click.echo(
+            escape_control_characters(f"kafkacompat: {path} cannot be read: {describe_error(problem)}"), err=True
+        )
     show_findings(findings, as_json)
     wrong = [finding for finding in findings if not finding.note]
-    click.echo(
-        f"{partitions} partitions, {batches_bytes} bytes of batches: {len(wrong)} findings, "
-        f"{len(findings) - len(wrong)} notes",
-        err=True,
-    )
+    counts = f"{len(wrong)} findings, {len(findings) - len(wrong)} notes"
+    click.echo(f"Checked {partitions} partitions with {batches_bytes} bytes of batches: {counts}", err=True)
     return EXIT_UNREADABLE if unreadable else EXIT_FINDINGS if wrong else EXIT_SOUND
 
 
-def progress_bar() -> Progress:
-    """A bar of bytes on standard error, where that is a terminal."""
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        TimeRemainingColumn(),
-        console=Console(stderr=True),
-        transient=True,
-        disable=not Console(stderr=True).is_terminal,
-    )
-
-
 def show_findings(findings: Sequence[Finding], as_json: bool) -> None:
-    """A table of them, or a line of JSON each; what costs nothing comes last."""
+    """Write findings as a table or as lines of JSON; notes come last."""
     ordered = sorted(findings, key=lambda finding: finding.note)
     if as_json:
         for finding in ordered:
             click.echo(json.dumps(finding._asdict()))
         return
-    write_columns((Row("finding", _fields(finding)) for finding in ordered), click.echo, click.echo)
+    write_columns((DumpRow("finding", _finding_fields(finding)) for finding in ordered), click.echo, click.echo)
 
 
-def offsets_named(first: int, last: int) -> str:
-    """A range of offsets, which has no end if the last one is negative."""
+def format_offsets(first: int, last: int) -> str:
+    """Format a range of offsets; a negative *last* means an open end."""
     return f"{first} to {last if last >= 0 else 'the end'}"
 
 
-def _fields(finding: Finding) -> dict[str, object]:
+def _finding_fields(finding: Finding) -> dict[str, object]:
     return {
         "": "note" if finding.note else "WRONG",
         "file": finding.path,
         "position": None if finding.position < 0 else finding.position,
-        "offsets": None if finding.first_offset < 0 else offsets_named(finding.first_offset, finding.last_offset),
-        "what": finding.what,
+        "offsets": None if finding.first_offset < 0 else format_offsets(finding.first_offset, finding.last_offset),
+        "what": finding.fault,
     }

@@ -1,4 +1,4 @@
-"""`--override name=value`, as every command that starts a broker takes it."""
+"""`--override name=value`, an option of every command that starts a broker."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def overrides_option(help_text: str) -> Callable[[Function], Function]:
-    """The option, which is given to a command as a dictionary named *overrides*."""
-    return click.option("--override", "overrides", multiple=True, metavar="NAME=VALUE", callback=_read, help=help_text)
+    """Return the option; the command receives a dictionary named *overrides*."""
+    return click.option(
+        "--override", "overrides", multiple=True, metavar="NAME=VALUE", callback=_parse_overrides, help=help_text
+    )
 
 
-def _read(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+def _parse_overrides(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     overrides = {}
     for text in values:
         name, equals, value = text.partition("=")

@@ -1,13 +1,16 @@
-"""One broker as a process: the reactor, the signals, the ready line, the exit code."""
+"""The process of one broker: reactor, signals, ready line and exit code."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
 import os
+import signal
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from kafkacompat import __version__
 from kafkacompat.cli.allocator import keep_freed_memory
 from kafkacompat.cli.garbage import FullCollections
 
@@ -16,30 +19,33 @@ if TYPE_CHECKING:
 
     from kafkacompat.config import BrokerConfig
 
+log = logging.getLogger(__name__)
+
 EXIT_FAILED = 1
 LOAD_AFTER_S = 0.2
-"""So long after the start what the first consumer needs is imported, unless one needed it earlier."""
+"""Time from the start until the broker imports the modules that the first consumer needs."""
 
 
 def run(config: BrokerConfig) -> int:
-    """Serve until SIGTERM or SIGINT; return the exit code.
+    """Serve until SIGTERM, SIGINT or SIGHUP; returns the exit code.
 
-    What keeps the broker from starting is one sentence on standard error.
+    If the broker cannot start, standard error gets one sentence.
     """
     keep_freed_memory()
     reactor = _install_reactor()
     from kafkacompat.broker import Broker
 
     broker = Broker(reactor, config)
-    process = _Process(reactor, broker)
+    process = _BrokerProcess(reactor, broker)
     reactor.callWhenRunning(process.start)
     reactor.addSystemEventTrigger("before", "shutdown", process.stop)
+    stop_on_hangup(reactor, process.stop_reactor)
     reactor.run()
     return process.exit_code
 
 
 def _install_reactor() -> Any:
-    """The epoll reactor where there is one and the portable way was not asked for."""
+    """Install the epoll reactor of Linux, or the portable one with KAFKACOMPAT_PORTABLE=1; returns the reactor."""
     if os.environ.get("KAFKACOMPAT_PORTABLE") == "1" or not sys.platform.startswith("linux"):
         from twisted.internet.selectreactor import install
     else:
@@ -50,7 +56,21 @@ def _install_reactor() -> Any:
     return reactor
 
 
-class _Process:
+def stop_on_hangup(reactor: Any, stop: Callable[[], None]) -> None:
+    """Let a SIGHUP stop the broker, as Twisted does with SIGTERM and SIGINT; under nohup it stays ignored."""
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: reactor.callFromThread(stop))
+
+
+def log_start() -> None:
+    """Log the version and the form of the record walk; a compiled form that is older than its source is a warning."""
+    from kafkacompat.wire.walk_form import FORM
+
+    level = logging.WARNING if FORM.is_stale else logging.INFO
+    log.log(level, "Started kafkacompat %s, record walk %s", __version__, FORM)
+
+
+class _BrokerProcess:
     def __init__(self, reactor: Any, broker: Any) -> None:
         self._reactor = reactor
         self._broker = broker
@@ -59,14 +79,14 @@ class _Process:
     def start(self) -> None:
         from twisted.internet.defer import Deferred
 
-        Deferred.fromCoroutine(self._broker.start()).addCallbacks(self._ready, self._failed)
+        Deferred.fromCoroutine(self._broker.start()).addCallbacks(self._print_ready_line, self._report_failure)
 
     def stop(self) -> Any:
         from twisted.internet.defer import Deferred
 
-        return Deferred.fromCoroutine(self._broker.stop()).addErrback(self._failed)
+        return Deferred.fromCoroutine(self._broker.stop()).addErrback(self._report_failure)
 
-    def _ready(self, _: object) -> None:
+    def _print_ready_line(self, _: object) -> None:
         broker = self._broker
         print(
             "kafkacompat ready",
@@ -76,32 +96,36 @@ class _Process:
             f"log.dirs={','.join(broker.config.log_dirs)}",
             flush=True,
         )
+        log_start()
         self._reactor.callLater(LOAD_AFTER_S, self._load_ahead)
 
     def _load_ahead(self) -> None:
-        from kafkacompat.timers import cooperator
+        from kafkacompat.timers import make_cooperator
 
-        cooperator(self._reactor).coiterate(self._broker.load_ahead()).addBoth(self._loaded)
+        make_cooperator(self._reactor).coiterate(self._broker.load_ahead()).addBoth(self._start_collections)
 
-    def _loaded(self, outcome: object) -> object:
-        """What lives long is there."""
+    def _start_collections(self, outcome: object) -> object:
+        """All long-lived objects exist now: take over the full garbage collections."""
         FullCollections(self._reactor).start()
         return outcome
 
-    def _failed(self, failure: Failure) -> None:
+    def _report_failure(self, failure: Failure) -> None:
         from kafkacompat.broker import START_ERRORS
+        from kafkacompat.storage.files.os_errors import describe_error
         from kafkacompat.wire.errors import KafkaError
 
         self.exit_code = EXIT_FAILED
-        # A KafkaError is that the metadata cannot be written.
-        if failure.check(*START_ERRORS, KafkaError):
-            print(f"kafkacompat: {failure.getErrorMessage()}", file=sys.stderr)
+        # A KafkaError means that the metadata cannot be written.
+        if failure.check(*START_ERRORS, KafkaError, OSError):
+            assert failure.value is not None
+            print(f"kafkacompat: {describe_error(failure.value)}", file=sys.stderr)
         else:
-            logging.getLogger(__name__).critical("the broker failed", exc_info=failure.value)
+            logging.getLogger(__name__).critical("The broker failed", exc_info=failure.value)
         if self._reactor.running:
-            self._reactor.callLater(0, self._stop_reactor)
+            self._reactor.callLater(0, self.stop_reactor)
 
-    def _stop_reactor(self) -> None:
+    def stop_reactor(self) -> None:
+        """Begin the shutdown, unless it has begun."""
         from twisted.internet.error import ReactorNotRunning
 
         with contextlib.suppress(ReactorNotRunning):

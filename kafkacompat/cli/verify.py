@@ -1,4 +1,4 @@
-"""`kafkacompat verify`: whether a broker keeps its promises, as its clients see it."""
+"""`kafkacompat verify`: checks of what a broker promises to its clients."""
 
 from __future__ import annotations
 
@@ -13,57 +13,87 @@ from kafkacompat.cli.overrides import overrides_option
 
 @click.group()
 def verify() -> None:
-    """Find out whether a broker keeps its promises, as its clients see it."""
+    """Check that a broker keeps its promises to clients."""
 
 
 @verify.command()
-@click.option("--bootstrap-server", "bootstrap", metavar="HOST:PORT", help="The broker. Without it, one of its own.")
+@click.option(
+    "--bootstrap-server", "bootstrap", metavar="HOST:PORT", help="Broker to check, instead of one started here."
+)
 @click.option(
     "--command-config",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Client properties for --bootstrap-server, as Kafka's tools take them.",
+    help="Client properties for --bootstrap-server, in the format of Kafka's tools.",
 )
 @click.option("--check", "recorded", metavar="FILE", type=click.Path(path_type=Path), help="Only check this history.")
 @click.option("--history", metavar="FILE", type=click.Path(path_type=Path), help="Write the history to this file.")
-@click.option("--seconds", type=click.FloatRange(min=1), help="How long (60; on its own broker 3 for each kill).")
-@click.option("--kills", type=click.IntRange(min=0), help="Kill the broker so often (20 if there is a way to, else 0).")
-@click.option("--restart-command", metavar="COMMAND", help="With --bootstrap-server, what kills and starts the broker.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=1),
+    help="Length of the run (default: 60; 3 for each kill with a broker started here).",
+)
+@click.option(
+    "--kills",
+    type=click.IntRange(min=0),
+    help="Number of times the broker is killed (default: 20; 0 for --bootstrap-server without --restart-command).",
+)
+@click.option(
+    "--restart-command", metavar="COMMAND", help="Command that kills and restarts the broker of --bootstrap-server."
+)
 @click.option("--producers", default=2, show_default=True, type=click.IntRange(min=1), help="Idempotent producers.")
 @click.option(
-    "--transactional", default=2, show_default=True, type=click.IntRange(min=0), help="Those in transactions."
+    "--transactional", default=2, show_default=True, type=click.IntRange(min=0), help="Transactional producers."
 )
-@click.option("--copiers", default=2, show_default=True, type=click.IntRange(min=0), help="Who consume and produce.")
-@click.option("--members", default=3, show_default=True, type=click.IntRange(min=0), help="Members of a group.")
 @click.option(
-    "--throughput", default=200.0, show_default=True, type=click.FloatRange(min=1), help="Values a second, each."
+    "--copiers",
+    default=2,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="Clients that consume and produce in one transaction.",
+)
+@click.option(
+    "--members", default=3, show_default=True, type=click.IntRange(min=0), help="Members of a consumer group."
+)
+@click.option(
+    "--throughput",
+    default=200.0,
+    show_default=True,
+    type=click.FloatRange(min=1),
+    help="Records a second and producer.",
 )
 @click.option(
     "--group-protocol",
     type=click.Choice(["classic", "consumer", "mixed"]),
     default="classic",
     show_default=True,
-    help="The protocol of members and copiers; mixed: each chooses when it comes.",
+    help="Protocol of members and copiers; with mixed, each chooses one when it starts.",
 )
-@click.option("--seed", type=int, help="Decides the moments of kills and what clients choose (the time).")
-@click.option("--topic-prefix", metavar="PREFIX", help="Of the names of topics and groups, which must be new.")
+@click.option(
+    "--seed", type=int, help="Seed of the random choices of clients and of the moments of kills (default: the time)."
+)
+@click.option("--topic-prefix", metavar="PREFIX", help="Prefix of the names of topics and groups, which must be new.")
 @click.option(
     "--replication-factor",
     type=click.IntRange(min=1, max=32767),
-    help="Of the topics (the broker's default.replication.factor).",
+    help="Replicas of the topics (default: the broker's default.replication.factor).",
 )
-@overrides_option("Set a property of its own broker. May be given many times.")
-@click.option("--json", "as_json", is_flag=True, help="Write the report as a line of JSON instead of tables.")
+@overrides_option("Set a property of the broker started here. May be given many times.")
+@click.option("--json", "as_json", is_flag=True, help="Write the report as one line of JSON instead of tables.")
 def history(recorded: Path | None, history: Path | None, as_json: bool, **options: Any) -> None:
-    """Let clients work, kill some of them and the broker, and check all that they saw.
+    """Check what clients observe while processes are killed.
 
-    Idempotent and transactional producers, members of a group that come and go, clients that consume and produce in one
-    transaction, and readers at both isolation levels write down what they do and see. Then nothing acknowledged may be
-    lost, doubled or out of order, nothing aborted seen, no transaction torn and no committed offset wrong.
+    The command runs clients against a broker, kills some of them and the broker, and checks the recorded history. The
+    clients are idempotent and transactional producers, members of a group that come and go, copiers that consume and
+    produce in one transaction, and readers at both isolation levels. Each writes down its requests and their results. The
+    check is that nothing acknowledged is lost, duplicated or out of order, that no aborted record is read,
+    that no transaction is torn, and that no committed offset is wrong.
 
-    Without --bootstrap-server a broker in a temporary folder is killed 20 times. It needs confluent-kafka, which comes with
-    pip install 'kafkacompat[history]'. Ends with 0 when all is sound, with 1 when something is not, with 2 when it could not
-    be checked: no broker, a client or a restart that failed, an interruption, or nothing done that could be judged.
+    Without --bootstrap-server, the command starts a broker in a temporary folder and kills it 20 times. It needs
+    confluent-kafka: pip install '.[history]' in a clone installs it.
+
+    The exit code is 0 when everything is sound and 1 when something is wrong. It is 2 when nothing could be judged: there
+    is no broker, a client or a restart failed, the run was interrupted, or the clients did too little.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`kafkacompat verify history`: the run with its progress, and what is said of it in the end."""
+"""`kafkacompat verify history`: the run with its progress, and the report."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
-from kafkacompat.cli.columns import visible, write_columns
+from kafkacompat.cli.columns import escape_control_characters, write_columns
+from kafkacompat.cli.progress import progress_bar
 from kafkacompat.history.broker import RunError
-from kafkacompat.history.checks import SHOWN, Verdict, judge
+from kafkacompat.history.checks import MAX_FINDINGS_KEPT, CheckVerdict, judge_history
 from kafkacompat.history.client_properties import read_client_properties
-from kafkacompat.history.counts import counts_of, missing
+from kafkacompat.history.counts import count_events, list_gaps
 from kafkacompat.history.events import HistoryError, read_history
-from kafkacompat.history.run import Plan, Run, Show, Tally
-from kafkacompat.storage.inspection.rows import Row
+from kafkacompat.history.run import Run, RunPlan, RunTally, ShowTally
+from kafkacompat.storage.files.os_errors import describe_error
+from kafkacompat.storage.inspection.rows import DumpRow
 
 EXIT_SOUND, EXIT_FINDINGS, EXIT_NOT_CHECKED = 0, 1, 2
 KILLS = 20
@@ -33,38 +35,40 @@ SECONDS = 60.0
 
 
 def check(recorded: Path, as_json: bool) -> int:
-    """Check a recorded history; return the exit code."""
-    return _judge(recorded, {}, [], as_json)
+    """Check a recorded history; returns the exit code."""
+    return _judge_and_report(recorded, {}, [], as_json)
 
 
 def run(history: Path | None, as_json: bool, options: Mapping[str, Any]) -> int:
-    """Make a history and check it; return the exit code."""
+    """Record a history and check it; returns the exit code."""
     if importlib.util.find_spec("confluent_kafka") is None:
-        return _refuse("verify history needs confluent-kafka: run pip install '.[history]' in a clone of kafkacompat")
+        return _report_unchecked(
+            "verify history needs confluent-kafka: run pip install '.[history]' in a clone of kafkacompat"
+        )
     _check_options(**options)
     try:
-        plan = _plan(**options)
+        plan = _build_plan(**options)
     except RunError as problem:
-        return _refuse(str(problem))
+        return _report_unchecked(str(problem))
     folder = Path(tempfile.mkdtemp(prefix="kafkacompat-history-"))
     try:
-        with _terminable():
+        with _interrupted_by_sigterm():
             code = _run(plan, folder, history or folder / "history.jsonl", as_json)
     except (RunError, OSError) as problem:
-        code = _refuse(str(problem))
+        code = _report_unchecked(describe_error(problem))
     except KeyboardInterrupt:
-        code = _refuse("interrupted")
+        code = _report_unchecked("interrupted")
     if code == EXIT_SOUND or not any(folder.rglob("*.log")):
         shutil.rmtree(folder)
     else:
-        topics = "" if plan.bootstrap is None else f", and topics {plan.topic_prefix}-* on {plan.bootstrap}"
-        click.echo(f"what clients and broker left is kept in {folder}{topics}", err=True)
+        topics = "" if plan.bootstrap is None else f", and the topics {plan.topic_prefix}-* on {plan.bootstrap}"
+        click.echo(f"Kept the files of clients and broker in {folder}{topics}", err=True)
     return code
 
 
 @contextmanager
-def _terminable() -> Iterator[None]:
-    """SIGTERM ends a run as SIGINT does, with all processes that it started."""
+def _interrupted_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM end a run as SIGINT does, with all processes that the run started."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
@@ -72,16 +76,17 @@ def _terminable() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _run(plan: Plan, folder: Path, target: Path, as_json: bool) -> int:
-    # What cannot be written is found out before the work.
+def _run(plan: RunPlan, folder: Path, target: Path, as_json: bool) -> int:
+    # An unwritable target must fail before the work, not after it.
     target.touch()
-    with _progress(plan) as show:
-        one = Run(plan, folder, show)
-        one.make_history(target)
-    _tell(plan, one.tally)
-    code = _judge(target, _counts(one.tally), one.tally.clients_failed, as_json)
+    with _show_progress(plan) as show:
+        history_run = Run(plan, folder, show)
+        history_run.make_history(target)
+    tally = history_run.tally
+    _report_run(plan, tally)
+    code = _judge_and_report(target, _count_clients(tally), tally.client_failures, as_json)
     if code == EXIT_SOUND:
-        one.delete_topics()
+        history_run.delete_topics()
     return code
 
 
@@ -96,14 +101,16 @@ def _check_options(
     if bootstrap is None:
         for name, value in (("--restart-command", restart_command), ("--command-config", command_config)):
             if value is not None:
-                raise click.UsageError(f"{name} is for the broker of a --bootstrap-server")
+                raise click.UsageError(f"{name} works only with --bootstrap-server")
     elif overrides:
-        raise click.UsageError("--override is for a broker of its own, not for that of a --bootstrap-server")
+        raise click.UsageError(
+            "--override does not work with --bootstrap-server: it sets properties of a broker started here"
+        )
     elif kills and restart_command is None:
-        raise click.UsageError("--kills with a --bootstrap-server needs a --restart-command")
+        raise click.UsageError("--kills with --bootstrap-server needs --restart-command")
 
 
-def _plan(
+def _build_plan(
     bootstrap: str | None,
     seconds: float | None,
     kills: int | None,
@@ -113,18 +120,18 @@ def _plan(
     command_config: Path | None,
     replication_factor: int | None,
     **others: Any,
-) -> Plan:
+) -> RunPlan:
     can_kill = bootstrap is None or restart_command is not None
     if kills is None:
         kills = KILLS if can_kill else 0
     if seconds is None:
         seconds = max(SECONDS_A_KILL * kills, SECONDS_A_KILL) if bootstrap is None else SECONDS
     seed = int(time.time()) if seed is None else seed
-    return Plan(
+    return RunPlan(
         bootstrap=bootstrap,
         seconds=seconds,
         kills=kills,
-        config={} if command_config is None else _client_config(command_config),
+        config={} if command_config is None else _read_client_config(command_config),
         replication_factor=replication_factor or -1,
         restart_command=restart_command,
         seed=seed,
@@ -133,93 +140,93 @@ def _plan(
     )
 
 
-def _client_config(command_config: Path) -> dict[str, str]:
+def _read_client_config(command_config: Path) -> dict[str, str]:
     config, unknown = read_client_properties(command_config)
     if unknown:
-        click.echo(f"client properties that librdkafka does not know: {', '.join(unknown)}", err=True)
+        click.echo(
+            f"Client properties that librdkafka does not know and that have no effect: {', '.join(unknown)}", err=True
+        )
     return config
 
 
 @contextmanager
-def _progress(plan: Plan) -> Iterator[Show]:
-    """A bar of seconds on standard error, where that is a terminal."""
-    console = Console(stderr=True)
-    columns = TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}"), TimeRemainingColumn()
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("starting", total=plan.seconds, told="")
+def _show_progress(plan: RunPlan) -> Iterator[ShowTally]:
+    """ShowTally a bar of seconds on standard error, where that is a terminal."""
+    with progress_bar(BarColumn(), TextColumn("{task.fields[counts]}"), TimeRemainingColumn()) as bar:
+        task = bar.add_task("starting", total=plan.seconds, counts="")
 
-        def show(tally: Tally) -> None:
-            told = f"{tally.broker_kills} of {plan.kills} restarts, {tally.client_kills} clients killed"
-            bar.update(task, description=tally.phase, completed=tally.seconds, told=told)
+        def show(tally: RunTally) -> None:
+            counts = f"{tally.broker_kills} of {plan.kills} restarts, {tally.client_kills} clients killed"
+            bar.update(task, description=tally.phase, completed=tally.seconds, counts=counts)
 
         yield show
+        bar.update(task, description="done", completed=plan.seconds)
 
 
-def _tell(plan: Plan, tally: Tally) -> None:
+def _report_run(plan: RunPlan, tally: RunTally) -> None:
     click.echo(f"--seed {plan.seed}", err=True)
     if not tally.serves_transactions and plan.transactional + plan.copiers:
         click.echo(
-            "kafkacompat: the broker serves no transactions (it does not announce EndTxn and TxnOffsetCommit): "
-            "transactional producers and copiers were left out",
+            "kafkacompat: the broker does not serve EndTxn and TxnOffsetCommit, so the run had no transactional "
+            "producers and copiers",
             err=True,
         )
-    for why in tally.clients_anew[:SHOWN]:
-        click.echo(f"a client was replaced: {visible(why)}", err=True)
+    for why in tally.replacement_reasons[:MAX_FINDINGS_KEPT]:
+        click.echo(f"Replaced a client: {escape_control_characters(why)}", err=True)
 
 
-def _counts(tally: Tally) -> dict[str, int]:
+def _count_clients(tally: RunTally) -> dict[str, int]:
     return {
         "clients killed": tally.client_kills,
-        "clients replaced": len(tally.clients_anew),
-        "clients that failed": len(tally.clients_failed),
+        "clients replaced": len(tally.replacement_reasons),
+        "clients that failed": len(tally.client_failures),
     }
 
 
-def _judge(recorded: Path, counts: dict[str, int], failed: list[str], as_json: bool) -> int:
+def _judge_and_report(recorded: Path, counts: dict[str, int], failed: list[str], as_json: bool) -> int:
     try:
         with Console(stderr=True).status("checking"):
-            history, verdicts = judge(read_history(recorded))
+            history, verdicts = judge_history(read_history(recorded))
     except (HistoryError, OSError) as problem:
-        return _refuse(str(problem))
-    counts = {**counts, **counts_of(history)}
-    not_done = [*missing(history), *failed]
+        return _report_unchecked(describe_error(problem))
+    counts = {**counts, **count_events(history)}
+    gaps = [*list_gaps(history), *failed]
     if as_json:
-        _tell_json(counts, verdicts, not_done)
+        _write_json(counts, verdicts, gaps)
     else:
-        _tell_columns(counts, verdicts)
-    found = sum(verdict.found for verdict in verdicts)
-    click.echo(f"{found} findings", err=True)
-    if found:
+        _write_tables(counts, verdicts)
+    finding_count = sum(verdict.found for verdict in verdicts)
+    click.echo(f"{finding_count} findings", err=True)
+    if finding_count:
         return EXIT_FINDINGS
-    if not_done:
-        return _refuse(f"that is not enough to judge by: {', '.join(not_done)}")
+    if gaps:
+        return _report_unchecked(f"the history is not enough to judge by: {', '.join(gaps)}")
     return EXIT_SOUND
 
 
-def _tell_json(counts: dict[str, int], verdicts: list[Verdict], not_done: list[str]) -> None:
+def _write_json(counts: dict[str, int], verdicts: list[CheckVerdict], gaps: list[str]) -> None:
     checks = [
         {"check": check.name, "what must hold": check.holds, "found": found, "first": first}
         for check, found, first in verdicts
     ]
-    _say(json.dumps({"counts": counts, "checks": checks, "missing": not_done}))
+    click.echo(json.dumps({"counts": counts, "checks": checks, "missing": gaps}))
 
 
-def _tell_columns(counts: dict[str, int], verdicts: list[Verdict]) -> None:
-    write_columns((Row("count", {"what": what, "how many": count}) for what, count in counts.items()), _say, _say)
-    write_columns(map(_row, verdicts), _say, _say)
+def _write_tables(counts: dict[str, int], verdicts: list[CheckVerdict]) -> None:
+    rows = (DumpRow("count", {"what": what, "how many": count}) for what, count in counts.items())
+    write_columns(rows, click.echo, click.echo)
+    write_columns(map(_verdict_row, verdicts), click.echo, click.echo)
     for verdict in verdicts:
-        for what in verdict.first:
-            _say(f"{verdict.check.name}: {visible(what)}")
+        for finding in verdict.first:
+            click.echo(f"{verdict.check.name}: {escape_control_characters(finding)}")
 
 
-def _row(verdict: Verdict) -> Row:
-    return Row("check", {"check": verdict.check.name, "found": verdict.found, "what must hold": verdict.check.holds})
+def _verdict_row(verdict: CheckVerdict) -> DumpRow:
+    return DumpRow(
+        "check", {"check": verdict.check.name, "found": verdict.found, "what must hold": verdict.check.holds}
+    )
 
 
-def _say(text: str) -> None:
-    click.echo(text)
-
-
-def _refuse(why: str) -> int:
+def _report_unchecked(why: str) -> int:
     click.echo(f"kafkacompat: {why}", err=True)
     return EXIT_NOT_CHECKED

@@ -1,10 +1,10 @@
-"""Configuration: every property, its checks, and the effective values. The users' side is `BrokerConfig.load`."""
+"""Configuration: every property, its checks, and the values in effect. `BrokerConfig.load` reads what users give."""
 
 from kafkacompat.config.broker import PROPERTIES, BrokerConfig
 from kafkacompat.config.development import DEVELOPMENT_DEFAULTS
 from kafkacompat.config.listeners import Listener
 from kafkacompat.config.properties import ConfigError, Property
-from kafkacompat.config.topics import TOPIC_CONFIGS, log_config
+from kafkacompat.config.topics import TOPIC_CONFIGS, build_log_config
 
 __all__ = [
     "DEVELOPMENT_DEFAULTS",
@@ -14,5 +14,5 @@ __all__ = [
     "ConfigError",
     "Listener",
     "Property",
-    "log_config",
+    "build_log_config",
 ]

@@ -1,4 +1,4 @@
-"""The configuration of one broker: what was given, checked, over the defaults."""
+"""The configuration of one broker: the given properties, checked, over the defaults."""
 
 from __future__ import annotations
 
@@ -6,94 +6,118 @@ import builtins
 from collections.abc import Mapping
 from typing import TypeVar
 
-from kafkacompat.config.checks import check, check_inter_broker_listener, check_listener_properties
+from kafkacompat.config.checks import check_config, check_inter_broker_listener, check_listener_properties
 from kafkacompat.config.development import DEVELOPMENT_DEFAULTS
 from kafkacompat.config.java_properties import parse_properties
 from kafkacompat.config.listeners import (
-    EMULATE,
-    OBEYED_BY_LISTENER,
+    EMULATE_PATTERN,
+    USED_LISTENER_PROPERTIES,
     Listener,
-    base_name,
+    base_property_name,
     check_advertised,
     check_bindable,
-    listener_property,
+    listener_property_name,
     parse_listeners,
     parse_protocols,
-    with_emulation,
+    set_emulations,
 )
-from kafkacompat.config.properties import ConfigError, Property, index_table
+from kafkacompat.config.properties import ConfigError, Property, parse_tables
 from kafkacompat.config.tables import cluster, groups, log, security, server
 from kafkacompat.config.values import Value, format_value
 
-PROPERTIES: Mapping[str, Property] = index_table(server.TABLE, log.TABLE, cluster.TABLE, groups.TABLE, security.TABLE)
+PROPERTIES: Mapping[str, Property] = parse_tables(server.TABLE, log.TABLE, cluster.TABLE, groups.TABLE, security.TABLE)
 
 T = TypeVar("T")
 
-# Properties for the same thing in several units: one that is changed while the broker runs replaces them all.
-SYNONYMS = (
+# Properties for one setting in several units: a change of one while the broker runs replaces all of them.
+UNIT_SYNONYMS = (
     ("log.roll.ms", "log.roll.hours"),
     ("log.roll.jitter.ms", "log.roll.jitter.hours"),
     ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
 )
 
 
-def synonyms(name: str) -> tuple[str, ...]:
-    """The properties that say the same as *name*, itself included, the strongest first (as in Kafka)."""
+def find_unit_synonyms(name: str) -> tuple[str, ...]:
+    """Return the properties for the same setting as *name*, itself included, the strongest first (as in Kafka)."""
     if name == "log.flush.interval.ms":
         return ("log.flush.interval.ms", "log.flush.scheduler.interval.ms")
-    return next((group for group in SYNONYMS if name in group), (name,))
+    return next((group for group in UNIT_SYNONYMS if name in group), (name,))
 
 
 class BrokerConfig:
     """A broker's properties by name; immutable.
 
-    The getters take the names of `PROPERTIES` only. A property without a value (Kafka's null) is
-    None for the ``optional_`` getters and a programming error (TypeError) for the others.
+    The getters accept the names of `PROPERTIES` only. For a property without a value (Kafka's null) the ``optional_`` getters
+    return None; the others raise TypeError, because asking them is a programming error.
     """
 
     def __init__(self, given: Mapping[str, str]) -> None:
-        """Check *given*, properties as text; raises ConfigError."""
+        """Parse and check *given*, the texts of properties by name; raises ConfigError."""
         self.given = dict(given)
         self._values: dict[str, Value] = {
             name: PROPERTIES[name].parse(text) for name, text in given.items() if name in PROPERTIES
         }
         self._apply_own_defaults()
-        check(self)
+        check_config(self)
         self.listeners = tuple(self._read_listeners())
         self.advertised_listeners: Mapping[str, tuple[str, builtins.int]] = self._read_advertised_listeners()
         check_inter_broker_listener(self)
         check_listener_properties(self)
 
     @classmethod
-    def load(cls, text: str | None, overrides: Mapping[str, str] | None = None) -> BrokerConfig:
-        """Read a properties file's *text* (None: there is no file) under *overrides*.
+    def load(cls, text: str | None, *overrides: Mapping[str, str]) -> BrokerConfig:
+        """Read a properties file's *text* (None: there is no file) under *overrides*, the strongest of them last.
 
-        With a file Kafka's defaults hold, without one `DEVELOPMENT_DEFAULTS`. Raises ConfigError.
+        With a file Kafka's defaults apply, without one `DEVELOPMENT_DEFAULTS`. Raises ConfigError.
         """
-        overrides = overrides or {}
+        stronger: dict[str, str] = {}
+        for layer in overrides:
+            stronger.update(layer)
         try:
             given = dict(DEVELOPMENT_DEFAULTS) if text is None else parse_properties(text)
         except ValueError as problem:
             raise ConfigError(f"the properties file cannot be read: {problem}") from None
-        if text is None and "broker.id" in overrides:
+        if text is None and "broker.id" in stronger:
             del given["node.id"]
-        return cls({**given, **overrides})
+        return cls({**given, **stronger})
+
+    def with_address(self, host: str | None, port: builtins.int | None) -> BrokerConfig:
+        """Return the configuration with its only listener bound to another host or port; None keeps that part.
+
+        Raises ConfigError when there are several listeners, or when advertised.listeners names an address of its own.
+        """
+        if host is None and port is None:
+            return self
+        if len(self.listeners) != 1:
+            names = ", ".join(listener.name for listener in self.listeners)
+            raise ConfigError(f"--host and --port are for one listener, not for {names}: set listeners by --override")
+        if self.value("advertised.listeners") is not None:
+            shown = self.text("advertised.listeners")
+            reason = f"advertised.listeners={shown} tells clients another address"
+            raise ConfigError(f"--host and --port are not enough: {reason}; set listeners and that one by --override")
+        moved = self.listeners[0].name
+        listeners = parse_listeners("listeners", self.list("listeners"), self._read_protocols())
+        entries = [
+            listener.with_address(host, port).entry if listener.name == moved else listener.entry
+            for listener in listeners
+        ]
+        return BrokerConfig({**self.given, "listeners": ",".join(entries)})
 
     def with_changes(self, cluster: Mapping[str, str], broker: Mapping[str, str]) -> BrokerConfig:
-        """The configuration under what was changed while running, for the cluster and for this broker.
+        """Return the configuration with changes made while the broker runs, for the cluster and for this broker.
 
         Raises ConfigError.
         """
         given = dict(self.given)
         for changes in (cluster, broker):
             for name, text in changes.items():
-                for other in synonyms(name):
+                for other in find_unit_synonyms(name):
                     given.pop(other, None)
                 given[name] = text
         return BrokerConfig(given)
 
     def _apply_own_defaults(self) -> None:
-        """broker.id and node.id stand for each other; a larger frame raises the bound of all frames."""
+        """Let broker.id and node.id stand for each other, and a larger frame raise the bound of all frames."""
         for name, other in (("node.id", "broker.id"), ("broker.id", "node.id")):
             if name not in self._values and other in self._values:
                 self._values[name] = self._values[other]
@@ -102,66 +126,66 @@ class BrokerConfig:
             self._values["queued.max.request.bytes"] = max(own, self.int("socket.request.max.bytes"))
 
     def value(self, name: str) -> Value:
-        """The value in the property's own type."""
+        """Return the value in the property's own type."""
         if name not in self._values:
             self._values[name] = PROPERTIES[name].default_value
         return self._values[name]
 
-    def of_listener(self, listener_name: str, name: str) -> Value:
-        """The value for one listener; where it has none of its own, that of all."""
-        own = listener_property(listener_name, name)
+    def listener_value(self, listener_name: str, name: str) -> Value:
+        """Return the value for one listener: its own, or that of all listeners."""
+        own = listener_property_name(listener_name, name)
         return PROPERTIES[name]._replace(name=own).parse(self.given[own]) if own in self.given else self.value(name)
 
     def row(self, name: str) -> Property | None:
-        """The row of a property, or of the one that *name* sets for a listener that there is; None when it sets nothing."""
+        """Return the row of a property, or of the property that *name* sets for an existing listener; None for neither."""
         if name in PROPERTIES:
             return PROPERTIES[name]
-        there = any(name.startswith(listener_property(listener.name, "")) for listener in self.listeners)
-        return PROPERTIES.get(base_name(name)) if there else None
+        is_of_listener = any(name.startswith(listener_property_name(listener.name, "")) for listener in self.listeners)
+        return PROPERTIES.get(base_property_name(name)) if is_of_listener else None
 
     def text(self, name: str) -> str | None:
-        """The value as text, as tools show it."""
+        """Return the value as Kafka's tools show it."""
         return format_value(self.value(name))
 
     def int(self, name: str) -> builtins.int:
-        """A property of type short, int or long."""
-        return self._typed(name, int)
+        """Return a property of type short, int or long."""
+        return self._typed_value(name, int)
 
     def float(self, name: str) -> builtins.float:
-        """A property of type double."""
-        return self._typed(name, float)
+        """Return a property of type double."""
+        return self._typed_value(name, float)
 
     def bool(self, name: str) -> builtins.bool:
-        """A property of type boolean."""
-        return self._typed(name, bool)
+        """Return a property of type boolean."""
+        return self._typed_value(name, bool)
 
     def string(self, name: str) -> str:
-        """A property of type string, class or password."""
-        return self._typed(name, str)
+        """Return a property of type string, class or password."""
+        return self._typed_value(name, str)
 
     def list(self, name: str) -> builtins.list[str]:
-        """A property of type list."""
-        return [*self._typed(name, tuple)]
+        """Return a property of type list."""
+        return [*self._typed_value(name, tuple)]
 
     def optional_string(self, name: str) -> str | None:
-        """As `string`, or None when there is no value."""
+        """Return a property of type string, class or password, or None when it has no value."""
         return None if self.value(name) is None else self.string(name)
 
     @property
     def node_id(self) -> builtins.int:
-        """This node's number, 0 or more."""
+        """This node's id, 0 or more."""
         return self.int("node.id")
 
     @property
     def log_dirs(self) -> tuple[str, ...]:
-        """The data directories, at least one."""
+        """The log directories, at least one."""
         dirs = self.value("log.dirs") or self.value("log.dir")
         assert isinstance(dirs, tuple)
         return dirs
 
     @property
     def cordoned_log_dirs(self) -> tuple[str, ...]:
-        """The data directories that get no new replicas (KIP-1066)."""
+        """The log directories that get no new replicas (KIP-1066)."""
         cordoned = self.list("cordoned.log.dirs")
         return self.log_dirs if cordoned == ["*"] else tuple(cordoned)
 
@@ -171,38 +195,40 @@ class BrokerConfig:
         return self.optional_string("metadata.log.dir") or self.log_dirs[0]
 
     @property
-    def unknown(self) -> tuple[str, ...]:
-        """What was given and is no property of a broker, nor of one of its listeners."""
-        return tuple(sorted(name for name in self.given if self.row(name) is None and not EMULATE.fullmatch(name)))
+    def unknown_names(self) -> tuple[str, ...]:
+        """The given names that are no property of a broker or of one of its listeners."""
+        return tuple(
+            sorted(name for name in self.given if self.row(name) is None and not EMULATE_PATTERN.fullmatch(name))
+        )
 
     @property
-    def without_effect(self) -> tuple[str, ...]:
-        """What was given, differs from its default, and is accepted only so that Kafka's files load."""
+    def names_without_effect(self) -> tuple[str, ...]:
+        """The given properties that differ from their defaults and are accepted only so that Kafka's files load."""
         names = (name for name, text in self.given.items() if DEVELOPMENT_DEFAULTS.get(name) != text)
-        return tuple(sorted(name for name in names if self._is_idle(name)))
+        return tuple(sorted(name for name in names if self._has_no_effect(name)))
 
-    def _is_idle(self, name: str) -> builtins.bool:
+    def _has_no_effect(self, name: str) -> builtins.bool:
         row = self.row(name)
         if row is None or name != row.name:
-            return row is not None and row.name not in OBEYED_BY_LISTENER
+            return row is not None and row.name not in USED_LISTENER_PROPERTIES
         return not row.used and self.value(name) != row.default_value
 
     def _read_listeners(self) -> builtins.list[Listener]:
-        """Those to bind: every listener but the controllers'."""
+        """Return the listeners to bind: all but the controllers'."""
         listeners = [
             listener
-            for listener in parse_listeners("listeners", self.list("listeners"), self._protocols())
+            for listener in parse_listeners("listeners", self.list("listeners"), self._read_protocols())
             if listener.name not in self._controller_listeners()
         ]
         check_bindable(listeners)
         if not listeners:
-            raise ConfigError("listeners names only controller listeners: add one that clients connect to")
-        return with_emulation(listeners, self.given)
+            raise ConfigError("listeners names only controller listeners; add one that clients connect to")
+        return set_emulations(listeners, self.given)
 
     def _read_advertised_listeners(self) -> dict[str, tuple[str, builtins.int]]:
-        """Host and port that clients of a listener are told; "" stands for the host they connected to."""
+        """Return the host and port that clients of each listener receive; "" stands for the host that they connected to."""
         entries = [] if self.value("advertised.listeners") is None else self.list("advertised.listeners")
-        listeners = parse_listeners("advertised.listeners", entries, self._protocols())
+        listeners = parse_listeners("advertised.listeners", entries, self._read_protocols())
         bound = {listener.name for listener in self.listeners}
         advertised = {}
         for listener in listeners:
@@ -215,14 +241,14 @@ class BrokerConfig:
     def _controller_listeners(self) -> set[str]:
         return {name.upper() for name in self.list("controller.listener.names")}
 
-    def _protocols(self) -> dict[str, str]:
-        """The map as given; the default one also has PLAINTEXT for the controllers' listeners."""
+    def _read_protocols(self) -> dict[str, str]:
+        """Return the given map; the default map also has PLAINTEXT for the controllers' listeners."""
         protocols = parse_protocols(self.string("listener.security.protocol.map"))
         if "listener.security.protocol.map" not in self.given:
             protocols = {**dict.fromkeys(self._controller_listeners(), "PLAINTEXT"), **protocols}
         return protocols
 
-    def _typed(self, name: str, kind: type[T]) -> T:
+    def _typed_value(self, name: str, kind: type[T]) -> T:
         value = self.value(name)
         if not isinstance(value, kind):
             raise TypeError(f"{name} is {value!r}, not a {kind.__name__}")

@@ -1,6 +1,6 @@
-"""What must hold between properties, and what is asked for that is not served yet.
+"""Checks across properties, and of features that are not served yet.
 
-Each check returns the sentence that refuses the configuration, or None.
+Each check returns the sentence that rejects the configuration, or None.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from kafkacompat.config.properties import ConfigError
-from kafkacompat.config.topic_defaults import broker_topic_value
+from kafkacompat.config.topic_defaults import find_broker_topic_value
 
 if TYPE_CHECKING:
     from kafkacompat.config.readable import ReadableConfig
@@ -21,23 +21,23 @@ CONSUMER_ASSIGNORS: Mapping[str, str] = {
     "org.apache.kafka.coordinator.group.assignor.UniformAssignor": "uniform",
     "org.apache.kafka.coordinator.group.assignor.RangeAssignor": "range",
 }
-"""What group.consumer.assignors may name: an assignor, or the class that it is in Kafka."""
+"""The values of group.consumer.assignors: the name of an assignor, or its class in Kafka."""
 
 
-def check(config: ReadableConfig) -> None:
-    """Raise ConfigError with the first objection to *config*."""
-    for objection in CHECKS:
-        if sentence := objection(config):
+def check_config(config: ReadableConfig) -> None:
+    """Raise ConfigError with the first sentence that rejects *config*."""
+    for find_objection in CHECKS:
+        if sentence := find_objection(config):
             raise ConfigError(sentence)
 
 
-def _zookeeper(config: ReadableConfig) -> str | None:
+def _reject_zookeeper(config: ReadableConfig) -> str | None:
     given = config.given.get("zookeeper.connect", "").strip()
     advice = "remove it to run a single node that keeps its own metadata"
     return f"zookeeper.connect={given} is not served yet: {advice}" if given else None
 
 
-def _node_id(config: ReadableConfig) -> str | None:
+def _check_node_id(config: ReadableConfig) -> str | None:
     if config.value("node.id") is None:
         return "node.id is not set: give the node a number of 0 or more"
     if config.int("node.id") != config.int("broker.id"):
@@ -46,14 +46,14 @@ def _node_id(config: ReadableConfig) -> str | None:
     return None if number >= 0 else f"broker.id={number} is not valid: it takes a whole number of 0 or more"
 
 
-def _roles(config: ReadableConfig) -> str | None:
+def _check_roles(config: ReadableConfig) -> str | None:
     roles = config.list("process.roles")
     if len(roles) == 2:
         return None
     return f"process.roles={roles[0]} is not served yet: a node is both, so set process.roles=broker,controller"
 
 
-def _quorum(config: ReadableConfig) -> str | None:
+def _check_quorum(config: ReadableConfig) -> str | None:
     voters = [voter.partition("@")[0] for voter in config.list("controller.quorum.voters")]
     if voters and voters != [str(config.int("node.id"))]:
         return (
@@ -69,39 +69,39 @@ def _quorum(config: ReadableConfig) -> str | None:
     return None
 
 
-def _authorizer(config: ReadableConfig) -> str | None:
+def _reject_authorizer(config: ReadableConfig) -> str | None:
     name = config.string("authorizer.class.name")
     if not name:
         return None
     return f"authorizer.class.name={name} is not served yet: remove it only if every client may do everything"
 
 
-def _queued_bytes(config: ReadableConfig) -> str | None:
+def _check_queued_bytes(config: ReadableConfig) -> str | None:
     queued, frame = config.int("queued.max.request.bytes"), config.int("socket.request.max.bytes")
     if queued <= 0 or queued >= frame:
         return None
     return f"queued.max.request.bytes={queued} is not valid: it takes {frame} (socket.request.max.bytes) or more, or -1"
 
 
-def _cordoned(config: ReadableConfig) -> str | None:
+def _check_cordoned_directories(config: ReadableConfig) -> str | None:
     unknown = [path for path in config.cordoned_log_dirs if path not in config.log_dirs]
     if not unknown:
         return None
     return f"cordoned.log.dirs={unknown[0]} is not valid: it takes some of {', '.join(config.log_dirs)}, or * alone"
 
 
-def _log_times(config: ReadableConfig) -> str | None:
+def _check_log_times(config: ReadableConfig) -> str | None:
     for topic_config, name, least in (("segment.ms", "log.roll.ms", 1), ("segment.jitter.ms", "log.roll.jitter.ms", 0)):
-        value = broker_topic_value(config, topic_config)
+        value = find_broker_topic_value(config, topic_config)
         assert isinstance(value, int)
         if value < least:
             return f"{name}={value} is not valid: it takes a whole number of {least} or more"
-    if broker_topic_value(config, "retention.ms") == 0:
+    if find_broker_topic_value(config, "retention.ms") == 0:
         return "log.retention.ms=0 is not valid: it takes a whole number of 1 or more, or -1"
     return None
 
 
-def _assignors(config: ReadableConfig) -> str | None:
+def _check_assignors(config: ReadableConfig) -> str | None:
     unknown = [name for name in config.list("group.consumer.assignors") if name not in CONSUMER_ASSIGNORS]
     if not unknown:
         return None
@@ -109,20 +109,20 @@ def _assignors(config: ReadableConfig) -> str | None:
 
 
 CHECKS: tuple[Callable[[ReadableConfig], str | None], ...] = (
-    _zookeeper,
-    _node_id,
-    _roles,
-    _quorum,
-    _authorizer,
-    _queued_bytes,
-    _cordoned,
-    _log_times,
-    _assignors,
+    _reject_zookeeper,
+    _check_node_id,
+    _check_roles,
+    _check_quorum,
+    _reject_authorizer,
+    _check_queued_bytes,
+    _check_cordoned_directories,
+    _check_log_times,
+    _check_assignors,
 )
 
 
 def check_inter_broker_listener(config: ReadableConfig) -> None:
-    """Refuse an inter.broker.listener.name that is no listener, or one beside a protocol; raises ConfigError."""
+    """Raise ConfigError for an inter.broker.listener.name that names no listener, or that is set beside a protocol."""
     name = config.optional_string("inter.broker.listener.name")
     if name is None:
         return
@@ -134,7 +134,7 @@ def check_inter_broker_listener(config: ReadableConfig) -> None:
 
 
 def check_listener_properties(config: ReadableConfig) -> None:
-    """Refuse what is given for one of the listeners and is no value of the property; raises ConfigError."""
+    """Raise ConfigError for a property of one listener whose value is not valid."""
     for name, text in config.given.items():
         row = config.row(name)
         if row is not None and row.name != name:

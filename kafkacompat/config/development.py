@@ -1,4 +1,4 @@
-"""What holds when no properties file is given: a complete broker for development."""
+"""The properties of a broker that starts without a properties file: a complete broker for development."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Properties changed while the broker runs: which may be, for which brokers, and how far at once."""
+"""The checks of properties that change while the broker runs: which may change, for which brokers, and how far at once."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import re
 from collections.abc import Mapping
 
 from kafkacompat.config.broker import PROPERTIES, BrokerConfig
-from kafkacompat.config.listeners import OF_LISTENER, base_name, listener_property
+from kafkacompat.config.listeners import LISTENER_PROPERTY_PATTERN, base_property_name, listener_property_name
 from kafkacompat.config.properties import ConfigError, Property
 from kafkacompat.config.resources import check_group_defaults
-from kafkacompat.config.topic_defaults import broker_topic_value
+from kafkacompat.config.topic_defaults import find_broker_topic_value
 
 _KEYS_AND_TRUST = re.compile(r"ssl\.(keystore|truststore)\..*|ssl\.key\.password")
-# A listener's properties are one broker's, but for these.
+# A listener's properties belong to one broker, except these.
 _OF_ALL_BROKERS = ("max.connections", "max.connection.creation.rate", "num.network.threads")
-# Numbers of threads may be halved or doubled, not more at once.
+# One change may at most halve or double a number of threads.
 _THREADS = (
     "background.threads",
     "log.cleaner.threads",
@@ -30,17 +30,17 @@ _THREADS = (
 _CONNECTIONS = ("max.connections", "max.connection.creation.rate")
 _HOST_COUNT = re.compile(r"\s*[^\s,]+:\s*[0-9]{1,9}\s*")
 _LEAST_BUFFER_BYTES = 1024 * 1024
-_AS_WHOLE = -2
-"""What log.local.retention.* says when a partition's local part is kept as long as the whole."""
+_LIKE_WHOLE_PARTITION = -2
+"""The value of log.local.retention.* that keeps a partition's local part as long as the whole."""
 
 
-def property_of(name: str) -> Property | None:
-    """The row of a property, or of the one that *name* sets for one listener."""
-    return PROPERTIES.get(base_name(name))
+def find_property(name: str) -> Property | None:
+    """Return the row of a property, or of the property that *name* sets for one listener."""
+    return PROPERTIES.get(base_property_name(name))
 
 
 def check_broker_configs(changes: Mapping[str, str], *, per_broker: bool) -> None:
-    """Refuse changes that a running broker cannot take, each looked at by itself; raises ConfigError."""
+    """Raise ConfigError for a change that no running broker accepts, whatever its other properties are."""
     for name, text in changes.items():
         known = PROPERTIES.get(name)
         if known is not None and not known.dynamic:
@@ -49,28 +49,28 @@ def check_broker_configs(changes: Mapping[str, str], *, per_broker: bool) -> Non
             raise ConfigError(f"{name} can only be changed for one listener: name it listener.name.<listener>.{name}")
         if _is_per_broker(name) and not per_broker:
             raise ConfigError(f"{name} can only be changed for one broker: name its id")
-        row = property_of(name)
+        row = find_property(name)
         if row is not None:
             row._replace(name=name).parse(text)
 
 
 def _is_per_broker(name: str) -> bool:
-    match = OF_LISTENER.fullmatch(name)
+    match = LISTENER_PROPERTY_PATTERN.fullmatch(name)
     if match is not None:
         return match[1] not in _OF_ALL_BROKERS
     return name in PROPERTIES and PROPERTIES[name].per_broker
 
 
 def check_listeners(static: BrokerConfig, before: BrokerConfig, after: BrokerConfig) -> None:
-    """Refuse to shut out the clients of the properties file, and a change that a bound listener would not take.
+    """Check a change of listeners.
 
-    Raises ConfigError.
+    Raises ConfigError when a listener of the properties file that clients know is missing, and when a bound listener changes.
     """
     bound = {listener.name: listener for listener in before.listeners}
     names = {listener.name for listener in after.listeners}
     for name in static.advertised_listeners or [listener.name for listener in static.listeners]:
         if name not in names:
-            reason = f"{name} of server.properties is advertised to clients, so it has to stay"
+            reason = f"{name} of server.properties is advertised to clients, so it must stay"
             raise ConfigError(f"listeners={','.join(after.list('listeners'))} is not valid: {reason}")
     for listener in after.listeners:
         if listener.name in bound and listener.emulate != bound[listener.name].emulate:
@@ -78,16 +78,16 @@ def check_listeners(static: BrokerConfig, before: BrokerConfig, after: BrokerCon
             raise ConfigError(f"kafkacompat.listener.name.{listener.name}.emulate cannot be changed: {reason}")
 
 
-def check_step(before: BrokerConfig, after: BrokerConfig) -> None:
-    """Refuse a step that is too large, or values that contradict each other; raises ConfigError."""
+def check_change_size(before: BrokerConfig, after: BrokerConfig) -> None:
+    """Raise ConfigError for a step that is too large, or for values that contradict each other."""
     for name in _THREADS:
         _check_threads(name, before.int(name), after.int(name))
     check_group_defaults(after)
     _check_connections(after)
     _check_connections_of_listeners(before, after)
     _check_cleaner(after)
-    for what in ("retention.ms", "retention.bytes"):
-        _check_local(after, f"log.local.{what}", what)
+    for topic_config in ("retention.ms", "retention.bytes"):
+        _check_local(after, f"log.local.{topic_config}", topic_config)
 
 
 def _check_threads(name: str, before: int, after: int) -> None:
@@ -108,11 +108,11 @@ def _check_connections(config: BrokerConfig) -> None:
 
 
 def _check_connections_of_listeners(before: BrokerConfig, after: BrokerConfig) -> None:
-    """As Kafka's acceptors do, which look at nothing that stays as it is: a properties file may shut one of them."""
+    """Check changed values only, as Kafka's acceptors do: a properties file may close a listener with 0."""
     for listener in before.listeners:
         for name in _CONNECTIONS:
-            if after.of_listener(listener.name, name) == 0 != before.of_listener(listener.name, name):
-                given = listener_property(listener.name, name)
+            if after.listener_value(listener.name, name) == 0 != before.listener_value(listener.name, name):
+                given = listener_property_name(listener.name, name)
                 raise ConfigError(f"{given}=0 is not valid: it takes a whole number of 1 or more")
 
 
@@ -124,7 +124,9 @@ def _check_cleaner(config: BrokerConfig) -> None:
 
 
 def _check_local(config: BrokerConfig, name: str, topic_config: str) -> None:
-    local, whole = config.int(name), broker_topic_value(config, topic_config)
+    local, whole = config.int(name), find_broker_topic_value(config, topic_config)
     assert isinstance(whole, int)
-    if whole >= 0 and local != _AS_WHOLE and not 0 <= local <= whole:
-        raise ConfigError(f"{name}={local} is not valid: it takes {_AS_WHOLE} or 0 to {whole}, what is kept in all")
+    if whole >= 0 and local != _LIKE_WHOLE_PARTITION and not 0 <= local <= whole:
+        raise ConfigError(
+            f"{name}={local} is not valid: it takes {_LIKE_WHOLE_PARTITION} or 0 to {whole}, what is kept in all"
+        )

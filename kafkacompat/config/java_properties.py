@@ -13,20 +13,20 @@ _ENTRY = re.compile(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*(?:[=:][ \t\f]*)?(.*)", re.
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """Read a properties file; of a key given twice the last value counts.
+    """Parse a properties file; the last value of a repeated key counts.
 
-    Raises ValueError for a ``\\u`` that is not followed by four hexadecimal digits.
+    Raises ValueError for a ``\\u`` without four hexadecimal digits after it.
     """
     entries = {}
-    for line in _logical_lines(text):
+    for line in _join_logical_lines(text):
         match = _ENTRY.fullmatch(line)
         assert match, "the pattern matches any line"
         entries[_unescape(match[1])] = _unescape(match[2])
     return entries
 
 
-def _logical_lines(text: str) -> list[str]:
-    """Join lines that end in a backslash; drop blank lines and comments (a comment is never continued)."""
+def _join_logical_lines(text: str) -> list[str]:
+    """Join lines that end in a backslash; drop blank lines and comments (a comment does not continue)."""
     lines = []
     pending: str | None = None
     for natural in _LINE_END.split(text):

@@ -1,4 +1,4 @@
-"""Listeners: where the broker accepts connections and what it tells clients to connect to."""
+"""Listeners: the addresses where the broker accepts connections, and the addresses that it advertises to clients."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from kafkacompat.config.properties import ConfigError
 from kafkacompat.wire.releases import RELEASES
 
 _LISTENER = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]{1,5})")
-EMULATE = re.compile(r"kafkacompat\.listener\.name\.(.+)\.emulate")
-OF_LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)")
+EMULATE_PATTERN = re.compile(r"kafkacompat\.listener\.name\.(.+)\.emulate")
+LISTENER_PROPERTY_PATTERN = re.compile(r"listener\.name\.[^.]*\.(.*)")
 # Kafka has these per SASL mechanism too: listener.name.<listener>.<mechanism>.<name>.
 _OF_MECHANISM = re.compile(
     r".*(sasl\.jaas\.config|sasl\.login\.class|sasl\.(?:login|server)\.callback\.handler\.class|connections\.max\.reauth\.ms)"
 )
-OBEYED_BY_LISTENER = ("max.connections",)
-"""What has an effect when it is set for one listener."""
+USED_LISTENER_PROPERTIES = ("max.connections",)
+"""The properties that have an effect when they are set for one listener."""
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MAX_PORT = 65535
 
@@ -26,7 +26,7 @@ MAX_PORT = 65535
 class Listener(NamedTuple):
     """One listener: ``host`` is "" for every address of the machine, ``port`` 0 for a free one.
 
-    ``emulate`` is the release of Apache Kafka whose broker it looks like, if it does.
+    ``emulate`` is the release of Apache Kafka that the listener behaves like, or None.
     """
 
     name: str
@@ -35,18 +35,29 @@ class Listener(NamedTuple):
     port: int
     emulate: str | None = None
 
+    @property
+    def entry(self) -> str:
+        """The listener as an entry of the property `listeners`."""
+        return f"{self.name}://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
-def base_name(name: str) -> str:
-    """The property that ``listener.name.<listener>.<property>`` sets for one listener; any other name as it is."""
-    match = OF_LISTENER.fullmatch(name)
+    def with_address(self, host: str | None, port: int | None) -> Listener:
+        """Return this listener with another address; None keeps the host or the port."""
+        return self._replace(
+            host=self.host if host is None else host.strip("[]"), port=self.port if port is None else port
+        )
+
+
+def base_property_name(name: str) -> str:
+    """Return the property that ``listener.name.<listener>.<property>`` sets for one listener; other names unchanged."""
+    match = LISTENER_PROPERTY_PATTERN.fullmatch(name)
     if match is None:
         return name
     of_mechanism = _OF_MECHANISM.fullmatch(match[1])
     return match[1] if of_mechanism is None else of_mechanism[1]
 
 
-def listener_property(listener_name: str, name: str) -> str:
-    """What sets a property for one listener: its name in lower case, and only so, as in Kafka."""
+def listener_property_name(listener_name: str, name: str) -> str:
+    """Build the name that sets a property for one listener; as in Kafka, only its name in lower case does."""
     return f"listener.name.{listener_name.lower()}.{name}"
 
 
@@ -68,8 +79,7 @@ def parse_protocols(text: str) -> dict[str, str]:
 def parse_listeners(option: str, entries: Iterable[str], protocols: Mapping[str, str]) -> list[Listener]:
     """Read the listeners given for *option*, with the protocol of each name.
 
-    Raises ConfigError when one is not NAME://host:port, when its name has no protocol, and when
-    a name stands twice.
+    Raises ConfigError for an entry that is not NAME://host:port, for a name without a protocol, and for a repeated name.
     """
     listeners = [_parse_listener(option, entry, protocols) for entry in entries]
     names = [listener.name for listener in listeners]
@@ -90,10 +100,9 @@ def _parse_listener(option: str, entry: str, protocols: Mapping[str, str]) -> Li
 
 
 def check_bindable(listeners: Iterable[Listener]) -> None:
-    """Refuse listeners that cannot be served.
+    """Raise ConfigError for a protocol other than PLAINTEXT and for a repeated port.
 
-    Raises ConfigError for a protocol other than PLAINTEXT and for a port used twice (port 0 aside,
-    and unless one address is IPv4 and the other IPv6).
+    Port 0 may stand several times, and an IPv4 and an IPv6 address may share a port.
     """
     taken: dict[int, str] = {}
     for listener in listeners:
@@ -102,20 +111,20 @@ def check_bindable(listeners: Iterable[Listener]) -> None:
                 f"listeners={listener.name}://{listener.host}:{listener.port} asks for {listener.protocol}:"
                 " only PLAINTEXT is served so far"
             )
-        if listener.port in taken and {_family(taken[listener.port]), _family(listener.host)} != {4, 6}:
+        if listener.port in taken and {_address_family(taken[listener.port]), _address_family(listener.host)} != {4, 6}:
             raise ConfigError(f"listeners uses port {listener.port} twice: give each listener its own port")
         if listener.port:
             taken[listener.port] = listener.host
 
 
-def with_emulation(listeners: Iterable[Listener], given: Mapping[str, str]) -> list[Listener]:
-    """Let listeners look like the releases that are *given* for them.
+def set_emulations(listeners: Iterable[Listener], given: Mapping[str, str]) -> list[Listener]:
+    """Set the releases that the *given* properties let listeners behave like.
 
-    Raises ConfigError for a listener that is not there and for a release that is not known.
+    Raises ConfigError for an unknown listener and for an unknown release.
     """
     by_name = {listener.name: listener for listener in listeners}
     for option, release in given.items():
-        match = EMULATE.fullmatch(option)
+        match = EMULATE_PATTERN.fullmatch(option)
         if match is None:
             continue
         name = match[1].upper()
@@ -128,7 +137,7 @@ def with_emulation(listeners: Iterable[Listener], given: Mapping[str, str]) -> l
 
 
 def check_advertised(listener: Listener, bound: AbstractSet[str]) -> None:
-    """Refuse an advertised listener that clients could not use; raises ConfigError."""
+    """Raise ConfigError for an advertised listener that clients could not use."""
     given = f"advertised.listeners={listener.name}://{listener.host}:{listener.port}"
     if listener.name not in bound:
         raise ConfigError(f"{given} is not one of listeners: name one of {', '.join(sorted(bound))}")
@@ -136,7 +145,7 @@ def check_advertised(listener: Listener, bound: AbstractSet[str]) -> None:
         raise ConfigError(f"{given} is no address that clients can connect to: name a host or its address")
 
 
-def _family(host: str) -> int:
+def _address_family(host: str) -> int:
     if ":" in host:
         return 6
     return 4 if re.fullmatch(r"[0-9]+(\.[0-9]+){3}", host) else 0

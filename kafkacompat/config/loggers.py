@@ -1,6 +1,6 @@
-"""The broker's loggers as Kafka's tools see them: names and levels that change while it runs (KIP-412).
+"""The broker's loggers as Kafka's tools see them: names and levels, which may change while the broker runs (KIP-412).
 
-What is changed here is not kept beyond the process.
+The changes end with the process.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ LEVELS: Mapping[str, int] = {
     "ERROR": logging.ERROR,
     "FATAL": logging.CRITICAL,
 }
-"""Kafka's levels; TRACE lies below what Python has a name for."""
+"""Kafka's levels; Python has no name for one as low as TRACE."""
 
 logging.addLevelName(LEVELS["TRACE"], "TRACE")
 
 
-def logger_levels() -> dict[str, str]:
-    """Every logger there is and the level in effect for it."""
-    logging.getLogger(PACKAGE)  # the parent of all of ours is there to be changed, though nobody logs to it
+def list_logger_levels() -> dict[str, str]:
+    """Return every logger with the level in effect for it."""
+    logging.getLogger(
+        PACKAGE
+    )  # nothing logs to the parent of all loggers of the broker, but users may change its level
     known = {
         name: logger for name, logger in logging.root.manager.loggerDict.items() if isinstance(logger, logging.Logger)
     }
@@ -36,23 +38,20 @@ def logger_levels() -> dict[str, str]:
 
 
 def _level_name(logger: logging.Logger) -> str:
-    """The finest of Kafka's levels that the logger lets through; OFF when it lets none through."""
+    """Return the finest of Kafka's levels that the logger writes; OFF when it writes none."""
     level = logger.getEffectiveLevel()
     return next((name for name, number in LEVELS.items() if number >= level), "OFF")
 
 
 def check_logger(name: str, level: str | None) -> None:
-    """Refuse a logger that there is not, or a *level* that is none (None takes its own level from it).
-
-    Raises ConfigError.
-    """
-    if name not in logger_levels():
-        raise ConfigError(f"there is no logger '{name}': name one that is described")
+    """Raise ConfigError for an unknown logger or level; the *level* None removes the logger's own level."""
+    if name not in list_logger_levels():
+        raise ConfigError(f"there is no logger '{name}': name one that DescribeConfigs returns")
     if level is not None and level not in LEVELS:
         raise ConfigError(f"{name}={level} is not valid: it takes one of {', '.join(LEVELS)}")
 
 
-def set_level(name: str, level: str | None) -> None:
-    """Give a logger a level of its own, or with None that of its parent; `check_logger` must have allowed it."""
+def set_logger_level(name: str, level: str | None) -> None:
+    """Give a logger a level of its own, or its parent's with None; call `check_logger` first."""
     logger = logging.root if name == ROOT else logging.getLogger(name)
     logger.setLevel(logging.NOTSET if level is None else LEVELS[level])

@@ -1,4 +1,4 @@
-"""A property: its row in a table, and how a value given for it is checked."""
+"""A property: its row in a table, and the check of its values."""
 
 from __future__ import annotations
 
@@ -25,40 +25,40 @@ class Property(NamedTuple):
 
     @property
     def used(self) -> bool:
-        """Whether it has an effect here."""
+        """Whether the property has an effect here."""
         return "U" in self.flags
 
     @property
     def internal(self) -> bool:
-        """Whether it is described only when it is set."""
+        """Whether DescribeConfigs returns the property only when it is set."""
         return "I" in self.flags
 
     @property
     def dynamic(self) -> bool:
-        """Whether it may be changed while the broker runs."""
+        """Whether the property may change while the broker runs."""
         return "C" in self.flags or self.per_broker
 
     @property
     def per_broker(self) -> bool:
-        """Whether it may be changed, but only for one broker at a time."""
+        """Whether the property may change only for one broker at a time."""
         return "B" in self.flags
 
     @property
     def sensitive(self) -> bool:
-        """Whether its value is never shown."""
+        """Whether the value is never shown."""
         return self.kind == "password"
 
     @property
     def default_value(self) -> Value:
-        """The default, parsed; None when there is none."""
+        """The parsed default; None when there is none."""
         return None if self.default is None else parse_value(self.kind, self.default)
 
     def parse(self, text: str) -> Value:
-        """Read a value given for this property.
+        """Parse a value of this property.
 
-        Raises ConfigError, naming the property, the value and what is allowed.
+        Raises ConfigError, which names the property, the value and the allowed values.
         """
-        rule = _rule(self.kind, self.allowed)
+        rule = _parse_cached_rule(self.kind, self.allowed)
         try:
             value = parse_value(self.kind, text)
         except ValueError:
@@ -70,13 +70,13 @@ class Property(NamedTuple):
         return value
 
     def error(self, text: str, words: str = "") -> ConfigError:
-        """The error for a value that is not allowed."""
+        """Build the error for a value that is not allowed."""
         shown = "..." if self.sensitive else _shorten(text)
         return ConfigError(f"{self.name}={shown} is not valid: it takes {words or WORDS[self.kind]}")
 
 
 @cache
-def _rule(kind: str, allowed: str) -> Rule:
+def _parse_cached_rule(kind: str, allowed: str) -> Rule:
     return parse_rule(kind, allowed)
 
 
@@ -84,13 +84,13 @@ def _shorten(text: str) -> str:
     return text if len(text) <= 200 else f"{text[:200]}..."
 
 
-def read_table(table: str) -> Iterator[Property]:
-    """Read the rows of a table of properties."""
+def parse_table(table: str) -> Iterator[Property]:
+    """Parse the rows of a table of properties."""
     for line in table.strip("\n").replace("\n    ", " ").split("\n"):
         name, kind, default, allowed, flags, text = (column.strip() for column in line.split("|"))
         yield Property(name, kind, None if default == "null" else default, allowed, flags, text)
 
 
-def index_table(*tables: str) -> dict[str, Property]:
-    """Read tables of properties into one mapping by name."""
-    return {row.name: row for table in tables for row in read_table(table)}
+def parse_tables(*tables: str) -> dict[str, Property]:
+    """Parse tables of properties into one mapping by name."""
+    return {row.name: row for table in tables for row in parse_table(table)}

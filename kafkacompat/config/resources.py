@@ -1,4 +1,4 @@
-"""What else than topics can be configured while the broker runs: brokers, groups, client metrics."""
+"""The configurations that may change while the broker runs, except topics': those of brokers, groups and client metrics."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from collections.abc import Mapping
 from enum import IntEnum
 
 from kafkacompat.config.broker import PROPERTIES, BrokerConfig
-from kafkacompat.config.properties import ConfigError, Property, index_table
+from kafkacompat.config.properties import ConfigError, Property, parse_tables
+from kafkacompat.config.suggestions import did_you_mean
 from kafkacompat.config.tables import topics
 from kafkacompat.config.values import Value
 
-GROUP_CONFIGS: Mapping[str, Property] = index_table(topics.GROUPS)
-CLIENT_METRICS_CONFIGS: Mapping[str, Property] = index_table(topics.CLIENT_METRICS)
+GROUP_CONFIGS: Mapping[str, Property] = parse_tables(topics.GROUPS)
+CLIENT_METRICS_CONFIGS: Mapping[str, Property] = parse_tables(topics.CLIENT_METRICS)
 
 
 class ResourceType(IntEnum):
-    """What a configuration belongs to, by the numbers of DescribeConfigs."""
+    """The kinds of resources that have configurations, by the numbers of DescribeConfigs."""
 
     TOPIC = 2
     BROKER = 4
@@ -32,38 +33,38 @@ _MATCHES = ("client_instance_id", "client_id", "client_software_name", "client_s
 _MATCH = re.compile(rf"\s*({'|'.join(_MATCHES)}|client_source_address|client_source_port)\s*=([^=]+)")
 
 
-class RefusedError(ConfigError):
-    """What Kafka calls an invalid request, where other objections are to the configuration."""
+class InvalidRequestError(ConfigError):
+    """An error that Kafka reports as INVALID_REQUEST instead of INVALID_CONFIG."""
 
 
 _PROTOCOLS = ("consumer", "share", "streams")
 
 
-def is_node(name: str, node_id: int) -> bool:
-    """Whether a resource's name is this number; like Kafka's, "01" is 1."""
+def is_node_id(name: str, node_id: int) -> bool:
+    """Return whether a resource's name is this node's id; as in Kafka, "01" is 1."""
     return _WHOLE.fullmatch(name) is not None and int(name) == node_id
 
 
-def group_default(config: BrokerConfig, name: str) -> Value:
-    """The broker's value of a group config, or the config's own default where the broker has none."""
-    broker_name = group_synonym(name)
+def find_group_default(config: BrokerConfig, name: str) -> Value:
+    """Return the broker's value of a group config, or the config's own default where the broker has no such property."""
+    broker_name = find_group_synonym(name)
     return config.value(broker_name) if broker_name else GROUP_CONFIGS[name].default_value
 
 
-def group_synonym(name: str) -> str | None:
-    """The broker property behind a group config, if there is one."""
+def find_group_synonym(name: str) -> str | None:
+    """Return the broker's property that sets a group config for all groups, if there is one."""
     return f"group.{name}" if f"group.{name}" in PROPERTIES else None
 
 
 def check_group_configs(config: BrokerConfig, overrides: Mapping[str, str]) -> None:
-    """Refuse overrides that a group may not have; raises ConfigError."""
+    """Raise ConfigError for overrides that a group may not have."""
     for name, text in overrides.items():
         if name not in GROUP_CONFIGS:
-            raise ConfigError(f"{name} is no config of groups")
+            raise ConfigError(f"{name} is not a config of groups{did_you_mean(name, GROUP_CONFIGS)}")
         _check_bounds(config, name, GROUP_CONFIGS[name].parse(text))
     for protocol in _PROTOCOLS:
         session, heartbeat = (
-            _group_number(config, overrides, f"{protocol}.{name}")
+            _find_group_value(config, overrides, f"{protocol}.{name}")
             for name in ("session.timeout.ms", "heartbeat.interval.ms")
         )
         if session <= heartbeat:
@@ -71,21 +72,21 @@ def check_group_configs(config: BrokerConfig, overrides: Mapping[str, str]) -> N
             raise ConfigError(f"{protocol}.session.timeout.ms={session} is not valid: it takes more than {least}")
 
 
-def _group_number(config: BrokerConfig, overrides: Mapping[str, str], name: str) -> int:
-    value = GROUP_CONFIGS[name].parse(overrides[name]) if name in overrides else group_default(config, name)
+def _find_group_value(config: BrokerConfig, overrides: Mapping[str, str], name: str) -> int:
+    value = GROUP_CONFIGS[name].parse(overrides[name]) if name in overrides else find_group_default(config, name)
     assert isinstance(value, int)
     return value
 
 
 def check_group_defaults(config: BrokerConfig) -> None:
-    """Refuse a broker's values for all groups that are out of its own bounds; raises ConfigError."""
+    """Raise ConfigError for a broker's value for all groups that is out of the broker's own bounds."""
     for name in GROUP_CONFIGS:
-        if group_synonym(name):
-            _check_bounds(config, f"group.{name}", group_default(config, name))
+        if find_group_synonym(name):
+            _check_bounds(config, f"group.{name}", find_group_default(config, name))
 
 
 def _check_bounds(config: BrokerConfig, name: str, value: Value) -> None:
-    """The broker bounds what a group may set, by group.<protocol>.min.<...> and group.<protocol>.max.<...>."""
+    """Check the bounds of the broker, which are group.<protocol>.min.<...> and group.<protocol>.max.<...>."""
     protocol, _, rest = name.removeprefix("group.").partition(".")
     least, most = (f"group.{protocol}.{bound}.{rest.removeprefix('num.')}" for bound in ("min", "max"))
     if not isinstance(value, int):
@@ -97,23 +98,23 @@ def _check_bounds(config: BrokerConfig, name: str, value: Value) -> None:
 
 
 def check_client_metrics_configs(overrides: Mapping[str, str]) -> None:
-    """Refuse overrides that a client metrics subscription may not have.
+    """Check the overrides of a client metrics subscription.
 
-    Raises ConfigError; RefusedError for a name that is none of theirs and for an interval out of bounds.
+    Raises InvalidRequestError for an unknown name and for an interval out of bounds, ConfigError for other errors.
     """
     for name, text in overrides.items():
         if name not in CLIENT_METRICS_CONFIGS:
-            raise RefusedError(f"{name} is no config of client metrics subscriptions")
+            raise InvalidRequestError(f"{name} is not a config of client metrics subscriptions")
         value = CLIENT_METRICS_CONFIGS[name].parse(text)
         if isinstance(value, int) and not MIN_INTERVAL_MS <= value <= MAX_INTERVAL_MS:
             words = f"it takes a whole number from {MIN_INTERVAL_MS} to {MAX_INTERVAL_MS}"
-            raise RefusedError(f"{name}={text} is not valid: {words}")
+            raise InvalidRequestError(f"{name}={text} is not valid: {words}")
         if name == "match" and isinstance(value, tuple) and not all(map(_is_match, value)):
             raise ConfigError(f"match={text} is not valid: it takes a list of name=pattern with a client's property")
 
 
 def _is_match(text: str) -> bool:
-    """Whether *text* is a client's property and a regular expression for it."""
+    """Return whether *text* is a client's property and a regular expression for it."""
     match = _MATCH.fullmatch(text)
     try:
         return match is not None and re.compile(match[2]) is not None

@@ -1,4 +1,4 @@
-"""The broker's value of each topic config: what a topic has that does not set its own."""
+"""The broker's value of each topic config, which applies to topics that do not set their own."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ HOUR_MS = 3_600_000
 MINUTE_MS = 60_000
 
 
-class Synonym(NamedTuple):
+class BrokerSynonym(NamedTuple):
     """A broker property that sets a topic config; ``factor`` turns its unit into the topic config's."""
 
     name: str
     factor: int = 1
 
 
-def _renamed(text: str) -> dict[str, tuple[Synonym, ...]]:
+def _parse_renamed(text: str) -> dict[str, tuple[BrokerSynonym, ...]]:
     rows = (line.split() for line in text.strip().splitlines())
-    return {topic_config: (Synonym(name),) for topic_config, name in rows}
+    return {topic_config: (BrokerSynonym(name),) for topic_config, name in rows}
 
 
 # The first of several that has a value counts.
-SYNONYMS: Mapping[str, tuple[Synonym, ...]] = {
-    "segment.ms": (Synonym("log.roll.ms"), Synonym("log.roll.hours", HOUR_MS)),
-    "segment.jitter.ms": (Synonym("log.roll.jitter.ms"), Synonym("log.roll.jitter.hours", HOUR_MS)),
-    "flush.ms": (Synonym("log.flush.interval.ms"), Synonym("log.flush.scheduler.interval.ms")),
+TOPIC_CONFIG_SYNONYMS: Mapping[str, tuple[BrokerSynonym, ...]] = {
+    "segment.ms": (BrokerSynonym("log.roll.ms"), BrokerSynonym("log.roll.hours", HOUR_MS)),
+    "segment.jitter.ms": (BrokerSynonym("log.roll.jitter.ms"), BrokerSynonym("log.roll.jitter.hours", HOUR_MS)),
+    "flush.ms": (BrokerSynonym("log.flush.interval.ms"), BrokerSynonym("log.flush.scheduler.interval.ms")),
     "retention.ms": (
-        Synonym("log.retention.ms"),
-        Synonym("log.retention.minutes", MINUTE_MS),
-        Synonym("log.retention.hours", HOUR_MS),
+        BrokerSynonym("log.retention.ms"),
+        BrokerSynonym("log.retention.minutes", MINUTE_MS),
+        BrokerSynonym("log.retention.hours", HOUR_MS),
     ),
-    **_renamed(
+    **_parse_renamed(
         """
         cleanup.policy log.cleanup.policy
         compression.gzip.level compression.gzip.level
@@ -67,12 +67,12 @@ SYNONYMS: Mapping[str, tuple[Synonym, ...]] = {
 }
 
 
-def broker_topic_value(config: ReadableConfig, topic_config: str) -> Value:
-    """The broker's value of a topic config that has a synonym, in the topic config's unit.
+def find_broker_topic_value(config: ReadableConfig, topic_config: str) -> Value:
+    """Return the broker's value of a topic config that has a synonym, in the topic config's unit.
 
-    A negative retention.ms of any size means for ever, -1.
+    Any negative retention.ms becomes -1, which means for ever.
     """
-    for synonym in SYNONYMS[topic_config]:
+    for synonym in TOPIC_CONFIG_SYNONYMS[topic_config]:
         value = config.value(synonym.name)
         if value is not None:
             break

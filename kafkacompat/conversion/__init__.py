@@ -1,6 +1,6 @@
-"""Conversion and checking of records, in other processes where it is much."""
+"""Conversion and checking of records, in worker processes if there are many."""
 
-from kafkacompat.conversion.down import ConvertedRecords, Unconverted
+from kafkacompat.conversion.job import ConvertedRecords, RegionToConvert
 from kafkacompat.conversion.service import CONVERSION_TIMEOUT_S, Conversions
 
-__all__ = ["CONVERSION_TIMEOUT_S", "Conversions", "ConvertedRecords", "Unconverted"]
+__all__ = ["CONVERSION_TIMEOUT_S", "Conversions", "ConvertedRecords", "RegionToConvert"]

@@ -1,4 +1,4 @@
-"""What a coordinator asks of its topic: `__consumer_offsets`, or `__transaction_state`."""
+"""The interface of a coordinator to its topic, `__consumer_offsets` or `__transaction_state`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ if TYPE_CHECKING:
     from kafkacompat.wire.primitives import Buffer
 
 Record: TypeAlias = "tuple[bytes, bytes | None]"
-"""(key, value) as they stand in the log."""
+"""(key, value) as they are in the log; a value of None deletes the key."""
 
 
 class LogProducer(NamedTuple):
-    """Whose transaction records are written in.
+    """The producer in whose transaction a coordinator writes records.
 
-    ``guard`` shows that the transaction coordinator vouches for it; it counts only where it begins in this partition.
+    ``guard`` proves that the transaction coordinator verified the transaction. The log checks it only if the transaction begins
+    in this partition.
     """
 
     producer_id: int
@@ -27,11 +28,11 @@ class LogProducer(NamedTuple):
 
 
 NO_PRODUCER = -1
-"""Stands in a batch that belongs to no transaction, as producer id and as epoch."""
+"""Producer id and producer epoch of a batch that belongs to no transaction."""
 
 
 class CoordinatorLog(Protocol):
-    """The partitions of one internal topic; every method is called on the reactor thread."""
+    """The partitions of one internal topic. Every method is called on the reactor thread."""
 
     @property
     def topic(self) -> str:
@@ -40,17 +41,17 @@ class CoordinatorLog(Protocol):
 
     @property
     def partition_count(self) -> int:
-        """How many partitions the topic has; before it exists, how many it will get."""
+        """The number of partitions of the topic; before it exists, the number it will be created with."""
         ...
 
     def append(self, partition: int, batch: bytes, guard: Guard | None = None) -> Deferred[None]:
-        """Append one record batch as a producer with acks=all would; one that is part of a transaction comes with a *guard*.
+        """Append one record batch as a producer with acks=all does. A batch of a transaction carries a *guard*.
 
-        Fires once the batch is durable; fails with KafkaError. Batches are in the log in the order of the
-        calls, but their Deferreds may fire in any order.
+        Fires once the batch is durable; fails with KafkaError. The log has the batches in the order of the calls, but their
+        Deferreds may fire in any order.
         """
         ...
 
     def read(self, partition: int) -> Iterator[Buffer]:
-        """Yield every whole batch from the log's start to its end, reading a bounded piece at a time."""
+        """Yield every complete batch from the log's start to its end. Reads a bounded number of bytes at a time."""
         ...

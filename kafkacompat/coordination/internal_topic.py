@@ -1,4 +1,4 @@
-"""Making a coordinator's topic when the first client needs it."""
+"""Creating a coordinator's topic when the first client needs it."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ CreateTopics: TypeAlias = "Callable[[list[NewTopic]], Deferred[list[TopicImage |
 
 
 class InternalTopic:
-    """Makes one topic once, however many ask for it at the same time; ``create_topics`` is the controller's."""
+    """Creates one topic once, however many callers need it at the same time; ``create_topics`` is the controller's."""
 
     def __init__(self, topic: NewTopic, create_topics: CreateTopics, metadata: ImageHolder) -> None:
         self._topic = topic
         self._create_topics = create_topics
         self._metadata = metadata
-        self._making: list[Deferred[None]] = []
+        self._waiting: list[Deferred[None]] = []
 
-    def ensure(self) -> Deferred[None]:
-        """Make the topic unless it is there; whoever asks meanwhile waits for the same."""
+    def ensure_exists(self) -> Deferred[None]:
+        """Create the topic unless it exists. Fires when it exists; calls in the meantime wait for the same creation."""
         if self._topic.name in self._metadata.image.topics:
             return succeed(None)
         waiting: Deferred[None] = Deferred()
-        self._making.append(waiting)
-        if len(self._making) == 1:
-            self._create_topics([self._topic]).addCallback(_check).addBoth(self._made)
+        self._waiting.append(waiting)
+        if len(self._waiting) == 1:
+            self._create_topics([self._topic]).addCallback(_raise_problem).addBoth(self._on_created)
         return waiting
 
-    def _made(self, result: object) -> None:
-        waiting, self._making = self._making, []
+    def _on_created(self, result: object) -> None:
+        waiting, self._waiting = self._waiting, []
         for deferred in waiting:
             deferred.callback(result)  # type: ignore[arg-type]  # None, or the failure for each of them
 
 
-def _check(results: list[TopicImage | KafkaError]) -> None:
+def _raise_problem(results: list[TopicImage | KafkaError]) -> None:
     problem = results[0]
     if isinstance(problem, KafkaError) and problem.code != ErrorCode.TOPIC_ALREADY_EXISTS:
         raise problem

@@ -1,4 +1,4 @@
-"""Taking over the partitions of a coordinator's topic, and giving them up."""
+"""Taking over the partitions of a coordinator's topic, and resigning them."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ _Loader = TypeVar("_Loader", bound=Replay)
 
 
 class Leadership(Generic[_Loader]):
-    """Loads a partition when this broker is elected, one piece of work a turn of the reactor.
+    """Loads a partition when this broker is elected its leader, a bounded part in each turn of the reactor.
 
-    ``new_loader`` makes what reads a shard; ``loaded`` is told when it has, unless the shard was given up meanwhile.
+    ``new_loader`` creates the loader of a shard. ``loaded`` is called once the loader has read the partition, unless this broker
+    resigned the shard in the meantime.
     """
 
     def __init__(
@@ -41,10 +42,10 @@ class Leadership(Generic[_Loader]):
         self._new_loader = new_loader
         self._loaded = loaded
 
-    def take(self, shard: Shard) -> Deferred[None]:
-        """Load a shard; fires when it can be used.
+    def load_shard(self, shard: Shard) -> Deferred[None]:
+        """Load a shard; fires when it is ready.
 
-        An empty partition can be used at once. A partition that is ours already is left as it is.
+        An empty partition is ready at once. A partition that this broker leads already stays as it is.
         """
         if shard.partition in self._registry.shards:
             return succeed(None)
@@ -68,13 +69,13 @@ class Leadership(Generic[_Loader]):
         self._loaded(shard, loader)
 
     def _failed(self, failure: Failure, shard: Shard, loader: _Loader) -> None:
-        log.error("%s-%d cannot be loaded", self._log.topic, shard.partition, exc_info=failure.value)
+        log.error("Failed to load %s-%d", self._log.topic, shard.partition, exc_info=failure.value)
         loader.discard()
         if self._registry.shards.get(shard.partition) is shard:
             del self._registry.shards[shard.partition]
 
-    def give_up(self, partition: int) -> Shard | None:
-        """Lead a partition no longer: the shard that it was, for its owner to clear; None if it was not ours."""
+    def resign_shard(self, partition: int) -> Shard | None:
+        """Resign a partition. Returns its shard, for the coordinator to clear; None if this broker did not lead it."""
         shard = self._registry.shards.pop(partition, None)
         if shard is not None:
             shard.is_active = False

@@ -1,8 +1,7 @@
-"""Answers leave only when the group is settled.
+"""Responses that a coordinator holds back until the group's state is consistent.
 
-To answer a waiting request may make its connection start the next one, which may be about the same group.
-So whatever changes a group runs inside `Outbox.run`, and the answers it decides on are held until the
-outermost `run` is over.
+When a waiting request gets its response, its connection may start the next request, which may be about the same group. So
+every change of a group runs inside `Outbox.run`. Its responses are held until the outermost `run` ends.
 """
 
 from __future__ import annotations
@@ -18,20 +17,20 @@ _Result = TypeVar("_Result")
 
 
 class Outbox:
-    """Answers that are decided and not sent yet."""
+    """Responses that are decided and not sent yet."""
 
     def __init__(self) -> None:
         self._depth = 0
         self._decided: deque[tuple[Deferred[Any], object]] = deque()
 
     def answer(self, waiting: Deferred[_Result], response: _Result) -> None:
-        """Decide what *waiting* is answered with."""
+        """Send *response* to the *waiting* request when the outermost `run` ends."""
         self._decided.append((waiting, response))
 
     def run(
         self, operation: Callable[_Parameters, _Result], /, *args: _Parameters.args, **kwargs: _Parameters.kwargs
     ) -> _Result:
-        """Do *operation*, then send what was decided."""
+        """Call *operation*, then send the responses that it decided on."""
         self._depth += 1
         try:
             return operation(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""Coordinators hear of partitions where the replicas do: from the controller."""
+"""A coordinator follows the partitions of its topic by the controller's events."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ if TYPE_CHECKING:
 
 
 class CoordinatorEvents:
-    """Fits `PartitionEvents`, in front of others that do (*behind*).
+    """Implements `PartitionEvents` and passes each event on to the ``next_receiver``.
 
-    However a coordinator's *topic* comes to be, grows or goes, the coordinator leads just the partitions that there are:
-    it is told to ``lead`` each that is open and to ``resign`` each that goes. Loading is not waited for: until it is over,
-    requests are answered COORDINATOR_LOAD_IN_PROGRESS, and a new partition has nothing to load. ``forget`` is told of every
-    other topic that is deleted.
+    The coordinator leads exactly the partitions of its *topic* that exist, however the topic is created, grows or is deleted.
+    ``lead`` is called for each partition that is open, ``resign`` for each that is deleted. The event does not wait until the
+    partition is loaded; until then the coordinator answers COORDINATOR_LOAD_IN_PROGRESS. A new partition has nothing to load.
+    ``forget`` is called for every other topic that is deleted.
     """
 
     def __init__(
         self,
-        behind: PartitionEvents,
+        next_receiver: PartitionEvents,
         topic: str,
         lead: Callable[[PartitionImage], object],
         resign: Callable[[int], object],
         forget: Callable[[TopicImage], object] = lambda topic: None,
     ) -> None:
-        self._behind = behind
+        self._next_receiver = next_receiver
         self._topic = topic
         self._lead = lead
         self._resign = resign
@@ -37,22 +37,22 @@ class CoordinatorEvents:
 
     def open_partitions(self, topic: TopicImage) -> Deferred[None]:
         """See PartitionEvents."""
-        opened = self._behind.open_partitions(topic)
+        opened = self._next_receiver.open_partitions(topic)
         return opened.addCallback(lambda _: self._lead_all(topic)) if topic.name == self._topic else opened
 
     def _lead_all(self, topic: TopicImage) -> None:
-        for each in topic.partitions:
-            self._lead(each)
+        for partition in topic.partitions:
+            self._lead(partition)
 
     def delete_partitions(self, topic: TopicImage) -> Deferred[None]:
         """See PartitionEvents."""
         if topic.name == self._topic:
-            for each in topic.partitions:
-                self._resign(each.partition)
+            for partition in topic.partitions:
+                self._resign(partition.partition)
         else:
             self._forget(topic)
-        return self._behind.delete_partitions(topic)
+        return self._next_receiver.delete_partitions(topic)
 
     def configs_changed(self, topic: TopicImage) -> None:
         """See PartitionEvents."""
-        self._behind.configs_changed(topic)
+        self._next_receiver.configs_changed(topic)

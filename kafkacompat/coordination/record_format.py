@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from typing import TypeVar
 
-from kafkacompat.wire.compiler import decode, encode
+from kafkacompat.wire.compiler import decode_message, encode_message
 from kafkacompat.wire.primitives import Buffer, MalformedError
 from kafkacompat.wire.schema import Message
 
@@ -17,27 +17,27 @@ _PREFIX = struct.Struct(">h")
 _KEY_VERSION = 0
 
 
-def write_key(kind: int, key: Message) -> bytes:
+def encode_key(kind: int, key: Message) -> bytes:
     """Return a key as it is in the log."""
-    return _PREFIX.pack(kind) + encode(key, _KEY_VERSION)
+    return _PREFIX.pack(kind) + encode_message(key, _KEY_VERSION)
 
 
-def read_key(message: type[_MessageType], data: Buffer) -> _MessageType:
+def decode_key(message: type[_MessageType], data: Buffer) -> _MessageType:
     """Read the key that follows a kind; raises MalformedError."""
-    return decode(message, data, _KEY_VERSION)
+    return decode_message(message, data, _KEY_VERSION)
 
 
-def write_value(value: Message, version: int) -> bytes:
+def encode_value(value: Message, version: int) -> bytes:
     """Return a value as it is in the log."""
-    return _PREFIX.pack(version) + encode(value, version)
+    return _PREFIX.pack(version) + encode_message(value, version)
 
 
-def read_value(message: type[_MessageType], data: Buffer) -> _MessageType:
+def decode_value(message: type[_MessageType], data: Buffer) -> _MessageType:
     """Read a value; raises MalformedError, also for a version that the message does not have."""
     version, rest = split_prefix(data)
     if version not in message.VERSIONS:
         raise MalformedError(f"{message.__name__} has no version {version}")
-    return decode(message, rest, version)
+    return decode_message(message, rest, version)
 
 
 def split_prefix(data: Buffer) -> tuple[int, Buffer]:

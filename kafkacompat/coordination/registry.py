@@ -11,7 +11,7 @@ from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.java_hash import partition_for_key
 
 
-class InShard(Protocol):
+class ShardItem(Protocol):
     """What a coordinator keeps by its id: a group, a transactional id."""
 
     @property
@@ -20,7 +20,7 @@ class InShard(Protocol):
         ...
 
 
-Item = TypeVar("Item", bound=InShard)
+Item = TypeVar("Item", bound=ShardItem)
 
 
 class Registry(Generic[Item]):

@@ -1,4 +1,4 @@
-"""Reading one partition of a coordinator's topic to its end: what the loaders of all coordinators share."""
+"""Reading one partition of a coordinator's topic to its end, as the loaders of all coordinators do."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ RECORDS_A_TURN = 500
 
 
 class Replay(ABC):
-    """Reads the partition of a shard into itself; ``_skipped`` counts the records that are left out, by the reason."""
+    """Reads the partition of a shard into itself. ``_skipped`` counts the records that it leaves out, by reason."""
 
     def __init__(self, shard: Shard) -> None:
         self._shard = shard
         self._skipped: Counter[str] = Counter()
 
     def replay(self, coordinator_log: CoordinatorLog) -> Iterator[None]:
-        """Read the partition to its end, with a pause (a yield) before each piece of work.
+        """Read the partition to its end; yields before each `RECORDS_A_TURN` records.
 
-        An empty partition takes no pause, and the reading ends early when the shard is no longer ours. Raises
-        MalformedError for a batch that cannot be read; a record that cannot is left out.
+        An empty partition yields nothing. Reading ends early if this broker resigns the shard. Raises MalformedError for a
+        batch that cannot be read; a record that cannot be read is left out.
         """
         count = 0
         for batch in coordinator_log.read(self._shard.partition):
@@ -40,20 +40,20 @@ class Replay(ABC):
                 count += 1
                 self._replay_record(header, record)
         name = f"{coordinator_log.topic}-{self._shard.partition}"
-        found = self._finish()
+        summary = self._finish()
         if count:
-            log.info("%s: %d records, %s", name, count, found)
+            log.info("%s: loaded %d records, %s", name, count, summary)
         for reason, records in self._skipped.items():
-            log.warning("%s: %d records left out: %s", name, records, reason)
+            log.warning("%s: left out %d records: %s", name, records, reason)
 
     @abstractmethod
     def _replay_record(self, header: BatchHeader, record: Record) -> None:
-        """Take a record of a batch with that header in, a marker too."""
+        """Apply one record of a batch with this header, also a transaction marker."""
 
     @abstractmethod
     def _finish(self) -> str:
-        """All records are in; return what they amount to, in words."""
+        """End the reading; return in words what was loaded, for the log."""
 
     @abstractmethod
     def discard(self) -> None:
-        """Give back what it holds, for it is not wanted after all."""
+        """Release what was loaded: it is not needed."""

@@ -1,4 +1,4 @@
-"""A coordinator's topic as it lies in this broker's own partitions."""
+"""A coordinator's topic in this broker's own partitions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafkacompat.storage.segment.corruption import CorruptDataError
 from kafkacompat.timers import Clock, now_ms
 from kafkacompat.wire.errors import KafkaError
 from kafkacompat.wire.primitives import MalformedError
-from kafkacompat.wire.record_batch import batches, crc_matches, read_header
+from kafkacompat.wire.record_batch import crc_matches, read_header, split_batches
 
 if TYPE_CHECKING:
     from kafkacompat.metadata.image import ImageHolder
@@ -27,7 +27,7 @@ PIECE_BYTES = 256 * 1024
 
 
 class ReplicatedLog:
-    """See `CoordinatorLog`. ``partitions_if_new`` is how many the topic gets when it is made."""
+    """Implements `CoordinatorLog`. The topic is created with ``partitions_if_new`` partitions."""
 
     def __init__(
         self, topic: str, replicas: ReplicaManager, metadata: ImageHolder, clock: Clock, partitions_if_new: int
@@ -47,42 +47,44 @@ class ReplicatedLog:
     def append(self, partition: int, batch: bytes, guard: Guard | None = None) -> Deferred[None]:
         """See CoordinatorLog."""
         try:
-            found = self._replicas.find(self.topic, partition)
-            result = found.append(batch, now_ms(self._clock), from_client=False, guard=guard)
+            replica = self._replicas.find(self.topic, partition)
+            result = replica.append(batch, now_ms(self._clock), from_client=False, guard=guard)
         except KafkaError as problem:
             return fail(problem)
         return result.addCallback(lambda _: None) if isinstance(result, Deferred) else succeed(None)
 
     def read(self, partition: int) -> Iterator[Buffer]:
-        """See CoordinatorLog; reading happens while the partition is being loaded and may wait for the disk.
+        """See CoordinatorLog. Reading happens while the partition is being loaded and may wait for the disk.
 
-        Batches that are damaged are left out: what was written of the same keys before counts again.
+        Damaged batches are left out: the values that their keys had before count again.
         """
-        found = self._replicas.find(self.topic, partition)
-        offset, examined = found.log.log_start_offset, -1
+        replica = self._replicas.find(self.topic, partition)
+        offset, examined = replica.log.log_start_offset, -1
         while True:
             begin = offset
-            # The log may be another one each time: the partition may move to another directory meanwhile.
+            # `replica.log` may be another object each time: the partition may move to another directory meanwhile.
             try:
-                piece = _read(found.log, offset)
+                piece = _read_piece(replica.log, offset)
                 if piece is None:
                     return
-                for batch in _sound(piece, offset, found.log.log_end_offset):
+                for batch in _sound_batches(piece, offset, replica.log.log_end_offset):
                     offset = read_header(batch).last_offset + 1
                     yield batch
             except CorruptDataError as problem:
-                if problem.behind is not None:
-                    offset = problem.behind
-                    log.error("%r: the records from %d to %d are lost to damage", found, begin, offset - 1)
+                if problem.next_offset is not None:
+                    offset = problem.next_offset
+                    log.error("%r: records %d to %d are lost to damage", replica, begin, offset - 1)
             if offset == begin:
                 if examined == offset:
                     raise MalformedError(f"{self.topic}-{partition} cannot be read at offset {offset}")
                 examined = offset
-                found.log.examiner.examine_and_reindex(found.log.segments[max(0, found.log.segments.floor(offset))])
+                replica.log.examiner.examine_and_reindex(
+                    replica.log.segments[max(0, replica.log.segments.find_slot(offset))]
+                )
 
 
-def _read(found: Log, offset: int) -> bytes | None:
-    region = found.read(offset, PIECE_BYTES)
+def _read_piece(log_to_read: Log, offset: int) -> bytes | None:
+    region = log_to_read.read(offset, PIECE_BYTES)
     if region is None:
         return None
     try:
@@ -91,10 +93,10 @@ def _read(found: Log, offset: int) -> bytes | None:
         region.release()
 
 
-def _sound(piece: bytes, offset: int, end_offset: int) -> Iterator[memoryview]:
-    """The whole batches up to the first one that is damaged; the first one holds *offset* or follows it."""
+def _sound_batches(piece: bytes, offset: int, end_offset: int) -> Iterator[memoryview]:
+    """Yield the complete batches before the first damaged one. The first batch has to contain *offset* or follow it."""
     try:
-        for batch in batches(piece):
+        for batch in split_batches(piece):
             header = read_header(batch)
             # No checksum covers the base offset.
             if not offset <= header.last_offset < end_offset or not crc_matches(batch, header):

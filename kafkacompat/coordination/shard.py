@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkacompat.coordination.writer import Writer
+from kafkacompat.coordination.writer import ShardWriter
 
 
 class Shard:
@@ -12,7 +12,7 @@ class Shard:
     work that is still under way for it must not change the registry.
     """
 
-    def __init__(self, partition: int, writer: Writer, leader_epoch: int = 0) -> None:
+    def __init__(self, partition: int, writer: ShardWriter, leader_epoch: int = 0) -> None:
         self.partition = partition
         self.writer = writer
         self.leader_epoch = leader_epoch

@@ -1,4 +1,4 @@
-"""Writes one partition of a coordinator's topic: in order, with a deadline, in the coordinator's error codes."""
+"""Writing to one partition of a coordinator's topic: in order, with a deadline, in the coordinator's error codes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kafkacompat.wire.record_batch import build_batch
 
 log = logging.getLogger(__name__)
 
-# What a log's refusal means to a coordinator's client; other codes are passed on.
+# The code for a coordinator's client, by the code that the log rejects an append with; other codes are passed on.
 COORDINATOR_ERRORS: dict[ErrorCode, ErrorCode] = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -32,18 +32,18 @@ COORDINATOR_ERRORS: dict[ErrorCode, ErrorCode] = {
 
 @dataclass(slots=True, eq=False)
 class _Write:
-    """One append under way; ``outcome`` is the log's, ``answer`` may be given earlier when time is up."""
+    """One append under way. ``outcome`` is the log's; ``answer`` fires earlier if the deadline passes."""
 
     deadline: float
-    decided: Callable[[ErrorCode], None]
+    on_outcome: Callable[[ErrorCode], None]
     answer: Deferred[ErrorCode] = field(default_factory=Deferred)
     outcome: ErrorCode | None = None
     is_answered: bool = False
     waiting: list[Deferred[bool]] = field(default_factory=list)
 
 
-class Writer:
-    """The writing side of one partition: an answer waits *timeout_ms* at most, batches are packed with *codec*."""
+class ShardWriter:
+    """Writes to one partition. A caller waits at most *timeout_ms* for a result; batches are compressed with *codec*."""
 
     def __init__(
         self, partition: int, coordinator_log: CoordinatorLog, clock: Clock, *, timeout_ms: int, codec: int = 0
@@ -60,13 +60,13 @@ class Writer:
     def write(
         self,
         records: Sequence[Record],
-        decided: Callable[[ErrorCode], None] = lambda _: None,
+        on_outcome: Callable[[ErrorCode], None] = lambda _: None,
         producer: LogProducer | None = None,
     ) -> Deferred[ErrorCode]:
-        """Append *records* as one batch; fires with NONE or the error for the client, and never fails.
+        """Append *records* as one batch. Fires with NONE or the error for the client, and never fails.
 
-        ``decided`` is called with the log's outcome in the order of the writes and before the answer, also
-        when the answer could not wait for it. With a *producer* the batch is part of its transaction.
+        ``on_outcome`` is called with the log's outcome, in the order of the writes. It is called before the Deferred fires, except
+        if the deadline passed first. With a *producer* the batch is part of its transaction.
         """
         timestamp = now_ms(self._clock)
         producer_id, epoch, guard = producer or (NO_PRODUCER, NO_PRODUCER, None)
@@ -77,29 +77,33 @@ class Writer:
             producer_epoch=epoch,
             transactional=producer is not None,
         )
-        return self._append(lambda: self._log.append(self._partition, batch, guard), decided, COORDINATOR_ERRORS).answer
+        return self._append(
+            lambda: self._log.append(self._partition, batch, guard), on_outcome, COORDINATOR_ERRORS
+        ).answer
 
-    def append(self, append: Callable[[], object], decided: Callable[[ErrorCode], None]) -> None:
-        """Have something else appended in line with the writes; ``decided`` is told the log's own code, however late."""
-        self._append(append, decided, {})
+    def append_in_order(self, append: Callable[[], object], on_outcome: Callable[[ErrorCode], None]) -> None:
+        """Call *append*, which appends something else, in order with the writes. ``on_outcome`` receives the log's own code."""
+        self._append(append, on_outcome, {})
 
     def _append(
         self,
         append: Callable[[], object],
-        decided: Callable[[ErrorCode], None],
-        in_words: Mapping[ErrorCode, ErrorCode],
+        on_outcome: Callable[[ErrorCode], None],
+        codes: Mapping[ErrorCode, ErrorCode],
     ) -> _Write:
-        write = _Write(self._clock.seconds() + self._timeout, decided)
+        write = _Write(self._clock.seconds() + self._timeout, on_outcome)
         self._under_way.append(write)
-        outcome = maybeDeferred(append).addCallbacks(lambda _: ErrorCode.NONE, self._refused, errbackArgs=(in_words,))
+        outcome = maybeDeferred(append).addCallbacks(
+            lambda _: ErrorCode.NONE, self._as_error_code, errbackArgs=(codes,)
+        )
         outcome.addCallback(self._settle, write)
-        self._watch()
+        self._start_timer()
         return write
 
-    def settled(self) -> Deferred[bool] | None:
-        """Wait for every write so far; True once the log has decided on all of them, False when time is up.
+    def wait_for_writes(self) -> Deferred[bool] | None:
+        """Wait for the writes so far. Fires with True once the log has decided on all of them, with False at the deadline.
 
-        None when there is nothing to wait for.
+        Returns None if there is nothing to wait for.
         """
         if not self._under_way:
             return None
@@ -107,15 +111,15 @@ class Writer:
         self._under_way[-1].waiting.append(waiting)
         return waiting
 
-    def _refused(self, failure: Failure, in_words: Mapping[ErrorCode, ErrorCode]) -> ErrorCode:
+    def _as_error_code(self, failure: Failure, codes: Mapping[ErrorCode, ErrorCode]) -> ErrorCode:
         if isinstance(failure.value, KafkaError):
-            return in_words.get(failure.value.code, failure.value.code)
-        log.error("an append to %s-%d failed", self._log.topic, self._partition, exc_info=failure.value)
+            return codes.get(failure.value.code, failure.value.code)
+        log.error("Failed to append to %s-%d", self._log.topic, self._partition, exc_info=failure.value)
         return ErrorCode.UNKNOWN_SERVER_ERROR
 
     def _settle(self, outcome: ErrorCode, write: _Write) -> None:
         write.outcome = outcome
-        # What is decided leads to more writes, whose turn comes behind it: inside of each other very many would be too deep.
+        # An outcome may lead to more writes. The loop takes them up afterwards: nested calls could become too deep.
         if self._is_settling:
             return
         self._is_settling = True
@@ -123,16 +127,16 @@ class Writer:
             self._settle_in_order()
         finally:
             self._is_settling = False
-        self._watch()
+        self._start_timer()
 
     def _settle_in_order(self) -> None:
         while self._under_way and (outcome := self._under_way[0].outcome) is not None:
             first = self._under_way.popleft()
-            first.decided(outcome)
+            first.on_outcome(outcome)
             _answer(first, outcome, settled=True)
 
-    def _watch(self) -> None:
-        """Have one timer for all writes that are not decided; most are over before it matters."""
+    def _start_timer(self) -> None:
+        """Keep one timer for all writes under way; most of them end long before it fires."""
         if self._timer is None and self._under_way and not self._is_settling:
             delay = max(0.0, self._under_way[0].deadline - self._clock.seconds())
             self._timer = self._clock.callLater(delay, self._check_deadlines)
@@ -153,5 +157,5 @@ def _answer(write: _Write, code: ErrorCode, *, settled: bool) -> None:
         write.is_answered = True
         write.answer.callback(code)
     waiting, write.waiting = write.waiting, []
-    for one in waiting:
-        one.callback(settled)
+    for deferred in waiting:
+        deferred.callback(settled)

@@ -1,4 +1,4 @@
-"""ListGroups, DescribeGroups, DeleteGroups and OffsetDelete."""
+"""ListGroups, DeleteGroups and OffsetDelete."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from twisted.internet.defer import Deferred
 
-from kafkacompat.groups.deletion import Deletion
+from kafkacompat.groups.deletion import GroupDeletion
 from kafkacompat.groups.registry import GroupRegistry
 from kafkacompat.wire.apis.list_groups import ListedGroup
 from kafkacompat.wire.errors import ErrorCode
@@ -21,17 +21,17 @@ OffsetDeleteOutcome: TypeAlias = "ErrorCode | list[ErrorCode]"
 OffsetDeleteAnswer: TypeAlias = "OffsetDeleteOutcome | Deferred[OffsetDeleteOutcome]"
 
 
-class Administration:
-    """What is asked about groups from outside."""
+class GroupAdministration:
+    """Lists groups, and deletes groups and offsets, for administrators."""
 
-    def __init__(self, registry: GroupRegistry, deletion: Deletion) -> None:
+    def __init__(self, registry: GroupRegistry, deletion: GroupDeletion) -> None:
         self._registry = registry
         self._deletion = deletion
 
     def list(self, states: Iterable[str], types: Iterable[str]) -> ErrorCode | list[ListedGroup]:
-        """The groups in one of these states and of one of these types, whatever their case; nothing named: all.
+        """List the groups that are in one of *states* and of one of *types*, ignoring case. Without names all match.
 
-        Blanks around a state count for nothing, around a type they do, as in Kafka.
+        Blanks around a state are ignored, blanks around a type are not, as in Kafka.
         """
         if self._registry.is_stopped:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -42,7 +42,7 @@ class Administration:
         return [
             ListedGroup(
                 group_id=group.group_id,
-                protocol_type=group.told_protocol_type,
+                protocol_type=group.listed_protocol_type,
                 group_state=group.state_name,
                 group_type=group.TYPE,
             )
@@ -52,11 +52,11 @@ class Administration:
         ]
 
     def delete(self, group_id: str) -> DeleteAnswer:
-        """Delete an empty group and its offsets, once the commits on their way have arrived."""
+        """Delete an empty group and its offsets, once the log has decided on the commits under way."""
         error = self._registry.check(group_id)
         if error:
             return error
-        waiting = self._registry.shard_for(group_id).writer.settled()
+        waiting = self._registry.shard_for(group_id).writer.wait_for_writes()
         return waiting.addCallback(self._delete_settled, group_id) if waiting else self._delete(group_id)
 
     def _delete_settled(self, is_settled: bool, group_id: str) -> DeleteAnswer:
@@ -68,21 +68,21 @@ class Administration:
             return group or ErrorCode.GROUP_ID_NOT_FOUND
         if not group.is_empty:
             return ErrorCode.NON_EMPTY_GROUP
-        log.info("group %s is deleted", group_id)
-        return self._deletion.delete(group)
+        log.info("Deleting group %s", group_id)
+        return self._deletion.delete_group(group)
 
     def delete_offsets(self, group_id: str, partitions: Sequence[tuple[str, int]]) -> OffsetDeleteAnswer:
-        """Forget what a group committed for some partitions, once the commits on their way have arrived.
+        """Delete a group's offsets for some partitions, once the log has decided on the commits under way.
 
-        One code for each partition, GROUP_SUBSCRIBED_TO_TOPIC where members still read it, or one for all. A group
-        that has members, but not as a consumer group, keeps its offsets.
+        Returns one code for each partition, GROUP_SUBSCRIBED_TO_TOPIC if members still read it, or one code for all. A group
+        whose members are not consumers keeps its offsets.
         """
         if not group_id:
             return ErrorCode.INVALID_GROUP_ID
         error = self._registry.check(group_id)
         if error:
             return error
-        waiting = self._registry.shard_for(group_id).writer.settled()
+        waiting = self._registry.shard_for(group_id).writer.wait_for_writes()
         if waiting is None:
             return self._delete_offsets(group_id, partitions)
         return waiting.addCallback(
@@ -101,12 +101,12 @@ class Administration:
             ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if group.is_subscribed(topic) else ErrorCode.NONE
             for topic, _ in partitions
         ]
-        there = group.offsets
-        doomed = {name: None for name, code in zip(partitions, codes, strict=True) if not code and name in there}
-        if not doomed:
+        committed = group.offsets
+        deletable = {name: None for name, code in zip(partitions, codes, strict=True) if not code and name in committed}
+        if not deletable:
             return codes
-        return self._deletion.delete_offsets(group, doomed).addCallback(partial(_outcome, codes))
+        return self._deletion.delete_offsets(group, deletable).addCallback(partial(_as_outcome, codes))
 
 
-def _outcome(codes: list[ErrorCode], written: ErrorCode) -> OffsetDeleteOutcome:
+def _as_outcome(codes: list[ErrorCode], written: ErrorCode) -> OffsetDeleteOutcome:
     return written or codes

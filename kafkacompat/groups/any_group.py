@@ -1,4 +1,4 @@
-"""What groups have in common, whichever protocol their members speak: what they have committed."""
+"""The interface of both kinds of groups, and the offsets that both have."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
-    """Who a request says it comes from.
+class SenderIdentity:
+    """The sender that a request names.
 
-    In a consumer group ``generation_id`` is the member's epoch; ``knows_epochs`` says whether the request is of a
-    version that was made for that.
+    In a consumer group ``generation_id`` is the member epoch. ``knows_epochs`` is False for versions of a request that are older
+    than member epochs.
     """
 
     member_id: str
@@ -30,15 +30,15 @@ class Identity:
 
     @property
     def is_nobody(self) -> bool:
-        """Whether no member is named."""
+        """Whether the request names no member."""
         return self.generation_id < 0 and not self.member_id and self.group_instance_id is None
 
 
 class AnyGroup(ABC):
-    """A group. ``is_logged`` says whether anything of it is in the log, or on its way there."""
+    """A group. ``is_logged`` is True if the log has a record of it, or a record is on its way there."""
 
     TYPE: ClassVar[str]
-    """What ListGroups calls its type."""
+    """The group type in ListGroups."""
 
     def __init__(self, group_id: str, shard: Shard) -> None:
         self.group_id = group_id
@@ -49,59 +49,61 @@ class AnyGroup(ABC):
     @property
     @abstractmethod
     def state_name(self) -> str:
-        """Its state as clients are told."""
+        """The state, by the name that clients receive."""
 
     @property
     @abstractmethod
     def is_empty(self) -> bool:
-        """Whether it has no members; it may have offsets."""
+        """Whether the group has no members; it may have offsets."""
 
     @property
     @abstractmethod
-    def is_expected(self) -> bool:
-        """Whether somebody is on the way in."""
+    def has_pending_members(self) -> bool:
+        """Whether a member has an id and has not joined with it yet."""
 
     @property
     @abstractmethod
-    def told_protocol_type(self) -> str:
-        """What its members are by their own word; "" when there never were any."""
+    def listed_protocol_type(self) -> str:
+        """The protocol type that the members named; "" if there never was a member."""
 
     @property
     @abstractmethod
     def is_of_consumers(self) -> bool:
-        """Whether its members are consumers, so that it is known which topics they read."""
+        """Whether its members are consumers, so that the coordinator knows which topics they read."""
 
     @abstractmethod
     def is_subscribed(self, topic: str) -> bool:
-        """Whether the group reads *topic*; in doubt a group of consumers does."""
+        """Return whether the group reads *topic*. A group of consumers whose subscription is unknown reads every topic."""
 
     @abstractmethod
-    def kept_since(self, commit_timestamp_ms: int) -> int | None:
-        """From when on a commit of that time is kept; None while none may expire."""
+    def retention_start_ms(self, commit_timestamp_ms: int) -> int | None:
+        """Return when the retention of a commit made at *commit_timestamp_ms* starts; None while no offset may expire."""
 
     @abstractmethod
-    def check_commit(self, identity: Identity, partitions: Iterable[tuple[bytes, int]]) -> ErrorCode:
-        """Whether this committer may store offsets for all of these partitions (topic id, number) now."""
+    def check_commit(self, identity: SenderIdentity, partitions: Iterable[tuple[bytes, int]]) -> ErrorCode:
+        """Return NONE if *identity* may now commit offsets for all *partitions*, pairs of topic id and number."""
 
     @abstractmethod
-    def check_commit_in_transaction(self, identity: Identity, partitions: Iterable[tuple[bytes, int]]) -> ErrorCode:
-        """As `check_commit`, for offsets that count once a transaction is committed.
+    def check_commit_in_transaction(
+        self, identity: SenderIdentity, partitions: Iterable[tuple[bytes, int]]
+    ) -> ErrorCode:
+        """As `check_commit`, for offsets that become visible when a transaction is committed.
 
-        Whoever names nobody may: producers before KIP-447 know no group, and the transaction fences them.
+        A request that names no member is accepted: producers before KIP-447 name none, and the transaction fences them.
         """
 
     @abstractmethod
     def check_fetch(self, member_id: str | None, member_epoch: int) -> ErrorCode:
-        """Whether who says to be this member may read offsets; without an id and with a negative epoch anybody may."""
+        """Return NONE if this member may read offsets. A request without a member id and with a negative epoch always may."""
 
     @abstractmethod
     def tombstones(self) -> list[Record]:
-        """The records that delete the group, but for its offsets."""
+        """Return the records that delete the group, without its offsets."""
 
     @abstractmethod
-    def clear(self) -> object:
-        """Take everybody out."""
+    def remove_all_members(self) -> object:
+        """Remove all members."""
 
     @abstractmethod
-    def restore(self) -> None:
-        """Bring back an empty group whose deletion did not reach the log."""
+    def restore_deleted(self) -> None:
+        """Restore an empty group after the log rejected its deletion."""

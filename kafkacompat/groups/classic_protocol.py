@@ -28,7 +28,7 @@ class Joiner:
     """The sender of a JoinGroup.
 
     ``requires_member_id``: a new dynamic member receives an id first and joins with it (version 4).
-    ``can_skip_assignment``: a leader that comes back can be told to leave the assignment alone (version 9).
+    ``can_skip_assignment``: the response can tell a leader that rejoins to keep the assignment (version 9).
     """
 
     client_id: str
@@ -42,11 +42,11 @@ def protocols_size_bytes(protocols: Protocols) -> int:
     return sum(PROTOCOL_BYTES + len(name) + len(metadata) for name, metadata in protocols)
 
 
-def join_refused(code: ErrorCode, member_id: str = "") -> JoinGroupResponse:
-    """Return the response to a JoinGroup that did not lead into a generation."""
+def build_join_refusal(code: ErrorCode, member_id: str = "") -> JoinGroupResponse:
+    """Return the response to a rejected JoinGroup."""
     return JoinGroupResponse(error_code=code, member_id=member_id)
 
 
-def sync_refused(code: ErrorCode) -> SyncGroupResponse:
-    """Return the response to a SyncGroup without an assignment."""
+def build_sync_refusal(code: ErrorCode) -> SyncGroupResponse:
+    """Return the response to a rejected SyncGroup."""
     return SyncGroupResponse(error_code=code)

@@ -1,8 +1,8 @@
 """OffsetCommit, TxnOffsetCommit and OffsetFetch.
 
-A commit is visible, and answered, once its record is in the log; one in a transaction is answered then, and visible once
-the transaction's marker is there. A fetch waits for the commits that were on
-their way before it: so nobody reads behind what it wrote, and an offset that was seen is durable.
+A commit is answered and visible once its record is in the log. A commit in a transaction is answered then too, and becomes
+visible with the transaction's marker. A fetch waits for the commits that were under way before it. So a client never reads an
+older offset than it committed, and every offset that a client has seen is durable.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.coordination.coordinator_log import LogProducer
 from kafkacompat.coordination.shard import Shard
-from kafkacompat.groups.any_group import AnyGroup, Identity
+from kafkacompat.groups.any_group import AnyGroup, SenderIdentity
 from kafkacompat.groups.committed_offset import NO_TIMESTAMP, CommittedOffset
 from kafkacompat.groups.kinds import GroupKinds
 from kafkacompat.groups.offset_records import offset_record
@@ -29,9 +29,9 @@ MAX_INT64 = 0x7FFFFFFFFFFFFFFF
 
 
 class OffsetToCommit(NamedTuple):
-    """One partition's part of an OffsetCommit.
+    """The offset of one partition in an OffsetCommit.
 
-    ``metadata`` None counts as empty, ``commit_timestamp_ms`` -1 as now: only version 1 says when.
+    ``metadata`` None means empty. ``commit_timestamp_ms`` -1 means now; only version 1 of the request names a time.
     """
 
     topic: str
@@ -44,7 +44,7 @@ class OffsetToCommit(NamedTuple):
 
 
 class FetchedOffsets(NamedTuple):
-    """A group's offsets, as they are now; empty for a group that is not known, or with an error."""
+    """A group's current offsets; empty for an unknown group and with an error."""
 
     error_code: ErrorCode
     offsets: OffsetTable
@@ -72,12 +72,12 @@ class Commits:
         self._kinds = kinds
 
     def commit(
-        self, group_id: str, identity: Identity, offsets: Sequence[OffsetToCommit], retention_time_ms: int
+        self, group_id: str, identity: SenderIdentity, offsets: Sequence[OffsetToCommit], retention_time_ms: int
     ) -> CommitAnswer:
-        """Store offsets; one code each. The empty group id is allowed, as in Kafka.
+        """Store offsets; returns one code for each. The empty group id is valid, as in Kafka.
 
-        A group that does not exist comes to be when the committer names no generation; for one that does,
-        the code is GROUP_ID_NOT_FOUND, which the caller translates for old clients.
+        If the group does not exist, a commit without a generation creates it. A commit with a generation is rejected with
+        GROUP_ID_NOT_FOUND, which the caller translates for old clients.
         """
         group = self._registry.find(group_id)
         error = self._check(group, identity, offsets)
@@ -91,7 +91,9 @@ class Commits:
         )
         return self._accept(group_id, offsets, at_ms, expires_ms, None)
 
-    def _check(self, group: AnyGroup | ErrorCode, identity: Identity, offsets: Sequence[OffsetToCommit]) -> ErrorCode:
+    def _check(
+        self, group: AnyGroup | ErrorCode, identity: SenderIdentity, offsets: Sequence[OffsetToCommit]
+    ) -> ErrorCode:
         if isinstance(group, AnyGroup):
             return group.check_commit(identity, _partitions(offsets))
         if not group and identity.generation_id >= 0:
@@ -99,9 +101,9 @@ class Commits:
         return group
 
     def commit_in_transaction(
-        self, group_id: str, identity: Identity, producer: LogProducer, offsets: Sequence[OffsetToCommit]
+        self, group_id: str, identity: SenderIdentity, producer: LogProducer, offsets: Sequence[OffsetToCommit]
     ) -> CommitAnswer:
-        """Store offsets that count if a transaction is committed; one code each."""
+        """Store offsets that become visible when a transaction is committed; returns one code for each."""
         group = self._registry.find(group_id)
         error = self._check_in_transaction(group, identity, offsets)
         if error:
@@ -109,7 +111,7 @@ class Commits:
         return self._accept(group_id, offsets, now_ms(self._clock), NO_TIMESTAMP, producer)
 
     def _check_in_transaction(
-        self, group: AnyGroup | ErrorCode, identity: Identity, offsets: Sequence[OffsetToCommit]
+        self, group: AnyGroup | ErrorCode, identity: SenderIdentity, offsets: Sequence[OffsetToCommit]
     ) -> ErrorCode:
         if isinstance(group, AnyGroup):
             return group.check_commit_in_transaction(identity, _partitions(offsets))
@@ -125,9 +127,11 @@ class Commits:
         expires_ms: int,
         producer: LogProducer | None,
     ) -> CommitAnswer:
-        """Store those of which the metadata is short enough."""
-        codes = [check_metadata(each.metadata, self._settings.offset_metadata_max_bytes) for each in offsets]
-        accepted = [_accepted(each, now_ms, expires_ms) for each, code in zip(offsets, codes, strict=True) if not code]
+        """Store the offsets whose metadata is short enough."""
+        codes = [check_offset_metadata(offset.metadata, self._settings.offset_metadata_max_bytes) for offset in offsets]
+        accepted = [
+            _as_committed(offset, now_ms, expires_ms) for offset, code in zip(offsets, codes, strict=True) if not code
+        ]
         return self._store(group_id, accepted, codes, producer) if accepted else codes
 
     def _store(
@@ -140,17 +144,19 @@ class Commits:
         if group is not None:
             group.is_logged = True
 
-        def decided(outcome: ErrorCode) -> None:
+        def on_outcome(outcome: ErrorCode) -> None:
             table.commits_in_flight -= 1
             if not outcome and shard.is_active:
-                self._stored(group_id, shard, accepted, producer)
+                self._apply(group_id, shard, accepted, producer)
 
-        records = [offset_record(group_id, *each, with_topic_id=self._settings.stores_topic_ids) for each in accepted]
-        written = shard.writer.write(records, decided, producer)
+        records = [
+            offset_record(group_id, *offset, with_topic_id=self._settings.stores_topic_ids) for offset in accepted
+        ]
+        written = shard.writer.write(records, on_outcome, producer)
         return written.addCallback(lambda outcome: [code or outcome for code in codes])
 
-    def _stored(self, group_id: str, shard: Shard, accepted: _Accepted, producer: LogProducer | None) -> None:
-        """Make a commit that is in the log visible, or have it wait; a group of this name comes to be if need be."""
+    def _apply(self, group_id: str, shard: Shard, accepted: _Accepted, producer: LogProducer | None) -> None:
+        """Make a commit that is in the log visible, or pending in its transaction; create the group if it does not exist."""
         group = self._registry.by_id.get(group_id) or self._kinds.classic.create(group_id, shard)
         group.is_logged = True
         if producer is not None:
@@ -162,30 +168,30 @@ class Commits:
     def end_transaction(
         self, partition: int, producer_id: int, is_commit: bool, append: Callable[[], object]
     ) -> Deferred[ErrorCode]:
-        """Write a marker to a partition of the offsets topic by *append*, and let what waits for it count or be forgotten.
+        """Write a marker to a partition of the offsets topic by *append*; its pending offsets become visible or are dropped.
 
-        Fires with the log's own code, and does not fail. Raises KafkaError NOT_LEADER_OR_FOLLOWER while the partition is not
-        ours, or is being loaded: what is in the log then is not known yet.
+        Fires with the log's own code, and does not fail. Raises KafkaError NOT_LEADER_OR_FOLLOWER if this broker does not lead
+        the partition, or is still loading it.
         """
         shard = self._registry.shards.get(partition)
         if shard is None or shard.is_loading:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"the groups of partition {partition} are not loaded")
         written: Deferred[ErrorCode] = Deferred()
 
-        def decided(outcome: ErrorCode) -> None:
+        def on_outcome(outcome: ErrorCode) -> None:
             if not outcome and shard.is_active:
-                self._registry.transactions[partition].end(producer_id, is_commit=is_commit)
+                self._registry.transactions[partition].end_transaction(producer_id, is_commit=is_commit)
             written.callback(outcome)
 
-        shard.writer.append(append, decided)
+        shard.writer.append_in_order(append, on_outcome)
         return written
 
     def fetch(self, group_id: str, member_id: str | None, member_epoch: int) -> FetchAnswer:
-        """Read a group's offsets once every commit before this call is in the log or refused."""
+        """Read a group's offsets, once the log has accepted or rejected every commit before this call."""
         error = self._registry.check(group_id)
         if error:
             return FetchedOffsets(error, OffsetTable())
-        waiting = self._registry.shard_for(group_id).writer.settled()
+        waiting = self._registry.shard_for(group_id).writer.wait_for_writes()
         if waiting is None:
             return self._fetch(group_id, member_id, member_epoch)
         return waiting.addCallback(self._fetch_settled, group_id, member_id, member_epoch)
@@ -194,7 +200,7 @@ class Commits:
         self, is_settled: bool, group_id: str, member_id: str | None, member_epoch: int
     ) -> FetchedOffsets:
         if not is_settled:
-            # Kafka's code for this: consumers before 3.9 do not try again after any other.
+            # Kafka's code for this case: consumers before 3.9 retry after no other code.
             return FetchedOffsets(ErrorCode.NOT_COORDINATOR, OffsetTable())
         return self._fetch(group_id, member_id, member_epoch)
 
@@ -206,18 +212,20 @@ class Commits:
         return FetchedOffsets(error, OffsetTable() if error else group.offsets)
 
 
-def check_metadata(metadata: str | None, limit: int) -> ErrorCode:
-    """Whether what a client keeps beside an offset is short enough; *limit* counts UTF-16 units, as Java does."""
+def check_offset_metadata(metadata: str | None, limit: int) -> ErrorCode:
+    """Return NONE if the metadata of an offset has at most *limit* UTF-16 units, which is how Java counts."""
     if metadata is None or (len(metadata) <= limit and len(metadata.encode("utf-16-le")) // 2 <= limit):
         return ErrorCode.NONE
     return ErrorCode.OFFSET_METADATA_TOO_LARGE
 
 
 def _partitions(offsets: Sequence[OffsetToCommit]) -> Iterator[tuple[bytes, int]]:
-    return ((each.topic_id, each.partition) for each in offsets)
+    return ((offset.topic_id, offset.partition) for offset in offsets)
 
 
-def _accepted(each: OffsetToCommit, now_ms: int, expires_ms: int) -> tuple[str, int, CommittedOffset]:
-    at_ms = now_ms if each.commit_timestamp_ms == NO_TIMESTAMP else each.commit_timestamp_ms
-    committed = CommittedOffset(each.offset, each.leader_epoch, each.metadata or "", at_ms, expires_ms, each.topic_id)
-    return each.topic, each.partition, committed
+def _as_committed(offset: OffsetToCommit, now_ms: int, expires_ms: int) -> tuple[str, int, CommittedOffset]:
+    at_ms = now_ms if offset.commit_timestamp_ms == NO_TIMESTAMP else offset.commit_timestamp_ms
+    committed = CommittedOffset(
+        offset.offset, offset.leader_epoch, offset.metadata or "", at_ms, expires_ms, offset.topic_id
+    )
+    return offset.topic, offset.partition, committed

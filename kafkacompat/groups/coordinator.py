@@ -1,9 +1,9 @@
-"""The group coordinator: what handlers call, and what tells it which partitions it leads.
+"""The group coordinator: the methods that handlers call, and the elections of its partitions.
 
-Each group lives in one partition of `__consumer_offsets`; whoever leads the partition coordinates the group.
-The parts: `joining` and `membership` answer members, `rebalance` moves groups from generation to generation
-as `state` allows, `commits` keeps offsets, `administration` tells and deletes, `expiration` tidies up,
-`loader` reads it all back from the log. Groups of the consumer protocol are `consumer`'s. Everything runs on the reactor thread.
+Each group belongs to one partition of `__consumer_offsets`; the leader of the partition coordinates the group. `classic` and
+`consumer` hold the two kinds of groups, and `kinds` finds the service of a group. For both kinds, `commits` stores offsets,
+`administration` lists and deletes groups, `expiration` deletes old offsets, and `loader` reads the groups from the log.
+Everything runs on the reactor thread.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from kafkacompat.coordination.leadership import Leadership
 from kafkacompat.coordination.memory_budget import MemoryBudget
 from kafkacompat.coordination.outbox import Outbox
 from kafkacompat.coordination.shard import Shard
-from kafkacompat.coordination.writer import Writer
-from kafkacompat.groups.administration import Administration, DeleteAnswer, OffsetDeleteAnswer
-from kafkacompat.groups.any_group import AnyGroup, Identity
+from kafkacompat.coordination.writer import ShardWriter
+from kafkacompat.groups.administration import DeleteAnswer, GroupAdministration, OffsetDeleteAnswer
+from kafkacompat.groups.any_group import AnyGroup, SenderIdentity
 from kafkacompat.groups.classic.service import ClassicGroups
 from kafkacompat.groups.classic_protocol import (
     JoinAnswer,
     Joiner,
     LeaveAnswer,
     SyncAnswer,
-    join_refused,
-    sync_refused,
+    build_join_refusal,
+    build_sync_refusal,
 )
 from kafkacompat.groups.commits import CommitAnswer, Commits, FetchAnswer, OffsetToCommit
 from kafkacompat.groups.consumer.heartbeats import HeartbeatAnswer
-from kafkacompat.groups.consumer.progress import Client
+from kafkacompat.groups.consumer.progress import ClientIdentity
 from kafkacompat.groups.consumer.service import ConsumerGroups
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.groups.conversion import GroupConversion
-from kafkacompat.groups.deletion import Deletion
-from kafkacompat.groups.expiration import Expiration
+from kafkacompat.groups.deletion import GroupDeletion
+from kafkacompat.groups.expiration import OffsetExpiration
 from kafkacompat.groups.kinds import GroupKinds
-from kafkacompat.groups.loader import Loader
+from kafkacompat.groups.loader import GroupLoader
 from kafkacompat.groups.registry import GroupRegistry
 from kafkacompat.groups.settings import GroupSettings
 from kafkacompat.metadata.image import ImageHolder
-from kafkacompat.timers import Clock, cooperator
+from kafkacompat.timers import Clock, make_cooperator
 from kafkacompat.wire.apis.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
 from kafkacompat.wire.apis.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kafkacompat.wire.apis.describe_groups import DescribedGroup
@@ -57,9 +57,8 @@ from kafkacompat.wire.errors import ErrorCode
 class GroupCoordinator:
     """Coordinates the groups of the offsets partitions that this broker leads.
 
-    ``ensure_offsets_topic`` creates `__consumer_offsets` unless it is there, and fires when its partitions
-    have leaders. Where a method may have to wait it answers with the value or a Deferred of it; these
-    Deferreds do not fail.
+    ``ensure_offsets_topic`` creates `__consumer_offsets` unless it exists, and fires when its partitions have leaders. A method
+    that may have to wait returns the value or a Deferred of it; these Deferreds do not fail.
     """
 
     def __init__(
@@ -80,9 +79,9 @@ class GroupCoordinator:
         self._outbox = Outbox()
         self._registry = GroupRegistry(offsets_log)
         self._budget = MemoryBudget(settings.member_metadata_max_bytes)
-        taking_turns = cooperator(clock)
+        turns = make_cooperator(clock)
         self._leadership = Leadership(
-            self._registry, offsets_log, taking_turns, lambda shard: Loader(shard, self._budget), self._loaded
+            self._registry, offsets_log, turns, lambda shard: GroupLoader(shard, self._budget), self._loaded
         )
         classic = ClassicGroups(clock, settings, self._registry, self._outbox, self._budget, random_bytes)
         consumer = ConsumerGroups(
@@ -93,46 +92,46 @@ class GroupCoordinator:
             metadata,
             self._budget,
             GroupConversion(consumer_settings, metadata, classic),
-            taking_turns,
+            turns,
             random_bytes,
             self._reload,
             self._join_existing,
         )
         self._kinds = GroupKinds(classic, consumer)
         self._commits = Commits(clock, settings, self._registry, self._kinds)
-        deletion = Deletion(settings, self._registry, self._forget)
-        self._administration = Administration(self._registry, deletion)
-        self._expiration = Expiration(clock, settings, self._registry, deletion, taking_turns)
+        deletion = GroupDeletion(settings, self._registry, self._forget)
+        self._administration = GroupAdministration(self._registry, deletion)
+        self._expiration = OffsetExpiration(clock, settings, self._registry, deletion, turns)
 
-    # Which partitions are ours
+    # Elections
 
     def start(self) -> None:
-        """Begin to look for old offsets."""
+        """Start to look for old offsets regularly."""
         self._expiration.start()
 
     def stop(self) -> None:
-        """Tell everybody who waits to look for the coordinator again, and stop all timers."""
+        """Resign all partitions, so that waiting clients look for the coordinator again, and stop all timers."""
         self._registry.is_stopped = True
         self._expiration.stop()
         for partition in list(self._registry.shards):
             self.on_resignation(partition)
 
     def on_election(self, partition: int) -> Deferred[None]:
-        """This broker leads a partition of the offsets topic: load its groups; fires when they can be used.
+        """Load the groups of a partition of the offsets topic that this broker leads from now on; fires when they are ready.
 
-        An empty partition can be used at once. A partition that is ours already is left as it is.
+        An empty partition is ready at once. A partition that this broker leads already stays as it is.
         """
         settings = self._settings
-        writer = Writer(
+        writer = ShardWriter(
             partition,
             self._log,
             self._clock,
             timeout_ms=settings.offsets_commit_timeout_ms,
             codec=settings.offsets_topic_compression_codec,
         )
-        return self._leadership.take(Shard(partition, writer))
+        return self._leadership.load_shard(Shard(partition, writer))
 
-    def _loaded(self, shard: Shard, loader: Loader) -> None:
+    def _loaded(self, shard: Shard, loader: GroupLoader) -> None:
         self._registry.transactions[shard.partition] = loader.transactions
         self._outbox.run(self._take_over, loader)
 
@@ -140,44 +139,44 @@ class GroupCoordinator:
         """Remove a group from the registry; requests that wait for it are answered with *code*."""
         self._kinds.service_of(group).forget(group, code)
 
-    def _take_over(self, loader: Loader) -> None:
+    def _take_over(self, loader: GroupLoader) -> None:
         self._registry.by_id.update(loader.groups)
         for group in loader.groups.values():
             self._kinds.service_of(group).take_over(group)
 
     def _reload(self, partition: int) -> None:
-        """Begin a partition anew from what is in the log: what is in memory is something else."""
+        """Load a partition from the log again: memory and log differ."""
         writer = self._registry.shards[partition].writer
         self.on_resignation(partition)
-        self._elect_behind(writer, partition)
+        self._elect_after_writes(writer, partition)
 
-    def _elect_behind(self, writer: Writer, partition: int) -> None:
-        """Load a partition when everything that is on its way there is in its log, or refused: it was for who had it before."""
-        waiting = writer.settled()
+    def _elect_after_writes(self, writer: ShardWriter, partition: int) -> None:
+        """Load a partition once its log has accepted or rejected every write under way."""
+        waiting = writer.wait_for_writes()
         if waiting is not None:
-            waiting.addCallback(lambda _: self._elect_behind(writer, partition))
+            waiting.addCallback(lambda _: self._elect_after_writes(writer, partition))
         elif not self._registry.is_stopped:
             self.on_election(partition)
 
     def on_resignation(self, partition: int) -> None:
-        """This broker leads a partition no longer: forget its groups, whoever waits must look elsewhere."""
-        shard = self._leadership.give_up(partition)
+        """Forget the groups of a partition that this broker no longer leads; waiting requests get NOT_COORDINATOR."""
+        shard = self._leadership.resign_shard(partition)
         self._registry.transactions.pop(partition, None)
         for group in self._registry.in_shard(shard) if shard is not None else ():
             self._outbox.run(self._forget, group, ErrorCode.NOT_COORDINATOR)
 
     def on_topics_deleted(self, topics: Mapping[str, bytes]) -> Deferred[None]:
-        """Forget the offsets of topics (name -> topic id) that were deleted."""
-        return self._expiration.topics_deleted(topics)
+        """Delete the offsets of deleted *topics*, topic ids by name; fires when all groups are checked."""
+        return self._expiration.delete_offsets_of_topics(topics)
 
     def partition_for(self, group_id: str) -> int:
-        """The partition of the offsets topic that a group belongs to."""
+        """Return the partition of the offsets topic that a group belongs to."""
         return self._registry.partition_for(group_id)
 
     # For members
 
     def join(self, request: JoinGroupRequest, joiner: Joiner) -> JoinAnswer:
-        """JoinGroup; the request's rebalance timeout is used as it stands."""
+        """JoinGroup. The caller fills in the rebalance timeout for versions without one."""
         return self._outbox.run(self._join, request, joiner)
 
     def _join(self, request: JoinGroupRequest, joiner: Joiner) -> JoinAnswer:
@@ -186,26 +185,26 @@ class GroupCoordinator:
     def _refuse_join(self, request: JoinGroupRequest) -> JoinGroupResponse | None:
         """Return the response to a request that no group of either kind accepts."""
         if not request.group_id:
-            return join_refused(ErrorCode.INVALID_GROUP_ID, request.member_id)
+            return build_join_refusal(ErrorCode.INVALID_GROUP_ID, request.member_id)
         settings, timeout_ms = self._settings, request.session_timeout_ms
         if not settings.group_min_session_timeout_ms <= timeout_ms <= settings.group_max_session_timeout_ms:
-            return join_refused(ErrorCode.INVALID_SESSION_TIMEOUT, request.member_id)
+            return build_join_refusal(ErrorCode.INVALID_SESSION_TIMEOUT, request.member_id)
         return None
 
     def _join_existing(self, request: JoinGroupRequest, joiner: Joiner) -> JoinAnswer:
         group = self._registry.find(request.group_id)
         if isinstance(group, AnyGroup):
             return self._kinds.service_of(group).join(group, request, joiner)
-        return join_refused(group) if group else self._kinds.classic.join_new_group(request, joiner)
+        return build_join_refusal(group) if group else self._kinds.classic.join_new_group(request, joiner)
 
     def sync(self, request: SyncGroupRequest) -> SyncAnswer:
         """SyncGroup."""
         group = self._find(request.group_id)
         if isinstance(group, ErrorCode):
-            return sync_refused(group)
+            return build_sync_refusal(group)
         return self._outbox.run(self._kinds.service_of(group).sync, group, request)
 
-    def heartbeat(self, group_id: str, identity: Identity) -> ErrorCode:
+    def heartbeat(self, group_id: str, identity: SenderIdentity) -> ErrorCode:
         """Heartbeat."""
         group = self._find(group_id)
         if isinstance(group, ErrorCode):
@@ -228,37 +227,37 @@ class GroupCoordinator:
         return group if isinstance(group, AnyGroup) else group or ErrorCode.UNKNOWN_MEMBER_ID
 
     def consumer_heartbeat(
-        self, request: ConsumerGroupHeartbeatRequest, client: Client, *, needs_member_id: bool
+        self, request: ConsumerGroupHeartbeatRequest, client: ClientIdentity, *, needs_member_id: bool
     ) -> HeartbeatAnswer:
-        """ConsumerGroupHeartbeat; ``needs_member_id``: the member has to bring an id of its own."""
+        """ConsumerGroupHeartbeat; with ``needs_member_id`` the member has to choose its own id."""
         return self._kinds.consumer.consumer_heartbeat(request, client, needs_member_id=needs_member_id)
 
     # For offsets
 
     def commit(
-        self, group_id: str, identity: Identity, offsets: Sequence[OffsetToCommit], retention_time_ms: int = -1
+        self, group_id: str, identity: SenderIdentity, offsets: Sequence[OffsetToCommit], retention_time_ms: int = -1
     ) -> CommitAnswer:
         """OffsetCommit: one code for each offset."""
         return self._outbox.run(self._commits.commit, group_id, identity, offsets, retention_time_ms)
 
     def commit_in_transaction(
-        self, group_id: str, identity: Identity, producer: LogProducer, offsets: Sequence[OffsetToCommit]
+        self, group_id: str, identity: SenderIdentity, producer: LogProducer, offsets: Sequence[OffsetToCommit]
     ) -> CommitAnswer:
-        """TxnOffsetCommit: one code for each offset; they count if a transaction is committed."""
+        """TxnOffsetCommit: one code for each offset. The offsets become visible when the transaction is committed."""
         return self._outbox.run(self._commits.commit_in_transaction, group_id, identity, producer, offsets)
 
     def end_transaction(
         self, partition: int, producer_id: int, is_commit: bool, append: Callable[[], object]
     ) -> Deferred[ErrorCode]:
-        """Write a transaction's marker to a partition of the offsets topic by *append*, in line with everything else.
+        """Write a transaction's marker to a partition of the offsets topic by *append*, in order with all other writes.
 
-        Fires with the log's own code, and does not fail. Raises KafkaError NOT_LEADER_OR_FOLLOWER where this broker does not
-        coordinate the partition's groups, or not yet.
+        Fires with the log's own code, and does not fail. Raises KafkaError NOT_LEADER_OR_FOLLOWER if this broker does not lead
+        the partition, or is still loading it.
         """
         return self._outbox.run(self._commits.end_transaction, partition, producer_id, is_commit, append)
 
     def fetch_offsets(self, group_id: str, member_id: str | None = None, member_epoch: int = -1) -> FetchAnswer:
-        """OffsetFetch for one group; the offsets are to be read, not kept."""
+        """OffsetFetch for one group. The caller must not keep the offsets: later commits change them."""
         return self._commits.fetch(group_id, member_id, member_epoch)
 
     # For administrators
@@ -268,11 +267,11 @@ class GroupCoordinator:
         return self._administration.list(states, types)
 
     def describe(self, group_id: str) -> DescribedGroup:
-        """DescribeGroups for one group; one that does not exist has the code GROUP_ID_NOT_FOUND."""
+        """DescribeGroups for one group; an unknown group has the code GROUP_ID_NOT_FOUND."""
         return self._kinds.classic.describe(group_id)
 
     def describe_consumer_group(self, group_id: str) -> DescribedConsumerGroup:
-        """ConsumerGroupDescribe for one group; one that does not exist has the code GROUP_ID_NOT_FOUND."""
+        """ConsumerGroupDescribe for one group; an unknown group has the code GROUP_ID_NOT_FOUND."""
         return self._kinds.consumer.describe(group_id)
 
     def delete(self, group_id: str) -> DeleteAnswer:

@@ -1,15 +1,15 @@
-"""When committed offsets grow old (KIP-211), and what becomes of those of deleted topics.
+"""Deleting committed offsets that are too old (KIP-211), and those of deleted topics.
 
-Offsets are kept offsets.retention.minutes from
+The coordinator keeps an offset for offsets.retention.minutes. The time starts
 
-- the commit, in a group that never had members (it has no protocol type);
-- the moment the group became empty, in a group that had (from the commit, where the log does not say when);
-- the commit, in a stable classic group of consumers and in any group of the consumer protocol, and there only
-  those of topics it is not subscribed to;
+- with the commit, if the group never had members (it has no protocol type);
+- when the group became empty, if it had members (with the commit, if the log has no time for that);
+- with the commit, in a stable classic group of consumers and in every group of the consumer protocol. These groups keep the
+  offsets of topics that they are subscribed to.
 
-and for ever while a group rebalances, and while members of another kind (such as Connect's) are in it. A
-commit that named a retention time of its own is kept as long as it asked for. So is one for as long as another for the same
-partition waits for a transaction to end. A group that is empty and has no offsets left, waiting ones included, is deleted.
+No offset expires while a group rebalances, nor while its members are not consumers (such as Connect's). A commit that named a
+retention time of its own is kept for that time. An offset is also kept while another one for the same partition is pending in a
+transaction. A group that is empty and has no offsets, pending ones included, is deleted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from twisted.internet.task import Cooperator
 
 from kafkacompat.groups.any_group import AnyGroup
 from kafkacompat.groups.committed_offset import NO_TIMESTAMP, CommittedOffset
-from kafkacompat.groups.deletion import Deletion
+from kafkacompat.groups.deletion import GroupDeletion
 from kafkacompat.groups.registry import GroupRegistry
 from kafkacompat.groups.settings import GroupSettings
 from kafkacompat.timers import Clock, DelayedCall, now_ms
@@ -31,13 +31,13 @@ from kafkacompat.wire.primitives import ZERO_UUID
 
 log = logging.getLogger(__name__)
 
-# How much is looked at in one turn of the reactor: some 10 ms where everything is expired.
+# Offsets that one turn of the reactor checks, and the offsets that a group counts as: some 10 ms if everything is expired.
 WORK_A_TURN = 1000
 WORK_FOR_A_GROUP = 5
 
 
-def expired_offsets(group: AnyGroup, now_ms: int, retention_ms: int) -> list[tuple[str, int]]:
-    """The partitions whose offsets are due to be deleted."""
+def find_expired_offsets(group: AnyGroup, now_ms: int, retention_ms: int) -> list[tuple[str, int]]:
+    """Return the partitions whose offsets are too old."""
     return [
         (topic, partition)
         for topic, partition, committed in group.offsets
@@ -48,7 +48,7 @@ def expired_offsets(group: AnyGroup, now_ms: int, retention_ms: int) -> list[tup
 
 
 def _is_expired(group: AnyGroup, committed: CommittedOffset, now_ms: int, retention_ms: int) -> bool:
-    since_ms = group.kept_since(committed.commit_timestamp_ms)
+    since_ms = group.retention_start_ms(committed.commit_timestamp_ms)
     if since_ms is None:
         return False
     if committed.expire_timestamp_ms != NO_TIMESTAMP:
@@ -56,15 +56,15 @@ def _is_expired(group: AnyGroup, committed: CommittedOffset, now_ms: int, retent
     return now_ms >= since_ms + retention_ms
 
 
-class Expiration:
-    """Looks through all groups from time to time, a few at a turn of the reactor."""
+class OffsetExpiration:
+    """Checks all groups regularly, some of them in each turn of the reactor."""
 
     def __init__(
         self,
         clock: Clock,
         settings: GroupSettings,
         registry: GroupRegistry,
-        deletion: Deletion,
+        deletion: GroupDeletion,
         cooperator: Cooperator,
     ) -> None:
         self._clock = clock
@@ -72,47 +72,47 @@ class Expiration:
         self._registry = registry
         self._deletion = deletion
         self._cooperator = cooperator
-        self._next_look: DelayedCall | None = None
+        self._next_check: DelayedCall | None = None
         self._is_running = False
 
     def start(self) -> None:
-        """Begin; the first look is after one interval, and each next one an interval after the last has ended."""
+        """Start. The first check comes after one interval, each further check an interval after the one before has ended."""
         self._is_running = True
-        self._look_later()
+        self._check_later()
 
     def stop(self) -> None:
-        """End."""
+        """Stop."""
         self._is_running = False
-        if self._next_look is not None and self._next_look.active():
-            self._next_look.cancel()
+        if self._next_check is not None and self._next_check.active():
+            self._next_check.cancel()
 
-    def _look_later(self) -> None:
+    def _check_later(self) -> None:
         if self._is_running:
             interval = self._settings.offsets_retention_check_interval_ms / 1000
-            self._next_look = self._clock.callLater(interval, self._look)
+            self._next_check = self._clock.callLater(interval, self._check_groups)
 
-    def _look(self) -> None:
-        self._through_groups(self._expire).addCallback(lambda _: self._look_later())
+    def _check_groups(self) -> None:
+        self._for_each_group(self._expire).addCallback(lambda _: self._check_later())
 
-    def topics_deleted(self, topics: Mapping[str, bytes]) -> Deferred[None]:
-        """Delete every group's offsets of topics (name -> topic id) that are gone; fires when all are looked at."""
-        return self._through_groups(lambda group: self._forget_topics(group, topics))
+    def delete_offsets_of_topics(self, topics: Mapping[str, bytes]) -> Deferred[None]:
+        """Delete the offsets of deleted *topics*, topic ids by name; fires when all groups are checked."""
+        return self._for_each_group(lambda group: self._forget_topics(group, topics))
 
     def _forget_topics(self, group: AnyGroup, topics: Mapping[str, bytes]) -> None:
-        waiting = group.shard.writer.settled() if group.offsets.commits_in_flight else None
+        waiting = group.shard.writer.wait_for_writes() if group.offsets.commits_in_flight else None
         if waiting is not None:
             waiting.addCallback(lambda _: self._forget_topics(group, topics))
             return
-        doomed = {
+        partitions = {
             (topic, partition): None
             for topic, partition, committed in chain(group.offsets, group.offsets.pending.commits())
             if topic in topics and committed.topic_id in (ZERO_UUID, topics[topic])
         }
-        self._delete(group, list(doomed))
+        self._delete(group, list(partitions))
 
-    def _through_groups(self, action: Callable[[AnyGroup], None]) -> Deferred[None]:
+    def _for_each_group(self, action: Callable[[AnyGroup], None]) -> Deferred[None]:
         walk = self._cooperator.coiterate(self._walk(action))
-        walk.addErrback(lambda failure: log.error("the offsets could not be looked through", exc_info=failure.value))
+        walk.addErrback(lambda failure: log.error("Failed to check the offsets of all groups", exc_info=failure.value))
         return walk.addCallback(lambda _: None)
 
     def _walk(self, action: Callable[[AnyGroup], None]) -> Iterator[None]:
@@ -127,17 +127,17 @@ class Expiration:
 
     def _expire(self, group: AnyGroup) -> None:
         if group.offsets.commits_in_flight:
-            return  # Their tombstones would overtake them; the next look finds the group again.
+            return  # Tombstones would overtake these commits; the next check finds the group again.
         at_ms = now_ms(self._clock)
-        expired = expired_offsets(group, at_ms, self._settings.offsets_retention_ms)
-        is_unused = group.is_empty and not group.is_expected and not group.offsets.pending
+        expired = find_expired_offsets(group, at_ms, self._settings.offsets_retention_ms)
+        is_unused = group.is_empty and not group.has_pending_members and not group.offsets.pending
         if is_unused and len(expired) == len(group.offsets):
-            log.info("group %s is empty and its offsets are older than they are kept: it is deleted", group.group_id)
-            self._deletion.delete(group)
+            log.info("Deleting group %s: it is empty and its offsets have expired", group.group_id)
+            self._deletion.delete_group(group)
         else:
             self._delete(group, expired)
 
     def _delete(self, group: AnyGroup, partitions: list[tuple[str, int]]) -> None:
         if partitions:
-            log.info("group %s: %d offsets are deleted", group.group_id, len(partitions))
+            log.info("Deleting %d offsets of group %s", len(partitions), group.group_id)
             self._deletion.delete_offsets(group, partitions)

@@ -1,11 +1,11 @@
-"""The two kinds of groups, and what the coordinator asks of either."""
+"""The two kinds of groups, and the interface of the coordinator to either."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from kafkacompat.groups.any_group import AnyGroup, Identity
+from kafkacompat.groups.any_group import AnyGroup, SenderIdentity
 from kafkacompat.groups.classic.group import ClassicGroup
 from kafkacompat.groups.classic.service import ClassicGroups
 from kafkacompat.groups.classic_protocol import JoinAnswer, Joiner, LeaveAnswer, SyncAnswer
@@ -20,7 +20,7 @@ _Group = TypeVar("_Group", bound=AnyGroup, contravariant=True)
 
 
 class GroupService(Protocol[_Group]):
-    """What serves the groups of one kind: the requests of the classic protocol, and what happens to a group."""
+    """Serves the groups of one kind: the requests of the classic protocol, and the events of a group."""
 
     def join(self, group: _Group, request: JoinGroupRequest, joiner: Joiner) -> JoinAnswer:
         """JoinGroup."""
@@ -30,7 +30,7 @@ class GroupService(Protocol[_Group]):
         """SyncGroup."""
         ...
 
-    def heartbeat(self, group: _Group, identity: Identity) -> ErrorCode:
+    def heartbeat(self, group: _Group, identity: SenderIdentity) -> ErrorCode:
         """Heartbeat."""
         ...
 
@@ -38,12 +38,12 @@ class GroupService(Protocol[_Group]):
         """LeaveGroup: one code for each member."""
         ...
 
-    def on_commit(self, group: _Group, identity: Identity) -> None:
-        """The group accepts the commit of a member."""
+    def on_commit(self, group: _Group, identity: SenderIdentity) -> None:
+        """Called when the group accepts the commit of a member."""
         ...
 
     def take_over(self, group: _Group) -> None:
-        """The group is loaded: start the timers of its members."""
+        """Called when the group is loaded: start the timers of its members."""
         ...
 
     def forget(self, group: _Group, code: ErrorCode) -> None:
@@ -52,7 +52,7 @@ class GroupService(Protocol[_Group]):
 
 
 class GroupKinds:
-    """Finds the service of a group. This is the one place that decides what serves which kind."""
+    """Finds the service of a group. No other place decides by a group's kind what serves it."""
 
     def __init__(self, classic: ClassicGroups, consumer: ConsumerGroups) -> None:
         self.classic = classic

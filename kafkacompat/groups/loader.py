@@ -1,19 +1,19 @@
-"""Rebuilds the groups of one partition of the offsets topic from its records, on start or on election."""
+"""Rebuilding the groups of one partition of the offsets topic from its records, when this broker is elected its leader."""
 
 from __future__ import annotations
 
 from kafkacompat.coordination.memory_budget import MemoryBudget
-from kafkacompat.coordination.record_format import read_value
+from kafkacompat.coordination.record_format import decode_value
 from kafkacompat.coordination.replay import Replay
 from kafkacompat.coordination.shard import Shard
 from kafkacompat.groups.any_group import AnyGroup
 from kafkacompat.groups.classic.group import ClassicGroup
-from kafkacompat.groups.classic.member import Member
+from kafkacompat.groups.classic.member import ClassicMember
 from kafkacompat.groups.classic.records import GroupMetadataKey, GroupMetadataValue, MemberMetadata
 from kafkacompat.groups.classic.state import EMPTY, STABLE
 from kafkacompat.groups.committed_offset import NO_TIMESTAMP, CommittedOffset
 from kafkacompat.groups.consumer.group import ConsumerGroup
-from kafkacompat.groups.consumer.records import VALUES, GroupKey, Key
+from kafkacompat.groups.consumer.records import VALUE_TYPES, ConsumerGroupRecordKey, GroupKey
 from kafkacompat.groups.offset_records import OffsetCommitKey, OffsetCommitValue
 from kafkacompat.groups.offset_table import OffsetTransactions
 from kafkacompat.groups.records import read_key
@@ -24,8 +24,8 @@ NO_TIMEOUT = -1
 COMMIT_MARKER = 1
 
 
-class Loader(Replay):
-    """Replays one partition; ``groups`` and ``transactions`` that are open are what its records amount to."""
+class GroupLoader(Replay):
+    """Replays one partition. The results are its ``groups`` and the open ``transactions`` with offsets."""
 
     def __init__(self, shard: Shard, budget: MemoryBudget) -> None:
         super().__init__(shard)
@@ -40,7 +40,7 @@ class Loader(Replay):
         return f"{len(self.groups)} groups"
 
     def discard(self) -> None:
-        """Give back the memory of groups that are not wanted after all."""
+        """Release the memory of the groups: they are not needed."""
         for group_id in list(self.groups):
             self._remove(group_id)
 
@@ -57,9 +57,9 @@ class Loader(Replay):
             elif key is not None:
                 self._replay_consumer(key, record.value)
             else:
-                self._skipped["they are of groups of a kind that is not served here"] += 1
+                self._skipped["of a kind of group that is not served"] += 1
         except MalformedError:
-            self._skipped["they are malformed"] += 1
+            self._skipped["malformed"] += 1
 
     # Offsets
 
@@ -69,7 +69,7 @@ class Loader(Replay):
             if group is not None:
                 group.offsets.remove(key.topic, key.partition)
             return
-        committed = _committed_offset(read_value(OffsetCommitValue, data))
+        committed = _committed_offset(decode_value(OffsetCommitValue, data))
         if group is None:
             group = self._new_group(key.group, committed.commit_timestamp_ms)
         if header.is_transactional:
@@ -79,7 +79,7 @@ class Loader(Replay):
 
     def _end_transaction(self, producer_id: int, marker: Record) -> None:
         is_commit = int.from_bytes((marker.key or b"")[2:4], "big") == COMMIT_MARKER
-        self.transactions.end(producer_id, is_commit=is_commit)
+        self.transactions.end_transaction(producer_id, is_commit=is_commit)
 
     # Groups
 
@@ -88,45 +88,45 @@ class Loader(Replay):
             if isinstance(self.groups.get(key.group), ClassicGroup):
                 self._delete(key.group)
             return
-        value = read_value(GroupMetadataValue, data)
+        value = decode_value(GroupMetadataValue, data)
         group = self._new_group(key.group, value.current_state_timestamp)
         group.generation_id = value.generation
         group.protocol_type = value.protocol_type or None
         group.protocol_name = value.protocol
         group.leader_id = value.leader
-        for member in {each.member_id: each for each in value.members}.values():
-            group.add(_member(member, value.protocol or ""), value.protocol_type)
+        for member in {member.member_id: member for member in value.members}.values():
+            group.add_member(_classic_member(member, value.protocol or ""), value.protocol_type)
         group.state = STABLE if group.members else EMPTY
 
     def _new_group(self, group_id: str, since_ms: int) -> ClassicGroup:
         group = ClassicGroup(group_id, self._shard, self._budget, since_ms)
         group.is_logged = True
-        self._put_in_place(group)
+        self._replace(group)
         return group
 
-    def _replay_consumer(self, key: Key, data: Buffer | None) -> None:
+    def _replay_consumer(self, key: ConsumerGroupRecordKey, data: Buffer | None) -> None:
         group = self.groups.get(key.group_id)
-        value = None if data is None else read_value(VALUES[type(key)], data)
+        value = None if data is None else decode_value(VALUE_TYPES[type(key)], data)
         if not isinstance(group, ConsumerGroup):
             if value is None:
                 return
             group = ConsumerGroup(key.group_id, self._shard, self._budget)
-            self._put_in_place(group)
+            self._replace(group)
         if value is None and isinstance(key, GroupKey):
             self._delete(key.group_id)
         else:
             group.replay(key, value)
 
-    def _put_in_place(self, group: AnyGroup) -> None:
-        """Let a group be there instead of the one of its name, whose offsets it keeps."""
-        before = self.groups.get(group.group_id)
+    def _replace(self, group: AnyGroup) -> None:
+        """Add a group in place of the one with its id, and keep that one's offsets."""
+        replaced = self.groups.get(group.group_id)
         self._remove(group.group_id)
-        if before is not None:
-            group.offsets = before.offsets
+        if replaced is not None:
+            group.offsets = replaced.offsets
         self.groups[group.group_id] = group
 
     def _delete(self, group_id: str) -> None:
-        """Forget a group but for its offsets, which have tombstones of their own: it may become one of another kind."""
+        """Forget a group, but keep its offsets, which have their own tombstones: a group of the other kind may follow."""
         offsets = self._new_group(group_id, NO_TIMESTAMP).offsets
         if not offsets.by_topic and not offsets.pending:
             self._remove(group_id)
@@ -134,7 +134,7 @@ class Loader(Replay):
     def _remove(self, group_id: str) -> None:
         group = self.groups.pop(group_id, None)
         if group is not None:
-            group.clear()
+            group.remove_all_members()
 
 
 def _committed_offset(value: OffsetCommitValue) -> CommittedOffset:
@@ -143,9 +143,9 @@ def _committed_offset(value: OffsetCommitValue) -> CommittedOffset:
     )
 
 
-def _member(member: MemberMetadata, protocol: str) -> Member:
+def _classic_member(member: MemberMetadata, protocol: str) -> ClassicMember:
     rebalance_timeout_ms = member.rebalance_timeout
-    return Member(
+    return ClassicMember(
         member_id=member.member_id,
         group_instance_id=member.group_instance_id,
         client_id=member.client_id,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkacompat.coordination.coordinator_log import Record
-from kafkacompat.coordination.record_format import write_key, write_value
+from kafkacompat.coordination.record_format import encode_key, encode_value
 from kafkacompat.groups.committed_offset import NO_TIMESTAMP, CommittedOffset
 from kafkacompat.wire.primitives import ZERO_UUID
 from kafkacompat.wire.schema import Message, int32, int64, string, uuid
@@ -11,11 +11,11 @@ from kafkacompat.wire.schema import Message, int32, int64, string, uuid
 NO_LEADER_EPOCH = -1
 OFFSET_COMMIT_TYPE = 1
 OLD_OFFSET_COMMIT_TYPE = 0
-"""As Kafka wrote it before 0.9.0."""
+"""The kind that Kafka wrote before 0.9.0."""
 
 
 class OffsetCommitKey(Message, versions="0"):
-    """Whose offset, in which partition."""
+    """The group and the partition of an offset."""
 
     group: str = string()
     topic: str = string()
@@ -23,7 +23,7 @@ class OffsetCommitKey(Message, versions="0"):
 
 
 class OffsetCommitValue(Message, versions="0-4", flexible="4+"):
-    """A committed offset; only version 1 can hold a time of expiry, so only a commit that names one uses it."""
+    """A committed offset. Only version 1 has a time of expiry, so it is written for commits that name one."""
 
     offset: int = int64()
     leader_epoch: int = int32(versions="3+", default=-1)
@@ -36,7 +36,7 @@ class OffsetCommitValue(Message, versions="0-4", flexible="4+"):
 def offset_record(
     group_id: str, topic: str, partition: int, committed: CommittedOffset, *, with_topic_id: bool = True
 ) -> Record:
-    """The record of one commit, in a version that has a place for the topic's id only if it shall have one."""
+    """Return the record of one commit; without *with_topic_id* in a version that has no topic id."""
     version = _offset_value_version(committed, with_topic_id)
     value = OffsetCommitValue(
         offset=committed.offset,
@@ -46,11 +46,11 @@ def offset_record(
         expire_timestamp=committed.expire_timestamp_ms,
         topic_id=committed.topic_id,
     )
-    return _offset_key(group_id, topic, partition), write_value(value, version)
+    return _offset_key(group_id, topic, partition), encode_value(value, version)
 
 
 def _offset_value_version(committed: CommittedOffset, with_topic_id: bool) -> int:
-    """The oldest one that holds everything: a Kafka that gets the log back may know no newer one."""
+    """Return the oldest version that holds everything: an older Kafka that gets the log back may not read newer ones."""
     if committed.expire_timestamp_ms == NO_TIMESTAMP:
         if committed.topic_id != ZERO_UUID and with_topic_id:
             return 4
@@ -60,9 +60,9 @@ def _offset_value_version(committed: CommittedOffset, with_topic_id: bool) -> in
 
 
 def offset_tombstone(group_id: str, topic: str, partition: int) -> Record:
-    """The record that deletes a commit."""
+    """Return the record that deletes an offset."""
     return _offset_key(group_id, topic, partition), None
 
 
 def _offset_key(group_id: str, topic: str, partition: int) -> bytes:
-    return write_key(OFFSET_COMMIT_TYPE, OffsetCommitKey(group=group_id, topic=topic, partition=partition))
+    return encode_key(OFFSET_COMMIT_TYPE, OffsetCommitKey(group=group_id, topic=topic, partition=partition))

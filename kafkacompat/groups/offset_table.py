@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kafkacompat.groups.committed_offset import CommittedOffset, Where
+from kafkacompat.groups.committed_offset import CommittedOffset, PartitionKey
 from kafkacompat.groups.pending_offsets import PendingOffsets
 
 
 class OffsetTable:
     """The committed offsets of one group, by topic and partition.
 
-    ``pending`` are those that wait for transactions to end, ``commits_in_flight`` counts commits on which the log has
-    not decided yet.
+    ``pending`` holds the offsets of open transactions. ``commits_in_flight`` counts the commits that the log has neither accepted
+    nor rejected yet.
     """
 
     __slots__ = ("by_topic", "commits_in_flight", "pending")
@@ -30,33 +30,33 @@ class OffsetTable:
             for partition, committed in partitions.items():
                 yield topic, partition, committed
 
-    def __contains__(self, where: Where) -> bool:
-        """Whether there is a commit for a partition, also one that waits for a transaction to end."""
+    def __contains__(self, where: PartitionKey) -> bool:
+        """Return whether a partition has an offset, also a pending one."""
         return self.get(*where) is not None or where in self.pending
 
     def get(self, topic: str, partition: int) -> CommittedOffset | None:
-        """The commit for one partition, if there is one."""
+        """Return the offset of a partition, None if it has none."""
         return self.by_topic.get(topic, {}).get(partition)
 
     def put(self, topic: str, partition: int, committed: CommittedOffset) -> None:
-        """Store a commit in place of all earlier ones."""
+        """Store an offset in place of all earlier ones."""
         self.by_topic.setdefault(topic, {})[partition] = committed
         if self.pending:
-            self.pending.overtake((topic, partition))
+            self.pending.invalidate((topic, partition))
 
     def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
-        """Store what a transaction committed, or forget it."""
-        for (topic, partition), committed in self.pending.take(producer_id, is_commit=is_commit):
+        """Store the offsets of a committed transaction, or drop those of an aborted one."""
+        for (topic, partition), committed in self.pending.end_transaction(producer_id, is_commit=is_commit):
             self.by_topic.setdefault(topic, {})[partition] = committed
 
     @property
-    def partitions(self) -> list[Where]:
-        """Every partition with a commit, also one that waits for a transaction to end."""
-        there = {(topic, partition): None for topic, partition, _ in self}
-        return list(there | dict.fromkeys(self.pending))
+    def partitions(self) -> list[PartitionKey]:
+        """Every partition with an offset, also a pending one."""
+        committed = {(topic, partition): None for topic, partition, _ in self}
+        return list(committed | dict.fromkeys(self.pending))
 
     def remove(self, topic: str, partition: int) -> None:
-        """Forget what was committed, also in open transactions; a partition without a commit is left as it is."""
+        """Remove the offset of a partition, also its pending ones; nothing happens if it has none."""
         self.pending.remove((topic, partition))
         partitions = self.by_topic.get(topic)
         if partitions is None:
@@ -67,7 +67,7 @@ class OffsetTable:
 
 
 class OffsetTransactions:
-    """The open transactions with offsets in one partition of the offsets topic, and the tables of the groups that these are of."""
+    """The open transactions with offsets in one partition of the offsets topic, each with the tables of its groups."""
 
     def __init__(self) -> None:
         self._tables: dict[int, dict[OffsetTable, None]] = {}
@@ -76,12 +76,12 @@ class OffsetTransactions:
         return len(self._tables)
 
     def add(self, producer_id: int, table: OffsetTable, offsets: Iterable[tuple[str, int, CommittedOffset]]) -> None:
-        """Take in commits of a transaction that are in the log now."""
+        """Add commits of a transaction that are in the log."""
         self._tables.setdefault(producer_id, {})[table] = None
         for topic, partition, committed in offsets:
             table.pending.add(producer_id, (topic, partition), committed)
 
-    def end(self, producer_id: int, *, is_commit: bool) -> None:
-        """A transaction's marker is in the log."""
+    def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
+        """End a transaction: its marker is in the log."""
         for table in self._tables.pop(producer_id, ()):
             table.end_transaction(producer_id, is_commit=is_commit)

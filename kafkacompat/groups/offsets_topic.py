@@ -1,4 +1,4 @@
-"""The topic in which groups and their offsets are kept."""
+"""The internal topic of groups and their offsets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ OFFSETS_TOPIC = "__consumer_offsets"
 
 
 def new_offsets_topic(config: BrokerConfig) -> NewTopic:
-    """The topic as it is made: the offsets.topic.* properties, and the configs that Kafka gives it."""
+    """Return the topic to create: the offsets.topic.* properties, and the configs that Kafka sets."""
     return NewTopic(
         OFFSETS_TOPIC,
         config.int("offsets.topic.num.partitions"),
@@ -19,4 +19,5 @@ def new_offsets_topic(config: BrokerConfig) -> NewTopic:
             "compression.type": "producer",
             "segment.bytes": str(config.int("offsets.topic.segment.bytes")),
         },
+        fewer_replicas_allowed="offsets.topic.replication.factor" not in config.given,
     )

@@ -1,4 +1,4 @@
-"""The broker properties that the group coordinator obeys, read once."""
+"""The broker properties of the group coordinator, read once."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ MINUTE_MS = 60_000
 
 @dataclass(frozen=True)
 class GroupSettings:
-    """Kafka's property names in snake case, with Kafka's defaults; the last five are our own.
+    """Kafka's properties by their names in snake case, with Kafka's defaults. The last five are not Kafka's.
 
-    A new member waits at most ``new_member_join_timeout_ms`` for its first generation: it has no id to send
-    heartbeats with, so nothing else shows that it is gone.
+    A new member waits at most ``new_member_join_timeout_ms`` for its first generation. It cannot send heartbeats before, as it
+    may have no id, so only this time limit shows that it is gone.
     """
 
     group_initial_rebalance_delay_ms: int = 3000
@@ -38,7 +38,7 @@ class GroupSettings:
     def from_config(cls, config: BrokerConfig, *, readable_by_old_kafka: bool = False) -> GroupSettings:
         """Read the properties of one broker.
 
-        With *readable_by_old_kafka* commits are written without topic ids, as Kafka from 2.1 on reads them: it may get its log back.
+        With *readable_by_old_kafka*, commits are written without topic ids, so that Kafka 2.1 and later can read the log.
         """
         return cls(
             stores_topic_ids=not readable_by_old_kafka,

@@ -1,11 +1,11 @@
-"""Offsets of the first OffsetCommit and OffsetFetch (version 0), which belong to no group coordinator.
+"""Offsets of version 0 of OffsetCommit and OffsetFetch, which belong to no group coordinator.
 
-They are kept where Kafka up to 3.9 keeps them with ZooKeeper: in the metadata store, one key for each partition,
+The metadata store holds them, as ZooKeeper does for Kafka up to 3.9, with one key for each partition:
 
     /consumers/<group>/offsets/<topic>/<partition>      the offset in decimal
 
-so whoever commits by version 0 reads by version 0, and neither sees what was committed by later versions. Nobody
-asks for a list of them, so they are not held in memory. They go with their topic, and there is an upper bound.
+Version 0 reads the offsets that version 0 committed. It does not see those of later versions, nor do they see these. No request
+lists these offsets, so they are not held in memory. They are deleted with their topic, and `MAX_OFFSETS` limits their number.
 """
 
 from __future__ import annotations
@@ -17,15 +17,23 @@ from urllib.parse import quote
 
 from twisted.internet.defer import Deferred, DeferredLock
 
-from kafkacompat.groups.commits import OffsetToCommit, check_metadata
-from kafkacompat.metadata.store import ABSENT, OFFSETS_FOLDER, Change, ConflictError, Entry, MetadataStore, StoreError
+from kafkacompat.groups.commits import OffsetToCommit, check_offset_metadata
+from kafkacompat.metadata.store import (
+    ABSENT,
+    OFFSETS_FOLDER,
+    ConflictError,
+    MetadataStore,
+    StoreChange,
+    StoreEntry,
+    StoreError,
+)
 from kafkacompat.wire.errors import ErrorCode
 
 log = logging.getLogger(__name__)
 
 MAX_OFFSETS = 100_000
 MAX_ATTEMPTS = 10
-_CHANGED_TOO_FAST = "offsets are changed faster than they can be read"
+_CHANGED_TOO_FAST = "other requests keep changing the same offsets"
 
 Result = TypeVar("Result")
 
@@ -33,7 +41,7 @@ Result = TypeVar("Result")
 class StoredOffsets:
     """Reads and writes the offsets of version 0. Its Deferreds do not fail.
 
-    ``metadata_max_length`` is Kafka's ``offset.metadata.max.bytes``: metadata is checked and thrown away.
+    ``metadata_max_length`` is Kafka's ``offset.metadata.max.bytes``. The metadata is checked, but not stored.
     """
 
     def __init__(self, store: MetadataStore, metadata_max_length: int) -> None:
@@ -43,33 +51,35 @@ class StoredOffsets:
         self._count: int | None = None
 
     def commit(self, group_id: str, offsets: Sequence[OffsetToCommit]) -> Deferred[list[ErrorCode]]:
-        """Store offsets, all those of a request by one write; fires with one code each once they are durable."""
-        codes = [check_metadata(each.metadata, self._metadata_max_length) for each in offsets]
+        """Store the offsets of a request by one write; fires with one code for each once they are durable."""
+        codes = [check_offset_metadata(offset.metadata, self._metadata_max_length) for offset in offsets]
         wanted = {
-            _key(group_id, each.topic, each.partition): b"%d" % each.offset
-            for each, code in zip(offsets, codes, strict=True)
+            _key(group_id, offset.topic, offset.partition): b"%d" % offset.offset
+            for offset, code in zip(offsets, codes, strict=True)
             if not code
         }
         written = self._in_turn(lambda: self._write(wanted))
-        return written.addCallbacks(lambda _: codes, lambda failure: [code or _told(failure.value) for code in codes])
+        return written.addCallbacks(
+            lambda _: codes, lambda failure: [code or _as_code(failure.value) for code in codes]
+        )
 
     async def _write(self, wanted: Mapping[str, bytes]) -> None:
         for _ in range(MAX_ATTEMPTS):
             stored = await self._store.read(list(wanted))
-            room = await self._room()
+            room = await self._free_offsets()
             if len(wanted.keys() - stored.keys()) > room:
-                raise StoreError(f"{MAX_OFFSETS} offsets are stored by version 0 of OffsetCommit, and there is no room")
+                raise StoreError(f"version 0 of OffsetCommit has stored {MAX_OFFSETS} offsets, the maximum")
             if await self._change(_changes(stored, wanted)):
                 return
         raise StoreError(_CHANGED_TOO_FAST)
 
-    async def _room(self) -> int:
+    async def _free_offsets(self) -> int:
         if self._count is None:
             self._count = len(await self._store.keys(OFFSETS_FOLDER))
         return MAX_OFFSETS - self._count
 
-    async def _change(self, changes: Sequence[Change]) -> bool:
-        """Make changes, if there are any; False when somebody else made others."""
+    async def _change(self, changes: Sequence[StoreChange]) -> bool:
+        """Apply changes, if there are any. Returns False if another request changed the same keys."""
         known, self._count = self._count, None
         if changes:
             try:
@@ -85,26 +95,26 @@ class StoredOffsets:
     def fetch(
         self, group_id: str, partitions: Iterable[tuple[str, int]]
     ) -> Deferred[Mapping[tuple[str, int], int] | ErrorCode]:
-        """Read a group's offsets; fires with those that there are, or with a code when they cannot be read."""
-        keys = {_key(group_id, *each): each for each in partitions}
+        """Read a group's offsets; fires with the offsets that exist, or with a code if they cannot be read."""
+        keys = {_key(group_id, *partition): partition for partition in partitions}
         reading = self._store.read(list(keys))
         return reading.addCallbacks(
             lambda stored: {keys[key]: int(entry.value) for key, entry in stored.items()},
-            lambda failure: _told(failure.value),
+            lambda failure: _as_code(failure.value),
         )
 
-    def topic_deleted(self, topic: str) -> Deferred[None]:
-        """Forget the offsets of a topic that is gone."""
+    def delete_offsets_of_topic(self, topic: str) -> Deferred[None]:
+        """Delete the offsets of a topic that was deleted."""
         removed = self._in_turn(lambda: self._remove(topic))
         return removed.addErrback(
-            lambda failure: log.error("the offsets of %s are not deleted: %s", topic, failure.getErrorMessage())
+            lambda failure: log.error("Failed to delete the offsets of topic %s: %s", topic, failure.value)
         )
 
     async def _remove(self, topic: str) -> None:
         for _ in range(MAX_ATTEMPTS):
-            doomed = [key for key in await self._store.keys(OFFSETS_FOLDER) if _topic_of(key) == topic]
-            stored = await self._store.read(doomed)
-            if await self._change([Change(key, entry.version, None) for key, entry in stored.items()]):
+            keys = [key for key in await self._store.keys(OFFSETS_FOLDER) if _topic_of(key) == topic]
+            stored = await self._store.read(keys)
+            if await self._change([StoreChange(key, entry.version, None) for key, entry in stored.items()]):
                 return
         raise StoreError(_CHANGED_TOO_FAST)
 
@@ -113,24 +123,28 @@ class StoredOffsets:
 
 
 def _key(group_id: str, topic: str, partition: int) -> str:
-    """The name of a topic is its own, that of a group may hold anything."""
+    """Return the key of an offset. A group id may contain any character, so it is quoted; a topic name needs no quoting."""
     return f"{OFFSETS_FOLDER}{quote(group_id, safe='')}/offsets/{topic}/{partition}"
 
 
 def _topic_of(key: str) -> str:
-    """Neither a group, quoted, nor a topic has a slash."""
+    """Return the topic of a key: neither a quoted group id nor a topic contains a slash."""
     return key.split("/")[4]
 
 
-def _changes(stored: Mapping[str, Entry], wanted: Mapping[str, bytes]) -> list[Change]:
-    """What is stored already as it shall be is left alone."""
-    found = {key: stored.get(key, Entry(b"", ABSENT)) for key in wanted}
-    return [Change(key, found[key].version, value) for key, value in wanted.items() if found[key].value != value]
+def _changes(stored: Mapping[str, StoreEntry], wanted: Mapping[str, bytes]) -> list[StoreChange]:
+    """Return the changes that make the stored values the wanted ones."""
+    entries = {key: stored.get(key, StoreEntry(b"", ABSENT)) for key in wanted}
+    return [
+        StoreChange(key, entries[key].version, value) for key, value in wanted.items() if entries[key].value != value
+    ]
 
 
-def _told(problem: BaseException) -> ErrorCode:
-    """Version 0 knows no better code than the one Kafka has for whatever goes wrong in ZooKeeper."""
+def _as_code(problem: BaseException) -> ErrorCode:
+    """Return the code that Kafka has for every error of ZooKeeper; version 0 has no better one."""
     log.error(
-        "offsets in the metadata store: %s", problem, exc_info=None if isinstance(problem, StoreError) else problem
+        "Failed to read or write offsets in the metadata store: %s",
+        problem,
+        exc_info=None if isinstance(problem, StoreError) else problem,
     )
     return ErrorCode.UNKNOWN_SERVER_ERROR

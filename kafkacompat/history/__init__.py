@@ -1,5 +1,5 @@
-"""What clients did to a broker and saw of it, and whether a sound broker may have shown them that.
+"""The history of a run of clients against a broker, and the checks of what a sound broker may show them.
 
-`events` is the record, `index` what is known from it, `checks` the judgement, `counts` whether there is enough to judge
-by; `run`, with the roles beside it, is how a record is made.
+`events` are the entries of a history, `index` collects the knowledge from them, `checks` judge it, and `counts` says whether a
+history is enough to judge by. `run` and the modules of the clients' roles record a history.
 """

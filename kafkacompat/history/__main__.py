@@ -1,10 +1,10 @@
-"""One client of a run, as a process."""
+"""The process of one client of a run."""
 
 from __future__ import annotations
 
 import sys
 
-from kafkacompat.history.client import main
+from kafkacompat.history.client import run_client
 
 if __name__ == "__main__":
-    sys.exit(main(sys.stdin.read()))
+    sys.exit(run_client(sys.stdin.read()))

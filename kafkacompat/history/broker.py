@@ -1,4 +1,4 @@
-"""A broker of the run's own, which is killed and started again, and what is asked of any broker beforehand."""
+"""The broker that a run starts, kills and restarts, and the request that a run sends to any broker beforehand."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from pathlib import Path
 
 from kafkacompat.history.client import pause
 from kafkacompat.history.ports import free_port
+from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.wire import compiler
 from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkacompat.wire.headers import RequestHeader, ResponseHeader
 from kafkacompat.wire.primitives import MalformedError
 
 END_TXN, TXN_OFFSET_COMMIT = 26, 28
-ASKED_WITHIN_S = 10.0
-ASKED_AGAIN_AFTER_S = 0.2
+ANSWER_TIMEOUT_S = 10.0
+RETRY_AFTER_S = 0.2
 LONGEST_START_S = 120.0
 LONGEST_STOP_S = 60.0
 
@@ -41,11 +42,11 @@ PROPERTIES = {
 
 
 class RunError(Exception):
-    """A run cannot begin or go on; the text is a sentence."""
+    """A run cannot begin or continue; the text is a sentence."""
 
 
-class OwnBroker:
-    """One node as `kafkacompat serve` makes it, over a folder and a port that it keeps."""
+class StartedBroker:
+    """One node that `kafkacompat serve` runs; it keeps its folder and its port."""
 
     def __init__(self, folder: Path, overrides: Mapping[str, str]) -> None:
         self._folder = folder
@@ -68,26 +69,26 @@ class OwnBroker:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, start_new_session=True
             )
-        told = self._process.stdout
-        assert told is not None
-        # The line that says it is ready is the only one; without one it has ended.
-        if not select.select([told], [], [], LONGEST_START_S)[0]:
+        output = self._process.stdout
+        assert output is not None
+        # The ready line is the only one; without it the process has ended.
+        if not select.select([output], [], [], LONGEST_START_S)[0]:
             raise RunError(f"the broker is not ready after {LONGEST_START_S:g} s: see {self._log}")
-        if not told.readline():
+        if not output.readline():
             raise RunError(f"the broker does not start: see {self._log}")
 
     def check(self) -> None:
-        """Raise RunError if it ended by itself."""
+        """Raise RunError if the broker ended by itself."""
         if self._process is not None and (code := self._process.poll()) is not None:
             raise RunError(f"the broker ended by itself with code {code}: see {self._log}")
 
     def restart(self) -> None:
-        """Kill it with SIGKILL and start it again."""
+        """Kill the broker with SIGKILL and start it again."""
         self.kill()
         self.start()
 
     def kill(self) -> None:
-        """End it with SIGKILL, if it runs."""
+        """Kill the broker with SIGKILL, if it runs."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -96,7 +97,7 @@ class OwnBroker:
             self._process = None
 
     def stop(self) -> None:
-        """End it in good order, or, if it takes too long, with SIGKILL."""
+        """Stop the broker by SIGTERM, or by SIGKILL if that takes too long."""
         if self._process is not None:
             self._process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -104,10 +105,10 @@ class OwnBroker:
             self.kill()
 
 
-def restart(command: str, log: Path) -> None:
-    """Run a command of the user's that kills a broker and starts it; raises RunError.
+def run_restart_command(command: str, log: Path) -> None:
+    """Run the user's command that kills and starts a broker; raises RunError.
 
-    What it starts may go on, and hold what it writes to: so that is a file.
+    Processes that it starts may continue and keep its output open, so the output is a file.
     """
     with log.open("ab") as output:
         running = subprocess.Popen(
@@ -124,51 +125,51 @@ def restart(command: str, log: Path) -> None:
 
 
 def wait_for_broker(bootstrap: str, *, is_encrypted: bool) -> None:
-    """Wait until it answers; raises RunError if it does not for too long."""
+    """Wait until the broker answers; raises RunError after LONGEST_START_S."""
     deadline = time.monotonic() + LONGEST_START_S
     while True:
         try:
             serves_transactions(bootstrap, is_encrypted=is_encrypted)
         except RunError as problem:
             if time.monotonic() > deadline:
-                raise RunError(f"{problem}, and has not for {LONGEST_START_S:g} s") from problem
-            pause(ASKED_AGAIN_AFTER_S)
+                raise RunError(f"{problem}, for {LONGEST_START_S:g} s") from problem
+            pause(RETRY_AFTER_S)
         else:
             return
 
 
 def serves_transactions(bootstrap: str, *, is_encrypted: bool = False) -> bool:
-    """Whether a broker says that it does; raises RunError if nobody answers. With TLS it is believed to."""
+    """Return whether the broker serves EndTxn and TxnOffsetCommit; with TLS, assume so. Raises RunError without an answer."""
     problems = []
     for server in bootstrap.split(","):
         host, _, port = server.strip().rpartition(":")
         if not host or not port.isdecimal():
             raise RunError(f"bootstrap server {server!r} is not of the form HOST:PORT")
         try:
-            with socket.create_connection((host.strip("[]"), int(port)), ASKED_WITHIN_S) as connection:
+            with socket.create_connection((host.strip("[]"), int(port)), ANSWER_TIMEOUT_S) as connection:
                 if is_encrypted:
                     return True
-                apis = {api.api_key for api in _ask_versions(connection).api_keys}
+                apis = {api.api_key for api in _request_versions(connection).api_keys}
         except (OSError, OverflowError, MalformedError, EOFError) as problem:
-            problems.append(str(problem) or "it hangs up")
+            problems.append(describe_error(problem) or "it closes the connection")
         else:
             return {END_TXN, TXN_OFFSET_COMMIT} <= apis
     raise RunError(f"no broker answers at {bootstrap}: {'; '.join(problems)}")
 
 
-def _ask_versions(connection: socket.socket) -> ApiVersionsResponse:
+def _request_versions(connection: socket.socket) -> ApiVersionsResponse:
     header = RequestHeader(request_api_key=18, request_api_version=0, correlation_id=1, client_id="kafkacompat-verify")
-    request = compiler.encode(header, 1) + compiler.encode(ApiVersionsRequest(), 0)
+    request = compiler.encode_message(header, 1) + compiler.encode_message(ApiVersionsRequest(), 0)
     connection.sendall(struct.pack(">i", len(request)) + request)
     with connection.makefile("rb") as answers:
-        (size_bytes,) = struct.unpack(">i", _exactly(answers.read(4), 4))
-        frame = _exactly(answers.read(size_bytes), size_bytes)
-    _, position = compiler.reader(ResponseHeader, 0)(frame, 0)
-    answer: ApiVersionsResponse = compiler.reader(ApiVersionsResponse, 0)(frame, position)[0]
+        (size_bytes,) = struct.unpack(">i", _check_size(answers.read(4), 4))
+        frame = _check_size(answers.read(size_bytes), size_bytes)
+    _, position = compiler.find_reader(ResponseHeader, 0)(frame, 0)
+    answer: ApiVersionsResponse = compiler.find_reader(ApiVersionsResponse, 0)(frame, position)[0]
     return answer
 
 
-def _exactly(data: bytes, size_bytes: int) -> bytes:
+def _check_size(data: bytes, size_bytes: int) -> bytes:
     if len(data) < size_bytes:
         raise EOFError
     return data

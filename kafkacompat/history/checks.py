@@ -1,6 +1,6 @@
-"""What must hold of every history, as a table of checks, each of which tells where it does not.
+"""The checks of a history, as a table. Each check yields a sentence for every violation.
 
-Each takes time and memory in proportion to the history.
+Time and memory of a check are proportional to the history.
 """
 
 from __future__ import annotations
@@ -12,74 +12,88 @@ from typing import NamedTuple
 from kafkacompat.history import record_checks as records
 from kafkacompat.history import transaction_checks as transactions
 from kafkacompat.history.events import Event
-from kafkacompat.history.index import History, history_of
+from kafkacompat.history.index import History, index_history
 
-SHOWN = 20
-"""So many findings of a check are kept; all are counted."""
+MAX_FINDINGS_KEPT = 20
+"""Most findings of a check that a verdict keeps; it counts all of them."""
 
 
-class Check(NamedTuple):
-    """A name, what holds in a sound history, and what yields a sentence wherever it does not."""
+class HistoryCheck(NamedTuple):
+    """A check: its name, what holds in a sound history, and the function that yields a sentence for each violation."""
 
     name: str
     holds: str
     findings: Callable[[History], Iterator[str]]
 
 
-class Verdict(NamedTuple):
-    """What a check found: how often, and the first ones."""
+class CheckVerdict(NamedTuple):
+    """The result of a check: the number of findings, and the first ones."""
 
-    check: Check
+    check: HistoryCheck
     found: int
     first: list[str]
 
 
-def judge(events: Iterable[Event]) -> tuple[History, list[Verdict]]:
-    """Make all checks; raises HistoryError if the events are not a whole history."""
-    history = history_of(events)
-    return history, [_verdict(check, history) for check in CHECKS]
+def judge_history(events: Iterable[Event]) -> tuple[History, list[CheckVerdict]]:
+    """Make all checks; raises HistoryError if the events are not a complete history."""
+    history = index_history(events)
+    return history, [_make_check(check, history) for check in CHECKS]
 
 
-def _verdict(check: Check, history: History) -> Verdict:
+def _make_check(check: HistoryCheck, history: History) -> CheckVerdict:
     findings = check.findings(history)
-    first = list(islice(findings, SHOWN))
-    return Verdict(check, len(first) + sum(1 for _ in findings), first)
+    first = list(islice(findings, MAX_FINDINGS_KEPT))
+    return CheckVerdict(check, len(first) + sum(1 for _ in findings), first)
 
 
 CHECKS = (
-    Check(
+    HistoryCheck(
         "lost",
-        "what was acknowledged is there for read_uncommitted, what was committed for read_committed, too",
-        records.lost,
+        "read_uncommitted finds every acknowledged value, and read_committed every committed one",
+        records.find_lost,
     ),
-    Check("vanished", "what anybody read is there in the end for readers at the same isolation", records.vanished),
-    Check("unknown", "what is read was sent, and to that partition", records.unknown),
-    Check("different", "an offset has one value, for all readers and for who sent it", records.different),
-    Check("doubled", "a value has one offset", records.doubled),
-    Check(
-        "out of order", "values of a producer are in a partition in the order they were sent in", records.out_of_order
+    HistoryCheck(
+        "vanished",
+        "readers find every value in the end that a reader at their isolation has read",
+        records.find_vanished,
     ),
-    Check("read backwards", "a reader's offsets ascend", records.backwards),
-    Check("skipped", "a reader is given all that is between two of its offsets", records.skipped),
-    Check("stuck", "every partition can be read to its end", records.stuck),
-    Check("end back", "a partition ends behind all that was there when its end was asked for", records.end_back),
-    Check(
+    HistoryCheck("unknown", "every value that is read was sent to that partition", records.find_unknown),
+    HistoryCheck("different", "an offset has one value, for all readers and for its producer", records.find_different),
+    HistoryCheck("doubled", "a value has one offset", records.find_doubled),
+    HistoryCheck(
+        "out of order", "a partition holds the values of a producer in the order of sending", records.find_out_of_order
+    ),
+    HistoryCheck("read backwards", "a reader's offsets ascend", records.find_backwards),
+    HistoryCheck("skipped", "a reader gets all values between two of its offsets", records.find_skipped),
+    HistoryCheck("stuck", "every partition can be read to its end", records.find_stuck),
+    HistoryCheck(
+        "end back",
+        "a partition's end is after all values that were in it when its end was requested",
+        records.find_ends_going_back,
+    ),
+    HistoryCheck(
         "aborted read",
         "read_committed shows no value before its commit, and none without one",
-        transactions.aborted_read,
+        transactions.find_aborted_reads,
     ),
-    Check("torn", "of a transaction either all values are committed or none", transactions.torn),
-    Check("offset back", "a committed offset does not go back", transactions.offset_back),
-    Check("offset ahead", "a committed offset is one that was committed", transactions.offset_ahead),
-    Check(
+    HistoryCheck("torn", "either all values of a transaction are committed, or none", transactions.find_torn),
+    HistoryCheck("offset back", "a committed offset does not go back", transactions.find_offsets_going_back),
+    HistoryCheck(
+        "offset ahead", "a group's committed offset is one that a client has committed", transactions.find_offsets_ahead
+    ),
+    HistoryCheck(
         "group skipped",
-        "what is before a group's committed offset was given to one of its members",
-        transactions.group_skipped,
+        "a member of the group got every value before the group's committed offset",
+        transactions.find_skipped_by_groups,
     ),
-    Check("copied again", "what is consumed and produced in one transaction is there once", transactions.copied_again),
-    Check(
+    HistoryCheck(
+        "copied again",
+        "a value that is consumed and produced in one transaction has one copy",
+        transactions.find_copied_again,
+    ),
+    HistoryCheck(
         "miscopied",
-        "what is before a copying group's committed offset is copied, and nothing else",
-        transactions.miscopied,
+        "the values before a copying group's committed offset are copied, and no others",
+        transactions.find_miscopied,
     ),
 )

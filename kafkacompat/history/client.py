@@ -1,7 +1,7 @@
-"""One client of a run: a process of its own, so that it can be killed, which records what it does.
+"""One client of a run: a process that records its work and can be killed.
 
-Started as `python -m kafkacompat.history`, it reads its orders, in JSON, from standard input: there may be passwords in
-them. It ends with SIGTERM, in good order, or with the process that started it.
+`python -m kafkacompat.history` starts it. It reads its orders as JSON from standard input, because they may hold passwords. It ends
+in good order on SIGTERM, and when the process that started it ends.
 """
 
 from __future__ import annotations
@@ -19,39 +19,39 @@ from random import Random
 from types import FrameType
 from typing import Any, NamedTuple
 
-from kafkacompat.history.events import Event, Place, line_of
+from kafkacompat.history.events import Event, HistoryPartition, encode_event
 
-EXIT_ANEW = 3
-"""A client that cannot go on as it is, and whose place another one is to take."""
+EXIT_REPLACE = 3
+"""Exit code of a client that cannot continue, and that another one is to replace."""
 
 PAUSE_S = 0.05
 LONGEST_END_S = 60.0
-"""So long it tries to come to an end in good order."""
+"""Longest time that a client takes to end in good order."""
 
 GROUP_PROTOCOLS = CLASSIC, CONSUMER, MIXED = "classic", "consumer", "mixed"
-"""Kafka's names, and one for members that choose by the dice, whenever they come."""
+"""Kafka's names, and one for members that choose a protocol at random whenever they join."""
 
 _NEVER_SET = threading.Event()
 
 ROLES = {
-    "producer": "kafkacompat.history.producing:produce",
-    "transactional": "kafkacompat.history.producing:transact",
-    "copier": "kafkacompat.history.copying:copy",
-    "member": "kafkacompat.history.reading:take_part",
-    "reader": "kafkacompat.history.reading:follow",
-    "last": "kafkacompat.history.reading:read_all",
+    "producer": "kafkacompat.history.producing:run_producer",
+    "transactional": "kafkacompat.history.producing:run_transactional_producer",
+    "copier": "kafkacompat.history.copying:run_copier",
+    "member": "kafkacompat.history.reading:run_member",
+    "reader": "kafkacompat.history.reading:run_reader",
+    "last": "kafkacompat.history.reading:run_last_reader",
 }
 
 
-class Orders(NamedTuple):
-    """What a client is told."""
+class ClientOrders(NamedTuple):
+    """The orders of a client."""
 
     role: str
     ordinal: int
     incarnation: int
     bootstrap: str
     config: dict[str, str]
-    """What clients of this broker need, in librdkafka's words."""
+    """Further client properties for this broker, by librdkafka's names."""
     topic_prefix: str
     throughput: float
     isolation: str
@@ -64,17 +64,17 @@ class Orders(NamedTuple):
 
     @property
     def identity(self) -> str:
-        """Who it is; those who take its place are the same."""
+        """The client's identity, which its replacements keep."""
         return f"{self.role}-{self.ordinal}"
 
     @property
     def name(self) -> str:
-        """Who it is, as one process."""
+        """The name of this process of the client."""
         return f"{self.identity}.{self.incarnation}"
 
     @property
-    def part(self) -> Path:
-        """The file it records in."""
+    def recording_path(self) -> Path:
+        """The file that the client records in."""
         return Path(self.folder) / f"{self.name}.jsonl"
 
 
@@ -82,7 +82,7 @@ RECORDS_PARTITIONS, COPIES_PARTITIONS = 4, 2
 
 
 class TopicNames(NamedTuple):
-    """The topics and groups of a run: what is produced, and what copiers make of it."""
+    """The topics and groups of a run; ``copies`` is the topic that copiers write."""
 
     records: str
     copies: str
@@ -90,34 +90,34 @@ class TopicNames(NamedTuple):
     copiers: str
 
     @staticmethod
-    def of(prefix: str) -> TopicNames:
-        """Those of a prefix."""
+    def with_prefix(prefix: str) -> TopicNames:
+        """Build the names with a prefix."""
         return TopicNames(f"{prefix}-records", f"{prefix}-copies", f"{prefix}-members", f"{prefix}-copiers")
 
-    def places(self) -> list[Place]:
-        """The partitions that records are produced to."""
-        return [Place(self.records, number) for number in range(RECORDS_PARTITIONS)]
+    def record_partitions(self) -> list[HistoryPartition]:
+        """List the partitions that producers write to."""
+        return [HistoryPartition(self.records, number) for number in range(RECORDS_PARTITIONS)]
 
-    def copy_places(self) -> list[Place]:
-        """The partitions that copies go to."""
-        return [Place(self.copies, number) for number in range(COPIES_PARTITIONS)]
-
-
-class AnewError(Exception):
-    """This client cannot go on; one in its place can."""
+    def copy_partitions(self) -> list[HistoryPartition]:
+        """List the partitions that copiers write to."""
+        return [HistoryPartition(self.copies, number) for number in range(COPIES_PARTITIONS)]
 
 
-class Client:
-    """What every role uses: the orders, the record, the dice, and whether to go on."""
+class ReplacementNeededError(Exception):
+    """This client cannot continue, but a replacement can."""
 
-    def __init__(self, orders: Orders) -> None:
+
+class HistoryClient:
+    """The parts that every role uses: orders, record, random choices, and the end of the work."""
+
+    def __init__(self, orders: ClientOrders) -> None:
         self.orders = orders
         self.name = orders.name
-        self.names = TopicNames.of(orders.topic_prefix)
+        self.names = TopicNames.with_prefix(orders.topic_prefix)
         self.random = Random(f"{orders.seed} {orders.name}")
         self.config: dict[str, Any] = {
-            # With the default a call that waits for a coordinator may wait for good once all brokers were away
-            # (librdkafka 2.16): the broker that it waits for is given up, and nobody tells it.
+            # With the default, a call that waits for a coordinator may wait for ever once all brokers were down
+            # (librdkafka 2.16): the library drops the broker that the call waits for.
             "metadata.recovery.strategy": "none",
             "reconnect.backoff.ms": 20,
             "reconnect.backoff.max.ms": 200,
@@ -127,9 +127,9 @@ class Client:
             "client.id": orders.name,
         }
         self._stopped_at: float | None = None
-        self._told = ""
-        # Not buffered: what is recorded outlives a kill.
-        self._part = os.open(orders.part, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        self._last_text = ""
+        # Unbuffered, so that recorded events survive a kill.
+        self._part = os.open(orders.recording_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         signal.signal(signal.SIGTERM, self._stop)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -137,17 +137,17 @@ class Client:
         self._stopped_at = time.monotonic()
 
     def record(self, event: Event) -> None:
-        """Add to the history."""
-        os.write(self._part, line_of(event))
+        """Add an event to the history."""
+        os.write(self._part, encode_event(event))
 
-    def goes_on(self) -> bool:
-        """Whether there is more to do."""
+    def should_continue(self) -> bool:
+        """Return whether the client continues to work."""
         return self._stopped_at is None and os.getppid() == self.orders.parent
 
-    def again(self, call: Callable[[], Any], passes: Callable[[Any], bool] | None = None) -> Any:
-        """Call until it does not fail for a reason that passes, as transactional producers tell it, or as *passes* says.
+    def retry(self, call: Callable[[], Any], passes: Callable[[Any], bool] | None = None) -> Any:
+        """Repeat a call while it fails with a transient error; by default, librdkafka's error says whether it is one.
 
-        Raises KafkaException, or AnewError when it is time to end.
+        Raises KafkaException for other errors, and ReplacementNeededError when the client must end.
         """
         from confluent_kafka import KafkaException
 
@@ -158,43 +158,43 @@ class Client:
                 error = problem.args[0]
                 if not (error.retriable() if passes is None else passes(error)):
                     raise
-                self.tell(f"again, as {error}")
-            if not self.goes_on() and time.monotonic() > (self._stopped_at or 0) + LONGEST_END_S:
-                raise AnewError(f"{call} does not come to an end")
+                self.log_line(f"repeats a call after {error}")
+            if not self.should_continue() and time.monotonic() > (self._stopped_at or 0) + LONGEST_END_S:
+                raise ReplacementNeededError(f"{call} does not succeed in {LONGEST_END_S:g} s")
             pause(PAUSE_S)
 
-    def tell(self, text: str) -> None:
-        """Write to the client's log, unless it said so just now."""
-        if text != self._told:
+    def log_line(self, text: str) -> None:
+        """Write a line to the client's log, unless it repeats the last one."""
+        if text != self._last_text:
             print(f"{now_ns()} {self.name}: {text}", file=sys.stderr, flush=True)
-        self._told = text
+        self._last_text = text
 
 
-def unless_fatal(error: Any) -> bool:
-    """Whether a consumer, which is not told, may try again."""
+def is_not_fatal(error: Any) -> bool:
+    """Return whether a consumer may repeat a call; librdkafka marks only producers' errors as retriable."""
     return not error.fatal()
 
 
 def pause(seconds: float) -> None:
-    """Leave the processor to others for a moment."""
+    """Wait; an event that is never set does it without a sleep."""
     _NEVER_SET.wait(seconds)
 
 
 def now_ns() -> int:
-    """The time as the history has it."""
+    """Return the time on the clock of the history."""
     return time.monotonic_ns()
 
 
-def main(orders_json: str) -> int:
-    """Play a role; return the exit code."""
+def run_client(orders_json: str) -> int:
+    """Run the client's role; returns the exit code."""
     from confluent_kafka import KafkaException
 
-    orders = Orders(**json.loads(orders_json))
+    orders = ClientOrders(**json.loads(orders_json))
     module, function = ROLES[orders.role].split(":")
-    client = Client(orders)
+    client = HistoryClient(orders)
     try:
         getattr(import_module(module), function)(client)
-    except (AnewError, KafkaException) as problem:
-        client.tell(f"ends, as {problem}")
-        return EXIT_ANEW
+    except (ReplacementNeededError, KafkaException) as problem:
+        client.log_line(f"ends after {problem}")
+        return EXIT_REPLACE
     return 0

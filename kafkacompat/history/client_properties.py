@@ -1,4 +1,4 @@
-"""Client properties as Kafka's command line takes them, in the words of librdkafka, whose names are mostly the same."""
+"""Translation of client properties for Kafka's command line to librdkafka, whose names are mostly the same."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kafkacompat.config.java_properties import parse_properties
 from kafkacompat.history.broker import RunError
+from kafkacompat.storage.files.os_errors import describe_error
 
 Properties = Mapping[str, str]
 
@@ -21,19 +22,19 @@ _UNKNOWN = re.compile(r'No such configuration property: "(.*?)"')
 
 
 def read_client_properties(path: Path) -> tuple[dict[str, str], list[str]]:
-    """What a file says in librdkafka's words, and the names that it does not know; raises RunError."""
+    """Read a file; returns the properties by librdkafka's names, and the names that it does not know. Raises RunError."""
     try:
         properties = parse_properties(path.read_text(encoding="latin-1"))
     except (OSError, ValueError) as problem:
-        raise RunError(f"client properties cannot be read: {problem}") from problem
+        raise RunError(f"client properties cannot be read: {describe_error(problem)}") from problem
     config: dict[str, str] = {}
     for name, value in properties.items():
-        config.update(_TRANSLATIONS.get(name, _as_it_is)(name, value, properties))
-    return _known(config)
+        config.update(_TRANSLATIONS.get(name, _rename)(name, value, properties))
+    return _split_known(config)
 
 
-def _known(config: dict[str, str]) -> tuple[dict[str, str], list[str]]:
-    """What librdkafka knows, and the names of the rest, which Kafka's tools do not refuse either."""
+def _split_known(config: dict[str, str]) -> tuple[dict[str, str], list[str]]:
+    """Return the properties that librdkafka knows, and the other names, which Kafka's tools do not reject either."""
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 
@@ -50,52 +51,50 @@ def _known(config: dict[str, str]) -> tuple[dict[str, str], list[str]]:
             return known, unknown
 
 
-def _as_it_is(name: str, value: str, _: Properties) -> dict[str, str]:
+def _rename(name: str, value: str, _: Properties) -> dict[str, str]:
     return {_RENAMED.get(name, name): value}
 
 
-def _nothing(_name: str, _value: str, _: Properties) -> dict[str, str]:
+def _drop(_name: str, _value: str, _: Properties) -> dict[str, str]:
     return {}
 
 
-def _login(name: str, value: str, _: Properties) -> dict[str, str]:
+def _translate_login(name: str, value: str, _: Properties) -> dict[str, str]:
     options = {key: re.sub(r"\\(.)", r"\1", quoted) or plain for key, quoted, plain in _JAAS_OPTION.findall(value)}
     if not {"username", "password"} <= set(options):
-        raise RunError(f"{name} names no username and password: librdkafka can use no other login module here")
+        raise RunError(f"{name} names no username and password: librdkafka supports no other login module here")
     return {"sasl.username": options["username"], "sasl.password": options["password"]}
 
 
-def _truststore(name: str, value: str, properties: Properties) -> dict[str, str]:
-    _store_type(name, "ssl.truststore.type", properties, "PEM")
+def _translate_truststore(name: str, value: str, properties: Properties) -> dict[str, str]:
+    _check_store_type(name, "ssl.truststore.type", properties, "PEM")
     return {"ssl.ca.location": value}
 
 
-def _keystore(name: str, value: str, properties: Properties) -> dict[str, str]:
-    if _store_type(name, "ssl.keystore.type", properties, "PEM", "PKCS12") == "PKCS12":
+def _translate_keystore(name: str, value: str, properties: Properties) -> dict[str, str]:
+    if _check_store_type(name, "ssl.keystore.type", properties, "PEM", "PKCS12") == "PKCS12":
         return {"ssl.keystore.location": value}
     return {"ssl.certificate.location": value, "ssl.key.location": value}
 
 
-def _store_type(name: str, type_name: str, properties: Properties, *readable: str) -> str:
+def _check_store_type(name: str, type_name: str, properties: Properties, *readable: str) -> str:
     store_type = properties.get(type_name, "JKS").upper()
     if store_type not in readable:
-        raise RunError(
-            f"{name} is of {type_name} {store_type}, which librdkafka cannot read: it reads {' and '.join(readable)}"
-        )
+        raise RunError(f"{name} has {type_name}={store_type}, but librdkafka reads only {' and '.join(readable)}")
     return store_type
 
 
-def _host_check(name: str, value: str, _: Properties) -> dict[str, str]:
+def _translate_host_check(name: str, value: str, _: Properties) -> dict[str, str]:
     return {name: value or "none"}
 
 
 _TRANSLATIONS: dict[str, Callable[[str, str, Properties], dict[str, str]]] = {
-    "bootstrap.servers": _nothing,
-    "sasl.jaas.config": _login,
-    "ssl.truststore.location": _truststore,
-    "ssl.truststore.type": _nothing,
-    "ssl.truststore.password": _nothing,
-    "ssl.keystore.location": _keystore,
-    "ssl.keystore.type": _nothing,
-    "ssl.endpoint.identification.algorithm": _host_check,
+    "bootstrap.servers": _drop,
+    "sasl.jaas.config": _translate_login,
+    "ssl.truststore.location": _translate_truststore,
+    "ssl.truststore.type": _drop,
+    "ssl.truststore.password": _drop,
+    "ssl.keystore.location": _translate_keystore,
+    "ssl.keystore.type": _drop,
+    "ssl.endpoint.identification.algorithm": _translate_host_check,
 }

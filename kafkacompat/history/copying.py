@@ -1,4 +1,4 @@
-"""Consume, transform, produce: members of a group whose offsets are committed with what came of the records."""
+"""Copiers: members of a group that consume records, produce copies and commit the offsets in one transaction."""
 
 from __future__ import annotations
 
@@ -8,40 +8,44 @@ from typing import Any
 
 from confluent_kafka import KafkaException
 
-from kafkacompat.history.client import Client
+from kafkacompat.history.client import HistoryClient
 from kafkacompat.history.events import READ_COMMITTED
-from kafkacompat.history.producing import ABORTED_SHARE, CALL_S, TransactionalSender
-from kafkacompat.history.reading import Reading, group_config
+from kafkacompat.history.producing import ABORTED_SHARE, CALL_S, TransactionalValueSender
+from kafkacompat.history.reading import RecordedConsumer, build_group_config
 
 MOST_AT_ONCE = 20
 
 
-def copy(client: Client) -> None:
-    """Copy what is committed, each record once, and abort now and then."""
-    sender = TransactionalSender(client)
-    with closing(Reading(client, client.names.copiers, READ_COMMITTED, **group_config(client))) as reading:
-        reading.join(client.names.records)
-        while client.goes_on():
+def run_copier(client: HistoryClient) -> None:
+    """Copy each committed record once, and abort some transactions."""
+    sender = TransactionalValueSender(client)
+    with closing(
+        RecordedConsumer(client, client.names.copiers, READ_COMMITTED, **build_group_config(client))
+    ) as reading:
+        reading.subscribe(client.names.records)
+        while client.should_continue():
             messages = reading.read(MOST_AT_ONCE)
-            if messages and not _copy(client, sender, reading, messages):
-                reading.go_back()
+            if messages and not _copy_in_transaction(client, sender, reading, messages):
+                reading.rewind()
 
 
-def _copy(client: Client, sender: TransactionalSender, reading: Reading, messages: list[Any]) -> bool:
-    """Whether it is committed."""
-    places = client.names.copy_places()
+def _copy_in_transaction(
+    client: HistoryClient, sender: TransactionalValueSender, reading: RecordedConsumer, messages: list[Any]
+) -> bool:
+    """Copy messages in one transaction; returns whether it is committed."""
+    places = client.names.copy_partitions()
     sender.begin()
     try:
         for message in messages:
             source = message.topic(), message.partition(), message.offset()
             sender.send(places[message.partition() % len(places)], sender.transaction, source)
-        offsets, numbers = reading.note_commits(messages, sender.transaction)
+        offsets, numbers = reading.record_commits(messages, sender.transaction)
         metadata = reading.consumer.consumer_group_metadata()
-        client.again(partial(sender.producer.send_offsets_to_transaction, offsets, metadata, CALL_S))
-        reading.note_committed(numbers)
+        client.retry(partial(sender.producer.send_offsets_to_transaction, offsets, metadata, CALL_S))
+        reading.record_acknowledged_commits(numbers)
         commit = client.random.random() >= ABORTED_SHARE
     except KafkaException as problem:
-        # As when the group is at its next generation.
+        # The group may be in its next generation, for example.
         if not problem.args[0].txn_requires_abort():
             raise
         commit = False

@@ -1,9 +1,9 @@
-"""The record of a history: what clients asked for, what they were answered and what they read, a line of JSON each.
+"""The events of a history: the requests of clients, their results and the records that they read, one line of JSON each.
 
-Times are of the machine's monotonic clock, which all its processes share. What is asked for is recorded before it is
-asked, and what is answered after it is known: so an answer that is older than a question was given before it.
-A client has one process, named `<identity>.<incarnation>`: who takes its place after its end is the same with the next
-number. What has no answer may be either.
+Times are those of the machine's monotonic clock, which all processes share. A client records a request before it sends it, and
+a result after it has received it. So a result that is older than a request was received before that request was sent.
+A client is one process, named `<identity>.<incarnation>`; its replacement has the same identity and the next incarnation. A
+request without a recorded result may have succeeded or failed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ READ_COMMITTED, READ_UNCOMMITTED = "read_committed", "read_uncommitted"
 ISOLATIONS = (READ_UNCOMMITTED, READ_COMMITTED)
 
 
-class Place(NamedTuple):
+class HistoryPartition(NamedTuple):
     """A partition."""
 
     topic: str
@@ -32,20 +32,20 @@ class Place(NamedTuple):
 class Send(NamedTuple):
     """A client is about to send the value `<client>:<number>`; its numbers ascend.
 
-    *transaction* is the client's number of it, or None. *source* is (topic, partition, offset) of the record that the
-    value is made of.
+    *transaction* is the client's number of its transaction, or None. *source* is the (topic, partition, offset) of the record
+    that the value copies.
     """
 
     time_ns: int
     client: str
     number: int
-    place: Place
+    place: HistoryPartition
     transaction: int | None = None
     source: tuple[str, int, int] | None = None
 
 
 class Acknowledged(NamedTuple):
-    """A value is stored, at an offset, or at -1 if that was not told."""
+    """The broker acknowledged a value at an offset, which is -1 if the response has none."""
 
     time_ns: int
     client: str
@@ -54,7 +54,7 @@ class Acknowledged(NamedTuple):
 
 
 class End(NamedTuple):
-    """A client is about to ask for the commit or the abort of a transaction."""
+    """A client is about to request the commit or the abort of a transaction."""
 
     time_ns: int
     client: str
@@ -63,7 +63,7 @@ class End(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """The transaction is committed or aborted."""
+    """The broker acknowledged the commit or the abort of a transaction."""
 
     time_ns: int
     client: str
@@ -72,38 +72,38 @@ class Ended(NamedTuple):
 
 
 class Positioned(NamedTuple):
-    """A consumer reads a partition from an offset on: what it has read before does not bind it any longer."""
+    """A consumer starts to read a partition at an offset; its earlier reads are another run."""
 
     time_ns: int
     client: str
-    place: Place
+    place: HistoryPartition
     offset: int
 
 
 class Read(NamedTuple):
-    """Records of one partition that a consumer was given, as (offset, value)."""
+    """Records of one partition that a consumer received, as (offset, value)."""
 
     time_ns: int
     client: str
     isolation: Isolation
-    place: Place
+    place: HistoryPartition
     records: list[tuple[int, str]]
 
 
 class Commit(NamedTuple):
-    """A client is about to commit an offset for a group, by itself or in a transaction. Numbers are the client's."""
+    """A client is about to commit an offset for a group, alone or in a transaction; the client numbers its commits."""
 
     time_ns: int
     client: str
     number: int
     group: str
-    place: Place
+    place: HistoryPartition
     offset: int
     transaction: int | None = None
 
 
 class CommitAcknowledged(NamedTuple):
-    """The commit is stored; if it is part of a transaction, that has to end yet."""
+    """The broker acknowledged a commit of an offset; a transaction that it belongs to has not ended yet."""
 
     time_ns: int
     client: str
@@ -111,43 +111,44 @@ class CommitAcknowledged(NamedTuple):
 
 
 class Fetched(NamedTuple):
-    """What a client, asking at *asked_ns*, was told to be a group's committed offset: -1 if there is none."""
+    """A client that sent its request at *asked_ns* received a group's committed offset, -1 if there is none."""
 
     time_ns: int
     client: str
     group: str
-    place: Place
+    place: HistoryPartition
     offset: int
     asked_ns: int
 
 
 class Finished(NamedTuple):
-    """A reader has read a partition from its beginning to *offset*; when all others had stopped it ended at *end_offset*.
+    """A reader has read a partition from its beginning to *offset*.
 
-    Of those of an isolation the last one tells what is there in the end.
+    When all producers had stopped, the partition ended at *end_offset*. The last reader of each isolation level decides which
+    records are in the partition in the end.
     """
 
     time_ns: int
     client: str
     isolation: Isolation
-    place: Place
+    place: HistoryPartition
     offset: int
     end_offset: int
 
 
 class Listed(NamedTuple):
-    """What a client, asking at *asked_ns*, was told to be the end of a partition for readers at its isolation."""
+    """A client that sent its request at *asked_ns* received the end of a partition for readers at its isolation level."""
 
     time_ns: int
     client: str
     isolation: Isolation
-    place: Place
+    place: HistoryPartition
     end_offset: int
     asked_ns: int
 
 
 class Restarted(NamedTuple):
-    """The broker was killed at *killed_ns* or a little later, and is there again."""
+    """The broker was killed at *killed_ns* or a little later, and serves again."""
 
     time_ns: int
     client: str
@@ -168,67 +169,71 @@ Event = (
     | Listed
     | Restarted
 )
-_OF_NAME: dict[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}
+_EVENT_TYPES: dict[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}
 
 
 class HistoryError(Exception):
-    """A file is no history, or not a whole one."""
+    """A file is not a complete history."""
 
 
-def line_of(event: Event) -> bytes:
-    """An event as a line, with its end."""
+def encode_event(event: Event) -> bytes:
+    """Encode an event as a line of JSON with its line end."""
     fields = {"event": type(event).__name__, **event._asdict()}
     return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
 
 
-def event_of(line: bytes) -> Event:
-    """The event that a line tells; raises HistoryError."""
+def decode_event(line: bytes) -> Event:
+    """Decode the event of a line; raises HistoryError."""
     try:
         fields = json.loads(line)
-        kind = _OF_NAME[fields.pop("event")]
-        for name, read in _READ.items():
+        kind = _EVENT_TYPES[fields.pop("event")]
+        for name, decode in _FIELD_DECODERS.items():
             if fields.get(name) is not None:
-                fields[name] = read(fields[name])
+                fields[name] = decode(fields[name])
         return kind(**fields)
     except (ValueError, KeyError, TypeError, AttributeError) as problem:
-        raise HistoryError(f"{line[:100]!r} is no event of a history: {problem!r}") from problem
+        raise HistoryError(f"{line[:100]!r} is not an event of a history: {problem!r}") from problem
 
 
-def _place(fields: tuple[str, int]) -> Place:
+def _decode_place(fields: tuple[str, int]) -> HistoryPartition:
     topic, partition = fields
-    return Place(str(topic), int(partition))
+    return HistoryPartition(str(topic), int(partition))
 
 
-def _records(pairs: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
+def _decode_records(pairs: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
     return [(int(offset), sys.intern(value)) for offset, value in pairs]
 
 
-_READ: dict[str, Callable[[object], object]] = {"place": _place, "records": _records, "source": tuple}  # type: ignore[dict-item]
+_FIELD_DECODERS: dict[str, Callable[[object], object]] = {
+    "place": _decode_place,  # type: ignore[dict-item]
+    "records": _decode_records,  # type: ignore[dict-item]
+    "source": tuple,  # type: ignore[dict-item]
+}
 
 
 def read_history(path: Path) -> Iterator[Event]:
-    """The events of a file in their order; raises HistoryError, OSError."""
+    """Yield the events of a file in their order; raises HistoryError and OSError."""
     with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             try:
-                yield event_of(line)
+                yield decode_event(line)
             except HistoryError as problem:
                 raise HistoryError(f"{path}, line {number}: {problem}") from problem
 
 
 def merge_parts(parts: Iterable[Path], target: Path) -> int:
-    """Join what each client recorded to one history in the order of time; return the number of events.
+    """Merge the files of all clients into one history in the order of time; returns the number of events.
 
-    A client that was killed may have left half a line, which tells nothing.
+    A killed client may have left half a line, which is ignored.
     """
-    events = sorted((event for path in parts for event in _part(path)), key=lambda event: event.time_ns)
+    events = sorted((event for path in parts for event in _read_part(path)), key=lambda event: event.time_ns)
     with target.open("wb") as merged:
-        merged.writelines(map(line_of, events))
+        merged.writelines(map(encode_event, events))
     return len(events)
 
 
-def _part(path: Path) -> Iterator[Event]:
+def _read_part(path: Path) -> Iterator[Event]:
     with path.open("rb") as lines:
         for line in lines:
             if line.endswith(b"\n"):
-                yield event_of(line)
+                yield decode_event(line)

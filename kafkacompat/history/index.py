@@ -1,4 +1,4 @@
-"""What is known from a history: each value with its fate, transactions, what consumers saw, what groups committed."""
+"""The knowledge from a history: values and their acknowledgements, transactions, the reads of consumers, committed offsets."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ from kafkacompat.history.events import (
     Fetched,
     Finished,
     HistoryError,
+    HistoryPartition,
     Isolation,
     Listed,
-    Place,
     Positioned,
     Read,
     Restarted,
     Send,
 )
 
-Name = tuple[str, int]
-"""A client and a number that it gave: to a value, a transaction or a commit."""
+ClientNumber = tuple[str, int]
+"""A client and its number of a value, a transaction or a commit."""
 
-Of = tuple[str, Place]
-"""A level of isolation, or a group, and a partition."""
+PartitionScope = tuple[str, HistoryPartition]
+"""An isolation level or a group, and a partition."""
 
 
 @dataclass
-class Transaction:
-    """One transaction, with the texts of the values sent in it."""
+class RecordedTransaction:
+    """One transaction with the texts of its values."""
 
-    name: Name
+    name: ClientNumber
     values: list[str] = field(default_factory=list)
     asked_ns: int | None = None
-    """When its commit was first asked for."""
+    """The time of the first request to commit it."""
     committed: bool | None = None
-    """What it was told to be; None if nothing was told."""
-    commits: list[Committing] = field(default_factory=list)
+    """Whether the broker acknowledged its commit or its abort; None for neither."""
+    commits: list[RecordedCommit] = field(default_factory=list)
 
     @property
     def may_be_committed(self) -> bool:
-        """Whether it is, or nobody can tell."""
+        """Whether it is committed, or its end is unknown after a request to commit it."""
         return self.asked_ns is not None and self.committed is not False
 
     def __str__(self) -> str:
@@ -57,111 +57,111 @@ class Transaction:
 
 
 @dataclass
-class Value:
+class RecordedValue:
     """One value that was sent."""
 
     client: str
     number: int
-    place: Place
-    transaction: Transaction | None
+    place: HistoryPartition
+    transaction: RecordedTransaction | None
     source: tuple[str, int, int] | None
     acknowledged_ns: int | None = None
     offset: int = -1
 
     @property
     def acknowledged(self) -> bool:
-        """Whether it was told to be in the log."""
+        """Whether the broker acknowledged it."""
         return self.acknowledged_ns is not None
 
     def must_be_read(self, isolation: Isolation) -> bool:
-        """Whether it was told to be there for readers at an isolation: what is aborted is in the log, too."""
+        """Return whether readers at an isolation level must find it; aborted values are in the log, too."""
         is_committed = self.transaction is not None and self.transaction.committed is True
         return is_committed or (self.acknowledged and (self.transaction is None or isolation == READ_UNCOMMITTED))
 
 
 @dataclass
-class Run:
-    """What a consumer read of a partition from one position on: (offset, value), in the order of reading."""
+class ReaderRun:
+    """The records that a consumer read of a partition from one position on, as (offset, value) in the order of reading."""
 
     client: str
     isolation: Isolation
-    place: Place
+    place: HistoryPartition
     start: int | None
-    """The offset it began at, if known."""
+    """The offset of the position, if known."""
     records: list[tuple[int, str]] = field(default_factory=list)
     times_ns: list[tuple[int, int]] = field(default_factory=list)
-    """(how many records were read, when), each time that some came."""
+    """(number of records read so far, time) for each batch of records."""
     end: int | None = None
-    """The offset it came to, if it was read to the end."""
+    """The offset that the consumer reached, if it read to the end."""
 
 
 @dataclass
-class Committing:
+class RecordedCommit:
     """A commit of a group's offset."""
 
     offset: int
-    transaction: Transaction | None
+    transaction: RecordedTransaction | None
     asked_ns: int | None
-    """From when on it may hold; None: never, as its transaction was not committed."""
+    """The time from which it may be in effect; None if its transaction was not committed."""
     acknowledged_ns: int | None = None
-    """From when on it holds."""
+    """The time from which it is in effect."""
 
 
 @dataclass
 class History:
-    """All of it. Values are found by what stands in the records."""
+    """A whole history. ``values`` are by the texts of their records."""
 
-    values: dict[str, Value] = field(default_factory=dict)
-    transactions: dict[Name, Transaction] = field(default_factory=dict)
-    runs: list[Run] = field(default_factory=list)
-    commits: defaultdict[Of, list[Committing]] = field(default_factory=lambda: defaultdict(list))
+    values: dict[str, RecordedValue] = field(default_factory=dict)
+    transactions: dict[ClientNumber, RecordedTransaction] = field(default_factory=dict)
+    runs: list[ReaderRun] = field(default_factory=list)
+    commits: defaultdict[PartitionScope, list[RecordedCommit]] = field(default_factory=lambda: defaultdict(list))
     fetched: list[Fetched] = field(default_factory=list)
     group_of: dict[str, str] = field(default_factory=dict)
-    """Of each client that committed, or asked for what is committed."""
+    """The group of each client that committed offsets or fetched committed ones."""
     listed: list[Listed] = field(default_factory=list)
     restarts: list[Restarted] = field(default_factory=list)
     followed: list[Finished] = field(default_factory=list)
-    """How far all readers came that read to the end."""
-    finished: dict[Of, Finished] = field(default_factory=dict)
-    """How far the last ones of them came."""
-    final: dict[Of, dict[int, str]] = field(default_factory=dict)
-    """What the last readers found: values by offset, at each isolation, in each partition."""
+    """The last offsets of all readers that read to the end."""
+    finished: dict[PartitionScope, Finished] = field(default_factory=dict)
+    """The last offsets of the last readers."""
+    final: dict[PartitionScope, dict[int, str]] = field(default_factory=dict)
+    """The values by offset that the last readers found, for each isolation level and partition."""
     last_readers: set[str] = field(default_factory=set)
-    last_fetched: dict[Of, int] = field(default_factory=dict)
-    """What they were told of the groups' offsets."""
+    last_fetched: dict[PartitionScope, int] = field(default_factory=dict)
+    """The committed offsets that the last readers received."""
 
-    def reaches(self, isolation: Isolation, place: Place, offset: int) -> bool:
-        """Whether the last reader came to the end, wherever that is, or beyond an offset if that is not -1."""
+    def reaches(self, isolation: Isolation, place: HistoryPartition, offset: int) -> bool:
+        """Return whether the last reader reached the end of the partition, or passed *offset* if that is not -1."""
         finished = self.finished.get((isolation, place))
         return finished is None or finished.offset >= finished.end_offset or 0 <= offset < finished.offset
 
-    def last_committed(self, group: str, place: Place) -> int:
-        """Where the group is in the end; raises HistoryError if nobody asked."""
+    def last_committed_offset(self, group: str, place: HistoryPartition) -> int:
+        """Return the group's committed offset in the end; raises HistoryError if no last reader fetched it."""
         try:
             return max(self.last_fetched[group, place], 0)
         except KeyError:
-            raise HistoryError(f"nobody asked in the end where group {group} is in {place}") from None
+            raise HistoryError(f"no last reader fetched the offset of group {group} in {place}") from None
 
 
-def history_of(events: Iterable[Event]) -> History:
-    """Go through events in the order of time; raises HistoryError if they are not a whole history."""
-    indexing = _Indexing()
+def index_history(events: Iterable[Event]) -> History:
+    """Index events in the order of time; raises HistoryError if they are not a complete history."""
+    indexing = _HistoryIndexer()
     for event in events:
         try:
-            _NOTE[type(event)](indexing, event)
+            _INDEX_EVENT[type(event)](indexing, event)
         except KeyError as problem:
-            raise HistoryError(f"{event} answers what nobody asked: {problem}") from problem
-    return indexing.whole()
+            raise HistoryError(f"{event} is the result of no request: {problem}") from problem
+    return indexing.complete()
 
 
-class _Indexing:
+class _HistoryIndexer:
     def __init__(self) -> None:
         self.history = History()
-        self._runs: dict[tuple[str, Place], Run] = {}
-        self._commits: dict[Name, Committing] = {}
+        self._runs: dict[tuple[str, HistoryPartition], ReaderRun] = {}
+        self._commits: dict[ClientNumber, RecordedCommit] = {}
 
-    def whole(self) -> History:
-        """What is known; every partition that was sent to must have been read to the end at both isolations."""
+    def complete(self) -> History:
+        """Return the history; every partition with values must have been read to the end at both isolation levels."""
         history = self.history
         finals = history.last_readers = {event.client for event in history.finished.values()}
         for run in history.runs:
@@ -173,24 +173,24 @@ class _Indexing:
         for place in sorted({value.place for value in history.values.values()}):
             for isolation in ISOLATIONS:
                 if (isolation, place) not in history.finished:
-                    raise HistoryError(f"nobody read {place} to the end with isolation.level={isolation}")
+                    raise HistoryError(f"no reader read {place} to the end with isolation.level={isolation}")
                 history.final.setdefault((isolation, place), {})
         return history
 
-    def _transaction(self, client: str, number: int | None) -> Transaction | None:
+    def _transaction(self, client: str, number: int | None) -> RecordedTransaction | None:
         if number is None:
             return None
-        return self.history.transactions.setdefault((client, number), Transaction((client, number)))
+        return self.history.transactions.setdefault((client, number), RecordedTransaction((client, number)))
 
     def send(self, event: Send) -> None:
         transaction = self._transaction(event.client, event.transaction)
-        text = text_of(event.client, event.number)
-        self.history.values[text] = Value(event.client, event.number, event.place, transaction, event.source)
+        text = value_text(event.client, event.number)
+        self.history.values[text] = RecordedValue(event.client, event.number, event.place, transaction, event.source)
         if transaction is not None:
             transaction.values.append(text)
 
     def acknowledged(self, event: Acknowledged) -> None:
-        value = self.history.values[text_of(event.client, event.number)]
+        value = self.history.values[value_text(event.client, event.number)]
         value.acknowledged_ns, value.offset = event.time_ns, event.offset
 
     def end(self, event: End) -> None:
@@ -213,8 +213,8 @@ class _Indexing:
         self._runs.pop((event.client, event.place), None)
         self._begin_run(event.client, "", event.place, event.offset)
 
-    def _begin_run(self, client: str, isolation: Isolation, place: Place, start: int | None) -> Run:
-        run = self._runs[client, place] = Run(client, isolation, place, start)
+    def _begin_run(self, client: str, isolation: Isolation, place: HistoryPartition, start: int | None) -> ReaderRun:
+        run = self._runs[client, place] = ReaderRun(client, isolation, place, start)
         self.history.runs.append(run)
         return run
 
@@ -229,7 +229,7 @@ class _Indexing:
     def commit(self, event: Commit) -> None:
         transaction = self._transaction(event.client, event.transaction)
         asked_ns = event.time_ns if transaction is None else None
-        commit = self._commits[event.client, event.number] = Committing(event.offset, transaction, asked_ns)
+        commit = self._commits[event.client, event.number] = RecordedCommit(event.offset, transaction, asked_ns)
         self.history.commits[event.group, event.place].append(commit)
         self.history.group_of[event.client] = event.group
         if transaction is not None:
@@ -248,7 +248,7 @@ class _Indexing:
         self.history.followed.append(event)
         self.history.finished[event.isolation, event.place] = event
         if (run := self._runs.get((event.client, event.place))) is not None:
-            # Who was given nothing has told with no record at which isolation it reads.
+            # A reader that received no record has no Read event, which would name its isolation level.
             run.isolation, run.end = event.isolation, event.offset
 
     def listed(self, event: Listed) -> None:
@@ -258,28 +258,28 @@ class _Indexing:
         self.history.restarts.append(event)
 
 
-def incarnation_of(client: str) -> tuple[str, int]:
-    """Who a client is, and as which process: those of one identity follow each other."""
+def split_client_name(client: str) -> tuple[str, int]:
+    """Split a client's name into its identity and incarnation; the processes of an identity follow each other."""
     identity, _, number = client.rpartition(".")
     return (identity, int(number)) if number.isdecimal() else (client, 0)
 
 
-def text_of(client: str, number: int) -> str:
-    """What stands in the record of a value."""
+def value_text(client: str, number: int) -> str:
+    """Build the text of a value's record."""
     return f"{client}:{number}"
 
 
-_NOTE: dict[type[Event], Callable[[_Indexing, Any], None]] = {
-    Send: _Indexing.send,
-    Acknowledged: _Indexing.acknowledged,
-    End: _Indexing.end,
-    Ended: _Indexing.ended,
-    Positioned: _Indexing.positioned,
-    Read: _Indexing.read,
-    Commit: _Indexing.commit,
-    CommitAcknowledged: _Indexing.commit_acknowledged,
-    Fetched: _Indexing.fetched,
-    Finished: _Indexing.finished,
-    Listed: _Indexing.listed,
-    Restarted: _Indexing.restarted,
+_INDEX_EVENT: dict[type[Event], Callable[[_HistoryIndexer, Any], None]] = {
+    Send: _HistoryIndexer.send,
+    Acknowledged: _HistoryIndexer.acknowledged,
+    End: _HistoryIndexer.end,
+    Ended: _HistoryIndexer.ended,
+    Positioned: _HistoryIndexer.positioned,
+    Read: _HistoryIndexer.read,
+    Commit: _HistoryIndexer.commit,
+    CommitAcknowledged: _HistoryIndexer.commit_acknowledged,
+    Fetched: _HistoryIndexer.fetched,
+    Finished: _HistoryIndexer.finished,
+    Listed: _HistoryIndexer.listed,
+    Restarted: _HistoryIndexer.restarted,
 }

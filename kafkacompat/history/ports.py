@@ -1,4 +1,4 @@
-"""Ports that are free."""
+"""Free ports."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import socket
 
 
 def free_port() -> int:
-    """Return a loopback port that nobody holds.
+    """Return a loopback port that no process has bound.
 
-    It lies below the range from which the kernel takes the ports of outgoing connections: while a
-    broker is down, a client that tries to reach it again cannot be given its port.
+    It is below the range from which the kernel takes the ports of outgoing connections: while a broker is down, a client that
+    tries to reach it must not get its port.
     """
     while True:
         port = random.randrange(10_000, 30_000)

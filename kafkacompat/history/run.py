@@ -1,4 +1,4 @@
-"""A run: clients of all roles at work, some of them killed, the broker as well, and what they recorded in one file."""
+"""A run: clients of all roles work, some of them and the broker are killed, and one file collects what they recorded."""
 
 from __future__ import annotations
 
@@ -12,33 +12,39 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-from kafkacompat.history.broker import OwnBroker, RunError, restart, serves_transactions, wait_for_broker
+from kafkacompat.history.broker import (
+    RunError,
+    StartedBroker,
+    run_restart_command,
+    serves_transactions,
+    wait_for_broker,
+)
 from kafkacompat.history.client import (
     COPIES_PARTITIONS,
     LONGEST_END_S,
     RECORDS_PARTITIONS,
-    Orders,
+    ClientOrders,
     TopicNames,
     now_ns,
     pause,
 )
-from kafkacompat.history.events import ISOLATIONS, READ_COMMITTED, Restarted, line_of, merge_parts
-from kafkacompat.history.slots import Slot
+from kafkacompat.history.events import ISOLATIONS, READ_COMMITTED, Restarted, encode_event, merge_parts
+from kafkacompat.history.slots import ClientSlot
 
 TICK_S = 0.05
 SECONDS_A_CLIENT_KILL = 3.0
 RUN = "run.0"
-"""Who records what the run itself does."""
+"""The client name of events that the run itself records."""
 LONGEST_WARM_UP_S = 60.0
 LONGEST_LAST_S = 240.0
 TOPIC_CALL_S = 30.0
 
-KEPT = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
-"""Nothing may go away by itself."""
+KEEP_ALL_CONFIGS = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
+"""Topic configs that keep all records."""
 
 
-class Plan(NamedTuple):
-    """What is to be done. Without a bootstrap server it is done on a broker of its own."""
+class RunPlan(NamedTuple):
+    """The plan of a run. Without a bootstrap server, the run starts a broker."""
 
     bootstrap: str | None
     seconds: float
@@ -52,56 +58,56 @@ class Plan(NamedTuple):
     seed: int
     topic_prefix: str
     replication_factor: int
-    """Of the topics; -1: as the broker would have it."""
+    """Replicas of the topics; -1 means the broker's default."""
     config: dict[str, str]
-    """What clients of the bootstrap server need, in librdkafka's words."""
+    """Further client properties for the bootstrap server, by librdkafka's names."""
     restart_command: str | None
     overrides: dict[str, str]
 
 
 @dataclass
-class Tally:
-    """How far a run is."""
+class RunTally:
+    """The progress of a run."""
 
     phase: str = "starting"
     seconds: float = 0
     broker_kills: int = 0
     client_kills: int = 0
-    clients_anew: list[str] = field(default_factory=list)
-    """Of clients that could not go on, and were replaced, why."""
-    clients_failed: list[str] = field(default_factory=list)
-    """What shows that a client's own doing went wrong: one that did not end when it was told to, or ended otherwise."""
+    replacement_reasons: list[str] = field(default_factory=list)
+    """The reasons of clients that could not continue and were replaced."""
+    client_failures: list[str] = field(default_factory=list)
+    """Defects of clients: one did not end when it was stopped, or ended with an unexpected exit code."""
     serves_transactions: bool = True
 
 
-Show = Callable[[Tally], None]
+ShowTally = Callable[[RunTally], None]
 
 
 class Run:
-    """One run in a folder, where everything is kept."""
+    """One run in a folder, which holds all its files."""
 
-    def __init__(self, plan: Plan, folder: Path, show: Show) -> None:
+    def __init__(self, plan: RunPlan, folder: Path, show: ShowTally) -> None:
         self._plan = plan
         self._folder = folder
         self._show = show
         self._random = Random(plan.seed)
         self._parts = folder / "parts"
-        self._own = OwnBroker(folder / "broker", plan.overrides) if plan.bootstrap is None else None
+        self._own = StartedBroker(folder / "broker", plan.overrides) if plan.bootstrap is None else None
         self._bootstrap = plan.bootstrap or (self._own.bootstrap if self._own is not None else "")
         self._is_encrypted = plan.config.get("security.protocol", "").upper().endswith("SSL")
-        self._names = TopicNames.of(plan.topic_prefix)
-        self._slots: list[Slot] = []
-        self.tally = Tally()
+        self._names = TopicNames.with_prefix(plan.topic_prefix)
+        self._slots: list[ClientSlot] = []
+        self.tally = RunTally()
 
     def make_history(self, target: Path) -> int:
-        """Do it all; return the number of events. Raises RunError."""
+        """Make the run; returns the number of events. Raises RunError."""
         self._parts.mkdir(parents=True)
         try:
             if self._own is not None:
                 self._own.start()
             self.tally.serves_transactions = serves_transactions(self._bootstrap, is_encrypted=self._is_encrypted)
             self._create_topics()
-            self._slots += map(Slot, self._clients())
+            self._slots += map(ClientSlot, self._list_orders())
             self._work()
             self._stop_clients()
             self._read_all()
@@ -111,25 +117,25 @@ class Run:
                 slot.wait(LONGEST_END_S)
             if self._own is not None:
                 self._own.stop()
-        self._phase("joining what was recorded")
+        self._begin_phase("merging the records of clients")
         return merge_parts(self._parts.glob("*.jsonl"), target)
 
     def delete_topics(self) -> None:
-        """Leave nothing behind on somebody else's broker."""
+        """Delete the topics of the run from the user's broker."""
         if self._own is None:
             for deleted in self._admin(str).delete_topics([self._names.records, self._names.copies]).values():
                 with contextlib.suppress(Exception):
                     deleted.result(TOPIC_CALL_S)
 
-    def _phase(self, name: str) -> None:
+    def _begin_phase(self, name: str) -> None:
         self.tally.phase = name
         self._show(self.tally)
 
-    def _admin(self, noted: Callable[[Any], object]) -> Any:
-        """An administrator's client, which notes errors that it goes on after."""
+    def _admin(self, on_error: Callable[[Any], object]) -> Any:
+        """Create an admin client, which passes transient errors to *on_error*."""
         from confluent_kafka.admin import AdminClient
 
-        servers = {"bootstrap.servers": self._bootstrap, "error_cb": noted}
+        servers = {"bootstrap.servers": self._bootstrap, "error_cb": on_error}
         return AdminClient({"log_level": 0, **self._plan.config, **servers})
 
     def _create_topics(self) -> None:
@@ -138,7 +144,7 @@ class Run:
 
         counts = {self._names.records: RECORDS_PARTITIONS, self._names.copies: COPIES_PARTITIONS}
         factor = self._plan.replication_factor
-        topics = [NewTopic(name, count, factor, config=KEPT) for name, count in counts.items()]
+        topics = [NewTopic(name, count, factor, config=KEEP_ALL_CONFIGS) for name, count in counts.items()]
         errors: list[Any] = ["there is no answer"]
         admin = self._admin(errors.append)
         for name, created in admin.create_topics(topics).items():
@@ -148,7 +154,7 @@ class Run:
                 admin.poll(0)
                 raise RunError(f"topic {name} cannot be created: {str(problem) or errors[-1]}") from problem
 
-    def _clients(self) -> Iterator[Orders]:
+    def _list_orders(self) -> Iterator[ClientOrders]:
         plan, transactions = self._plan, self.tally.serves_transactions
         counts = {
             "producer": plan.producers,
@@ -157,11 +163,11 @@ class Run:
             "member": plan.members,
         }
         for role, count in counts.items():
-            yield from (self._orders(role, ordinal, READ_COMMITTED) for ordinal in range(count))
-        yield from (self._orders("reader", ordinal, isolation) for ordinal, isolation in enumerate(ISOLATIONS))
+            yield from (self._build_orders(role, ordinal, READ_COMMITTED) for ordinal in range(count))
+        yield from (self._build_orders("reader", ordinal, isolation) for ordinal, isolation in enumerate(ISOLATIONS))
 
-    def _orders(self, role: str, ordinal: int, isolation: str) -> Orders:
-        return Orders(
+    def _build_orders(self, role: str, ordinal: int, isolation: str) -> ClientOrders:
+        return ClientOrders(
             role=role,
             ordinal=ordinal,
             incarnation=0,
@@ -181,59 +187,59 @@ class Run:
     def _work(self) -> None:
         for slot in self._slots:
             slot.start()
-        self._warm_up()
+        self._wait_for_clients()
         self.tally.phase = "at work"
         started = time.monotonic()
-        broker_kill = self._soon(self._life_s())
-        client_kill = self._soon(SECONDS_A_CLIENT_KILL)
+        broker_kill = self._random_time_after(self._average_life_s())
+        client_kill = self._random_time_after(SECONDS_A_CLIENT_KILL)
         while (now := time.monotonic()) < started + self._plan.seconds or self.tally.broker_kills < self._plan.kills:
             self.tally.seconds = now - started
             self._show(self.tally)
             if self.tally.broker_kills < self._plan.kills and now >= broker_kill:
                 self._restart_broker()
-                broker_kill = self._soon(self._life_s())
+                broker_kill = self._random_time_after(self._average_life_s())
             if now >= client_kill:
                 self._kill_client()
-                client_kill = self._soon(SECONDS_A_CLIENT_KILL)
-            self._replace()
+                client_kill = self._random_time_after(SECONDS_A_CLIENT_KILL)
+            self._replace_ended_clients()
             pause(TICK_S)
 
-    def _life_s(self) -> float:
-        """How long the broker lives from when it is ready, on average."""
+    def _average_life_s(self) -> float:
+        """Return the average time from the broker's start to its next kill, in seconds."""
         return self._plan.seconds / max(self._plan.kills, 1)
 
-    def _soon(self, average_s: float) -> float:
+    def _random_time_after(self, average_s: float) -> float:
         return time.monotonic() + self._random.uniform(0.1, 1.9) * average_s
 
     def _kill_client(self) -> None:
         self._random.choice([slot for slot in self._slots if slot.role != "reader"]).kill()
         self.tally.client_kills += 1
 
-    def _warm_up(self) -> None:
+    def _wait_for_clients(self) -> None:
         deadline = time.monotonic() + LONGEST_WARM_UP_S
         while idle := [slot.name for slot in self._slots if not slot.has_begun]:
             self._show(self.tally)
-            self._replace()
+            self._replace_ended_clients()
             if time.monotonic() > deadline:
                 raise RunError(
                     f"after {LONGEST_WARM_UP_S:g} s these clients have done nothing: {', '.join(idle)}; see {self._parts}"
                 )
             pause(TICK_S)
 
-    def _replace(self) -> None:
-        """Start a client in the place of each that ended."""
+    def _replace_ended_clients(self) -> None:
+        """Replace each client that ended."""
         if self._own is not None:
             self._own.check()
         for slot in self._slots:
-            if slot.ended():
-                self._look_at(slot)
+            if slot.may_be_replaced():
+                self._note_failure(slot)
                 if not slot.was_killed:
-                    self.tally.clients_anew.append(slot.last_words())
+                    self.tally.replacement_reasons.append(slot.last_log_line())
                 slot.start()
 
-    def _look_at(self, slot: Slot) -> None:
-        if slot.failed:
-            self.tally.clients_failed.append(f"client {slot.name} failed with code {slot.code}")
+    def _note_failure(self, slot: ClientSlot) -> None:
+        if slot.has_failed:
+            self.tally.client_failures.append(f"client {slot.name} failed with code {slot.exit_code}")
 
     def _restart_broker(self) -> None:
         self.tally.broker_kills += 1
@@ -241,38 +247,38 @@ class Run:
         if self._own is not None:
             self._own.restart()
         elif self._plan.restart_command is not None:
-            restart(self._plan.restart_command, self._folder / "restart.log")
+            run_restart_command(self._plan.restart_command, self._folder / "restart.log")
             self._wait_for_broker()
         with (self._parts / f"{RUN}.jsonl").open("ab") as part:
-            part.write(line_of(Restarted(now_ns(), RUN, killed_ns)))
+            part.write(encode_event(Restarted(now_ns(), RUN, killed_ns)))
 
     def _wait_for_broker(self) -> None:
         wait_for_broker(self._bootstrap, is_encrypted=self._is_encrypted)
 
     def _stop_clients(self) -> None:
-        """First who writes, then who reads: up to what is there then."""
+        """Stop the writing clients, then the readers, which read to the ends of the partitions."""
         readers = [slot for slot in self._slots if slot.role == "reader"]
         others = [slot for slot in self._slots if slot.role != "reader"]
         self._stop("stopping the clients", others, LONGEST_END_S + 10)
         self._wait_for_broker()
         self._stop("reading to the end", readers, LONGEST_LAST_S)
 
-    def _stop(self, phase: str, slots: list[Slot], longest_s: float) -> None:
-        self._phase(phase)
+    def _stop(self, phase: str, slots: list[ClientSlot], longest_s: float) -> None:
+        self._begin_phase(phase)
         for slot in slots:
             slot.stop()
         deadline = time.monotonic() + longest_s
         for slot in slots:
             if not slot.wait(max(deadline - time.monotonic(), 0)):
-                self.tally.clients_failed.append(f"client {slot.name} did not end when it was told to")
-            self._look_at(slot)
+                self.tally.client_failures.append(f"client {slot.name} did not end when it was stopped")
+            self._note_failure(slot)
 
     def _read_all(self) -> None:
-        self._phase("reading everything")
-        last = [Slot(self._orders("last", index, isolation)) for index, isolation in enumerate(ISOLATIONS)]
+        self._begin_phase("reading everything")
+        last = [ClientSlot(self._build_orders("last", index, isolation)) for index, isolation in enumerate(ISOLATIONS)]
         self._slots += last
         for slot in last:
             slot.start()
         for slot in last:
-            if not slot.wait(LONGEST_LAST_S) or slot.code:
-                raise RunError(f"what is there in the end could not be read ({slot.code}): see {slot.errors}")
+            if not slot.wait(LONGEST_LAST_S) or slot.exit_code:
+                raise RunError(f"the last reader {slot.name} failed with code {slot.exit_code}: see {slot.log_path}")

@@ -1,4 +1,4 @@
-"""The places of clients in a run, in each of which one process follows another."""
+"""The slots of clients in a run: in each, one process replaces another."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import sys
 import time
 from pathlib import Path
 
-from kafkacompat.history.client import EXIT_ANEW, Orders
+from kafkacompat.history.client import EXIT_REPLACE, ClientOrders
 
-ANEW_AFTER_S = 1.0
-LAST_WORDS_BYTES = 1000
+REPLACE_AFTER_S = 1.0
+LAST_LINE_BYTES = 1000
 
 
-class Slot:
-    """The place of a client."""
+class ClientSlot:
+    """The slot of one client."""
 
-    def __init__(self, orders: Orders) -> None:
+    def __init__(self, orders: ClientOrders) -> None:
         self._orders = orders
         self._process: subprocess.Popen[bytes] | None = None
         self._started_at = 0.0
@@ -27,30 +27,30 @@ class Slot:
 
     @property
     def role(self) -> str:
-        """What its clients do."""
+        """The role of its clients."""
         return self._orders.role
 
     @property
     def name(self) -> str:
-        """Which client is here."""
+        """The name of the present client."""
         return self._orders.name
 
     @property
     def has_begun(self) -> bool:
-        """Whether this client has recorded anything."""
-        return self._orders.part.exists() and self._orders.part.stat().st_size > 0
+        """Whether the present client has recorded an event."""
+        return self._orders.recording_path.exists() and self._orders.recording_path.stat().st_size > 0
 
     @property
-    def errors(self) -> Path:
-        """What the clients of this place log."""
-        return self._orders.part.with_name(f"{self._orders.identity}.log")
+    def log_path(self) -> Path:
+        """The log file of the slot's clients."""
+        return self._orders.recording_path.with_name(f"{self._orders.identity}.log")
 
     def start(self) -> None:
-        """Start a client here, the next one if there was one before."""
+        """Start a client, or the replacement of the last one."""
         if self._process is not None:
             self._orders = self._orders._replace(incarnation=self._orders.incarnation + 1)
         self.was_killed, self._started_at = False, time.monotonic()
-        with self.errors.open("ab") as errors:
+        with self.log_path.open("ab") as errors:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "kafkacompat.history"],
                 stdin=subprocess.PIPE,
@@ -62,35 +62,35 @@ class Slot:
         with self._process.stdin as orders:
             orders.write(json.dumps(self._orders._asdict()).encode())
 
-    def ended(self) -> bool:
-        """Whether it ended, and another one may take its place."""
-        return self.code is not None and (self.was_killed or time.monotonic() > self._started_at + ANEW_AFTER_S)
+    def may_be_replaced(self) -> bool:
+        """Return whether the client ended and may be replaced: not at once, unless it was killed."""
+        return self.exit_code is not None and (self.was_killed or time.monotonic() > self._started_at + REPLACE_AFTER_S)
 
     @property
-    def failed(self) -> bool:
-        """Whether it ended as no client does."""
-        return self.code not in (None, 0, EXIT_ANEW, -signal.SIGKILL, -signal.SIGTERM)
+    def has_failed(self) -> bool:
+        """Whether the client ended with an unexpected exit code."""
+        return self.exit_code not in (None, 0, EXIT_REPLACE, -signal.SIGKILL, -signal.SIGTERM)
 
-    def last_words(self) -> str:
-        """What it logged last."""
-        with self.errors.open("rb") as errors:
-            errors.seek(-min(LAST_WORDS_BYTES, errors.seek(0, os.SEEK_END)), os.SEEK_END)
+    def last_log_line(self) -> str:
+        """Return the last line of the log file."""
+        with self.log_path.open("rb") as errors:
+            errors.seek(-min(LAST_LINE_BYTES, errors.seek(0, os.SEEK_END)), os.SEEK_END)
             lines = errors.read().decode("utf-8", "replace").splitlines()
-        return lines[-1] if lines else f"{self.name} has said nothing"
+        return lines[-1] if lines else f"{self.name} has logged nothing"
 
     def kill(self) -> None:
-        """End it with SIGKILL, if it runs."""
+        """Kill the client with SIGKILL, if it runs."""
         self.was_killed = True
         if self._process is not None:
             self._process.kill()
 
     def stop(self) -> None:
-        """Tell it to come to an end."""
+        """Stop the client with SIGTERM, if it runs."""
         if self._process is not None:
             self._process.terminate()
 
     def wait(self, seconds: float) -> bool:
-        """Whether it ended by itself, in time; if not, it is killed."""
+        """Wait for the client's end, and kill it after *seconds*; returns whether it ended in time."""
         if self._process is None:
             return True
         try:
@@ -102,6 +102,6 @@ class Slot:
         return True
 
     @property
-    def code(self) -> int | None:
-        """The exit code of who ended."""
+    def exit_code(self) -> int | None:
+        """The exit code of the client, None while it runs."""
         return None if self._process is None else self._process.poll()

@@ -1,4 +1,4 @@
-"""Which host and port a client is told for a broker."""
+"""The host and port that the broker returns to a client for a broker of the cluster."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class ConnectionEnd(Protocol):
     def local_port(self) -> int: ...
 
 
-def address(broker: BrokerImage, connection: ConnectionEnd) -> tuple[str, int]:
-    """The address of *broker* for the client at the other end of *connection*.
+def find_advertised_address(broker: BrokerImage, connection: ConnectionEnd) -> tuple[str, int]:
+    """Return the address of *broker* for the client at the other end of *connection*.
 
-    That is what advertised.listeners says for the client's listener. Where it says nothing, or no host, it
-    is the address that the client itself connected to: on a single node that one is reachable.
+    It is the entry of advertised.listeners for the client's listener. If the entry or its host is missing, it is the
+    address that the client connected to: on a single node the client can reach that one.
     """
     host, port = broker.endpoints.get(connection.listener_name, ("", connection.local_port))
     return host or connection.local_host.removeprefix(_IPV4_IN_IPV6), port

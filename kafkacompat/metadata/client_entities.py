@@ -1,4 +1,4 @@
-"""Whom quotas are for, and where what is set for users, client ids and addresses is kept.
+"""The entities that quotas and credentials belong to, and their keys and values in the metadata store.
 
 =====================================  =================================================================
 /config/users/U                        {"version":1,"config":{"producer_byte_rate":"1000",
@@ -7,7 +7,7 @@
 /config/clients/C, /config/ips/A       the same
 =====================================  =================================================================
 
-The names are percent-encoded; <default> stands for all that have no quota of their own.
+The names are percent-encoded; <default> stands for all entities without a quota of their own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
-from kafkacompat.metadata.scram import ScramCredential, ScramMechanism, credential_text, parse_credential
+from kafkacompat.metadata.scram import ScramCredential, ScramMechanism, format_credential, parse_credential
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 
@@ -31,36 +31,36 @@ _MECHANISMS = {mechanism.sasl_name: mechanism for mechanism in ScramMechanism}
 
 
 class ClientConfig(NamedTuple):
-    """What is set for one entity; only a user without a client id has credentials."""
+    """The quotas and credentials of one entity; only a user without a client id has credentials."""
 
     quotas: Mapping[str, float] = {}
     credentials: Mapping[ScramMechanism, ScramCredential] = {}
 
 
 def make_entity(pairs: Iterable[tuple[str, str | None]]) -> Entity:
-    """An entity of these pairs; of two with the same type the later one counts."""
+    """Build an entity from pairs of a type and a name; of two pairs with one type, the later one counts."""
     return tuple(sorted(dict(pairs).items(), key=lambda pair: pair[0]))
 
 
-def user_entity(user: str) -> Entity:
-    """The entity that a user's credentials belong to."""
+def make_user_entity(user: str) -> Entity:
+    """Build the entity that a user's credentials belong to."""
     return ((USER, user),)
 
 
 def is_client_key(key: str) -> bool:
-    """Whether a store's key belongs to an entity."""
+    """Return whether a key of the store belongs to an entity."""
     return key.startswith(_ROOTS)
 
 
-def client_key(entity: Entity) -> str:
-    """The key of what is set for an entity."""
+def format_client_key(entity: Entity) -> str:
+    """Build the key of an entity's quotas and credentials."""
     names = dict(entity)
-    path = [f"{folder}/{_encoded(names[kind])}" for kind, folder in _FOLDERS.items() if kind in names]
+    path = [f"{folder}/{_encode_name(names[kind])}" for kind, folder in _FOLDERS.items() if kind in names]
     return "/".join(["/config", *path])
 
 
 def parse_client_key(key: str) -> Entity:
-    """Read what `client_key` writes; raises KeyError."""
+    """Parse a key that `client_key` built; raises KeyError."""
     parts = key.removeprefix("/config/").split("/")
     return make_entity(
         (_TYPES[folder], None if name == _DEFAULT_NAME else unquote(name))
@@ -68,25 +68,26 @@ def parse_client_key(key: str) -> Entity:
     )
 
 
-def _encoded(name: str | None) -> str:
+def _encode_name(name: str | None) -> str:
     return _DEFAULT_NAME if name is None else quote(name, safe="")
 
 
-def client_values(config: ClientConfig) -> dict[str, str]:
-    """The texts that an entity's value is made of."""
+def format_client_values(config: ClientConfig) -> dict[str, str]:
+    """Format an entity's quotas and credentials as texts."""
+    credentials = config.credentials.items()
     return {
-        **{key: _number_text(value) for key, value in config.quotas.items()},
-        **{mechanism.sasl_name: credential_text(each) for mechanism, each in config.credentials.items()},
+        **{key: _format_number(value) for key, value in config.quotas.items()},
+        **{mechanism.sasl_name: format_credential(credential) for mechanism, credential in credentials},
     }
 
 
 def parse_client_values(values: Mapping[str, str]) -> ClientConfig:
-    """Read what `client_values` writes; raises ValueError."""
+    """Parse the texts that `client_values` formatted; raises ValueError."""
     quotas = {key: float(text) for key, text in values.items() if key not in _MECHANISMS}
     credentials = {_MECHANISMS[key]: parse_credential(text) for key, text in values.items() if key in _MECHANISMS}
     return ClientConfig(quotas, credentials)
 
 
-def _number_text(value: float) -> str:
-    """Whole numbers without a point, as Kafka wrote the rates that count bytes."""
+def _format_number(value: float) -> str:
+    """Write whole numbers without a point, as Kafka wrote the rates that count bytes."""
     return str(int(value)) if value.is_integer() else repr(value)

@@ -1,4 +1,4 @@
-"""Configurations changed while the broker runs: set, delete, append and subtract, by Kafka's rules."""
+"""Changes of configurations while the broker runs, by Kafka's rules: set, delete, append and subtract."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from kafkacompat.config import PROPERTIES, TOPIC_CONFIGS, BrokerConfig, ConfigError, Property
-from kafkacompat.config.dynamic import check_broker_configs, check_listeners, check_step
+from kafkacompat.config.dynamic import check_broker_configs, check_change_size, check_listeners
 from kafkacompat.config.resources import (
     GROUP_CONFIGS,
-    RefusedError,
+    InvalidRequestError,
     ResourceType,
     check_client_metrics_configs,
     check_group_configs,
 )
 from kafkacompat.config.topics import check_topic_configs
 from kafkacompat.config.values import format_value
-from kafkacompat.metadata.draft import Draft
+from kafkacompat.metadata.draft import MetadataDraft
 from kafkacompat.metadata.effective import config_in_effect, effective_config
 from kafkacompat.metadata.topic_names import check_topic_name
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -26,8 +26,8 @@ from kafkacompat.wire.errors import ErrorCode, KafkaError
 MAX_VALUE_LENGTH = 32767
 
 
-class Operation(IntEnum):
-    """What is done to one config, by the numbers of IncrementalAlterConfigs."""
+class ConfigOperationType(IntEnum):
+    """A change of one config, by the numbers of IncrementalAlterConfigs."""
 
     SET = 0
     DELETE = 1
@@ -36,15 +36,15 @@ class Operation(IntEnum):
 
 
 class ConfigOperation(NamedTuple):
-    """One config's change; ``value`` is None only for DELETE."""
+    """A change of one config with its value, which is None only for DELETE."""
 
     name: str
-    operation: Operation
+    operation: ConfigOperationType
     value: str | None
 
 
 class ResourceChange(NamedTuple):
-    """What is done to one resource's configuration; with ``replace`` all that was set before is gone."""
+    """The changes of one resource's configuration; with ``replace`` they replace all configs set before."""
 
     resource: ResourceType
     name: str
@@ -52,7 +52,7 @@ class ResourceChange(NamedTuple):
     replace: bool = False
 
 
-# Kafka appends to no list of a client metrics subscription.
+# Kafka refuses APPEND and SUBTRACT for a client metrics subscription.
 _TABLES: Mapping[int, Mapping[str, Property]] = {
     ResourceType.TOPIC: TOPIC_CONFIGS,
     ResourceType.BROKER: PROPERTIES,
@@ -61,24 +61,24 @@ _TABLES: Mapping[int, Mapping[str, Property]] = {
 }
 
 
-def alter_configs(draft: Draft, config: BrokerConfig, change: ResourceChange) -> None:
+def alter_configs(draft: MetadataDraft, config: BrokerConfig, change: ResourceChange) -> None:
     """Change one resource's configuration.
 
-    Raises KafkaError (INVALID_CONFIG, INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION) and
-    then changed nothing.
+    Raises KafkaError (INVALID_CONFIG, INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION); the draft
+    is unchanged then.
     """
     resource, name = change.resource, change.name
-    _check_name(config, resource, name)
+    _check_resource_name(config, resource, name)
     configs = {} if change.replace else dict(draft.configs.get((resource, name), {}))
     for operation in change.operations:
-        _apply(configs, resource, operation)
+        _apply_operation(configs, resource, operation)
     _check_configs(draft, config, resource, name, configs)
     if resource == ResourceType.TOPIC and name not in draft.topics:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
     draft.put_config((resource, name), configs)
 
 
-def _check_name(config: BrokerConfig, resource: ResourceType, name: str) -> None:
+def _check_resource_name(config: BrokerConfig, resource: ResourceType, name: str) -> None:
     if resource == ResourceType.BROKER:
         if name not in ("", str(config.node_id)):
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"'{name}' is not the id of this broker, {config.node_id}")
@@ -90,45 +90,45 @@ def _check_name(config: BrokerConfig, resource: ResourceType, name: str) -> None
         check_topic_name(name)
 
 
-def _apply(configs: dict[str, str], resource: ResourceType, change: ConfigOperation) -> None:
-    if change.operation == Operation.DELETE:
+def _apply_operation(configs: dict[str, str], resource: ResourceType, change: ConfigOperation) -> None:
+    if change.operation == ConfigOperationType.DELETE:
         configs.pop(change.name, None)
         return
     if change.value is None:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"{change.name} needs a value")
     value = change.value
-    if change.operation != Operation.SET:
-        value = _changed_list(configs, resource, change, value)
+    if change.operation != ConfigOperationType.SET:
+        value = _change_list(configs, resource, change, value)
     if len(value) > MAX_VALUE_LENGTH:
         reason = f"the value of {change.name} has {len(value)} characters, more than {MAX_VALUE_LENGTH}"
         raise KafkaError(ErrorCode.INVALID_CONFIG, reason)
     configs[change.name] = value
 
 
-def _changed_list(configs: dict[str, str], resource: ResourceType, change: ConfigOperation, value: str) -> str:
-    """Add elements to a list or take them away; where nothing was set, the config's own default is changed."""
+def _change_list(configs: dict[str, str], resource: ResourceType, change: ConfigOperation, value: str) -> str:
+    """Add elements to a list or remove them; a config that is not set starts from its own default."""
     known = _TABLES[resource].get(change.name)
     if known is None or known.kind != "list":
-        reason = f"{change.name} is no list, so nothing can be appended or subtracted"
+        reason = f"{change.name} is not a list, so nothing can be appended or subtracted"
         raise KafkaError(ErrorCode.INVALID_CONFIG, reason)
     current = configs.get(change.name, format_value(known.default_value) or "")
     items = [item for item in current.split(",") if item]
     given = value.split(",")
-    if change.operation == Operation.APPEND:
+    if change.operation == ConfigOperationType.APPEND:
         present = set(items)
         return ",".join([*items, *dict.fromkeys(item for item in given if item not in present)])
-    taken = Counter(given)
-    return ",".join(item for item in items if not _take(taken, item))
-
-
-def _take(taken: Counter[str], item: str) -> bool:
-    """Whether an element goes: as many of its kind, the first ones, as were named."""
-    taken[item] -= 1
-    return taken[item] >= 0
+    # An element that stands several times goes as often as the request names it, the first ones first.
+    subtracted = Counter(given)
+    kept = []
+    for item in items:
+        subtracted[item] -= 1
+        if subtracted[item] < 0:
+            kept.append(item)
+    return ",".join(kept)
 
 
 def _check_configs(
-    draft: Draft, config: BrokerConfig, resource: ResourceType, name: str, configs: Mapping[str, str]
+    draft: MetadataDraft, config: BrokerConfig, resource: ResourceType, name: str, configs: Mapping[str, str]
 ) -> None:
     code = ErrorCode.INVALID_CONFIG
     try:
@@ -139,14 +139,14 @@ def _check_configs(
         elif resource == ResourceType.CLIENT_METRICS:
             check_client_metrics_configs(configs)
         else:
-            # Kafka has no INVALID_CONFIG for brokers: its clients know a bad value by this code.
+            # Kafka returns no INVALID_CONFIG for brokers: its clients recognise a bad value by this code.
             code = ErrorCode.INVALID_REQUEST
             check_broker_configs(configs, per_broker=bool(name))
             after = effective_config(config, {**draft.configs, (resource, name): configs})
             before = config_in_effect(config, draft.configs)
             check_listeners(config, before, after)
-            check_step(before, after)
-    except RefusedError as problem:
+            check_change_size(before, after)
+    except InvalidRequestError as problem:
         raise KafkaError(ErrorCode.INVALID_REQUEST, str(problem)) from problem
     except ConfigError as problem:
         raise KafkaError(code, str(problem)) from problem

@@ -1,4 +1,4 @@
-"""What has to be done on a broker for one image to take another's place."""
+"""The steps on a broker when one image replaces another."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.image import MetadataImage, TopicImage
 
 
-class Difference(NamedTuple):
+class ImageDifference(NamedTuple):
     """Topics to delete, topics with partitions to open, and topics whose configuration changed."""
 
     deleted: list[TopicImage]
@@ -16,19 +16,19 @@ class Difference(NamedTuple):
     reconfigured: list[TopicImage]
 
 
-def difference(old: MetadataImage, new: MetadataImage) -> Difference:
-    """Compare two images; a topic made again under its old name is deleted and opened."""
+def compare_images(old: MetadataImage, new: MetadataImage) -> ImageDifference:
+    """Compare two images; a topic that was deleted and created again is in both lists."""
     deleted = [topic for topic in old.topics.values() if topic.topic_id not in new.topics_by_id]
-    opened = [topic for topic in new.topics.values() if _partitions(old, topic) < len(topic.partitions)]
-    return Difference(deleted, opened, _reconfigured(old, new))
+    opened = [topic for topic in new.topics.values() if _count_partitions(old, topic) < len(topic.partitions)]
+    return ImageDifference(deleted, opened, _list_reconfigured(old, new))
 
 
-def _partitions(old: MetadataImage, topic: TopicImage) -> int:
+def _count_partitions(old: MetadataImage, topic: TopicImage) -> int:
     before = old.topics_by_id.get(topic.topic_id)
     return 0 if before is None else len(before.partitions)
 
 
-def _reconfigured(old: MetadataImage, new: MetadataImage) -> list[TopicImage]:
+def _list_reconfigured(old: MetadataImage, new: MetadataImage) -> list[TopicImage]:
     if old.configs == new.configs:
         return []
     kept = [topic for topic in new.topics.values() if topic.topic_id in old.topics_by_id]

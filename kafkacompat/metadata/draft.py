@@ -1,4 +1,4 @@
-"""A change in the making: a copy of the image to work on, and the store's changes it amounts to."""
+"""A changeable copy of the image, and the changes of the store that it amounts to."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.metadata.client_entities import ClientConfig, Entity, client_key, client_values
-from kafkacompat.metadata.codec import config_entry, config_key, topic_entries
+from kafkacompat.metadata.client_entities import ClientConfig, Entity, format_client_key, format_client_values
+from kafkacompat.metadata.codec import encode_config, encode_topic, format_config_key
 from kafkacompat.metadata.image import ConfigKey, MetadataImage, TopicImage
-from kafkacompat.metadata.store import ABSENT, Change
-from kafkacompat.metadata.topic_names import unify
+from kafkacompat.metadata.store import ABSENT, StoreChange
+from kafkacompat.metadata.topic_names import unify_name
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 MAX_CHANGES_PER_REQUEST = 10_000
 
 
 def check_change_count(count: int) -> None:
-    """Refuse a request for more changes than one may ask for, as a whole (KafkaError POLICY_VIOLATION)."""
+    """Reject a request for more changes than one request may make (KafkaError POLICY_VIOLATION)."""
     if count > MAX_CHANGES_PER_REQUEST:
-        reason = f"{count} changes are more than one request may ask for, {MAX_CHANGES_PER_REQUEST}"
+        reason = f"{count} changes are more than {MAX_CHANGES_PER_REQUEST}, the most of one request"
         raise KafkaError(ErrorCode.POLICY_VIOLATION, reason)
 
 
-class Draft:
-    """Starts as *image*; plans read it and change it, and nothing else knows of it until it is committed."""
+class MetadataDraft:
+    """A copy of *image* that a plan reads and changes; nothing else sees it until it is committed."""
 
     def __init__(self, image: MetadataImage) -> None:
         self._before = image
@@ -39,13 +39,13 @@ class Draft:
         self.clients = dict(image.clients)
 
     def put_topic(self, topic: TopicImage) -> None:
-        """Add a topic, or put it in the place of the one with its name."""
+        """Add a topic, or replace the one of the same name."""
         self._touched.add(topic.name)
         self.topics[topic.name] = self.topics_by_id[topic.topic_id] = topic
         if self._unified is not None:
-            self._unified[unify(topic.name)] = topic.name
+            self._unified[unify_name(topic.name)] = topic.name
 
-    def drop_topic(self, name: str) -> None:
+    def remove_topic(self, name: str) -> None:
         """Remove a topic with its configuration."""
         self._touched.add(name)
         del self.topics_by_id[self.topics.pop(name).topic_id]
@@ -53,7 +53,7 @@ class Draft:
         self.put_config((ResourceType.TOPIC, name), {})
 
     def put_config(self, resource: ConfigKey, configs: Mapping[str, str]) -> None:
-        """Set a resource's whole configuration; an empty one is removed."""
+        """Replace a resource's configuration; an empty one is removed."""
         self._touched_configs.add(resource)
         if configs:
             self.configs[resource] = configs
@@ -61,21 +61,21 @@ class Draft:
             self.configs.pop(resource, None)
 
     def put_client(self, entity: Entity, config: ClientConfig) -> None:
-        """Set all there is for an entity; where that is nothing, the entity is removed."""
+        """Replace an entity's quotas and credentials; an entity without any is removed."""
         self._touched_entities.add(entity)
         if any(config):
             self.clients[entity] = config
         else:
             self.clients.pop(entity, None)
 
-    def colliding(self, name: str) -> str | None:
-        """The topic whose name differs from *name* only in '.' and '_'."""
+    def find_colliding_topic(self, name: str) -> str | None:
+        """Find the topic whose name differs from *name* only in '.' and '_'."""
         if self._unified is None:
-            self._unified = {unify(topic): topic for topic in self.topics}
-        return self._unified.get(unify(name))
+            self._unified = {unify_name(topic): topic for topic in self.topics}
+        return self._unified.get(unify_name(name))
 
-    def image(self) -> MetadataImage:
-        """The image as it is now."""
+    def build_image(self) -> MetadataImage:
+        """Build the image with the changes made so far."""
         return replace(
             self._before,
             configs=self.configs,
@@ -84,29 +84,31 @@ class Draft:
             clients=self.clients,
         )
 
-    def changes(self, versions: Mapping[str, int]) -> list[Change]:
-        """What has to change in a store whose keys have these *versions*."""
-        before = self._entries(self._before)
-        after = self._entries(self.image())
+    def list_changes(self, versions: Mapping[str, int]) -> list[StoreChange]:
+        """List the changes for a store whose keys have these *versions*."""
+        before = self._encode_touched(self._before)
+        after = self._encode_touched(self.build_image())
         keys = [*after, *(key for key in before if key not in after)]
         return [
-            Change(key, versions.get(key, ABSENT), after.get(key)) for key in keys if before.get(key) != after.get(key)
+            StoreChange(key, versions.get(key, ABSENT), after.get(key))
+            for key in keys
+            if before.get(key) != after.get(key)
         ]
 
-    def _entries(self, image: MetadataImage) -> dict[str, bytes]:
-        """Keys and values of what was touched."""
+    def _encode_touched(self, image: MetadataImage) -> dict[str, bytes]:
+        """Encode the topics, configurations and entities that the plan touched."""
         entries: dict[str, bytes] = {}
         for name in self._touched & image.topics.keys():
-            entries.update(topic_entries(image.topics[name]))
+            entries.update(encode_topic(image.topics[name]))
         for resource in self._touched_configs & image.configs.keys():
-            entries[config_key(resource)] = config_entry(image.configs[resource])
+            entries[format_config_key(resource)] = encode_config(image.configs[resource])
         for entity in self._touched_entities & image.clients.keys():
-            entries[client_key(entity)] = config_entry(client_values(image.clients[entity]))
+            entries[format_client_key(entity)] = encode_config(format_client_values(image.clients[entity]))
         return entries
 
 
-def apply_versions(versions: dict[str, int], changes: Iterable[Change]) -> None:
-    """Bring *versions* up to date with changes that were made."""
+def apply_versions(versions: dict[str, int], changes: Iterable[StoreChange]) -> None:
+    """Update *versions* for changes that the store has made."""
     for change in changes:
         if change.value is None:
             del versions[change.key]

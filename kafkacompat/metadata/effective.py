@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TypeAlias
 
-from kafkacompat.config import BrokerConfig, ConfigError, log_config
+from kafkacompat.config import BrokerConfig, ConfigError, build_log_config
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.image import ConfigKey
 from kafkacompat.storage.log_config import LogConfig
@@ -82,5 +82,5 @@ class EffectiveConfig:
         """What the log of a topic with these overrides is told."""
         key = frozenset(overrides.items())
         if key not in self._log_configs:
-            self._log_configs[key] = log_config(self.config, overrides)
+            self._log_configs[key] = build_log_config(self.config, overrides)
         return self._log_configs[key]

@@ -1,4 +1,4 @@
-"""The features whose levels clients look at before they speak a newer protocol (KIP-584)."""
+"""The features whose levels clients read before they use a newer protocol (KIP-584)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from kafkacompat.wire.schema import Versions
 GROUP_VERSION = "group.version"
 TRANSACTION_VERSION = "transaction.version"
 
-SUPPORTED: dict[str, Versions] = {
+SUPPORTED_LEVELS: dict[str, Versions] = {
     GROUP_VERSION: Versions(0, 1),
     TRANSACTION_VERSION: Versions(0, 2),
 }
-"""The levels that this broker could work at."""
+"""The levels of each feature that this broker supports."""

@@ -1,4 +1,4 @@
-"""The cluster as everybody sees it: an immutable image, replaced as a whole when something changes."""
+"""The cluster's metadata as request handlers see it: an immutable image, replaced as a whole by each change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class BrokerImage(NamedTuple):
 
 
 class PartitionImage(NamedTuple):
-    """Who holds a partition; ``leader`` is NO_LEADER while nobody takes its writes."""
+    """A partition's replicas; ``leader`` is NO_LEADER while no broker accepts writes to it."""
 
     partition: int
     leader: int
@@ -40,7 +40,7 @@ class TopicImage(NamedTuple):
 
 
 ConfigKey = tuple[int, str]
-"""What a configuration belongs to: a ResourceType and a name ("" is every broker)."""
+"""The resource that a configuration belongs to: a ResourceType and a name ("" means every broker)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +57,18 @@ class MetadataImage:
     clients: Mapping[Entity, ClientConfig] = field(default_factory=dict)
 
     def config(self, resource: ResourceType, name: str) -> Mapping[str, str]:
-        """What was set for one resource; empty when nothing was."""
+        """Return the configs that were set for one resource."""
         return self.configs.get((resource, name), {})
 
     def partition(self, topic: str, index: int) -> PartitionImage | None:
-        """One partition of a topic, None when there is no such."""
-        found = self.topics.get(topic)
-        return found.partitions[index] if found is not None and 0 <= index < len(found.partitions) else None
+        """Return one partition of a topic, or None when it does not exist."""
+        topic_image = self.topics.get(topic)
+        if topic_image is None or not 0 <= index < len(topic_image.partitions):
+            return None
+        return topic_image.partitions[index]
 
     def with_topics(self, topics: Mapping[str, TopicImage]) -> MetadataImage:
-        """The image with these topics instead of its own."""
+        """Return the image with these topics instead of its own."""
         return replace(self, topics=topics, topics_by_id={topic.topic_id: topic for topic in topics.values()})
 
 
@@ -77,5 +79,5 @@ class ImageHolder:
         self.image = MetadataImage()
 
     def publish(self, image: MetadataImage) -> None:
-        """Make *image* the one that is read from now on, under the next version."""
+        """Let handlers read *image* from now on, under the next version."""
         self.image = replace(image, version=self.image.version + 1)

@@ -1,4 +1,4 @@
-"""A cluster as the records of Kafka's controllers tell it: what of it has a place in our metadata."""
+"""The cluster that the records of Kafka's controllers describe, as far as this broker keeps such metadata."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.metadata.client_entities import ClientConfig, Entity, make_entity, user_entity
+from kafkacompat.metadata.client_entities import ClientConfig, Entity, make_entity, make_user_entity
 from kafkacompat.metadata.image import ConfigKey
 from kafkacompat.metadata.scram import ScramCredential, ScramMechanism
 from kafkacompat.wire.metadata_records import (
@@ -30,10 +30,10 @@ from kafkacompat.wire.schema import Message
 
 
 class KraftCluster:
-    """Topics with their partitions' leader epochs, configurations, and what is set for clients.
+    """Topics with their partitions' leader epochs, configurations, and the quotas and credentials of clients.
 
-    ``topics`` maps a topic's id to its name, ``leader_epochs`` (id, partition) to an epoch; ``next_producer_id`` is
-    the first producer id that no broker was given.
+    ``topics`` maps a topic's id to its name, ``leader_epochs`` (id, partition) to an epoch. ``next_producer_id`` is the first
+    producer id that was not allocated to a broker.
     """
 
     def __init__(self) -> None:
@@ -45,22 +45,22 @@ class KraftCluster:
         self._open: list[Message] | None = None
 
     def replay(self, values: Iterable[Buffer]) -> None:
-        """Take over records in their order; raises MalformedError for one that cannot be read."""
+        """Apply records in their order; raises MalformedError for one that cannot be read."""
         for value in values:
             record = read_metadata_record(value)
             if record is not None:
-                self._take(record)
+                self._apply_or_hold(record)
 
-    def _take(self, record: Message) -> None:
-        """Apply a record, or keep it until its transaction is over."""
+    def _apply_or_hold(self, record: Message) -> None:
+        """Apply a record, or hold it until its transaction ends."""
         if isinstance(record, BeginTransactionRecord):
             self._open = []
         elif isinstance(record, AbortTransactionRecord):
             self._open = None
         elif isinstance(record, EndTransactionRecord):
-            taken, self._open = self._open or [], None
-            for each in taken:
-                self._apply(each)
+            held_records, self._open = self._open or [], None
+            for held in held_records:
+                self._apply(held)
         elif self._open is not None:
             self._open.append(record)
         else:
@@ -69,66 +69,66 @@ class KraftCluster:
     def _apply(self, record: Message) -> None:
         _APPLY[type(record)](self, record)
 
-    def _topic(self, record: TopicRecord) -> None:
+    def _apply_topic(self, record: TopicRecord) -> None:
         self.topics[record.topic_id] = record.name
 
-    def _remove_topic(self, record: RemoveTopicRecord) -> None:
+    def _apply_topic_removal(self, record: RemoveTopicRecord) -> None:
         name = self.topics.pop(record.topic_id, "")
         self.configs.pop((ResourceType.TOPIC, name), None)
         for key in [key for key in self.leader_epochs if key[0] == record.topic_id]:
             del self.leader_epochs[key]
 
-    def _partition(self, record: PartitionRecord) -> None:
+    def _apply_partition(self, record: PartitionRecord) -> None:
         self.leader_epochs[record.topic_id, record.partition_id] = record.leader_epoch
 
-    def _partition_change(self, record: PartitionChangeRecord) -> None:
+    def _apply_partition_change(self, record: PartitionChangeRecord) -> None:
         key = record.topic_id, record.partition_id
         if key in self.leader_epochs and record.leader != NO_LEADER_CHANGE:
             self.leader_epochs[key] += 1
 
-    def _config(self, record: ConfigRecord) -> None:
+    def _apply_config(self, record: ConfigRecord) -> None:
         configs = self.configs.setdefault((record.resource_type, record.resource_name), {})
         if record.value is None:
             configs.pop(record.name, None)
         else:
             configs[record.name] = record.value
 
-    def _quota(self, record: ClientQuotaRecord) -> None:
-        entity = make_entity((each.entity_type, each.entity_name) for each in record.entity)
+    def _apply_quota(self, record: ClientQuotaRecord) -> None:
+        entity = make_entity((part.entity_type, part.entity_name) for part in record.entity)
         config = self.clients.get(entity, ClientConfig())
         quotas = {name: value for name, value in config.quotas.items() if name != record.key}
         if not record.remove:
             quotas[record.key] = record.value
         self.clients[entity] = config._replace(quotas=quotas)
 
-    def _credential(self, record: UserScramCredentialRecord) -> None:
+    def _apply_credential(self, record: UserScramCredentialRecord) -> None:
         credential = ScramCredential(record.salt, record.stored_key, record.server_key, record.iterations)
         self._set_credential(record.name, record.mechanism, credential)
 
-    def _remove_credential(self, record: RemoveUserScramCredentialRecord) -> None:
+    def _apply_credential_removal(self, record: RemoveUserScramCredentialRecord) -> None:
         self._set_credential(record.name, record.mechanism, None)
 
     def _set_credential(self, user: str, mechanism: int, credential: ScramCredential | None) -> None:
         if mechanism not in set(ScramMechanism):
             return
-        config = self.clients.get(user_entity(user), ClientConfig())
-        credentials = {each: kept for each, kept in config.credentials.items() if each != mechanism}
+        config = self.clients.get(make_user_entity(user), ClientConfig())
+        credentials = {other: kept for other, kept in config.credentials.items() if other != mechanism}
         if credential is not None:
             credentials[ScramMechanism(mechanism)] = credential
-        self.clients[user_entity(user)] = config._replace(credentials=credentials)
+        self.clients[make_user_entity(user)] = config._replace(credentials=credentials)
 
-    def _producer_ids(self, record: ProducerIdsRecord) -> None:
+    def _apply_producer_ids(self, record: ProducerIdsRecord) -> None:
         self.next_producer_id = max(self.next_producer_id, record.next_producer_id)
 
 
 _APPLY: Mapping[type[Message], Callable[[KraftCluster, Any], None]] = {
-    TopicRecord: KraftCluster._topic,
-    RemoveTopicRecord: KraftCluster._remove_topic,
-    PartitionRecord: KraftCluster._partition,
-    PartitionChangeRecord: KraftCluster._partition_change,
-    ConfigRecord: KraftCluster._config,
-    ClientQuotaRecord: KraftCluster._quota,
-    UserScramCredentialRecord: KraftCluster._credential,
-    RemoveUserScramCredentialRecord: KraftCluster._remove_credential,
-    ProducerIdsRecord: KraftCluster._producer_ids,
+    TopicRecord: KraftCluster._apply_topic,
+    RemoveTopicRecord: KraftCluster._apply_topic_removal,
+    PartitionRecord: KraftCluster._apply_partition,
+    PartitionChangeRecord: KraftCluster._apply_partition_change,
+    ConfigRecord: KraftCluster._apply_config,
+    ClientQuotaRecord: KraftCluster._apply_quota,
+    UserScramCredentialRecord: KraftCluster._apply_credential,
+    RemoveUserScramCredentialRecord: KraftCluster._apply_credential_removal,
+    ProducerIdsRecord: KraftCluster._apply_producer_ids,
 }

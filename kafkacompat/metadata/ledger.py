@@ -1,4 +1,4 @@
-"""The committed metadata: plans become changes of the store, and its newest image."""
+"""The committed metadata: turns plans into changes of the store, and keeps the newest image."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from kafkacompat.metadata import codec
-from kafkacompat.metadata.draft import Draft, apply_versions
+from kafkacompat.metadata.draft import MetadataDraft, apply_versions
 from kafkacompat.metadata.image import MetadataImage
 from kafkacompat.metadata.inheritance import Inheritance
 from kafkacompat.metadata.producer_ids import BLOCK_SIZE
-from kafkacompat.metadata.store import ABSENT, Change, ConflictError, MetadataStore, StoreError
+from kafkacompat.metadata.store import ABSENT, ConflictError, MetadataStore, StoreChange, StoreError
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 log = logging.getLogger(__name__)
@@ -21,10 +21,10 @@ MAX_ATTEMPTS = 10
 Result = TypeVar("Result")
 
 
-class Ledger:
-    """Commits plans to a store by compare-and-set; ``image`` is what the store holds.
+class MetadataLedger:
+    """Commits plans to a store by compare-and-set; ``image`` holds the contents of the store.
 
-    ``complete`` adds to an image what is not in the store. The caller makes one commit at a time.
+    ``complete`` adds the parts of an image that no store holds. The caller makes one commit at a time.
     """
 
     def __init__(self, store: MetadataStore, complete: Callable[[MetadataImage], MetadataImage]) -> None:
@@ -35,47 +35,50 @@ class Ledger:
         self._stale = False
 
     async def load(self) -> None:
-        """Read everything; raises StoreError."""
+        """Read the whole store; raises StoreError."""
         entries = await self._store.load()
         self._versions = {key: entry.version for key, entry in entries.items()}
         self.image = self._complete(codec.decode_image(entries))
         self._stale = False
 
-    async def begin(self, cluster_id: str, inheritance: Inheritance, node_id: int) -> None:
-        """Give a store that has no cluster id one, and what was there before it; raises StoreError and ConflictError."""
-        draft = Draft(self.image)
-        inheritance.plan(draft)
-        changes = [Change(codec.CLUSTER_ID, ABSENT, codec.cluster_id_entry(cluster_id)), *draft.changes(self._versions)]
+    async def initialize_store(self, cluster_id: str, inheritance: Inheritance, node_id: int) -> None:
+        """Write the cluster's id and the inheritance into a new store; raises StoreError and ConflictError."""
+        draft = MetadataDraft(self.image)
+        inheritance.fill_draft(draft)
+        changes = [
+            StoreChange(codec.CLUSTER_ID, ABSENT, codec.encode_cluster_id(cluster_id)),
+            *draft.list_changes(self._versions),
+        ]
         if next_producer_id := inheritance.next_producer_id:
             block = range(next_producer_id - BLOCK_SIZE, next_producer_id)
-            changes.append(Change(codec.PRODUCER_IDS, ABSENT, codec.producer_ids_entry(node_id, block)))
+            changes.append(StoreChange(codec.PRODUCER_IDS, ABSENT, codec.encode_producer_ids(node_id, block)))
         await self._store.compare_and_set(changes)
         await self.load()
 
-    async def commit(self, plan: Callable[[Draft], Result]) -> Result:
-        """Plan on the newest image until the store takes it; a plan that changes nothing is not stored.
+    async def commit(self, plan: Callable[[MetadataDraft], Result]) -> Result:
+        """Plan on the newest image until the store accepts the changes; a plan without changes is not stored.
 
-        Raises KafkaError: the plan's own, KAFKA_STORAGE_ERROR of the store.
+        Raises KafkaError: the plan's own, or KAFKA_STORAGE_ERROR for a failure of the store.
         """
         try:
             for _ in range(MAX_ATTEMPTS):
                 if self._stale:
                     await self.load()
-                draft = Draft(self.image)
+                draft = MetadataDraft(self.image)
                 result = plan(draft)
-                changes = draft.changes(self._versions)
+                changes = draft.list_changes(self._versions)
                 if not changes or await self._compare_and_set(changes):
                     apply_versions(self._versions, changes)
-                    self.image = draft.image()
+                    self.image = draft.build_image()
                     return result
         except StoreError as problem:
-            # Whether the change was made is not known: ask the store before the next one.
+            # The store may have made the change: read it before the next one.
             self._stale = True
-            log.error("a change of metadata failed: %s", problem)
+            log.error("Cannot change the metadata: %s", problem)
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(problem)) from problem
-        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the metadata is changed faster than it can be read")
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the metadata changes faster than the broker can read it")
 
-    async def _compare_and_set(self, changes: Sequence[Change]) -> bool:
+    async def _compare_and_set(self, changes: Sequence[StoreChange]) -> bool:
         try:
             await self._store.compare_and_set(changes)
         except ConflictError:
@@ -84,16 +87,18 @@ class Ledger:
         return True
 
     async def allocate_producer_ids(self, node_id: int) -> range:
-        """Take the next block of producer ids; it is in the store before anybody gets an id of it."""
+        """Allocate the next block of producer ids; the store holds it before a producer gets an id."""
         try:
             for _ in range(MAX_ATTEMPTS):
                 entry = (await self._store.read([codec.PRODUCER_IDS])).get(codec.PRODUCER_IDS)
-                first = codec.next_producer_id(entry)
+                first = codec.decode_next_producer_id(entry)
                 block = range(first, first + BLOCK_SIZE)
                 version = ABSENT if entry is None else entry.version
-                change = Change(codec.PRODUCER_IDS, version, codec.producer_ids_entry(node_id, block))
+                change = StoreChange(codec.PRODUCER_IDS, version, codec.encode_producer_ids(node_id, block))
                 if await self._compare_and_set([change]):
                     return block
         except StoreError as problem:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(problem)) from problem
-        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "producer ids are taken faster than they can be read")
+        raise KafkaError(
+            ErrorCode.UNKNOWN_SERVER_ERROR, "producer ids are allocated faster than the broker can read them"
+        )

@@ -1,4 +1,4 @@
-"""Which brokers get the replicas of new partitions: round-robin, so that leaders spread evenly."""
+"""The placement of new partitions' replicas on brokers: round-robin, so that leaders spread evenly."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from kafkacompat.metadata.image import PartitionImage
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 
-def place(nodes: Collection[int], count: int, replication_factor: int, rng: Random) -> list[tuple[int, ...]]:
-    """Give each of *count* partitions its replicas; the first broker is picked at random.
+def place_replicas(nodes: Collection[int], count: int, replication_factor: int, rng: Random) -> list[tuple[int, ...]]:
+    """Choose the replicas of *count* partitions; the first broker is random.
 
     Raises KafkaError INVALID_REPLICATION_FACTOR when there are not enough brokers.
     """
     if replication_factor > len(nodes):
         raise KafkaError(
             ErrorCode.INVALID_REPLICATION_FACTOR,
-            f"{replication_factor} replica(s) of a partition have no room: only {len(nodes)} broker(s) take any",
+            f"a partition cannot have {replication_factor} replica(s): only {len(nodes)} broker(s) accept replicas",
         )
     ring = sorted(nodes)
     start = rng.randrange(len(ring))
@@ -28,15 +28,15 @@ def place(nodes: Collection[int], count: int, replication_factor: int, rng: Rand
 
 
 def check_assignment(replicas: Sequence[int], nodes: Collection[int], replication_factor: int | None) -> None:
-    """Refuse replicas that were picked by hand and cannot be; ``replication_factor`` is that of the others.
+    """Reject an impossible choice of a partition's replicas; ``replication_factor`` is that of the other partitions.
 
     Raises KafkaError INVALID_REPLICA_ASSIGNMENT.
     """
-    if reason := _objection(replicas, nodes, replication_factor):
+    if reason := _find_objection(replicas, nodes, replication_factor):
         raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"the assignment {reason}")
 
 
-def _objection(replicas: Sequence[int], nodes: Collection[int], replication_factor: int | None) -> str | None:
+def _find_objection(replicas: Sequence[int], nodes: Collection[int], replication_factor: int | None) -> str | None:
     if not replicas:
         return "has a partition without replicas"
     for node in replicas:
@@ -50,5 +50,5 @@ def _objection(replicas: Sequence[int], nodes: Collection[int], replication_fact
 
 
 def new_partition(index: int, replicas: Sequence[int]) -> PartitionImage:
-    """A partition that is just made: every replica is in sync and the first one leads."""
+    """Build a new partition: every replica is in sync, and the first one leads."""
     return PartitionImage(index, replicas[0], 0, tuple(replicas), tuple(replicas), 0)

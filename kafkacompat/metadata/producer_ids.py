@@ -1,4 +1,4 @@
-"""Producer ids, which no two producers of a cluster may ever share: handed out of blocks of 1000."""
+"""Producer ids, which no two producers of a cluster may share: allocated from blocks of 1000."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BLOCK_SIZE = 1000
 
 
 class ProducerIds:
-    """Hands out ids; ``allocate`` fires with a block that nobody else gets."""
+    """Allocates ids; ``allocate`` fires with a block that no other broker gets."""
 
     def __init__(self, allocate: Callable[[], Deferred[range]]) -> None:
         self._allocate = allocate
@@ -21,7 +21,7 @@ class ProducerIds:
         self._allocating = False
 
     def next(self) -> Deferred[int]:
-        """Fire with an id that was never given before; fails when no new block can be had."""
+        """Fire with an id that was never allocated before; fails when ``allocate`` does."""
         if not self._waiting:
             producer_id = next(self._block, None)
             if producer_id is not None:
@@ -30,10 +30,10 @@ class ProducerIds:
         self._waiting.append(waiter)
         if not self._allocating:
             self._allocating = True
-            self._allocate().addCallbacks(self._allocated, self._failed)
+            self._allocate().addCallbacks(self._serve_waiting, self._fail_waiting)
         return waiter
 
-    def _allocated(self, block: range) -> None:
+    def _serve_waiting(self, block: range) -> None:
         self._allocating = False
         self._block = iter(block)
         waiting, self._waiting = self._waiting, deque()
@@ -43,7 +43,7 @@ class ProducerIds:
     def _serve(self, waiter: Deferred[int]) -> None:
         self.next().addCallbacks(waiter.callback, waiter.errback)
 
-    def _failed(self, failure: Failure) -> None:
+    def _fail_waiting(self, failure: Failure) -> None:
         self._allocating = False
         waiting, self._waiting = self._waiting, deque()
         for waiter in waiting:

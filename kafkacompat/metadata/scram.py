@@ -1,4 +1,4 @@
-"""What a broker keeps of a password: a SCRAM credential (RFC 5802), from which the password cannot be had again."""
+"""SCRAM credentials (RFC 5802): a broker stores these instead of passwords, and cannot compute a password from them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ScramMechanism(IntEnum):
 
     @property
     def sasl_name(self) -> str:
-        """The name that clients choose it by."""
+        """The name by which clients choose it."""
         return f"SCRAM-{self.name.replace('_', '-')}"
 
     @property
@@ -30,7 +30,7 @@ class ScramMechanism(IntEnum):
 
 
 class ScramCredential(NamedTuple):
-    """What proves that a client knows the password, and to the client that the broker knew it."""
+    """Keys that prove a client's knowledge of its password to the broker, and the broker's to the client."""
 
     salt: bytes
     stored_key: bytes
@@ -41,14 +41,16 @@ class ScramCredential(NamedTuple):
         return f"ScramCredential(iterations={self.iterations}, the rest is secret)"
 
 
-def derive(mechanism: ScramMechanism, salt: bytes, salted_password: bytes, iterations: int) -> ScramCredential:
-    """Make the credential of a password that the client has salted and hashed *iterations* times."""
+def derive_credential(
+    mechanism: ScramMechanism, salt: bytes, salted_password: bytes, iterations: int
+) -> ScramCredential:
+    """Derive the credential from a password that the client has salted and hashed *iterations* times."""
     client_key = hmac.digest(salted_password, b"Client Key", mechanism.digest)
     server_key = hmac.digest(salted_password, b"Server Key", mechanism.digest)
     return ScramCredential(salt, hashlib.new(mechanism.digest, client_key).digest(), server_key, iterations)
 
 
-def credential_text(credential: ScramCredential) -> str:
+def format_credential(credential: ScramCredential) -> str:
     """Write a credential as Kafka kept it in ZooKeeper."""
     secrets = (("salt", credential.salt), ("stored_key", credential.stored_key), ("server_key", credential.server_key))
     words = [f"{name}={base64.b64encode(secret).decode()}" for name, secret in secrets]
@@ -56,7 +58,7 @@ def credential_text(credential: ScramCredential) -> str:
 
 
 def parse_credential(text: str) -> ScramCredential:
-    """Read what `credential_text` writes; raises ValueError that shows nothing of it."""
+    """Parse a text that `credential_text` wrote; raises ValueError, whose message shows no part of the text."""
     fields = dict(word.partition("=")[::2] for word in text.split(","))
     try:
         salt, stored_key, server_key = (
@@ -64,4 +66,4 @@ def parse_credential(text: str) -> ScramCredential:
         )
         return ScramCredential(salt, stored_key, server_key, int(fields["iterations"]))
     except (KeyError, ValueError):
-        raise ValueError("a SCRAM credential cannot be read") from None
+        raise ValueError("a SCRAM credential is malformed") from None

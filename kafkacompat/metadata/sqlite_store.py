@@ -1,7 +1,7 @@
-"""The metadata of a single node: one SQLite file, durable at every commit.
+"""The metadata store of a single node: one SQLite file, durable at every commit.
 
-Every statement runs on the disk thread that is passed in. The file is held exclusively: WAL needs one sync
-a commit then, and no shared memory.
+Every statement runs on the given disk thread. The process locks the file exclusively: the write-ahead log then needs one sync
+for each commit and no shared memory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from pathlib import Path
 from twisted.internet.defer import Deferred
 
 from kafkacompat.disk import Disk
-from kafkacompat.metadata.store import ABSENT, OFFSETS_FOLDER, Change, ConflictError, Entry, StoreError
+from kafkacompat.metadata.store import ABSENT, OFFSETS_FOLDER, ConflictError, StoreChange, StoreEntry, StoreError
+from kafkacompat.storage.files.os_errors import describe_error
 
 FILE_NAME = "kafkacompat-metadata.sqlite"
 FORMAT_VERSION = 1
@@ -30,30 +31,30 @@ _PUT = "INSERT INTO metadata (key, version, value) VALUES (?, ?, ?) ON CONFLICT 
 excluded.version, value = excluded.value"
 
 
-def check_place(directory: str, log_dirs: Iterable[str]) -> None:
-    """Refuse to begin an empty cluster in *directory* because log.dirs were put into another order.
+def check_store_directory(directory: str, log_dirs: Iterable[str]) -> None:
+    """Raise StoreError when another one of *log_dirs* has metadata.
 
-    Raises StoreError when another one of *log_dirs* has metadata.
+    The order of log.dirs may have changed: the broker would begin an empty cluster in *directory*.
     """
     for other in log_dirs:
         if os.path.exists(os.path.join(other, FILE_NAME)) and os.path.realpath(other) != os.path.realpath(directory):
-            advice = f"set metadata.log.dir={other}, or move all files of that name that are there"
-            raise StoreError(f"{other} has a {FILE_NAME}, but the metadata belongs to {directory}: {advice}")
+            advice = f"set metadata.log.dir={other}, or move every file with that name out of {other}"
+            raise StoreError(f"{other} has a {FILE_NAME}, but {directory} is to hold the metadata: {advice}")
 
 
 class SqliteStore:
-    """A `MetadataStore` in *directory*; both are made at the first use."""
+    """A `MetadataStore` in *directory*; the first use creates both."""
 
     def __init__(self, directory: str, disk: Disk) -> None:
         self.path = Path(directory) / FILE_NAME
         self._disk = disk
         self._connection: sqlite3.Connection | None = None
 
-    def load(self) -> Deferred[Mapping[str, Entry]]:
+    def load(self) -> Deferred[Mapping[str, StoreEntry]]:
         """See MetadataStore.load."""
         return self._disk.run(self._load)
 
-    def read(self, keys: Sequence[str]) -> Deferred[Mapping[str, Entry]]:
+    def read(self, keys: Sequence[str]) -> Deferred[Mapping[str, StoreEntry]]:
         """See MetadataStore.read."""
         return self._disk.run(self._read, keys)
 
@@ -61,7 +62,7 @@ class SqliteStore:
         """See MetadataStore.keys."""
         return self._disk.run(self._keys, folder)
 
-    def compare_and_set(self, changes: Sequence[Change]) -> Deferred[None]:
+    def compare_and_set(self, changes: Sequence[StoreChange]) -> Deferred[None]:
         """See MetadataStore.compare_and_set."""
         return self._disk.run(self._compare_and_set, changes)
 
@@ -70,31 +71,31 @@ class SqliteStore:
         return self._disk.run(self._close)
 
     def set_aside_if_damaged(self) -> Deferred[str | None]:
-        """Rename a file that is no sound database; fires with its new name, None where nothing had to be done."""
+        """Rename a damaged database; fires with its new name, or with None when it is sound or missing."""
         return self._disk.run(self._set_aside_if_damaged)
 
-    # On the disk thread from here on.
+    # The methods below run on the disk thread.
 
-    def _load(self) -> dict[str, Entry]:
+    def _load(self) -> dict[str, StoreEntry]:
         with self._reporting() as connection:
-            rows = connection.execute(_LOAD, _range(OFFSETS_FOLDER))
-            return {key: Entry(value, version) for key, value, version in rows}
+            rows = connection.execute(_LOAD, _key_range(OFFSETS_FOLDER))
+            return {key: StoreEntry(value, version) for key, value, version in rows}
 
-    def _read(self, keys: Sequence[str]) -> dict[str, Entry]:
+    def _read(self, keys: Sequence[str]) -> dict[str, StoreEntry]:
         with self._reporting() as connection:
             rows = {key: connection.execute(_GET, (key,)).fetchone() for key in keys}
-            return {key: Entry(*row) for key, row in rows.items() if row}
+            return {key: StoreEntry(*row) for key, row in rows.items() if row}
 
     def _keys(self, folder: str) -> list[str]:
         with self._reporting() as connection:
-            return [key for (key,) in connection.execute(_KEYS, _range(folder))]
+            return [key for (key,) in connection.execute(_KEYS, _key_range(folder))]
 
-    def _compare_and_set(self, changes: Sequence[Change]) -> None:
+    def _compare_and_set(self, changes: Sequence[StoreChange]) -> None:
         with self._reporting() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 for change in changes:
-                    _apply(connection, change)
+                    _apply_change(connection, change)
                 connection.execute("COMMIT")
             except BaseException:
                 if connection.in_transaction:
@@ -106,7 +107,7 @@ class SqliteStore:
             return None
         self._close()
         aside = next(name for name in map(self._damaged_name, itertools.count(1)) if not name.exists())
-        # What was not taken into the database yet belongs to it, and to no other.
+        # The write-ahead log belongs to this database and to no other.
         for suffix in ("-wal", "-shm", ""):
             if (file := Path(f"{self.path}{suffix}")).exists():
                 file.rename(f"{aside}{suffix}")
@@ -132,14 +133,16 @@ class SqliteStore:
 
     @contextmanager
     def _reporting(self) -> Iterator[sqlite3.Connection]:
-        """The connection, opened at the first use; turns SQLite's and the system's errors into StoreError."""
+        """Yield the connection, opened at the first use; turn errors of SQLite and of the system into StoreError."""
         try:
             if self._connection is None:
                 self._connection = self._open()
             yield self._connection
         except (sqlite3.Error, OSError) as problem:
             ways = "; move it away to take over what the log directories hold" if _is_damage(problem) else ""
-            raise StoreError(f"the metadata in {self.path} cannot be used: {problem}{ways}") from problem
+            raise StoreError(
+                f"the metadata in {self.path} cannot be used: {describe_error(problem)}{ways}"
+            ) from problem
 
     def _open(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -157,22 +160,22 @@ class SqliteStore:
 
 
 def _is_damage(problem: BaseException | None) -> bool:
-    """Whether the file is to blame; what is no fault of it, such as a lock or a full disk, has a class below this one."""
+    """Return whether the file is damaged; SQLite raises subclasses for other causes, such as a lock or a full disk."""
     return type(problem) is sqlite3.DatabaseError
 
 
 def _check_format(connection: sqlite3.Connection, path: Path) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > FORMAT_VERSION:
-        raise StoreError(f"{path} has format {version}, newer than {FORMAT_VERSION}: it needs a newer kafkacompat")
+        raise StoreError(f"{path} has format {version}, newer than {FORMAT_VERSION}: start it with a newer kafkacompat")
 
 
-def _range(folder: str) -> tuple[str, str]:
-    """The first key of a folder and the first one behind it."""
+def _key_range(folder: str) -> tuple[str, str]:
+    """Return the first key of a folder and the first key after it."""
     return folder, folder[:-1] + chr(ord("/") + 1)
 
 
-def _apply(connection: sqlite3.Connection, change: Change) -> None:
+def _apply_change(connection: sqlite3.Connection, change: StoreChange) -> None:
     row = connection.execute("SELECT version FROM metadata WHERE key = ?", (change.key,)).fetchone()
     version = row[0] if row else ABSENT
     if version != change.expected_version:

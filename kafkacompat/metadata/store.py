@@ -1,7 +1,7 @@
-"""Where the cluster's metadata is kept: keys with a value and a version, changed by compare-and-set.
+"""The store of the cluster's metadata: keys with a value and a version, changed by compare-and-set.
 
-Keys and values are those of the znodes that Kafka kept in ZooKeeper (`codec` knows them), and so are the
-versions: 0 when a key is made, one more with every change.
+Keys, values and versions are those of the znodes that Kafka kept in ZooKeeper; see `codec`. A new key has version 0, and each
+change adds one.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
 ABSENT = -1
-"""The version of a key that is not there."""
+"""The version of a missing key."""
 
 OFFSETS_FOLDER = "/consumers/"
-"""What clients commit by the first OffsetCommit lies under it. It may be much, so `MetadataStore.load` leaves it out."""
+"""Folder of the offsets that clients commit by OffsetCommit v0. There may be many, so `MetadataStore.load` leaves them out."""
 
 
-class Entry(NamedTuple):
-    """What a key holds."""
+class StoreEntry(NamedTuple):
+    """The value and version of a key."""
 
     value: bytes
     version: int
 
 
-class Change(NamedTuple):
+class StoreChange(NamedTuple):
     """One key's new value (None deletes it), valid only while the key has the expected version."""
 
     key: str
@@ -39,23 +39,23 @@ class StoreError(Exception):
 
 
 class ConflictError(Exception):
-    """A key does not have the expected version any more; nothing was changed."""
+    """A key no longer has the expected version; the store made no change."""
 
 
 class MetadataStore(Protocol):
     """A store of metadata. Its methods return at once and fail with StoreError."""
 
-    def load(self) -> Deferred[Mapping[str, Entry]]:
-        """Fire with everything there is but for what lies under OFFSETS_FOLDER."""
+    def load(self) -> Deferred[Mapping[str, StoreEntry]]:
+        """Fire with all entries except those under OFFSETS_FOLDER."""
 
-    def read(self, keys: Sequence[str]) -> Deferred[Mapping[str, Entry]]:
-        """Fire with the entries of those keys that are there, as they are at one time."""
+    def read(self, keys: Sequence[str]) -> Deferred[Mapping[str, StoreEntry]]:
+        """Fire with the entries of those keys that exist, all read at the same time."""
 
     def keys(self, folder: str) -> Deferred[Sequence[str]]:
         """Fire with every key that begins with *folder*, which ends in a slash."""
 
-    def compare_and_set(self, changes: Sequence[Change]) -> Deferred[None]:
+    def compare_and_set(self, changes: Sequence[StoreChange]) -> Deferred[None]:
         """Make all the changes or none; fires once they are durable, fails with ConflictError too."""
 
     def close(self) -> Deferred[None]:
-        """Let go of the store."""
+        """Close the store."""

@@ -1,4 +1,4 @@
-"""Topics made, grown and deleted: the rules of Kafka's controller, on a draft."""
+"""Creation, growth and deletion of topics, by the rules of Kafka's controller, on a draft."""
 
 from __future__ import annotations
 
@@ -9,72 +9,80 @@ from random import Random
 from kafkacompat.config import BrokerConfig, ConfigError
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.config.topics import check_topic_configs
-from kafkacompat.metadata.draft import Draft
+from kafkacompat.metadata.draft import MetadataDraft
 from kafkacompat.metadata.image import NO_LEADER, TopicImage
-from kafkacompat.metadata.placement import check_assignment, new_partition, place
-from kafkacompat.metadata.topic_names import CLUSTER_METADATA_TOPIC, check_topic_name, topic_text
+from kafkacompat.metadata.placement import check_assignment, new_partition, place_replicas
+from kafkacompat.metadata.topic_names import CLUSTER_METADATA_TOPIC, check_topic_name, format_topic
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 MAX_PARTITIONS_PER_REQUEST = 10_000
-DEFAULT = -1
-"""A count that is left to the broker's configuration."""
+BROKER_DEFAULT = -1
+"""Stands for a count that the broker's configuration decides."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """A topic asked for; ``assignments`` are (partition, replicas) picked by hand."""
+    """A requested topic; ``assignments`` are (partition, replicas) that the client chose.
+
+    If ``fewer_replicas_allowed`` is set and the cluster has fewer brokers than the replication factor, each partition gets a
+    replica on every broker. The values of ``capped_configs`` are lowered to the number of replicas.
+    """
 
     name: str
-    partition_count: int = DEFAULT
-    replication_factor: int = DEFAULT
+    partition_count: int = BROKER_DEFAULT
+    replication_factor: int = BROKER_DEFAULT
     assignments: Sequence[tuple[int, Sequence[int]]] = ()
     configs: Mapping[str, str | None] = field(default_factory=dict)
+    fewer_replicas_allowed: bool = False
+    capped_configs: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class MorePartitions:
-    """The partitions a topic shall have in all; ``assignments`` are the new ones' replicas, None for any."""
+class NewPartitions:
+    """A topic's wanted number of partitions; ``assignments`` are the replicas of the new ones, None for any replicas."""
 
     name: str
     partition_count: int
     assignments: Sequence[Sequence[int]] | None = None
 
 
-class TopicChanges:
-    """Plans changes of topics under a broker's *config*; every method raises KafkaError and then changed nothing."""
+class TopicPlanner:
+    """Plans changes of topics under a broker's *config*; a method that raises KafkaError leaves the draft unchanged."""
 
     def __init__(self, config: BrokerConfig, rng: Random) -> None:
         self._config = config
         self._rng = rng
 
     def check_size(self, wanted: Sequence[NewTopic]) -> None:
-        """Refuse a request for more partitions than one may ask for (POLICY_VIOLATION)."""
+        """Reject a request for more partitions than one request may create (POLICY_VIOLATION)."""
         default = self._config.int("num.partitions")
         counts = (
-            len(new.assignments) or (default if new.partition_count == DEFAULT else max(new.partition_count, 0))
+            len(new.assignments) or (default if new.partition_count == BROKER_DEFAULT else max(new.partition_count, 0))
             for new in wanted
         )
         _check_count(sum(counts))
 
-    def create(self, draft: Draft, new: NewTopic) -> TopicImage:
-        """Make one topic."""
+    def create_topic(self, draft: MetadataDraft, new: NewTopic) -> TopicImage:
+        """Create one topic."""
         if new.name == CLUSTER_METADATA_TOPIC:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"{new.name} cannot be created: Kafka's controllers use it")
         check_topic_name(new.name)
         if new.name in draft.topics:
-            raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"there is a topic {new.name} already")
-        if other := draft.colliding(new.name):
+            raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {new.name} exists already")
+        if other := draft.find_colliding_topic(new.name):
             reason = f"topic {new.name} differs from topic {other} only in '.' and '_': choose another name"
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, reason)
-        configs = self._configs(new)
-        replicas = self._assigned(draft, new) if new.assignments else self._placed(draft, new)
+        configs = self._check_configs(new)
+        replicas = self._check_assignments(draft, new) if new.assignments else self._place_replicas(draft, new)
+        for name in new.capped_configs:
+            configs[name] = str(min(int(configs[name]), len(replicas[0])))
         partitions = tuple(new_partition(index, nodes) for index, nodes in enumerate(replicas))
         topic = TopicImage(new.name, new_topic_id(self._rng, draft.topics_by_id), partitions)
         draft.put_topic(topic)
         draft.put_config((ResourceType.TOPIC, new.name), configs)
         return topic
 
-    def _configs(self, new: NewTopic) -> dict[str, str]:
+    def _check_configs(self, new: NewTopic) -> dict[str, str]:
         nulls = [name for name, value in new.configs.items() if value is None]
         if nulls:
             raise KafkaError(ErrorCode.INVALID_CONFIG, f"Topic configs without a value: {', '.join(nulls)}")
@@ -85,31 +93,34 @@ class TopicChanges:
             raise KafkaError(ErrorCode.INVALID_CONFIG, str(problem)) from problem
         return configs
 
-    def _placed(self, draft: Draft, new: NewTopic) -> list[tuple[int, ...]]:
-        if new.replication_factor < DEFAULT or new.replication_factor == 0:
+    def _place_replicas(self, draft: MetadataDraft, new: NewTopic) -> list[tuple[int, ...]]:
+        if new.replication_factor < BROKER_DEFAULT or new.replication_factor == 0:
             raise KafkaError(
                 ErrorCode.INVALID_REPLICATION_FACTOR, f"A replication factor is 1 or more, not {new.replication_factor}"
             )
-        if new.partition_count < DEFAULT or new.partition_count == 0:
+        if new.partition_count < BROKER_DEFAULT or new.partition_count == 0:
             raise KafkaError(
                 ErrorCode.INVALID_PARTITIONS, f"A topic has 1 partition or more, not {new.partition_count}"
             )
         count, factor = new.partition_count, new.replication_factor
-        if count == DEFAULT:
+        if count == BROKER_DEFAULT:
             count = self._config.int("num.partitions")
-        if factor == DEFAULT:
+        if factor == BROKER_DEFAULT:
             factor = self._config.int("default.replication.factor")
-        return place(self._usable(draft), count, factor, self._rng)
+        usable = self._find_usable_brokers(draft)
+        if new.fewer_replicas_allowed:
+            factor = min(factor, max(len(usable), 1))
+        return place_replicas(usable, count, factor, self._rng)
 
-    def _usable(self, draft: Draft) -> Collection[int]:
-        """The brokers that take replicas of nobody's choice: not this one when all its directories are cordoned."""
+    def _find_usable_brokers(self, draft: MetadataDraft) -> Collection[int]:
+        """List the brokers that placement may choose: not this one when all its log directories are cordoned."""
         config = self._config
         full = {config.node_id} if set(config.log_dirs) <= set(config.cordoned_log_dirs) else set()
         return draft.brokers.keys() - full
 
-    def _assigned(self, draft: Draft, new: NewTopic) -> list[Sequence[int]]:
+    def _check_assignments(self, draft: MetadataDraft, new: NewTopic) -> list[Sequence[int]]:
         for count, words in ((new.replication_factor, "replication factor"), (new.partition_count, "partition count")):
-            if count != DEFAULT:
+            if count != BROKER_DEFAULT:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, f"With a manual assignment the {words} is -1, not {count}")
         replicas: dict[int, Sequence[int]] = {}
         factor = None
@@ -123,7 +134,7 @@ class TopicChanges:
             raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "Partitions are numbered from 0 without gaps")
         return [replicas[index] for index in range(len(replicas))]
 
-    def grow(self, draft: Draft, more: MorePartitions) -> None:
+    def add_partitions(self, draft: MetadataDraft, more: NewPartitions) -> None:
         """Add partitions to one topic."""
         topic = draft.topics.get(more.name)
         if topic is None:
@@ -133,14 +144,16 @@ class TopicChanges:
             reason = f"Topic '{more.name}' has {have} partition(s): {more.partition_count} would not be more"
             raise KafkaError(ErrorCode.INVALID_PARTITIONS, reason)
         _check_count(more.partition_count - have)
-        replicas = self._added_replicas(draft, topic, more)
+        replicas = self._choose_added_replicas(draft, topic, more)
         added = (new_partition(have + index, nodes) for index, nodes in enumerate(replicas))
         draft.put_topic(topic._replace(partitions=(*topic.partitions, *added)))
 
-    def _added_replicas(self, draft: Draft, topic: TopicImage, more: MorePartitions) -> Sequence[Sequence[int]]:
+    def _choose_added_replicas(
+        self, draft: MetadataDraft, topic: TopicImage, more: NewPartitions
+    ) -> Sequence[Sequence[int]]:
         count, factor = more.partition_count - len(topic.partitions), len(topic.partitions[0].replicas)
         if more.assignments is None:
-            return place(self._usable(draft), count, factor, self._rng)
+            return place_replicas(self._find_usable_brokers(draft), count, factor, self._rng)
         if len(more.assignments) != count:
             reason = f"{count} partition(s) are added, but {len(more.assignments)} assignment(s) are given"
             raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)
@@ -151,14 +164,14 @@ class TopicChanges:
 
 def _check_count(partitions: int) -> None:
     if partitions > MAX_PARTITIONS_PER_REQUEST:
-        reason = f"{partitions} partitions are more than one request may ask for, {MAX_PARTITIONS_PER_REQUEST}"
+        reason = f"{partitions} partitions are more than {MAX_PARTITIONS_PER_REQUEST}, the most of one request"
         raise KafkaError(ErrorCode.POLICY_VIOLATION, reason)
 
 
 def new_topic_id(rng: Random, taken: Container[bytes] = ()) -> bytes:
-    """A random UUID (version 4, as Kafka's) that is not taken and does not begin with '-' as text.
+    """Return a random UUID (version 4, as Kafka's) that is not taken and whose text does not begin with '-'.
 
-    Ids are given on command lines, where a leading '-' would make them an option.
+    On a command line, a leading '-' would make an id an option.
     """
     while True:
         bits = rng.getrandbits(128) & ~(0xF << 76 | 0x3 << 62) | 0x4 << 76 | 0x2 << 62
@@ -167,30 +180,30 @@ def new_topic_id(rng: Random, taken: Container[bytes] = ()) -> bytes:
             return uuid
 
 
-def elect_leaders(draft: Draft, node_id: int) -> None:
+def elect_leaders(draft: MetadataDraft, node_id: int) -> None:
     """Make *node_id* the leader of all its partitions, each under a new epoch.
 
-    A leader that was stopped may have lost records it had taken: the new epoch lets consumers notice (KIP-320).
+    A leader that was stopped may have lost records that it had appended: the new epoch lets consumers notice (KIP-320).
     """
     for topic in list(draft.topics.values()):
         partitions = []
-        for each in topic.partitions:
-            leader = node_id if node_id in each.replicas else NO_LEADER
-            in_sync = (node_id,) if leader == node_id else each.in_sync_replicas
+        for partition in topic.partitions:
+            leader = node_id if node_id in partition.replicas else NO_LEADER
+            in_sync = (node_id,) if leader == node_id else partition.in_sync_replicas
             partitions.append(
-                each._replace(
+                partition._replace(
                     leader=leader,
-                    leader_epoch=each.leader_epoch + 1,
+                    leader_epoch=partition.leader_epoch + 1,
                     in_sync_replicas=in_sync,
-                    partition_epoch=each.partition_epoch + 1,
+                    partition_epoch=partition.partition_epoch + 1,
                 )
             )
         draft.put_topic(topic._replace(partitions=tuple(partitions)))
 
 
-def delete_topic(draft: Draft, topic_id: bytes) -> None:
+def delete_topic(draft: MetadataDraft, topic_id: bytes) -> None:
     """Delete one topic; raises KafkaError UNKNOWN_TOPIC_ID."""
     topic = draft.topics_by_id.get(topic_id)
     if topic is None:
-        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with the id {topic_text(topic_id)}")
-    draft.drop_topic(topic.name)
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with the id {format_topic(topic_id)}")
+    draft.remove_topic(topic.name)

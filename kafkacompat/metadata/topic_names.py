@@ -1,11 +1,11 @@
-"""Which names a topic may have, and which topics are the broker's own."""
+"""Valid names of topics, and the names of the brokers' internal topics."""
 
 from __future__ import annotations
 
 import re
 
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.wire.primitives import uuid_text
+from kafkacompat.wire.primitives import format_uuid
 
 MAX_NAME_LENGTH = 249
 CLUSTER_METADATA_TOPIC = "__cluster_metadata"
@@ -15,22 +15,22 @@ _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def is_internal(name: str) -> bool:
-    """Whether clients are told that a topic belongs to the brokers."""
+    """Return whether a topic belongs to the brokers, which Metadata responses tell clients."""
     return name in INTERNAL_TOPICS
 
 
 def check_topic_name(name: str) -> None:
     """Raise KafkaError INVALID_TOPIC_EXCEPTION for a name that no topic may have."""
-    if reason := _objection(name):
+    if reason := _find_objection(name):
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {reason}")
 
 
-def error_of_missing(name: str) -> ErrorCode:
-    """What a client is told of a topic that is not there: INVALID_TOPIC_EXCEPTION where there can be none of that name."""
-    return ErrorCode.INVALID_TOPIC_EXCEPTION if _objection(name) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+def missing_topic_error(name: str) -> ErrorCode:
+    """Return the error code for a missing topic: INVALID_TOPIC_EXCEPTION where no topic may have that name."""
+    return ErrorCode.INVALID_TOPIC_EXCEPTION if _find_objection(name) else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _objection(name: str) -> str | None:
+def _find_objection(name: str) -> str | None:
     if not name:
         return "it is empty"
     if name in (".", ".."):
@@ -42,11 +42,11 @@ def _objection(name: str) -> str | None:
     return None
 
 
-def topic_text(topic: str | bytes) -> str:
-    """How people are told of a topic: its name, or its id as Kafka writes it where it was asked for by that."""
-    return topic if isinstance(topic, str) else uuid_text(topic)
+def format_topic(topic: str | bytes) -> str:
+    """Write a topic as the request named it: by its name, or by its id in Kafka's form."""
+    return topic if isinstance(topic, str) else format_uuid(topic)
 
 
-def unify(name: str) -> str:
-    """The name in Kafka's metrics, which do not tell '.' from '_': no two topics may share it."""
+def unify_name(name: str) -> str:
+    """Return the topic's name in Kafka's metrics, where '.' and '_' are the same: no two topics may share it."""
     return name.replace(".", "_")

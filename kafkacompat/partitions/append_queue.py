@@ -63,12 +63,12 @@ class AppendQueue:
     ) -> Appended:
         """Append one batch as leader, now if possible; a batch that is not checked yet must be quick to check.
 
-        A batch that begins a transaction needs its `guard`. Raises KafkaError for a batch that is rejected at once; a later
-        rejection fails the Deferred.
+        A batch that begins a transaction needs its `guard`. Raises KafkaError for a batch that is rejected at once; a
+        later rejection fails the Deferred.
         """
         if from_client:
             try:
-                self._state.host.space.take(len(records))
+                self._state.host.space.reserve(len(records))
             except KafkaError:
                 remember_refused(self._state.log, records)
                 raise
@@ -120,7 +120,7 @@ class AppendQueue:
         self._drain()
 
     def _roll_failed(self, failure: Failure) -> None:
-        """Refuse the appends in line; a failure that is no KafkaError is a defect, after which the log counts as unusable."""
+        """Refuse the appends in line; after a failure that is no KafkaError, a defect, the log counts as unusable."""
         self.is_holding = False
         if not isinstance(failure.value, KafkaError):
             self._state.log.offline = True
@@ -143,10 +143,11 @@ class AppendQueue:
                 break  # the directory failed: all appends in line were refused
             self._held.popleft()
             outcomes.append((first.result, outcome))
-        # The line is in its final state before any Deferred fires: a callback may append again, and may start a segment itself.
+        # The line is in its final state before any Deferred fires: a callback may append again, and may start a segment
+        # itself.
         self.is_holding = more = bool(self._held)
         for waiting, outcome in outcomes:
-            fire(waiting, outcome)
+            fire_outcome(waiting, outcome)
         if more and self._state.refusal is None:
             self._prepare_segment()
 
@@ -173,7 +174,7 @@ class AppendQueue:
             append.result.errback(refusal)
 
 
-def fire(waiting: Deferred[AppendResult], outcome: Appended | KafkaError) -> None:
+def fire_outcome(waiting: Deferred[AppendResult], outcome: Appended | KafkaError) -> None:
     """Fire a Deferred with the outcome of its append."""
     if isinstance(outcome, KafkaError):
         waiting.errback(outcome)

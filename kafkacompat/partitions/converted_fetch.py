@@ -1,7 +1,8 @@
-"""Fetches of clients that read message sets: what the log has is converted.
+"""Fetches of clients that read message sets (Fetch before v4): the log's batches are converted for them.
 
-A batch may have nothing to convert: control batches are left out, and so are records in front of the fetch offset. A client of
-those times cannot be told to go on behind it, so the read goes on for it, and then waits there.
+A batch may leave nothing after conversion: control batches are left out, and so are records before the fetch offset.
+The response has no way to make such an old client skip the batch. So the fetch itself reads on after the batch, and
+waits there.
 """
 
 from __future__ import annotations
@@ -9,14 +10,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred
 
-from kafkacompat.conversion import Unconverted
+from kafkacompat.conversion import RegionToConvert
 from kafkacompat.partitions.fetch_sessions import PartitionKey, WantedPartition
-from kafkacompat.partitions.fetching import FetchedPartition, FetchLimits, FindPartition, fetch
-from kafkacompat.storage.segment.segment_file import FileRegion
+from kafkacompat.partitions.fetching import FetchedPartition, FetchLimits, FindPartition, fetch_partitions
+from kafkacompat.storage.segment.shared_files import FileRegion
 from kafkacompat.timers import Clock
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -25,9 +26,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-OURS_TO_REPAIR = frozenset({ErrorCode.CORRUPT_MESSAGE, ErrorCode.KAFKA_STORAGE_ERROR})
-
-Result = TypeVar("Result")
+LOGGED_ERRORS = frozenset({ErrorCode.CORRUPT_MESSAGE, ErrorCode.KAFKA_STORAGE_ERROR})
+"""Errors that the broker's operator has to repair."""
 
 
 async def fetch_converted(
@@ -38,53 +38,58 @@ async def fetch_converted(
     conversions: Conversions,
     magic: int,
 ) -> list[FetchedPartition]:
-    """Read as `fetch` does, and convert to message format *magic*; fires when there is something to tell or time is up."""
+    """Read as `fetch` does, and convert to message format *magic*; return when there is data or the time is up."""
     deadline = clock.seconds() + limits.max_wait_ms / 1000
-    behind: dict[PartitionKey, int] = {}
+    next_offsets: dict[PartitionKey, int] = {}
     while True:
-        from_there = [replace(each, fetch_offset=behind.get(each.key, each.fetch_offset)) for each in wanted]
+        moved_on = [replace(want, fetch_offset=next_offsets.get(want.key, want.fetch_offset)) for want in wanted]
         left_ms = max(0, round(1000 * (deadline - clock.seconds())))
-        found = await _now(fetch(find, from_there, limits._replace(max_wait_ms=left_ms), clock))
-        converted, passed = await _convert(found, conversions, magic)
-        if not passed or any(each.size_bytes or each.urgent for each in converted):
+        fetching = fetch_partitions(find, moved_on, limits._replace(max_wait_ms=left_ms), clock)
+        fetched = await fetching if isinstance(fetching, Deferred) else fetching
+        converted, skipped = await _convert_regions(fetched, conversions, magic)
+        if not skipped or any(partition.size_bytes or partition.urgent for partition in converted):
             return converted
-        behind.update(passed)
+        next_offsets.update(skipped)
 
 
-async def _now(result: Result | Deferred[Result]) -> Result:
-    return await result if isinstance(result, Deferred) else result
-
-
-async def _convert(
-    found: Sequence[FetchedPartition], conversions: Conversions, magic: int
+async def _convert_regions(
+    fetched: Sequence[FetchedPartition], conversions: Conversions, magic: int
 ) -> tuple[list[FetchedPartition], dict[PartitionKey, int]]:
-    """Convert what was found; returns it with the offset behind what gave nothing, for each partition where that is so."""
-    outcomes = await _now(conversions.down(list(_unconverted(found)), magic))
-    following = iter(outcomes)
+    """Convert the partitions' regions.
+
+    Returns the partitions, and for each whose batches left nothing the offset after these batches.
+    """
+    converting = conversions.down_convert(list(_list_unconverted(fetched)), magic)
+    outcomes = iter(await converting if isinstance(converting, Deferred) else converting)
     converted: list[FetchedPartition] = []
-    passed: dict[PartitionKey, int] = {}
-    for each in found:
-        if each.read is None or each.read.region is None:
-            converted.append(each)
+    skipped: dict[PartitionKey, int] = {}
+    for partition in fetched:
+        if partition.read is None or partition.read.region is None:
+            converted.append(partition)
             continue
-        outcome = next(following)
+        outcome = next(outcomes)
         if isinstance(outcome, KafkaError):
-            if outcome.code == ErrorCode.CORRUPT_MESSAGE and each.partition is not None:
-                each.partition.examine(each.wanted.fetch_offset)
-            if outcome.code in OURS_TO_REPAIR:
-                log.error("%s-%d cannot be converted: %s", *each.wanted.key, outcome.detail)
-            converted.append(FetchedPartition(each.wanted, each.partition, outcome.code, None))
+            converted.append(_with_error(partition, outcome))
             continue
-        converted.append(each._replace(read=each.read._replace(region=outcome.records)))
-        if outcome.records is None and outcome.next_offset > each.wanted.fetch_offset:
-            passed[each.wanted.key] = outcome.next_offset
-    return converted, passed
+        converted.append(partition._replace(read=partition.read._replace(region=outcome.records)))
+        if outcome.records is None and outcome.next_offset > partition.wanted.fetch_offset:
+            skipped[partition.wanted.key] = outcome.next_offset
+    return converted, skipped
 
 
-def _unconverted(found: Sequence[FetchedPartition]) -> Iterator[Unconverted]:
-    for each in found:
-        read, partition, wanted = each.read, each.partition, each.wanted
+def _with_error(fetched: FetchedPartition, problem: KafkaError) -> FetchedPartition:
+    """Return the partition with the error of its conversion; damage is examined and logged."""
+    if problem.code == ErrorCode.CORRUPT_MESSAGE and fetched.partition is not None:
+        fetched.partition.examine(fetched.wanted.fetch_offset)
+    if problem.code in LOGGED_ERRORS:
+        log.error("%s-%d cannot be converted: %s", *fetched.wanted.key, problem.detail)
+    return FetchedPartition(fetched.wanted, fetched.partition, problem.code, None)
+
+
+def _list_unconverted(fetched: Sequence[FetchedPartition]) -> Iterator[RegionToConvert]:
+    for outcome in fetched:
+        read, partition, wanted = outcome.read, outcome.partition, outcome.wanted
         if read is not None and partition is not None and isinstance(read.region, FileRegion):
-            # Messages take more room than the records they are made of.
+            # Messages are larger than the records they are made of.
             max_bytes = max(read.size_bytes, wanted.max_bytes)
-            yield Unconverted(partition.log, read.region, wanted.fetch_offset, max_bytes)
+            yield RegionToConvert(partition.log, read.region, wanted.fetch_offset, max_bytes)

@@ -1,13 +1,13 @@
-"""Fetches that wait for data: complete when enough has arrived or when their time is up, exactly once.
+"""A fetch that waits for data: it completes exactly once, when enough has arrived or when its time is up.
 
-A fetch completes, after it was first tried without enough to answer, when
+After a first read that found too little, a fetch completes when
 
-* A: `fetch.min.bytes` have arrived in its partitions together since then,
-* B: one of its partitions has news that cannot wait (it was deleted, its leader changed, its log failed), or
+* A: `fetch.min.bytes` have arrived in its partitions together,
+* B: a partition has news that cannot wait (it was deleted, or its log failed), or
 * C: `fetch.max.wait.ms` have passed.
 
-A and B take effect at the end of the reactor's turn, so that the batches of one Produce request for
-several partitions are answered by one Fetch response and not by several.
+A and B take effect at the end of the reactor's turn, so that one Fetch response carries all batches of one Produce
+request.
 """
 
 from __future__ import annotations
@@ -21,23 +21,27 @@ from kafkacompat.partitions.fetch_watchers import FetchWatcher
 from kafkacompat.timers import Clock, DelayedCall
 
 
-class Watched(Protocol):
-    """A partition, as far as a waiting fetch knows it."""
+class WatchedPartition(Protocol):
+    """A partition, as a waiting fetch sees it."""
 
     def watch(self, watcher: FetchWatcher, *, committed: bool) -> None:
-        """Tell *watcher* what becomes readable."""
+        """Notify *watcher* of what becomes readable."""
 
     def unwatch(self, watcher: FetchWatcher) -> None:
-        """Tell it no more."""
+        """Stop notifying *watcher*."""
 
 
 class DelayedFetch:
-    """One waiting fetch; ``result`` fires when it is to be tried again. With *committed* only what is stable counts."""
+    """One waiting fetch; ``result`` fires when its partitions are to be read again.
+
+    It waits for *missing_bytes* and at most *max_wait_ms*. With *committed* only bytes below the last stable offset
+    count.
+    """
 
     def __init__(
         self,
         clock: Clock,
-        watched: Sequence[Watched],
+        watched: Sequence[WatchedPartition],
         *,
         missing_bytes: int,
         max_wait_ms: int,
@@ -52,14 +56,14 @@ class DelayedFetch:
         for partition in watched:
             partition.watch(self, committed=committed)
 
-    def arrived(self, size_bytes: int) -> None:
+    def note_bytes(self, size_bytes: int) -> None:
         """Case A: bytes became readable in one of the partitions."""
         self._missing_bytes -= size_bytes
         if self._missing_bytes <= 0:
             self.wake()
 
     def wake(self) -> None:
-        """Case B: answer now, whatever there is."""
+        """Case B: complete at the end of this turn, however little has arrived."""
         if self._soon is None:
             self._soon = self._clock.callLater(0, self._finish)
 

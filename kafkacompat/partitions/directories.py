@@ -30,18 +30,18 @@ Item = TypeVar("Item")
 log = logging.getLogger(__name__)
 
 REMOVED_TOGETHER = 100
-"""So many folders are removed before others have a turn on their disk."""
+"""Folders that are removed in one operation of the disk thread: other operations wait for it."""
 
-# More wishes than that are not kept: they may be for partitions that nobody will ever make.
 MAX_WISHES = 10_000
+"""Placements that are remembered for partitions that do not exist; the oldest is dropped, since some never will."""
 
 
-def _ignore(_problem: BaseException) -> None:
-    """Nobody is to be told yet."""
+def _ignore_failure(_problem: BaseException) -> None:
+    """Stand in for `Directory.on_failure` until it is set."""
 
 
-class _Attended:
-    """The disk of a log directory; ``sync_failed`` is told when a sync fails in anything that it runs."""
+class _SyncWatchingDisk:
+    """The disk of a log directory; calls ``sync_failed`` when a sync fails in an operation that it runs."""
 
     def __init__(self, disk: Disk, sync_failed: Callable[[BaseException], None]) -> None:
         self._disk = disk
@@ -66,30 +66,30 @@ class _Attended:
 
 
 class Directory:
-    """One log directory and the partitions that live in it.
+    """One log directory: its files, its disk thread, its group commit, its free space, and the partitions in it.
 
-    With ``syncs_always`` what is appended counts once it is on the disk; ``reserve_bytes`` is what clients leave free.
-    ``on_failure`` is told when the directory can be used no more.
+    With ``syncs_always`` an append counts only once it is on the disk. ``reserve_bytes`` is the space that clients
+    leave free. ``on_failure`` is called when the directory can no longer be used.
     """
 
     def __init__(
         self, storage: LogDirectory, disk: Disk, clock: Clock, *, syncs_always: bool = False, reserve_bytes: int = 0
     ) -> None:
         self.storage = storage
-        self.disk: Disk = _Attended(disk, self.failed)
-        self.commit = GroupCommit(self.disk, clock, self.failed, syncs_always)
+        self.disk: Disk = _SyncWatchingDisk(disk, self.report_failure)
+        self.commit = GroupCommit(self.disk, clock, self.report_failure, syncs_always)
         self.space = FreeSpace(storage.path, lambda: self.disk.run(storage.disk_usage), reserve_bytes)
         self.partitions: set[PartitionName] = set()
         self.offline = False
         self.closing = False
-        """Whether it is about to be given up: others may have it next."""
+        """Whether the broker is about to unlock it: another process may use it next."""
         self._clock = clock
         self._removals: set[int] = set()
-        self.on_failure: Callable[[BaseException], None] = _ignore
+        self.on_failure: Callable[[BaseException], None] = _ignore_failure
 
     @classmethod
     def configured(cls, storage: LogDirectory, disk: Disk, clock: Clock, config: BrokerConfig) -> Directory:
-        """One as the properties say."""
+        """Create a directory as the broker's properties say."""
         return cls(
             storage,
             disk,
@@ -98,14 +98,14 @@ class Directory:
             reserve_bytes=config.int("kafkacompat.disk.reserve.bytes"),
         )
 
-    def failed(self, problem: BaseException) -> None:
-        """Something in it failed for good."""
+    def report_failure(self, problem: BaseException) -> None:
+        """Report a failure after which the directory can no longer be used."""
         self.on_failure(problem)
 
     def remove_deleted_later(self, delay_ms: int) -> None:
-        """Take the files of deleted partitions off the disk when their time has come, or at the next start.
+        """Remove the files of deleted partitions after *delay_ms*, or at the next start.
 
-        One look is for all folders that are due in one second: each look is at the whole directory.
+        One removal serves all folders that are due in the same second: each lists the whole directory.
         """
         due_s = int(self._clock.seconds() + delay_ms / 1000)
         if due_s not in self._removals:
@@ -119,24 +119,26 @@ class Directory:
     def _remove_deleted(self) -> None:
         if not (self.offline or self.closing):
             removing = self.disk.run(self.storage.remove_deleted, REMOVED_TOGETHER)
-            # Whoever waits for a new segment must not wait for thousands of folders.
+            # An append that needs a new segment must not wait for thousands of folders.
             removing.addCallback(lambda more: self._remove_deleted() if more else None)
-            removing.addErrback(lambda failure: log.error("deleting files failed: %s", failure.getErrorMessage()))
+            removing.addErrback(lambda failure: log.error("deleting files failed: %s", failure.value))
 
     @property
     def path(self) -> str:
-        """What clients call it."""
+        """The absolute path, by which clients name the directory."""
         return os.path.abspath(self.storage.path)
 
 
 class Directories:
-    """All log directories: where a partition is, or where a new one goes."""
+    """All log directories of a broker: which one holds a partition, and which one gets a new partition.
+
+    ``cordoned`` returns the paths that get no new partitions at the moment.
+    """
 
     def __init__(self, directories: Sequence[Directory], cordoned: Callable[[], Collection[str]] = tuple) -> None:
-        """``cordoned`` tells the paths that get no new partitions at the moment."""
         self._all = list(directories)
         for directory in self._all:
-            directory.space.share_with([each.space for each in self._all if _is_neighbour(each, directory)])
+            directory.space.share_with([other.space for other in self._all if _shares_device(other, directory)])
         self._cordoned = cordoned
         self._home: dict[PartitionName, Directory] = {}
         self._wishes: dict[PartitionName, Directory] = {}
@@ -144,37 +146,37 @@ class Directories:
     def __iter__(self) -> Iterator[Directory]:
         return iter(self._all)
 
-    def home(self, name: PartitionName) -> Directory | None:
-        """The directory that a partition lives in, if there is one already."""
+    def find_home(self, name: PartitionName) -> Directory | None:
+        """Return the directory that holds a partition; None for a partition without a folder."""
         return self._home.get(name)
 
     def is_cordoned(self, directory: Directory) -> bool:
-        """Whether a directory shall get no new partitions."""
+        """Return whether a directory gets no new partitions at the moment."""
         return directory.storage.path in self._cordoned()
 
-    def at(self, path: str) -> Directory | None:
-        """The directory that clients call *path*."""
-        return next((each for each in self._all if each.path == path), None)
+    def find_by_path(self, path: str) -> Directory | None:
+        """Return the directory with an absolute path; None if there is none."""
+        return next((directory for directory in self._all if directory.path == path), None)
 
-    def wish(self, name: PartitionName, directory: Directory) -> None:
-        """Somebody wants a partition that is not open yet in a directory."""
+    def note_wish(self, name: PartitionName, directory: Directory) -> None:
+        """Remember the directory that a client wants for a partition that is not open yet."""
         self._wishes.pop(name, None)
         self._wishes[name] = directory
         if len(self._wishes) > MAX_WISHES:
             del self._wishes[next(iter(self._wishes))]
 
     def take_wish(self, name: PartitionName) -> Directory | None:
-        """Where somebody wants a partition, unless that directory is offline; asked once."""
+        """Forget the directory that a client wants for a partition, and return it unless it is offline."""
         directory = self._wishes.pop(name, None)
         return None if directory is None or directory.offline else directory
 
-    def found(self, name: PartitionName, directory: Directory) -> None:
-        """A partition lives in a directory."""
+    def note_partition(self, name: PartitionName, directory: Directory) -> None:
+        """Note that a directory holds a partition."""
         directory.partitions.add(name)
         self._home[name] = directory
 
-    def place(self, name: PartitionName) -> Directory:
-        """Choose where a new one goes: where it was wished for, else where the fewest partitions are.
+    def choose_directory(self, name: PartitionName) -> Directory:
+        """Choose the directory of a new partition: the one a client wants, else the one with the fewest partitions.
 
         Full and cordoned directories are chosen only if there are no others.
 
@@ -184,7 +186,7 @@ class Directories:
         if not online:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "every log directory is offline")
         directory = self.take_wish(name) or min(online, key=self._preference)
-        self.found(name, directory)
+        self.note_partition(name, directory)
         return directory
 
     def _preference(self, directory: Directory) -> tuple[bool, bool, int]:
@@ -194,14 +196,14 @@ class Directories:
         """Raise KafkaError KAFKA_STORAGE_ERROR when no directory has room for new partitions."""
         online = [directory for directory in self._all if not directory.offline]
         if online and all(directory.space.is_full for directory in online):
-            raise online[0].space.refusal()
+            raise online[0].space.build_full_error()
 
     def forget(self, name: PartitionName) -> None:
-        """A partition is gone."""
+        """Note that no directory holds a partition any more."""
         directory = self._home.pop(name, None)
         if directory is not None:
             directory.partitions.discard(name)
 
 
-def _is_neighbour(one: Directory, other: Directory) -> bool:
-    return one is not other and one.storage.device == other.storage.device
+def _shares_device(directory: Directory, other: Directory) -> bool:
+    return directory is not other and directory.storage.device == other.storage.device

@@ -1,15 +1,15 @@
-"""Fetch sessions: a client names its partitions once, later only what changed (KIP-227).
+"""Fetch sessions: a client names its partitions once, and later only what changed (KIP-227).
 
-A request says with (session id, session epoch) what it wants:
+The (session id, session epoch) of a request say what it wants:
 
 ==================  ===========================================================================
-(any id, -1)        no session: answer this list, and forget the session named
-(any id, 0)         start a session with this list; the answer carries its id, or 0 if there is no room
-(id, n)             the session's list, with these changes; n counts up by one with each request
+(any id, -1)        no session: read this list, and forget the session with that id
+(any id, 0)         start a session with this list; the response carries its id, or 0 if there is no room
+(id, n)             read the session's list with these changes; n counts up by one with each request
 ==================  ===========================================================================
 
-In a session's answer a partition is left out while it has nothing new: no data, no error, and the
-same high watermark and log start offset as last told.
+A session's response leaves out a partition without news: no data, no error, and the same high watermark and log start
+offset as in the response before.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PartitionKey: TypeAlias = "tuple[TopicKey, int]"
 
 @dataclass(slots=True)
 class WantedPartition:
-    """One partition that a client reads, and what it was last told about it.
+    """One partition that a client reads, and what the last response said of it (``told_...``, -1 for nothing).
 
     ``topic`` is the name up to Fetch v12 and the topic id from v13.
     """
@@ -52,26 +52,26 @@ class WantedPartition:
         return self.topic, self.partition
 
     def update(self, newer: WantedPartition) -> None:
-        """Take over what the client asks for now."""
+        """Take over the offsets and limits of a newer request."""
         self.fetch_offset = newer.fetch_offset
         self.max_bytes = newer.max_bytes
         self.current_leader_epoch = newer.current_leader_epoch
         self.last_fetched_epoch = newer.last_fetched_epoch
 
     def has_news(self, *, size_bytes: int, error: bool, high_watermark: int, log_start_offset: int) -> bool:
-        """Whether the client has to be told of the partition; remembers what it is told."""
+        """Return whether the next response has to name the partition, and note what that response says."""
         changed = high_watermark != self.told_high_watermark or log_start_offset != self.told_log_start_offset
         self.told_high_watermark = high_watermark
         self.told_log_start_offset = log_start_offset
         if error:
-            # An error is told again each time until it is gone, and the news after it is always told.
+            # Every response repeats the error until it is gone, and the response after that names the partition too.
             self.told_high_watermark = -1
         return changed or error or size_bytes > 0
 
 
 @dataclass(slots=True)
 class FetchSession:
-    """The list of one client; its order decides who is read first."""
+    """The partitions of one client, in the order in which they are read."""
 
     session_id: int
     by_topic_id: bool
@@ -90,17 +90,17 @@ class FetchSession:
         for key in forgotten:
             self.partitions.pop(key, None)
 
-    def served(self, key: PartitionKey) -> None:
-        """Move a partition that got data to the end, so that the others are read first next time."""
+    def move_to_end(self, key: PartitionKey) -> None:
+        """Move a partition whose data was sent to the end, so that the others are read first next time."""
         partition = self.partitions.pop(key, None)
-        # Requests overlap: a later one may have forgotten it meanwhile.
+        # Requests overlap: a later one may have removed the partition meanwhile.
         if partition is not None:
             self.partitions[key] = partition
 
 
 @dataclass(slots=True)
 class FetchContext:
-    """What one request wants: ``session`` is None without one, ``incremental`` leaves out what is not news."""
+    """What one request wants: its partitions, its session if it has one, and whether its response carries news only."""
 
     wanted: list[WantedPartition]
     session: FetchSession | None = None
@@ -125,7 +125,7 @@ class FetchSessions:
     def __iter__(self) -> Iterator[FetchSession]:
         return iter(self._sessions.values())
 
-    def context(
+    def find_context(
         self,
         session_id: int,
         session_epoch: int,
@@ -135,10 +135,10 @@ class FetchSessions:
         by_topic_id: bool,
         now_ms: int,
     ) -> FetchContext:
-        """Work out what a request wants.
+        """Return what a request wants, and apply its changes to its session.
 
-        Raises KafkaError FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH or
-        FETCH_SESSION_TOPIC_ID_ERROR, upon which the client starts anew.
+        Raises KafkaError FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH or FETCH_SESSION_TOPIC_ID_ERROR: the
+        client starts a new session then.
         """
         if session_epoch in (FINAL_EPOCH, INITIAL_EPOCH):
             self._sessions.pop(session_id, None)
@@ -147,7 +147,7 @@ class FetchSessions:
         session = self._find(session_id, session_epoch, by_topic_id)
         session.change(wanted, forgotten)
         if not session.partitions:
-            # A session of nothing is closed; its client is told by the id 0.
+            # A session without partitions is closed; its client learns that from the id 0.
             del self._sessions[session_id]
             return FetchContext([])
         session.epoch = 1 if session.epoch == MAX_INT32 else session.epoch + 1

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class FetchWatcher(Protocol):
     """A fetch that waits for a partition."""
 
-    def arrived(self, size_bytes: int) -> None:
+    def note_bytes(self, size_bytes: int) -> None:
         """Count bytes that became readable."""
 
     def wake(self) -> None:
@@ -23,8 +23,8 @@ class FetchWatcher(Protocol):
 class FetchWatchers:
     """The waiting fetches of one partition, by isolation level.
 
-    ``read_uncommitted`` are notified of every batch below the high watermark, ``read_committed`` of every batch below the
-    last stable offset.
+    ``read_uncommitted`` are notified of every batch below the high watermark, ``read_committed`` of every batch below
+    the last stable offset.
     """
 
     __slots__ = ("_last_stable", "_state", "read_committed", "read_uncommitted")
@@ -57,19 +57,19 @@ class FetchWatchers:
     def notify(self, size_bytes: int) -> None:
         """Report *size_bytes* of new batches below the high watermark."""
         for watcher in list(self.read_uncommitted):
-            watcher.arrived(size_bytes)
+            watcher.note_bytes(size_bytes)
         if self.read_committed:
             self._notify_stable()
 
     def _notify_stable(self) -> None:
         """Report what became stable: batches of open transactions are not."""
         before, self._last_stable = self._last_stable, self._state.stable_position()
-        moved_bytes = _distance(before, self._last_stable)
+        moved_bytes = _measure_distance(before, self._last_stable)
         for watcher in list(self.read_committed) if moved_bytes else ():
-            watcher.arrived(moved_bytes)
+            watcher.note_bytes(moved_bytes)
 
 
-def _distance(before: OffsetPosition, after: OffsetPosition) -> int:
+def _measure_distance(before: OffsetPosition, after: OffsetPosition) -> int:
     """Return the bytes between two positions of a log; where they are unknown, more than any fetch waits for."""
     if before.offset == after.offset:
         return 0

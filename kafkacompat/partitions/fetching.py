@@ -1,8 +1,8 @@
-"""Reading many partitions for one Fetch request within its limits, now or when there is enough.
+"""Reading the partitions of one Fetch request within its limits, now or when enough has arrived.
 
-The rules (KIP-74): partitions are read in the order asked; together they fill at most
-``max_bytes``; only the first batch of the first partition that has any is sent whole however large
-it is, so that a consumer always gets on.
+The rules (KIP-74): partitions are read in the order of the request, and together they fill at most ``max_bytes``. Only
+the first batch of the first partition that has data is sent whole however large it is, so that a consumer always makes
+progress.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from kafkacompat.partitions.delayed_fetch import DelayedFetch
 from kafkacompat.partitions.fetch_sessions import PartitionKey, WantedPartition
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.partitions.partition_reader import PartitionRead
-from kafkacompat.storage.segment.lookup import ColdDataError
-from kafkacompat.storage.segment.segment_file import FileRegion
-from kafkacompat.timers import Clock, go_through
+from kafkacompat.storage.segment.header_scan import ColdDataError
+from kafkacompat.storage.segment.shared_files import FileRegion
+from kafkacompat.timers import Clock, make_steps
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 log = logging.getLogger(__name__)
 
-# Indexes and files of so many partitions are opened for one fetch; far fewer than are kept open at once.
 MAX_WARMED = 32
+"""Partitions whose indexes and files are opened for one fetch; far fewer than the broker keeps open."""
 
 
 class FetchLimits(NamedTuple):
-    """How much a fetch wants and how long it waits for it.
+    """How much a fetch wants, and how long it waits for that.
 
-    With ``one_batch_each`` every partition gives a whole batch however large, not only the first that has any; with
-    ``committed`` only what is decided is read.
+    With ``one_batch_each`` every partition returns a whole batch however large, not only the first that has data. With
+    ``committed`` the fetch reads up to the last stable offset.
     """
 
     min_bytes: int
@@ -44,9 +44,10 @@ class FetchLimits(NamedTuple):
 
 
 class FetchedPartition(NamedTuple):
-    """The outcome for one partition: what was read, or the error.
+    """What was read from one partition, or the error.
 
-    ``partition`` is None for an unknown one; ``cold`` says that the disk has to be asked where the data is.
+    ``partition`` is None where there is no such partition. ``cold`` says that finding the data has to wait for the
+    disk.
     """
 
     wanted: WantedPartition
@@ -57,16 +58,16 @@ class FetchedPartition(NamedTuple):
 
     @property
     def urgent(self) -> bool:
-        """Whether the client has to know at once."""
+        """Whether the client must learn of the outcome at once: an error, or a diverging epoch."""
         return self.error_code != ErrorCode.NONE or (self.read is not None and self.read.diverging_epoch is not None)
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of record batches found."""
+        """Bytes of record batches that were read."""
         return self.read.size_bytes if self.read is not None else 0
 
     def release(self) -> None:
-        """Let go of the file of an outcome that is not sent."""
+        """Release the file region of an outcome that is not sent."""
         if self.read is not None and isinstance(self.read.region, FileRegion):
             self.read.region.release()
 
@@ -75,25 +76,25 @@ FindPartition = Callable[[WantedPartition], Partition]
 _Failed: TypeAlias = "dict[PartitionKey, ErrorCode]"
 
 
-def fetch(
+def fetch_partitions(
     find: FindPartition, wanted: Sequence[WantedPartition], limits: FetchLimits, clock: Clock
 ) -> list[FetchedPartition] | Deferred[list[FetchedPartition]]:
-    """Read what is there; if that is too little, wait for more.
+    """Read the partitions; if that is too little, wait for more.
 
     ``find`` raises KafkaError for a partition that cannot be read here.
     """
-    one = _Fetch(find, wanted, limits, clock)
-    reading = one.read()
-    return one.answer() if reading is None and not one.is_cold else Deferred.fromCoroutine(one.prepare(reading))
+    run = _Fetch(find, wanted, limits, clock)
+    reading = run.read()
+    return run.answer() if reading is None and not run.is_cold else Deferred.fromCoroutine(run.prepare(reading))
 
 
 class _Fetch:
-    """One fetch; ``found`` is what was read last."""
+    """One fetch; ``fetched`` are the outcomes of its last read, in the order of the request."""
 
     def __init__(
         self, find: FindPartition, wanted: Sequence[WantedPartition], limits: FetchLimits, clock: Clock
     ) -> None:
-        self.found: list[FetchedPartition] = []
+        self.fetched: list[FetchedPartition] = []
         self._find = find
         self._wanted = wanted
         self._limits = limits
@@ -101,72 +102,72 @@ class _Fetch:
         self._took_turns = False
 
     def read(self) -> Deferred[None] | None:
-        """Read every partition once; None where that was done at once."""
+        """Read every partition once; return None where that is done already, else a Deferred that fires when it is."""
         self._release()
-        found = self.found
-        each = read_partitions(self._find, self._wanted, self._limits)
-        reading = go_through(self._clock, map(found.append, each))
+        reading = make_steps(
+            self._clock, map(self.fetched.append, read_partitions(self._find, self._wanted, self._limits))
+        )
         self._took_turns = reading is not None
         return reading
 
     def _release(self) -> None:
-        release_all(self.found)
-        self.found = []
+        release_unsent(self.fetched)
+        self.fetched = []
 
     @property
     def is_cold(self) -> bool:
-        """Whether the disk has to be asked for some of it."""
-        return any(each.cold for each in self.found)
+        """Whether finding the data of a partition has to wait for the disk."""
+        return any(partition.cold for partition in self.fetched)
 
     async def prepare(self, reading: Deferred[None] | None) -> list[FetchedPartition]:
-        """Answer when the first reading is done and what is cold was looked up."""
+        """Return the answer once the first read is done and cold partitions are warmed and read again."""
         try:
             if reading is not None:
                 await reading
             if self.is_cold:
                 failed = await self._warm()
                 if self.is_cold:
-                    # What the disk thread has not looked up is left to the client's next fetch.
-                    return [_with_failure(each, failed) if each.cold else each for each in self.found]
-            found = self.answer()
-            return await found if isinstance(found, Deferred) else found
+                    # Partitions that are still cold are left to the client's next fetch.
+                    return [_with_failure(outcome, failed) if outcome.cold else outcome for outcome in self.fetched]
+            answer = self.answer()
+            return await answer if isinstance(answer, Deferred) else answer
         except BaseException:
             self._release()
             raise
 
     async def _warm(self) -> _Failed:
-        cold = [each for each in self.found if each.cold]
+        cold = [partition for partition in self.fetched if partition.cold]
         self._release()
-        failed = await _warm(cold[:MAX_WARMED], self._limits)
+        failed = await _load_cold_data(cold[:MAX_WARMED], self._limits)
         reading = self.read()
         if reading is not None:
             await reading
         return failed
 
     def answer(self) -> list[FetchedPartition] | Deferred[list[FetchedPartition]]:
-        """What was found if that is enough, else what there is once more has arrived or time is up."""
+        """Return the outcomes if they are enough, else those of a second read once more has arrived or time is up."""
         if self._has_enough():
-            return self.found
+            return self.fetched
         later: Deferred[Any] = self._arrival().addCallback(self._read_again)
         return later.addErrback(self._give_up)
 
     def _has_enough(self) -> bool:
-        enough = self._size_bytes() >= self._limits.min_bytes or any(each.urgent for each in self.found)
-        return enough or not self.found or self._limits.max_wait_ms <= 0
+        enough = self._size_bytes() >= self._limits.min_bytes or any(outcome.urgent for outcome in self.fetched)
+        return enough or not self.fetched or self._limits.max_wait_ms <= 0
 
     def _size_bytes(self) -> int:
-        return sum(each.size_bytes for each in self.found)
+        return sum(outcome.size_bytes for outcome in self.fetched)
 
     def _read_again(self, _: None) -> list[FetchedPartition] | Deferred[list[FetchedPartition]]:
         reading = self.read()
-        return self.found if reading is None else reading.addCallback(lambda _: self.found)
+        return self.fetched if reading is None else reading.addCallback(lambda _: self.fetched)
 
     def _give_up(self, failure: Failure) -> Failure:
         self._release()
         return failure
 
     def _arrival(self) -> Deferred[None]:
-        watched = [each.partition for each in self.found if each.partition is not None]
+        watched = [outcome.partition for outcome in self.fetched if outcome.partition is not None]
         missing_bytes = self._limits.min_bytes - self._size_bytes()
         limits = self._limits
         waiting = DelayedFetch(
@@ -176,50 +177,50 @@ class _Fetch:
             max_wait_ms=limits.max_wait_ms,
             committed=limits.committed,
         )
-        if self._took_turns and any(_has_moved(each, limits.committed) for each in self.found):
+        if self._took_turns and any(_has_moved(outcome, limits.committed) for outcome in self.fetched):
             waiting.wake()
         self._release()
         return waiting.result
 
 
-def _has_moved(each: FetchedPartition, committed: bool) -> bool:
-    """Whether something arrived since it was read, which may be some turns ago."""
-    if each.partition is None or each.read is None:
+def _has_moved(fetched: FetchedPartition, committed: bool) -> bool:
+    """Return whether data arrived after the partition was read, which may be some turns ago."""
+    if fetched.partition is None or fetched.read is None:
         return False
-    end_offset = each.read.last_stable_offset if committed else each.read.high_watermark
-    return end_offset != each.partition.end_offset(committed=committed)
+    end_offset = fetched.read.last_stable_offset if committed else fetched.read.high_watermark
+    return end_offset != fetched.partition.end_offset(committed=committed)
 
 
-def release_all(found: Sequence[FetchedPartition]) -> None:
-    """Let go of the files of outcomes that are not sent."""
-    for each in found:
-        each.release()
+def release_unsent(fetched: Sequence[FetchedPartition]) -> None:
+    """Release the file regions of outcomes that are not sent."""
+    for partition in fetched:
+        partition.release()
 
 
-def _warm(cold: Sequence[FetchedPartition], limits: FetchLimits) -> Deferred[_Failed]:
-    """Bring the places of cold partitions into memory; fires with the codes of those that cannot be read."""
+def _load_cold_data(cold: Sequence[FetchedPartition], limits: FetchLimits) -> Deferred[_Failed]:
+    """Load what reading cold partitions needs; fires with the error codes of those that cannot be read."""
     failed: _Failed = {}
 
     def note(failure: Failure, key: PartitionKey) -> None:
-        log.error("%s-%d cannot be read: %s", *key, failure.getErrorMessage())
+        log.error("%s-%d cannot be read: %s", *key, failure.value)
         problem = failure.value
         failed[key] = problem.code if isinstance(problem, KafkaError) else ErrorCode.UNKNOWN_SERVER_ERROR
 
     warming = [
-        each.partition.warm(
-            each.wanted.fetch_offset, min(each.wanted.max_bytes, limits.max_bytes), committed=limits.committed
-        ).addErrback(note, each.wanted.key)
-        for each in cold
-        if each.partition is not None
+        outcome.partition.warm(
+            outcome.wanted.fetch_offset, min(outcome.wanted.max_bytes, limits.max_bytes), committed=limits.committed
+        ).addErrback(note, outcome.wanted.key)
+        for outcome in cold
+        if outcome.partition is not None
     ]
     done: Deferred[_Failed] = Deferred()
-    # When `done` is given up the look-ups go on: there is nothing to take back, and nobody to tell.
+    # When `done` is cancelled the look-ups go on; their results are ignored.
     DeferredList(warming).addCallback(lambda _: failed).chainDeferred(done)
     return done
 
 
 def _with_failure(cold: FetchedPartition, failed: _Failed) -> FetchedPartition:
-    """What a look-up that failed says of a partition; without it a client would ask again and again."""
+    """Return a cold partition with the error of its look-up, if it has one: else the client would try for ever."""
     code = failed.get(cold.wanted.key)
     return cold if code is None else FetchedPartition(cold.wanted, cold.partition, code, None)
 
@@ -227,19 +228,19 @@ def _with_failure(cold: FetchedPartition, failed: _Failed) -> FetchedPartition:
 def read_partitions(
     find: FindPartition, wanted: Sequence[WantedPartition], limits: FetchLimits
 ) -> Iterator[FetchedPartition]:
-    """Read each partition once, as far as the limit goes."""
+    """Read each partition once, within what the limits leave of ``max_bytes``."""
     left_bytes = limits.max_bytes
-    nothing_yet = True
-    for each in wanted:
-        whole = nothing_yet or (limits.one_batch_each and left_bytes > 0)
-        outcome = _read(find, each, left_bytes, whole, limits.committed)
+    is_empty = True
+    for partition in wanted:
+        whole = is_empty or (limits.one_batch_each and left_bytes > 0)
+        outcome = _read_partition(find, partition, left_bytes, whole, limits.committed)
         size_bytes = outcome.size_bytes
         if size_bytes:
-            left_bytes, nothing_yet = max(0, left_bytes - size_bytes), False
+            left_bytes, is_empty = max(0, left_bytes - size_bytes), False
         yield outcome
 
 
-def _read(
+def _read_partition(
     find: FindPartition, wanted: WantedPartition, left_bytes: int, at_least_one_batch: bool, committed: bool
 ) -> FetchedPartition:
     partition = None

@@ -1,8 +1,9 @@
-"""How much clients may still write to a log directory, so that what keeps a broker alive always has room.
+"""How much clients may still write to a log directory, so that the broker itself never runs out of space.
 
-The file system is asked now and then, in the thread of the directory; in between, appends of clients take what they write
-from what there was beyond the reserve (kafkacompat.disk.reserve.bytes). When it is used up they are refused with
-KAFKA_STORAGE_ERROR, upon which clients try again. Offset commits, group metadata, checkpoints, deletion and retention do not ask.
+The directory's thread measures the free space of the file system now and then. Between two measurements the appends of
+clients are subtracted from the space beyond the reserve (kafkacompat.disk.reserve.bytes). When none is left, appends of
+clients fail with KAFKA_STORAGE_ERROR, and clients try again. Offset commits, group metadata, checkpoints, deletion and
+retention may use the reserve.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred
 
+from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.log_config import LONG_MAX
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -24,16 +26,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-WANT_OF_ROOM = (errno.ENOSPC, errno.EDQUOT)
+NO_SPACE_ERRORS = (errno.ENOSPC, errno.EDQUOT)
 
 STEP_BYTES = 1 << 20
-"""A directory with less than this beyond its reserve is full, and it is no longer with twice as much."""
+"""A directory with less than this beyond its reserve is full, until it has twice as much."""
 
 
 class FreeSpace:
-    """What is left of one log directory.
+    """The free space of one log directory.
 
-    ``measure_usage`` asks the file system; ``reserve_bytes`` 0 asks nothing until a write fails for want of room.
+    ``measure_usage`` measures the file system. With ``reserve_bytes`` 0 nothing is measured until a write fails for
+    lack of space.
     """
 
     def __init__(self, path: str, measure_usage: Callable[[], Deferred[DiskUsage]], reserve_bytes: int = 0) -> None:
@@ -48,11 +51,11 @@ class FreeSpace:
         self._others: Sequence[FreeSpace] = ()
 
     def share_with(self, others: Sequence[FreeSpace]) -> None:
-        """Let what is taken here count for other directories of the same file system too."""
+        """Subtract from other directories of the same file system what is written here."""
         self._others = others
 
-    def take(self, size_bytes: int) -> None:
-        """Count what a client is about to write; raises KafkaError KAFKA_STORAGE_ERROR when there is no room for it."""
+    def reserve(self, size_bytes: int) -> None:
+        """Subtract what a client is about to write. Raises KafkaError KAFKA_STORAGE_ERROR when too little is left."""
         self._left_bytes -= size_bytes
         for other in self._others:
             other._left_bytes -= size_bytes
@@ -62,46 +65,46 @@ class FreeSpace:
     def _run_low(self, size_bytes: int) -> None:
         is_refused = self._left_bytes < 0
         if is_refused:
-            for each in (self, *self._others):
-                each._left_bytes += size_bytes
+            for space in (self, *self._others):
+                space._left_bytes += size_bytes
             self._wanted_bytes = max(self._wanted_bytes, size_bytes)
         if not self.is_full:
             self.measure()
         if is_refused:
-            raise self.refusal()
+            raise self.build_full_error()
 
-    def refusal(self) -> KafkaError:
-        """What is said to who gets no room."""
+    def build_full_error(self) -> KafkaError:
+        """Return the error for a client that cannot write."""
         reason = f"{self._path} is full: kafkacompat.disk.reserve.bytes={self._reserve_bytes} have to stay free"
         return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, reason)
 
     def check_reserve(self, usage: DiskUsage) -> None:
-        """Raise OSError ENOSPC when half of the reserve is gone: what makes room needs some itself, and leaves others the rest."""
+        """Raise OSError ENOSPC when half of the reserve is used: compaction frees space but needs some first."""
         if usage.free_bytes < self._reserve_bytes // 2:
             raise OSError(
                 errno.ENOSPC, f"{usage.free_bytes} bytes are free, half of kafkacompat.disk.reserve.bytes is not"
             )
 
-    def failed(self, problem: BaseException | None) -> None:
-        """A write failed; for want of room, clients are refused from now on until some is found."""
+    def note_failed_write(self, problem: BaseException | None) -> None:
+        """Note a failed write: after one for lack of space, clients cannot write until a measurement finds space."""
         cause = problem.__cause__ if isinstance(problem, KafkaError) else problem
-        if isinstance(cause, OSError) and cause.errno in WANT_OF_ROOM and not self.is_full:
-            self._fill(f"a write failed: {cause}")
+        if isinstance(cause, OSError) and cause.errno in NO_SPACE_ERRORS and not self.is_full:
+            self._fill(f"a write failed: {describe_error(cause)}")
 
-    def watch(self) -> None:
-        """Look again, unless nothing depends on it; to be called by the clock."""
+    def measure_if_needed(self) -> None:
+        """Measure again, unless no decision depends on it; called at intervals."""
         if self._reserve_bytes or self.is_full:
             self.measure()
 
     def measure(self) -> None:
-        """Ask the file system, unless it is being asked."""
+        """Measure the file system, unless that is under way."""
         if self._left_before_bytes is None:
             self._left_before_bytes = self._left_bytes
             self._measure_usage().addCallbacks(self._measured, self._not_measured)
 
     def _measured(self, usage: DiskUsage) -> None:
         assert self._left_before_bytes is not None
-        # Some of what was taken meanwhile may be written already: then a little less is left than there is.
+        # Part of what was taken meanwhile may be written already and counts twice then: a little too little is left.
         taken_bytes = self._left_before_bytes - self._left_bytes
         self._left_before_bytes = None
         room_bytes = usage.free_bytes - self._reserve_bytes - taken_bytes
@@ -112,7 +115,7 @@ class FreeSpace:
 
     def _not_measured(self, failure: Failure) -> None:
         self._left_before_bytes = None
-        log.error("the free space of %s cannot be found out: %s", self._path, failure.getErrorMessage())
+        log.error("the free space of %s cannot be measured: %s", self._path, failure.value)
 
     def _fill(self, reason: str) -> None:
         self.is_full = True

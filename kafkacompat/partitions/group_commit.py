@@ -1,8 +1,9 @@
-"""Group commit: what waits for the disk is synced together, one round after the other.
+"""Group commit: appends that wait for the disk are synced together, one round after the other.
 
-A round, in the threads of the log directory, syncs every log that was written to since the round before. What is appended
-meanwhile gathers for the next one, which begins when the round is over; the first begins at the end of the reactor's turn, so
-that all batches of one request, and of all clients heard in that turn, are in it. With nothing to do there is no timer.
+A round runs in the threads of the log directory and syncs every log that was written to since the round before. Appends
+made meanwhile wait for the next round, which begins when this one ends. The first round begins at the end of the
+reactor's turn, so that it includes all batches of one request, and those of all clients served in that turn. An idle
+directory has no timer.
 """
 
 from __future__ import annotations
@@ -25,24 +26,24 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PATIENCE_S = 1.0
-"""No round takes so long, unless something is wrong with the disk; one that was put off is tried again after it."""
+"""A round that takes longer is slow: the disk may be failing. A postponed round is repeated after this time."""
 
 
-class Committed(Protocol):
-    """A partition, as far as its group commit knows it."""
+class SyncedPartition(Protocol):
+    """A partition, as its group commit sees it."""
 
     @property
     def log(self) -> Log:
         """The log that is synced."""
 
     def synced(self, end: OffsetPosition) -> None:
-        """Everything before *end* is on the disk."""
+        """Take note that everything before *end* is on the disk."""
 
 
 class _Share(NamedTuple):
-    """What a round does for one partition."""
+    """One partition in a round, its log, and the end of the log when the round began."""
 
-    partition: Committed
+    partition: SyncedPartition
     log: Log
     end: OffsetPosition
 
@@ -51,9 +52,9 @@ class GroupCommit:
     """The rounds of one log directory.
 
     With ``always`` every append waits for its round (kafkacompat.acks.after=fsync), else only those that flush.messages
-    asks for. ``failed`` is told when a sync failed: the directory goes offline with everybody who waits, and the sync is
-    never tried again, for the kernel may have dropped what it could not write. A round that did not come to a sync, because
-    there was no room for the indexes of a segment that was rolled, or no file could be opened, is made again.
+    asks for. ``failed`` is called when a sync fails: the directory goes offline, every waiting append fails, and the
+    sync is never tried again, because the kernel may have dropped what it could not write. A round that fails before
+    its sync is repeated: there was no space for the indexes of a rolled segment, or no file could be opened.
     """
 
     def __init__(self, disk: Disk, clock: Clock, failed: Callable[[BaseException], None], always: bool = False) -> None:
@@ -63,34 +64,34 @@ class GroupCommit:
         self._disk = disk
         self._clock = clock
         self._failed = failed
-        self._joined: dict[Committed, None] = {}
-        self._under_way: dict[Committed, None] = {}
+        self._joined: dict[SyncedPartition, None] = {}
+        self._under_way: dict[SyncedPartition, None] = {}
         self._is_busy = False
         self._begun_s = 0.0
-        self._is_put_off = False
+        self._is_postponed = False
         self._again: DelayedCall | None = None
         self._finishing: list[Deferred[None]] = []
 
-    def join(self, partition: Committed) -> None:
-        """Take a partition into the next round: something was appended to it."""
+    def join(self, partition: SyncedPartition) -> None:
+        """Add a partition to the next round: its log was appended to."""
         self._joined[partition] = None
         if not self._is_busy:
             self._is_busy = True
             self._begun_s = self._clock.seconds()
-            self._clock.callLater(0, self._begin)
+            self._clock.callLater(0, self._begin_round)
 
-    def leave(self, partition: Committed) -> None:
-        """Forget a partition, which is deleted, moved or offline; `synced` is not called any more for the log it has now."""
+    def leave(self, partition: SyncedPartition) -> None:
+        """Forget a partition that is deleted, moved or offline; `synced` is no longer called for the log it has now."""
         self._joined.pop(partition, None)
         self._under_way.pop(partition, None)
 
     @property
     def is_slow(self) -> bool:
-        """Whether the round under way takes unusually long."""
-        return self._is_put_off or (self._is_busy and self._clock.seconds() - self._begun_s > PATIENCE_S)
+        """Whether the current round has lasted longer than PATIENCE_S, or was postponed."""
+        return self._is_postponed or (self._is_busy and self._clock.seconds() - self._begun_s > PATIENCE_S)
 
     def finish(self) -> Deferred[None]:
-        """Fires when there is nothing to be synced any more."""
+        """Return a Deferred that fires when nothing is left to sync."""
         if not self._is_busy:
             return succeed(None)
         finished: Deferred[None] = Deferred()
@@ -99,50 +100,51 @@ class GroupCommit:
             self._again.reset(0)
         return finished
 
-    def _begin(self) -> None:
-        # The ends are taken here, in the reactor thread: in the disk thread they would be those of half an append.
-        shares = [_Share(each, each.log, each.log.end_position()) for each in self._joined]
+    def _begin_round(self) -> None:
+        # The reactor thread notes the ends: the disk thread could see the end of half an append.
+        shares = [_Share(partition, partition.log, partition.log.end_position()) for partition in self._joined]
         self._under_way, self._joined = self._joined, {}
         if not shares:
             self._rest()
             return
         self.rounds += 1
         self._begun_s = self._clock.seconds()
-        syncing = self._disk.run_each(Log.flush, [each.log for each in shares])
+        syncing = self._disk.run_each(Log.flush, [share.log for share in shares])
         syncing.addCallbacks(self._synced, self._not_synced, callbackArgs=(shares,))
 
     def _synced(self, _: None, shares: Sequence[_Share]) -> None:
-        self._is_put_off = False
+        self._is_postponed = False
         goes_on = bool(self._joined)
         if goes_on:
-            self._begin()  # the disk is busy while the answers leave
+            self._begin_round()  # the disk works while the responses are sent
         for partition, synced, end in shares:
-            # It may live in another directory by now, where everything that was appended here was synced too.
+            # A partition that moved to another directory meanwhile has another log, in which all of this was synced
+            # too.
             if partition.log is synced:
                 partition.synced(end)
         if not goes_on:
-            self._begin()
+            self._begin_round()
 
     def _not_synced(self, failure: Failure) -> None:
         problem = failure.value
         assert problem is not None
         if not self._finishing and isinstance(problem.__cause__, OSError) and is_transient(problem.__cause__):
-            self._put_off(problem)
+            self._postpone(problem)
             return
         self._joined.clear()
         self._failed(problem)
         self._rest()
 
-    def _put_off(self, problem: BaseException) -> None:
-        """Let everybody go on waiting, who is still there."""
-        if not self._is_put_off:
-            log.warning("what waits for a sync goes on waiting: %s", problem)
-        self._is_put_off = True
+    def _postpone(self, problem: BaseException) -> None:
+        """Repeat the round later; the partitions that have not left keep waiting."""
+        if not self._is_postponed:
+            log.warning("appends that wait for a sync keep waiting: %s", problem)
+        self._is_postponed = True
         self._joined = {**self._under_way, **self._joined}
-        self._again = self._clock.callLater(PATIENCE_S, self._begin)
+        self._again = self._clock.callLater(PATIENCE_S, self._begin_round)
 
     def _rest(self) -> None:
-        self._is_busy = self._is_put_off = False
+        self._is_busy = self._is_postponed = False
         finishing, self._finishing = self._finishing, []
-        for each in finishing:
-            each.callback(None)
+        for finished in finishing:
+            finished.callback(None)

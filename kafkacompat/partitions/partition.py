@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class Partition:
     """The leader's side of one partition: a state, and the parts that work on it.
 
-    ``append`` is that of its `AppendQueue`, and ``read`` that of its `PartitionReader`: without a method in between, each batch
-    costs a call less.
+    ``append`` is that of its `AppendQueue`, and ``read`` that of its `PartitionReader`: without a method in between,
+    each batch costs a call less.
     """
 
     def __init__(self, opened: Log, host: PartitionHost, leader_epoch: int) -> None:
@@ -93,12 +93,12 @@ class Partition:
         return self._queue.append_marker(marker, now_ms)
 
     def guard(self, producer_id: int, epoch: int, sequence: int, *, begins_at_zero: bool) -> Guard | None:
-        """Return the guard that a transactional batch must carry once its coordinator vouched for the transaction (KIP-890).
+        """Return the guard that a transactional batch must carry once its coordinator has verified it (KIP-890).
 
-        None when the transaction is open here already. ``begins_at_zero``: the producer's client takes a new epoch for each
-        transaction. Raises KafkaError INVALID_PRODUCER_EPOCH.
+        None when the transaction is open here already. ``begins_at_zero``: the producer's client takes a new epoch for
+        each transaction. Raises KafkaError INVALID_PRODUCER_EPOCH.
         """
-        return self.state.log.producer_state.guard(producer_id, epoch, sequence, begins_at_zero)
+        return self.state.log.producer_state.require_guard(producer_id, epoch, sequence, begins_at_zero)
 
     @property
     def holds_appends(self) -> bool:
@@ -122,7 +122,7 @@ class Partition:
         self.state.report_disk_failure(failure)
         return failure
 
-    def disk_failed(self, failure: Failure) -> None:
+    def report_disk_failure(self, failure: Failure) -> None:
         """Report a failed disk operation; if the log can no longer be used, its directory goes offline."""
         self.state.report_disk_failure(failure)
 

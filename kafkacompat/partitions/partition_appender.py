@@ -24,8 +24,8 @@ Appended: TypeAlias = "AppendResult | Deferred[AppendResult]"
 class PartitionAppender:
     """Appends batches and markers, and lets those wait that count only once they are on the disk.
 
-    The in-sync set is this broker alone. So the high watermark is the log's end, or the end of what is on the disk where
-    appends wait for that: it moves in `append` and in `synced`.
+    The in-sync set is this broker alone. So the high watermark is the log's end, or the end of what is on the disk
+    where appends wait for that: it moves in `append` and in `synced`.
     """
 
     __slots__ = ("_state", "_unsynced", "_waits_for_sync", "_watchers")
@@ -85,7 +85,7 @@ class PartitionAppender:
         return self._unsynced.add(result, 0 if result.duplicate else size_bytes)
 
     def synced(self, end: OffsetPosition) -> None:
-        """Raise the high watermark to *end*, before which everything is on the disk, and answer the appends before it."""
+        """Raise the high watermark to *end*, the end of what is on the disk, and answer the appends before it."""
         state = self._state
         state.raise_high_watermark(end)
         done = self._unsynced.take(end.offset)

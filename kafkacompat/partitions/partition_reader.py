@@ -10,8 +10,8 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.storage.log.log import FoundRecord
 from kafkacompat.storage.segment.corruption import CorruptDataError
-from kafkacompat.storage.segment.lookup import ColdDataError
-from kafkacompat.storage.segment.segment_file import FileRegion
+from kafkacompat.storage.segment.header_scan import ColdDataError
+from kafkacompat.storage.segment.shared_files import FileRegion
 from kafkacompat.storage.segment.transaction_index import AbortedTransaction
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -29,9 +29,9 @@ Result = TypeVar("Result")
 class PartitionRead(NamedTuple):
     """The result of reading one partition.
 
-    ``region`` is a piece of the log's file, or the bytes it was converted to for an old client. ``aborted`` are the aborted
-    transactions that *region* may hold records of; empty unless only committed records are read. ``diverging_epoch`` is
-    (epoch, end offset) where the fetcher's log and this one diverge (KIP-320).
+    ``region`` is a piece of the log's file, or the bytes it was converted to for an old client. ``aborted`` are the
+    aborted transactions that *region* may hold records of; empty unless only committed records are read.
+    ``diverging_epoch`` is (epoch, end offset) where the fetcher's log and this one diverge (KIP-320).
     """
 
     region: FileRegion | bytes | None
@@ -64,7 +64,7 @@ class PartitionReader:
         return state.stable_position().offset if committed else state.high_watermark.offset
 
     def end_of_epoch(self, epoch: int) -> tuple[int, int]:
-        """Return the largest epoch <= *epoch* and its end offset, at most the high watermark; (-1, -1) for unknown epochs."""
+        """Return the largest epoch <= *epoch* and its end offset, at most the high watermark; (-1, -1) for none."""
         largest, end_offset = self._state.log.reader.offset_for_leader_epoch(epoch)
         return largest, min(end_offset, self._state.high_watermark.offset)
 
@@ -92,8 +92,9 @@ class PartitionReader:
     ) -> PartitionRead:
         """Return what a consumer may see from *offset* on, as a file region; with *committed* only what is stable.
 
-        Raises KafkaError OFFSET_OUT_OF_RANGE, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, or CORRUPT_MESSAGE for a batch that is
-        known to be damaged; ColdDataError when finding the place would wait for the disk, until `warm` has loaded it.
+        Raises KafkaError OFFSET_OUT_OF_RANGE, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, or CORRUPT_MESSAGE for a batch
+        that is known to be damaged; ColdDataError when finding the place would wait for the disk, until `warm` has
+        loaded it.
         """
         self.check_epoch(current_leader_epoch)
         if last_fetched_epoch >= 0:
@@ -106,7 +107,7 @@ class PartitionReader:
                 return self._read_committed(offset, max_bytes, at_least_one_batch)
             region = state.log.read(offset, max_bytes, state.high_watermark, at_least_one_batch, may_block=False)
         except CorruptDataError as problem:
-            if problem.behind is None:
+            if problem.next_offset is None:
                 raise ColdDataError from problem  # `warm` finds out how far the damage reaches
             raise
         except KafkaError as problem:
@@ -153,8 +154,8 @@ class PartitionReader:
             return  # a second look finds nothing new: the checksum was right
         self._examined = offset
         segments = self._state.log.segments
-        examining = self._state.disk.run(self._state.log.examiner.examine, segments[max(0, segments.floor(offset))])
-        examining.addErrback(lambda failure: log.error("%r: %s", self._state, failure.getErrorMessage()))
+        examining = self._state.disk.run(self._state.log.examiner.examine, segments[max(0, segments.find_slot(offset))])
+        examining.addErrback(lambda failure: log.error("%r: %s", self._state, failure.value))
 
     def find_timestamp(self, timestamp: int, *, committed: bool = False) -> Deferred[FoundRecord | None]:
         """Find the first record at or after a timestamp (ms); None if consumers may not see it yet."""
@@ -163,14 +164,14 @@ class PartitionReader:
 
     def find_max_timestamp(self, *, committed: bool = False) -> Deferred[FoundRecord | None]:
         """Find the record with the largest timestamp; None if consumers may not see it yet."""
-        return self._look_up(self._state.log.reader.max_timestamp).addCallback(self._if_visible, committed)
+        return self._look_up(self._state.log.reader.find_max_timestamp).addCallback(self._if_visible, committed)
 
     def _if_visible(self, record: FoundRecord | None, committed: bool) -> FoundRecord | None:
         return record if record is not None and record.offset < self.end_offset(committed=committed) else None
 
     def segment_starts(self, now_ms: int) -> list[tuple[int, int]]:
-        """Return (offset, time in ms) of each segment as `Log.segment_starts` does, no offset beyond the high watermark."""
-        starts, end_offset = self._state.log.reader.segment_starts(now_ms), self._state.high_watermark.offset
+        """Return (offset, time in ms) of each segment as `Log.segment_starts` does, up to the high watermark."""
+        starts, end_offset = self._state.log.reader.list_segment_starts(now_ms), self._state.high_watermark.offset
         visible = [start for start in starts if start[0] < end_offset]
         return starts if starts[-1][0] <= end_offset else [*visible, (end_offset, now_ms)]
 

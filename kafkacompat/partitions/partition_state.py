@@ -28,15 +28,15 @@ class PartitionHost(Protocol):
     def disk(self) -> Disk:
         """The thread that waits for the directory's disk."""
 
-    def failed(self, problem: BaseException) -> None:
+    def report_failure(self, problem: BaseException) -> None:
         """Take the directory offline: a log in it can no longer be used."""
 
 
 class PartitionState:
     """One partition's log, the directory that holds it, and the high watermark.
 
-    ``log`` and ``host`` change together when the partition moves to another log directory. ``refusal`` is the error that
-    clients get once the partition is deleted or its directory failed; None while it serves.
+    ``log`` and ``host`` change together when the partition moves to another log directory. ``refusal`` is the error
+    that clients get once the partition is deleted or its directory failed; None while it serves.
     """
 
     __slots__ = ("high_watermark", "host", "leader_epoch", "log", "refusal")
@@ -57,7 +57,7 @@ class PartitionState:
         return self.host.disk
 
     def stable_position(self) -> OffsetPosition:
-        """Return the last stable offset and its position, without a look-up: -1 stands for a position only the disk knows."""
+        """Return the last stable offset and its position; -1 for a position that only a look-up on disk can tell."""
         first, end = self.log.producer_state.open.first, self.high_watermark
         if first is None or first.offset >= end.offset:
             return end
@@ -75,19 +75,19 @@ class PartitionState:
 
     def settle_transactions(self) -> None:
         """Close the transactions whose markers consumers can see."""
-        self.log.producer_state.open.settle(self.high_watermark.offset)
+        self.log.producer_state.open.remove_decided(self.high_watermark.offset)
 
     def report_failure(self, problem: BaseException) -> None:
-        """Report a failed operation to the directory: that the log can no longer be used, or that the disk may be full."""
+        """Report a failed operation to the directory: the log can no longer be used, or the disk may be full."""
         if self.log.offline:
-            self.host.failed(problem)
+            self.host.report_failure(problem)
         else:
-            self.host.space.failed(problem)
+            self.host.space.note_failed_write(problem)
 
     def report_disk_failure(self, failure: Failure) -> None:
         """Log a failed disk operation and report it to the directory, unless clients are refused already."""
         assert failure.value is not None
         if self.refusal is None:
             if not self.host.space.is_full:
-                log.error("%r: %s", self, failure.getErrorMessage())
+                log.error("%r: %s", self, failure.value)
             self.report_failure(failure.value)

@@ -1,8 +1,8 @@
 """Appending the batches of one Produce request: at once, or in later turns of the reactor where that takes long.
 
 The batches of a request are appended in the request's order. A batch is late when it takes long to check, when the
-request's turn is over, or when a batch before it is late. Late batches are appended one after the other: each waits for a turn,
-or for the worker process that checks it. Requests of other connections are served in between.
+request's turn is over, or when a batch before it is late. Late batches are appended one after the other: each waits for
+a turn, or for the worker process that checks it. Requests of other connections are served in between.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from twisted.internet.defer import Deferred
 
-from kafkacompat.partitions.append_queue import fire
-from kafkacompat.storage.intake.preparation import take_messages_at_once, taken_in
-from kafkacompat.storage.intake.validation import TooMuchError, check_batch
+from kafkacompat.partitions.append_queue import fire_outcome
+from kafkacompat.storage.intake.preparation import as_checked_batch, convert_messages_at_once
+from kafkacompat.storage.intake.validation import TooLongForTurnError, check_batch
 from kafkacompat.timers import TURN_SECONDS, next_turn
 from kafkacompat.wire.conversion import is_message_set
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -54,8 +54,8 @@ class _LateBatch:
 class RequestAppends:
     """The appends of one request.
 
-    ``find`` returns the partition of a topic's name and an index, or raises KafkaError. ``message_set_bytes`` is the size of
-    all records in the request, where its version allows message sets; 0 where it allows batches only.
+    ``find`` returns the partition of a topic's name and an index, or raises KafkaError. ``message_set_bytes`` is the
+    size of all records in the request, where its version allows message sets; 0 where it allows batches only.
     """
 
     __slots__ = ("_clock", "_conversions", "_find", "_late", "_message_set_bytes", "_now_ms", "_turn_ends")
@@ -82,7 +82,7 @@ class RequestAppends:
         if not self._late and self._clock.seconds() < self._turn_ends:
             try:
                 return self._append_at_once(partition, records, guard)
-            except TooMuchError:
+            except TooLongForTurnError:
                 needs_worker_process = True
         late = _LateBatch(partition, records, guard, needs_worker_process)
         self._late.append(late)
@@ -91,7 +91,7 @@ class RequestAppends:
     def _append_at_once(self, partition: Partition, records: Buffer, guard: Guard | None) -> Appended:
         config, now_ms = partition.state.log.state.config, self._now_ms
         if self._message_set_bytes and is_message_set(records):
-            batch = take_messages_at_once(records, config, now_ms, self._message_set_bytes)
+            batch = convert_messages_at_once(records, config, now_ms, self._message_set_bytes)
         else:
             batch = check_batch(records, config, now_ms, from_client=True, at_once=True)
         return partition.append(batch, now_ms, guard=guard)
@@ -104,7 +104,7 @@ class RequestAppends:
     async def _append_late(self) -> None:
         for late in self._late:
             try:
-                fire(late.result, await self._append_in_turn(late))
+                fire_outcome(late.result, await self._append_in_turn(late))
             except Exception as problem:
                 late.result.errback(problem)
 
@@ -114,22 +114,22 @@ class RequestAppends:
                 await next_turn(self._clock)
                 self._begin_turn()
             try:
-                return self._append_at_once(self._existing(late.partition), late.records, late.guard)
-            except TooMuchError:
+                return self._append_at_once(self._find_existing_partition(late.partition), late.records, late.guard)
+            except TooLongForTurnError:
                 pass
-        batch = await self._conversions.take_in(late.records, late.partition.log.config, self._now_ms)
+        batch = await self._conversions.check_and_prepare(late.records, late.partition.log.config, self._now_ms)
         self._begin_turn()
-        partition = self._existing(late.partition)
-        return partition.append(taken_in(batch, self._now_ms), self._now_ms, guard=late.guard)
+        partition = self._find_existing_partition(late.partition)
+        return partition.append(as_checked_batch(batch, self._now_ms), self._now_ms, guard=late.guard)
 
-    def _existing(self, partition: Partition) -> Partition:
+    def _find_existing_partition(self, partition: Partition) -> Partition:
         """Return the partition; raise KafkaError if it was deleted meanwhile or the broker closes its logs."""
         self._conversions.check_open()
-        found = self._find(partition.topic, partition.index)
-        if found is not partition:
+        current = self._find(partition.topic, partition.index)
+        if current is not partition:
             detail = f"{partition.topic} was deleted, and created again, before its batch could be appended"
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, detail)
-        return found
+        return current
 
     def _begin_turn(self) -> None:
         seconds = self._clock.seconds()

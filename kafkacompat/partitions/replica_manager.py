@@ -1,4 +1,4 @@
-"""Every partition of this broker: finding one, opening and deleting them, moving their start."""
+"""Every partition of this broker: finding, opening, moving and deleting them, and deleting records."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, NoReturn, Protocol, TypeAlias
 
 from twisted.internet.defer import Deferred, gatherResults, succeed
 
-from kafkacompat.disk import nothing
-from kafkacompat.metadata.topic_names import topic_text
+from kafkacompat.disk import do_nothing
+from kafkacompat.metadata.topic_names import format_topic
 from kafkacompat.partitions.directories import Directories, Directory, PartitionName
 from kafkacompat.partitions.partition import Partition
+from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log.state import is_transient
-from kafkacompat.timers import Clock, DelayedCall, few_at_a_time, now_ms
+from kafkacompat.timers import Clock, DelayedCall, now_ms, run_few_at_a_time
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -27,15 +28,17 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# With "-", the partition, ".", 32 digits and "-future" behind it a file system's longest name is full.
 MAX_MOVED_NAME_LENGTH = 255 - 41
+"""A copy's folder adds "-", the partition, ".", 32 digits and "-future" to the name; file systems allow 255 bytes."""
 
 FROZEN_TOGETHER = 500
-"""The garbage collector looks no more at what is there when so many partitions were opened: ten thousand of them took it a tenth
-of a second each time. They are given back without it (see the tests)."""
+"""After this many opened partitions the existing objects are hidden from the garbage collector.
+
+It took a tenth of a second for each pass over ten thousand partitions. A deleted partition is freed without it (see the
+tests)."""
 
 DURABLE_AFTER_S = 1
-"""So long after a partition was made its folder is put on the disk."""
+"""Time between the creation of a partition and the sync of its folder."""
 
 LogConfigOf: TypeAlias = "Callable[[str], LogConfig]"
 
@@ -90,8 +93,8 @@ class PartitionMover(Protocol):
 class ReplicaManager:
     """The partitions of this broker, by topic name and by topic id.
 
-    The controller reports changes to it (`PartitionEvents`); it never reads metadata itself. ``log_config_of`` gives the
-    effective configuration of a topic; ``moves`` moves partitions between the directories.
+    The controller reports changes to it (`PartitionEvents`); it never reads metadata itself. ``log_config_of`` gives
+    the effective configuration of a topic; ``moves`` moves partitions between the directories.
     """
 
     def __init__(
@@ -106,14 +109,14 @@ class ReplicaManager:
         self._durable_later: list[DelayedCall] = []
         self.moves = moves
         for directory in directories:
-            directory.on_failure = partial(self.directory_failed, directory)
+            directory.on_failure = partial(self.take_directory_offline, directory)
 
     def __iter__(self) -> Iterator[Partition]:
-        """Every open partition once."""
+        """Yield every open partition once."""
         return (partition for (topic, _), partition in self._partitions.items() if isinstance(topic, str))
 
     def find(self, topic: str | bytes, index: int) -> Partition:
-        """The partition of a topic, named or by its id.
+        """Return the partition of a topic, which is given by its name or its id.
 
         Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID or KAFKA_STORAGE_ERROR.
         """
@@ -123,36 +126,36 @@ class ReplicaManager:
         return partition
 
     def _absent(self, topic: str | bytes, index: int) -> KafkaError:
-        text = topic_text(topic)
+        text = format_topic(topic)
         if (topic, index) in self._offline:
             return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {text}-{index} is offline")
         if isinstance(topic, bytes) and (topic, 0) not in self._partitions:
             return KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with the id {text}")
         return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {text}-{index}")
 
-    # What the controller tells
+    # What the controller reports
 
     def open_partitions(self, topic: TopicImage) -> Deferred[None]:
-        """Make or open the logs of a topic's partitions that are not open yet; fires when they take writes.
+        """Create or open the logs of a topic's partitions that are not open yet; fires when they accept writes.
 
-        One that cannot be opened is offline: it answers KAFKA_STORAGE_ERROR, the others serve.
+        A partition that cannot be opened is offline: its requests fail with KAFKA_STORAGE_ERROR, and the others serve.
         """
-        missing = [each for each in topic.partitions if (topic.name, each.partition) not in self._partitions]
-        opening = few_at_a_time(lambda each: self._open(topic, each), missing)
+        missing = [image for image in topic.partitions if (topic.name, image.partition) not in self._partitions]
+        opening = run_few_at_a_time(lambda image: self._open(topic, image), missing)
         return opening.addCallback(lambda _: self._make_durable_later(topic, missing))
 
-    def _make_durable_later(self, topic: TopicImage, opened: Sequence[PartitionImage]) -> None:
-        """Put new partitions on the disk in a while: it takes much longer than to make them, and whoever waited for them goes first."""
-        found = (self._partitions.get((topic.topic_id, each.partition)) for each in opened)
-        new = [each for each in found if each is not None and each.log.is_new]
+    def _make_durable_later(self, topic: TopicImage, images: Sequence[PartitionImage]) -> None:
+        """Sync the folders of new partitions later: syncing takes longer than creating, and clients are waiting."""
+        opened = (self._partitions.get((topic.topic_id, image.partition)) for image in images)
+        new = [partition for partition in opened if partition is not None and partition.log.is_new]
         if new:
-            later = self._clock.callLater(DURABLE_AFTER_S, few_at_a_time, _put_on_disk, new, at_once=1)
-            self._durable_later = [*(each for each in self._durable_later if each.active()), later]
+            call = self._clock.callLater(DURABLE_AFTER_S, run_few_at_a_time, _make_durable, new, at_once=1)
+            self._durable_later = [*(other for other in self._durable_later if other.active()), call]
 
     def _open(self, topic: TopicImage, image: PartitionImage) -> Deferred[None]:
         name = (topic.name, image.partition)
         try:
-            directory = self.directories.home(name) or self.directories.place(name)
+            directory = self.directories.find_home(name) or self.directories.choose_directory(name)
         except KafkaError as problem:
             self._cannot_open(topic, image.partition, problem)
             return succeed(None)
@@ -164,11 +167,11 @@ class ReplicaManager:
             self._log_config_of(topic.name),
             now_ms(self._clock),
         )
-        opening.addCallback(_synced, directory)
-        opened = opening.addCallback(self._opened, directory, image.leader_epoch)
+        opening.addCallback(_sync_recovered, directory)
+        opened = opening.addCallback(self._add, directory, image.leader_epoch)
         return opened.addErrback(lambda failure: self._cannot_open(topic, image.partition, failure.value))
 
-    def _opened(self, opened: Log, directory: Directory, leader_epoch: int) -> None:
+    def _add(self, opened: Log, directory: Directory, leader_epoch: int) -> None:
         partition = Partition(opened, directory, leader_epoch)
         self._unfrozen += 1
         if self._unfrozen == FROZEN_TOGETHER:
@@ -187,32 +190,33 @@ class ReplicaManager:
         self._offline |= {(topic.name, index), (topic.topic_id, index)}
 
     def delete_partitions(self, topic: TopicImage) -> Deferred[None]:
-        """Refuse a deleted topic's clients from now on; fires when its folders are renamed out of the way."""
-        return few_at_a_time(lambda image: self._delete(topic, image.partition), topic.partitions)
+        """Reject a deleted topic's clients from now on; fires when its folders are renamed for removal."""
+        return run_few_at_a_time(lambda image: self._delete(topic, image.partition), topic.partitions)
 
     def _delete(self, topic: TopicImage, index: int) -> Deferred[None]:
         partition = self._partitions.pop((topic.name, index), None)
         self._partitions.pop((topic.topic_id, index), None)
         self._offline -= {(topic.name, index), (topic.topic_id, index)}
-        directory = self.directories.home((topic.name, index))
+        directory = self.directories.find_home((topic.name, index))
         self.directories.forget((topic.name, index))
         if directory is None or directory.offline:
             return succeed(None)
         if partition is None:
-            # What could not be opened is kept for whoever wants to look at it, under a name that is nobody's.
+            # A log that could not be opened is kept for its owner to examine, under a name that no partition has.
             aside = directory.disk.run(directory.storage.set_aside, topic.name, index)
-            return aside.addCallbacks(lambda _: None, lambda failure: log.error("%s", failure.getErrorMessage()))
+            return aside.addCallbacks(lambda _: None, lambda failure: log.error("%s", failure.value))
         partition.close_to_clients(
             KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{topic.name}-{index} was deleted")
         )
         directory.remove_deleted_later(partition.log.config.file_delete_delay_ms)
         deleting = directory.disk.run(directory.storage.delete_log, partition.log)
-        # A copy on its way elsewhere may have the partition's own name already: nobody may take that name before it is gone.
-        gone = self.moves.cancel((topic.name, index))
-        return deleting.addCallback(lambda _: gone)
+        # A copy in another directory may have the partition's own name already: a new partition must not get it before
+        # that is gone.
+        cancelled = self.moves.cancel((topic.name, index))
+        return deleting.addCallback(lambda _: cancelled)
 
     def configs_changed(self, topic: TopicImage) -> None:
-        """Take over a topic's new configuration."""
+        """Apply a topic's new configuration to its logs."""
         config = self._log_config_of(topic.name)
         for image in topic.partitions:
             partition = self._partitions.get((topic.name, image.partition))
@@ -221,8 +225,8 @@ class ReplicaManager:
 
     # Failing disks
 
-    def directory_failed(self, directory: Directory, problem: BaseException) -> None:
-        """Take a log directory offline for good: its partitions refuse everything, the others go on."""
+    def take_directory_offline(self, directory: Directory, problem: BaseException) -> None:
+        """Take a log directory offline until the next start: its partitions reject everything, the others serve."""
         if directory.offline:
             return
         directory.offline = True
@@ -240,70 +244,70 @@ class ReplicaManager:
         partition.close_to_clients(refusal)
 
     def move(self, topic: str, index: int, path: str) -> Deferred[None]:
-        """Bring a partition to the log directory at *path*; fires when that has begun.
+        """Move a partition to the log directory at *path*; fires when the copy has begun.
 
         Raises KafkaError, or fails with it: INVALID_TOPIC_EXCEPTION for a name too long for a copy's folder,
-        LOG_DIR_NOT_FOUND, KAFKA_STORAGE_ERROR, INVALID_REPLICA_ASSIGNMENT for a cordoned directory, and UNKNOWN_TOPIC_OR_PARTITION for one that does not exist yet, which
-        is then made there.
+        LOG_DIR_NOT_FOUND, KAFKA_STORAGE_ERROR, INVALID_REPLICA_ASSIGNMENT for a cordoned directory, and
+        UNKNOWN_TOPIC_OR_PARTITION for a partition that does not exist yet: it will be created there.
         """
         if len(topic) > MAX_MOVED_NAME_LENGTH - len(str(index)):
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"the name of {topic} is too long for a copy's folder")
-        target = self.directories.at(path)
+        target = self.directories.find_by_path(path)
         if target is None:
-            raise KafkaError(ErrorCode.LOG_DIR_NOT_FOUND, f"{path} is none of log.dirs")
+            raise KafkaError(ErrorCode.LOG_DIR_NOT_FOUND, f"{path} is not in log.dirs")
         if target.offline:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"log directory {path} is offline")
         if self.directories.is_cordoned(target):
             raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"log directory {path} is in cordoned.log.dirs")
         if (topic, index) not in self._partitions and (topic, index) not in self._offline:
-            self.directories.wish((topic, index), target)
+            self.directories.note_wish((topic, index), target)
         return self.moves.start(self.find(topic, index), target)
 
-    def by_directory(self) -> list[tuple[Directory, list[Log]]]:
-        """Every log directory that works, with the open logs in it."""
-        logs: dict[Directory, list[Log]] = {each: [] for each in self.directories if not each.offline}
+    def logs_by_directory(self) -> list[tuple[Directory, list[Log]]]:
+        """Return every log directory that is online, with the open logs in it."""
+        logs: dict[Directory, list[Log]] = {directory: [] for directory in self.directories if not directory.offline}
         for partition in self:
-            home = self.directories.home((partition.topic, partition.index))
+            home = self.directories.find_home((partition.topic, partition.index))
             if home in logs:
                 logs[home].append(partition.log)
         return list(logs.items())
 
-    async def settle(self) -> None:
-        """Make no further moves, and let every append that waits be answered, before the directories are closed.
+    async def prepare_to_close(self) -> None:
+        """Stop all moves and answer every waiting append, so that the directories can be closed.
 
-        What was to be deleted later is left to the next start; what is new comes to the disk when its directory is closed.
+        The next start removes files that were to be removed later. Closing a directory syncs its new partitions.
         """
-        for each in self._durable_later:
-            if each.active():
-                each.cancel()
+        for call in self._durable_later:
+            if call.active():
+                call.cancel()
         await self.moves.stop()
         while any(partition.holds_appends for partition in self):
-            await gatherResults([directory.disk.run(nothing) for directory in self.directories])
+            await gatherResults([directory.disk.run(do_nothing) for directory in self.directories])
         await gatherResults([directory.commit.finish() for directory in self.directories])
         for directory in self.directories:
             directory.closing = True
 
     def wake_fetches(self) -> None:
-        """Answer every waiting fetch with what there is."""
+        """Let every waiting fetch return what it can read now."""
         for partition in self:
             partition.wake_fetches()
 
-    # Moving the start
+    # Deleting records
 
     def delete_records(self, partition: Partition, offset: int) -> Deferred[int]:
-        """Make a partition begin at *offset* (-1: at its high watermark); fires with where it begins now.
+        """Delete the records before *offset* (-1: the high watermark); fires with the log start offset.
 
-        Raises KafkaError OFFSET_OUT_OF_RANGE beyond the high watermark and POLICY_VIOLATION for a topic that
-        is only compacted.
+        Raises KafkaError OFFSET_OUT_OF_RANGE beyond the high watermark and POLICY_VIOLATION for a topic that is only
+        compacted.
         """
-        end = partition.high_watermark.offset
-        wanted = end if offset == -1 else offset
+        end_offset = partition.high_watermark.offset
+        start_offset = end_offset if offset == -1 else offset
         if "delete" not in partition.log.config.cleanup_policy:
             raise KafkaError(ErrorCode.POLICY_VIOLATION, f"cleanup.policy of {partition.topic} has no delete")
-        if not 0 <= wanted <= end:
-            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{wanted} is not between 0 and {end}")
-        partition.log.trimmer.advance_log_start_offset(wanted)
-        directory = self.directories.home((partition.topic, partition.index))
+        if not 0 <= start_offset <= end_offset:
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{start_offset} is not between 0 and {end_offset}")
+        partition.log.trimmer.advance_log_start_offset(start_offset)
+        directory = self.directories.find_home((partition.topic, partition.index))
         assert directory is not None
         saving = partition.disk.run(directory.storage.save_log_start_offset, partition.log)
         return saving.addCallbacks(
@@ -314,26 +318,26 @@ class ReplicaManager:
         if not isinstance(problem, OSError):
             raise problem or AssertionError
         if not is_transient(problem):
-            self.directory_failed(directory, problem)
-        reason = f"the new beginning could not be written to {directory.storage.path}: {problem}"
+            self.take_directory_offline(directory, problem)
+        reason = f"the new log start offset could not be written to {directory.storage.path}: {describe_error(problem)}"
         raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, reason)
 
 
-def _put_on_disk(partition: Partition) -> Deferred[None]:
+def _make_durable(partition: Partition) -> Deferred[None]:
     if partition.log.offline:
         return succeed(None)
-    return partition.disk.run(partition.log.maintenance.make_durable).addErrback(partition.disk_failed)
+    return partition.disk.run(partition.log.maintenance.make_durable).addErrback(partition.report_disk_failure)
 
 
-def _synced(opened: Log, directory: Directory) -> Log | Deferred[Log]:
-    """Put on the disk what a log has that was not there when the last process ended, where it counts only then."""
+def _sync_recovered(opened: Log, directory: Directory) -> Log | Deferred[Log]:
+    """Sync what the last process appended and did not sync, where appends count only once they are synced."""
     unsynced = opened.log_end_offset - opened.recovery_point
     if not unsynced or not (directory.commit.always or unsynced >= opened.config.flush_messages):
         return opened
 
     def not_synced(failure: Failure) -> Failure:
         assert failure.value is not None
-        directory.failed(failure.value)
+        directory.report_failure(failure.value)
         return failure
 
     return directory.disk.run(opened.maintenance.flush_recovered).addCallbacks(lambda _: opened, not_synced)

@@ -1,4 +1,4 @@
-"""Appends that are in the log and wait until they are on the disk."""
+"""The appends of one partition that are in its log and not on the disk yet."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from kafkacompat.storage.log.log import AppendResult
 from kafkacompat.wire.errors import KafkaError
 
 
-class _Waiting(NamedTuple):
+class _WaitingAppend(NamedTuple):
     result: AppendResult
     size_bytes: int
     answer: Deferred[AppendResult]
 
 
 class UnsyncedAppends:
-    """Those of one partition, in the order of the log; each is answered exactly once."""
+    """The appends that wait for a sync, in the order of the log; each is answered exactly once."""
 
     __slots__ = ("_waiting",)
 
     def __init__(self) -> None:
-        self._waiting: deque[_Waiting] = deque()
+        self._waiting: deque[_WaitingAppend] = deque()
 
     def __bool__(self) -> bool:
         return bool(self._waiting)
 
     def add(self, result: AppendResult, size_bytes: int) -> Deferred[AppendResult]:
-        """Let a batch wait; what it comes to fires the Deferred."""
-        waiting = _Waiting(result, size_bytes, Deferred())
-        self._waiting.append(waiting)
-        return waiting.answer
+        """Add an append; its Deferred fires when it is synced, or fails when it is refused."""
+        append = _WaitingAppend(result, size_bytes, Deferred())
+        self._waiting.append(append)
+        return append.answer
 
-    def take(self, end_offset: int) -> list[_Waiting]:
-        """Take out what lies before an offset, to be answered."""
+    def take(self, end_offset: int) -> list[_WaitingAppend]:
+        """Remove the appends before an offset and return them."""
         taken = []
         while self._waiting and self._waiting[0].result.end.offset <= end_offset:
             taken.append(self._waiting.popleft())
         return taken
 
     def refuse(self, refusal: KafkaError) -> None:
-        """Fail all of them."""
+        """Fail all appends."""
         waiting, self._waiting = self._waiting, deque()
-        for each in waiting:
-            each.answer.errback(refusal)
+        for append in waiting:
+            append.answer.errback(refusal)

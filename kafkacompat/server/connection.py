@@ -1,7 +1,8 @@
-"""One client's connection: bytes from Twisted in, requests to the dispatcher, answers in order out.
+"""One client's connection: it receives bytes, hands requests to the dispatcher, and sends responses in order.
 
-The connection stops reading, and so lets the client wait, while any of these holds: too many requests are in flight, a request
-holds up the ones after it (its order is not settled yet), the client does not read its answers, or memory for frames is short.
+The connection stops reading, and so lets the client wait, while any of these holds: too many requests are in flight, a
+request holds up the ones after it (its order is not settled yet), the client does not read its responses, or memory for
+frames is short.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from twisted.python.failure import Failure
 
 from kafkacompat.handlers.context import Peer, Pending, RequestContext, UnanswerableError
 from kafkacompat.server.frame_queue import FrameQueue
-from kafkacompat.server.outgoing import release, release_regions
-from kafkacompat.timers import go_through, now_ms
+from kafkacompat.server.outgoing import release_part, release_regions
+from kafkacompat.timers import make_steps, now_ms
 from kafkacompat.wire.connection import IncomingRequest, RequestError, ServerConnection
 from kafkacompat.wire.frames import FrameError
 from kafkacompat.wire.schema import Response
@@ -32,12 +33,12 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MAX_IN_FLIGHT_REQUESTS = 64
-# A connection that has thousands of small requests waiting lets the others have their turn after so many.
 MAX_REQUESTS_PER_TURN = 64
-# ... or when these requests have taken so long.
+"""Requests that one connection may start before the others have their turn; thousands may be waiting."""
 MAX_TURN_SECONDS = 0.005
-# A client that leaves more than this unread, or lets as much wait behind a late answer, gets no further work done.
+"""Time after which a connection starts no further request before the others have their turn."""
 MAX_UNSENT_BYTES = 1024 * 1024
+"""Bytes of responses that are unread, or wait for an earlier response; beyond this no further request is started."""
 
 
 @dataclass
@@ -82,7 +83,7 @@ class KafkaConnection(Protocol):
     # What Twisted calls
 
     def connectionMade(self) -> None:
-        """Twisted: a client is here."""
+        """Twisted: a client has connected."""
         shared, transport = self._shared, self.transport
         here, there = transport.getHost(), transport.getPeer()
         self.peer = Peer(shared.listener_name, there.host, there.port, here.host, here.port)
@@ -92,7 +93,7 @@ class KafkaConnection(Protocol):
         shared.connections.add(self)
 
     def dataReceived(self, data: bytes) -> None:
-        """Twisted: bytes came."""
+        """Twisted: bytes have arrived."""
         self.last_received_ms = now_ms(self._shared.clock)
         try:
             has_frame = self._frames.receive(data)
@@ -105,14 +106,14 @@ class KafkaConnection(Protocol):
             self._count_held()
 
     def connectionLost(self, reason: Failure = Failure(ConnectionError("closed"))) -> None:  # noqa: B008
-        """Twisted: the client is gone; nothing that waits for it needs to go on."""
+        """Twisted: the connection is closed; requests that may be abandoned are cancelled."""
         self._shared.connections.discard(self)
         self._frames.drop_all()
         for deferred in list(self._pending):
             deferred.cancel()
         for part in self._requests.abandon():
-            release(part)
-        # What goes on without the client holds its request until it is done.
+            release_part(part)
+        # Requests that are not abandoned hold their bytes until they are done.
         self._count_held()
 
     # What the frame budget calls
@@ -135,31 +136,31 @@ class KafkaConnection(Protocol):
     # What the frame budget and the listener call
 
     def cut_off(self, reason: str) -> None:
-        """Close at once, and say who and why in one line of the log."""
+        """Close at once, and log one line with the client and the reason."""
         self._shared.complain(self.peer.host, f"closing {self.peer.host}:{self.peer.port}: {reason}")
         self._frames.drop_waiting()
         self.transport.abortConnection()
 
     def idle_ms(self, now_ms: int) -> int:
-        """For how long the client has neither sent nor taken a byte, to be asked now and then; 0 while it waits for us.
+        """Return for how long the client has neither sent nor read a byte; 0 while it waits for a response.
 
-        A client with unread answers does not wait for us, whatever else it has asked.
+        A client with unread responses does not wait, whatever else it has requested. To be called at intervals.
         """
         sent_bytes = self.transport.sent_bytes
-        waits_for_us = (self._requests.in_flight or self._short_of_memory) and not self.transport.queued_bytes
-        if waits_for_us or sent_bytes != self._seen_sent_bytes:
+        is_waiting = (self._requests.in_flight or self._short_of_memory) and not self.transport.queued_bytes
+        if is_waiting or sent_bytes != self._seen_sent_bytes:
             self._seen_sent_bytes, self._last_taken_ms = sent_bytes, now_ms
         return now_ms - max(self.last_received_ms, self._last_taken_ms)
 
     def close_idle(self) -> None:
-        """Close because nothing has happened for too long."""
+        """Close because the connection has been idle for too long."""
         if self.transport.queued_bytes:
-            self.cut_off("it has not read its answers for as long as a connection may be idle")
+            self.cut_off("it has not read its responses for as long as a connection may be idle")
         else:
             self.finish()
 
     def finish(self) -> None:
-        """Close once what was asked is answered (the broker is stopping)."""
+        """Close once every request in flight is answered: the broker or the listener stops."""
         self._finishing = True
         self._frames.drop_waiting()
         self._count_held()
@@ -173,7 +174,7 @@ class KafkaConnection(Protocol):
     def _count_held(self) -> None:
         held = self._frames.held_bytes + self._in_flight_bytes
         if held != self.held_bytes:
-            self._shared.budget.hold(self, held)
+            self._shared.budget.update_held_bytes(self, held)
 
     def _set_reading(self) -> None:
         pause = bool(self._frames.waiting) or self._short_of_memory or self._finishing
@@ -188,7 +189,7 @@ class KafkaConnection(Protocol):
     # The way of a request
 
     def _pump(self) -> None:
-        """Start as many requests as may start now, send what is ready, and read on or not."""
+        """Start the requests that may start now, send the responses that are ready, and pause or resume reading."""
         if self._pumping:
             return
         self._pumping = True
@@ -206,12 +207,12 @@ class KafkaConnection(Protocol):
         self._count_held()
 
     def _start_some(self) -> None:
-        """Start requests until the connection's turn is over: others wait for theirs."""
+        """Start requests until the connection's turn is over."""
         clock = self._shared.clock
         turn_ends = clock.seconds() + MAX_TURN_SECONDS
         for _ in range(MAX_REQUESTS_PER_TURN):
             if not self._may_start():
-                # Answers that leave make room for more requests.
+                # Sending responses makes room for more requests.
                 self._send_ready()
                 if not self._may_start():
                     return
@@ -249,11 +250,11 @@ class KafkaConnection(Protocol):
             self._answer(incoming, result)
 
     def _answer(self, incoming: IncomingRequest, response: Response | None) -> None:
-        """An unknown version of ApiVersions is answered in the layout of version 0 (KIP-511)."""
+        """Encode a response; one to an unknown version of ApiVersions has the layout of version 0 (KIP-511)."""
         version = incoming.api_version if incoming.body is not None else 0
         try:
             steps = self._requests.answer(incoming, response, version)
-            writing = None if steps is None else go_through(self._shared.clock, steps)
+            writing = None if steps is None else make_steps(self._shared.clock, steps)
         except Exception:
             if response is not None:
                 release_regions(response)
@@ -263,7 +264,7 @@ class KafkaConnection(Protocol):
             writing.addCallbacks(self._written, self._not_written, callbackArgs=(response,), errbackArgs=(response,))
 
     def _written(self, _: None, response: Response) -> None:
-        """A large answer is in bytes: as soon as it has left the next request may be started."""
+        """Continue after a large response was encoded in several turns: the next request may start now."""
         self._held_up -= 1
         if self.transport.connected:
             self._pump()
@@ -307,9 +308,9 @@ class KafkaConnection(Protocol):
     def _failed(self, incoming: IncomingRequest, failure: Failure) -> Response:
         failure.trap(Exception)
         if failure.check(CancelledError):
-            raise UnanswerableError("the request was given up")
+            raise UnanswerableError("the request was cancelled")
         assert failure.value is not None
-        return self._shared.dispatcher.failure(incoming, failure.value)
+        return self._shared.dispatcher.build_failure_response(incoming, failure.value)
 
     def _answered(self, incoming: IncomingRequest, response: Response | None) -> None:
         if self.transport.connected:
@@ -320,7 +321,7 @@ class KafkaConnection(Protocol):
             release_regions(response)
 
     def _give_up(self, problem: BaseException | None) -> None:
-        """Close what could not be answered rather than leave the client waiting; a defect is logged in full."""
+        """Close the connection because a request cannot be answered; a defect is logged with its stack trace."""
         reason = str(problem)
         if not isinstance(problem, UnanswerableError):
             reason = f"a request could not be served: {problem!r}"
@@ -329,6 +330,6 @@ class KafkaConnection(Protocol):
             self.cut_off(reason)
 
     def _send_ready(self) -> None:
-        parts = self._requests.parts_to_send()
+        parts = self._requests.take_parts()
         if parts:
             self.transport.send_parts(parts)

@@ -1,4 +1,4 @@
-"""How many connections there may be: in all, of one listener, from one address (Kafka's max.connections...)."""
+"""The limits on connections: of the broker, of one listener, from one address (Kafka's max.connections...)."""
 
 from __future__ import annotations
 
@@ -13,49 +13,49 @@ if TYPE_CHECKING:
 UNLIMITED = 2**31 - 1
 
 
-class Connected(Protocol):
-    """A connection, as far as it counts here."""
+class CountedConnection(Protocol):
+    """A connection, as these limits see it."""
 
     peer: Peer
 
 
 class ConnectionLimits:
-    """Decides who is let in, by the configuration in effect at that moment."""
+    """Accepts or rejects new connections by the configuration in effect at that moment."""
 
     def __init__(self, config: Callable[[], BrokerConfig]) -> None:
         self._config = config
 
-    def objection(self, listener_name: str, host: str, connections: Collection[Connected]) -> str | None:
-        """Why one more client of this address is turned away, beside those who are there; None lets it in."""
+    def find_objection(self, listener_name: str, host: str, connections: Collection[CountedConnection]) -> str | None:
+        """Return why another client from this address is rejected beside the existing connections; None accepts it."""
         config = self._config()
-        most = config.int("max.connections")
-        if len(connections) >= most:
-            return f"there are max.connections={most} already"
-        most = _of_listener(config, listener_name)
-        if most < UNLIMITED and sum(each.peer.listener_name == listener_name for each in connections) >= most:
-            return f"there are max.connections={most} of the listener {listener_name} already"
-        most = _of_address(config, host)
-        if most < UNLIMITED and sum(each.peer.host == host for each in connections) >= most:
-            return f"there are max.connections.per.ip={most} from its address already"
+        limit = config.int("max.connections")
+        if len(connections) >= limit:
+            return f"there are max.connections={limit} already"
+        limit = _listener_limit(config, listener_name)
+        if limit < UNLIMITED and sum(other.peer.listener_name == listener_name for other in connections) >= limit:
+            return f"there are max.connections={limit} of the listener {listener_name} already"
+        limit = _address_limit(config, host)
+        if limit < UNLIMITED and sum(other.peer.host == host for other in connections) >= limit:
+            return f"there are max.connections.per.ip={limit} from its address already"
         return None
 
 
-def _of_listener(config: BrokerConfig, listener_name: str) -> int:
-    value = config.of_listener(listener_name, "max.connections")
+def _listener_limit(config: BrokerConfig, listener_name: str) -> int:
+    value = config.listener_value(listener_name, "max.connections")
     assert isinstance(value, int)
     return value
 
 
-def _of_address(config: BrokerConfig, host: str) -> int:
+def _address_limit(config: BrokerConfig, host: str) -> int:
     for entry in filter(None, config.string("max.connections.per.ip.overrides").split(",")):
-        address, _, most = entry.rpartition(":")
-        if _same(address.strip(), host):
-            return int(most)
+        address, _, limit = entry.rpartition(":")
+        if _is_same_address(address.strip(), host):
+            return int(limit)
     return config.int("max.connections.per.ip")
 
 
-def _same(address: str, host: str) -> bool:
-    """Whether two texts are one address; names are not looked up."""
+def _is_same_address(address: str, host: str) -> bool:
+    """Return whether two texts name the same address; host names are not resolved."""
     try:
         return ip_address(address.strip("[]")) == ip_address(host)
     except ValueError:

@@ -1,6 +1,6 @@
-"""From a parsed request to the function that answers it: one look into the table of handlers.
+"""Finding the handler of a parsed request in the table of handlers, and turning its failure into a response.
 
-Besides `handlers/per_partition` this is the only place where a `KafkaError` becomes an answer.
+Besides `handlers/per_partition` this is the only place where a `KafkaError` becomes an error code.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services, UnanswerableError
 from kafkacompat.handlers.ordering import answer_in_order
-from kafkacompat.server.portions import in_portions
-from kafkacompat.timers import go_through
+from kafkacompat.server.portions import answer_in_portions
+from kafkacompat.timers import make_steps
 from kafkacompat.wire.connection import MAX_SMALL_BYTES, RequestError
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.schema import Response
@@ -29,18 +29,18 @@ log = logging.getLogger(__name__)
 
 
 class Dispatcher:
-    """Calls handlers; ``handlers`` is the table of what is served."""
+    """Calls handlers; ``handlers`` is the table of the served APIs, by API key."""
 
     def __init__(self, handlers: Mapping[int, Handler], services: Services) -> None:
         self.handlers = handlers
         self._services = services
 
     def dispatch(self, incoming: IncomingRequest, context: RequestContext) -> Answer:
-        """Answer one request, now or later; None where the protocol has no answer.
+        """Return the response to a request, now or later; None where the protocol has no response.
 
-        Raises UnanswerableError or RequestError when the connection is to be closed instead.
+        Raises UnanswerableError or RequestError when the connection must be closed instead.
         """
-        reading = incoming.reading and go_through(self._services.clock, incoming.reading)
+        reading = incoming.reading and make_steps(self._services.clock, incoming.reading)
         if reading:
             return answer_in_order(self._handle_when_read(reading, incoming, context))
         return self._handle(incoming, context)
@@ -56,18 +56,18 @@ class Dispatcher:
         handle, services, body = self.handlers[incoming.api_key].handle, self._services, incoming.body
         try:
             if incoming.size_bytes > MAX_SMALL_BYTES and body is not None:
-                portions = in_portions(body, lambda part: handle(part, context, services), services.clock)
+                portions = answer_in_portions(body, lambda part: handle(part, context, services), services.clock)
                 if portions is not None:
                     return portions
             answer: Answer = handle(body, context, services)
             return answer
         except Exception as problem:
-            return self.failure(incoming, problem)
+            return self.build_failure_response(incoming, problem)
 
-    def failure(self, incoming: IncomingRequest, problem: BaseException) -> Response:
-        """The response that carries a failed request's error code.
+    def build_failure_response(self, incoming: IncomingRequest, problem: BaseException) -> Response:
+        """Return the response that carries a failed request's error code.
 
-        Raises UnanswerableError where the response has no place for one.
+        Raises UnanswerableError where the response has no field for one.
         """
         handler = self.handlers[incoming.api_key]
         name = handler.request.__name__

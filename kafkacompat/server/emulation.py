@@ -1,4 +1,4 @@
-"""Listeners that look like the broker of an older Apache Kafka release: its APIs in its versions, and no others."""
+"""Listeners that serve the APIs and versions of an older Apache Kafka release, and no others."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 PRODUCE, API_VERSIONS = 0, 18
 
 
-def emulate(name: str, handlers: Mapping[int, Handler], services: Services) -> Dispatcher:
-    """A dispatcher for what the release *name* and *handlers* both serve."""
-    release = releases.release(name)
-    known = _known(release, handlers)
+def emulate_release(name: str, handlers: Mapping[int, Handler], services: Services) -> Dispatcher:
+    """Return a dispatcher for the APIs and versions that the release *name* and *handlers* both serve."""
+    release = releases.find_release(name)
+    known = _select_known_versions(release, handlers)
     served = {key: handler.versions for key, handler in known.items() if handler.versions != NO_VERSIONS}
     if release.is_since("4.0"):
-        # Listed for librdkafka, which looks for it, and not served (KAFKA-18659).
+        # ApiVersions lists Produce 0 to 2 for librdkafka, but they are not served (KAFKA-18659).
         served[PRODUCE] = Versions(0, served[PRODUCE].last)
     features = services.features if release.is_since("4.0") else {}
     return Dispatcher(known, replace(services, served=served, features=features, emulated=release))
 
 
-def _known(release: Release, handlers: Mapping[int, Handler]) -> dict[int, Handler]:
+def _select_known_versions(release: Release, handlers: Mapping[int, Handler]) -> dict[int, Handler]:
     known = {}
     for key, handler in handlers.items():
         theirs = release.versions.get(key, NO_VERSIONS)
@@ -38,6 +38,6 @@ def _known(release: Release, handlers: Mapping[int, Handler]) -> dict[int, Handl
         if versions.first <= versions.last:
             known[key] = Handler(key, versions)
     if release.name == "0.9.0":
-        # It has no answer for requests that it does not know, and does not close the connection either.
+        # Kafka 0.9 does not know ApiVersions: it sends no response, and does not close the connection either.
         known[API_VERSIONS] = Handler(API_VERSIONS, NO_VERSIONS)
     return known

@@ -1,17 +1,17 @@
-"""One bound on the memory that request frames hold in all connections together.
+"""The bound on the memory that request frames hold in all connections together.
 
-`queued.max.request.bytes` counts the bytes of incomplete frames and of requests that are not yet
-answered, of clients that have gone as well. Beyond it reading pauses, by these rules:
+`queued.max.request.bytes` bounds the bytes of incomplete frames and of unanswered requests, including those of clients
+that have disconnected. Above the bound connections stop reading, by these rules:
 
-* a connection that holds less than FAIR_SHARE_BYTES goes on reading: small requests of well-behaved
-  clients are served however many large frames are half-way;
-* of the connections that hold more, only the one whose frame is oldest goes on, so that frames
-  complete one after the other instead of all waiting for each other;
-* if that one stalls for STALLED_MS, it is cut off, and the next oldest goes on. While a whole request of it is served,
-  the others wait.
+* A connection that holds less than FAIR_SHARE_BYTES reads on: small requests are served however many large frames are
+  incomplete.
+* Of the connections that hold more, only the one with the oldest frame reads on. So frames complete one after the other
+  instead of waiting for each other.
+* If that connection receives nothing for STALLED_MS, it is closed, and the next oldest reads on. While a whole request
+  of it is served, the others wait.
 
 So the memory held is at most the limit, one frame, and a fair share for each connection. As in Kafka, a limit that is
-not positive is none.
+not positive means no limit.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ STALLED_MS = 30_000
 
 
 class FrameHolder(Protocol):
-    """A connection, as far as the budget knows it."""
+    """A connection, as the budget sees it."""
 
     held_bytes: int
     last_received_ms: int
@@ -38,18 +38,18 @@ class FrameHolder(Protocol):
 
 
 class FrameBudget:
-    """Counts what every connection holds and decides who may read."""
+    """Counts the bytes that every connection holds, and decides which connections may read."""
 
     def __init__(self, limit_bytes: int, now_ms: Callable[[], int]) -> None:
         self.limit_bytes = limit_bytes if limit_bytes > 0 else sys.maxsize
         self.held_bytes = 0
         self._now_ms = now_ms
-        # Connections beyond their fair share, in the order in which they got there.
+        # Connections above their fair share, in the order in which they exceeded it.
         self._large: dict[FrameHolder, None] = {}
         self._paused: dict[FrameHolder, None] = {}
 
-    def hold(self, holder: FrameHolder, held_bytes: int) -> None:
-        """Note that *holder* now holds *held_bytes*, and pause or resume whom that concerns."""
+    def update_held_bytes(self, holder: FrameHolder, held_bytes: int) -> None:
+        """Note that *holder* now holds *held_bytes*, and pause or resume connections accordingly."""
         self.held_bytes += held_bytes - holder.held_bytes
         holder.held_bytes = held_bytes
         if held_bytes > FAIR_SHARE_BYTES:
@@ -62,12 +62,14 @@ class FrameBudget:
             self._relieve()
 
     def check_stalled(self) -> None:
-        """Cut off the oldest large frame if it holds up the others and nothing came for it."""
+        """Close the connection with the oldest large frame if it holds up the others and receives nothing."""
         if not self._paused or self.held_bytes <= self.limit_bytes:
             return
         oldest = next(iter(self._large))
         if oldest.is_receiving and self._now_ms() - oldest.last_received_ms >= STALLED_MS:
-            oldest.cut_off(f"nothing came for a frame for {STALLED_MS} ms while memory for requests is short")
+            oldest.cut_off(
+                f"it sent nothing of an incomplete frame for {STALLED_MS} ms while memory for requests is short"
+            )
 
     def _no_longer_large(self, holder: FrameHolder) -> None:
         del self._large[holder]

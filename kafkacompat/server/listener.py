@@ -1,4 +1,4 @@
-"""Accepting clients: one listening port a listener, what its connections share, and the sweeps over them."""
+"""Accepting clients: a port for each listener, and the periodic sweeps over all connections."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from twisted.internet.error import CannotListenError
 from twisted.internet.protocol import ServerFactory
 from twisted.internet.task import LoopingCall
 
+from kafkacompat.server.bind_advice import explain_bind_failure
 from kafkacompat.server.connection import KafkaConnection, ListenerServices
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.frame_budget import FrameBudget
-from kafkacompat.server.transport import ReadAhead, zero_copy_port
+from kafkacompat.server.transport import ReadAhead, make_zero_copy_port
 
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IAddress
@@ -30,15 +31,15 @@ ACCEPT_BACKLOG = 1024
 
 
 TurnAway = Callable[[str, str, "Collection[KafkaConnection]"], "str | None"]
-"""Why one more client of a listener and an address is not let in beside those who are there; None lets it in."""
+"""Returns why another client of a listener, from an address, is rejected beside these connections; None accepts it."""
 
 
 class ListenError(Exception):
     """A listener's address cannot be bound."""
 
 
-class Complaints:
-    """At most so many log lines a peer and second: a hostile client must not fill the disk with log."""
+class LoggedComplaints:
+    """Logs at most COMPLAINTS_PER_SECOND lines about a client: a hostile one must not fill the disk with log lines."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -69,7 +70,7 @@ class KafkaFactory(ServerFactory):
         self._turn_away = turn_away
 
     def buildProtocol(self, addr: IAddress | None) -> KafkaConnection | None:
-        """Twisted: a client connects; None hangs up."""
+        """Twisted: a client connects; None closes the connection."""
         shared, host = self.shared, getattr(addr, "host", "")
         reason = self._turn_away(shared.listener_name, host, shared.connections)
         if reason is not None:
@@ -78,12 +79,12 @@ class KafkaFactory(ServerFactory):
         return KafkaConnection(shared, self._read_ahead)
 
 
-class Server:
-    """All listeners of a broker.
+class KafkaServer:
+    """All listeners of a broker and their connections.
 
     ``max_idle_ms`` is Kafka's ``connections.max.idle.ms`` (negative: never), ``max_queued_bytes`` its
-    ``queued.max.request.bytes`` (not positive: no limit); ``read_ahead`` brings file regions into memory
-    off the reactor thread; ``turn_away`` says why a client is not let in.
+    ``queued.max.request.bytes`` (not positive: no limit). ``read_ahead`` loads file regions into memory off the reactor
+    thread; ``turn_away`` returns why a client is rejected.
     """
 
     def __init__(
@@ -105,7 +106,7 @@ class Server:
         self._turn_away = turn_away
         self.budget = FrameBudget(max_queued_bytes, self._now_ms)
         self.connections: set[KafkaConnection] = set()
-        self._complaints = Complaints(reactor)
+        self._complaints = LoggedComplaints(reactor)
         self._ports: dict[str, Port] = {}
         self._sweep = LoopingCall(self.sweep)
         self._sweep.clock = reactor  # type: ignore[assignment]
@@ -114,9 +115,9 @@ class Server:
         return int(self._reactor.seconds() * 1000)
 
     def listen(self, listener_name: str, host: str, port: int, dispatcher: Dispatcher | None = None) -> int:
-        """Bind one listener, whose requests may have a dispatcher of their own; return its port (a free one for 0).
+        """Bind one listener, with a dispatcher of its own if given; return its port (a free one for 0).
 
-        Raises ListenError, one sentence, when the address cannot be had.
+        Raises ListenError, one sentence, when the address cannot be bound.
         """
         shared = ListenerServices(
             listener_name,
@@ -128,15 +129,12 @@ class Server:
             self._complaints,
         )
         factory = KafkaFactory(shared, self._read_ahead, self._turn_away)
-        listening = zero_copy_port()(port, factory, ACCEPT_BACKLOG, host, self._reactor)  # type: ignore[arg-type]
+        listening = make_zero_copy_port()(port, factory, ACCEPT_BACKLOG, host, self._reactor)  # type: ignore[arg-type]
         try:
             listening.startListening()
         except CannotListenError as problem:
-            where = f"{host or '0.0.0.0'}:{port}"
-            raise ListenError(
-                f"cannot listen on {where} for {listener_name}: {problem.socketError.strerror}; "
-                "stop what uses it, or choose another port in listeners"
-            ) from None
+            reason = explain_bind_failure(host, port, problem.socketError)
+            raise ListenError(f"listener {listener_name}: {reason}") from None
         self._ports[listener_name] = listening
         return int(listening.getHost().port)
 
@@ -145,7 +143,7 @@ class Server:
         self._sweep.start(SWEEP_INTERVAL_S, now=False)
 
     def sweep(self) -> None:
-        """Close what has been idle for too long and what holds up others."""
+        """Close connections that have been idle for too long, and a stalled one that holds up others."""
         now_ms = self._now_ms()
         for connection in list(self.connections):
             if 0 <= self._max_idle_ms < connection.idle_ms(now_ms):
@@ -153,7 +151,7 @@ class Server:
         self.budget.check_stalled()
 
     def stop_listening(self) -> list[Deferred[None]]:
-        """Accept nobody any more."""
+        """Close all ports; connections stay open. Each Deferred fires when its port is closed."""
         return [port.stopListening() for port in self._ports.values() if port.connected]
 
     @property
@@ -162,7 +160,7 @@ class Server:
         return frozenset(self._ports)
 
     def give_up(self, listener_name: str) -> Deferred[None]:
-        """Unbind one listener; its connections answer what they were asked and close."""
+        """Unbind one listener; its connections answer their requests in flight and close."""
         for connection in list(self.connections):
             if connection.peer.listener_name == listener_name:
                 connection.finish()
@@ -170,7 +168,7 @@ class Server:
         return stopped
 
     def finish(self) -> None:
-        """Let every connection answer what it was asked and close."""
+        """Let every connection answer its requests in flight and close."""
         if self._sweep.running:
             self._sweep.stop()
         for connection in list(self.connections):

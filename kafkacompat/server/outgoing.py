@@ -1,4 +1,4 @@
-"""What a connection still has to send: buffers, and file regions that go out without being read."""
+"""The send queue of a connection: buffers, and file regions that the kernel sends without a copy."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from collections import deque
 from collections.abc import Iterable
 
 from kafkacompat.storage.files.operating_system import send_file
-from kafkacompat.storage.segment.segment_file import FileRegion, RegionGoneError
+from kafkacompat.storage.segment.shared_files import FileRegion, RegionGoneError
 from kafkacompat.wire.compiler import Part
 from kafkacompat.wire.schema import Struct
 
-# One call, which takes a third of a millisecond, must not keep every other connection waiting.
 MAX_REGION_BYTES_PER_CALL = 1024 * 1024
-# Below Linux' IOV_MAX (1024); more buffers than this are never worth one call.
+"""Bytes of one `sendfile` call: it takes a third of a millisecond, and every other connection waits for it."""
 MAX_BUFFERS_PER_CALL = 64
+"""Buffers of one `sendmsg` call, below Linux' IOV_MAX (1024); more of them make no call faster."""
 
-# To copy a region so small costs less than the calls that it would take to send it by itself.
 SMALL_REGION_BYTES = 64 * 1024
-# What was copied is held until the client takes it.
+"""A region up to this size is copied: that costs less than the system calls for sending it from the file."""
 MAX_COPIED_BYTES = 128 * 1024
+"""Bytes that are copied for one call, since copies are held until the client reads them."""
 
-# The few bytes before a region share its packets instead of having one of their own.
 MORE_FOLLOWS = getattr(socket, "MSG_MORE", 0)
+"""Lets the few bytes before a region share its packets."""
 
 
 class Outgoing:
-    """A queue of parts and how far its head was sent.
+    """A queue of parts, and how much of its head was sent.
 
-    ``size_bytes`` are still to be sent, ``sent_bytes`` have left since the beginning.
+    ``size_bytes`` are still queued; ``sent_bytes`` were sent since the queue was created.
     """
 
     __slots__ = ("_head_sent", "_parts", "sent_bytes", "size_bytes")
@@ -42,22 +42,22 @@ class Outgoing:
         return bool(self._parts)
 
     def extend(self, parts: Iterable[Part]) -> None:
-        """Queue parts; empty ones are left out."""
+        """Queue parts; empty ones are released at once."""
         for part in parts:
             size = part.size_bytes if isinstance(part, FileRegion) else len(part)  # type: ignore[arg-type]
             if size:
                 self._parts.append(part)
                 self.size_bytes += size
             else:
-                release(part)
+                release_part(part)
 
     def head_region(self) -> FileRegion | None:
-        """The file region whose bytes are to be sent next, if it is one. Raises RegionGoneError."""
+        """Return the file region at the head of the queue; None for a buffer. Raises RegionGoneError."""
         head = self._copied(0, SMALL_REGION_BYTES) if self._parts else None
         return head if isinstance(head, FileRegion) else None
 
     def _copied(self, slot: int, most_bytes: int) -> Part:
-        """One of the parts; if it is a region that is so small, and in memory, it is its bytes from now on."""
+        """Return the part in a slot; replace a region of at most *most_bytes* that is in memory by a copy."""
         part = self._parts[slot]
         if isinstance(part, FileRegion) and part.size_bytes <= most_bytes:
             data = part.peek()
@@ -68,13 +68,13 @@ class Outgoing:
 
     @property
     def head_sent(self) -> int:
-        """Bytes of the first part that have left already."""
+        """Bytes of the first part that were sent already."""
         return self._head_sent
 
     def send(self, to: socket.socket) -> int:
-        """Hand the kernel what it takes in one call; return the bytes it took.
+        """Send as much as the kernel accepts in one call; return that many bytes.
 
-        Raises BlockingIOError when it takes nothing now, other OSErrors when the connection is gone.
+        Raises BlockingIOError when the kernel accepts nothing now, other OSErrors when the connection is lost.
         """
         region = self.head_region()
         sent = self._send_buffers(to) if region is None else self._send_region(to, region)
@@ -111,25 +111,25 @@ class Outgoing:
             if sent < size:
                 break
             sent -= size
-            release(self._parts.popleft())
+            release_part(self._parts.popleft())
         self._head_sent = sent
 
     def clear(self) -> None:
-        """Drop everything, letting go of the files."""
+        """Drop all parts and release their files."""
         for part in self._parts:
-            release(part)
+            release_part(part)
         self._parts.clear()
         self._head_sent = self.size_bytes = 0
 
 
-def release(part: Part) -> None:
-    """Let go of the file behind a part that will not be sent any more."""
+def release_part(part: Part) -> None:
+    """Release the file of a part that will not be sent any more."""
     if isinstance(part, FileRegion):
         part.release()
 
 
 def release_regions(message: Struct) -> None:
-    """Let go of every file behind a response that was not turned into parts and will not be sent."""
+    """Release every file region in a response that was not encoded and will not be sent."""
     for name in message.FIELDS:
         _release_value(getattr(message, name))
 

@@ -1,7 +1,7 @@
-"""Requests about very many things, cut into portions so that others have their turn between them.
+"""Handling a request with many items in portions, so that other requests have their turn in between.
 
-Where a request is nothing but a list of things that are answered each by itself, it may be handled as several
-requests. What is named again is asked for once: a thing may be much larger than its name.
+A request that is only a list of items, each answered by itself, can be handled as several requests. An item that a
+request names twice may be answered once: the answer can be much larger than the name.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from kafkacompat.handlers.context import Pending
 from kafkacompat.handlers.ordering import answer_in_order
-from kafkacompat.timers import Clock, in_turns
+from kafkacompat.timers import Clock, yield_in_turns
 from kafkacompat.wire.schema import Request, Response, Struct
 
 StructT = TypeVar("StructT", bound=Struct)
 Handle: TypeAlias = "Callable[[Request], Response | Pending[Response] | None]"
 
 PORTION = 250
-"""So many things, at some ten microseconds each, are a portion."""
+"""Items in a portion, at some ten microseconds each."""
 
 _NAMES = frozenset(
     {"name", "topic", "topic_id", "topic_name", "group_id", "resource_type", "resource_name", "path", "log_dir"}
 )
 
 
-class Divisible(NamedTuple):
-    """How a request may be cut: the lists inside each other that lead to its things, and to their answers.
+class DivisibleRequest(NamedTuple):
+    """How a request may be cut: the nested lists that lead to its items, and those that lead to the items' answers.
 
-    With ``repeats`` what is named several times is done several times, else once.
+    With ``repeats`` an item that is named several times is handled several times, else once.
     """
 
     asked: Sequence[str]
@@ -37,146 +37,147 @@ class Divisible(NamedTuple):
     repeats: bool = True
 
 
-# API key -> how; a request may have one list or another, by its version.
-DIVISIBLE: dict[int, Sequence[Divisible]] = {
-    0: [Divisible(("topic_data", "partition_data"), ("responses", "partition_responses"))],  # Produce
-    2: [Divisible(("topics", "partitions"), ("topics", "partitions"))],  # ListOffsets
-    8: [Divisible(("topics", "partitions"), ("topics", "partitions"))],  # OffsetCommit
+# By API key. A request has one list or another, depending on its version.
+DIVISIBLE: dict[int, Sequence[DivisibleRequest]] = {
+    0: [DivisibleRequest(("topic_data", "partition_data"), ("responses", "partition_responses"))],  # Produce
+    2: [DivisibleRequest(("topics", "partitions"), ("topics", "partitions"))],  # ListOffsets
+    8: [DivisibleRequest(("topics", "partitions"), ("topics", "partitions"))],  # OffsetCommit
     9: [  # OffsetFetch
-        Divisible(("groups", "topics", "partition_indexes"), ("groups", "topics", "partitions"), repeats=False),
-        Divisible(("topics", "partition_indexes"), ("topics", "partitions"), repeats=False),
+        DivisibleRequest(("groups", "topics", "partition_indexes"), ("groups", "topics", "partitions"), repeats=False),
+        DivisibleRequest(("topics", "partition_indexes"), ("topics", "partitions"), repeats=False),
     ],
-    10: [Divisible(("coordinator_keys",), ("coordinators",))],  # FindCoordinator
-    13: [Divisible(("members",), ("members",))],  # LeaveGroup
-    15: [Divisible(("groups",), ("groups",), repeats=False)],  # DescribeGroups
-    19: [Divisible(("topics",), ("topics",))],  # CreateTopics
-    20: [Divisible(("topic_names",), ("responses",)), Divisible(("topics",), ("responses",))],  # DeleteTopics
-    21: [Divisible(("topics", "partitions"), ("topics", "partitions"))],  # DeleteRecords
-    23: [Divisible(("topics", "partitions"), ("topics", "partitions"))],  # OffsetForLeaderEpoch
-    24: [Divisible(("transactions",), ("results_by_transaction",))],  # AddPartitionsToTxn, from version 4 on
-    27: [Divisible(("markers",), ("markers",))],  # WriteTxnMarkers
-    28: [Divisible(("topics", "partitions"), ("topics", "partitions"))],  # TxnOffsetCommit
-    32: [Divisible(("resources",), ("results",), repeats=False)],  # DescribeConfigs
-    33: [Divisible(("resources",), ("responses",))],  # AlterConfigs
-    34: [Divisible(("dirs", "topics", "partitions"), ("results", "partitions"))],  # AlterReplicaLogDirs
-    37: [Divisible(("topics",), ("results",))],  # CreatePartitions
-    42: [Divisible(("groups_names",), ("results",), repeats=False)],  # DeleteGroups
+    10: [DivisibleRequest(("coordinator_keys",), ("coordinators",))],  # FindCoordinator
+    13: [DivisibleRequest(("members",), ("members",))],  # LeaveGroup
+    15: [DivisibleRequest(("groups",), ("groups",), repeats=False)],  # DescribeGroups
+    19: [DivisibleRequest(("topics",), ("topics",))],  # CreateTopics
+    20: [
+        DivisibleRequest(("topic_names",), ("responses",)),
+        DivisibleRequest(("topics",), ("responses",)),
+    ],  # DeleteTopics
+    21: [DivisibleRequest(("topics", "partitions"), ("topics", "partitions"))],  # DeleteRecords
+    23: [DivisibleRequest(("topics", "partitions"), ("topics", "partitions"))],  # OffsetForLeaderEpoch
+    24: [DivisibleRequest(("transactions",), ("results_by_transaction",))],  # AddPartitionsToTxn, from version 4 on
+    27: [DivisibleRequest(("markers",), ("markers",))],  # WriteTxnMarkers
+    28: [DivisibleRequest(("topics", "partitions"), ("topics", "partitions"))],  # TxnOffsetCommit
+    32: [DivisibleRequest(("resources",), ("results",), repeats=False)],  # DescribeConfigs
+    33: [DivisibleRequest(("resources",), ("responses",))],  # AlterConfigs
+    34: [DivisibleRequest(("dirs", "topics", "partitions"), ("results", "partitions"))],  # AlterReplicaLogDirs
+    37: [DivisibleRequest(("topics",), ("results",))],  # CreatePartitions
+    42: [DivisibleRequest(("groups_names",), ("results",), repeats=False)],  # DeleteGroups
     43: [  # ElectLeaders
-        Divisible(("topic_partitions", "partitions"), ("replica_election_results", "partition_result"))
+        DivisibleRequest(("topic_partitions", "partitions"), ("replica_election_results", "partition_result"))
     ],
-    44: [Divisible(("resources",), ("responses",))],  # IncrementalAlterConfigs
-    45: [Divisible(("topics", "partitions"), ("responses", "partitions"))],  # AlterPartitionReassignments
-    47: [Divisible(("topics", "partitions"), ("topics", "partitions"))],  # OffsetDelete
-    50: [Divisible(("users",), ("results",))],  # DescribeUserScramCredentials
+    44: [DivisibleRequest(("resources",), ("responses",))],  # IncrementalAlterConfigs
+    45: [DivisibleRequest(("topics", "partitions"), ("responses", "partitions"))],  # AlterPartitionReassignments
+    47: [DivisibleRequest(("topics", "partitions"), ("topics", "partitions"))],  # OffsetDelete
+    50: [DivisibleRequest(("users",), ("results",))],  # DescribeUserScramCredentials
     61: [  # DescribeProducers
-        Divisible(("topics", "partition_indexes"), ("topics", "partitions"), repeats=False)
+        DivisibleRequest(("topics", "partition_indexes"), ("topics", "partitions"), repeats=False)
     ],
 }
 
 
-def in_portions(request: Request, handle: Handle, clock: Clock) -> Pending[Response] | None:
-    """Answer a request portion by portion; None where it is to be handled as it is."""
-    for way in DIVISIBLE.get(request.API_KEY, ()):
-        if _room_behind(request, way.asked, PORTION) < 0:
-            parts = (part for part, _ in _parts(request, way.asked))
-            asked = parts if way.repeats else _each_once(parts, way.asked)
-            return answer_in_order(_answer(asked, way.answered, handle, clock))
+def answer_in_portions(request: Request, handle: Handle, clock: Clock) -> Pending[Response] | None:
+    """Answer a request portion by portion; return None for one that fits into a portion or cannot be cut."""
+    for paths in DIVISIBLE.get(request.API_KEY, ()):
+        if _room_after(request, paths.asked, PORTION) < 0:
+            parts = (part for part, _ in _split_struct(request, paths.asked))
+            asked = parts if paths.repeats else _without_repetitions(parts, paths.asked)
+            return answer_in_order(_answer_portions(asked, paths.answered, handle, clock))
     return None
 
 
-def _room_behind(owner: Struct, path: Sequence[str], room: int) -> int:
-    """How many more things a portion takes than a struct has; of what is below 0 nobody wants to know how far."""
+def _room_after(owner: Struct, path: Sequence[str], room: int) -> int:
+    """Return *room* less the number of items in a struct; counting ends once the result is negative."""
     name, *inner = path
-    things = getattr(owner, name)
-    if not things or not inner:
-        return room - len(things or (owner,))
-    for thing in things:
-        room = _room_behind(thing, inner, room)
+    items = getattr(owner, name)
+    if not items or not inner:
+        return room - len(items or (owner,))
+    for item in items:
+        room = _room_after(item, inner, room)
         if room < 0:
             break
     return room
 
 
-async def _answer(
+async def _answer_portions(
     requests: Iterator[Request | None], answered: Sequence[str], handle: Handle, clock: Clock
 ) -> Response:
     whole: Any = None
-    async for request in in_turns(clock, requests):
+    async for request in yield_in_turns(clock, requests):
         if request is None:
             continue
-        found: Any = handle(request)
-        answer = await found.response if isinstance(found, Pending) else found
+        result: Any = handle(request)
+        answer = await result.response if isinstance(result, Pending) else result
         if getattr(answer, "error_code", 0):
-            # What is wrong with all of the request is all that its answer says.
+            # An error of the whole request replaces all answers to its items.
             return answer  # type: ignore[no-any-return]
         if whole is None:
             whole = answer
         else:
-            _join(whole, answer, answered)
+            _join_responses(whole, answer, answered)
     return whole  # type: ignore[no-any-return]
 
 
-def _join(whole: Struct, more: Struct, path: Sequence[str]) -> None:
+def _join_responses(whole: Struct, more: Struct, path: Sequence[str]) -> None:
     name, *inner = path
-    things, further = getattr(whole, name), getattr(more, name)
-    if inner and things and further and _name(things[-1]) == _name(further[0]):
-        _join(things[-1], further.pop(0), inner)
-    things += further
+    items, more_items = getattr(whole, name), getattr(more, name)
+    if inner and items and more_items and _identify(items[-1]) == _identify(more_items[0]):
+        _join_responses(items[-1], more_items.pop(0), inner)
+    items += more_items
 
 
-def _parts(owner: StructT, path: Sequence[str]) -> Iterator[tuple[StructT, int]]:
-    """Copies of a struct that have each no more things than a portion, and how many."""
+def _split_struct(owner: StructT, path: Sequence[str]) -> Iterator[tuple[StructT, int]]:
+    """Yield copies of a struct with at most a portion of its items each, and the number of items."""
     name, *inner = path
-    things = getattr(owner, name)
-    if not things:
+    items = getattr(owner, name)
+    if not items:
         yield owner, 1
     elif inner:
         held, size = list[Any](), 0
-        for part, count in (part for thing in things for part in _parts(thing, inner)):
+        for part, count in (part for item in items for part in _split_struct(item, inner)):
             if held and size + count > PORTION:
-                yield _with(owner, name, held), size
+                yield _with_list(owner, name, held), size
                 held, size = [], 0
             held.append(part)
             size += count
-        yield _with(owner, name, held), size
+        yield _with_list(owner, name, held), size
     else:
-        for start in range(0, len(things), PORTION):
-            few = things[start : start + PORTION]
-            yield _with(owner, name, few), len(few)
+        for start in range(0, len(items), PORTION):
+            portion = items[start : start + PORTION]
+            yield _with_list(owner, name, portion), len(portion)
 
 
-def _each_once(requests: Iterator[Request], path: Sequence[str]) -> Iterator[Request | None]:
-    """The requests with each thing only in the first that has it; None for one with nothing left."""
+def _without_repetitions(requests: Iterator[Request], path: Sequence[str]) -> Iterator[Request | None]:
+    """Yield the requests with each item only in the first that names it; None for a request without items left."""
     seen = set[Any]()
     for request in requests:
-        rest = _unseen(request, path, seen, ())
-        # An empty list asks for everything in some requests.
+        rest = _without_seen(request, path, seen, ())
+        # In some requests an empty list would mean everything.
         yield rest if getattr(rest, path[0]) else None
 
 
-def _unseen(owner: StructT, path: Sequence[str], seen: set[Any], names: tuple[Any, ...]) -> StructT:
-    """The struct without the things that were *seen*."""
+def _without_seen(owner: StructT, path: Sequence[str], seen: set[Any], names: tuple[Any, ...]) -> StructT:
+    """Return the struct without the items in *seen*, and add its other items there."""
     list_name, *inner = path
     kept = []
-    for thing in getattr(owner, list_name) or ():
-        name = (*names, _name(thing))
-        if inner and getattr(thing, inner[0]):
-            rest = _unseen(thing, inner, seen, name)
+    for item in getattr(owner, list_name) or ():
+        name = (*names, _identify(item))
+        if inner and getattr(item, inner[0]):
+            rest = _without_seen(item, inner, seen, name)
             if getattr(rest, inner[0]):
                 kept.append(rest)
         elif name not in seen:
             seen.add(name)
-            kept.append(thing)
-    return _with(owner, list_name, kept)
+            kept.append(item)
+    return _with_list(owner, list_name, kept)
 
 
-def _name(thing: Any) -> Any:
-    return (
-        tuple(getattr(thing, name) for name in thing.FIELDS if name in _NAMES) if isinstance(thing, Struct) else thing
-    )
+def _identify(item: Any) -> Any:
+    return tuple(getattr(item, name) for name in item.FIELDS if name in _NAMES) if isinstance(item, Struct) else item
 
 
-def _with(owner: StructT, name: str, things: list[Any]) -> StructT:
+def _with_list(owner: StructT, name: str, items: list[Any]) -> StructT:
     changed = copy(owner)
-    setattr(changed, name, things)
+    setattr(changed, name, items)
     return changed

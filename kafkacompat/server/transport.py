@@ -1,9 +1,8 @@
 """The zero-copy transport: a TCP connection that sends file regions with sendfile.
 
-It replaces the write side of Twisted's `tcp.Server` by `Outgoing`. Two things differ from its
-parent: what is written is tried at once (an answer need not wait for the next turn of the reactor),
-and a region whose first bytes are not in memory is read ahead in the disk thread before the reactor
-touches it, so that one cold reader does not stop everybody else.
+It replaces the write side of Twisted's `tcp.Server` by `Outgoing`. Two things differ from the parent class. Bytes are
+sent at once, without waiting for the next turn of the reactor. And a region of cold data is read ahead in a thread
+before the reactor sends it, so that a reader of cold data does not stop all other connections.
 """
 
 from __future__ import annotations
@@ -16,12 +15,13 @@ from twisted.internet import main, tcp
 from twisted.internet.defer import Deferred
 
 from kafkacompat.server.outgoing import Outgoing
-from kafkacompat.storage.segment.segment_file import FileRegion
+from kafkacompat.storage.segment.shared_files import FileRegion
 from kafkacompat.wire.compiler import Part
 
 READ_BYTES = 256 * 1024
 READ_AHEAD_BYTES = 1024 * 1024
-# How many calls in a row one connection may make, and about how much they may send, before the others have their turn.
+# System calls that one connection makes in a row, and about how many bytes they send, before the others have their
+# turn.
 MAX_CALLS_PER_TURN = 4
 MAX_BYTES_PER_TURN = 1024 * 1024
 
@@ -29,10 +29,10 @@ ReadAhead = Callable[[FileRegion, int, int], "Deferred[Any]"]
 
 
 class ZeroCopyTransport(tcp.Server):
-    """A server connection that takes parts.
+    """A server connection that sends parts: buffers and file regions.
 
-    ``read_ahead(region, offset, size_bytes)`` brings a piece of a region into memory off the
-    reactor thread; ``on_drained()`` is called whenever something has left the queue.
+    ``read_ahead(region, offset, size_bytes)`` loads a piece of a region into memory off the reactor thread;
+    ``on_drained()`` is called when queued parts were sent.
     """
 
     bufferSize = READ_BYTES  # noqa: N815 (Twisted's name)
@@ -48,16 +48,16 @@ class ZeroCopyTransport(tcp.Server):
 
     @property
     def queued_bytes(self) -> int:
-        """Bytes that were given and have not left."""
+        """Bytes that are queued and not sent yet."""
         return self.outgoing.size_bytes
 
     @property
     def sent_bytes(self) -> int:
-        """Bytes that have left since the connection was made."""
+        """Bytes that were sent since the connection was made."""
         return self.outgoing.sent_bytes
 
     def send_parts(self, parts: Iterable[Part]) -> None:
-        """Send *parts* in order; regions are released once they have left or the connection is gone."""
+        """Send *parts* in order; regions are released once they are sent or the connection is lost."""
         idle = not self.outgoing
         self.outgoing.extend(parts)
         if not self.connected:
@@ -66,13 +66,13 @@ class ZeroCopyTransport(tcp.Server):
             self._write_some()
 
     def _write_some(self) -> None:
-        """Try now; whatever is left is tried in the reactor's next turn, where a failure shows again and closes."""
+        """Send now; the rest is sent in the reactor's next turn, where a lost connection is noticed and closed."""
         self._send_loop()
         if self.outgoing and not self._reading_ahead:
             self.startWriting()
 
     def doWrite(self) -> BaseException | None:  # type: ignore[override]
-        """Twisted: the socket takes bytes again."""
+        """Twisted: the socket accepts bytes again."""
         failure = self._send_loop()
         if failure is not None:
             return failure
@@ -100,7 +100,7 @@ class ZeroCopyTransport(tcp.Server):
         return None
 
     def _must_read_ahead(self) -> bool:
-        """Start reading a region ahead if it is not in memory; True while that is under way."""
+        """Start to read a region ahead if it is not in memory; return True while that is under way."""
         if self._reading_ahead:
             return True
         region = self.outgoing.head_region()
@@ -118,7 +118,8 @@ class ZeroCopyTransport(tcp.Server):
         self._reading_ahead = False
         if not self.connected:
             return
-        # One send without another look: a page that is dropped again at once must not stop us for good.
+        # One send without a second check: the connection must make progress even if the kernel drops the page again at
+        # once.
         try:
             if self.outgoing:
                 self.outgoing.send(self.socket)
@@ -130,13 +131,13 @@ class ZeroCopyTransport(tcp.Server):
         self.startWriting()
 
     def connectionLost(self, reason: Any) -> None:
-        """Twisted: the connection is gone."""
+        """Twisted: the connection is lost."""
         super().connectionLost(reason)
         self.outgoing.clear()
-        # Who is called here knows this transport: such a circle would wait for a full collection of garbage.
+        # These callables refer to the transport: such a cycle would stay in memory until a full garbage collection.
         self.on_drained = self.read_ahead = None
 
 
-def zero_copy_port(base: type[tcp.Port] = tcp.Port) -> type[tcp.Port]:
-    """A listening port whose connections are zero-copy transports."""
+def make_zero_copy_port(base: type[tcp.Port] = tcp.Port) -> type[tcp.Port]:
+    """Return a class of listening ports whose connections are zero-copy transports."""
     return type("ZeroCopyPort", (base,), {"transport": ZeroCopyTransport})

@@ -1,4 +1,4 @@
-"""What the transaction coordinator answers with."""
+"""The results of the transaction coordinator's methods."""
 
 from __future__ import annotations
 
@@ -6,19 +6,22 @@ from typing import NamedTuple, TypeAlias
 
 from twisted.internet.defer import Deferred
 
-from kafkacompat.transactions.transaction import NO_EPOCH, NO_PRODUCER_ID, Producer, TopicPartition
+from kafkacompat.transactions.transaction import NO_EPOCH, NO_PRODUCER_ID, ProducerIdentity, TopicPartition
 from kafkacompat.wire.errors import ErrorCode
 
-NOBODY = Producer(NO_PRODUCER_ID, NO_EPOCH)
+NOBODY = ProducerIdentity(NO_PRODUCER_ID, NO_EPOCH)
 
 
 class ProducerAnswer(NamedTuple):
-    """A code, and who may write from now on; NOBODY with an error, and where the client goes on as before."""
+    """An error code, and the producer id and epoch that the client has to use from now on.
+
+    ``producer`` is NOBODY with an error, and if the client keeps its producer id and epoch.
+    """
 
     error_code: ErrorCode
-    producer: Producer = NOBODY
+    producer: ProducerIdentity = NOBODY
 
 
 PartitionCodes: TypeAlias = "dict[TopicPartition, ErrorCode]"
-CodeOrLater: TypeAlias = "ErrorCode | Deferred[ErrorCode]"
-PartitionCodesOrLater: TypeAlias = "PartitionCodes | Deferred[PartitionCodes]"
+CodeAnswer: TypeAlias = "ErrorCode | Deferred[ErrorCode]"
+PartitionCodesAnswer: TypeAlias = "PartitionCodes | Deferred[PartitionCodes]"

@@ -1,4 +1,4 @@
-"""What time does to transactional ids: an open transaction is aborted, an id that nobody uses is forgotten."""
+"""Aborting transactions that are open for too long, and forgetting unused transactional ids."""
 
 from __future__ import annotations
 
@@ -13,29 +13,33 @@ from twisted.python.failure import Failure
 
 from kafkacompat.coordination.coordinator_log import Record
 from kafkacompat.coordination.shard import Shard
-from kafkacompat.timers import Clock, in_turns, now_ms
-from kafkacompat.transactions.producers import Producers
+from kafkacompat.timers import Clock, now_ms, yield_in_turns
+from kafkacompat.transactions.producers import TransactionalProducers
 from kafkacompat.transactions.records import transaction_tombstone
 from kafkacompat.transactions.registry import TransactionalId, TransactionalIdRegistry
 from kafkacompat.transactions.settings import TransactionSettings
 from kafkacompat.transactions.state import BETWEEN_TRANSACTIONS, DEAD, ONGOING
-from kafkacompat.transactions.transaction import Transaction
+from kafkacompat.transactions.transaction import TransactionMetadata
 from kafkacompat.wire.errors import ErrorCode
 
 log = logging.getLogger(__name__)
 
 NO_TIMEOUT_MS = 0x7FFFFFFF
-"""The timeout of transactions that another system decides (KIP-939)."""
+"""The timeout of two-phase commit transactions, which another system decides (KIP-939)."""
 
 TOMBSTONES_BYTES = 16 << 10
-"""A batch of tombstones is full with so many bytes of keys: however long the ids are, the log takes it."""
+"""Bytes of keys that fill a batch of tombstones, so that the log accepts a batch of long ids, too."""
 
 
-class Expiration:
-    """Looks through all transactional ids from time to time."""
+class TransactionExpiration:
+    """Checks all transactional ids regularly."""
 
     def __init__(
-        self, clock: Clock, settings: TransactionSettings, registry: TransactionalIdRegistry, producers: Producers
+        self,
+        clock: Clock,
+        settings: TransactionSettings,
+        registry: TransactionalIdRegistry,
+        producers: TransactionalProducers,
     ) -> None:
         self._clock = clock
         self._settings = settings
@@ -44,77 +48,78 @@ class Expiration:
         self._loops: list[LoopingCall] = []
 
     def start(self) -> None:
-        """Begin; the first look is after one interval, and none begins before the last has ended."""
+        """Start. The first check comes after one interval; no check starts before the one before has ended."""
         self._repeat(self.abort_timed_out, self._settings.abort_timed_out_interval_ms)
         self._repeat(self.remove_expired, self._settings.remove_expired_interval_ms)
 
     def _repeat(self, action: Callable[[], Coroutine[Deferred[Any], Any, None]], interval_ms: int) -> None:
-        loop = LoopingCall(lambda: Deferred.fromCoroutine(action()).addErrback(_failed))
+        loop = LoopingCall(lambda: Deferred.fromCoroutine(action()).addErrback(_log_failure))
         loop.clock = self._clock  # type: ignore[assignment]  # it fits IReactorTime
         loop.start(interval_ms / 1000, now=False)
         self._loops.append(loop)
 
     def stop(self) -> None:
-        """End."""
+        """Stop."""
         for loop in self._loops:
             if loop.running:
                 loop.stop()
         self._loops.clear()
 
     async def abort_timed_out(self) -> None:
-        """Abort what is open for longer than its client said; nothing is waited for."""
+        """Abort the transactions that are open for longer than their timeout, without waiting for the result."""
         at_ms = now_ms(self._clock)
-        async for each in in_turns(self._clock, list(self._registry.by_id.values())):
-            if not each.is_busy and _is_overdue(each.current, at_ms):
+        async for transactional_id in yield_in_turns(self._clock, list(self._registry.by_id.values())):
+            if not transactional_id.is_busy and _is_overdue(transactional_id.current, at_ms):
                 log.info(
-                    "the transaction of %s is aborted: it is open for longer than %d ms",
-                    each.name,
-                    each.current.timeout_ms,
+                    "Aborting the transaction of %s: it is open for longer than %d ms",
+                    transactional_id.name,
+                    transactional_id.current.timeout_ms,
                 )
-                Deferred.fromCoroutine(self._producers.abort(each)).addErrback(_failed)
+                Deferred.fromCoroutine(self._producers.abort(transactional_id)).addErrback(_log_failure)
 
     async def remove_expired(self) -> None:
-        """Forget what was not used for transactional.id.expiration.ms."""
+        """Forget the ids that were not used for transactional.id.expiration.ms."""
         before_ms = now_ms(self._clock) - self._settings.transactional_id_expiration_ms
-        expired: defaultdict[Shard, _Expired] = defaultdict(_Expired)
-        async for each in in_turns(self._clock, list(self._registry.by_id.values())):
-            if self._is_unused(each, before_ms):
-                each.pending = DEAD
-                expired[each.shard].add(each)
-                if expired[each.shard].is_full:
-                    self._forget(each.shard, expired.pop(each.shard))
-        for shard, some in expired.items():
-            self._forget(shard, some)
+        expired: defaultdict[Shard, _ExpiredIds] = defaultdict(_ExpiredIds)
+        async for transactional_id in yield_in_turns(self._clock, list(self._registry.by_id.values())):
+            if self._is_unused(transactional_id, before_ms):
+                transactional_id.pending = DEAD
+                shard = transactional_id.shard
+                expired[shard].add(transactional_id)
+                if expired[shard].is_full:
+                    self._forget(shard, expired.pop(shard))
+        for shard, batch in expired.items():
+            self._forget(shard, batch)
 
-    def _is_unused(self, each: TransactionalId, before_ms: int) -> bool:
-        current = each.current
-        is_over = current.state in BETWEEN_TRANSACTIONS and not each.is_busy
-        return is_over and current.last_update_ms <= before_ms and self._registry.is_current(each)
+    def _is_unused(self, transactional_id: TransactionalId, before_ms: int) -> bool:
+        current = transactional_id.current
+        is_idle = current.state in BETWEEN_TRANSACTIONS and not transactional_id.is_busy
+        return is_idle and current.last_update_ms <= before_ms and self._registry.is_current(transactional_id)
 
-    def _forget(self, shard: Shard, expired: _Expired) -> None:
+    def _forget(self, shard: Shard, expired: _ExpiredIds) -> None:
         if shard.is_active:
-            log.info("%d transactional ids are forgotten: nobody has used them for long", len(expired.ids))
-            shard.writer.write(expired.tombstones, lambda outcome: self._forgotten(expired.ids, outcome))
+            log.info("Forgetting %d transactional ids: they have expired", len(expired.ids))
+            shard.writer.write(expired.tombstones, lambda outcome: self._on_outcome(expired.ids, outcome))
 
-    def _forgotten(self, expired: Iterable[TransactionalId], outcome: ErrorCode) -> None:
-        for each in expired:
+    def _on_outcome(self, expired: Iterable[TransactionalId], outcome: ErrorCode) -> None:
+        for transactional_id in expired:
             if outcome:
-                each.settle()
+                transactional_id.settle()
             else:
-                self._registry.forget(each)
+                self._registry.forget(transactional_id)
 
 
-class _Expired:
-    """Transactional ids that go, and the records that say so, which go into one batch."""
+class _ExpiredIds:
+    """Transactional ids to forget, and their tombstones, which are one batch."""
 
     def __init__(self) -> None:
         self.ids: list[TransactionalId] = []
         self.tombstones: list[Record] = []
         self._size_bytes = 0
 
-    def add(self, each: TransactionalId) -> None:
-        tombstone = transaction_tombstone(each.name)
-        self.ids.append(each)
+    def add(self, transactional_id: TransactionalId) -> None:
+        tombstone = transaction_tombstone(transactional_id.name)
+        self.ids.append(transactional_id)
         self.tombstones.append(tombstone)
         self._size_bytes += len(tombstone[0])
 
@@ -123,10 +128,10 @@ class _Expired:
         return self._size_bytes >= TOMBSTONES_BYTES
 
 
-def _is_overdue(transaction: Transaction, at_ms: int) -> bool:
+def _is_overdue(transaction: TransactionMetadata, at_ms: int) -> bool:
     is_open = transaction.state is ONGOING and transaction.timeout_ms != NO_TIMEOUT_MS
     return is_open and transaction.start_ms + transaction.timeout_ms < at_ms
 
 
-def _failed(failure: Failure) -> None:
-    log.error("looking through the transactional ids failed", exc_info=failure.value)
+def _log_failure(failure: Failure) -> None:
+    log.error("Failed to check the transactional ids", exc_info=failure.value)

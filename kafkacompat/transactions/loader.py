@@ -1,21 +1,21 @@
-"""Rebuilds the transactional ids of one partition of the transactions topic from its records, on election."""
+"""Rebuilding the transactional ids of one partition of the topic from its records, when this broker is elected its leader."""
 
 from __future__ import annotations
 
 from kafkacompat.coordination.replay import Replay
 from kafkacompat.coordination.shard import Shard
-from kafkacompat.transactions.records import read_key, read_transaction
+from kafkacompat.transactions.records import read_transaction, read_transactional_id
 from kafkacompat.transactions.registry import TransactionalId
 from kafkacompat.transactions.state import COMPLETION
-from kafkacompat.transactions.transaction import Transaction
+from kafkacompat.transactions.transaction import TransactionMetadata
 from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.record_batch import BatchHeader, Record
 
 
-class Loader(Replay):
-    """Replays one partition; ``ids`` is what its records amount to, ``decided`` those of them that are to be completed.
+class TransactionLoader(Replay):
+    """Replays one partition. The results are its ``ids``, those of them that are ``decided`` and not complete, and their size.
 
-    All that has to be known of a great many is counted while they are read, a piece of work at a time.
+    ``size_bytes`` and ``decided`` are kept up to date record by record, so that no turn of the reactor has to go through all ids.
     """
 
     def __init__(self, shard: Shard) -> None:
@@ -28,7 +28,7 @@ class Loader(Replay):
         return f"{len(self.ids)} transactional ids"
 
     def discard(self) -> None:
-        """Forget it all."""
+        """Forget all ids."""
         self.ids.clear()
         self.decided.clear()
 
@@ -36,24 +36,24 @@ class Loader(Replay):
         if header.is_control:
             return
         try:
-            name = read_key(record.key or b"")
+            name = read_transactional_id(record.key or b"")
             if name is None:
-                self._skipped["their keys are of a version that is not known here"] += 1
+                self._skipped["unknown version of the key"] += 1
             else:
-                found = None if record.value is None else read_transaction(record.value)
-                self._take(name, found)
+                transaction = None if record.value is None else read_transaction(record.value)
+                self._replace(name, transaction)
         except MalformedError as problem:
             self._skipped[str(problem)] += 1
 
-    def _take(self, name: str, transaction: Transaction | None) -> None:
+    def _replace(self, name: str, transaction: TransactionMetadata | None) -> None:
         self.decided.pop(name, None)
         earlier = self.ids.pop(name, None)
         if earlier is not None:
             self.size_bytes -= earlier.size_bytes
         if transaction is None:
             return
-        self.ids[name] = found = TransactionalId(name, self._shard, transaction)
-        self.size_bytes += found.size_bytes
+        self.ids[name] = transactional_id = TransactionalId(name, self._shard, transaction)
+        self.size_bytes += transactional_id.size_bytes
         if transaction.state in COMPLETION:
-            found.pending = COMPLETION[transaction.state]
-            self.decided[name] = found
+            transactional_id.pending = COMPLETION[transaction.state]
+            self.decided[name] = transactional_id

@@ -1,7 +1,4 @@
-"""Writing the end of transactions to their partitions.
-
-Every marker goes through here, those of this broker's coordinator and those that WriteTxnMarkers brings.
-"""
+"""Writing transaction markers to partitions: those of this broker's coordinator, and those that WriteTxnMarkers brings."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from twisted.internet.defer import Deferred
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
 from kafkacompat.storage.log.log import AppendResult
 from kafkacompat.storage.producers.transaction_marker import Marker
-from kafkacompat.timers import Clock, in_turns, now_ms
+from kafkacompat.timers import Clock, now_ms, yield_in_turns
 from kafkacompat.transactions.transaction import TopicPartition
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -25,10 +22,10 @@ MarkerCodes: TypeAlias = "dict[TopicPartition, ErrorCode]"
 
 
 class MarkedPartition(Protocol):
-    """What a marker is written to; `Partition` fits."""
+    """A partition that a marker is written to; `Partition` implements it."""
 
     def append_marker(self, marker: Marker, now_ms: int) -> AppendResult | Deferred[AppendResult]:
-        """Write a marker; raises KafkaError, or fails with it."""
+        """Write a marker. Raises KafkaError, or the Deferred fails with it."""
         ...
 
 
@@ -36,10 +33,10 @@ EndOffsets: TypeAlias = "Callable[[int, int, bool, Callable[[], object]], Deferr
 
 
 class MarkerWriter:
-    """``find`` gives a partition of this broker or raises KafkaError (`ReplicaManager.find`).
+    """Writes markers. ``find`` returns a partition of this broker or raises KafkaError (`ReplicaManager.find`).
 
-    Markers for the offsets topic are appended in line with the commits there, by ``end_transaction`` (partition,
-    producer id, whether it commits, what appends the marker): see `GroupCoordinator`.
+    ``end_transaction`` appends the markers for the offsets topic, in order with the commits. Its arguments are the partition, the
+    producer id, whether the transaction commits, and a function that appends the marker: see `GroupCoordinator`.
     """
 
     def __init__(
@@ -53,18 +50,18 @@ class MarkerWriter:
         self._end_transaction = end_transaction
 
     def write(self, marker: Marker, partitions: Collection[TopicPartition]) -> Deferred[MarkerCodes]:
-        """Write a marker to partitions of this broker; fires with what became of each, and never fails."""
+        """Write a marker to partitions of this broker. Fires with the code of each partition, and never fails."""
         return Deferred.fromCoroutine(self._write(marker, partitions))
 
     async def _write(self, marker: Marker, partitions: Collection[TopicPartition]) -> MarkerCodes:
         under_way: list[tuple[TopicPartition, ErrorCode | Deferred[ErrorCode]]] = []
-        async for partition in in_turns(self._clock, partitions):
-            under_way.append((partition, self._write_one(marker, partition)))
+        async for partition in yield_in_turns(self._clock, partitions):
+            under_way.append((partition, self._write_to(marker, partition)))
         return {
             partition: await outcome if isinstance(outcome, Deferred) else outcome for partition, outcome in under_way
         }
 
-    def _write_one(self, marker: Marker, partition: TopicPartition) -> ErrorCode | Deferred[ErrorCode]:
+    def _write_to(self, marker: Marker, partition: TopicPartition) -> ErrorCode | Deferred[ErrorCode]:
         topic, index = partition
         try:
             append = partial(self._find(topic, index).append_marker, marker, now_ms(self._clock))
@@ -81,5 +78,5 @@ class MarkerWriter:
 def _code_of(problem: BaseException | None) -> ErrorCode:
     if isinstance(problem, KafkaError):
         return problem.code
-    log.error("a transaction marker could not be written", exc_info=problem)
+    log.error("Failed to write a transaction marker", exc_info=problem)
     return ErrorCode.UNKNOWN_SERVER_ERROR

@@ -1,4 +1,4 @@
-"""Which transactional ids are here, and in which partition of the transactions topic each is kept."""
+"""The transactional ids of a coordinator, and the shards that they are in."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from kafkacompat.coordination.memory_budget import MemoryBudget
 from kafkacompat.coordination.registry import Registry
 from kafkacompat.coordination.shard import Shard
 from kafkacompat.transactions.state import TransactionState
-from kafkacompat.transactions.transaction import Transaction
+from kafkacompat.transactions.transaction import TransactionMetadata
 
 ID_BYTES = 600
 PARTITION_BYTES = 200
-"""What a transactional id takes, about, and each partition of its transaction."""
+"""About how many bytes of memory a transactional id takes, and each partition of its transaction."""
 
-MOST_WAITING = 100
-"""So many requests wait for one transactional id: each looks again when a change is there."""
+MAX_WAITING = 100
+"""Maximum requests that wait for one transactional id: all of them run again after each change."""
 
 
 class TransactionalId:
-    """One transactional id: ``current`` is what the log says, ``pending`` the state that it is about to be in.
+    """One transactional id. ``current`` is its state in the log, ``pending`` the state that a change under way leads to.
 
-    ``waiting`` are told when nothing is pending any more.
+    ``waiting`` has the requests that wait until no change is under way.
     """
 
     __slots__ = ("current", "name", "pending", "shard", "waiting")
 
-    def __init__(self, name: str, shard: Shard, current: Transaction) -> None:
+    def __init__(self, name: str, shard: Shard, current: TransactionMetadata) -> None:
         self.name = name
         self.shard = shard
         self.current = current
@@ -38,33 +38,33 @@ class TransactionalId:
 
     @property
     def size_bytes(self) -> int:
-        """How much memory it takes, about."""
+        """About how much memory it takes."""
         return ID_BYTES + len(self.name) + PARTITION_BYTES * len(self.current.partitions)
 
     @property
     def is_busy(self) -> bool:
-        """Whether a change is on its way."""
+        """Whether a change is under way."""
         return self.pending is not None
 
-    def wait(self) -> Deferred[None] | None:
-        """Fires when no change is on its way any more, or this broker coordinates the id no longer.
+    def wait_until_settled(self) -> Deferred[None] | None:
+        """Wait until no change is under way, or until this broker no longer coordinates the id.
 
-        None where too many wait already.
+        Returns None if `MAX_WAITING` requests wait already.
         """
         if self.waiting is None:
             self.waiting = []
-        if len(self.waiting) == MOST_WAITING:
+        if len(self.waiting) == MAX_WAITING:
             return None
         settled: Deferred[None] = Deferred()
         self.waiting.append(settled)
         return settled
 
     def settle(self) -> None:
-        """Nothing is pending."""
+        """End the change under way, and let the waiting requests go on."""
         self.pending = None
         waiting, self.waiting = self.waiting, None
-        for each in waiting or ():
-            each.callback(None)
+        for deferred in waiting or ():
+            deferred.callback(None)
 
 
 class TransactionalIdRegistry(Registry[TransactionalId]):
@@ -88,7 +88,7 @@ class TransactionalIdRegistry(Registry[TransactionalId]):
         self.by_id.update(ids)
         self.budget.used_bytes += size_bytes
 
-    def change(self, transactional_id: TransactionalId, new: Transaction) -> None:
+    def change(self, transactional_id: TransactionalId, new: TransactionMetadata) -> None:
         """Make *new* the current state of a transactional id: it is in the log."""
         self.budget.used_bytes -= transactional_id.size_bytes
         transactional_id.current = new

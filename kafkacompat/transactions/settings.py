@@ -1,4 +1,4 @@
-"""The broker properties that the transaction coordinator obeys, read once."""
+"""The broker properties of the transaction coordinator, read once."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ HOUR_MS = 3_600_000
 
 @dataclass(frozen=True)
 class TransactionSettings:
-    """Kafka's property names in snake case, with Kafka's defaults, and what is ours below them.
+    """Kafka's properties by their names in snake case, with Kafka's defaults, and below them settings of this broker's own.
 
-    ``transaction_version`` is the level of the feature of that name: 2 or, where an older Kafka may get its log back,
-    0.
+    ``transaction_version`` is the level of the feature transaction.version: 2, or 0 if an older Kafka has to be able to read the
+    log.
     """
 
     transaction_max_timeout_ms: int = 900_000
@@ -32,7 +32,7 @@ class TransactionSettings:
 
     @property
     def log_value_version(self) -> int:
-        """The version that records are written in; 0 has no place for what transaction version 2 needs."""
+        """The version of the records' values. Version 0 lacks the fields of transaction version 2."""
         return 1 if self.transaction_version else 0
 
     @classmethod

@@ -1,18 +1,18 @@
-"""The life of a transactional id, as tables.
+"""The states of a transactional id, as tables.
 
-Rule 1. A transactional id is in one of eight states. *Empty*: it has a producer id and no transaction yet. *Ongoing*:
-a transaction has partitions. *PrepareCommit*, *PrepareAbort*: how it ends is decided and durable, the partitions are
-being told. *CompleteCommit*, *CompleteAbort*: all of them know. *Dead*: forgotten. *PrepareEpochFence* is never
-stored: Kafka passes through it where a transaction is aborted to fence its producer.
+Rule 1. A transactional id is in one of eight states. *Empty*: it has a producer id and no transaction yet. *Ongoing*: a transaction
+has partitions. *PrepareCommit*, *PrepareAbort*: the log has the decision how the transaction ends, and the partitions are getting
+their markers. *CompleteCommit*, *CompleteAbort*: all partitions have their markers. *Dead*: the id is forgotten.
+*PrepareEpochFence* is never stored; Kafka passes through it when it aborts a transaction to fence its producer.
 
-Rule 2. The state follows the log: a change counts once its record is there, and `PREDECESSORS` says from where a state
-may be reached. A change that it does not name is a programming error.
+Rule 2. The state follows the log: a change applies once its record is in the log. `PREDECESSORS` names the states that may precede
+a state. Any other change is a programming error.
 
-Rule 3. One change at a time: while one is on its way to the log, and from a Prepare state until the Complete state that
-follows, every request that would change something is answered CONCURRENT_TRANSACTIONS.
+Rule 3. There is one change at a time. While a change is under way, and from a Prepare state until the Complete state, every
+request for another change gets CONCURRENT_TRANSACTIONS.
 
-Rule 4. What EndTxn does in the other states is in `ON_END`. A client of transaction version 2 (KIP-890) has a new epoch
-from every EndTxn on; asking again with the old one is a repeat.
+Rule 4. `ON_END` says what EndTxn does in the other states. For a client of transaction version 2 (KIP-890) every EndTxn brings a
+new epoch. An EndTxn with the previous epoch is a repeat.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from __future__ import annotations
 from enum import Enum, IntEnum, auto
 
 EPOCH_BUMP_VERSION = 2
-"""From this transaction version on each transaction of a producer has an epoch of its own."""
+"""From this transaction version on, each transaction of a producer has its own epoch."""
 
 
 class TransactionState(IntEnum):
-    """A state; the number stands in the log."""
+    """A state; the log has its number."""
 
     EMPTY = 0
     ONGOING = 1
@@ -55,10 +55,10 @@ NAMES: dict[TransactionState, str] = {
     DEAD: "Dead",
     PREPARE_EPOCH_FENCE: "PrepareEpochFence",
 }
-"""What clients are told."""
+"""The names that clients receive."""
 
 BETWEEN_TRANSACTIONS = frozenset({EMPTY, COMPLETE_COMMIT, COMPLETE_ABORT})
-"""Nothing is open: a transaction may begin, and an id that is not used is forgotten after a while."""
+"""States without an open transaction: a transaction may begin, and the id may expire."""
 
 PREDECESSORS: dict[TransactionState, frozenset[TransactionState]] = {
     EMPTY: BETWEEN_TRANSACTIONS,
@@ -75,14 +75,14 @@ COMPLETION: dict[TransactionState, TransactionState] = {
     PREPARE_COMMIT: COMPLETE_COMMIT,
     PREPARE_ABORT: COMPLETE_ABORT,
 }
-"""What a decided transaction becomes once every partition has its marker."""
+"""The state of a decided transaction once every partition has its marker."""
 
 
-class OnEnd(Enum):
-    """What an EndTxn does."""
+class EndEffect(Enum):
+    """The effect of an EndTxn."""
 
-    PREPARE = auto()  # the transaction ends
-    ANSWER = auto()  # it has ended so already
+    PREPARE = auto()  # decide how the transaction ends
+    ANSWER = auto()  # it has already ended that way
     REFUSE = auto()  # INVALID_TXN_STATE
 
 
@@ -95,32 +95,32 @@ class Ending(Enum):
 
 _COMMIT, _ABORT = Ending.COMMIT, Ending.ABORT
 
-# By (does every transaction have its own epoch?, state): (what is asked for, is it a repeat?) -> what happens.
-# Before there were such epochs nothing shows a repeat. One in Empty or Ongoing is fenced already.
-ON_END: dict[tuple[bool, TransactionState], dict[tuple[Ending, bool], OnEnd]] = {
-    (False, EMPTY): {(_COMMIT, False): OnEnd.REFUSE, (_ABORT, False): OnEnd.REFUSE},
-    (False, ONGOING): {(_COMMIT, False): OnEnd.PREPARE, (_ABORT, False): OnEnd.PREPARE},
-    (False, COMPLETE_COMMIT): {(_COMMIT, False): OnEnd.ANSWER, (_ABORT, False): OnEnd.REFUSE},
-    (False, COMPLETE_ABORT): {(_COMMIT, False): OnEnd.REFUSE, (_ABORT, False): OnEnd.ANSWER},
-    # The client may not know whether it has begun a transaction, so it may always abort.
-    (True, EMPTY): {(_COMMIT, False): OnEnd.REFUSE, (_ABORT, False): OnEnd.PREPARE},
-    (True, ONGOING): {(_COMMIT, False): OnEnd.PREPARE, (_ABORT, False): OnEnd.PREPARE},
+# By (does every transaction have its own epoch?, state): (requested ending, is it a repeat?) -> effect.
+# Without such epochs nothing shows a repeat. A repeat in Empty or Ongoing is fenced.
+ON_END: dict[tuple[bool, TransactionState], dict[tuple[Ending, bool], EndEffect]] = {
+    (False, EMPTY): {(_COMMIT, False): EndEffect.REFUSE, (_ABORT, False): EndEffect.REFUSE},
+    (False, ONGOING): {(_COMMIT, False): EndEffect.PREPARE, (_ABORT, False): EndEffect.PREPARE},
+    (False, COMPLETE_COMMIT): {(_COMMIT, False): EndEffect.ANSWER, (_ABORT, False): EndEffect.REFUSE},
+    (False, COMPLETE_ABORT): {(_COMMIT, False): EndEffect.REFUSE, (_ABORT, False): EndEffect.ANSWER},
+    # The client may not know whether its transaction began, so it may always abort.
+    (True, EMPTY): {(_COMMIT, False): EndEffect.REFUSE, (_ABORT, False): EndEffect.PREPARE},
+    (True, ONGOING): {(_COMMIT, False): EndEffect.PREPARE, (_ABORT, False): EndEffect.PREPARE},
     (True, COMPLETE_COMMIT): {
-        (_COMMIT, True): OnEnd.ANSWER,
-        (_COMMIT, False): OnEnd.REFUSE,
-        (_ABORT, True): OnEnd.REFUSE,
-        (_ABORT, False): OnEnd.PREPARE,
+        (_COMMIT, True): EndEffect.ANSWER,
+        (_COMMIT, False): EndEffect.REFUSE,
+        (_ABORT, True): EndEffect.REFUSE,
+        (_ABORT, False): EndEffect.PREPARE,
     },
     (True, COMPLETE_ABORT): {
-        (_COMMIT, True): OnEnd.REFUSE,
-        (_COMMIT, False): OnEnd.REFUSE,
-        (_ABORT, True): OnEnd.ANSWER,
-        (_ABORT, False): OnEnd.PREPARE,
+        (_COMMIT, True): EndEffect.REFUSE,
+        (_COMMIT, False): EndEffect.REFUSE,
+        (_ABORT, True): EndEffect.ANSWER,
+        (_ABORT, False): EndEffect.PREPARE,
     },
 }
 
 
 def check_transition(old: TransactionState, new: TransactionState) -> None:
-    """Raise ValueError where *new* may not follow *old*."""
+    """Raise ValueError if *new* may not follow *old*."""
     if old not in PREDECESSORS[new]:
         raise ValueError(f"a transaction in state {NAMES[old]} cannot become {NAMES[new]}")

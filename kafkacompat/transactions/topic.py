@@ -1,4 +1,4 @@
-"""The topic in which transactions are kept."""
+"""The internal topic of transactions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ TRANSACTION_TOPIC = "__transaction_state"
 
 
 def new_transaction_topic(config: BrokerConfig) -> NewTopic:
-    """The topic as it is made: the transaction.state.log.* properties, and the configs that Kafka gives it."""
+    """Return the topic to create: the transaction.state.log.* properties, and the configs that Kafka sets."""
     return NewTopic(
         TRANSACTION_TOPIC,
         config.int("transaction.state.log.num.partitions"),
@@ -21,4 +21,6 @@ def new_transaction_topic(config: BrokerConfig) -> NewTopic:
             "min.insync.replicas": str(config.int("transaction.state.log.min.isr")),
             "segment.bytes": str(config.int("transaction.state.log.segment.bytes")),
         },
+        fewer_replicas_allowed="transaction.state.log.replication.factor" not in config.given,
+        capped_configs=() if "transaction.state.log.min.isr" in config.given else ("min.insync.replicas",),
     )

@@ -1,6 +1,6 @@
-"""What is known of a transactional id, and what each request makes of it (KIP-98, KIP-360, KIP-890).
+"""The state of a transactional id, and the state after each request (KIP-98, KIP-360, KIP-890).
 
-Everything here is a value computed from a value: who writes it to the log is `changes`.
+All methods compute new values; `changes` writes them to the log.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from kafkacompat.transactions.state import (
     EPOCH_BUMP_VERSION,
     ON_END,
     ONGOING,
+    EndEffect,
     Ending,
-    OnEnd,
     TransactionState,
     check_transition,
 )
@@ -28,24 +28,23 @@ NO_PRODUCER_ID = -1
 NO_EPOCH = -1
 NO_TIME = -1
 MAX_EPOCH = 0x7FFF
-"""Never given to a client, so that a producer can always be fenced."""
+"""No client gets this epoch, so that every producer can be fenced."""
 LAST_EPOCH = MAX_EPOCH - 1
 
 
-class Producer(NamedTuple):
-    """Who writes: a producer id in one of its epochs."""
+class ProducerIdentity(NamedTuple):
+    """A producer id and one of its epochs."""
 
     producer_id: int
     producer_epoch: int
 
 
-class Transaction(NamedTuple):
-    """A transactional id at one moment; all but ``last_producer_epoch`` is in the log.
+class TransactionMetadata(NamedTuple):
+    """The state of a transactional id. The log has all fields except ``last_producer_epoch``.
 
-    ``start_ms`` and ``last_update_ms`` are milliseconds since 1970, -1 for none. ``previous_producer_id`` is the one
-    before the last change, ``next_producer_id`` the one that completing will bring, -1 for none;
-    ``last_producer_epoch`` is the one that the client may still ask with because an answer was lost.
-    ``client_version`` is the transaction version that the client knows.
+    ``start_ms`` and ``last_update_ms`` are milliseconds since 1970, -1 for none. ``previous_producer_id`` is the producer id before
+    the last change. ``next_producer_id`` is the producer id that the completion brings, -1 for none. ``last_producer_epoch`` is the
+    epoch that the client may still name because a response was lost. ``client_version`` is the client's transaction version.
     """
 
     producer_id: int
@@ -61,9 +60,9 @@ class Transaction(NamedTuple):
     client_version: int = 0
 
     @property
-    def producer(self) -> Producer:
-        """Who may write for the transactional id."""
-        return Producer(self.producer_id, self.producer_epoch)
+    def producer(self) -> ProducerIdentity:
+        """The producer that may write for the transactional id."""
+        return ProducerIdentity(self.producer_id, self.producer_epoch)
 
     @property
     def is_exhausted(self) -> bool:
@@ -72,22 +71,22 @@ class Transaction(NamedTuple):
 
     @property
     def bumps_epochs(self) -> bool:
-        """Whether the last change was one of transaction version 2."""
+        """Whether the last change was made with transaction version 2."""
         return self.client_version >= EPOCH_BUMP_VERSION
 
-    def _change(self, state: TransactionState, now_ms: int, **changes: Any) -> Transaction:
+    def _change(self, state: TransactionState, now_ms: int, **changes: Any) -> TransactionMetadata:
         check_transition(self.state, state)
         previous = self.producer_id
         return self._replace(state=state, last_update_ms=now_ms, previous_producer_id=previous, **changes)
 
     # InitProducerId
 
-    def needs_producer_id(self, expected: Producer | None) -> bool:
-        """Whether `initialized` is to be given a new producer id."""
+    def needs_producer_id(self, expected: ProducerIdentity | None) -> bool:
+        """Return whether `initialized` needs a new producer id."""
         return self.is_exhausted and (expected is None or expected.producer_epoch == self.producer_epoch)
 
-    def may_initialize(self, expected: Producer | None) -> bool:
-        """Whether the producer that says it was *expected* may go on: it, or the one it became, is the latest."""
+    def may_initialize(self, expected: ProducerIdentity | None) -> bool:
+        """Return whether a client that names *expected* may go on: it has to be the current producer or its predecessor."""
         return (
             expected is None
             or self.producer_epoch == NO_EPOCH
@@ -95,10 +94,10 @@ class Transaction(NamedTuple):
             or (expected.producer_id == self.previous_producer_id and expected.producer_epoch >= LAST_EPOCH)
         )
 
-    def initialized(
-        self, timeout_ms: int, expected: Producer | None, new_producer_id: int | None, now_ms: int
-    ) -> Transaction:
-        """The next epoch, or *new_producer_id* with the first one. Raises KafkaError PRODUCER_FENCED."""
+    def as_initialized(
+        self, timeout_ms: int, expected: ProducerIdentity | None, new_producer_id: int | None, now_ms: int
+    ) -> TransactionMetadata:
+        """Return the state with the next epoch, or with *new_producer_id* and epoch 0. Raises KafkaError: PRODUCER_FENCED."""
         fresh = {"timeout_ms": timeout_ms, "partitions": frozenset(), "start_ms": NO_TIME}
         if self.needs_producer_id(expected):
             assert new_producer_id is not None
@@ -108,21 +107,23 @@ class Transaction(NamedTuple):
             epochs = self._next_epochs(expected)
         return self._change(EMPTY, now_ms, **fresh, **epochs)
 
-    def _next_epochs(self, expected: Producer | None) -> dict[str, int]:
+    def _next_epochs(self, expected: ProducerIdentity | None) -> dict[str, int]:
         epoch = self.producer_epoch
         if expected is None:
             return {"producer_epoch": epoch + 1, "last_producer_epoch": NO_EPOCH}
         if epoch in (NO_EPOCH, expected.producer_epoch):
             return {"producer_epoch": epoch + 1, "last_producer_epoch": epoch}
         if expected.producer_epoch == self.last_producer_epoch:
-            return {}  # The answer to an earlier request was lost.
-        reason = f"epoch {expected.producer_epoch} is neither the current one, {epoch}, nor the one before it"
+            return {}  # The response to an earlier request was lost.
+        reason = f"epoch {expected.producer_epoch} is neither the current epoch, {epoch}, nor the previous one"
         raise KafkaError(ErrorCode.PRODUCER_FENCED, reason)
 
     # AddPartitionsToTxn
 
-    def with_partitions(self, partitions: Collection[TopicPartition], client_version: int, now_ms: int) -> Transaction:
-        """Begin, or go on with, a transaction that has these partitions too."""
+    def with_partitions(
+        self, partitions: Collection[TopicPartition], client_version: int, now_ms: int
+    ) -> TransactionMetadata:
+        """Return the state with these partitions added; a new transaction begins if none is open."""
         start_ms = now_ms if self.state in BETWEEN_TRANSACTIONS else self.start_ms
         return self._change(
             ONGOING,
@@ -134,11 +135,13 @@ class Transaction(NamedTuple):
 
     # EndTxn
 
-    def judge_end(self, producer: Producer, ending: Ending, client_version: int, *, is_busy: bool) -> OnEnd | ErrorCode:
-        """What an EndTxn does; nothing while another change is on its way (*is_busy*)."""
+    def judge_end(
+        self, producer: ProducerIdentity, ending: Ending, client_version: int, *, is_busy: bool
+    ) -> EndEffect | ErrorCode:
+        """Return the effect of an EndTxn, or the error for the client; *is_busy* means that another change is under way."""
         bumps = client_version >= EPOCH_BUMP_VERSION
         if bumps and is_busy:
-            return ErrorCode.CONCURRENT_TRANSACTIONS  # The producer may be one that is still on its way.
+            return ErrorCode.CONCURRENT_TRANSACTIONS  # The change under way may assign this producer id and epoch.
         is_repeat = bumps and self.is_repeat(producer)
         if self.producer_id != producer.producer_id and not is_repeat:
             return ErrorCode.INVALID_PRODUCER_ID_MAPPING
@@ -148,16 +151,18 @@ class Transaction(NamedTuple):
             return ErrorCode.CONCURRENT_TRANSACTIONS
         return ON_END[bumps, self.state].get((ending, is_repeat), ErrorCode.PRODUCER_FENCED)
 
-    def is_repeat(self, producer: Producer) -> bool:
-        """Whether *producer* is who ended the last transaction, and has not learned the epoch that it was given."""
+    def is_repeat(self, producer: ProducerIdentity) -> bool:
+        """Return whether *producer* ended the last transaction, and has not received its new epoch."""
         if self.producer_id == producer.producer_id:
             return self.producer_epoch == producer.producer_epoch + 1
         return producer == (self.previous_producer_id, LAST_EPOCH) and self.producer_epoch == 0
 
-    def prepared(self, ending: Ending, client_version: int, new_producer_id: int | None, now_ms: int) -> Transaction:
-        """Decide how the transaction ends; with transaction version 2 under the next epoch.
+    def as_prepared(
+        self, ending: Ending, client_version: int, new_producer_id: int | None, now_ms: int
+    ) -> TransactionMetadata:
+        """Return the state with the decision how the transaction ends; with transaction version 2 under the next epoch.
 
-        *new_producer_id* is what completing brings, to be given where epochs are bumped and none is left.
+        *new_producer_id* is the producer id that the completion brings. It is needed if version 2 has no epoch left.
         """
         changes: dict[str, Any] = {"client_version": client_version, "next_producer_id": NO_PRODUCER_ID}
         if client_version >= EPOCH_BUMP_VERSION:
@@ -166,19 +171,19 @@ class Transaction(NamedTuple):
             if new_producer_id is not None:
                 changes["next_producer_id"] = new_producer_id
         if self.state is not ONGOING:
-            changes["start_ms"] = now_ms  # Nothing began, and Kafka wants a time.
+            changes["start_ms"] = now_ms  # No transaction began, but Kafka requires a start time.
         return self._change(ending.value, now_ms, **changes)
 
-    def fenced(self, server_version: int, new_producer_id: int | None, now_ms: int) -> Transaction:
-        """Decide that the transaction is aborted, under an epoch that its producer does not have."""
+    def as_fenced(self, server_version: int, new_producer_id: int | None, now_ms: int) -> TransactionMetadata:
+        """Return the state with the decision to abort, under an epoch that the producer does not have."""
         if server_version >= EPOCH_BUMP_VERSION:
-            return self.prepared(Ending.ABORT, server_version, new_producer_id, now_ms)
+            return self.as_prepared(Ending.ABORT, server_version, new_producer_id, now_ms)
         epoch = min(self.producer_epoch + 1, MAX_EPOCH)
         bumped = self._replace(producer_epoch=epoch, last_producer_epoch=NO_EPOCH)
-        return bumped.prepared(Ending.ABORT, 0, None, now_ms)
+        return bumped.as_prepared(Ending.ABORT, 0, None, now_ms)
 
-    def completed(self, now_ms: int) -> Transaction:
-        """Every partition of a decided transaction has its marker."""
+    def as_completed(self, now_ms: int) -> TransactionMetadata:
+        """Return the state of a decided transaction after every partition got its marker."""
         changes: dict[str, Any] = {"partitions": frozenset(), "next_producer_id": NO_PRODUCER_ID}
         if self.bumps_epochs and self.next_producer_id != NO_PRODUCER_ID:
             changes |= {"producer_id": self.next_producer_id, "producer_epoch": 0}

@@ -1,4 +1,4 @@
-"""One compaction under way, and what is told of it in the end."""
+"""The compaction of one partition while it is under way, and the log line at its end."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from typing import TYPE_CHECKING
 from twisted.internet.defer import Deferred
 
 from kafkacompat.timers import Clock
-from kafkacompat.upkeep.pacing import Rest
+from kafkacompat.upkeep.pacing import InterruptibleWait
 
 if TYPE_CHECKING:
     from kafkacompat.partitions.partition import Partition
-    from kafkacompat.storage.compaction import Cleanable, CleaningResult
+    from kafkacompat.storage.compaction import CleanableRange, CleaningResult
 
 log = logging.getLogger(__name__)
 
 
 class CleaningRun:
-    """One compaction under way; ``ended`` fires when it is not any more."""
+    """The compaction of one partition; ``ended`` fires when no step of it is under way any more."""
 
-    def __init__(self, partition: Partition, what: Cleanable, clock: Clock) -> None:
+    def __init__(self, partition: Partition, cleanable: CleanableRange, clock: Clock) -> None:
         self.partition = partition
-        self.what = what
+        self.cleanable = cleanable
         self.begun_s = clock.seconds()
-        self.rest = Rest(clock)
+        self.rest = InterruptibleWait(clock)
         self.ended: Deferred[None] = Deferred()
         self._given_up = False
 
     @property
     def is_over(self) -> bool:
-        """Whether no further step shall be made; as in Kafka, none once cleanup.policy has compact no longer."""
+        """Whether no further step may follow. As in Kafka, none follows once cleanup.policy no longer has compact."""
         return self._given_up or self.partition.closed or not self.partition.log.config.compacted
 
     def give_up(self) -> Deferred[None]:
-        """Make no further step; fires when none is under way."""
+        """Take no further step; fires when none is under way."""
         self._given_up = True
         self.rest.end()
         fired: Deferred[None] = Deferred()
@@ -42,7 +42,8 @@ class CleaningRun:
         return fired
 
 
-def tell(cleaning: CleaningRun, result: CleaningResult, now_s: float) -> None:
+def log_result(cleaning: CleaningRun, result: CleaningResult, now_s: float) -> None:
+    """Log what a compaction did, and how many records without a key it dropped."""
     log.info(
         "compacted %r up to offset %d: %d of %d records are left (%d keys), %d bytes read and %d written in %.1f s",
         cleaning.partition,

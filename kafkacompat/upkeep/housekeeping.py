@@ -1,7 +1,7 @@
-"""What a broker does to its logs by the clock: retention, flushing, checkpoints, forgetting idle producers.
+"""The periodic tasks of a broker: retention, flushing, checkpoints, free space, and forgetting idle producers.
 
-Each task looks at the logs on the reactor thread, a few at a time so that nobody waits for ten thousand of them, and leaves
-the files to the disk threads.
+Each task goes through the logs on the reactor thread, some of them a turn, so that no request waits for ten thousand
+logs. The disk threads do the work on files.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from twisted.internet.task import LoopingCall
 
 from kafkacompat.storage.log.state import is_transient
 from kafkacompat.storage.log_config import LONG_MAX
-from kafkacompat.timers import Clock, now_ms, unhurried
+from kafkacompat.timers import Clock, now_ms, yield_unhurried
 from kafkacompat.upkeep.idle_producers import IdleProducers
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Housekeeping:
         self._loops: list[LoopingCall] = []
         self._stopped = False
         self.is_cleaning: Callable[[Partition], bool] = lambda _: False
-        """Whether a partition's segments are being replaced by compaction."""
+        """Returns whether compaction is replacing a partition's segments; the log cleaner sets it."""
         self._intervals: dict[str, Callable[[], object]] = {
             "log.retention.check.interval.ms": self.delete_expired_segments,
             "log.flush.scheduler.interval.ms": self.flush_old_data,
@@ -54,12 +54,12 @@ class Housekeeping:
         self._config = config
 
     def start(self) -> None:
-        """Begin; each task runs for the first time after its interval, but free space is looked at now."""
+        """Begin; each task runs for the first time after its interval, but free space is measured now."""
         for name, task in self._intervals.items():
             self._start(name, task, self._config.int(name))
         self.watch_free_space()
         self._start("kafkacompat.disk.reserve.bytes", self.watch_free_space, FREE_SPACE_INTERVAL_MS)
-        self._start("kafkacompat.producer.ids.max", self.bound_producers, PRODUCERS_INTERVAL_MS)
+        self._start("kafkacompat.producer.ids.max", self.limit_producers, PRODUCERS_INTERVAL_MS)
 
     def _start(self, name: str, task: Callable[[], object], interval_ms: int) -> None:
         # Kafka's "never" is the largest long, which no timer takes.
@@ -70,21 +70,21 @@ class Housekeeping:
             self._loops.append(loop)
 
     def stop(self) -> None:
-        """Stop the timers, and delete nothing any more."""
+        """Stop the timers, and delete nothing from now on."""
         self._stopped = True
         for loop in self._loops:
             loop.stop()
         self._loops.clear()
 
     def _guarded(self, name: str, task: Callable[[], object]) -> Deferred[Any]:
-        """A task that fails is logged and runs again at its next time, which is not before it has ended."""
+        """Run a task and log its failure; it runs again after its interval, but not before it has ended."""
         return maybeDeferred(task).addErrback(
             lambda failure: log.error("the task of %s failed", name, exc_info=failure.value)
         )
 
     def _with_each(self, task: Callable[[Partition], object]) -> Deferred[None]:
         async def run() -> None:
-            async for partition in unhurried(self.clock, list(self.replicas)):
+            async for partition in yield_unhurried(self.clock, list(self.replicas)):
                 if not partition.closed:
                     task(partition)
 
@@ -93,36 +93,36 @@ class Housekeeping:
     # The tasks
 
     def delete_expired_segments(self) -> Deferred[None]:
-        """Retention: take what outlived its topic's limits out of the log, and the files off the disk later."""
+        """Remove segments beyond their topic's retention limits from the logs, and their files later."""
         return self._with_each(self.delete_expired)
 
     def delete_expired(self, partition: Partition) -> None:
-        """The same for one partition, unless it is being compacted: then it is looked at behind that."""
+        """Remove one partition's expired segments; while it is compacted, the log cleaner calls this afterwards."""
         if self.is_cleaning(partition):
             return
         expired = partition.log.trimmer.expired_segments(
             high_watermark=partition.high_watermark.offset, now_ms=now_ms(self.clock)
         )
         if expired and expired[-1] is partition.log.segments.active:
-            # It goes once a new one has taken its place: the next round finds it sealed.
+            # The next round deletes the active segment, once another one has taken its place.
             partition.roll()
             expired.pop()
         if expired:
             log.info("%r: deleting %d expired segments", partition, len(expired))
             partition.log.trimmer.detach(expired)
-            # Renamed at once, so that a restart does not find them; removed when nobody reads them any more.
-            partition.disk.run(partition.log.trimmer.mark_deleted, expired).addErrback(partition.disk_failed)
+            # The files are renamed at once, so that a restart ignores them, and removed when no reader has them open.
+            partition.disk.run(partition.log.trimmer.mark_deleted, expired).addErrback(partition.report_disk_failure)
             delay_s = partition.log.config.file_delete_delay_ms / 1000
             self.clock.callLater(delay_s, self._delete_files, partition, expired)
 
     def _delete_files(self, partition: Partition, segments: Sequence[Segment]) -> None:
-        # The next start removes what is left.
+        # The next start removes the files otherwise.
         if not (partition.closed or self._stopped):
             deleting = partition.disk.run(partition.log.trimmer.delete_segments, segments)
-            deleting.addErrback(partition.disk_failed)
+            deleting.addErrback(partition.report_disk_failure)
 
     def flush_old_data(self) -> Deferred[None]:
-        """flush.ms: sync what has waited too long for its disk."""
+        """Sync the logs that have waited for flush.ms."""
         return self._with_each(self._flush_overdue)
 
     def _flush_overdue(self, partition: Partition) -> None:
@@ -130,51 +130,53 @@ class Housekeeping:
             partition.flush().addErrback(lambda _: None)
 
     def checkpoint(self) -> Deferred[Any]:
-        """Write what a restart should know: recovery points, log start offsets, high watermarks."""
-        noted = {each: _Noted() for each in self.replicas.directories if not each.offline}
+        """Write the checkpoints that the next start reads: recovery points, log start offsets, high watermarks."""
+        checkpoints = {
+            directory: _CheckpointContents() for directory in self.replicas.directories if not directory.offline
+        }
 
         def note(partition: Partition) -> None:
             name = (partition.topic, partition.index)
-            home = self.replicas.directories.home(name)
-            if home in noted:
-                noted[home].logs.append(partition.log)
-                noted[home].high_watermarks[name] = partition.high_watermark.offset
+            home = self.replicas.directories.find_home(name)
+            if home in checkpoints:
+                checkpoints[home].logs.append(partition.log)
+                checkpoints[home].high_watermarks[name] = partition.high_watermark.offset
 
         return self._with_each(note).addCallback(
-            lambda _: gatherResults([_write(*each) for each in noted.items()], consumeErrors=True)
+            lambda _: gatherResults([_write_checkpoint(*entry) for entry in checkpoints.items()], consumeErrors=True)
         )
 
     def watch_free_space(self) -> None:
-        """Find out how much room there is in the log directories."""
+        """Measure the free space of the log directories."""
         for directory in self.replicas.directories:
             if not directory.offline:
-                directory.space.watch()
+                directory.space.measure_if_needed()
 
     def expire_producers(self) -> Deferred[None]:
         """Forget producers that have been idle for producer.id.expiration.ms."""
-        return Deferred.fromCoroutine(self._producers.expire())
+        return Deferred.fromCoroutine(self._producers.forget_expired())
 
-    def bound_producers(self) -> Deferred[None]:
-        """Forget those idle for longest where there are more than kafkacompat.producer.ids.max."""
-        return Deferred.fromCoroutine(self._producers.bound())
+    def limit_producers(self) -> Deferred[None]:
+        """Forget the producers idle for longest where there are more than kafkacompat.producer.ids.max."""
+        return Deferred.fromCoroutine(self._producers.forget_excess())
 
 
-class _Noted:
-    """What a checkpoint says of one directory."""
+class _CheckpointContents:
+    """The contents of one directory's checkpoints."""
 
     def __init__(self) -> None:
         self.logs: list[Log] = []
         self.high_watermarks: dict[tuple[str, int], int] = {}
 
 
-def _write(directory: Directory, noted: _Noted) -> Deferred[Any]:
-    writing = directory.disk.run(directory.storage.checkpoint, noted.logs, noted.high_watermarks)
-    return writing.addErrback(_not_written, directory)
+def _write_checkpoint(directory: Directory, checkpoint: _CheckpointContents) -> Deferred[Any]:
+    writing = directory.disk.run(directory.storage.checkpoint, checkpoint.logs, checkpoint.high_watermarks)
+    return writing.addErrback(_write_failed, directory)
 
 
-def _not_written(failure: Failure, directory: Directory) -> Failure:
-    """For want of room it is tried again at its next time; after anything else there is no telling."""
+def _write_failed(failure: Failure, directory: Directory) -> Failure:
+    """Take the directory offline, unless the problem is transient (lack of space): the next checkpoint tries again."""
     problem = failure.value
     if isinstance(problem, OSError) and not is_transient(problem):
-        directory.failed(problem)
+        directory.report_failure(problem)
     return failure

@@ -1,4 +1,4 @@
-"""Taking one's time, on a clock."""
+"""Pacing background work by a clock."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from twisted.internet.defer import Deferred, succeed
 from kafkacompat.timers import Clock
 
 
-class Rest:
-    """Waiting for a time, or until somebody says that it is enough."""
+class InterruptibleWait:
+    """A wait that can be ended early."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._waiting: Deferred[None] | None = None
 
     def begin(self, delay_s: float) -> Deferred[None]:
-        """Fires after a time, or before."""
+        """Begin to wait; fires after *delay_s*, or when `end` is called."""
         if delay_s <= 0:
             return succeed(None)
         waiting: Deferred[None] = Deferred()
@@ -24,7 +24,7 @@ class Rest:
         return waiting.addCallback(lambda _: call.cancel() if call.active() else None)
 
     def end(self) -> None:
-        """It is enough."""
+        """End the wait, if there is one."""
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
             waiting.callback(None)
@@ -38,7 +38,7 @@ class Throttle:
         self._free_s = 0.0
 
     def delay_s(self, io_bytes: int, bytes_per_second: float) -> float:
-        """How long to wait behind so many bytes."""
-        now = self._clock.seconds()
-        self._free_s = max(self._free_s, now) + io_bytes / max(bytes_per_second, 1)
-        return self._free_s - now
+        """Return how many seconds to wait after reading and writing *io_bytes*."""
+        now_s = self._clock.seconds()
+        self._free_s = max(self._free_s, now_s) + io_bytes / max(bytes_per_second, 1)
+        return self._free_s - now_s

@@ -1,8 +1,8 @@
-"""Looking for bit rot: every rolled segment is read through now and then, slowly, in a process of its own.
+"""The scrub: every rolled segment is read in the background, slowly and in a process of its own, to find damage.
 
-What is found damaged is remembered by its log, told once, and answered with CORRUPT_MESSAGE from then on. How far a round
-has come and what is damaged is written down now and then: after a restart the segments that were damaged are read first, and then the
-round goes on, so that each segment has its turn however often the broker is started.
+The log remembers damage and logs it once; reads of damaged batches fail with CORRUPT_MESSAGE from then on. The scrub
+saves how far its round has come, and where damage is. After a restart it first reads the damaged segments again, and
+then continues the round: so it reaches every segment however often the broker restarts.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import deferLater
 
-from kafkacompat.storage.directory.scrub_notes import START, ScrubNotes, read_scrub_notes, write_scrub_notes
-from kafkacompat.storage.segment.scrub import Extent, Scrubbed
+from kafkacompat.storage.directory.scrub_notes import BEFORE_ALL_PLACES, ScrubNotes, read_scrub_notes, write_scrub_notes
+from kafkacompat.storage.segment.scrub import ScrubExtent, ScrubResult
 from kafkacompat.storage.segment.segment_files import LOG_SUFFIX
-from kafkacompat.timers import Clock, now_ms, unhurried
+from kafkacompat.timers import Clock, now_ms, yield_unhurried
 from kafkacompat.wire.errors import KafkaError
-from kafkacompat.workers.processes import ReplacedError
+from kafkacompat.workers.processes import CodeReplacedError
 
 if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig
     from kafkacompat.partitions.partition import Partition
     from kafkacompat.partitions.replica_manager import ReplicaManager
-    from kafkacompat.storage.directory.scrub_notes import Place
+    from kafkacompat.storage.directory.scrub_notes import ScrubPlace
     from kafkacompat.storage.files.filesystem import Files
     from kafkacompat.storage.segment.segment import Segment
     from kafkacompat.workers.processes import Workers
@@ -33,16 +33,17 @@ log = logging.getLogger(__name__)
 
 MOST_PIECE_BYTES = 8 << 20
 FIRST_DELAY_S = 60
-"""A start has other things to read first."""
+"""Time after a start before the first round: clients' reads come first."""
 RETRY_S = 10
-"""A file that is not there may be getting its name from compaction, and a process that cannot be started may be later."""
+"""Time before a failed read is repeated: compaction may be renaming the file, or the process may start then."""
 NOTES_PERIOD_S = 60
+"""Time between two saves of the notes, unless damage is found."""
 
 
-class Scrubbing:
+class LogScrubber:
     """Reads all rolled segments as often and as fast as the properties `kafkacompat.scrub.*` say.
 
-    Its notes are in a file of the directory where metadata is, which a worker's thread reads and writes.
+    A worker's thread reads and writes its notes, which are a file in the metadata directory.
     """
 
     def __init__(
@@ -57,17 +58,17 @@ class Scrubbing:
         self._bytes_per_second = config.int("kafkacompat.scrub.max.bytes.per.second")
         self._running: Deferred[None] | None = None
         self._begun_ms = 0
-        self._reached = START
+        self._reached = BEFORE_ALL_PLACES
         self._noted_s = 0.0
         self._is_news = False
-        """Whether something was found damaged that the notes do not tell of."""
+        """Whether damage was found that is not in the saved notes."""
 
     def start(self) -> None:
-        """Begin."""
+        """Begin, unless kafkacompat.scrub.interval.ms is negative."""
         if self._interval_s >= 0:
             self._running = Deferred.fromCoroutine(self._run())
-            # Once the code on the disk is another one there are no processes until the next start, which was told.
-            self._running.addErrback(lambda failure: failure.trap(CancelledError, ReplacedError) and None)
+            # When the installed code was replaced, the workers have logged that no process starts until the next start.
+            self._running.addErrback(lambda failure: failure.trap(CancelledError, CodeReplacedError) and None)
 
     def stop(self) -> None:
         """Stop at once."""
@@ -76,7 +77,7 @@ class Scrubbing:
         self._workers.close()
 
     async def _run(self) -> None:
-        notes = await self._recall()
+        notes = await self._load_notes()
         for place in notes.damaged if notes is not None else ():
             await self._scrub_again(place)
         await self._wait(min(FIRST_DELAY_S, self._interval_s))
@@ -90,12 +91,12 @@ class Scrubbing:
             self._begin_round()
 
     def _begin_round(self) -> None:
-        self._begun_ms, self._reached = now_ms(self._clock), START
+        self._begun_ms, self._reached = now_ms(self._clock), BEFORE_ALL_PLACES
 
     async def _round(self) -> None:
-        """Go on from where the notes say, in an order that is the same after a restart."""
-        async for partition in unhurried(
-            self._clock, sorted(self._replicas, key=lambda each: (each.topic, each.index))
+        """Continue from the place in the notes, in an order that is the same after a restart."""
+        async for partition in yield_unhurried(
+            self._clock, sorted(self._replicas, key=lambda partition: (partition.topic, partition.index))
         ):
             for segment in list(partition.log.segments):
                 place = partition.topic, partition.index, segment.base_offset
@@ -103,39 +104,42 @@ class Scrubbing:
                     await self._scrub(partition, segment)
                     self._reached = partition.topic, partition.index, segment.base_offset + 1
                     if self._is_news or self._clock.seconds() - self._noted_s >= NOTES_PERIOD_S:
-                        await self._note()
-        await self._note()
+                        await self._save_notes()
+        await self._save_notes()
 
-    async def _scrub_again(self, place: Place) -> None:
+    async def _scrub_again(self, place: ScrubPlace) -> None:
         topic, index, offset = place
-        partition = next((each for each in self._replicas if (each.topic, each.index) == (topic, index)), None)
-        if partition is not None:
-            segments = partition.log.segments
-            segment = segments[max(0, segments.floor(offset))]
-            if _is_rolled(partition, segment):
-                await self._scrub(partition, segment)
+        for partition in self._replicas:
+            if (partition.topic, partition.index) == (topic, index):
+                segments = partition.log.segments
+                segment = segments[max(0, segments.find_slot(offset))]
+                if _is_rolled(partition, segment):
+                    await self._scrub(partition, segment)
+                return
 
     # Notes
 
-    async def _recall(self) -> ScrubNotes | None:
-        """What the last process noted."""
+    async def _load_notes(self) -> ScrubNotes | None:
+        """Return the notes of the last process; None if there are none, or they cannot be read."""
         try:
             notes: ScrubNotes | None = await self._workers.run(lambda _: read_scrub_notes(self._files, self._directory))
         except OSError as problem:
-            log.warning("how far the scrub had come cannot be read, so it begins anew: %s", problem)
+            log.warning("the notes of the scrub cannot be read, so it begins a new round: %s", problem)
             return None
         return notes
 
-    async def _note(self) -> None:
+    async def _save_notes(self) -> None:
         self._noted_s, self._is_news = self._clock.seconds(), False
-        damaged: list[Place] = []
-        async for each in unhurried(self._clock, list(self._replicas)):
-            damaged += [(each.topic, each.index, base_offset) for base_offset in each.log.examiner.corrupt]
+        damaged: list[ScrubPlace] = []
+        async for partition in yield_unhurried(self._clock, list(self._replicas)):
+            damaged += [
+                (partition.topic, partition.index, base_offset) for base_offset in partition.log.examiner.corrupt
+            ]
         notes = ScrubNotes(self._begun_ms, self._reached, tuple(damaged))
         try:
             await self._workers.run(lambda _: write_scrub_notes(self._files, self._directory, notes))
         except OSError as problem:
-            log.warning("how far the scrub has come cannot be written down: %s", problem)
+            log.warning("the notes of the scrub cannot be written: %s", problem)
 
     # Segments
 
@@ -147,10 +151,10 @@ class Scrubbing:
             try:
                 await self._read(partition, segment)
                 return
-            except (CancelledError, ReplacedError):
+            except (CancelledError, CodeReplacedError):
                 raise
             except Exception as problem:
-                # Compaction or retention took its file away, unless it is still there.
+                # A segment that is no longer rolled was removed by compaction or retention, and its file with it.
                 if not _is_rolled(partition, segment):
                     return
                 defect = None if isinstance(problem, OSError | KafkaError) else problem
@@ -164,7 +168,7 @@ class Scrubbing:
         position, next_offset = 0, segment.base_offset
         while position < segment.size_bytes and _is_rolled(partition, segment):
             piece_bytes = min(self._bytes_per_second, MOST_PIECE_BYTES)
-            extent = Extent(
+            extent = ScrubExtent(
                 segment.files.path(LOG_SUFFIX), segment.size_bytes, partition.log.examiner.last_offset_of(segment)
             )
             scrubbed = await self._piece(extent, position, next_offset, piece_bytes)
@@ -174,10 +178,10 @@ class Scrubbing:
             await self._wait((scrubbed.position - position) / self._bytes_per_second)
             position, next_offset = scrubbed.position, scrubbed.next_offset
 
-    def _piece(self, extent: Extent, position: int, next_offset: int, max_bytes: int) -> Deferred[Scrubbed]:
+    def _piece(self, extent: ScrubExtent, position: int, next_offset: int, max_bytes: int) -> Deferred[ScrubResult]:
         return self._workers.run(lambda call: call("scrub", extent, position, next_offset, max_bytes))
 
 
 def _is_rolled(partition: Partition, segment: Segment) -> bool:
-    """Whether a segment is still one of the log's and grows no more."""
+    """Return whether a segment is still in the log and no longer grows."""
     return segment.sealed and not partition.closed and segment in partition.log.segments

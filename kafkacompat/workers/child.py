@@ -1,7 +1,7 @@
-"""A worker process: calls come in by standard input, results leave by standard output, both pickled.
+"""A worker process: it reads calls from standard input and writes results to standard output, both pickled.
 
-It ends when its input does, or within a second when it was computing then: it must write nothing into folders that the next
-broker has already put in order.
+It ends when its input ends, or within a second if it is computing then: it must write nothing into folders that the next
+broker has already recovered.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ FUNCTIONS = {
     "scrub": "kafkacompat.storage.segment.scrub",
     "take_in": "kafkacompat.storage.intake.preparation",
 }
-"""What may be called, and the module that has it.
+"""The functions that the broker may call, with their modules.
 
-A function that gives an iterator computes each item when it is asked for."""
+A function that returns an iterator computes each item when the broker asks for it."""
 
 NICENESS = 5
-"""What is done here yields the processor to the broker, which has everybody else to answer."""
+"""A worker yields the processor to the broker, which answers all clients."""
 
 RESULT, PROBLEM, STREAM, ITEM, END = range(5)
-"""What comes back: a result; an exception; an iterator, and for each byte that asks for its next item, that or the end."""
+"""Kinds of answers: a result, an exception, or an iterator. For each further byte, an iterator's next item or its end."""
 
 
 @cache
-def function(name: str) -> Callable[..., Any]:
-    """A function by its name."""
-    found: Callable[..., Any] = getattr(import_module(FUNCTIONS[name]), name)
-    return found
+def import_function(name: str) -> Callable[..., Any]:
+    """Import and return a function of `FUNCTIONS`."""
+    imported: Callable[..., Any] = getattr(import_module(FUNCTIONS[name]), name)
+    return imported
 
 
 def start() -> None:
-    """Be such a process."""
-    Thread(target=_end_without, args=(os.getppid(),), daemon=True).start()
+    """Run a worker process until the broker ends it or is gone."""
+    Thread(target=_end_without_broker, args=(os.getppid(),), daemon=True).start()
     main()
 
 
-def _end_without(broker_id: int) -> None:
+def _end_without_broker(broker_id: int) -> None:
     never = Event()
     while os.getppid() == broker_id:
         never.wait(1)
@@ -54,8 +54,8 @@ def _end_without(broker_id: int) -> None:
 
 
 def main() -> None:
-    """Say (RESULT, None), then answer (function's name, arguments) with (what comes back, value), until the input ends."""
-    # Terminals and service managers signal the whole group; the broker then says when it is over.
+    """Write (RESULT, None), then answer each (function's name, arguments) with (kind, value) until the input ends."""
+    # Terminals and service managers signal the whole process group; the broker decides when its workers end.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     os.nice(NICENESS)
@@ -64,29 +64,29 @@ def main() -> None:
     except (EOFError, pickle.UnpicklingError):
         return
     except BrokenPipeError:
-        # The broker was killed: what is left for it is not to be written on the way out.
+        # The broker was killed: Python must not write the buffered rest when the process ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _serve(calls: BinaryIO, results: BinaryIO) -> None:
-    # All of it now, while the broker can say whether it is what the broker has: its files may be replaced at any time.
+    # Import everything now, while the broker can compare the files with its own: an upgrade may replace them at any time.
     for name in FUNCTIONS:
-        function(name)
-    _say(results, (RESULT, None))
+        import_function(name)
+    _write_answer(results, (RESULT, None))
     while True:
         name, arguments = pickle.load(calls)
-        for answer in _answers(calls, name, arguments):
-            _say(results, answer)
+        for answer in _compute_answers(calls, name, arguments):
+            _write_answer(results, answer)
 
 
-def _say(results: BinaryIO, answer: tuple[int, Any]) -> None:
+def _write_answer(results: BinaryIO, answer: tuple[int, Any]) -> None:
     pickle.dump(answer, results, pickle.HIGHEST_PROTOCOL)
     results.flush()
 
 
-def _answers(calls: BinaryIO, name: str, arguments: tuple[Any, ...]) -> Iterator[tuple[int, Any]]:
+def _compute_answers(calls: BinaryIO, name: str, arguments: tuple[Any, ...]) -> Iterator[tuple[int, Any]]:
     try:
-        result = function(name)(*arguments)
+        result = import_function(name)(*arguments)
         if not isinstance(result, Iterator):
             yield RESULT, result
             return

@@ -1,4 +1,4 @@
-"""Worker processes: few, started when first needed, ended when nothing was to do for a while."""
+"""A few worker processes, started when they are needed and ended when they have been idle for a while."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from twisted.internet.defer import Deferred, fail
 from twisted.python.failure import Failure
 
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.workers.overdue import Overdue
+from kafkacompat.workers.overdue import AnswerTimeouts
 from kafkacompat.workers.process import DiedError, Process
 from kafkacompat.workers.sources import fingerprint, first_fingerprint
 
@@ -26,41 +26,41 @@ Result = TypeVar("Result")
 IDLE_SECONDS = 60
 
 Call = Callable[..., Any]
-"""call(name of a function of `child.FUNCTIONS`, *arguments) -> its result; raises what it raised.
+"""call(name of a function of `child.FUNCTIONS`, *arguments) -> its result; raises the function's exceptions.
 
-Of a function that gives an iterator the result is an iterator with a process of its own: each item is computed when it
-is asked for, in whatever thread. `close` is to be called in the end; before the last item it ends the process.
+If the function returns an iterator, the result is an iterator with a process of its own, which computes each item on demand.
+Any thread may use it. The caller must `close` it; before the last item, this ends the process.
 """
 Work = Callable[[Call], Any]
-"""Something to do in a thread that may wait, with processes at hand."""
+"""A function for a thread that may wait; it receives a `Call`."""
 
 
 class Workers(Protocol):
-    """Somebody who does works beside the reactor thread, some at a time, in their order."""
+    """Runs works beside the reactor thread, several at a time, in their order."""
 
     def run(self, work: Work) -> Deferred[Any]:
-        """Do it, and fire with its result or fail with what it raised. Not to be cancelled."""
+        """Run *work*; fires with its result or fails with its exception. Callers must not cancel it."""
 
     def close(self) -> None:
-        """Stop at once: what is under way fails."""
+        """Stop at once: running works fail."""
 
 
 class ProcessWorkers:
-    """Up to ``count`` threads, each with a process that computes for it when called; ``reactor`` is Twisted's.
+    """Up to ``count`` threads, each with a process that computes for it; ``reactor`` is Twisted's, ``name`` their purpose.
 
-    ``name`` says what they are for. A process that dies fails the call it is used for with UNKNOWN_SERVER_ERROR, and so does one that cannot be started; the
-    next call gets a new one. One that takes ``timeout_s`` for an answer is killed, and the call fails so that clients ask
-    again. Without a timeout is what nobody waits for: a disk may be slow for a while, and whoever always began anew would
-    never be done; the broker's stop kills it, too.
+    If a process dies or cannot be started, its call fails with UNKNOWN_SERVER_ERROR, and the next call gets a new process. If a
+    process takes longer than ``timeout_s`` for an answer, it is killed, and the call fails so that clients repeat their request.
+    Work that no client waits for has no timeout: on a slow disk, work that always starts again would never end. `close` kills
+    the processes too.
     """
 
     def __init__(self, reactor: Any, count: int, name: str, *, timeout_s: float | None = None) -> None:
         self._reactor = reactor
         self._name = name
         self._timeout_s = timeout_s
-        self._overdue = Overdue(reactor, timeout_s)
+        self._overdue = AnswerTimeouts(reactor, timeout_s)
         self._fingerprint = first_fingerprint()
-        self._told_replaced = False
+        self._has_logged_replacement = False
         self._executor = ThreadPoolExecutor(max_workers=count, thread_name_prefix=name)
         self._lock = Lock()
         self._free: list[Process] = []
@@ -71,14 +71,14 @@ class ProcessWorkers:
     def run(self, work: Work) -> Deferred[Any]:
         """See Workers.run."""
         if self._closed:
-            return fail(stopped())
+            return fail(build_stopped_error())
         result: Deferred[Any] = Deferred()
-        self._overdue.work_begins()
-        self._executor.submit(self._do, work, result)
+        self._overdue.begin_work()
+        self._executor.submit(self._run_work, work, result)
         return result
 
-    def _do(self, work: Work, result: Deferred[Any]) -> None:
-        """In a thread."""
+    def _run_work(self, work: Work, result: Deferred[Any]) -> None:
+        """Run work in a thread."""
         finish: Callable[[Any], None] = result.callback
         try:
             outcome = work(self._call)
@@ -87,21 +87,21 @@ class ProcessWorkers:
         self._reactor.callFromThread(self._finish, finish, outcome)
 
     def _call(self, name: str, *arguments: Any) -> Any:
-        """See Call. Takes a process for it and gives it back."""
+        """See Call. Takes a process and releases it after the call."""
         stream = False
         process = self._take()
         try:
-            stream, result = self._told(process, process.call, name, *arguments)
+            stream, result = self._wait_for(process, process.call, name, *arguments)
         finally:
             if not stream:
-                self._give_back(process)
-        return _Stream(self._told, self._give_back, process) if stream else result
+                self._release(process)
+        return _ItemStream(self._wait_for, self._release, process) if stream else result
 
     def _take(self) -> Process:
         try:
             return self._take_free() or self._start()
         except OSError as problem:
-            log.error("no process for %s can be started: %s", self._name, problem)
+            log.error("Cannot start a process for %s: %s", self._name, problem)
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"no process for {self._name} can be started") from None
 
     def _take_free(self) -> Process | None:
@@ -118,55 +118,55 @@ class ProcessWorkers:
         self._check_sources()
         with self._lock:
             if self._closed:
-                raise stopped()
+                raise build_stopped_error()
             process = Process()
             self._all.add(process)
         try:
-            self._told(process, process.begin)
-            # Once more: its files may have been replaced while it imported them.
+            self._wait_for(process, process.begin)
+            # Check again: an upgrade may have replaced the files while the process imported them.
             self._check_sources()
             process.begun = True
         finally:
             if not process.begun:
-                self._give_back(process)
+                self._release(process)
         return process
 
     def _check_sources(self) -> None:
-        """Refuse to let another code than the broker's own work for it."""
+        """Raise CodeReplacedError when the files are no longer those of the broker's own code."""
         if fingerprint() == self._fingerprint:
             return
         with self._lock:
-            told, self._told_replaced = self._told_replaced, True
-        if not told:
-            log.error("the files of kafkacompat were replaced, and %s waits: restart the broker", self._name)
-        raise ReplacedError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the broker's files were replaced: restart it")
+            is_logged, self._has_logged_replacement = self._has_logged_replacement, True
+        if not is_logged:
+            log.error("Stopped %s, because the files of kafkacompat were replaced: restart the broker", self._name)
+        raise CodeReplacedError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the broker's files were replaced: restart it")
 
-    def _told(self, process: Process, ask: Callable[..., Result], *arguments: Any) -> Result:
-        """What a process says; that it died is an error for who asked."""
+    def _wait_for(self, process: Process, ask: Callable[..., Result], *arguments: Any) -> Result:
+        """Wait for the answer of a process; its death becomes a KafkaError."""
         try:
-            with self._overdue.owed_by(process):
+            with self._overdue.expect_answer(process):
                 return ask(*arguments)
         except DiedError as problem:
-            raise self._refusal(process, problem) from None
+            raise self._describe_death(process, problem) from None
 
-    def _refusal(self, process: Process, problem: DiedError) -> KafkaError:
+    def _describe_death(self, process: Process, problem: DiedError) -> KafkaError:
         if self._closed:
-            return stopped()
+            return build_stopped_error()
         if process.overdue:
-            words = f"a process for {self._name} gave no answer for {self._timeout_s} seconds and was killed"
-            log.error("%s", words)
-            return KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, words)
-        log.error("a process for %s died: %s", self._name, problem)
+            words = f"a process for {self._name} that gave no answer for {self._timeout_s} s"
+            log.error("Killed %s", words)
+            return KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"the broker killed {words}")
+        log.error("A process for %s died: %s", self._name, problem)
         return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the process for {self._name} died")
 
     def _finish(self, finish: Callable[[Any], None], outcome: Any) -> None:
-        self._overdue.work_ended()
+        self._overdue.end_work()
         if self._idle is not None:
             self._idle.cancel()
         self._idle = None if self._closed else self._reactor.callLater(IDLE_SECONDS, self._end_idle)
         finish(outcome)
 
-    def _give_back(self, process: Process) -> None:
+    def _release(self, process: Process) -> None:
         with self._lock:
             if process.works and not self._closed:
                 self._free.append(process)
@@ -190,36 +190,36 @@ class ProcessWorkers:
             processes = list(self._all)
         for process in processes:
             process.kill()
-        # What waits fails by itself, and has regions to release.
+        # Waiting works must run: they fail by themselves and release their regions.
         self._executor.shutdown(wait=True)
         if self._idle is not None:
             self._idle.cancel()
             self._idle = None
-        # Also those whose iterators nobody asks for more.
+        # This includes processes whose iterators were not read to the end.
         for process in processes:
             process.end()
 
 
-class ReplacedError(KafkaError):
-    """The code on the disk is not the broker's any more; that was told. Clients ask again, until it was restarted."""
+class CodeReplacedError(KafkaError):
+    """The code on the disk is no longer the broker's, which the log says; clients repeat requests until a restart."""
 
 
-def stopped() -> KafkaError:
-    """What becomes of what the broker does not wait for when it stops; clients ask again."""
+def build_stopped_error() -> KafkaError:
+    """Build the error of work that a stopping broker does not finish; clients repeat their request."""
     return KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the broker stops")
 
 
-class _Stream(Iterator[Any]):
-    """The items that a process computes one by one; it is given back behind the last of them."""
+class _ItemStream(Iterator[Any]):
+    """The items that a process computes one by one; the stream releases the process after the last item."""
 
     def __init__(
         self,
-        told: Callable[[Process, Callable[[], tuple[bool, Any]]], tuple[bool, Any]],
-        give_back: Callable[[Process], None],
+        wait_for: Callable[[Process, Callable[[], tuple[bool, Any]]], tuple[bool, Any]],
+        release: Callable[[Process], None],
         process: Process,
     ) -> None:
-        self._told = told
-        self._give_back = give_back
+        self._wait_for = wait_for
+        self._release = release
         self._process: Process | None = process
 
     def __next__(self) -> Any:
@@ -227,7 +227,7 @@ class _Stream(Iterator[Any]):
             raise StopIteration
         ended = True
         try:
-            ended, item = self._told(self._process, self._process.next)
+            ended, item = self._wait_for(self._process, self._process.next)
         finally:
             if ended:
                 self._end()
@@ -236,12 +236,12 @@ class _Stream(Iterator[Any]):
         return item
 
     def close(self) -> None:
-        """Ask for no more: a process that would go on computing for nobody is of no use."""
+        """Stop reading; the process ends, because it would compute items that nobody reads."""
         if self._process is not None:
             self._process.in_step = False
             self._end()
 
     def _end(self) -> None:
         assert self._process is not None
-        self._give_back(self._process)
+        self._release(self._process)
         self._process = None

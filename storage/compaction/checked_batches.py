@@ -1,4 +1,4 @@
-"""The batches of a segment file, believed only if their checksums say so."""
+"""Reading the batches of a segment file, each checked against its checksum."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from kafkacompat.wire.record_batch import CRC_END, HEADER_SIZE, MAGIC_V2, BatchH
 
 
 class CorruptBatchError(Exception):
-    """A log holds what is no sound batch, so nobody knows what to keep of it.
+    """A log has a damaged batch, so compaction cannot know which records to keep.
 
-    ``base_offset`` is that of the segment where it was found; -1 where it is none of one segment.
+    `base_offset` is that of the damaged segment; -1 if the error belongs to no single segment.
     """
 
     def __init__(self, detail: str, base_offset: int = -1) -> None:
@@ -23,10 +23,12 @@ class CorruptBatchError(Exception):
         return str(self.args[0])
 
 
-def checked_batches(file: File, name: str, size_bytes: int, offsets: range) -> Iterator[tuple[BatchHeader, memoryview]]:
-    """Yield the header and the bytes of each batch of a segment that holds nothing but ``offsets``.
+def read_checked_batches(
+    file: File, name: str, size_bytes: int, offsets: range
+) -> Iterator[tuple[BatchHeader, memoryview]]:
+    """Yield the header and the bytes of each batch of a segment, all within `offsets`.
 
-    Raises CorruptBatchError at the first that is none.
+    Raises CorruptBatchError at the first damaged one.
     """
     window = Window(file)
     position, next_offset = 0, offsets.start
@@ -35,16 +37,16 @@ def checked_batches(file: File, name: str, size_bytes: int, offsets: range) -> I
         if header is None or window.checksum(position + CRC_END, position + header.size_bytes) != header.crc:
             raise CorruptBatchError(f"byte {position} of {name} begins no sound batch", offsets.start)
         size = header.size_bytes
-        whole = window.get(position, size) if size <= CHUNK_BYTES else memoryview(file.pread(size, position))
+        whole = window.read(position, size) if size <= CHUNK_BYTES else memoryview(file.pread(size, position))
         yield header, whole
         position, next_offset = position + size, header.last_offset + 1
 
 
 def _header(window: Window, position: int, size_bytes: int, offsets: range) -> BatchHeader | None:
-    """The header of a batch that could be one."""
+    """Return the header at a position; None if it is impossible."""
     if position + HEADER_SIZE > size_bytes:
         return None
-    header = read_header(window.get(position, HEADER_SIZE))
+    header = read_header(window.read(position, HEADER_SIZE))
     sized = HEADER_SIZE <= header.size_bytes <= size_bytes - position
     in_order = offsets.start <= header.base_offset <= header.last_offset < offsets.stop
     return header if header.magic == MAGIC_V2 and sized and in_order else None

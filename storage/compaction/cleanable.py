@@ -1,4 +1,4 @@
-"""What of a log is to be compacted, told from what is in memory."""
+"""Choosing the segments of a log to compact, from memory alone."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from kafkacompat.storage.segment.segment import Segment
 from kafkacompat.storage.segment.segments import Segments
 
 
-class Cleanable(NamedTuple):
-    """The segments of a log up to ``end_offset``; what lies before ``first_dirty_offset`` was compacted before.
+class CleanableRange(NamedTuple):
+    """The segments to compact: all before `end_offset`, of which those before `first_dirty_offset` are clean.
 
-    ``bytes`` are those that were not, up to ``end_offset``, ``ratio`` is their share, and ``is_overdue`` says that
+    `bytes` counts the dirty segments up to `end_offset`, and `ratio` is their share of all bytes before it. `is_overdue`:
     max.compaction.lag.ms has passed.
     """
 
@@ -25,11 +25,11 @@ class Cleanable(NamedTuple):
     is_overdue: bool
 
     def is_due(self, config: LogConfig) -> bool:
-        """Whether it is worth the while."""
+        """Return whether a compaction is due, by min.cleanable.dirty.ratio or max.compaction.lag.ms."""
         return self.ratio > config.min_cleanable_dirty_ratio or self.is_overdue
 
 
-def cleanable(
+def find_cleanable(
     segments: Segments,
     config: LogConfig,
     *,
@@ -38,11 +38,11 @@ def cleanable(
     log_end_offset: int,
     stable_offset: int,
     now_ms: int,
-) -> Cleanable | None:
-    """What a compaction would look at; None when that is nothing. [loop]
+) -> CleanableRange | None:
+    """Return what a compaction would read; None for nothing. [loop]
 
-    ``checkpoint`` is where the last compaction stopped, ``stable_offset`` the end of what is replicated and decided. Only whole sealed segments are
-    compacted, and none from the first on that is younger than min.compaction.lag.ms.
+    `checkpoint` is where the last compaction stopped, `stable_offset` the last stable offset. Only sealed segments before
+    it are compacted, and none from the first one on that is younger than min.compaction.lag.ms.
     """
     first_dirty_offset = log_start_offset
     if checkpoint is not None and log_start_offset <= checkpoint <= log_end_offset:
@@ -52,23 +52,23 @@ def cleanable(
     end_offset = _end_offset(segments, config, first_dirty_offset, stable_offset, now_ms)
     if end_offset <= first_dirty_offset:
         return None
-    below = list(takewhile(lambda each: each.base_offset < end_offset, segments))
-    dirty = [each for each in segments.since(first_dirty_offset) if each.base_offset < end_offset]
-    dirty_bytes = sum(each.size_bytes for each in dirty)
-    total_bytes = dirty_bytes + sum(each.size_bytes for each in below if each.base_offset < first_dirty_offset)
+    below = list(takewhile(lambda segment: segment.base_offset < end_offset, segments))
+    dirty = [segment for segment in segments.since(first_dirty_offset) if segment.base_offset < end_offset]
+    dirty_bytes = sum(segment.size_bytes for segment in dirty)
+    total_bytes = dirty_bytes + sum(segment.size_bytes for segment in below if segment.base_offset < first_dirty_offset)
     if not dirty_bytes:
         return None
-    is_overdue = any(_is_overdue(each, config, now_ms) for each in _sealed_since(segments, first_dirty_offset))
-    return Cleanable(first_dirty_offset, end_offset, dirty_bytes, dirty_bytes / total_bytes, is_overdue)
+    is_overdue = any(_is_overdue(segment, config, now_ms) for segment in _sealed_since(segments, first_dirty_offset))
+    return CleanableRange(first_dirty_offset, end_offset, dirty_bytes, dirty_bytes / total_bytes, is_overdue)
 
 
 def _sealed_since(segments: Segments, offset: int) -> Iterator[Segment]:
-    return takewhile(lambda each: each.sealed and each is not segments.active, segments.since(offset))
+    return takewhile(lambda segment: segment.sealed and segment is not segments.active, segments.since(offset))
 
 
 def _end_offset(segments: Segments, config: LogConfig, first_dirty_offset: int, stable_offset: int, now_ms: int) -> int:
-    """The base offset of the first segment that is not to be touched."""
-    end_offset = segments[max(0, segments.floor(min(stable_offset, segments.active.base_offset)))].base_offset
+    """Return the base offset of the first segment that must not be compacted."""
+    end_offset = segments[max(0, segments.find_slot(min(stable_offset, segments.active.base_offset)))].base_offset
     lag_ms = config.min_compaction_lag_ms
     for segment in segments.since(first_dirty_offset):
         if segment.base_offset >= end_offset:

@@ -1,4 +1,4 @@
-"""A compaction, from the first look at the keys to the last segment written. Runs where it may take long."""
+"""Compacting a log: a first pass reads the keys, a second one writes the segments. It runs in a worker process."""
 
 from __future__ import annotations
 
@@ -6,12 +6,18 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
-from kafkacompat.storage.compaction.checked_batches import CorruptBatchError, checked_batches
-from kafkacompat.storage.compaction.filter import BatchFilter
-from kafkacompat.storage.compaction.grouping import groups
-from kafkacompat.storage.compaction.job import CleanedSegment, CleaningJob, CleaningResult, Progress, Source
+from kafkacompat.storage.compaction.batch_filter import BatchFilter
+from kafkacompat.storage.compaction.checked_batches import CorruptBatchError, read_checked_batches
+from kafkacompat.storage.compaction.grouping import group_segments
+from kafkacompat.storage.compaction.job import (
+    CleanedSegment,
+    CleaningJob,
+    CleaningProgress,
+    CleaningResult,
+    CleaningSource,
+)
 from kafkacompat.storage.compaction.offset_map import OffsetMap
-from kafkacompat.storage.compaction.transaction_tracking import Transactions
+from kafkacompat.storage.compaction.transaction_tracking import TransactionTracker
 from kafkacompat.storage.compaction.writer import SegmentWriter
 from kafkacompat.storage.files.filesystem import Files
 from kafkacompat.storage.segment.index_files import INDEX_SUFFIX, TIME_INDEX_SUFFIX
@@ -23,15 +29,15 @@ from kafkacompat.wire.record_slices import record_slices
 
 STEP_BYTES = 1 << 20
 
-Step: TypeAlias = "Progress | CleanedSegment | CleaningResult"
+CleaningStep: TypeAlias = "CleaningProgress | CleanedSegment | CleaningResult"
 _Batch: TypeAlias = "tuple[BatchHeader, memoryview]"
 
 
-def compact(files: Files, job: CleaningJob) -> Iterator[Step]:
-    """Compact a log, step by step; the last step is the result.
+def compact(files: Files, job: CleaningJob) -> Iterator[CleaningStep]:
+    """Compact a log step by step; the last step is the CleaningResult.
 
-    What a step gives as cleaned is to be swapped in before the next: then a log of any size needs room for one segment
-    more. Raises CorruptBatchError, CorruptIndexError for a transaction index that may be about to be written, and OSError.
+    The caller swaps a CleanedSegment in before the next step, so that a log of any size needs room for one more segment.
+    Raises CorruptBatchError, CorruptIndexError for a damaged transaction index, and OSError.
     """
     cleaning = _Cleaning(files, job)
     try:
@@ -48,23 +54,27 @@ class _Cleaning:
         self._job = job
         most_keys = job.end_offset - job.first_dirty_offset
         self._map = OffsetMap.of_bytes(job.map_bytes, job.load_factor, most_keys)
-        ends = [*(each.base_offset for each in job.sources[1:]), job.end_offset]
-        self._end_offsets = {each.base_offset: end for each, end in zip(job.sources, ends, strict=True)}
-        self._untold_bytes = self._read_bytes = self._written_bytes = 0
+        ends = [*(source.base_offset for source in job.sources[1:]), job.end_offset]
+        self._end_offsets = {source.base_offset: end for source, end in zip(job.sources, ends, strict=True)}
+        self._unreported_bytes = self._read_bytes = self._written_bytes = 0
 
     def close(self) -> None:
         self._map.close()
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[CleaningStep]:
         job = self._job
         aborted = self._aborted()
         yield from self._learn_keys(
-            Transactions([each for each in aborted if each.last_offset >= job.first_dirty_offset])
+            TransactionTracker(
+                [transaction for transaction in aborted if transaction.last_offset >= job.first_dirty_offset]
+            )
         )
         end_offset = self._map.latest_offset + 1
-        batch_filter = BatchFilter(job, self._map, transactions := Transactions(aborted))
-        sources = [each for each in job.sources if each.base_offset < end_offset]
-        for group in groups(sources, [self._index_bytes(each) for each in sources], job.end_offset, job.config):
+        batch_filter = BatchFilter(job, self._map, transactions := TransactionTracker(aborted))
+        sources = [transaction for transaction in job.sources if transaction.base_offset < end_offset]
+        for group in group_segments(
+            sources, [self._index_bytes(transaction) for transaction in sources], job.end_offset, job.config
+        ):
             yield from self._clean(group, batch_filter, transactions)
         yield CleaningResult(
             end_offset,
@@ -76,45 +86,45 @@ class _Cleaning:
             len(self._map),
         )
 
-    # What the segments' files say
+    # Reading the segments' files
 
     def _path(self, base_offset: int, suffix: str) -> str:
         return os.path.join(self._job.directory, f"{base_offset:020d}{suffix}")
 
     def _aborted(self) -> list[AbortedTransaction]:
-        bases = [*(each.base_offset for each in self._job.sources), *self._job.bases]
-        found: list[AbortedTransaction] = []
+        bases = [*(source.base_offset for source in self._job.sources), *self._job.bases]
+        aborted: list[AbortedTransaction] = []
         for base_offset in bases:
-            found += read_aborted(self._files, self._path(base_offset, TXN_INDEX_SUFFIX))
-        return found
+            aborted += read_aborted(self._files, self._path(base_offset, TXN_INDEX_SUFFIX))
+        return aborted
 
-    def _index_bytes(self, source: Source) -> int:
+    def _index_bytes(self, source: CleaningSource) -> int:
         paths = [self._path(source.base_offset, suffix) for suffix in (INDEX_SUFFIX, TIME_INDEX_SUFFIX)]
         return max(self._files.size(path) if self._files.exists(path) else 0 for path in paths)
 
-    def _offsets(self, source: Source) -> range:
+    def _offsets(self, source: CleaningSource) -> range:
         return range(source.base_offset, self._end_offsets[source.base_offset])
 
-    def _batches(self, source: Source) -> Iterator[_Batch]:
+    def _batches(self, source: CleaningSource) -> Iterator[_Batch]:
         path = self._path(source.base_offset, LOG_SUFFIX)
         file = self._files.open(path)
         try:
-            yield from checked_batches(file, path, source.size_bytes, self._offsets(source))
+            yield from read_checked_batches(file, path, source.size_bytes, self._offsets(source))
         finally:
             file.close()
 
-    def _count(self, read_bytes: int, written_bytes: int = 0) -> Iterator[Progress]:
+    def _count(self, read_bytes: int, written_bytes: int = 0) -> Iterator[CleaningProgress]:
         self._read_bytes += read_bytes
         self._written_bytes += written_bytes
-        self._untold_bytes += read_bytes + written_bytes
-        if self._untold_bytes >= STEP_BYTES:
-            yield Progress(self._untold_bytes)
-            self._untold_bytes = 0
+        self._unreported_bytes += read_bytes + written_bytes
+        if self._unreported_bytes >= STEP_BYTES:
+            yield CleaningProgress(self._unreported_bytes)
+            self._unreported_bytes = 0
 
-    # The first look: which offset is the last of each key
+    # The first pass: the last offset of each key
 
-    def _learn_keys(self, transactions: Transactions) -> Iterator[Step]:
-        """Fill the map from where the last compaction stopped, until it is full or all is seen."""
+    def _learn_keys(self, transactions: TransactionTracker) -> Iterator[CleaningStep]:
+        """Fill the map from where the last compaction stopped, until it is full or has all keys."""
         for source in self._job.sources:
             end_offset = self._offsets(source).stop
             if end_offset <= self._job.first_dirty_offset:
@@ -125,13 +135,13 @@ class _Cleaning:
                 yield from self._count(header.size_bytes)
             self._map.latest_offset = end_offset - 1
 
-    def _learn(self, header: BatchHeader, batch: memoryview, transactions: Transactions) -> bool:
-        """Note the keys of a batch; False when they do not all have room."""
+    def _learn(self, header: BatchHeader, batch: memoryview, transactions: TransactionTracker) -> bool:
+        """Put the keys of a batch into the map; False if the map is full."""
         first_offset, offset_map = self._job.first_dirty_offset, self._map
         if header.last_offset < first_offset:
             return True
         if header.is_control:
-            transactions.is_marker_of_nothing(header, batch)
+            transactions.is_marker_without_batches(header, batch)
         elif not transactions.is_aborted(header):
             body = bytes(read_body(batch, header, self._job.config.max_decompressed_bytes))
             for _, _, delta, key, _ in record_slices(body, header.record_count):
@@ -143,20 +153,22 @@ class _Cleaning:
         offset_map.latest_offset = header.last_offset
         return True
 
-    # The second look: everything but what a later record replaces
+    # The second pass: all records but those that a later one replaces
 
-    def _clean(self, group: Sequence[Source], batch_filter: BatchFilter, transactions: Transactions) -> Iterator[Step]:
+    def _clean(
+        self, group: Sequence[CleaningSource], batch_filter: BatchFilter, transactions: TransactionTracker
+    ) -> Iterator[CleaningStep]:
         writer = SegmentWriter(self._files, self._job, group[0].base_offset)
-        last = max((each for each in group if each.size_bytes), default=group[-1])
+        last = max((source for source in group if source.size_bytes), default=group[-1])
         changed = len(group) > 1
         try:
             for source in group:
                 left_bytes = source.size_bytes
                 for header, batch in self._batches(source):
                     left_bytes -= header.size_bytes
-                    # The last batch stays: so the segment ends where those ended that it replaces, which a start
-                    # that has to finish the replacing goes by.
-                    kept = batch_filter.filtered(header, batch, must_stay=source is last and not left_bytes)
+                    # The last batch stays, so that the segment ends where the replaced ones ended: a start that
+                    # completes the swap relies on it.
+                    kept = batch_filter.filter_batch(header, batch, must_stay=source is last and not left_bytes)
                     changed |= kept is not batch
                     if kept is not None:
                         writer.add(kept)
@@ -165,6 +177,6 @@ class _Cleaning:
         finally:
             writer.close()
         if changed:
-            yield CleanedSegment(group[0].base_offset, tuple(each.base_offset for each in group))
+            yield CleanedSegment(group[0].base_offset, tuple(source.base_offset for source in group))
         else:
             writer.segment.files.remove()

@@ -1,4 +1,4 @@
-"""What a compaction is told, and what it tells."""
+"""The messages between the broker and a worker process that compacts a log."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import NamedTuple
 from kafkacompat.storage.log_config import LogConfig
 
 
-class Source(NamedTuple):
-    """A segment that is to be compacted."""
+class CleaningSource(NamedTuple):
+    """A segment to compact; `modified_ms` is the time of its last write."""
 
     base_offset: int
     size_bytes: int
@@ -18,16 +18,15 @@ class Source(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CleaningJob:
-    """A log that is to be compacted.
+    """A log to compact.
 
-    ``sources`` are all its segments below ``end_offset``, ``bases`` those of the segments behind them, ``first_dirty_offset`` is where
-    the last compaction stopped. ``producers`` are those whose sequence numbers the log remembers, as entries of a snapshot one behind
-    the other: there may be a million. ``map_bytes`` is the memory for keys, of which the share
-    ``load_factor`` is used.
+    `sources` are its segments before `end_offset`, and `bases` are the base offsets of the later ones. The last compaction
+    stopped at `first_dirty_offset`. `producers` holds the log's producers as joined snapshot entries: there may be a
+    million. `map_bytes` is the memory for the keys; the share `load_factor` of it is used.
     """
 
     directory: str
-    sources: tuple[Source, ...]
+    sources: tuple[CleaningSource, ...]
     bases: tuple[int, ...]
     first_dirty_offset: int
     end_offset: int
@@ -38,21 +37,21 @@ class CleaningJob:
     load_factor: float
 
 
-class Progress(NamedTuple):
-    """So many bytes were read and written since the last time."""
+class CleaningProgress(NamedTuple):
+    """Bytes that were read and written since the last step."""
 
     io_bytes: int
 
 
 class CleanedSegment(NamedTuple):
-    """The segments ``replaced``, by their base offsets, may give way to the `.cleaned` one at ``base_offset``, which is on the disk."""
+    """A synced `.cleaned` segment at `base_offset`, which replaces segments with the base offsets `replaced`."""
 
     base_offset: int
     replaced: tuple[int, ...]
 
 
 class CleaningResult(NamedTuple):
-    """All is done up to ``end_offset``. Records without a key are dropped and counted as ``keyless``."""
+    """The log is compacted up to `end_offset`. Records without a key are dropped and counted as `keyless`."""
 
     end_offset: int
     records_read: int

@@ -1,4 +1,4 @@
-"""From keys to the last offsets they have, in memory of a fixed size."""
+"""The map from keys to their last offsets, in a fixed amount of memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from mmap import mmap
 from struct import Struct
 
 ENTRY_BYTES = 24
-"""A digest of sixteen bytes, which stands for the key, and the offset."""
+"""A digest of the key, sixteen bytes, and the offset."""
 
 _ENTRY = Struct("<QQq")
 _DIGEST = Struct("<QQ")
@@ -15,9 +15,9 @@ _DIGEST_BYTES = 16
 
 
 class OffsetMap:
-    """A hash table with open addressing; ``capacity`` is how many keys it takes at most.
+    """A hash table with open addressing for at most `capacity` keys.
 
-    Memory is taken from the system as entries come: a table that stays sparse costs little. Raises MemoryError.
+    The system provides the memory as entries fill it, so a sparse table costs little. Raises MemoryError.
     """
 
     def __init__(self, capacity: int, load_factor: float) -> None:
@@ -26,24 +26,24 @@ class OffsetMap:
         try:
             self._table = mmap(-1, self._slots * ENTRY_BYTES)
         except OSError as error:
-            # No fault of a disk, which any other error of this kind would be.
-            raise MemoryError(f"there are no {self._slots * ENTRY_BYTES} bytes for the keys of a compaction") from error
+            # Any other OSError would count as a failure of the disk.
+            raise MemoryError(f"a compaction cannot allocate {self._slots * ENTRY_BYTES} bytes for its keys") from error
         self._keys = 0
         self.latest_offset = -1
-        """Up to this offset the map knows every key."""
+        """The map has every key up to this offset."""
 
     @classmethod
     def of_bytes(cls, size_bytes: int, load_factor: float, most_keys: int) -> OffsetMap:
-        """One that takes so much memory, or less if there cannot be more than `most_keys`."""
+        """Return a map of at most `size_bytes`, smaller if there are at most `most_keys`."""
         return cls(min(int(size_bytes // ENTRY_BYTES * load_factor), most_keys), load_factor)
 
     def __len__(self) -> int:
         return self._keys
 
     def put(self, key: bytes, offset: int) -> bool:
-        """Note the offset of a key, which is larger than those before; False when there is no room for further keys.
+        """Set the offset of a key, which is larger than all before; returns False if the map is full.
 
-        Then it takes not even those that it has, as in Kafka.
+        As in Kafka, a full map rejects known keys too.
         """
         if self._keys >= self.capacity:
             return False
@@ -61,7 +61,7 @@ class OffsetMap:
         return True
 
     def get(self, key: bytes) -> int:
-        """The last offset noted for a key, -1 for none."""
+        """Return the last offset of a key, -1 for an unknown one."""
         first, second = _DIGEST.unpack(blake2b(key, digest_size=_DIGEST_BYTES).digest())
         table, slots, slot = self._table, self._slots, first % self._slots
         while True:
@@ -73,12 +73,12 @@ class OffsetMap:
             slot = (slot + 1 + second % (slots - 1)) % slots
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         self._table.close()
 
 
 def _prime_from(number: int) -> int:
-    """The first prime that is not smaller: any step leads through all slots then."""
+    """Return the first prime from a number on: with it, any step visits all slots."""
     number |= 1
     while any(number % divisor == 0 for divisor in range(3, int(number**0.5) + 1, 2)):
         number += 2

@@ -1,31 +1,31 @@
-"""What becomes of transactions in a compaction: aborted records go, markers stay until nothing of theirs is left (KIP-98)."""
+"""TransactionTracker in a compaction: aborted records go, and markers stay until their transactions have no records (KIP-98)."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
 
-from kafkacompat.storage.producers.transaction_replay import ABORT, COMMIT, marker_type
+from kafkacompat.storage.producers.transaction_replay import ABORT, COMMIT, read_marker_type
 from kafkacompat.storage.segment.transaction_index import AbortedTransaction
 from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.record_batch import BatchHeader
 
 
-class Transactions:
-    """Follows the transactions of a log while its batches are looked at in order, all of them decided.
+class TransactionTracker:
+    """Follows the transactions of a log, none of which is open, batch by batch.
 
-    ``aborted`` are those of the log; only those that reach beyond where the looking begins.
+    `aborted` are the aborted transactions that end after the first batch.
     """
 
     def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
-        self._to_come = deque(sorted(aborted, key=lambda each: each.first_offset))
+        self._to_come = deque(sorted(aborted, key=lambda transaction: transaction.first_offset))
         self._aborting: dict[int, AbortedTransaction] = {}
         self._with_batches: set[int] = set()
         self._committing: set[int] = set()
         self._kept: list[AbortedTransaction] = []
 
     def is_aborted(self, header: BatchHeader) -> bool:
-        """Look at a batch of records: whether its transaction came to nothing."""
+        """Follow a batch of records; return whether its transaction was aborted."""
         if not header.is_transactional:
             return False
         self._begin_until(header.last_offset)
@@ -33,25 +33,25 @@ class Transactions:
         (self._with_batches if aborted else self._committing).add(header.producer_id)
         return aborted
 
-    def is_marker_of_nothing(self, header: BatchHeader, batch: Buffer) -> bool:
-        """Look at a control batch: whether no batch of its transaction was there any more."""
+    def is_marker_without_batches(self, header: BatchHeader, batch: Buffer) -> bool:
+        """Follow a control batch; return whether its transaction had no batch left."""
         self._begin_until(header.last_offset)
-        kind, producer_id = marker_type(batch), header.producer_id
+        kind, producer_id = read_marker_type(batch), header.producer_id
         if kind == COMMIT:
-            found = producer_id in self._committing
+            had_batches = producer_id in self._committing
             self._committing.discard(producer_id)
-            return not found
+            return not had_batches
         if kind == ABORT:
             transaction = self._aborting.pop(producer_id, None)
-            found = producer_id in self._with_batches
+            had_batches = producer_id in self._with_batches
             self._with_batches.discard(producer_id)
-            if found and transaction is not None:
+            if had_batches and transaction is not None:
                 self._kept.append(transaction)
-            return not found
+            return not had_batches
         return kind is None
 
     def take_kept(self) -> list[AbortedTransaction]:
-        """The aborted transactions that consumers still have to know of, since the last time."""
+        """Return the aborted transactions since the last call that still have batches, for the transaction index."""
         kept, self._kept = self._kept, []
         return kept
 

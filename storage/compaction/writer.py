@@ -1,23 +1,23 @@
-"""The segment that takes the place of others, while it is written."""
+"""Writing a compacted segment."""
 
 from __future__ import annotations
 
 from kafkacompat.storage.compaction.job import CleaningJob
 from kafkacompat.storage.files.filesystem import Files
 from kafkacompat.storage.segment.segment import Segment
-from kafkacompat.storage.segment.segment_file import SegmentCache
 from kafkacompat.storage.segment.segment_files import CLEANED_SUFFIX, LOG_SUFFIX, TXN_INDEX_SUFFIX
+from kafkacompat.storage.segment.shared_files import SegmentCache
 from kafkacompat.storage.segment.transaction_index import AbortedTransaction, write_aborted
 from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.record_batch import read_header
 
 WRITE_BYTES = 1 << 20
 SYNC_BYTES = 16 << 20
-"""So much is written at most before it is synced: a disk that has to take everything at once keeps others waiting."""
+"""Bytes written between syncs: one large sync would delay other users of the disk."""
 
 
 class SegmentWriter:
-    """Writes the `.cleaned` files of a segment; `written_bytes` counts."""
+    """Writes the `.cleaned` files of a segment."""
 
     def __init__(self, files: Files, job: CleaningJob, base_offset: int) -> None:
         self._files = files
@@ -30,7 +30,7 @@ class SegmentWriter:
         self._waiting_bytes = self._unsynced_bytes = 0
 
     def add(self, batch: Buffer) -> None:
-        """Write a batch."""
+        """Add a batch, which is written with the next megabyte."""
         header = read_header(batch)
         self.segment.index_batch(header.size_bytes, header.last_offset, header.latest_timestamp, self._interval_bytes)
         self._waiting.append(batch)
@@ -48,10 +48,10 @@ class SegmentWriter:
             self._unsynced_bytes = 0
 
     def complete(self, aborted: list[AbortedTransaction], modified_ms: int) -> None:
-        """Put everything on the disk, as last written at a time."""
+        """Write and sync all files; `modified_ms` becomes the time of the last write."""
         self._flush()
         segment = self.segment
-        segment.finish()
+        segment.finish_time_index()
         self._log.sync()
         segment.write_indexes()
         write_aborted(self._files, segment.files.path(TXN_INDEX_SUFFIX), aborted)
@@ -59,6 +59,6 @@ class SegmentWriter:
         self._files.sync_directory(self._directory)
 
     def close(self) -> None:
-        """Give the files back."""
+        """Close the files."""
         self._pinned.release()
         self.segment.unload()

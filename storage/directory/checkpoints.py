@@ -1,4 +1,4 @@
-"""What a log directory remembers of its logs in Kafka's checkpoint files (docs/format/checkpoints.md)."""
+"""Kafka's checkpoint files of a log directory: offsets of its logs (docs/format/checkpoints.md)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CLEANER_OFFSETS = "cleaner-offset-checkpoint"
 
 
 class DirectoryCheckpoints:
-    """The offsets of each file, by topic and partition. Only what has `write` in its name touches the disk."""
+    """The offsets of each file, by (topic, partition). Only methods with `write` in their names touch the disk."""
 
     def __init__(self, files: Files, path: str) -> None:
         self._files = files
@@ -30,18 +30,18 @@ class DirectoryCheckpoints:
         try:
             return read_offsets(self._files, os.path.join(self._path, name))
         except CorruptCheckpointError:
-            # As in Kafka: without the checkpoint more has to be read, nothing is lost.
+            # As in Kafka: without the checkpoint, recovery reads more, but loses nothing.
             return {}
 
-    def note(self, log: Log, high_watermark: int) -> None:
-        """Take what a log is like now."""
+    def note_offsets(self, log: Log, high_watermark: int) -> None:
+        """Note the current offsets of a log."""
         name = (log.topic, log.partition)
         self.recovery_points[name] = log.recovery_point
         self.high_watermarks[name] = high_watermark
         self.note_log_start_offset(log)
 
     def note_log_start_offset(self, log: Log) -> None:
-        """Take where a log begins, if that is not where its first segment does."""
+        """Note the log start offset of a log if it is after the base offset of the first segment."""
         name = (log.topic, log.partition)
         if log.log_start_offset > log.segments[0].base_offset:
             self.log_start_offsets[name] = log.log_start_offset
@@ -49,21 +49,21 @@ class DirectoryCheckpoints:
             self.log_start_offsets.pop(name, None)
 
     def note_cleaner_offset(self, log: Log) -> None:
-        """Take where the last compaction of a log stopped."""
+        """Note where the last compaction of a log stopped."""
         if log.cleaner_offset is not None:
             self.cleaner_offsets[log.topic, log.partition] = log.cleaner_offset
 
     def forget(self, name: tuple[str, int]) -> None:
-        """A partition is gone; the files say nothing of it when they are written next."""
+        """Leave a deleted partition out of the next write."""
         self._deleted.add(name)
 
-    def take(self, name: tuple[str, int]) -> None:
-        """A partition is here, whatever was of that name before."""
+    def include(self, name: tuple[str, int]) -> None:
+        """Include a partition again that was moved here, without an earlier cleaner offset."""
         self._deleted.discard(name)
         self.cleaner_offsets.pop(name, None)
 
     def write_without(self, name: tuple[str, int]) -> None:
-        """Make sure that the files say nothing of a partition."""
+        """Write the files without a partition, unless they do not have it."""
         if name in self._deleted or any(name in offsets for offsets in self._all().values()):
             self._deleted.add(name)
             self.write()
@@ -77,7 +77,7 @@ class DirectoryCheckpoints:
         }
 
     def write(self) -> None:
-        """Write all of them; what they still say of deleted partitions goes."""
+        """Write all files, without deleted partitions."""
         for file_name, offsets in self._all().items():
             had_any = bool(offsets)
             for name in self._deleted:
@@ -87,12 +87,12 @@ class DirectoryCheckpoints:
         self._deleted.clear()
 
     def write_log_start_offset(self, log: Log) -> None:
-        """Make a log's new beginning survive a crash."""
+        """Write the log start offset of a log."""
         self.note_log_start_offset(log)
         self._write(LOG_START_OFFSETS, self.log_start_offsets)
 
     def write_cleaner_offset(self, log: Log) -> None:
-        """Make it known to the next start where the last compaction of a log stopped."""
+        """Write where the last compaction of a log stopped."""
         self.note_cleaner_offset(log)
         self._write(CLEANER_OFFSETS, self.cleaner_offsets)
 

@@ -1,7 +1,7 @@
-"""The folders of partitions that are on their way out of, or into, a log directory. Everything here is a disk operation.
+"""The names of partition folders in a log directory, with Kafka's endings. Everything here is a disk operation.
 
-`T-P.<32 digits>-delete` was deleted, `-stray` belongs to no topic, `-future` is a copy of a partition that is to move
-here; the names are Kafka's.
+`T-P.<32 digits>-delete` was deleted, `-stray` belongs to no topic, and `-future` is a copy of a partition that moves
+here.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ _DELETED = re.compile(rf".+\.[0-9a-f]{{32}}{DELETE_SUFFIX}")
 _MAX_NAME_BYTES = 255
 
 
-def partition_of(name: str) -> tuple[str, int] | None:
-    """Which partition's folder has a name; None for what no broker would call one, as "t-01"."""
+def parse_folder_name(name: str) -> tuple[str, int] | None:
+    """Return the partition of a folder's name; None for a name that no broker gives, such as "t-01"."""
     match = _PARTITION.fullmatch(name)
     return (match[1], int(match[2])) if match else None
 
 
-def random_ending(suffix: str) -> str:
-    """What tells apart the folders of one partition."""
+def make_random_ending(suffix: str) -> str:
+    """Return an ending that distinguishes the folders of one partition."""
     return f".{os.urandom(16).hex()}{suffix}"
 
 
-def put_aside(files: Files, root: str, folder: str, suffix: str) -> str:
-    """Rename a partition's folder in *root*; returns its new name."""
-    ending = random_ending(suffix)
-    # With a topic's longest name the whole would be too long for a file system.
+def rename_partition_folder(files: Files, root: str, folder: str, suffix: str) -> str:
+    """Rename a partition's folder in `root` and sync that; returns the new name."""
+    ending = make_random_ending(suffix)
+    # The longest topic names would make the name too long for a file system.
     name = os.path.basename(folder)[: _MAX_NAME_BYTES - len(ending)] + ending
     files.rename(folder, os.path.join(root, name))
     files.sync_directory(root)
     return name
 
 
-def remove_deleted(files: Files, root: str, most: int | None = None) -> bool:
-    """Remove the folders of deleted partitions, so many at most; returns whether any are left.
+def remove_deleted_folders(files: Files, root: str, most: int | None = None) -> bool:
+    """Remove the folders of deleted partitions, at most `most` (None: all); returns whether any are left.
 
-    What merely ends like them is somebody else's.
+    Other folders that merely end like them stay.
     """
     names = [name for name in files.list(root) if _DELETED.fullmatch(name)]
     for name in names[:most]:
@@ -58,7 +58,7 @@ def remove_deleted(files: Files, root: str, most: int | None = None) -> bool:
     return most is not None and len(names) > most
 
 
-def copies(files: Files, root: str) -> dict[str, tuple[str, int]]:
-    """The folders of copies, and of which partitions they are."""
+def find_copies(files: Files, root: str) -> dict[str, tuple[str, int]]:
+    """Return the folders of copies, with their partitions."""
     matches = {name: _COPY.fullmatch(name) for name in files.list(root)}
     return {os.path.join(root, name): (match[1], int(match[2])) for name, match in matches.items() if match}

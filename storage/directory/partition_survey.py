@@ -1,4 +1,4 @@
-"""What a partition's folder says by itself, without the metadata that goes with it. Everything here is a disk operation."""
+"""Surveying a partition's folder without the cluster's metadata. Everything here is a disk operation."""
 
 from __future__ import annotations
 
@@ -10,42 +10,46 @@ from kafkacompat.storage.files.filesystem import Files
 from kafkacompat.storage.log.leader_epochs import LeaderEpochs
 from kafkacompat.storage.producers.producer import Producer
 from kafkacompat.storage.producers.snapshots import CorruptSnapshotError, Snapshots
-from kafkacompat.storage.segment.lookup import scan_headers
-from kafkacompat.storage.segment.segment_files import log_path, segment_bases
+from kafkacompat.storage.segment.header_scan import scan_headers
+from kafkacompat.storage.segment.segment_files import list_segment_bases, log_file_path
 from kafkacompat.wire.record_batch import MAGIC_V2
 
-MADE_UP = 1 << 62
-"""Producer ids from here on were given by no broker: a client has made them up, and behind them there is no room for more."""
+FIRST_MADE_UP_ID = 1 << 62
+"""Producer ids from here on come from a client, not from a broker, and leave too few ids after them."""
 
 
 class PartitionSurvey(NamedTuple):
-    """The newest leader epoch and the largest producer id that the files name; -1 where they name none.
+    """The newest leader epoch and the largest producer id in the files; -1 without one.
 
-    Producer ids that a client has made up do not count.
+    Producer ids that a client made up do not count.
     """
 
     leader_epoch: int
     producer_id: int
 
 
-def survey(files: Files, folder: str, *, clean_shutdown: bool) -> PartitionSurvey | None:
-    """Look at a partition's folder; None when it holds no log at all.
+def survey_partition(files: Files, folder: str, *, clean_shutdown: bool) -> PartitionSurvey | None:
+    """Survey a partition's folder; None if it has no log.
 
-    Without a clean shutdown, or a checkpoint of leader epochs that can be read, the last segment may know of what that
-    and the producers' snapshots do not say.
+    After a crash, or without a readable leader epoch checkpoint, the last segment is read too: it may have newer epochs
+    and producers than the checkpoint and the snapshots.
     """
-    bases = segment_bases(files, folder)
+    bases = list_segment_bases(files, folder)
     if not bases:
         return None
     epoch = LeaderEpochs.load(files, folder).latest
     snapshots = _readable_snapshots(Snapshots(files, folder))
     producer_id = _largest(producer.producer_id for producers in snapshots for producer in producers)
-    said = PartitionSurvey(epoch, producer_id)
-    return said if clean_shutdown and epoch >= 0 else _with_batches(files, log_path(folder, bases[-1]), said)
+    from_files = PartitionSurvey(epoch, producer_id)
+    return (
+        from_files
+        if clean_shutdown and epoch >= 0
+        else _with_batches(files, log_file_path(folder, bases[-1]), from_files)
+    )
 
 
-def _with_batches(files: Files, path: str, said: PartitionSurvey) -> PartitionSurvey:
-    epoch, producer_id = said
+def _with_batches(files: Files, path: str, from_files: PartitionSurvey) -> PartitionSurvey:
+    epoch, producer_id = from_files
     file = files.open(path)
     try:
         for _, header in scan_headers(file, 0, file.size()):
@@ -64,4 +68,4 @@ def _readable_snapshots(snapshots: Snapshots) -> Iterator[list[Producer]]:
 
 
 def _largest(producer_ids: Iterable[int]) -> int:
-    return max((each for each in producer_ids if each < MADE_UP), default=-1)
+    return max((producer_id for producer_id in producer_ids if producer_id < FIRST_MADE_UP_ID), default=-1)

@@ -1,4 +1,4 @@
-"""How far the scrub has come, kept over a restart. Format: docs/format/scrub-notes.md."""
+"""The progress of the scrub, kept across restarts. Format: docs/format/scrub-notes.md."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from kafkacompat.storage.files.filesystem import Files
 
 FILE_NAME = "kafkacompat-scrub.json"
 
-Place: TypeAlias = "tuple[str, int, int]"
-"""A topic, a partition, an offset."""
+ScrubPlace: TypeAlias = "tuple[str, int, int]"
+"""(topic, partition, offset)."""
 
-START: Place = ("", 0, 0)
+BEFORE_ALL_PLACES: ScrubPlace = ("", 0, 0)
 """Before every partition."""
 
 
 class ScrubNotes(NamedTuple):
-    """A round, and what is known to be damaged.
+    """The progress of a round, and the damaged segments.
 
-    The round began at ``begun_ms`` and has come to ``reached``, in the order of topics, partitions and offsets. ``damaged`` are the base
-    offsets of segments.
+    The round began at `begun_ms` and has come to `reached`, in the order of topics, partitions and offsets. `damaged` has
+    the base offsets of segments.
     """
 
     begun_ms: int
-    reached: Place
-    damaged: tuple[Place, ...]
+    reached: ScrubPlace
+    damaged: tuple[ScrubPlace, ...]
 
 
 def read_scrub_notes(files: Files, directory: str) -> ScrubNotes | None:
-    """What was written last; None where nothing was, or nothing that makes sense. Raises OSError. [disk]"""
+    """Read the notes; None if there are none or they cannot be parsed. Raises OSError. [disk]"""
     path = os.path.join(directory, FILE_NAME)
     if not files.exists(path):
         return None
@@ -42,12 +42,12 @@ def read_scrub_notes(files: Files, directory: str) -> ScrubNotes | None:
         return None  # a new round begins
 
 
-def _place(value: list[object]) -> Place:
+def _place(value: list[object]) -> ScrubPlace:
     topic, partition, offset = value
     return str(topic), int(str(partition)), int(str(offset))
 
 
 def write_scrub_notes(files: Files, directory: str, notes: ScrubNotes) -> None:
-    """Keep notes. Raises OSError. [disk]"""
+    """Write the notes. Raises OSError. [disk]"""
     kept = {"begunMs": notes.begun_ms, "reached": notes.reached, "damaged": notes.damaged}
     replace_file(files, os.path.join(directory, FILE_NAME), json.dumps(kept).encode())

@@ -1,38 +1,38 @@
-"""Which partitions a log directory holds, by the names of its folders. Everything here is a disk operation."""
+"""The partitions of a log directory, by the names of its folders. Everything here is a disk operation."""
 
 from __future__ import annotations
 
 import os
 from typing import NamedTuple
 
-from kafkacompat.storage.directory.cluster_metadata import FOLDER
+from kafkacompat.storage.directory.cluster_metadata import CLUSTER_METADATA_FOLDER
 from kafkacompat.storage.directory.meta_properties import LogDirectoryError
-from kafkacompat.storage.directory.partition_folders import partition_of
+from kafkacompat.storage.directory.partition_folders import parse_folder_name
 from kafkacompat.storage.files.checkpoints import CorruptCheckpointError
 from kafkacompat.storage.files.filesystem import Files
 from kafkacompat.storage.log.partition_metadata import read_partition_metadata
 
 
 class StoredPartition(NamedTuple):
-    """A partition that has a folder in a log directory; the id is all zeros when its partition.metadata is missing."""
+    """A partition with a folder in a log directory; its topic id is all zeros if partition.metadata is missing."""
 
     topic: str
     partition: int
     topic_id: bytes
 
 
-def stored_partitions(files: Files, root: str) -> list[StoredPartition]:
-    """Every partition that has a folder in a log directory, or a link to one.
+def list_stored_partitions(files: Files, root: str) -> list[StoredPartition]:
+    """Return every partition with a folder in a log directory, or a link to one.
 
-    Raises LogDirectoryError for a link that leads nowhere: what it led to may only not be mounted.
+    Raises LogDirectoryError for a link that leads nowhere: its disk may not be mounted.
     """
-    found = []
+    stored = []
     for name in files.list(root):
         folder = os.path.join(root, name)
-        partition = partition_of(name)
-        if partition and name != FOLDER and _is_there(files, folder):
-            found.append(StoredPartition(*partition, topic_id_of(files, folder)))
-    return found
+        partition = parse_folder_name(name)
+        if partition and name != CLUSTER_METADATA_FOLDER and _is_there(files, folder):
+            stored.append(StoredPartition(*partition, read_topic_id(files, folder)))
+    return stored
 
 
 def _is_there(files: Files, folder: str) -> bool:
@@ -44,8 +44,8 @@ def _is_there(files: Files, folder: str) -> bool:
     return False
 
 
-def topic_id_of(files: Files, folder: str) -> bytes:
-    """Whose folder it is, all zeros when it does not say so; raises LogDirectoryError when that cannot be read."""
+def read_topic_id(files: Files, folder: str) -> bytes:
+    """Return the topic id of a folder, all zeros if it has none. Raises LogDirectoryError if it cannot be read."""
     try:
         return read_partition_metadata(files, folder)
     except CorruptCheckpointError as error:

@@ -1,4 +1,4 @@
-"""Small files that are written as a whole, and Kafka's text format for lists of numbers.
+"""Small files that are written as a whole, and Kafka's text format for checkpoints.
 
 Format: docs/format/checkpoints.md. Everything here is a disk operation.
 """
@@ -14,16 +14,16 @@ from kafkacompat.storage.files.filesystem import Files
 VERSION = "0"
 TEMPORARY_SUFFIX = ".tmp"
 
-Offsets: TypeAlias = Mapping[tuple[str, int], int]
+PartitionOffsets: TypeAlias = Mapping[tuple[str, int], int]
 """(topic, partition) -> offset."""
 
 
 class CorruptCheckpointError(Exception):
-    """A checkpoint file that does not follow its format."""
+    """A checkpoint file is not in the checkpoint format."""
 
 
 def overwrite_file(files: Files, path: str, *pieces: bytes) -> None:
-    """Write a file that may be half there after a crash, because its reader notices and makes it again."""
+    """Write and sync a file. A crash may leave half of it: use it where the reader notices that and rebuilds the file."""
     file = files.open(path, create=True)
     try:
         file.truncate(0)
@@ -35,21 +35,21 @@ def overwrite_file(files: Files, path: str, *pieces: bytes) -> None:
 
 
 def replace_file(files: Files, path: str, data: bytes) -> None:
-    """Give a file new contents so that a crash leaves the old ones or the new ones, whole."""
+    """Replace a file's contents atomically: after a crash it holds the old contents or the new."""
     temporary = path + TEMPORARY_SUFFIX
     overwrite_file(files, temporary, data)
     files.rename(temporary, path)
     files.sync_directory(os.path.dirname(path))
 
 
-def write_lines(files: Files, path: str, entries: Iterable[str]) -> None:
-    """Write a checkpoint: version, number of entries, one entry a line."""
+def write_checkpoint(files: Files, path: str, entries: Iterable[str]) -> None:
+    """Write a checkpoint: a line each for the version, the number of entries and every entry."""
     lines = list(entries)
     replace_file(files, path, "".join(f"{line}\n" for line in (VERSION, len(lines), *lines)).encode())
 
 
-def read_lines(files: Files, path: str, fields: int) -> list[list[str]]:
-    """Read a checkpoint's entries, each split into `fields` words; [] when there is no file.
+def read_checkpoint(files: Files, path: str, fields: int) -> list[list[str]]:
+    """Read a checkpoint's entries, each split into `fields` words; [] if the file does not exist.
 
     Raises CorruptCheckpointError.
     """
@@ -59,21 +59,21 @@ def read_lines(files: Files, path: str, fields: int) -> list[list[str]]:
     if len(lines) < 2:
         return []
     if lines[0] != VERSION:
-        raise CorruptCheckpointError(f"{path} has version {lines[0]!r}, but only version {VERSION} is known")
+        raise CorruptCheckpointError(f"{path} has version {lines[0]!r}; only version {VERSION} is known")
     entries = [line.split() for line in lines[2:]]
     if lines[1] != str(len(entries)) or any(len(entry) != fields for entry in entries):
-        raise CorruptCheckpointError(f"{path} should hold {lines[1]} lines of {fields} words, but does not")
+        raise CorruptCheckpointError(f"{path} does not hold the {lines[1]} lines of {fields} words that it announces")
     return entries
 
 
-def write_offsets(files: Files, path: str, offsets: Offsets) -> None:
-    """Write an offset checkpoint of a log directory."""
-    write_lines(files, path, (f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()))
+def write_offsets(files: Files, path: str, offsets: PartitionOffsets) -> None:
+    """Write an offset checkpoint: topic, partition and offset a line."""
+    write_checkpoint(files, path, (f"{topic} {partition} {offset}" for (topic, partition), offset in offsets.items()))
 
 
 def read_offsets(files: Files, path: str) -> dict[tuple[str, int], int]:
-    """Read an offset checkpoint of a log directory; {} when there is none. Raises CorruptCheckpointError."""
-    entries = read_lines(files, path, 3)
+    """Read an offset checkpoint; {} if the file does not exist. Raises CorruptCheckpointError."""
+    entries = read_checkpoint(files, path, 3)
     try:
         return {(topic, int(partition)): int(offset) for topic, partition, offset in entries}
     except ValueError as error:

@@ -1,8 +1,8 @@
 """The only module that touches the operating system's files.
 
-Everything above talks to the `Files` and `File` protocols, so that tests can put a file system in memory
-(and crash it) where the disk would be. Calls that only Linux has sit behind feature tests made once, at
-import: without them, or with KAFKACOMPAT_PORTABLE=1 in the environment, the portable way is taken.
+All other modules use the `Files` and `File` protocols, so that tests can replace the disk by a file system in
+memory, and crash it. Calls that only Linux has are used where the system has them, which import decides once;
+KAFKACOMPAT_PORTABLE=1 in the environment forbids them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RESIDENCY_STEP = 256 * 1024
 LOAD_CHUNK = 256 * 1024
 
 COPY_CHUNK = 128 * 1024
-"""Bytes copied at once towards a socket where there is no sendfile."""
+"""Bytes copied to a socket at once on systems without sendfile."""
 
 _HAS_NOWAIT = hasattr(os, "preadv") and hasattr(os, "RWF_NOWAIT")
 _HAS_FDATASYNC = hasattr(os, "fdatasync")
@@ -41,7 +41,7 @@ def _sync(sync: Callable[[int], None], fd: int) -> None:
 
 
 class PortableFile:
-    """An open file of any POSIX system, which cannot tell what is in memory."""
+    """An open file of any POSIX system, which cannot tell what the page cache holds."""
 
     __slots__ = ("_fd",)
 
@@ -59,7 +59,7 @@ class PortableFile:
         while rest:
             count = os.write(self._fd, rest)
             if count == 0:
-                raise OSError(errno.EIO, "the file takes no more bytes")
+                raise OSError(errno.EIO, "the file accepts no more bytes")
             rest = rest[count:]
 
     def pread(self, size_bytes: int, position: int) -> bytes:
@@ -106,7 +106,7 @@ class PortableFile:
 
 
 class LinuxFile(PortableFile):
-    """An open file of Linux: cheaper to sync, and it tells what is in memory."""
+    """An open file of Linux, which syncs cheaper and tells what the page cache holds."""
 
     __slots__ = ()
 
@@ -115,7 +115,7 @@ class LinuxFile(PortableFile):
         data = bytearray(size_bytes)
         try:
             count = os.preadv(self._fd, [data], position, os.RWF_NOWAIT)
-        except OSError as error:  # EAGAIN: on the disk only; any other: this file system cannot tell
+        except OSError as error:  # EAGAIN: the disk alone has it; any other error: this file system cannot tell
             return None if error.errno == errno.EAGAIN else self.pread(size_bytes, position)
         return memoryview(data)[:count]
 
@@ -137,11 +137,11 @@ class LinuxFile(PortableFile):
 
 
 _locked_inodes: set[tuple[int, int]] = set()
-"""fcntl locks belong to the process, so a second lock from within would succeed: this set refuses it."""
+"""Files that this process has locked. fcntl locks belong to the process, so a second lock would succeed otherwise."""
 
 
 def raise_open_file_limit() -> int:
-    """Let this process have as many files open as it may ask for, as a JVM does; returns how many."""
+    """Raise the limit of open files to the hard limit, as a JVM does, and return it."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -167,9 +167,10 @@ class OsLock:
 
 
 class OsFiles:
-    """The operating system's file system; `portable` keeps to what every POSIX system has.
+    """The operating system's file system.
 
-    With `read_only` files are opened for reading alone, as somebody may who must not write to them.
+    `portable` restricts it to calls that every POSIX system has. `read_only` opens files for reading alone, which needs
+    no permission to write.
     """
 
     def __init__(self, portable: bool = PORTABLE, *, read_only: bool = False) -> None:
@@ -181,9 +182,9 @@ class OsFiles:
         flags = self._access | os.O_CLOEXEC | (os.O_CREAT if create else 0)
         return self._file(os.open(path, flags, 0o644))
 
-    def temporary(self, directory: str) -> PortableFile:
-        """See Files.temporary."""
-        from tempfile import TemporaryFile  # rarely needed, and it imports much
+    def create_temporary(self, directory: str) -> PortableFile:
+        """See Files.create_temporary."""
+        from tempfile import TemporaryFile  # rarely needed, and slow to import
 
         with TemporaryFile(dir=directory) as file:
             return self._file(os.dup(file.fileno()))
@@ -207,7 +208,7 @@ class OsFiles:
 
     def write_again(self, path: str, position: int) -> None:
         """See Files.write_again."""
-        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)  # Linux appends whatever is written to a file open for appending
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)  # with O_APPEND, Linux appends and ignores the position
         try:
             while data := os.pread(fd, LOAD_CHUNK, position):
                 position += os.pwrite(fd, data, position)
@@ -250,7 +251,7 @@ class OsFiles:
 
     def remove_directory(self, path: str) -> None:
         """See Files.remove_directory."""
-        (os.unlink if os.path.islink(path) else os.rmdir)(path)  # a partition may be a link to another disk
+        (os.unlink if os.path.islink(path) else os.rmdir)(path)  # a partition's folder may be a link to another disk
 
     def sync_directory(self, path: str) -> None:
         """See Files.sync_directory."""
@@ -262,7 +263,7 @@ class OsFiles:
 
     def lock(self, path: str) -> OsLock:
         """See Files.lock."""
-        # Asked before opening: closing any descriptor of a file drops the locks this process holds on it.
+        # Test before opening: closing any descriptor of a file drops the locks that this process holds on it.
         if os.path.exists(path) and _inode(os.stat(path)) in _locked_inodes:
             raise DirectoryLockedError(path)
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -294,7 +295,7 @@ def _send_by_kernel(socket_fd: int, file_fd: int, position: int, size_bytes: int
 send_file: Callable[[int, int, int, int], int] = (
     _send_by_kernel if sys.platform == "linux" and not PORTABLE else _send_by_copying
 )
-"""send_file(socket descriptor, file descriptor, position, size_bytes) -> bytes taken by the socket.
+"""send_file(socket descriptor, file descriptor, position, size_bytes) -> number of bytes that the socket accepted.
 
-0 means that the file ends at `position`; BlockingIOError that the socket takes nothing now. [loop]
+0 means that the file ends at `position`. Raises BlockingIOError if the socket accepts nothing now. [loop]
 """

@@ -1,1 +1,1 @@
-"""Looking into data directories for people who look after them. No reactor, and nothing is written but by `repair`."""
+"""Inspection of data directories for their administrators: dump, check and repair. Only repair writes."""

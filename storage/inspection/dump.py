@@ -1,4 +1,4 @@
-"""Dumping the files of a data directory, each by its name."""
+"""Dumping the files of a data directory; the name decides the format."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kafkacompat.storage.inspection.index_rows import (
     transaction_index_rows,
 )
 from kafkacompat.storage.inspection.log_rows import log_rows
-from kafkacompat.storage.inspection.rows import DumpOptions, Row, problem
+from kafkacompat.storage.inspection.rows import DumpOptions, DumpRow, make_problem_row
 from kafkacompat.storage.inspection.small_file_rows import checkpoint_rows, property_rows, snapshot_rows
 from kafkacompat.storage.producers.snapshots import SNAPSHOT_SUFFIX
 from kafkacompat.storage.segment.index_files import INDEX_SUFFIX, TIME_INDEX_SUFFIX
@@ -27,37 +27,37 @@ from kafkacompat.storage.segment.segment_files import (
     REMOVED_SUFFIX,
     SWAP_SUFFIX,
     TXN_INDEX_SUFFIX,
-    log_path,
+    log_file_path,
 )
 
 METADATA_SNAPSHOT_SUFFIX = ".checkpoint"
 CHECKPOINT_ENDING = "-checkpoint"
 _RENAMED = "|".join(map(re.escape, (DELETED_SUFFIX, CLEANED_SUFFIX, SWAP_SUFFIX, TEMPORARY_SUFFIX)))
 _ENDINGS = re.compile(rf"({_RENAMED}|(\.[0-9]+)*{re.escape(REMOVED_SUFFIX)})+$")
-"""What is behind the name of a file that counts no more, or not yet; of what was cut off a log, also where it was cut."""
+"""Endings of files that a log does not use any more, or not yet; cut-off files also have the position of the cut."""
 
-_Dump: TypeAlias = "Callable[[Files, str, DumpOptions], Iterator[Row]]"
+_Dump: TypeAlias = "Callable[[Files, str, DumpOptions], Iterator[DumpRow]]"
 
 
-def dump(files: Files, path: str, options: DumpOptions) -> Iterator[Row] | None:
-    """The rows of a file; None for one of a kind that is not known. Raises OSError."""
+def dump_file(files: Files, path: str, options: DumpOptions) -> Iterator[DumpRow] | None:
+    """Return the rows of a file; None if its kind is unknown. Raises OSError."""
     dump_file = _dump_of(os.path.basename(path))
     return dump_file(files, path, options) if dump_file is not None else None
 
 
-def known_files(files: Files, path: str, above: frozenset[str] = frozenset()) -> list[str]:
-    """The files to dump in a directory, those of its folders behind them; *path* itself when it is a file.
+def list_known_files(files: Files, path: str, above: frozenset[str] = frozenset()) -> list[str]:
+    """Return the files to dump in a directory, then those of its folders; `path` itself if it is a file.
 
-    A link that leads to a directory that it is in, which are *above*, is passed over.
+    Links to a directory `above`, which contains them, are skipped.
     """
     if not files.is_directory(path):
         return [path]
     above |= {os.path.realpath(path)}
     entries = [os.path.join(path, name) for name in files.list(path)]
     folders = [entry for entry in entries if files.is_directory(entry)]
-    found = [entry for entry in entries if entry not in folders and _dump_of(os.path.basename(entry)) is not None]
+    known = [entry for entry in entries if entry not in folders and _dump_of(os.path.basename(entry)) is not None]
     further = [folder for folder in folders if os.path.realpath(folder) not in above]
-    return found + [file for folder in further for file in known_files(files, folder, above)]
+    return known + [file for folder in further for file in list_known_files(files, folder, above)]
 
 
 def _dump_of(name: str) -> _Dump | None:
@@ -72,21 +72,21 @@ def _without_endings(path: str) -> str:
     return _ENDINGS.sub("", path)
 
 
-def base_offset_of(path: str) -> int:
-    """The offset that a segment's file, or a snapshot of metadata, is named after."""
+def parse_base_offset(path: str) -> int:
+    """Return the offset in the name of a segment's file or a metadata snapshot."""
     return int(os.path.basename(path).split(".")[0].split("-")[0])
 
 
-def _log(files: Files, path: str, options: DumpOptions) -> Iterator[Row]:
-    return _batches(files, path, base_offset_of(path), options)
+def _log(files: Files, path: str, options: DumpOptions) -> Iterator[DumpRow]:
+    return _batches(files, path, parse_base_offset(path), options)
 
 
-def _metadata_snapshot(files: Files, path: str, options: DumpOptions) -> Iterator[Row]:
-    """A log of batches whose offsets count from 0, whatever its name says."""
+def _metadata_snapshot(files: Files, path: str, options: DumpOptions) -> Iterator[DumpRow]:
+    """Dump a metadata snapshot, whose offsets start at 0, unlike its name."""
     return _batches(files, path, 0, options)
 
 
-def _batches(files: Files, path: str, base_offset: int, options: DumpOptions) -> Iterator[Row]:
+def _batches(files: Files, path: str, base_offset: int, options: DumpOptions) -> Iterator[DumpRow]:
     file = files.open(path)
     try:
         yield from log_rows(file, file.size(), base_offset, options)
@@ -94,23 +94,23 @@ def _batches(files: Files, path: str, base_offset: int, options: DumpOptions) ->
         file.close()
 
 
-def _offset_index(files: Files, path: str, options: DumpOptions) -> Iterator[Row]:
+def _offset_index(files: Files, path: str, options: DumpOptions) -> Iterator[DumpRow]:
     return _index(offset_index_rows, files, path, options)
 
 
-def _time_index(files: Files, path: str, options: DumpOptions) -> Iterator[Row]:
+def _time_index(files: Files, path: str, options: DumpOptions) -> Iterator[DumpRow]:
     return _index(time_index_rows, files, path, options)
 
 
-_IndexRows: TypeAlias = "Callable[[bytes, int, IndexedLog | None, DumpOptions], Iterator[Row]]"
+_IndexRows: TypeAlias = "Callable[[bytes, int, IndexedLog | None, DumpOptions], Iterator[DumpRow]]"
 
 
-def _index(rows: _IndexRows, files: Files, path: str, options: DumpOptions) -> Iterator[Row]:
-    base_offset = base_offset_of(path)
-    # What was renamed belongs to the log that was renamed with it.
-    log_file = log_path(os.path.dirname(path), base_offset) + path.removeprefix(_without_endings(path))
+def _index(rows: _IndexRows, files: Files, path: str, options: DumpOptions) -> Iterator[DumpRow]:
+    base_offset = parse_base_offset(path)
+    # A renamed index belongs to the log file with the same ending.
+    log_file = log_file_path(os.path.dirname(path), base_offset) + path.removeprefix(_without_endings(path))
     if not files.exists(log_file):
-        yield problem(f"{log_file} is not there, so the entries cannot be compared with it")
+        yield make_problem_row(f"{log_file} does not exist, so the entries cannot be compared with it")
         yield from rows(files.read(path), base_offset, None, options)
         return
     data = files.read(path)
@@ -135,5 +135,5 @@ _BY_NAME: dict[str, _Dump] = {
 }
 
 
-def _checkpoint(files: Files, path: str, options: DumpOptions) -> Iterator[Row]:
+def _checkpoint(files: Files, path: str, options: DumpOptions) -> Iterator[DumpRow]:
     return checkpoint_rows(files.read(path))

@@ -1,6 +1,7 @@
-"""Comparing the leader epochs that batches name with the list of them, and finding out which of both is wrong.
+"""Comparing the leader epochs of batches with the leader epoch checkpoint, and deciding which of both is wrong.
 
-No checksum covers the epoch in a batch's header, so it may be the batch: one that stands alone against those beside it.
+No checksum covers the epoch in a batch's header. Therefore a single batch that contradicts its neighbours is the wrong
+one.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ import os
 from collections.abc import Sequence
 from itertools import pairwise
 
-from kafkacompat.storage.files.checkpoints import CorruptCheckpointError, read_lines
+from kafkacompat.storage.files.checkpoints import CorruptCheckpointError, read_checkpoint
 from kafkacompat.storage.files.filesystem import Files
-from kafkacompat.storage.inspection.findings import Finding, Report
+from kafkacompat.storage.inspection.findings import Finding, ReportFinding
 from kafkacompat.storage.inspection.segment_check import CheckedSegment, EpochRun
 from kafkacompat.storage.log.leader_epochs import FILE_NAME, EpochEntry, LeaderEpochs
 
@@ -19,31 +20,39 @@ _LARGEST_EPOCH = 2**31 - 1
 
 
 def check_epochs(
-    files: Files, folder: str, segments: Sequence[CheckedSegment], start_offset: int, written_to: int, report: Report
+    files: Files,
+    folder: str,
+    segments: Sequence[CheckedSegment],
+    start_offset: int,
+    written_to: int,
+    report: ReportFinding,
 ) -> bool:
-    """Tell what is wrong; whether the list is. Of offsets from *written_to* on it need not know yet, of those before *start_offset* no more."""
+    """ReportFinding differences; return whether the checkpoint is wrong.
+
+    It may lack epochs from offset `written_to` on, and those before `start_offset`.
+    """
     path = os.path.join(folder, FILE_NAME)
     try:
-        entries = [EpochEntry(int(epoch), int(offset)) for epoch, offset in read_lines(files, path, 2)]
+        entries = [EpochEntry(int(epoch), int(offset)) for epoch, offset in read_checkpoint(files, path, 2)]
         problem = _disorder(entries)
     except (CorruptCheckpointError, ValueError) as error:
         entries, problem = [], f"it cannot be read: {error}"
     known = LeaderEpochs(files, folder, [] if problem else entries)
     runs = [(segment, run) for segment in segments for run in segment.epochs if run.last_offset >= start_offset]
     agreeing = [_agrees(run, known, start_offset) for _, run in runs]
-    untold = [run.last_offset >= written_to for _, run in runs]
-    _doubt([run for _, run in runs], agreeing, untold)
+    unwritten = [run.last_offset >= written_to for _, run in runs]
+    _mark_doubtful([run for _, run in runs], agreeing, unwritten)
     for segment, run in runs:
         if run.doubtful:
-            what = f"the batch says leader epoch {run.epoch}, against those beside it"
-            report(Finding(segment.path, what, False, run.position, run.first_offset, run.last_offset))
+            fault = f"the batch has leader epoch {run.epoch}, unlike its neighbours"
+            report(Finding(segment.path, fault, False, run.position, run.first_offset, run.last_offset))
     if problem:
         report(Finding(path, problem))
         return True
-    for agrees, unknown, (_, run) in zip(agreeing, untold, runs, strict=True):
+    for agrees, unknown, (_, run) in zip(agreeing, unwritten, runs, strict=True):
         if not (run.doubtful or agrees or unknown):
-            what = f"the batches say epoch {run.epoch}, the file says {known.epoch_for_offset(run.last_offset)}"
-            report(Finding(path, what, first_offset=run.first_offset, last_offset=run.last_offset))
+            fault = f"the batches have epoch {run.epoch}, the file says {known.epoch_for_offset(run.last_offset)}"
+            report(Finding(path, fault, first_offset=run.first_offset, last_offset=run.last_offset))
             return True
     return False
 
@@ -62,11 +71,11 @@ def _agrees(run: EpochRun, known: LeaderEpochs, start_offset: int) -> bool:
     return all(known.epoch_for_offset(offset) == run.epoch for offset in ends)
 
 
-def _doubt(runs: Sequence[EpochRun], agreeing: Sequence[bool], untold: Sequence[bool]) -> None:
-    """Mark single batches that do not fit between their neighbours, or that the list contradicts though it is right otherwise."""
+def _mark_doubtful(runs: Sequence[EpochRun], agreeing: Sequence[bool], unwritten: Sequence[bool]) -> None:
+    """Mark single batches that do not fit between their neighbours, or contradict a checkpoint that is right otherwise."""
     for slot, run in enumerate(runs):
         lowest = runs[slot - 1].epoch if slot else -1
         highest = runs[slot + 1].epoch if slot + 1 < len(runs) else _LARGEST_EPOCH
         fits = lowest <= run.epoch <= highest or lowest > highest
-        contradicted = any(agreeing) and not untold[slot]
+        contradicted = any(agreeing) and not unwritten[slot]
         run.doubtful = run.batches == 1 and len(runs) > 1 and not agreeing[slot] and (contradicted or not fits)

@@ -1,4 +1,4 @@
-"""What a check of a data directory finds."""
+"""The results of checking a data directory."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from typing import NamedTuple
 
 
 class Finding(NamedTuple):
-    """One thing that is not as it should be, in a file or folder.
+    """One fault of a file or folder.
 
-    A ``note`` costs nothing: it says what the next start puts in order by itself. ``position`` is a byte of the file, the offsets are those
-    that are affected, the last one -1 where it is not known; all are -1 where they mean nothing.
+    A `note` is harmless: the next start corrects it. `position` is a byte of the file. `first_offset` and `last_offset` are
+    the affected offsets, the last one -1 if it is unknown; all are -1 if they do not apply.
     """
 
     path: str
-    what: str
+    fault: str
     note: bool = False
     position: int = -1
     first_offset: int = -1
     last_offset: int = -1
 
 
-Report = Callable[[Finding], None]
-"""Takes findings as they are made."""
+ReportFinding = Callable[[Finding], None]
+"""Receives findings as they are made."""
 
-Progress = Callable[[int], None]
-"""Takes how many more bytes were read."""
+ReportProgress = Callable[[int], None]
+"""Receives the number of bytes read since the last call."""
 
 
-class Unreadable(NamedTuple):
-    """A file or folder that the system would not let anybody read."""
+class UnreadablePath(NamedTuple):
+    """A file or folder that could not be read."""
 
     path: str
     error: OSError

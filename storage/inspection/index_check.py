@@ -1,4 +1,4 @@
-"""Comparing a segment's index files with its batches, while somebody walks through these."""
+"""Comparing a segment's index files with its batches during a walk."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ from kafkacompat.storage.segment.walk import Stretch
 
 
 class IndexCheck(ABC):
-    """What the checks of all kinds of index files have in common.
-
-    ``problem`` is the first thing found, and empty as long as there is none.
-    """
+    """The check of one index file; `problem` is the first fault, empty without one."""
 
     ENTRY: struct.Struct
 
@@ -31,23 +28,23 @@ class IndexCheck(ABC):
 
     @abstractmethod
     def _absolute(self, entries: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-        """The entries with offsets of the log, not of the segment."""
+        """Return the entries with absolute instead of relative offsets."""
 
     @abstractmethod
-    def pass_by(self, stretch: Stretch) -> None:
+    def compare(self, stretch: Stretch) -> None:
         """Compare with the next stretch of the log file."""
 
-    def finish(self, complete: bool) -> None:
-        """The log file has ended; ``complete`` says that the index should hold everything it ever will."""
+    def compare_end(self, complete: bool) -> None:
+        """Finish after the last stretch; `complete`: the segment is sealed, so the index should have all entries."""
         if self._next < len(self._entries) and not self.problem:
-            self._note(f"its entry {self._next} points behind what the log holds")
+            self._note(f"its entry {self._next} points after the end of the log")
 
     def _note(self, problem: str) -> None:
         self.problem = self.problem or problem
 
 
 class OffsetIndexCheck(IndexCheck):
-    """Every entry names the last offset of a batch (in files of Kafka 0.11 each names the first) and where that batch begins."""
+    """Checks that every entry has the last offset of a batch, or the first one as in Kafka 0.11, and its position."""
 
     ENTRY = OFFSET_ENTRY
 
@@ -59,7 +56,7 @@ class OffsetIndexCheck(IndexCheck):
     def _absolute(self, entries: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
         return [(self._base_offset + offset, position) for offset, position in entries]
 
-    def pass_by(self, stretch: Stretch) -> None:
+    def compare(self, stretch: Stretch) -> None:
         """See IndexCheck."""
         while self._next < len(self._entries) and self._entries[self._next][1] < stretch.end:
             offset, position = self._entries[self._next]
@@ -69,7 +66,7 @@ class OffsetIndexCheck(IndexCheck):
         self._end_offset = stretch.last_offset + 1
 
     def _names(self, offset: int, stretch: Stretch) -> bool:
-        if stretch.header is None:  # what a wrapper holds nobody has unpacked
+        if stretch.header is None:  # the messages of a wrapper are not unpacked
             return self._end_offset <= offset <= stretch.last_offset
         if stretch.base_offset != stretch.last_offset:
             self._firsts += offset == stretch.base_offset
@@ -78,7 +75,7 @@ class OffsetIndexCheck(IndexCheck):
 
 
 class TimeIndexCheck(IndexCheck):
-    """Every entry names the last offset of the first batch that has the largest timestamp so far, and that timestamp."""
+    """Checks that every entry has the largest timestamp so far, and the last offset of the first batch that has it."""
 
     ENTRY = TIME_ENTRY
 
@@ -90,12 +87,12 @@ class TimeIndexCheck(IndexCheck):
     def _absolute(self, entries: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
         return [(timestamp, self._base_offset + offset) for timestamp, offset in entries]
 
-    def pass_by(self, stretch: Stretch) -> None:
+    def compare(self, stretch: Stretch) -> None:
         """See IndexCheck."""
         if stretch.problem:
             self._damaged = True
         elif stretch.max_timestamp > self._latest[0] and not (stretch.header and not stretch.header.record_count):
-            # Of a batch that compaction emptied Kafka indexes the time that its header keeps, we do not.
+            # Kafka indexes the timestamp of a batch that compaction emptied; this broker does not.
             self._latest = stretch.max_timestamp, stretch.last_offset
         while self._next < len(self._entries) and self._entries[self._next][1] <= stretch.last_offset:
             self._compare(self._entries[self._next], stretch)
@@ -104,30 +101,30 @@ class TimeIndexCheck(IndexCheck):
     def _compare(self, entry: tuple[int, ...], stretch: Stretch) -> None:
         timestamp, offset = entry
         before = self._entries[self._next - 1][0] if self._next else -1
-        # Inside of a compressed message set the offset was that of the message itself.
+        # In a compressed message set, the offset is that of the message itself.
         placed = offset == stretch.last_offset or stretch.header is None
         if timestamp <= before:
             self._note(f"the entry of timestamp {timestamp} follows that of {before}")
         elif not stretch.problem and not (placed and timestamp == stretch.max_timestamp >= self._latest[0]):
             self._note(f"the entry of timestamp {timestamp} names offset {offset}, where the log has another one")
 
-    def finish(self, complete: bool) -> None:
+    def compare_end(self, complete: bool) -> None:
         """See IndexCheck."""
-        super().finish(complete)
+        super().compare_end(complete)
         last = self._entries[-1][0] if self._entries else -1
         if complete and not self._damaged and last < self._latest[0]:
-            self._note(f"it ends with timestamp {last}, but the segment goes to {self._latest[0]}")
+            self._note(f"it ends with timestamp {last}, but the segment's largest is {self._latest[0]}")
 
 
 class TransactionIndexCheck(IndexCheck):
-    """Every entry names a producer and the marker with which its transaction was aborted."""
+    """Checks that every entry has a producer and the offset of its abort marker."""
 
-    ENTRY = transaction_index.ENTRY
+    ENTRY = transaction_index.ABORTED_ENTRY
 
     def _absolute(self, entries: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
         return list(entries)
 
-    def pass_by(self, stretch: Stretch) -> None:
+    def compare(self, stretch: Stretch) -> None:
         """See IndexCheck."""
         while self._next < len(self._entries) and self._entries[self._next][3] <= stretch.last_offset:
             version, producer_id, first_offset, last_offset, stable_offset = self._entries[self._next]
@@ -141,11 +138,11 @@ class TransactionIndexCheck(IndexCheck):
                 self._note(f"the entry of offset {last_offset} says that the log was stable up to {stable_offset}")
             self._next += 1
 
-    def expect(self, aborted: Sequence[AbortedTransaction]) -> None:
-        """Compare with the transactions that the log says were aborted; more may be known, whose records are gone."""
+    def compare_aborted(self, aborted: Sequence[AbortedTransaction]) -> None:
+        """Check that the aborted transactions of the log have entries; entries of deleted records may be extra."""
         known = {(producer_id, last_offset) for _, producer_id, _, last_offset, _ in self._entries}
-        for each in aborted:
-            if (each.producer_id, each.last_offset) not in known:
+        for transaction in aborted:
+            if (transaction.producer_id, transaction.last_offset) not in known:
                 self._note(
-                    f"producer {each.producer_id} aborted a transaction at {each.last_offset}, which it does not say"
+                    f"producer {transaction.producer_id} aborted a transaction at {transaction.last_offset}, which has no entry"
                 )

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kafkacompat.storage.files.filesystem import File
-from kafkacompat.storage.inspection.rows import DumpOptions, Row, problem, text
+from kafkacompat.storage.inspection.rows import DumpOptions, DumpRow, decode_text, make_problem_row
 from kafkacompat.storage.producers.producer import sequence_after
-from kafkacompat.storage.segment.walk import Bounds, Stretch, walk
+from kafkacompat.storage.segment.walk import Bounds, Stretch, walk_log_file
 from kafkacompat.wire.batch_header import DELETE_HORIZON, LOG_APPEND_TIME
 from kafkacompat.wire.compression import DEFAULT_MAX_BYTES, Codec
 from kafkacompat.wire.errors import KafkaError
-from kafkacompat.wire.message_set import Message, read_message_set, unwrap
+from kafkacompat.wire.message_set import LegacyMessage, read_message_set, unwrap_messages
 from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.record_batch import CODEC_MASK, BatchHeader, Record, read_records
 
@@ -27,17 +27,17 @@ CONTROL_TYPES = {
 _END_MARKERS = ("ABORT", "COMMIT")
 
 
-def log_rows(file: File, size_bytes: int, base_offset: int, options: DumpOptions) -> Iterator[Row]:
-    """Every batch of the first *size_bytes*, and where there is none."""
+def log_rows(file: File, size_bytes: int, base_offset: int, options: DumpOptions) -> Iterator[DumpRow]:
+    """Yield a row for every batch of the first `size_bytes`, and a problem for damage."""
     limit = min(size_bytes, options.max_bytes)
-    for stretch in walk(file, Bounds(size_bytes), base_offset):
+    for stretch in walk_log_file(file, Bounds(size_bytes), base_offset):
         if stretch.end > limit:
             return
         row = _batch_row(stretch)
         if row is not None:
             yield row
         if stretch.problem:
-            yield problem(_described(stretch))
+            yield make_problem_row(_described(stretch))
         elif options.deep_iteration:
             yield from _record_rows(file, stretch, options)
 
@@ -48,7 +48,7 @@ def _described(stretch: Stretch) -> str:
     return f"{bytes_named} are no sound batch: {stretch.problem}; this concerns offsets {stretch.base_offset} {last}"
 
 
-def _batch_row(stretch: Stretch) -> Row | None:
+def _batch_row(stretch: Stretch) -> DumpRow | None:
     header = stretch.header
     if header is None and stretch.problem:
         return None
@@ -64,7 +64,7 @@ def _batch_row(stretch: Stretch) -> Row | None:
         "crc": stretch.crc,
         "isvalid": not stretch.problem,
     }
-    return Row("batch" if header is not None else "message", fields)
+    return DumpRow("batch" if header is not None else "message", fields)
 
 
 def _header_fields(header: BatchHeader) -> dict[str, object]:
@@ -88,13 +88,13 @@ def _sequence(header: BatchHeader, offset_delta: int) -> int:
 
 
 def timestamp_type(stretch: Stretch) -> str:
-    """CreateTime, LogAppendTime, or NoTimestampType in format 0."""
+    """Return CreateTime, LogAppendTime, or NoTimestampType in format 0."""
     if stretch.magic == 0:
         return "NoTimestampType"
     return "LogAppendTime" if stretch.attributes & LOG_APPEND_TIME else "CreateTime"
 
 
-def _record_rows(file: File, stretch: Stretch, options: DumpOptions) -> Iterator[Row]:
+def _record_rows(file: File, stretch: Stretch, options: DumpOptions) -> Iterator[DumpRow]:
     try:
         for record in stretch_records(file, stretch):
             fields = {} if options.skip_record_metadata else _metadata(record, stretch)
@@ -103,12 +103,12 @@ def _record_rows(file: File, stretch: Stretch, options: DumpOptions) -> Iterator
                 fields |= {"key": key, "payload": payload}
                 if not options.skip_record_metadata:
                     fields["headers"] = [
-                        (name, None if value is None else text(value)) for name, value in record.headers
+                        (name, None if value is None else decode_text(value)) for name, value in record.headers
                     ]
             if fields:
-                yield Row("record", fields)
+                yield DumpRow("record", fields)
     except (MalformedError, KafkaError) as error:
-        yield problem(f"the records of the batch at position {stretch.position} cannot be read: {error}")
+        yield make_problem_row(f"the records of the batch at position {stretch.position} cannot be read: {error}")
 
 
 def _metadata(record: Record, stretch: Stretch) -> dict[str, object]:
@@ -137,7 +137,7 @@ def _control_fields(record: Record) -> dict[str, object]:
 
 
 def stretch_records(file: File, stretch: Stretch) -> Iterator[Record]:
-    """The records of a sound stretch, whatever its format. Raises MalformedError or KafkaError where they are not laid out right."""
+    """Yield the records of a sound stretch of any format. Raises MalformedError or KafkaError for malformed records."""
     data = file.pread(stretch.size_bytes, stretch.position)
     if stretch.header is not None:
         return read_records(data)
@@ -149,12 +149,12 @@ def _messages(data: bytes) -> Iterator[Record]:
         if not outer.codec:
             yield _as_record(outer, outer.offset)
             continue
-        inner = list(unwrap(outer, DEFAULT_MAX_BYTES))
-        # Inside of format 1 offsets count from the first message, and the wrapper has that of the last.
+        inner = list(unwrap_messages(outer, DEFAULT_MAX_BYTES))
+        # In format 1, inner offsets count from the first message, and the wrapper has the offset of the last.
         shift = outer.offset - inner[-1].offset if outer.magic else 0
         for message in inner:
             yield _as_record(message, message.offset + shift)
 
 
-def _as_record(message: Message, offset: int) -> Record:
+def _as_record(message: LegacyMessage, offset: int) -> Record:
     return Record(offset, message.timestamp, message.key, message.value, [])

@@ -1,4 +1,4 @@
-"""Checking a partition's folder: its segments, and what lies beside them."""
+"""Checking a partition's folder: its segments and its other files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from kafkacompat.storage.files.checkpoints import TEMPORARY_SUFFIX, CorruptCheckpointError
 from kafkacompat.storage.files.filesystem import Files
 from kafkacompat.storage.inspection.epoch_check import check_epochs
-from kafkacompat.storage.inspection.findings import Finding, Progress, Report
+from kafkacompat.storage.inspection.findings import Finding, ReportFinding, ReportProgress
 from kafkacompat.storage.inspection.segment_check import CheckedSegment, check_segment, report_segment
 from kafkacompat.storage.log.partition_metadata import read_partition_metadata
 from kafkacompat.storage.producers.snapshots import SNAPSHOT_SUFFIX, CorruptSnapshotError, Snapshots
@@ -21,16 +21,16 @@ from kafkacompat.storage.segment.segment_files import (
     CLEANED_SUFFIX,
     DELETED_SUFFIX,
     SWAP_SUFFIX,
-    log_path,
-    segment_bases,
+    list_segment_bases,
+    log_file_path,
 )
 from kafkacompat.storage.segment.walk import LARGEST_OFFSET
 
 
-class Circumstances(NamedTuple):
-    """What a log directory says of a partition, and whether its broker runs.
+class PartitionCircumstances(NamedTuple):
+    """What a log directory says of a partition, and whether its broker runs (`live`).
 
-    Below ``synced_to`` everything was on the disk, with its indexes; it is the largest offset after a clean stop.
+    Everything before `synced_to` is on the disk, with its indexes; after a clean shutdown that is LARGEST_OFFSET.
     """
 
     synced_to: int = LARGEST_OFFSET
@@ -41,50 +41,50 @@ class Circumstances(NamedTuple):
 
     @property
     def clean(self) -> bool:
-        """Whether a broker closed the log in good order."""
+        """Whether the log was closed by a clean shutdown."""
         return self.synced_to == LARGEST_OFFSET
 
 
 @dataclass(slots=True)
 class CheckedPartition:
-    """A partition's folder as it was found."""
+    """The result of checking a partition's folder."""
 
     folder: str
     segments: list[CheckedSegment] = field(default_factory=list)
     bad_snapshots: list[int] = field(default_factory=list)
     wrong_epochs: bool = False
     is_short: bool = False
-    """Whether a checkpoint says that there was more."""
+    """Whether the log ends before an offset of a checkpoint."""
 
     @property
     def end_offset(self) -> int:
-        """Behind the last batch that is sound."""
+        """The offset after the last sound batch."""
         return self.segments[-1].end_offset if self.segments else 0
 
 
 _LEFTOVERS = {
     DELETED_SUFFIX: "it was deleted; the next start removes it",
-    CLEANED_SUFFIX: "compaction was still writing it; the next start removes it",
-    SWAP_SUFFIX: "it was about to replace segments; the next start completes that",
-    TEMPORARY_SUFFIX: "it was being written; the next start removes it",
+    CLEANED_SUFFIX: "compaction did not complete it; the next start removes it",
+    SWAP_SUFFIX: "it is the result of a compaction; the next start completes the swap",
+    TEMPORARY_SUFFIX: "it is incomplete; the next start removes it",
 }
 
 
 def check_partition(
-    files: Files, folder: str, circumstances: Circumstances, report: Report, progress: Progress
+    files: Files, folder: str, circumstances: PartitionCircumstances, report: ReportFinding, progress: ReportProgress
 ) -> CheckedPartition:
     """Check everything in a partition's folder. Raises OSError."""
     checked = CheckedPartition(folder)
-    bases = segment_bases(files, folder)
-    found, transactions = [], TransactionReplay({})
+    bases = list_segment_bases(files, folder)
+    segments, transactions = [], TransactionReplay({})
     for base, following in zip(bases, [*bases[1:], None], strict=False):
         segment = _check_segment(files, folder, base, following, circumstances, transactions, progress)
-        found.append(segment)
+        segments.append(segment)
         if segment is not None:
             checked.segments.append(segment)
             segment.synced_to = circumstances.synced_to
             report_segment(segment, report)
-    _report_gaps(found, circumstances, report)
+    _report_gaps(segments, circumstances, report)
     _check_offsets(checked, circumstances, report)
     checked.wrong_epochs = check_epochs(
         files, folder, checked.segments, circumstances.log_start_offset, _written_to(checked, circumstances), report
@@ -100,12 +100,12 @@ def _check_segment(
     folder: str,
     base: int,
     following: int | None,
-    circumstances: Circumstances,
+    circumstances: PartitionCircumstances,
     transactions: TransactionReplay,
-    progress: Progress,
+    progress: ReportProgress,
 ) -> CheckedSegment | None:
-    """One segment; None when a running broker took it away, or put another one in its place, meanwhile."""
-    path = log_path(folder, base)
+    """Check one segment; None if a running broker has removed or replaced it meanwhile."""
+    path = log_file_path(folder, base)
     settled = circumstances.clean if following is None else following <= circumstances.synced_to
     try:
         before = files.size(path), files.modified_ms(path)
@@ -126,15 +126,17 @@ def _check_segment(
         raise
     if circumstances.live and following is not None and changed:
         return None
-    _bound(checked, following)
+    _extend_damage(checked, following)
     if circumstances.live and following is None:
-        # Its last batch may be on its way into the file.
-        checked.damage = [each for each in checked.damage if each.end < checked.size_bytes or not each.is_cut_off]
+        # The broker may be writing the last batch.
+        checked.damage = [
+            stretch for stretch in checked.damage if stretch.end < checked.size_bytes or not stretch.is_cut_off
+        ]
     return checked
 
 
-def _bound(checked: CheckedSegment, following: int | None) -> None:
-    """What is missing at the end of a segment goes up to the next one."""
+def _extend_damage(checked: CheckedSegment, following: int | None) -> None:
+    """Extend damage at the end of a segment up to the next segment."""
     if following is None or not checked.damage:
         return
     if checked.damage[-1].end == checked.size_bytes:
@@ -142,8 +144,10 @@ def _bound(checked: CheckedSegment, following: int | None) -> None:
         checked.end_offset = following
 
 
-def _report_gaps(segments: Sequence[CheckedSegment | None], circumstances: Circumstances, report: Report) -> None:
-    """Offsets that nobody has, unless compaction took them, or retention took a segment (None) meanwhile."""
+def _report_gaps(
+    segments: Sequence[CheckedSegment | None], circumstances: PartitionCircumstances, report: ReportFinding
+) -> None:
+    """ReportFinding offsets without a batch, unless compaction removed them, or retention removed a segment (None)."""
     if circumstances.compacted or any(segment is not None and segment.compacted for segment in segments):
         return
     end_offset = None
@@ -155,40 +159,42 @@ def _report_gaps(segments: Sequence[CheckedSegment | None], circumstances: Circu
         if end_offset is not None and end_offset < segment.base_offset:
             missing.insert(0, (end_offset, segment.base_offset - 1))
         for first, last in missing:
-            what = "no batch holds these offsets, though nothing says that the log was compacted"
-            report(Finding(segment.path, what, first_offset=first, last_offset=last))
+            fault = "no batch holds these offsets, though the log shows no sign of a compaction"
+            report(Finding(segment.path, fault, first_offset=first, last_offset=last))
         end_offset = segment.end_offset
 
 
-def _check_offsets(checked: CheckedPartition, circumstances: Circumstances, report: Report) -> None:
-    """What the directory's checkpoints say against where the log begins and ends."""
+def _check_offsets(checked: CheckedPartition, circumstances: PartitionCircumstances, report: ReportFinding) -> None:
+    """ReportFinding checkpoints with offsets after the log's end."""
     end_offset = checked.end_offset
-    said = [("log start offset", circumstances.log_start_offset, False)]
+    checkpoints = [("log start offset", circumstances.log_start_offset, False)]
     if circumstances.clean:
-        said.append(("high watermark", circumstances.high_watermark, True))
+        checkpoints.append(("high watermark", circumstances.high_watermark, True))
     else:
-        said.append(("recovery point", circumstances.synced_to, False))
-    for name, offset, passing in said:
-        if offset > end_offset and not (circumstances.live and passing):
-            what = f"the checkpoint of its {name} says {offset}, but the log ends at {end_offset}"
-            report(Finding(checked.folder, what, first_offset=end_offset, last_offset=offset - 1))
+        checkpoints.append(("recovery point", circumstances.synced_to, False))
+    for name, offset, is_moving in checkpoints:
+        if offset > end_offset and not (circumstances.live and is_moving):
+            fault = f"the checkpoint of its {name} says {offset}, but the log ends at {end_offset}"
+            report(Finding(checked.folder, fault, first_offset=end_offset, last_offset=offset - 1))
             checked.is_short = True
 
 
-def _written_to(checked: CheckedPartition, circumstances: Circumstances) -> int:
-    """Below which offset the list of leader epochs is complete: it is written when a segment is rolled, and at a clean stop."""
+def _written_to(checked: CheckedPartition, circumstances: PartitionCircumstances) -> int:
+    """Return the offset before which the leader epoch checkpoint is complete; a roll and a clean shutdown write it."""
     if circumstances.clean or not checked.segments:
         return circumstances.synced_to
     return min(circumstances.synced_to, checked.segments[-1].base_offset)
 
 
-def _check_snapshots(files: Files, checked: CheckedPartition, circumstances: Circumstances, report: Report) -> None:
+def _check_snapshots(
+    files: Files, checked: CheckedPartition, circumstances: PartitionCircumstances, report: ReportFinding
+) -> None:
     snapshots = Snapshots(files, checked.folder)
     for offset in snapshots.offsets():
         path = os.path.join(checked.folder, f"{offset:020d}{SNAPSHOT_SUFFIX}")
         try:
             snapshots.read(offset)
-            what = (
+            fault = (
                 f"it is of offset {offset}, but the log ends at {checked.end_offset}"
                 if offset > checked.end_offset
                 else ""
@@ -196,25 +202,27 @@ def _check_snapshots(files: Files, checked: CheckedPartition, circumstances: Cir
         except FileNotFoundError:
             continue
         except CorruptSnapshotError as error:
-            what = str(error)
-        if what and not (circumstances.live and offset > checked.end_offset):
+            fault = str(error)
+        if fault and not (circumstances.live and offset > checked.end_offset):
             checked.bad_snapshots.append(offset)
-            report(Finding(path, what))
+            report(Finding(path, fault))
 
 
-def _check_metadata(files: Files, folder: str, report: Report) -> None:
+def _check_metadata(files: Files, folder: str, report: ReportFinding) -> None:
     try:
         read_partition_metadata(files, folder)
     except CorruptCheckpointError as error:
         report(Finding(folder, str(error)))
 
 
-def _report_leftovers(files: Files, folder: str, bases: set[int], circumstances: Circumstances, report: Report) -> None:
+def _report_leftovers(
+    files: Files, folder: str, bases: set[int], circumstances: PartitionCircumstances, report: ReportFinding
+) -> None:
     for name in files.list(folder) if not circumstances.live else ():
         ending = next((ending for ending in _LEFTOVERS if name.endswith(ending)), None)
         stem = name.split(".")[0]
         if ending is not None:
             report(Finding(os.path.join(folder, name), _LEFTOVERS[ending], note=True))
         elif name.endswith(ALL_SUFFIXES) and stem.isdigit() and int(stem) not in bases:
-            what = "it belongs to no segment; the next start removes it"
-            report(Finding(os.path.join(folder, name), what, note=True))
+            fault = "it belongs to no segment; the next start removes it"
+            report(Finding(os.path.join(folder, name), fault, note=True))

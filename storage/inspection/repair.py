@@ -1,7 +1,7 @@
-"""Putting a log directory in order that no broker holds: first a plan, then, if it is wanted, its steps.
+"""Repairing a log directory that no broker holds: a plan first, then, on request, its steps.
 
-What is taken out of a log is kept beside it, in files ending in `.removed`, which no broker looks at. A step does what
-the plan says of it and nothing else.
+Everything that a repair takes out of a log is kept beside it, in files that end in `.removed`, which brokers ignore. A
+step does what the plan says and nothing else.
 """
 
 from __future__ import annotations
@@ -12,75 +12,79 @@ from functools import partial
 from typing import NamedTuple
 
 from kafkacompat.storage.directory.checkpoints import LOG_START_OFFSETS
-from kafkacompat.storage.directory.claim import LOCK
-from kafkacompat.storage.directory.log_directory import CLEAN_SHUTDOWN
-from kafkacompat.storage.directory.partition_folders import partition_of
+from kafkacompat.storage.directory.claim import LOCK_FILE
+from kafkacompat.storage.directory.log_directory import CLEAN_SHUTDOWN_FILE
+from kafkacompat.storage.directory.partition_folders import parse_folder_name
 from kafkacompat.storage.files.checkpoints import (
     TEMPORARY_SUFFIX,
     CorruptCheckpointError,
     read_offsets,
-    write_lines,
+    write_checkpoint,
     write_offsets,
 )
-from kafkacompat.storage.files.filesystem import File, Files, Lock
-from kafkacompat.storage.inspection.directory_check import CHECKPOINTS, Place
+from kafkacompat.storage.files.filesystem import File, FileLock, Files
+from kafkacompat.storage.inspection.directory_check import CHECKPOINTS, CheckTarget
 from kafkacompat.storage.inspection.partition_check import CheckedPartition
 from kafkacompat.storage.inspection.segment_check import CheckedSegment
 from kafkacompat.storage.log.leader_epochs import FILE_NAME as EPOCHS
 from kafkacompat.storage.log.leader_epochs import LeaderEpochs
-from kafkacompat.storage.producers.recovery import open_transactions
+from kafkacompat.storage.producers.recovery import find_open_transactions
 from kafkacompat.storage.producers.snapshots import Snapshots
 from kafkacompat.storage.producers.transaction_replay import TransactionReplay
 from kafkacompat.storage.segment.index_files import INDEX_SUFFIX, TIME_INDEX_SUFFIX
 from kafkacompat.storage.segment.indexes import MAX_RELATIVE_OFFSET, REBUILD_INTERVAL_BYTES
 from kafkacompat.storage.segment.segment import Segment
-from kafkacompat.storage.segment.segment_file import SegmentCache
 from kafkacompat.storage.segment.segment_files import (
     ALL_SUFFIXES,
     LOG_SUFFIX,
     REMOVED_SUFFIX,
     TXN_INDEX_SUFFIX,
-    removed_name,
+    choose_removed_name,
 )
+from kafkacompat.storage.segment.shared_files import SegmentCache
 from kafkacompat.storage.segment.transaction_index import truncate_aborted, write_aborted
-from kafkacompat.storage.segment.walk import Bounds, walk
+from kafkacompat.storage.segment.walk import Bounds, walk_log_file
 
 _COPY_BYTES = 1 << 20
 
 
-class Step(NamedTuple):
-    """One thing to do. With it go the offsets ``lost`` (first, last; -1: to the end), which are ``kept_in`` a file then."""
+class RepairStep(NamedTuple):
+    """One step of a repair. It removes the offsets `lost` (first, last; -1: to the end), which it keeps in a file."""
 
     path: str
-    what: str
+    action: str
     run: Callable[[], None]
     lost: tuple[int, int] | None = None
     kept_in: str = ""
 
 
-def lock_directory(files: Files, place: Place) -> Lock | None:
-    """Keep brokers out; None where there is no log directory. Raises DirectoryLockedError while one runs."""
-    path = os.path.join(place.directory, LOCK)
+def lock_directory(files: Files, place: CheckTarget) -> FileLock | None:
+    """FileLock a log directory against brokers; None outside of one. Raises DirectoryLockedError while a broker runs."""
+    path = os.path.join(place.directory, LOCK_FILE)
     return files.lock(path) if place.path is not None or files.exists(path) else None
 
 
-def plan_repair(files: Files, place: Place, partitions: Sequence[CheckedPartition], truncate: bool) -> list[Step]:
-    """What there is to do; damaged logs are cut only with *truncate*."""
+def plan_repair(
+    files: Files, place: CheckTarget, partitions: Sequence[CheckedPartition], truncate: bool
+) -> list[RepairStep]:
+    """Plan the steps of a repair; damaged logs are cut only if `truncate`."""
     ends: dict[tuple[str, int], int] = {}
-    steps: list[Step] = []
+    steps: list[RepairStep] = []
     for partition in partitions:
         planned = _PartitionPlan(files, partition, truncate)
         steps += planned.steps()
-        name = partition_of(os.path.basename(partition.folder))
-        is_cut = planned.cut is not None or (partition.is_short and not any(each.lost for each in partition.segments))
+        name = parse_folder_name(os.path.basename(partition.folder))
+        is_cut = planned.cut is not None or (
+            partition.is_short and not any(segment.lost for segment in partition.segments)
+        )
         if name is not None and is_cut:
             ends[name] = planned.end_offset
     if place.path is None:
         return steps
-    marker = os.path.join(place.path, CLEAN_SHUTDOWN)
+    marker = os.path.join(place.path, CLEAN_SHUTDOWN_FILE)
     if steps and files.exists(marker):
-        what = "remove it: the next start looks at what was changed here"
-        steps.insert(0, Step(marker, what, partial(_remove, files, marker)))
+        action = "remove it, so that the next start recovers the repaired logs"
+        steps.insert(0, RepairStep(marker, action, partial(_remove, files, marker)))
     return [*steps, *_checkpoint_steps(files, place.path, ends)]
 
 
@@ -94,23 +98,25 @@ def _rename_aside(files: Files, path: str) -> None:
     files.sync_directory(os.path.dirname(path))
 
 
-def _checkpoint_steps(files: Files, directory: str, ends: Mapping[tuple[str, int], int]) -> Iterator[Step]:
-    """Where logs end earlier, checkpoints must not say that there is more."""
+def _checkpoint_steps(files: Files, directory: str, ends: Mapping[tuple[str, int], int]) -> Iterator[RepairStep]:
+    """Plan to lower checkpoints to the new ends of cut logs, and to set unreadable ones aside."""
     for name in CHECKPOINTS:
         path = os.path.join(directory, name)
         try:
             offsets = read_offsets(files, path)
         except CorruptCheckpointError:
-            yield Step(
+            yield RepairStep(
                 path,
                 "set it aside; a start does without it",
                 partial(_rename_aside, files, path),
                 kept_in=path + REMOVED_SUFFIX,
             )
             continue
-        lowered = {each: min(offset, ends.get(each, offset)) for each, offset in offsets.items()}
+        lowered = {partition: min(offset, ends.get(partition, offset)) for partition, offset in offsets.items()}
         if lowered != offsets and name != LOG_START_OFFSETS:
-            yield Step(path, "let it say where the logs that are cut end", partial(write_offsets, files, path, lowered))
+            yield RepairStep(
+                path, "lower its offsets to the ends of the cut logs", partial(write_offsets, files, path, lowered)
+            )
 
 
 def _bounds(file: File, checked: CheckedSegment) -> Bounds:
@@ -118,44 +124,46 @@ def _bounds(file: File, checked: CheckedSegment) -> Bounds:
 
 
 class _PartitionPlan:
-    """The steps for one partition; they come in an order in which a crash between two of them loses nothing."""
+    """The steps for one partition, in an order in which a crash between two of them loses nothing."""
 
     def __init__(self, files: Files, partition: CheckedPartition, truncate: bool) -> None:
         self._files = files
         self._partition = partition
         self._folder = partition.folder
-        damaged = next((slot for slot, each in enumerate(partition.segments) if each.lost), None)
+        damaged = next((slot for slot, segment in enumerate(partition.segments) if segment.lost), None)
         self.cut = partition.segments[damaged] if truncate and damaged is not None else None
         self.end_offset = self.cut.lost[0].base_offset if self.cut is not None else partition.end_offset
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[RepairStep]:
         kept = self._partition.segments
         if self.cut is not None:
-            yield from self._truncation(self.cut)
+            yield from self._plan_truncation(self.cut)
             kept = kept[: kept.index(self.cut) + 1]
         for segment in kept:
             if segment.wrong_indexes.keys() & {INDEX_SUFFIX, TIME_INDEX_SUFFIX} or segment is self.cut:
-                yield self._index(segment)
-        yield from self._transaction_indexes(kept)
-        yield from self._snapshots(self.end_offset)
+                yield self._plan_index(segment)
+        yield from self._plan_transaction_indexes(kept)
+        yield from self._plan_snapshots(self.end_offset)
         if self._partition.wrong_epochs or self.cut is not None:
-            yield self._epochs(kept, self.end_offset)
+            yield self._plan_epochs(kept, self.end_offset)
 
-    def _truncation(self, cut: CheckedSegment) -> Iterator[Step]:
-        """Later segments go first, the last one before the others: what is left is always the beginning of the log."""
+    def _plan_truncation(self, cut: CheckedSegment) -> Iterator[RepairStep]:
+        """Plan to cut a log; later segments go first, the last one before the others, so that a beginning of the log stays."""
         segments = self._partition.segments
         for segment in reversed(segments[segments.index(cut) + 1 :]):
-            kept_in = removed_name(self._files, segment.path)
+            kept_in = choose_removed_name(self._files, segment.path)
             lost = (segment.base_offset, segment.end_offset - 1) if segment.end_offset > segment.base_offset else None
-            yield Step(
+            yield RepairStep(
                 segment.path, "take it out of the log", partial(self._set_aside, segment, kept_in), lost, kept_in
             )
         position, first_offset = cut.lost[0].position, cut.lost[0].base_offset
-        open_ended = cut.damage[-1].last_offset < 0  # nothing says how far what is damaged at the end went
+        open_ended = cut.damage[-1].last_offset < 0  # the last offset of damage at the end is unknown
         last_offset = -1 if open_ended else max(cut.end_offset - 1, cut.damage[-1].last_offset)
-        kept_in = removed_name(self._files, f"{cut.path}.{position}")
-        what = f"cut it at byte {position}; offsets from {first_offset} on will be given to new records"
-        yield Step(cut.path, what, lambda: self._cut(cut, position, kept_in), (first_offset, last_offset), kept_in)
+        kept_in = choose_removed_name(self._files, f"{cut.path}.{position}")
+        action = f"cut it at byte {position}; new records get offsets from {first_offset} on"
+        yield RepairStep(
+            cut.path, action, lambda: self._cut(cut, position, kept_in), (first_offset, last_offset), kept_in
+        )
 
     def _set_aside(self, segment: CheckedSegment, kept_in: str) -> None:
         stem, ending = segment.path.removesuffix(LOG_SUFFIX), kept_in.removeprefix(segment.path)
@@ -181,16 +189,16 @@ class _PartitionPlan:
             source.close()
             kept.close()
 
-    def _index(self, segment: CheckedSegment) -> Step:
+    def _plan_index(self, segment: CheckedSegment) -> RepairStep:
         path = segment.path.removesuffix(LOG_SUFFIX) + INDEX_SUFFIX
-        return Step(path, "build it and the time index anew from the log", lambda: self._build_indexes(segment))
+        return RepairStep(path, "rebuild it and the time index from the log", lambda: self._build_indexes(segment))
 
     def _build_indexes(self, checked: CheckedSegment) -> None:
         segment = Segment(self._files, self._folder, checked.base_offset, SegmentCache())
-        segment.start_over()
+        segment.start_empty()
         file = self._files.open(checked.path)
         try:
-            for stretch in walk(file, _bounds(file, checked), checked.base_offset):
+            for stretch in walk_log_file(file, _bounds(file, checked), checked.base_offset):
                 if stretch.problem:
                     segment.size_bytes = stretch.end
                 else:
@@ -199,44 +207,44 @@ class _PartitionPlan:
                     )
         finally:
             file.close()
-        segment.finish()
+        segment.finish_time_index()
         segment.write_indexes()
         self._files.sync_directory(self._folder)
 
-    def _transaction_indexes(self, kept: Sequence[CheckedSegment]) -> Iterator[Step]:
+    def _plan_transaction_indexes(self, kept: Sequence[CheckedSegment]) -> Iterator[RepairStep]:
         for slot, segment in enumerate(kept):
             path = segment.path.removesuffix(LOG_SUFFIX) + TXN_INDEX_SUFFIX
             if TXN_INDEX_SUFFIX in segment.wrong_indexes:
-                what = "build it anew from the markers of transactions"
-                yield Step(path, what, partial(self._build_transaction_index, path, segment, kept[:slot]))
+                action = "rebuild it from the transaction markers"
+                yield RepairStep(path, action, partial(self._build_transaction_index, path, segment, kept[:slot]))
             elif segment is self.cut and self._files.exists(path):
-                what = "take out the transactions that ended behind the cut"
-                yield Step(path, what, partial(truncate_aborted, self._files, path, self.end_offset))
+                action = "remove the transactions that ended after the cut"
+                yield RepairStep(path, action, partial(truncate_aborted, self._files, path, self.end_offset))
 
     def _build_transaction_index(self, path: str, checked: CheckedSegment, earlier: Sequence[CheckedSegment]) -> None:
-        loaded = [Segment.load(self._files, self._folder, each.base_offset, SegmentCache()) for each in earlier]
-        open_before = open_transactions(self._files, self._folder, loaded, checked.base_offset)
+        loaded = [Segment.load(self._files, self._folder, segment.base_offset, SegmentCache()) for segment in earlier]
+        open_before = find_open_transactions(self._files, self._folder, loaded, checked.base_offset)
         replay = TransactionReplay(open_before)
         file = self._files.open(checked.path)
         try:
-            for stretch in walk(file, _bounds(file, checked), checked.base_offset):
+            for stretch in walk_log_file(file, _bounds(file, checked), checked.base_offset):
                 if stretch.header is not None and not stretch.problem:
                     replay.follow(file, stretch.position, stretch.header)
         finally:
             file.close()
         write_aborted(self._files, path, replay.aborted)
 
-    def _snapshots(self, end_offset: int) -> Iterator[Step]:
+    def _plan_snapshots(self, end_offset: int) -> Iterator[RepairStep]:
         snapshots = Snapshots(self._files, self._folder)
         for offset in snapshots.offsets():
             if offset in self._partition.bad_snapshots or offset > end_offset:
                 path = snapshots.path(offset)
-                what = "set it aside; a start works out from the batches what it said"
-                yield Step(path, what, partial(_rename_aside, self._files, path), kept_in=path + REMOVED_SUFFIX)
+                action = "set it aside; a start rebuilds its contents from the batches"
+                yield RepairStep(path, action, partial(_rename_aside, self._files, path), kept_in=path + REMOVED_SUFFIX)
 
-    def _epochs(self, segments: Sequence[CheckedSegment], end_offset: int) -> Step:
+    def _plan_epochs(self, segments: Sequence[CheckedSegment], end_offset: int) -> RepairStep:
         path = os.path.join(self._folder, EPOCHS)
-        return Step(path, "write it anew from the batches", lambda: self._write_epochs(segments, end_offset))
+        return RepairStep(path, "rebuild it from the batches", lambda: self._write_epochs(segments, end_offset))
 
     def _write_epochs(self, segments: Sequence[CheckedSegment], end_offset: int) -> None:
         epochs = LeaderEpochs(self._files, self._folder)
@@ -245,4 +253,4 @@ class _PartitionPlan:
                 if not run.doubtful and run.epoch > epochs.latest and run.first_offset < end_offset:
                     epochs.assign(run.epoch, run.first_offset)
         path = os.path.join(self._folder, EPOCHS)
-        write_lines(self._files, path, (f"{entry.epoch} {entry.start_offset}" for entry in epochs.entries))
+        write_checkpoint(self._files, path, (f"{entry.epoch} {entry.start_offset}" for entry in epochs.entries))

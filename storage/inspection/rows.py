@@ -1,4 +1,4 @@
-"""What a dump consists of: rows of named fields, in the words of Kafka's DumpLogSegments."""
+"""The rows of a dump: named fields, in the words of Kafka's DumpLogSegments."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from kafkacompat.wire.record_batch import Record
 PROBLEM = "problem"
 
 
-class Row(NamedTuple):
-    """One line of a table; all rows of a ``kind`` have the same fields. Those of kind PROBLEM have one, "what"."""
+class DumpRow(NamedTuple):
+    """One line of a dump; all rows of a `kind` have the same fields. Rows of kind PROBLEM have the field "what"."""
 
     kind: str
     fields: Mapping[str, object]
 
 
 Decoder: TypeAlias = "Callable[[Record], tuple[str | None, str | None]]"
-"""Turns a record into the text of its key and of its value, None for null."""
+"""Returns the texts of a record's key and value, None for null."""
 
 
 class DumpOptions(NamedTuple):
-    """What is asked for; see the options of `kafkacompat log dump`. ``decoder`` is None where records' contents are not wanted."""
+    """The options of `kafkacompat log dump`; without a `decoder`, keys and values are left out."""
 
     deep_iteration: bool = False
     decoder: Decoder | None = None
@@ -32,16 +32,16 @@ class DumpOptions(NamedTuple):
     verify_index_only: bool = False
 
 
-def problem(what: str) -> Row:
-    """A row that says what is wrong."""
-    return Row(PROBLEM, {"what": what})
+def make_problem_row(what: str) -> DumpRow:
+    """Return a row that says what is wrong."""
+    return DumpRow(PROBLEM, {"what": what})
 
 
-def text(data: bytes) -> str:
-    """Bytes as text; what is no UTF-8 shows as \\x.."""
+def decode_text(data: bytes) -> str:
+    """Decode UTF-8; other bytes appear as \\x.."""
     return data.decode("utf-8", "backslashreplace")
 
 
-def plain_text(record: Record) -> tuple[str | None, str | None]:
-    """The decoder of records whose keys and values are text."""
-    return tuple(None if data is None else text(data) for data in (record.key, record.value))  # type: ignore[return-value]
+def decode_plain_text(record: Record) -> tuple[str | None, str | None]:
+    """Decode keys and values that are text."""
+    return tuple(None if data is None else decode_text(data) for data in (record.key, record.value))  # type: ignore[return-value]

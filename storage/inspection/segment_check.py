@@ -1,4 +1,4 @@
-"""Checking one segment: every batch of its log file, and its indexes against them."""
+"""Checking one segment: every batch of its log file, and its indexes against the batches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from kafkacompat.storage.files.filesystem import Files
-from kafkacompat.storage.inspection.findings import Finding, Progress, Report
+from kafkacompat.storage.inspection.findings import Finding, ReportFinding, ReportProgress
 from kafkacompat.storage.inspection.index_check import (
     IndexCheck,
     OffsetIndexCheck,
@@ -18,12 +18,12 @@ from kafkacompat.storage.inspection.index_check import (
 from kafkacompat.storage.producers.transaction_replay import TransactionReplay
 from kafkacompat.storage.segment.index_files import INDEX_SUFFIX, TIME_INDEX_SUFFIX
 from kafkacompat.storage.segment.segment_files import LOG_SUFFIX, TXN_INDEX_SUFFIX
-from kafkacompat.storage.segment.walk import LARGEST_OFFSET, Bounds, Stretch, walk
+from kafkacompat.storage.segment.walk import LARGEST_OFFSET, Bounds, Stretch, walk_log_file
 from kafkacompat.wire.primitives import MalformedError
 
 PROGRESS_BYTES = 1 << 20
 MOST_GAPS = 1000
-"""So many are told of one segment; a compacted one may have a gap behind every batch."""
+"""Gaps that are reported of one segment; a compacted one may have a gap after every batch."""
 
 _CHECKS: Mapping[str, type[IndexCheck]] = {
     INDEX_SUFFIX: OffsetIndexCheck,
@@ -34,9 +34,9 @@ _CHECKS: Mapping[str, type[IndexCheck]] = {
 
 @dataclass(slots=True)
 class EpochRun:
-    """Batches in a row that say that they were written in one leader epoch; the first one begins at a position.
+    """Consecutive batches with the same leader epoch; the first one begins at `position`.
 
-    ``doubtful`` is one that has most likely another.
+    `doubtful`: the epoch in the headers is most likely wrong.
     """
 
     epoch: int
@@ -49,7 +49,7 @@ class EpochRun:
 
 @dataclass(slots=True)
 class CheckedSegment:
-    """What a segment holds; ``end_offset`` is the one behind its last sound batch."""
+    """The result of checking a segment; `end_offset` is the offset after its last sound batch."""
 
     path: str
     base_offset: int
@@ -57,17 +57,17 @@ class CheckedSegment:
     end_offset: int
     damage: list[Stretch] = field(default_factory=list)
     gaps: list[tuple[int, int]] = field(default_factory=list)
-    """(first, last) offsets that no batch holds, though nothing is damaged there; the first ones."""
+    """(first, last) offsets without a batch, though nothing is damaged there; at most MOST_GAPS."""
     epochs: list[EpochRun] = field(default_factory=list)
     compacted: bool = False
-    """Whether records were taken out of the middle of a batch, which only compaction does."""
+    """Whether a batch lacks records in the middle, which only compaction removes."""
     synced_to: int = LARGEST_OFFSET
-    """Up to which offset everything was on the disk."""
+    """Everything before this offset was synced."""
     wrong_indexes: dict[str, str] = field(default_factory=dict)
-    """By suffix, what is wrong with an index file; one that is missing too."""
+    """Suffix -> what is wrong with that index file, which may be missing."""
 
     def is_torn(self, stretch: Stretch) -> bool:
-        """Whether damage is what a crash leaves at the end of a log, of what no sync had reached."""
+        """Return whether damage is the torn end of a log after a crash, which no sync had reached."""
         return stretch.end == self.size_bytes and stretch.base_offset >= self.synced_to
 
     @property
@@ -75,8 +75,8 @@ class CheckedSegment:
         """The damage that no crash explains."""
         return [stretch for stretch in self.damage if not self.is_torn(stretch)]
 
-    def take(self, stretch: Stretch) -> None:
-        """Count the next stretch."""
+    def add_stretch(self, stretch: Stretch) -> None:
+        """Record the next stretch."""
         if stretch.problem:
             self.damage.append(stretch)
             if stretch.last_offset >= 0:
@@ -107,11 +107,11 @@ def check_segment(
     with_indexes: bool,
     complete: bool,
     transactions: TransactionReplay,
-    progress: Progress,
+    progress: ReportProgress,
 ) -> CheckedSegment:
-    """Read a segment whose offsets go up to *last_offset* at most; ``complete``: it takes no more batches. Raises OSError.
+    """Check a segment whose offsets go up to `last_offset` at most; `complete`: it is sealed. Raises OSError.
 
-    ``transactions`` has followed those before it.
+    `transactions` has followed the segments before it.
     """
     stem = os.path.join(folder, f"{base_offset:020d}")
     file = files.open(stem + LOG_SUFFIX)
@@ -119,24 +119,24 @@ def check_segment(
         size_bytes = file.size()
         checked = CheckedSegment(stem + LOG_SUFFIX, base_offset, size_bytes, base_offset)
         checks = _index_checks(files, stem, checked) if with_indexes else {}
-        aborted_before, told = len(transactions.aborted), 0
-        for stretch in walk(file, Bounds(size_bytes, last_offset), base_offset):
-            checked.take(stretch)
+        aborted_before, reported = len(transactions.aborted), 0
+        for stretch in walk_log_file(file, Bounds(size_bytes, last_offset), base_offset):
+            checked.add_stretch(stretch)
             if stretch.header is not None and not stretch.problem:
                 with suppress(MalformedError):
                     transactions.follow(file, stretch.position, stretch.header)
             for check in checks.values():
-                check.pass_by(stretch)
-            if stretch.end - told >= PROGRESS_BYTES:
-                progress(stretch.end - told)
-                told = stretch.end
-        progress(size_bytes - told)
+                check.compare(stretch)
+            if stretch.end - reported >= PROGRESS_BYTES:
+                progress(stretch.end - reported)
+                reported = stretch.end
+        progress(size_bytes - reported)
     finally:
         file.close()
     for suffix, check in checks.items():
-        check.finish(complete)
+        check.compare_end(complete)
         if isinstance(check, TransactionIndexCheck):
-            check.expect(transactions.aborted[aborted_before:])
+            check.compare_aborted(transactions.aborted[aborted_before:])
         if check.problem:
             checked.wrong_indexes[suffix] = check.problem
     return checked
@@ -154,14 +154,14 @@ def _index_checks(files: Files, stem: str, checked: CheckedSegment) -> dict[str,
     return checks
 
 
-def report_segment(checked: CheckedSegment, report: Report) -> None:
-    """Tell what is wrong with a segment."""
+def report_segment(checked: CheckedSegment, report: ReportFinding) -> None:
+    """ReportFinding the faults of a segment."""
     for stretch in checked.damage:
         torn = checked.is_torn(stretch)
-        what = f"{stretch.size_bytes} bytes are no sound batch: {stretch.problem}"
+        fault = f"{stretch.size_bytes} bytes are no sound batch: {stretch.problem}"
         if torn:
-            what += "; no sync had reached them, and the next start cuts them off"
-        report(Finding(checked.path, what, torn, stretch.position, stretch.base_offset, stretch.last_offset))
+            fault += "; no sync had reached them, and the next start cuts them off"
+        report(Finding(checked.path, fault, torn, stretch.position, stretch.base_offset, stretch.last_offset))
     stem = checked.path.removesuffix(LOG_SUFFIX)
     for suffix, problem in checked.wrong_indexes.items():
         report(Finding(stem + suffix, problem))

@@ -1,6 +1,6 @@
-"""What producers send, made ready for a log: what takes long in a worker process, the rest at once.
+"""Preparing produced batches for a log: long work runs in a worker process, short work at once.
 
-Nothing here keeps anything from call to call, so that any process can do it.
+The functions keep no state between calls, so that any process can run them.
 """
 
 from __future__ import annotations
@@ -8,33 +8,33 @@ from __future__ import annotations
 from kafkacompat.storage.intake.validation import (
     PATCHED_END,
     CheckedBatch,
-    TooMuchError,
+    TooLongForTurnError,
+    change_timestamp,
     check_batch,
-    codec_levels,
-    restamp,
-    stored_codec,
+    choose_stored_codec,
+    list_codec_levels,
 )
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.wire.conversion import Limits, Target, is_compressed, is_message_set, up_convert
+from kafkacompat.wire.conversion import SizeLimits, TargetCodec, is_compressed, is_message_set, up_convert
 from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.record_batch import read_header
 
 AT_ONCE_MESSAGES_BYTES = 32 * 1024
-"""Messages of one request that are converted at once, where nothing has to be unpacked."""
+"""Bytes of uncompressed messages in one request that are converted at once."""
 
 
-def take_messages_at_once(messages: Buffer, config: LogConfig, now_ms: int, together_bytes: int) -> CheckedBatch:
-    """Convert a message set to a batch and judge that; *together_bytes* are those of all sets of its request.
+def convert_messages_at_once(messages: Buffer, config: LogConfig, now_ms: int, together_bytes: int) -> CheckedBatch:
+    """Convert a message set to a batch and check it; `together_bytes` are the bytes of all sets in the request.
 
-    Raises KafkaError as `up_convert` and `check_batch` do, and TooMuchError.
+    Raises KafkaError as `up_convert` and `check_batch` do, and TooLongForTurnError if a worker process has to convert it.
     """
     if together_bytes > AT_ONCE_MESSAGES_BYTES or is_compressed(messages):
-        raise TooMuchError
+        raise TooLongForTurnError
     return check_batch(_batch_of(messages, config), config, now_ms, from_client=True)
 
 
 def take_in(records: bytes, config: LogConfig, now_ms: int) -> bytes | None:
-    """Make a batch, as it is to be stored, of a batch or a message set; None where it is *records* as they are.
+    """Check a batch or a message set and return the batch to store; None if it is `records` unchanged.
 
     Raises KafkaError as `up_convert` and `check_batch` do.
     """
@@ -44,15 +44,15 @@ def take_in(records: bytes, config: LogConfig, now_ms: int) -> bytes | None:
     return None if isinstance(first, memoryview) and first.obj is records else checked.joined()
 
 
-def taken_in(batch: Buffer, now_ms: int) -> CheckedBatch:
-    """A batch that `take_in` made; where the log's time is that of its records, it is the time now."""
+def as_checked_batch(batch: Buffer, now_ms: int) -> CheckedBatch:
+    """Wrap a batch that a worker process has checked; one with LogAppendTime is stamped with `now_ms`."""
     view = memoryview(batch)
     header = read_header(view)
     if header.is_log_append_time:
-        return restamp(view, header, header.attributes, now_ms)
+        return change_timestamp(view, header, header.attributes, now_ms)
     return CheckedBatch(header, (view[PATCHED_END:],))
 
 
 def _batch_of(messages: Buffer, config: LogConfig) -> bytes:
-    target = Target(stored_codec(config), codec_levels(config))
-    return up_convert(messages, target, Limits(config.max_message_bytes, config.max_decompressed_bytes))
+    target = TargetCodec(choose_stored_codec(config), list_codec_levels(config))
+    return up_convert(messages, target, SizeLimits(config.max_message_bytes, config.max_decompressed_bytes))

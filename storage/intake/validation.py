@@ -1,9 +1,8 @@
-"""Judging a batch before it enters the log, by Kafka's rules and with Kafka's error codes.
+"""Checking a batch before it enters the log, by Kafka's rules and with Kafka's error codes.
 
-The header is always checked, with the CRC of everything behind it; the records themselves in mode
-`records`, and their keys on compacted topics whatever the mode. Nothing is copied unless the batch has
-to change: on LogAppendTime topics, where the header contradicts its records, where the topic has a codec of
-its own.
+The header and the CRC are always checked. Records are checked in validation mode `records`, and on compacted topics in
+any mode. A batch is copied only if it has to change: on LogAppendTime topics, if the header contradicts the records, or
+if the topic has a codec of its own.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ from kafkacompat.wire.record_batch import (
 )
 
 PATCHED_END = 16
-"""The log sets the fields in front of here (base offset, length, leader epoch) when it writes a batch."""
+"""The log sets the fields before this position (base offset, length, leader epoch) when it writes a batch."""
 
 SMALLEST_LENGTH = 14
-"""What Kafka takes a length field below for a corrupt entry of any format."""
+"""A smaller length field is a corrupt entry of any format for Kafka."""
 
-# Each takes some 20 ms at most, whatever the batch, and a fifth of that as a rule: records to walk (as many as librdkafka puts
-# into a batch unless told otherwise), bytes to unpack, bytes to pack with a topic's own codec.
+# Limits for the reactor thread. Each takes some 20 ms at most, and mostly a fifth of that: records to walk (librdkafka's
+# default for a batch), bytes to decompress, bytes to compress with a topic's own codec.
 AT_ONCE_RECORDS = 10_000
 AT_ONCE_UNPACKED_BYTES = 2 * 1024 * 1024
 AT_ONCE_PACKED_BYTES = 32 * 1024
@@ -45,17 +44,17 @@ _ATTRIBUTES = Struct(">h")
 _TIMESTAMP = Struct(">q")
 _ATTRIBUTES_AT, _MAX_TIMESTAMP_AT = 21, 35
 _UNUSUAL_ATTRIBUTES = record_batch.CONTROL | Codec.ZSTD
-"""Without these bits a batch is no control batch and its codec is below zstd's: the usual case, told by one test."""
+"""Without these bits a batch is no control batch and has a codec below zstd's: one test finds the usual case."""
 _CODECS = {"uncompressed": Codec.NONE, "gzip": Codec.GZIP, "snappy": Codec.SNAPPY, "lz4": Codec.LZ4, "zstd": Codec.ZSTD}
 
 
-class TooMuchError(Exception):
-    """It takes too long for the reactor thread. Nothing has changed."""
+class TooLongForTurnError(Exception):
+    """The batch would take too long on the reactor thread. Nothing has changed."""
 
 
 @dataclass(slots=True)
 class CheckedBatch:
-    """A batch that may enter a log: its header, and its bytes from PATCHED_END on. `len` counts all of it."""
+    """A batch that may enter a log: its header, and its bytes from PATCHED_END on. `len` is the size of the whole batch."""
 
     header: BatchHeader
     parts: tuple[Buffer, ...]
@@ -64,16 +63,16 @@ class CheckedBatch:
         return self.header.length + LENGTH_END
 
     def joined(self) -> bytes:
-        """All of it, at offset 0."""
+        """Return the whole batch, with base offset 0."""
         return b"".join((bytes(8), self.header.length.to_bytes(4, "big"), bytes(4), *self.parts))
 
 
 def check_batch(
     records: Buffer, config: LogConfig, now_ms: int, from_client: bool, *, at_once: bool = False
 ) -> CheckedBatch:
-    """Judge what should be exactly one batch; what a producer may not set is asked only of `from_client`.
+    """Check exactly one batch; fields that producers may not set are checked only if it is `from_client`.
 
-    Raises KafkaError with the code Kafka answers with; `at_once` TooMuchError for a batch that takes long.
+    Raises KafkaError with Kafka's code, and TooLongForTurnError if `at_once` and the batch would take long.
     """
     view = memoryview(records)
     size_bytes = len(view)
@@ -95,56 +94,58 @@ def check_batch(
         or header.attributes & record_batch.CODEC_MASK
         or config.compression_type != PRODUCER
     ):
-        return _judge_at_once(view, header, config, now_ms)
-    return _judge(view, header, config, now_ms, config.max_decompressed_bytes)
+        return _check_contents_at_once(view, header, config, now_ms)
+    return _check_contents(view, header, config, now_ms, config.max_decompressed_bytes)
 
 
-def _judge_at_once(view: memoryview, header: BatchHeader, config: LogConfig, now_ms: int) -> CheckedBatch:
-    max_bytes = _at_once_bytes(len(view), header, config)
+def _check_contents_at_once(view: memoryview, header: BatchHeader, config: LogConfig, now_ms: int) -> CheckedBatch:
+    max_bytes = _max_bytes_at_once(len(view), header, config)
     if max_bytes > config.max_decompressed_bytes:
         max_bytes = config.max_decompressed_bytes
     try:
-        return _judge(view, header, config, now_ms, max_bytes)
+        return _check_contents(view, header, config, now_ms, max_bytes)
     except InvalidRecordsError as problem:
         if problem.code != ErrorCode.MESSAGE_TOO_LARGE or max_bytes == config.max_decompressed_bytes:
             raise
-    raise TooMuchError
+    raise TooLongForTurnError
 
 
-def _at_once_bytes(size_bytes: int, header: BatchHeader, config: LogConfig) -> int:
-    """What a batch may unpack to; raises TooMuchError for one that is seen to be too much before it is unpacked."""
+def _max_bytes_at_once(size_bytes: int, header: BatchHeader, config: LogConfig) -> int:
+    """Return how many bytes a batch may decompress to. Raises TooLongForTurnError if the header shows that it takes long."""
     if header.record_count > AT_ONCE_RECORDS and (config.validation == "records" or config.compacted):
-        # More than there is room for are refused before they are walked.
+        # A record count that does not fit the size is rejected without a walk.
         has_room = header.codec or header.record_count * SMALLEST_RECORD_BYTES < size_bytes
         if has_room:
-            raise TooMuchError
-    if config.compression_type == PRODUCER or not _is_packed(header, config):
+            raise TooLongForTurnError
+    if config.compression_type == PRODUCER or not _needs_recompression(header, config):
         return AT_ONCE_UNPACKED_BYTES
     if size_bytes > AT_ONCE_PACKED_BYTES:
-        raise TooMuchError
+        raise TooLongForTurnError
     return AT_ONCE_PACKED_BYTES
 
 
-def _is_packed(header: BatchHeader, config: LogConfig) -> bool:
-    """Whether the topic has a codec of its own, and another than the batch."""
-    codec = stored_codec(config)
+def _needs_recompression(header: BatchHeader, config: LogConfig) -> bool:
+    """Return whether the topic has a codec of its own that is not the batch's."""
+    codec = choose_stored_codec(config)
     return codec is not None and codec != header.codec and not header.is_control
 
 
-def _judge(view: memoryview, header: BatchHeader, config: LogConfig, now_ms: int, max_bytes: int) -> CheckedBatch:
-    """Everything that depends on the topic and on the records, which may unpack to *max_bytes*."""
+def _check_contents(
+    view: memoryview, header: BatchHeader, config: LogConfig, now_ms: int, max_bytes: int
+) -> CheckedBatch:
+    """Check what depends on the topic and the records, which may decompress to `max_bytes`."""
     max_timestamp = header.max_timestamp
     if config.validation == "records" or config.compacted:
         max_timestamp = _check_records(view, header, config, now_ms, max_bytes)
     if config.message_timestamp_type == LOG_APPEND_TIME:
-        checked = _stamp(view, header, now_ms)
+        checked = _stamp_append_time(view, header, now_ms)
     else:
         _check_times(header.base_timestamp, max_timestamp, config, now_ms)
         if max_timestamp == header.max_timestamp and not header.attributes & record_batch.LOG_APPEND_TIME:
             checked = CheckedBatch(header, (view[PATCHED_END:],))
         else:
-            checked = _correct(view, header, max_timestamp)
-    if config.compression_type == PRODUCER or not _is_packed(header, config):
+            checked = _correct_timestamp(view, header, max_timestamp)
+    if config.compression_type == PRODUCER or not _needs_recompression(header, config):
         return checked
     return _recompress(checked, config, max_bytes)
 
@@ -154,7 +155,7 @@ def _not_a_batch(view: memoryview) -> KafkaError:
         length, magic = int.from_bytes(view[8:12], "big", signed=True), view[16]
         if length < SMALLEST_LENGTH or magic > MAGIC_V2:
             return KafkaError(ErrorCode.CORRUPT_MESSAGE, f"an entry of length {length} and format {magic} is no batch")
-    return _invalid("the records of a partition are exactly one whole batch of format version 2")
+    return _invalid("the records of a partition have to be exactly one whole batch of format version 2")
 
 
 def _invalid(detail: str) -> KafkaError:
@@ -179,7 +180,7 @@ def _check_claims(header: BatchHeader) -> None:
 
 
 def _check_records(view: memoryview, header: BatchHeader, config: LogConfig, now_ms: int, max_bytes: int) -> int:
-    """Judge every record; returns what the header's max_timestamp should be."""
+    """Check every record; returns the maximum timestamp that the header should have."""
     timed = config.message_timestamp_type != LOG_APPEND_TIME and not header.is_log_append_time
     oldest = now_ms - config.message_timestamp_before_max_ms
     max_timestamp = record_batch.check_records(
@@ -193,24 +194,24 @@ def _check_records(view: memoryview, header: BatchHeader, config: LogConfig, now
     return header.max_timestamp if header.is_log_append_time else max_timestamp
 
 
-def _stamp(view: memoryview, header: BatchHeader, now_ms: int) -> CheckedBatch:
+def _stamp_append_time(view: memoryview, header: BatchHeader, now_ms: int) -> CheckedBatch:
     if header.is_log_append_time:
-        raise _stamped_by_producer()
-    return restamp(view, header, header.attributes | record_batch.LOG_APPEND_TIME, now_ms)
+        raise _append_time_error()
+    return change_timestamp(view, header, header.attributes | record_batch.LOG_APPEND_TIME, now_ms)
 
 
-def _correct(view: memoryview, header: BatchHeader, max_timestamp: int) -> CheckedBatch:
+def _correct_timestamp(view: memoryview, header: BatchHeader, max_timestamp: int) -> CheckedBatch:
     if header.is_log_append_time and max_timestamp == -1:
-        raise _stamped_by_producer()
-    return restamp(view, header, header.attributes & ~record_batch.LOG_APPEND_TIME, max_timestamp)
+        raise _append_time_error()
+    return change_timestamp(view, header, header.attributes & ~record_batch.LOG_APPEND_TIME, max_timestamp)
 
 
-def _stamped_by_producer() -> KafkaError:
+def _append_time_error() -> KafkaError:
     return KafkaError(ErrorCode.INVALID_TIMESTAMP, "a producer may not set the timestamp type LogAppendTime")
 
 
-def restamp(view: memoryview, header: BatchHeader, attributes: int, max_timestamp: int) -> CheckedBatch:
-    """The batch with other attributes and another largest time (ms)."""
+def change_timestamp(view: memoryview, header: BatchHeader, attributes: int, max_timestamp: int) -> CheckedBatch:
+    """Return the batch with other attributes and another maximum timestamp (ms)."""
     head = bytearray(view[:HEADER_SIZE])
     body = view[HEADER_SIZE:]
     _ATTRIBUTES.pack_into(head, _ATTRIBUTES_AT, attributes)
@@ -233,8 +234,8 @@ def _check_times(base_timestamp: int, max_timestamp: int, config: LogConfig, now
             raise KafkaError(ErrorCode.INVALID_TIMESTAMP, detail)
 
 
-def codec_levels(config: LogConfig) -> dict[int, int]:
-    """The level to compress with, of each codec that has levels of its own."""
+def list_codec_levels(config: LogConfig) -> dict[int, int]:
+    """Return the compression levels of the codecs that have levels."""
     return {
         Codec.GZIP: config.compression_gzip_level,
         Codec.LZ4: config.compression_lz4_level,
@@ -242,15 +243,15 @@ def codec_levels(config: LogConfig) -> dict[int, int]:
     }
 
 
-def stored_codec(config: LogConfig) -> int | None:
-    """The codec that batches are stored with; None where each keeps its producer's."""
+def choose_stored_codec(config: LogConfig) -> int | None:
+    """Return the codec that batches are stored with; None if each keeps its producer's."""
     return None if config.compression_type == PRODUCER else _CODECS[config.compression_type]
 
 
 def _recompress(checked: CheckedBatch, config: LogConfig, max_bytes: int) -> CheckedBatch:
     codec = _CODECS[config.compression_type]
     try:
-        batch = record_batch.recompress(checked.joined(), codec, codec_levels(config).get(codec), max_bytes)
+        batch = record_batch.recompress_batch(checked.joined(), codec, list_codec_levels(config).get(codec), max_bytes)
     except TooLargeError as error:
         raise InvalidRecordsError(ErrorCode.MESSAGE_TOO_LARGE, str(error)) from error
     except MalformedError as error:

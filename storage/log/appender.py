@@ -5,11 +5,12 @@ from __future__ import annotations
 from struct import Struct
 from typing import NamedTuple
 
+from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.intake.validation import CheckedBatch, check_batch
 from kafkacompat.storage.log.rolling import must_roll
 from kafkacompat.storage.log.state import LogState, is_transient
 from kafkacompat.storage.producers.producer import StoredBatch
-from kafkacompat.storage.producers.transaction_marker import Marker, marker_batch
+from kafkacompat.storage.producers.transaction_marker import Marker, build_marker_batch
 from kafkacompat.storage.producers.verification import Guard
 from kafkacompat.storage.segment.positions import OffsetPosition
 from kafkacompat.storage.segment.segment import Segment, TornSegmentError
@@ -19,19 +20,18 @@ from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.record_batch import LENGTH_END, LOG_APPEND_TIME, BatchHeader
 
 _PATCHED = Struct(">qii")
-"""What the log sets in a batch's header: base offset, length, leader epoch."""
+"""The fields of a batch's header that the log sets: base offset, length, leader epoch."""
 
 
 class RollNeededError(Exception):
-    """The batch has to go to a new segment: prepare one, roll, and append again. Nothing has changed."""
+    """The batch needs a new segment: prepare one, roll, and append again. Nothing has changed."""
 
 
 class AppendResult(NamedTuple):
-    """What became of a batch.
+    """Offsets of an appended batch.
 
-    `log_append_time_ms` is -1 on CreateTime topics; for a duplicate, which was not stored again, it is the
-    stored batch's time and the offsets are those it got then. `end` is the log's end after the append, with
-    its position: the high watermark of a partition with one replica.
+    `log_append_time_ms` is -1 on CreateTime topics. A duplicate is not stored again: its offsets and time are those of
+    the stored batch. `end` is the log's end after the append, with its position.
     """
 
     base_offset: int
@@ -43,7 +43,7 @@ class AppendResult(NamedTuple):
 
 
 class LogAppender:
-    """Appends batches and markers: moves the log's end, and all that is known of its producers and leader epochs."""
+    """Appends batches and markers; updates the log's end, its producers and its leader epochs."""
 
     __slots__ = ("_state",)
 
@@ -59,12 +59,12 @@ class LogAppender:
         from_client: bool,
         guard: Guard | None = None,
     ) -> AppendResult:
-        """Append exactly one batch of format version 2 as leader; one that was checked before is not checked again. [loop]
+        """Append exactly one batch of format version 2 as leader; a CheckedBatch is not checked again. [loop]
 
-        For `guard` see ProducerState. Raises RollNeededError when a new segment is due, and KafkaError with Kafka's codes:
+        For `guard` see ProducerState. Raises RollNeededError if a new segment is due, and KafkaError with Kafka's codes:
         INVALID_RECORD, CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, INVALID_TIMESTAMP,
         OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, NOT_ENOUGH_REPLICAS, KAFKA_STORAGE_ERROR.
-        After any of them the log is as it was before.
+        After any of them the log is unchanged.
         """
         state = self._state
         if state.offline:
@@ -77,24 +77,25 @@ class LogAppender:
             detail = f"a batch of {size_bytes} bytes is larger than segment.bytes={state.config.segment_bytes}"
             raise KafkaError(ErrorCode.RECORD_LIST_TOO_LARGE, detail)
         if header.producer_id >= 0:
-            stored = state.producer_state.check(header, from_client, guard)
+            stored = state.producer_state.check_batch(header, from_client, guard)
             if stored is not None:
                 return self._duplicate(stored)
         active, position = self._write(records, leader_epoch, now_ms)
         if header.producer_id >= 0:
-            state.producer_state.add(header, state.log_end_offset, (active.base_offset, position))
+            state.producer_state.add_batch(header, state.log_end_offset, (active.base_offset, position))
         return self._appended(header, active)
 
     def append_marker(self, marker: Marker, *, leader_epoch: int, now_ms: int) -> AppendResult:
-        """Append the end of a transaction; one that repeats the last is harmless. [loop]
+        """Append the marker that ends a transaction; repeating the last one is harmless. [loop]
 
-        Raises as `append`, of Kafka's codes INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED and KAFKA_STORAGE_ERROR.
+        Raises RollNeededError, and KafkaError INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED or
+        KAFKA_STORAGE_ERROR.
         """
         state = self._state
         if state.offline:
             raise state.offline_error()
         state.producer_state.check_marker(marker)
-        batch = marker_batch(marker, state.config, now_ms)
+        batch = build_marker_batch(marker, state.config, now_ms)
         active, _ = self._write(batch, leader_epoch, now_ms)
         header = batch.header._replace(base_offset=state.log_end_offset)
         first_offset = state.producer_state.first_open_offset(marker.producer_id)
@@ -107,7 +108,7 @@ class LogAppender:
         return self._appended(header, active)
 
     def _write(self, batch: CheckedBatch, leader_epoch: int, now_ms: int) -> tuple[Segment, int]:
-        """Write a batch at the log's end, which stays where it is; returns in which segment, and where."""
+        """Write a batch at the log's end without moving the end; returns its segment and position."""
         state = self._state
         header, config, active = batch.header, state.config, state.segments.active
         size_bytes = header.length + LENGTH_END
@@ -129,7 +130,7 @@ class LogAppender:
         return active, position
 
     def _appended(self, header: BatchHeader, active: Segment) -> AppendResult:
-        """Let the log end behind what was written: everything else that is known of it comes first."""
+        """Move the log's end past the written batch, as the last step of an append."""
         state = self._state
         base_offset = state.log_end_offset
         last_offset = base_offset + header.last_offset_delta
@@ -155,4 +156,6 @@ class LogAppender:
 
     def _write_failed(self, error: OSError) -> KafkaError:
         self._state.offline |= isinstance(error, TornSegmentError) or not is_transient(error)
-        return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"writing to {self._state.directory} failed: {error}")
+        return KafkaError(
+            ErrorCode.KAFKA_STORAGE_ERROR, f"writing to {self._state.directory} failed: {describe_error(error)}"
+        )

@@ -1,4 +1,4 @@
-"""What read_committed consumers may see of a log, and what they have to leave out of it."""
+"""Reading a log for read_committed consumers: up to the last stable offset, with the aborted transactions."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from typing import NamedTuple
 from kafkacompat.storage.log.examiner import LogExaminer
 from kafkacompat.storage.log.reader import LogReader
 from kafkacompat.storage.log.state import LogState
-from kafkacompat.storage.producers.recovery import open_transactions
+from kafkacompat.storage.producers.recovery import find_open_transactions
 from kafkacompat.storage.producers.transaction_replay import TransactionReplay
-from kafkacompat.storage.segment.corruption import CorruptDataError, spans
+from kafkacompat.storage.segment.corruption import CorruptDataError, split_at_damage
+from kafkacompat.storage.segment.header_scan import scan_headers
 from kafkacompat.storage.segment.indexes import CorruptIndexError
-from kafkacompat.storage.segment.lookup import scan_headers
 from kafkacompat.storage.segment.positions import OffsetPosition
 from kafkacompat.storage.segment.segment import Segment
-from kafkacompat.storage.segment.segment_file import FileRegion
 from kafkacompat.storage.segment.segment_files import TXN_INDEX_SUFFIX
+from kafkacompat.storage.segment.shared_files import FileRegion
 from kafkacompat.storage.segment.transaction_index import AbortedTransaction
 
 log = logging.getLogger(__name__)
 
-MOST_TOLD = 10_000
-"""So many aborted transactions are not told at once where less may be read, of which LEAST_BYTES are the least: they take ten
-milliseconds. In so many bytes not more can end."""
-LEAST_BYTES = 1 << 20
+MOST_ABORTED = 10_000
+"""A read that finds this many aborted transactions, which takes ten milliseconds, is repeated with LEAST_READ_BYTES."""
+LEAST_READ_BYTES = 1 << 20
+"""No more than MOST_ABORTED markers fit into this many bytes."""
 
 
 class CommittedRead(NamedTuple):
-    """Batches up to the last stable offset, and the transactions whose records among them were aborted, as in the index."""
+    """Batches up to the last stable offset, and the aborted transactions among them."""
 
     region: FileRegion | None
     aborted: list[AbortedTransaction]
 
 
 class CommittedReader:
-    """Reads below the last stable offset, and keeps the transaction indexes that this needs."""
+    """Reads below the last stable offset; rebuilds and writes the transaction indexes that this needs."""
 
     __slots__ = ("_examiner", "_reader", "_state")
 
@@ -45,10 +45,11 @@ class CommittedReader:
         self._reader = reader
         self._examiner = examiner
 
-    def stable_end(self, high_watermark: OffsetPosition, *, may_block: bool = True) -> OffsetPosition:
-        """Up to where everything is decided: where the first open transaction begins, else the high watermark. [loop]
+    def find_stable_end(self, high_watermark: OffsetPosition, *, may_block: bool = True) -> OffsetPosition:
+        """Return the last stable offset: where the first open transaction begins, else the high watermark. [loop]
 
-        The position is -1 where nothing is left to read in front of it. ColdDataError unless `may_block`; CorruptDataError.
+        The position is -1 if nothing before it can be read. Raises ColdDataError if `may_block` is False and its place is not
+        in memory, and CorruptDataError.
         """
         first = self._state.producer_state.open.first
         if first is None or first.offset >= high_watermark.offset:
@@ -58,10 +59,10 @@ class CommittedReader:
         return first if first.position >= 0 else self._locate(first.offset, may_block)
 
     def _locate(self, offset: int, may_block: bool) -> OffsetPosition:
-        segment = self._state.segments[max(0, self._state.segments.floor(offset))]
+        segment = self._state.segments[max(0, self._state.segments.find_slot(offset))]
         with self._state.disk_operation(repeatable=True), segment.pin(may_block=may_block) as file:
             try:
-                place = segment.find(offset, segment.size_bytes, file, may_block=may_block)
+                place = segment.find_batch(offset, segment.size_bytes, file, may_block=may_block)
                 position = segment.size_bytes if place is None else place.position
             except CorruptDataError as error:
                 if error.bad is None:
@@ -78,25 +79,25 @@ class CommittedReader:
         *,
         may_block: bool = True,
     ) -> CommittedRead:
-        """As `read`, up to the last stable offset; less where very many transactions were aborted. [loop]"""
-        upper = self.stable_end(high_watermark, may_block=may_block)
-        read = self._read_committed(offset, max_bytes, upper, at_least_one_batch, may_block, MOST_TOLD)
-        if len(read.aborted) < MOST_TOLD or read.region is None:
+        """As LogReader.read, up to the last stable offset; returns less if very many transactions were aborted. [loop]"""
+        upper = self.find_stable_end(high_watermark, may_block=may_block)
+        read = self._read_committed(offset, max_bytes, upper, at_least_one_batch, may_block, MOST_ABORTED)
+        if len(read.aborted) < MOST_ABORTED or read.region is None:
             return read
         read.region.release()
         return self._read_committed(
-            offset, min(max_bytes, LEAST_BYTES), upper, at_least_one_batch, may_block, sys.maxsize
+            offset, min(max_bytes, LEAST_READ_BYTES), upper, at_least_one_batch, may_block, sys.maxsize
         )
 
     def _read_committed(
         self, offset: int, max_bytes: int, upper: OffsetPosition, at_least_one_batch: bool, may_block: bool, enough: int
     ) -> CommittedRead:
-        found = self._reader.find_region(offset, max_bytes, upper, at_least_one_batch, may_block)
-        if found is None:
+        found_region = self._reader.find_region(offset, max_bytes, upper, at_least_one_batch, may_block)
+        if found_region is None:
             return CommittedRead(None, [])
-        segment, region, _ = found
+        segment, region, _ = found_region
         if segment is self._state.segments.active and not len(segment.aborted()):
-            return CommittedRead(region, [])  # what nearly every read at the end is
+            return CommittedRead(region, [])  # the case of nearly every read at the end
         try:
             end = self._end_offset(segment, region.position + region.size_bytes, upper.offset, may_block)
             return CommittedRead(region, self._aborted(offset, end, may_block, enough))
@@ -105,27 +106,27 @@ class CommittedReader:
             raise
 
     def _end_offset(self, segment: Segment, position: int, end_offset: int, may_block: bool) -> int:
-        """An offset behind the batches of a segment that begin in front of a position."""
-        known = segment.indexes(may_block=may_block)[0].offset_behind(position)
+        """Return an offset after the batches of a segment that begin before a position."""
+        known = segment.indexes(may_block=may_block)[0].last_offset_from(position)
         return min(end_offset, self._examiner.last_offset_of(segment) + 1 if known is None else known)
 
     def _aborted(self, start: int, end: int, may_block: bool, enough: int) -> list[AbortedTransaction]:
-        found: list[AbortedTransaction] = []
+        aborted: list[AbortedTransaction] = []
         for segment in self._state.segments.since(start):
-            if segment.collect_aborted(start, end, found, may_block=may_block, enough=enough):
+            if segment.collect_aborted(start, end, aborted, may_block=may_block, enough=enough):
                 break
-        return found
+        return aborted
 
     def warm(self, offset: int, max_bytes: int, high_watermark: OffsetPosition) -> None:
-        """Bring what `read_committed` takes into memory. [disk]"""
+        """Load what a `read_committed` of `max_bytes` from `offset` needs. [disk]"""
         try:
-            upper = self.stable_end(high_watermark)
-            found = self._reader.find_region(offset, max_bytes, upper, True, True)
+            upper = self.find_stable_end(high_watermark)
+            found_region = self._reader.find_region(offset, max_bytes, upper, True, True)
         except CorruptDataError as error:
             self._reader.examine_at(error, offset)
             return
-        if found is not None:
-            segment, region, _ = found
+        if found_region is not None:
+            segment, region, _ = found_region
             region.release()
             with self._state.disk_operation(repeatable=True):
                 end = self._end_offset(segment, region.position + region.size_bytes, upper.offset, True)
@@ -142,19 +143,22 @@ class CommittedReader:
                 return
 
     def _index_aborted_again(self, segment: Segment, problem: CorruptIndexError) -> None:
-        log.warning("%s: %s; it is built again", segment.files.path(TXN_INDEX_SUFFIX), problem)
-        earlier = [each for each in self._state.segments if each.base_offset < segment.base_offset]
+        log.warning("%s: %s; it is rebuilt", segment.files.path(TXN_INDEX_SUFFIX), problem)
+        earlier = [other for other in self._state.segments if other.base_offset < segment.base_offset]
         replay = TransactionReplay(
-            open_transactions(self._state.files, self._state.directory, earlier, segment.base_offset)
+            find_open_transactions(self._state.files, self._state.directory, earlier, segment.base_offset)
         )
         with segment.pin() as file:
-            for start, end, _ in spans(segment.corrupt, 0, segment.size_bytes):
+            for start, end, _ in split_at_damage(segment.corrupt, 0, segment.size_bytes):
                 for position, header in scan_headers(file.file, start, end):
                     replay.follow(file.file, position, header)
         segment.transactions.replace(replay.aborted)
 
     def write_transaction_index(self) -> None:
-        """Put on the disk what the files lack of aborted transactions, for who reads the files, or cannot. [disk]"""
+        """Write the aborted transactions that the files lack, before compaction or a copy reads the files. [disk]
+
+        Files that cannot be read are rebuilt.
+        """
         with self._state.disk_operation(repeatable=True):
             for segment in self._state.segments:
                 try:

@@ -1,7 +1,7 @@
-"""A copy of a live log, made in another log directory while the log goes on.
+"""Copying a live log to another log directory while it is appended to.
 
-Segments are copied byte for byte, the oldest first, as far as they are written; what is appended meanwhile is copied
-in the next step. When little is left, appends have to wait for `complete`, and the copy is the log from then on.
+Segments are copied byte for byte, the oldest first. A step copies what was written when it began; the next one copies
+later appends. When little is left, appends wait for `complete`, and the copy replaces the log.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kafkacompat.storage.files.filesystem import File, Files
+from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.log.leader_epochs import LeaderEpochs
 from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log.partition_metadata import write_partition_metadata
@@ -21,35 +22,35 @@ from kafkacompat.storage.producers.snapshots import Snapshots
 from kafkacompat.storage.segment.index_files import write_indexes
 from kafkacompat.storage.segment.indexes import CorruptIndexError, OffsetIndex, TimeIndex
 from kafkacompat.storage.segment.segment import Segment
-from kafkacompat.storage.segment.segment_file import SegmentCache
 from kafkacompat.storage.segment.segment_files import LOG_SUFFIX, TXN_INDEX_SUFFIX
 from kafkacompat.storage.segment.segments import Segments
+from kafkacompat.storage.segment.shared_files import SegmentCache
 from kafkacompat.storage.segment.transaction_index import write_aborted
 
 CHUNK_BYTES = 1 << 20
 SYNC_BYTES = 8 << 20
-"""So much is written at most before it is synced, so that the last sync, for which appends wait, has little to do."""
+"""Bytes written between syncs, so that the last sync, for which appends wait, is short."""
 
 
-class SourceError(Exception):
-    """The log that is copied cannot be read."""
+class CopySourceError(Exception):
+    """The source log cannot be read."""
 
 
-class Extent(NamedTuple):
-    """A segment and how much of it there was when a step began."""
+class CopyExtent(NamedTuple):
+    """A segment and its size when a step began."""
 
     segment: Segment
     size_bytes: int
 
 
 class LogCopy:
-    """A copy in the making, in the folder *directory*."""
+    """A growing copy of a log in the folder `directory`."""
 
     def __init__(self, files: Files, source: Log, directory: str, cache: SegmentCache) -> None:
         self.source = source
         self.directory = directory
         self.end_offset = source.log_start_offset
-        """Up to where the log is copied, as far as that can be told without looking into a segment. [loop]"""
+        """The log is copied at least up to this offset, by the segments alone. [loop]"""
         self._files = files
         self._cache = cache
         self._copied: dict[int, int] = {}
@@ -61,32 +62,32 @@ class LogCopy:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all batches copied."""
+        """Bytes of all copied batches."""
         return sum(list(self._copied.values()))
 
-    def left_bytes(self) -> int:
-        """Bytes that are still to be copied."""
-        return sum(each.size_bytes - self._copied.get(each.base_offset, 0) for each in self.source.segments)
+    def count_remaining_bytes(self) -> int:
+        """Return the number of bytes that are not copied yet."""
+        return sum(segment.size_bytes - self._copied.get(segment.base_offset, 0) for segment in self.source.segments)
 
-    def extents(self) -> list[Extent]:
-        """What there is to copy now."""
-        return [Extent(segment, segment.size_bytes) for segment in self.source.segments]
+    def list_extents(self) -> list[CopyExtent]:
+        """Return the current segments and sizes."""
+        return [CopyExtent(segment, segment.size_bytes) for segment in self.source.segments]
 
     # --- [disk], of the directory that the copy is made in ---
 
     def create(self) -> None:
-        """Make the folder; durable when this returns."""
+        """Create and sync the folder."""
         self._files.make_directory(self.directory)
         write_partition_metadata(self._files, self.directory, self.source.topic_id)
         self._files.sync_directory(os.path.dirname(self.directory))
 
-    def advance(self, extents: Sequence[Extent], max_bytes: int | None = None) -> None:
-        """Copy at most `max_bytes` more (None: all) of what `extents` named.
+    def advance(self, extents: Sequence[CopyExtent], max_bytes: int | None = None) -> None:
+        """Copy at most `max_bytes` more (None: all) of the `extents`.
 
-        Raises OSError when the copy cannot be written and SourceError when the log cannot be read.
+        Raises OSError if the copy cannot be written, and CopySourceError if the log cannot be read.
         """
         self._forget_before(extents[0].segment.base_offset)
-        left = sum(each.size_bytes for each in extents) if max_bytes is None else max_bytes
+        left = sum(extent.size_bytes for extent in extents) if max_bytes is None else max_bytes
         for extent in extents:
             try:
                 left -= self._copy(extent, left)
@@ -94,13 +95,13 @@ class LogCopy:
                     return
                 if extent is not extents[-1]:
                     self._end_segment(extent.segment)
-            except SourceError:
+            except CopySourceError:
                 if extent.segment in self.source.segments:
                     raise
-                return  # retention took it away; the next step does not name it any more
+                return  # retention removed it; it is not among the next extents
 
-    def _copy(self, extent: Extent, max_bytes: int) -> int:
-        """Copy some of one segment; returns how many bytes."""
+    def _copy(self, extent: CopyExtent, max_bytes: int) -> int:
+        """Copy part of one segment; returns the number of bytes."""
         base_offset = extent.segment.base_offset
         self.end_offset = max(self.end_offset, base_offset)
         start = position = self._copied.setdefault(base_offset, 0)
@@ -128,7 +129,7 @@ class LogCopy:
             if not data:
                 raise OSError(errno.EIO, f"{segment!r} ends at {position}")
         except OSError as error:
-            raise SourceError(f"reading {self.source.directory} failed: {error}") from error
+            raise CopySourceError(f"reading {self.source.directory} failed: {describe_error(error)}") from error
         return data
 
     def _segment(self, base_offset: int) -> Segment:
@@ -146,7 +147,7 @@ class LogCopy:
         self._unsynced_bytes = 0
 
     def _end_segment(self, segment: Segment) -> None:
-        """Put a segment that grows no more on the disk, with its indexes."""
+        """Sync a completely copied segment, and write its indexes."""
         base_offset = segment.base_offset
         if base_offset in self._complete:
             return
@@ -161,17 +162,17 @@ class LogCopy:
         try:
             aborted = segment.aborted().since()
         except (OSError, CorruptIndexError) as error:
-            raise SourceError(f"reading {self.source.directory} failed: {error}") from error
+            raise CopySourceError(f"reading {self.source.directory} failed: {describe_error(error)}") from error
         write_aborted(self._files, self._segment(segment.base_offset).files.path(TXN_INDEX_SUFFIX), aborted)
 
     def _indexes(self, segment: Segment) -> tuple[OffsetIndex, TimeIndex]:
         try:
             return segment.indexes()
         except OSError as error:
-            raise SourceError(f"reading {self.source.directory} failed: {error}") from error
+            raise CopySourceError(f"reading {self.source.directory} failed: {describe_error(error)}") from error
 
     def _forget_before(self, base_offset: int) -> None:
-        """Remove what the log does not have any more."""
+        """Remove the copies of segments that the log has deleted."""
         for base in [base for base in self._copied if base < base_offset]:
             if self._writing is not None and self._writing[0] == base:
                 self.close()
@@ -180,16 +181,16 @@ class LogCopy:
             del self._copied[base]
 
     def complete(self) -> None:
-        """Copy the rest and put everything on the disk. [no append meanwhile]"""
-        self.advance(self.extents())
-        while self.left_bytes():  # retention came in between
-            self.advance(self.extents())
+        """Copy the rest and sync everything. [no append meanwhile]"""
+        self.advance(self.list_extents())
+        while self.count_remaining_bytes():  # retention removed a segment meanwhile
+            self.advance(self.list_extents())
         active = self.source.segments.active
         self._sync(self._open(active.base_offset))
         self.close()
         self._copy_transaction_index(active)
         copy = self._segment(active.base_offset)
-        copy.take_over(active)
+        copy.adopt_indexes(active)
         self._complete[active.base_offset] = copy
         self.end_offset = self.source.log_end_offset
         LeaderEpochs(self._files, self.directory, self.source.leader_epochs.entries).write()
@@ -197,7 +198,7 @@ class LogCopy:
         self._files.sync_directory(self.directory)
 
     def open(self, directory: str) -> Log:
-        """The complete copy as a log, once its folder is called *directory*. [loop]"""
+        """Open the complete copy, whose folder was renamed to `directory`, as a log. [loop]"""
         segments = [self._complete[base] for base in sorted(self._complete)]
         corrupt = self.source.examiner.corrupt
         for segment in segments:
@@ -219,7 +220,7 @@ class LogCopy:
         return Log(state)
 
     def close(self) -> None:
-        """Give the open file back."""
+        """Close the open file."""
         if self._writing is not None:
             self._writing[1].close()
             self._writing = None

@@ -1,4 +1,4 @@
-"""Finding leader epochs again that a crash took from their file. Everything here is a disk operation."""
+"""Recovering leader epochs that their file lost in a crash. Everything here is a disk operation."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from collections.abc import Iterable, Iterator
 
 from kafkacompat.storage.files.filesystem import Files
 from kafkacompat.storage.log.leader_epochs import EpochEntry, LeaderEpochs
-from kafkacompat.storage.segment.lookup import DamagedError, scan_headers
+from kafkacompat.storage.segment.header_scan import DamagedError, scan_headers
 from kafkacompat.storage.segment.segment import Segment
 from kafkacompat.wire.record_batch import BatchHeader
 
 
-def with_lost_epochs(
+def recover_lost_epochs(
     files: Files, directory: str, epochs: LeaderEpochs, segments: Iterable[Segment], start_offset: int
 ) -> LeaderEpochs:
-    """The epochs from a log's beginning on, which may lie before the first one known.
+    """Return the epochs from `start_offset` on, adding those before the first known one from the batches.
 
-    So it does where records were about to be deleted: the epochs forgot them, and then they were still there.
+    They are missing after a crash during a deletion of records: the file forgot their epochs, but the records remain.
     """
     known = epochs.entries
     if not known or known[0].start_offset <= start_offset:
         return epochs
-    found: list[EpochEntry] = []
+    recovered: list[EpochEntry] = []
     for header in _headers(segments, known[0].start_offset):
         epoch = header.partition_leader_epoch
-        if header.last_offset >= start_offset and (found[-1].epoch if found else -1) < epoch <= known[0].epoch:
-            found.append(EpochEntry(epoch, header.base_offset))
-    return LeaderEpochs(files, directory, [*found, *known])
+        if header.last_offset >= start_offset and (recovered[-1].epoch if recovered else -1) < epoch <= known[0].epoch:
+            recovered.append(EpochEntry(epoch, header.base_offset))
+    return LeaderEpochs(files, directory, [*recovered, *known])
 
 
 def _headers(segments: Iterable[Segment], end_offset: int) -> Iterator[BatchHeader]:
@@ -40,6 +40,6 @@ def _headers(segments: Iterable[Segment], end_offset: int) -> Iterator[BatchHead
                     return
                 yield header
         except DamagedError:
-            continue  # what lies behind the damage in this segment cannot be told
+            continue  # the epochs after the damage in this segment are unknown
         finally:
             file.release()

@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 
 
 class LogExaminer:
-    """Reads segments through and notes their damaged batches in them; changes nothing else of the log."""
+    """Reads whole segments and records their damaged batches; changes nothing else of the log."""
 
     __slots__ = ("_state",)
 
@@ -21,39 +21,39 @@ class LogExaminer:
         self._state = state
 
     def examine_and_reindex(self, segment: Segment) -> None:
-        """After headers led nowhere: find out which batches are damaged, and build the indexes again. [disk]
+        """Find the damaged batches of a segment, and rebuild its indexes, after a search led to no batch. [disk]
 
-        It may have been the indexes as well: an entry that has rotted leads into the middle of a batch.
+        The fault may lie in the indexes: a rotten entry leads into the middle of a batch.
         """
         damaged = self.examine(segment)
         if segment in self._state.segments:
             if not damaged:
                 log.warning(
-                    "%s: its indexes do not lead to its batches and are built again", segment.files.path(LOG_SUFFIX)
+                    "%s: its indexes do not lead to its batches and are rebuilt", segment.files.path(LOG_SUFFIX)
                 )
             with self._state.disk_operation(repeatable=True):
-                segment.index_again()
+                segment.rebuild_indexes()
 
     def examine(self, segment: Segment) -> bool:
-        """Read a segment through and remember what is damaged; whether anything is. [disk]"""
+        """Read a whole segment and record its damaged batches; return whether there are any. [disk]"""
         if segment not in self._state.segments:
-            return False  # retention or compaction took it away meanwhile
+            return False  # retention or compaction has removed it meanwhile
         size_bytes, last_offset = segment.size_bytes, self.last_offset_of(segment)
         with self._state.disk_operation(repeatable=True):
             file = segment.pin()
             try:
-                found = find_bad_batches(file.file, segment.base_offset, size_bytes, last_offset)
+                bad_batches = find_bad_batches(file.file, segment.base_offset, size_bytes, last_offset)
             finally:
                 file.release()
-        segment.remember_corrupt(found)
-        return bool(found)
+        segment.remember_corrupt(bad_batches)
+        return bool(bad_batches)
 
     def last_offset_of(self, segment: Segment) -> int:
-        """The largest offset that a segment can hold. [loop]"""
-        following = self._state.segments.behind(segment)
+        """Return the largest offset that a segment may hold. [loop]"""
+        following = self._state.segments.after(segment)
         return (following.base_offset if following is not None else self._state.log_end_offset) - 1
 
     @property
     def corrupt(self) -> dict[int, tuple[BadBatch, ...]]:
-        """The batches known to be damaged, by the base offset of their segment. [loop]"""
-        return {each.base_offset: each.corrupt for each in self._state.segments if each.corrupt}
+        """The known damaged batches, by the base offset of their segment. [loop]"""
+        return {segment.base_offset: segment.corrupt for segment in self._state.segments if segment.corrupt}

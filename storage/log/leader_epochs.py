@@ -1,7 +1,7 @@
-"""Which leader epoch began at which offset, as the batches in the log say (KIP-101, KIP-279, KIP-320).
+"""The start offset of each leader epoch, as the batches of the log say (KIP-101, KIP-279, KIP-320).
 
-Format: docs/format/leader-epoch-checkpoint.md. The list is short (one entry a leadership), kept in memory
-and written when the log is flushed; what a crash takes from the file recovery finds again in the batches.
+Format: docs/format/leader-epoch-checkpoint.md. The list is short, one entry a leadership. It is kept in memory and
+written when the log is flushed; after a crash recovery takes the missing entries from the batches.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from kafkacompat.storage.files.checkpoints import CorruptCheckpointError, read_lines, write_lines
+from kafkacompat.storage.files.checkpoints import CorruptCheckpointError, read_checkpoint, write_checkpoint
 from kafkacompat.storage.files.filesystem import Files
 
 FILE_NAME = "leader-epoch-checkpoint"
@@ -44,9 +44,9 @@ class LeaderEpochs:
 
     @classmethod
     def load(cls, files: Files, directory: str) -> LeaderEpochs:
-        """Read the file; a corrupt one counts as empty, because the log tells it all again. [disk]"""
+        """Read the file; a corrupt one counts as empty, because the batches have the epochs. [disk]"""
         try:
-            lines = read_lines(files, os.path.join(directory, FILE_NAME), 2)
+            lines = read_checkpoint(files, os.path.join(directory, FILE_NAME), 2)
             epochs = cls(files, directory, [EpochEntry(int(epoch), int(offset)) for epoch, offset in lines])
         except (CorruptCheckpointError, ValueError):
             return cls(files, directory)
@@ -55,11 +55,11 @@ class LeaderEpochs:
 
     @property
     def entries(self) -> list[EpochEntry]:
-        """All of them, oldest first."""
+        """All entries, oldest first."""
         return list(self._entries)
 
     def assign(self, epoch: int, start_offset: int) -> None:
-        """Note that `epoch` begins at `start_offset`; entries that contradict it go. [loop]"""
+        """Let `epoch` begin at `start_offset`, dropping entries that contradict it. [loop]"""
         if epoch < 0 or (epoch == self.latest and start_offset >= self._entries[-1].start_offset):
             return
         entries = self._entries
@@ -69,14 +69,14 @@ class LeaderEpochs:
         self.latest = epoch
 
     def epoch_for_offset(self, offset: int) -> int:
-        """The epoch that the record at `offset` was written in; -1 when it is not known. [loop]"""
+        """Return the epoch of the record at `offset`; -1 if it is unknown. [loop]"""
         slot = bisect_right(self._entries, offset, key=lambda entry: entry.start_offset) - 1
         return self._entries[slot].epoch if slot >= 0 else -1
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
-        """(largest epoch <= `epoch`, where it ends); (-1, -1) for an epoch that is not known yet. [loop]
+        """Return (largest epoch <= `epoch`, its end offset); (-1, -1) if `epoch` is newer than all known ones. [loop]
 
-        An epoch older than all known ones ends where the first known one begins: its records are gone.
+        An epoch older than all known ones ends where the first known one begins: its records were deleted.
         """
         if epoch < 0 or epoch > self.latest:
             return UNDEFINED
@@ -86,23 +86,23 @@ class LeaderEpochs:
         return self._entries[slot - 1].epoch if slot else epoch, self._entries[slot].start_offset
 
     def truncate_from_end(self, end_offset: int) -> None:
-        """Forget epochs that begin at `end_offset` or later. [loop]"""
+        """Drop epochs that begin at `end_offset` or later. [loop]"""
         while self._entries and self._entries[-1].start_offset >= end_offset:
             self._entries.pop()
         self.latest = self._entries[-1].epoch if self._entries else -1
 
     def truncate_from_start(self, start_offset: int) -> None:
-        """Let the log begin at `start_offset`: older epochs go, the one it lies in begins there. [loop]"""
+        """Drop the epochs that end before `start_offset`, and let the one that holds it begin there. [loop]"""
         slot = bisect_right(self._entries, start_offset, key=lambda entry: entry.start_offset)
         if slot:
             self._entries[:slot] = [EpochEntry(self._entries[slot - 1].epoch, start_offset)]
 
     def write(self, end_offset: int = LARGEST_OFFSET) -> None:
-        """Put the list on the disk if it changed since it was last written. [disk]
+        """Write the file if the list has changed since the last write. [disk]
 
-        An epoch without a record before `end_offset` is left out, as a start would forget it.
+        An epoch that begins at `end_offset` or later is left out, as a start would drop it.
         """
-        entries = [each for each in list(self._entries) if each.start_offset < end_offset]
+        entries = [entry for entry in list(self._entries) if entry.start_offset < end_offset]
         if entries != self._written:
-            write_lines(self._files, self._path, (f"{entry.epoch} {entry.start_offset}" for entry in entries))
+            write_checkpoint(self._files, self._path, (f"{entry.epoch} {entry.start_offset}" for entry in entries))
             self._written = entries

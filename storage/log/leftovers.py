@@ -1,4 +1,4 @@
-"""Putting a partition's folder in order: what an interrupted deletion, compaction or write left behind."""
+"""Cleaning a partition's folder of the files that an interrupted deletion, compaction or write has left."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 from kafkacompat.storage.files.checkpoints import TEMPORARY_SUFFIX
 from kafkacompat.storage.files.filesystem import Files
-from kafkacompat.storage.segment.corruption import sound_headers
+from kafkacompat.storage.segment.corruption import scan_sound_headers
 from kafkacompat.storage.segment.segment_files import (
     ALL_SUFFIXES,
     CLEANED_SUFFIX,
@@ -17,16 +17,16 @@ from kafkacompat.storage.segment.segment_files import (
 
 
 def clean_folder(files: Files, directory: str) -> list[int]:
-    """Finish or take back what was under way; returns the base offsets of the segments, ascending. [disk]
+    """Complete or undo interrupted operations; returns the base offsets of the segments, ascending. [disk]
 
-    Files being deleted or not yet complete go; a complete segment that was about to take the place of others
-    (.swap) takes it. Index files without a log file go too.
+    Remove files of deletions and incomplete files, and index files without a log file. Complete the swap of a complete
+    compacted segment (.swap).
     """
     folder = _Folder(files, directory)
     folder.remove_ending(DELETED_SUFFIX)
     folder.remove_ending(TEMPORARY_SUFFIX)
     folder.drop_incomplete_swaps()
-    # What says that they were incomplete goes only when they are gone for good.
+    # The files that show which swaps were incomplete go only after these are gone for good.
     folder.sync()
     folder.remove_ending(CLEANED_SUFFIX)
     folder.complete_swaps()
@@ -44,7 +44,7 @@ class _Folder:
         self._changed = False
 
     def sync(self) -> None:
-        """Put the names on the disk."""
+        """Sync the folder if its names have changed."""
         if self._changed:
             self._files.sync_directory(self._directory)
             self._changed = False
@@ -72,7 +72,7 @@ class _Folder:
         return sorted(int(stem) for stem in stems if stem.isdigit())
 
     def drop_incomplete_swaps(self) -> None:
-        """Remove .swap files at or behind the first .cleaned file: their replacement was not complete."""
+        """Remove .swap files at or after the first .cleaned file: their segment was incomplete."""
         cleaned = [_base(name) for name in self._names(CLEANED_SUFFIX)]
         for name in self._names(SWAP_SUFFIX):
             if cleaned and _base(name) >= min(cleaned):
@@ -87,18 +87,18 @@ class _Folder:
                 for name in self._names(suffix):
                     if start <= _base(name) < end:
                         self._remove(name)
-        # Each step on the disk before the next: with part of both a log would hold the same offsets twice, or an index
-        # would be taken for that of the segment that was replaced.
+        # Each step is synced before the next. With parts of two steps the log would hold offsets twice, or take an index
+        # of the new segment for that of a replaced one.
         for names in (logs, [name for name in swaps if name not in logs]):
             self.sync()
             for name in names:
                 self._rename(name, name.removesuffix(SWAP_SUFFIX))
 
     def _end_offset(self, name: str) -> int:
-        """Behind its last sound batch: by a header that has rotted segments would go that nothing takes the place of."""
+        """Return the offset after the last sound batch: by a rotten header, segments would be removed without a replacement."""
         file, end_offset = self._files.open(os.path.join(self._directory, name)), _base(name)
         try:
-            for _, header in sound_headers(file, file.size(), end_offset):
+            for _, header in scan_sound_headers(file, file.size(), end_offset):
                 end_offset = header.last_offset + 1
         finally:
             file.close()

@@ -1,11 +1,11 @@
 """One partition's log: segments in a folder, with Kafka's file names and formats.
 
-Operations are of two kinds. A *loop* operation touches memory and the page cache only and may be called on the
-reactor thread. A *disk* operation may wait for the disk and belongs on the log directory's own thread; unless
-it says otherwise it may run while loop operations go on.
+Operations are of two kinds. A *loop* operation touches memory and the page cache only and may run on the reactor
+thread. A *disk* operation may wait for the disk and runs on the log directory's own thread; unless it says otherwise,
+loop operations may run at the same time.
 
-Once `offline` is set, by a write that could not be taken back, a failed sync or a broken invariant,
-appends, reads and disk operations raise KafkaError KAFKA_STORAGE_ERROR; the log has to be opened again.
+A write that cannot be undone, a failed sync or a broken invariant sets `offline`. From then on appends, reads and disk
+operations raise KafkaError KAFKA_STORAGE_ERROR, until the log is opened again.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from kafkacompat.storage.log.examiner import LogExaminer
 from kafkacompat.storage.log.leader_epochs import LeaderEpochs
 from kafkacompat.storage.log.maintenance import LogMaintenance
 from kafkacompat.storage.log.reader import LogReader
-from kafkacompat.storage.log.recovery import empty_log, load_log
+from kafkacompat.storage.log.recovery import create_empty_log, load_log
 from kafkacompat.storage.log.state import LogState
 from kafkacompat.storage.log.trimmer import LogTrimmer
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.producers.state import ProducerState
 from kafkacompat.storage.segment.positions import OffsetPosition
-from kafkacompat.storage.segment.segment_file import SegmentCache
 from kafkacompat.storage.segment.segments import Segments
+from kafkacompat.storage.segment.shared_files import SegmentCache
 from kafkacompat.storage.segment.timestamp_search import FoundRecord
 
 __all__ = ["AppendResult", "FoundRecord", "Log", "OffsetPosition", "RollNeededError"]
@@ -34,8 +34,8 @@ __all__ = ["AppendResult", "FoundRecord", "Log", "OffsetPosition", "RollNeededEr
 class Log:
     """One partition's log: its state, and the parts that work on it.
 
-    What every produce and fetch calls is bound here once, so that it costs no further call; code that reads the state
-    for every batch goes to `state` itself.
+    The methods of every produce and fetch are bound here once, so that they need no further call. Code that reads the
+    state for every batch uses `state` itself.
     """
 
     __slots__ = (
@@ -85,7 +85,7 @@ class Log:
         """Create the partition's folder with an empty log; `make_durable` and the first flush put it on the disk. [disk]"""
         cache = SegmentCache() if cache is None else cache
         files.make_directory(directory)
-        loaded = empty_log(files, directory, cache)
+        loaded = create_empty_log(files, directory, cache)
         log = cls(LogState(files, directory, topic, partition, topic_id, config, loaded, cache))
         log.maintenance.note_new()
         return log

@@ -1,4 +1,4 @@
-"""What keeps a log in shape: new segments, syncing, closing."""
+"""New segments of a log, its flushes, and its close."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafkacompat.storage.segment.segment import Segment
 
 
 class LogMaintenance:
-    """Adds segments, puts what was appended on the disk, moves the recovery point, and closes the log."""
+    """Adds segments, syncs appended batches, moves the recovery point, and closes the log."""
 
     __slots__ = ("_state",)
 
@@ -18,15 +18,14 @@ class LogMaintenance:
         self._state = state
 
     def note_new(self) -> None:
-        """Let the next flush, or `make_durable`, put the folder on the disk, with its partition.metadata."""
+        """Let `make_durable` or the next flush sync the folder and write its partition.metadata."""
         self._state.is_new = True
         self._state.folder_is_synced = False
 
     def prepare_segment(self, base_offset: int) -> Segment:
-        """Make the files of the segment that begins at the log's end. [disk; no append meanwhile]
+        """Create the files of a segment at the log's end, and a snapshot of the producers. [disk; no append meanwhile]
 
-        The producers' state at that offset is written beside it. KafkaError KAFKA_STORAGE_ERROR for want of room
-        leaves the log as it was, to be tried again later.
+        If there is no room, KafkaError KAFKA_STORAGE_ERROR leaves the log unchanged, and the caller may retry.
         """
         if base_offset != self._state.log_end_offset or base_offset == self._state.segments.active.base_offset:
             raise ValueError(
@@ -34,26 +33,26 @@ class LogMaintenance:
             )
         with self._state.disk_operation(repeatable=True):
             if self._state.is_new:
-                # Else a crash might leave the new segment and take the first.
+                # Otherwise a crash might leave the new segment without the first.
                 self._sync_folder()
             self._state.folder_is_synced = False
             self._state.snapshots.write(base_offset, self._state.producer_state.producers.entries())
             return Segment.create(self._state.files, self._state.directory, base_offset, self._state.cache)
 
     def roll(self, segment: Segment) -> Segment:
-        """Append to `segment` from now on; returns the segment before it, which is to be sealed. [loop]"""
+        """Append to `segment` from now on; returns the previous one, which the caller seals. [loop]"""
         if segment.base_offset != self._state.log_end_offset:
             raise ValueError(f"{segment!r} does not begin at the end of {self._state!r}")
         old = self._state.segments.active
-        old.finish()
+        old.finish_time_index()
         self._state.segments.replace([*self._state.segments, segment])
         self._state.recent_batches.clear()
         return old
 
     def seal(self, segment: Segment) -> None:
-        """Put a segment that takes no more batches, and all before it, on the disk. [disk]
+        """Sync a rolled segment and all before it, with their indexes. [disk]
 
-        KafkaError KAFKA_STORAGE_ERROR for want of room leaves the log as it was; `flush` and the next seal do it then.
+        If there is no room, KafkaError KAFKA_STORAGE_ERROR leaves the log unchanged; the next seal or flush makes up for it.
         """
         with self._state.disk_operation(repeatable=True):
             self._seal_through(segment.base_offset)
@@ -67,9 +66,9 @@ class LogMaintenance:
                 self._state.recovery_point = max(self._state.recovery_point, successor.base_offset)
 
     def make_durable(self) -> None:
-        """Put the folder of a new log on the disk, and in it whose it is; flushing does so too. [disk]
+        """Sync the folder of a new log, with its partition.metadata; a flush does so too. [disk]
 
-        KafkaError KAFKA_STORAGE_ERROR for want of room leaves the log as it was; the next flush does it then.
+        If there is no room, KafkaError KAFKA_STORAGE_ERROR leaves the log unchanged; the next flush makes up for it.
         """
         if self._state.is_new and not self._state.offline:
             with self._state.disk_operation(repeatable=True):
@@ -85,13 +84,13 @@ class LogMaintenance:
         self._state.folder_is_synced = True
 
     def flush_is_overdue(self, now_ms: int) -> bool:
-        """Whether flush.ms asks for a flush. [loop]"""
+        """Return whether flush.ms has passed since the first unflushed append. [loop]"""
         return self._state.dirty_since_ms >= 0 and now_ms - self._state.dirty_since_ms > self._state.config.flush_ms
 
     def flush(self) -> int:
-        """Put everything appended so far on the disk; returns the new recovery point. [disk]
+        """Sync everything appended so far; returns the new recovery point. [disk]
 
-        KafkaError KAFKA_STORAGE_ERROR for want of room, which indexes and epochs need, leaves the log as it was.
+        If there is no room for indexes or epochs, KafkaError KAFKA_STORAGE_ERROR leaves the log unchanged.
         """
         with self._state.disk_operation(repeatable=True):
             dirty_since_ms, self._state.dirty_since_ms = self._state.dirty_since_ms, -1
@@ -116,9 +115,9 @@ class LogMaintenance:
         return self._state.recovery_point
 
     def flush_recovered(self) -> int:
-        """As `flush`, for a log just opened: what a process before this one wrote is written once more. [disk]
+        """As `flush`, for a log just opened: write everything after the recovery point again first. [disk]
 
-        If a sync of its failed, the kernel shows what is not on the disk, and would sync it no more.
+        If a sync of an earlier process failed, the page cache has contents that the disk lacks and no sync would write.
         """
         with self._state.disk_operation():
             for segment in self._state.segments.since(self._state.recovery_point):
@@ -126,14 +125,14 @@ class LogMaintenance:
         return self.flush()
 
     def close(self) -> None:
-        """Flush, write what a clean start reads, and give every file back. [disk; nothing else meanwhile]"""
+        """Flush, write the files that a clean start reads, and close every file. [disk; nothing else meanwhile]"""
         if self._state.closed:
             return
         self.flush()
         with self._state.disk_operation():
             active = self._state.segments.active
-            active.finish()
-            # Of thousands of logs most have not changed since the start: they are left alone.
+            active.finish_time_index()
+            # Most of thousands of logs have not changed since the start: their files stay as they are.
             if active.indexes_changed:
                 active.write_indexes()
                 self._state.folder_is_synced = False
@@ -147,7 +146,7 @@ class LogMaintenance:
         self._state.closed = True
 
     def release(self) -> None:
-        """Give every file back without writing anything; the log is offline then. [loop]"""
+        """Close every file without writing anything, and take the log offline. [loop]"""
         self._state.offline = True
         for segment in self._state.segments:
             self._state.cache.forget(segment)

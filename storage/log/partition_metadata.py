@@ -1,4 +1,4 @@
-"""partition.metadata: which topic, by id, a partition's folder belongs to. Format: docs/format/checkpoints.md."""
+"""partition.metadata: the id of the topic that a partition's folder belongs to. Format: docs/format/checkpoints.md."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import os
 
 from kafkacompat.storage.files.checkpoints import CorruptCheckpointError, replace_file
 from kafkacompat.storage.files.filesystem import Files
-from kafkacompat.wire.primitives import ZERO_UUID, parse_uuid, uuid_text
+from kafkacompat.wire.primitives import ZERO_UUID, format_uuid, parse_uuid
 
 FILE_NAME = "partition.metadata"
 
 
 def write_partition_metadata(files: Files, directory: str, topic_id: bytes) -> None:
     """Write the file. [disk]"""
-    data = f"version: 0\ntopic_id: {uuid_text(topic_id)}".encode()
+    data = f"version: 0\ntopic_id: {format_uuid(topic_id)}".encode()
     replace_file(files, os.path.join(directory, FILE_NAME), data)
 
 
 def read_partition_metadata(files: Files, directory: str) -> bytes:
-    """The topic's id; all zeros when there is no file. Raises CorruptCheckpointError. [disk]"""
+    """Read the topic's id; all zeros if the file does not exist. Raises CorruptCheckpointError. [disk]"""
     path = os.path.join(directory, FILE_NAME)
     if not files.exists(path):
         return ZERO_UUID

@@ -1,9 +1,9 @@
-"""Opening a log: which of what lies in the folder belongs to it, and how much of that is to be believed.
+"""Opening a log: which files of the folder belong to it, and which of their contents are trusted.
 
-After a clean shutdown everything is. After any other end the segments from the recovery point on are read
-batch by batch: the log ends before the first one that is cut off or does not match its CRC, and their indexes
-are built again. What is damaged in front of the recovery point is not what a crash leaves: it is remembered, and
-what lies behind it kept. Doing it twice gives the same as doing it once. Everything here is a disk operation.
+After a clean shutdown everything is trusted. After a crash, recovery reads the segments from the recovery point on,
+batch by batch, and rebuilds their indexes: the log ends before the first batch that is cut off or does not match its
+CRC. Damage before the recovery point is no trace of a crash: recovery records it and keeps the batches after it. A
+second recovery has the same result as the first. Everything here is a disk operation.
 """
 
 from __future__ import annotations
@@ -13,29 +13,35 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from kafkacompat.storage.files.filesystem import Files
-from kafkacompat.storage.log.epoch_recovery import with_lost_epochs
+from kafkacompat.storage.log.epoch_recovery import recover_lost_epochs
 from kafkacompat.storage.log.leader_epochs import LeaderEpochs
 from kafkacompat.storage.log.leftovers import clean_folder
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.storage.producers.recovery import open_transactions, rebuild_producer_state
+from kafkacompat.storage.producers.recovery import find_open_transactions, rebuild_producer_state
 from kafkacompat.storage.producers.snapshots import Snapshots
 from kafkacompat.storage.producers.state import ProducerState
 from kafkacompat.storage.producers.transaction_replay import TransactionReplay
-from kafkacompat.storage.segment.corruption import BadBatch, Extent, believed_batches, spans
+from kafkacompat.storage.segment.corruption import BadBatch, SegmentExtent, scan_trusted_batches, split_at_damage
+from kafkacompat.storage.segment.header_scan import read_claimed_end_offset, scan_headers
 from kafkacompat.storage.segment.index_recovery import has_whole_indexes
 from kafkacompat.storage.segment.indexes import CorruptIndexError
-from kafkacompat.storage.segment.lookup import claimed_end_offset, scan_headers
 from kafkacompat.storage.segment.segment import Segment
-from kafkacompat.storage.segment.segment_file import SegmentCache
-from kafkacompat.storage.segment.segment_files import LOG_SUFFIX, REMOVED_SUFFIX, SegmentFiles, log_path, removed_name
-from kafkacompat.storage.segment.segments import Segments, take_from_end
+from kafkacompat.storage.segment.segment_files import (
+    LOG_SUFFIX,
+    REMOVED_SUFFIX,
+    SegmentFiles,
+    choose_removed_name,
+    log_file_path,
+)
+from kafkacompat.storage.segment.segments import Segments, take_newest_segments
+from kafkacompat.storage.segment.shared_files import SegmentCache
 from kafkacompat.storage.segment.walk import LARGEST_OFFSET
 
 log = logging.getLogger(__name__)
 
 
 class LoadedLog(NamedTuple):
-    """The parts of a log that is ready for use."""
+    """The parts of a loaded log, ready for use."""
 
     segments: Segments
     log_start_offset: int
@@ -46,8 +52,8 @@ class LoadedLog(NamedTuple):
     truncated_bytes: int = 0
 
 
-def empty_log(files: Files, directory: str, cache: SegmentCache, base_offset: int = 0) -> LoadedLog:
-    """A log with one empty segment at `base_offset`, where there was none or its segments were removed; not synced."""
+def create_empty_log(files: Files, directory: str, cache: SegmentCache, base_offset: int = 0) -> LoadedLog:
+    """Create a log of one empty segment at `base_offset` in a folder without segments; nothing is synced."""
     snapshots = Snapshots(files, directory)
     snapshots.remove(*snapshots.offsets())
     epochs = LeaderEpochs.load(files, directory)
@@ -82,12 +88,12 @@ def load_log(
         loader.set_aside(segments, end_offset, log_start_offset)
         segments = []
     if not segments:
-        empty = empty_log(files, directory, cache, log_start_offset)
+        empty = create_empty_log(files, directory, cache, log_start_offset)
         files.sync_directory(directory)
         return empty
     log_start_offset = max(log_start_offset, segments[0].base_offset)
     if not clean_shutdown:
-        epochs = with_lost_epochs(files, directory, epochs, segments, log_start_offset)
+        epochs = recover_lost_epochs(files, directory, epochs, segments, log_start_offset)
     epochs.truncate_from_end(end_offset)
     epochs.truncate_from_start(log_start_offset)
     return LoadedLog(
@@ -102,7 +108,7 @@ def load_log(
 
 
 class _Loader:
-    """Loads segments one after another, noting what had to be cut off."""
+    """Loads segments one after another, counting the bytes that it cuts off."""
 
     def __init__(
         self, files: Files, directory: str, config: LogConfig, epochs: LeaderEpochs, cache: SegmentCache
@@ -117,10 +123,10 @@ class _Loader:
         self.truncated_bytes = 0
 
     def load(self, bases: list[int], trusted_below: int | None, cleaner_offset: int) -> list[Segment]:
-        """Load the segments; those holding offsets from `trusted_below` on (None: no such) are read through.
+        """Load the segments; read those with offsets from `trusted_below` on (None: no such) batch by batch.
 
-        The log ends where one of those was cut off, or is followed by a gap that no compaction (before
-        `cleaner_offset`) has made: the rest of it was lost, though later segments were not.
+        The log ends in a segment that is cut off, and before a gap that no compaction (before `cleaner_offset`) explains:
+        batches were lost there, though later segments were not.
         """
         self._bases = bases
         self._trusted_below = LARGEST_OFFSET if trusted_below is None else trusted_below
@@ -130,7 +136,7 @@ class _Loader:
         segments: list[Segment] = []
         for slot, base_offset in enumerate(bases):
             if slot < first_suspect:
-                # One that ends just where the recovery point is may have been synced before it was rolled away: without indexes.
+                # A segment that ends at the recovery point may have been synced before the roll, without its indexes.
                 is_sealed = trusted_below is None or bases[slot + 1] < trusted_below
                 segments.append(self._load_trusted(base_offset, is_sealed, segments))
                 continue
@@ -138,12 +144,12 @@ class _Loader:
             segments.append(segment)
             following = bases[slot + 1 :]
             if not following:
-                break  # it stays open with its indexes in memory: it is the active one
+                break  # it stays open, as the active segment
             is_short = following[0] > max(cleaner_offset, self._measure(segment)[0])
             segment.seal()
             if cut_bytes or is_short:
                 log.warning(
-                    "%s is not whole: the %d segments behind it are removed",
+                    "%s is not whole: the %d segments after it are removed",
                     segment.files.path(LOG_SUFFIX),
                     len(following),
                 )
@@ -152,30 +158,30 @@ class _Loader:
         return segments
 
     def delete_before(self, log_start_offset: int, bases: list[int]) -> list[int]:
-        """Remove the segments that lie before the log's beginning; a crash may have left any of those about to be deleted.
+        """Remove the segments before the log start offset: a crash may have interrupted their deletion.
 
-        None goes where the log does not reach so far.
+        If the log ends before that offset, all stay.
         """
         first = max([slot for slot, base in enumerate(bases) if base <= log_start_offset], default=0)
         if first and bases[first] == bases[-1]:
-            path = log_path(self._directory, bases[-1])
-            if claimed_end_offset(self._files, path, bases[-1]) < log_start_offset:
+            path = log_file_path(self._directory, bases[-1])
+            if read_claimed_end_offset(self._files, path, bases[-1]) < log_start_offset:
                 return bases
         self._remove_from(bases[:first])
         return bases[first:]
 
     def set_aside(self, segments: list[Segment], end_offset: int, log_start_offset: int) -> None:
-        """Take all segments out of a log that ends before its beginning.
+        """Take all segments out of a log that ends before its log start offset.
 
-        Records were deleted of which the last ones were never on the disk; or the checkpoint is not this log's. Nobody can
-        tell, so they are neither served again nor lost.
+        Either records were deleted whose last ones never reached the disk, or the checkpoint is another log's. The records
+        are not served again, and their files are kept.
         """
         if not any(segment.size_bytes for segment in segments):
             self._take_away(segments, SegmentFiles.remove)
             return
         log.warning(
-            "%s ends at offset %d, before %d, where its log-start-offset-checkpoint lets it begin: it begins there, empty, and "
-            "what it held is kept in its files that end in %s",
+            "%s ends at offset %d, before %d, its offset in log-start-offset-checkpoint: it begins there, empty, and its "
+            "files are kept with names that end in %s",
             self._directory,
             end_offset,
             log_start_offset,
@@ -185,10 +191,10 @@ class _Loader:
 
     def _keep_beside(self, files: SegmentFiles) -> None:
         path = files.path(LOG_SUFFIX)
-        files.rename(removed_name(self._files, path).removeprefix(path))
+        files.rename(choose_removed_name(self._files, path).removeprefix(path))
 
     def _take_away(self, segments: Sequence[Segment], take: Callable[[SegmentFiles], None]) -> None:
-        take_from_end(self._files, self._directory, segments, self._cache, take)
+        take_newest_segments(self._files, self._directory, segments, self._cache, take)
 
     def _load_trusted(self, base_offset: int, is_sealed: bool, earlier: list[Segment]) -> Segment:
         try:
@@ -202,21 +208,21 @@ class _Loader:
         return segment
 
     def _recover(self, base_offset: int, earlier: list[Segment]) -> tuple[Segment, int]:
-        """Read a segment through; returns it, with its indexes rebuilt in memory, and how many bytes were cut off."""
+        """Read a whole segment; returns it with rebuilt indexes, and the number of bytes that were cut off."""
         segment = Segment(self._files, self._directory, base_offset, self._cache)
         segment.measure()
         claimed_bytes = segment.size_bytes
-        segment.start_over()
+        segment.start_empty()
         file = segment.pin()
         replay: TransactionReplay | None = None
         bad: list[BadBatch] = []
-        extent = Extent(claimed_bytes, base_offset, self._last_offset(base_offset))
+        extent = SegmentExtent(claimed_bytes, base_offset, self._last_offset(base_offset))
         try:
-            for position, header in believed_batches(file.file, extent, self._trusted_below, bad):
+            for position, header in scan_trusted_batches(file.file, extent, self._trusted_below, bad):
                 segment.size_bytes = position
                 if header.is_transactional or header.is_control:
                     if replay is None:
-                        open_before = open_transactions(self._files, self._directory, earlier, base_offset)
+                        open_before = find_open_transactions(self._files, self._directory, earlier, base_offset)
                         replay = TransactionReplay(open_before)
                     replay.follow(file.file, position, header)
                 segment.index_batch(
@@ -229,19 +235,19 @@ class _Loader:
             cut_bytes = claimed_bytes - segment.size_bytes
             if cut_bytes:
                 path = segment.files.path(LOG_SUFFIX)
-                log.warning("cutting %d bytes of an unfinished batch off the end of %s", cut_bytes, path)
+                log.warning("cutting %d bytes of an incomplete batch off the end of %s", cut_bytes, path)
                 file.file.truncate(segment.size_bytes)
                 file.file.sync()
         finally:
             file.release()
-        segment.finish()
+        segment.finish_time_index()
         segment.remember_corrupt(bad)
         segment.transactions.replace(replay.aborted if replay else [])
         self.truncated_bytes += cut_bytes
         return segment, cut_bytes
 
     def _last_offset(self, base_offset: int) -> int | None:
-        """The largest offset that a segment may hold, None for the last one."""
+        """Return the largest offset that a segment may hold, None for the last one."""
         return next((base - 1 for base in self._bases if base > base_offset), None)
 
     def _remove_from(self, bases: Iterable[int]) -> None:
@@ -249,9 +255,9 @@ class _Loader:
         self._take_away(segments, SegmentFiles.remove)
 
     def open_active(self, segments: list[Segment], now_ms: int) -> int:
-        """Make the last segment the active one; returns the log's end offset, -1 without segments.
+        """Activate the last segment; returns the log's end offset, -1 without segments.
 
-        Should its tail be torn in spite of a clean shutdown, it is cut; should its transaction index be, that is built again.
+        Recover it if it ends in a torn batch in spite of a clean shutdown, or its transaction index cannot be read.
         """
         if not segments:
             return -1
@@ -264,12 +270,12 @@ class _Loader:
         return end_offset
 
     def _measure(self, segment: Segment) -> tuple[int, int]:
-        """(end offset, position behind the last whole batch), starting from the last entry of the index."""
+        """Return (end offset, position after the last whole batch), starting from the last entry of the index."""
         offset_index, _ = segment.indexes()
         end_offset, end = segment.base_offset, offset_index.positions[-1] if len(offset_index) else 0
         file = segment.pin()
         try:
-            for start, stop, bad in spans(segment.corrupt, end, segment.size_bytes):
+            for start, stop, bad in split_at_damage(segment.corrupt, end, segment.size_bytes):
                 for position, header in scan_headers(file.file, start, stop):
                     end_offset, end = header.last_offset + 1, position + header.size_bytes
                 if bad is not None and end == stop:

@@ -1,4 +1,4 @@
-"""Which segments have outlived their topic's limits."""
+"""Retention: which segments a topic's limits let go."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafkacompat.storage.segment.segment import Segment
 from kafkacompat.storage.segment.segments import Segments
 
 
-def expired_segments(
+def find_expired_segments(
     segments: Segments,
     config: LogConfig,
     log_start_offset: int,
@@ -18,10 +18,10 @@ def expired_segments(
     high_watermark: int,
     now_ms: int,
 ) -> list[Segment]:
-    """The oldest segments that may go, by Kafka's rules in Kafka's order: log start offset, size, time. [loop]
+    """Return the oldest segments that may be deleted, by Kafka's rules in order: log start offset, size, time. [loop]
 
-    None that holds an offset from `high_watermark` on. The active segment is among them only when all the log
-    has expired and it holds anything: then it has to be rolled away first.
+    None of them holds `high_watermark` or a later offset. The active segment is among them only if the whole log has
+    expired and it is not empty; the caller rolls first.
     """
     ordered = list(segments)
     ends = [segment.base_offset for segment in ordered[1:]]
@@ -36,7 +36,7 @@ def expired_segments(
 
 
 def _leading(conditions: Iterable[bool]) -> int:
-    """How many conditions hold before the first that does not."""
+    """Return how many conditions hold before the first that does not."""
     return sum(1 for _ in takewhile(bool, conditions))
 
 

@@ -1,4 +1,4 @@
-"""When a batch has to go to a new segment."""
+"""When a batch needs a new segment."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from kafkacompat.wire.checksum import crc32c
 def must_roll(
     active: Segment, size_bytes: int, last_offset: int, max_timestamp: int, now_ms: int, config: LogConfig
 ) -> bool:
-    """Whether the active segment takes no batch of that size, last offset and time (-1: unknown), by Kafka's rules."""
+    """Return whether a batch of that size, last offset and timestamp (-1: none) needs a new segment, by Kafka's rules."""
     filled = active.size_bytes
     if filled > config.segment_bytes - size_bytes or last_offset - active.base_offset > MAX_RELATIVE_OFFSET:
         return True
     if filled and _age_ms(active, max_timestamp, now_ms) > config.max_segment_ms - _jitter_ms(active, config):
         return True
     if not filled:
-        # Nothing would be won: the next segment has no more room in its indexes.
+        # A new segment would have no more room in its indexes.
         return False
     offset_entries, time_entries = active.index_entries
     index_bytes = config.segment_index_bytes
-    # One entry of the time index is kept free for the segment's largest timestamp.
+    # One entry of the time index stays free for the segment's largest timestamp.
     return offset_entries >= index_bytes // OFFSET_ENTRY_SIZE or time_entries >= index_bytes // TIME_ENTRY_SIZE - 1
 
 
@@ -35,5 +35,5 @@ def _age_ms(active: Segment, max_timestamp: int, now_ms: int) -> int:
 def _jitter_ms(active: Segment, config: LogConfig) -> int:
     if not config.segment_jitter_ms:
         return 0
-    # Spread over partitions and segments, and still the same after a restart.
+    # A hash of the path spreads the jitter over segments, and a restart does not change it.
     return crc32c(active.files.path("").encode()) % min(config.segment_jitter_ms, config.segment_ms)

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from kafkacompat.storage.files.filesystem import Files, SyncError
+from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.log.recovery import LoadedLog
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.producers.snapshots import Snapshots
 from kafkacompat.storage.segment.positions import OffsetPosition, RecentBatches
-from kafkacompat.storage.segment.segment_file import SegmentCache
+from kafkacompat.storage.segment.shared_files import SegmentCache
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 _TRANSIENT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
@@ -126,6 +127,8 @@ class LogState:
         except OSError as error:
             if not (repeatable and is_transient(error)):
                 # The reason first: the reactor thread may find the log offline, and say why, before this raises.
-                self.offline_reason = f": {error}"
+                self.offline_reason = f": {describe_error(error)}"
                 self.offline = True
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.directory} failed: {error}") from error
+            raise KafkaError(
+                ErrorCode.KAFKA_STORAGE_ERROR, f"{self.directory} failed: {describe_error(error)}"
+            ) from error

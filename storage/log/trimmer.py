@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafkacompat.storage.log.recovery import empty_log
-from kafkacompat.storage.log.retention import expired_segments
+from kafkacompat.storage.log.recovery import create_empty_log
+from kafkacompat.storage.log.retention import find_expired_segments
 from kafkacompat.storage.log.state import LogState
 from kafkacompat.storage.producers.recovery import rebuild_producer_state
 from kafkacompat.storage.segment.segment import Segment
 from kafkacompat.storage.segment.segment_files import DELETED_SUFFIX, SegmentFiles
-from kafkacompat.storage.segment.segments import take_from_end
+from kafkacompat.storage.segment.segments import take_newest_segments
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 
 class LogTrimmer:
-    """Takes segments out of the log and moves its start offset, or its end back."""
+    """Takes segments out of the log, moves its start offset forward and its end back."""
 
     __slots__ = ("_state",)
 
@@ -23,13 +23,13 @@ class LogTrimmer:
         self._state = state
 
     def advance_log_start_offset(self, offset: int) -> bool:
-        """Let the log begin at `offset`; False when it already begins there or later. [loop]
+        """Move the log start offset to `offset`; returns False if it is there or later already. [loop]
 
-        Raises KafkaError OFFSET_OUT_OF_RANGE beyond the log's end.
+        Raises KafkaError OFFSET_OUT_OF_RANGE after the log's end.
         """
         if offset > self._state.log_end_offset:
             raise KafkaError(
-                ErrorCode.OFFSET_OUT_OF_RANGE, f"{offset} is behind the log's end {self._state.log_end_offset}"
+                ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {offset} is after the log's end {self._state.log_end_offset}"
             )
         if offset <= self._state.log_start_offset:
             return False
@@ -38,11 +38,11 @@ class LogTrimmer:
         return True
 
     def expired_segments(self, *, high_watermark: int, now_ms: int) -> list[Segment]:
-        """The oldest segments that retention lets go; see retention.py. [loop]
+        """Return the oldest segments that retention may delete; see retention.py. [loop]
 
-        When the active segment is among them, roll first.
+        If the active segment is among them, roll before `detach`.
         """
-        return expired_segments(
+        return find_expired_segments(
             self._state.segments,
             self._state.config,
             self._state.log_start_offset,
@@ -52,7 +52,7 @@ class LogTrimmer:
         )
 
     def detach(self, segments: Sequence[Segment]) -> None:
-        """Let the log begin behind its oldest `segments`, which are sealed; their files stay. [loop]"""
+        """Take its oldest `segments`, which are sealed, out of the log; their files stay. [loop]"""
         if list(segments) != list(self._state.segments)[: len(segments)] or self._state.segments.active in segments:
             raise ValueError(f"{segments} are not the oldest segments of {self._state!r}")
         if segments:
@@ -60,10 +60,10 @@ class LogTrimmer:
             self.advance_log_start_offset(max(self._state.log_start_offset, self._state.segments[0].base_offset))
 
     def mark_deleted(self, segments: Sequence[Segment]) -> None:
-        """Rename the files of detached segments, so that they count for nothing after a restart. [disk]
+        """Rename the files of detached segments, so that a restart ignores them. [disk]
 
-        The oldest go first, each for good before the next: a crash in between leaves no gap, which would be taken
-        for a loss. Regions of them can still be sent.
+        The oldest is renamed and synced first: a crash leaves no gap, which recovery would take for a loss. Regions of the
+        segments can still be sent.
         """
         with self._state.disk_operation():
             for segment in segments:
@@ -72,7 +72,7 @@ class LogTrimmer:
             self._state.snapshots.remove(*(segment.base_offset for segment in segments))
 
     def delete_segments(self, segments: Sequence[Segment]) -> None:
-        """Remove the files of detached segments, marked or not. [disk]"""
+        """Remove the files of detached segments, whether `mark_deleted` has renamed them or not. [disk]"""
         with self._state.disk_operation():
             for segment in segments:
                 segment.unload()
@@ -80,11 +80,10 @@ class LogTrimmer:
             self._state.snapshots.remove(*(segment.base_offset for segment in segments))
 
     def truncate_to(self, offset: int) -> None:
-        """Drop every batch that holds `offset` or a later one. [disk; nothing else meanwhile]
+        """Drop every batch that holds `offset` or a later one, and sync the log. [disk; nothing else meanwhile]
 
-        With an offset before the oldest segment the log is emptied and begins there. On return the shorter log
-        is on the disk. Before anything is appended its recovery point and its cleaner offset have to be written down: those that
-        were lie behind what a crash would leave.
+        An offset before the oldest segment empties the log, which begins there. Before the next append, the caller writes
+        the checkpoints of recovery point and cleaner offset: the old ones are after the log's end.
         """
         with self._state.disk_operation():
             self._state.recent_batches.clear()
@@ -99,7 +98,7 @@ class LogTrimmer:
 
     def _start_over_at(self, offset: int) -> None:
         self._drop(list(self._state.segments))
-        loaded = empty_log(self._state.files, self._state.directory, self._state.cache, offset)
+        loaded = create_empty_log(self._state.files, self._state.directory, self._state.cache, offset)
         self._state.files.sync_directory(self._state.directory)
         self._state.segments.replace(list(loaded.segments))
         self._state.leader_epochs = loaded.leader_epochs
@@ -107,12 +106,12 @@ class LogTrimmer:
         self._state.log_start_offset = self._state.log_end_offset = self._state.recovery_point = offset
 
     def _cut(self, offset: int) -> None:
-        slot = self._state.segments.floor(offset)
+        slot = self._state.segments.find_slot(offset)
         kept = list(self._state.segments)[: slot + 1]
         self._drop(list(self._state.segments)[slot + 1 :])
         self._state.segments.replace(kept)
-        # The log's beginning may lie inside the batch that is dropped; offsets before it are never given again.
-        self._state.log_end_offset = max(kept[-1].cut(offset), min(offset, self._state.log_start_offset))
+        # The log start offset may lie inside the dropped batch; offsets before it are never assigned again.
+        self._state.log_end_offset = max(kept[-1].truncate_to(offset), min(offset, self._state.log_start_offset))
         kept[-1].truncate_aborted(self._state.log_end_offset)
         self._state.log_start_offset = min(self._state.log_start_offset, self._state.log_end_offset)
         self._state.recovery_point = min(self._state.recovery_point, self._state.log_end_offset)
@@ -127,4 +126,4 @@ class LogTrimmer:
         )
 
     def _drop(self, segments: Sequence[Segment]) -> None:
-        take_from_end(self._state.files, self._state.directory, segments, self._state.cache, SegmentFiles.remove)
+        take_newest_segments(self._state.files, self._state.directory, segments, self._state.cache, SegmentFiles.remove)

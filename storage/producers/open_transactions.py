@@ -1,4 +1,4 @@
-"""The transactions of one partition that consumers may not read yet: no marker ends them, or it is not replicated yet."""
+"""The open transactions of one partition: those without a marker, or with one that is not replicated yet."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from collections.abc import Iterable
 from kafkacompat.storage.segment.positions import OffsetPosition
 
 NO_PLACE = (-1, -1)
-"""Of a batch that is known from a snapshot alone."""
+"""The place of a batch that is known from a snapshot alone."""
 
 
 class OpenTransactions:
-    """Each by the offset of its first batch. A transaction counts until its marker lies below the high watermark (`settle`)."""
+    """Open transactions by the offsets of their first batches.
+
+    A transaction stays open until its marker is below the high watermark (`settle`).
+    """
 
     __slots__ = ("_decided", "_undecided", "first")
 
@@ -20,37 +23,37 @@ class OpenTransactions:
         self._undecided: OrderedDict[int, tuple[int, int]] = OrderedDict()
         self._decided: dict[int, tuple[int, tuple[int, int]]] = {}
         self.first: OffsetPosition | None = None
-        """Where the earliest begins, with a position of -1 where only the disk knows; None when there is none."""
+        """Where the earliest begins, with position -1 if only the disk knows it; None without open transactions."""
 
     def __len__(self) -> int:
         return len(self._undecided) + len(self._decided)
 
     def begin(self, first_offset: int, place: tuple[int, int] = NO_PLACE) -> None:
-        """A transaction begins, later than all others; *place* is its batch's segment base offset and position."""
+        """Add a transaction that begins after all others; `place` is (segment base offset, position) of its first batch."""
         self._undecided[first_offset] = place
         if self.first is None:
             self.first = OffsetPosition(first_offset, *place)
 
     def restore(self, first_offsets: Iterable[int]) -> None:
-        """Start from what a snapshot tells."""
+        """Start with the open transactions of a snapshot."""
         self._undecided = OrderedDict.fromkeys(sorted(first_offsets), NO_PLACE)
         self._decided = {}
         self._find_first()
 
     def end(self, first_offset: int, marker_offset: int) -> None:
-        """A marker ends the transaction that begins at *first_offset*."""
+        """Note that a marker ends the transaction that begins at `first_offset`."""
         place = self._undecided.pop(first_offset, NO_PLACE)
         self._decided[first_offset] = marker_offset, place
 
     def stable_offset_without(self, first_offset: int, marker_offset: int) -> int:
-        """Where the first of the others begins that no marker has ended, else the offset behind the marker."""
+        """Return the first offset of the earliest other transaction without a marker, else the offset after the marker."""
         for other in self._undecided:
             if other != first_offset:
                 return other
         return marker_offset + 1
 
-    def settle(self, high_watermark: int) -> None:
-        """Forget those whose markers lie below the high watermark."""
+    def remove_decided(self, high_watermark: int) -> None:
+        """Remove the transactions whose markers are below the high watermark."""
         if self._decided:
             left = {first: decided for first, decided in self._decided.items() if decided[0] >= high_watermark}
             self._decided = left

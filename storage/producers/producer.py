@@ -1,4 +1,4 @@
-"""One idempotent producer as a partition remembers it: its epoch, its open transaction and its last five batches."""
+"""A partition's record of an idempotent producer: its epoch, its open transaction and its last five batches."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ NO_EPOCH = -1
 BATCHES_KEPT = 5
 MAX_SEQUENCE = 2**31 - 1
 
-ENTRY = Struct(">qhiqiqiq")
-"""A producer in a snapshot: id, epoch, last sequence number, last offset, offsets of its last batch less one, time of its last
-batch or marker, coordinator epoch, where its open transaction begins."""
+PRODUCER_ENTRY = Struct(">qhiqiqiq")
+"""A producer in a snapshot: id, epoch, last sequence number, last offset, offset delta of the last batch, timestamp of
+the last batch or marker, coordinator epoch, first offset of the open transaction."""
 
-BATCH = Struct(">iqiq")
-FULL = ENTRY.size + BATCHES_KEPT * BATCH.size
+PACKED_BATCH = Struct(">iqiq")
+"""A batch in a packed producer: the fields of StoredBatch."""
+
+MOST_PACKED_BYTES = PRODUCER_ENTRY.size + BATCHES_KEPT * PACKED_BATCH.size
+"""Bytes of a packed producer with as many batches as are kept."""
 
 
 class StoredBatch(NamedTuple):
-    """A batch that is in the log."""
+    """Offsets and sequence numbers of a batch in the log; `offset_delta` is its last offset less its base offset."""
 
     last_sequence: int
     last_offset: int
@@ -42,17 +45,17 @@ NO_BATCH = StoredBatch(-1, -1, 0, -1)
 
 
 def sequence_after(sequence: int, steps: int) -> int:
-    """`steps` sequence numbers later; after 2147483647 comes 0."""
+    """Return the sequence number `steps` after another; 0 follows 2147483647."""
     return (sequence + steps) & MAX_SEQUENCE
 
 
 def sequence_before(sequence: int, steps: int) -> int:
-    """`steps` sequence numbers earlier."""
+    """Return the sequence number `steps` before another."""
     return (sequence - steps) & MAX_SEQUENCE
 
 
 class Producer:
-    """One producer's latest epoch and its last batches, oldest first: what is kept of it in bytes, to be looked at or changed."""
+    """A producer's latest epoch and last batches, oldest first: the unpacked form, to be read or changed."""
 
     __slots__ = (
         "batches",
@@ -69,18 +72,18 @@ class Producer:
         self.coordinator_epoch = -1
         self.last_timestamp = -1
         self.current_txn_first_offset = -1
-        """Where its open transaction begins; -1 when there is none."""
+        """First offset of its open transaction; -1 without one."""
         self.batches: list[StoredBatch] = []
 
     def is_in_transaction(self, epoch: int) -> bool:
-        """Whether it has an open transaction of this epoch."""
+        """Return whether it has an open transaction of this epoch."""
         return self.current_txn_first_offset >= 0 and self.producer_epoch == epoch
 
-    def find(self, header: BatchHeader) -> StoredBatch | None:
-        """The stored batch that this one repeats.
+    def find_repeated_batch(self, header: BatchHeader) -> StoredBatch | None:
+        """Return the stored batch that a batch repeats; None if it repeats none.
 
-        None that lies before the last marker: its transaction is over, and where the client has no new epoch it uses the
-        sequence numbers again of what it gave up when it aborted.
+        Batches before the last marker do not count. A client that aborts without taking a new epoch uses the sequence
+        numbers of unsent batches again.
         """
         is_over = self.coordinator_epoch >= 0 and self.current_txn_first_offset < 0
         if header.producer_epoch != self.producer_epoch or is_over:
@@ -92,16 +95,16 @@ class Producer:
         return None
 
     def next_sequence(self) -> int:
-        """The sequence number that has to come next in this epoch; 0 when none came yet."""
+        """Return the next sequence number of this epoch; 0 if it has no batch yet."""
         return sequence_after(self.batches[-1].last_sequence, 1) if self.batches else 0
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Producer) and self.pack() == other.pack()
 
     def pack(self) -> bytes:
-        """Its bytes: a snapshot's entry, and the batches."""
+        """Pack it: a snapshot's entry, followed by the batches."""
         last = self.batches[-1] if self.batches else NO_BATCH
-        entry = ENTRY.pack(
+        entry = PRODUCER_ENTRY.pack(
             self.producer_id,
             self.producer_epoch,
             last.last_sequence,
@@ -111,19 +114,23 @@ class Producer:
             self.coordinator_epoch,
             self.current_txn_first_offset,
         )
-        return entry + b"".join(BATCH.pack(*batch) for batch in self.batches)
+        return entry + b"".join(PACKED_BATCH.pack(*batch) for batch in self.batches)
 
     @classmethod
     def unpack(cls, data: bytes) -> Producer:
-        """Read what `pack` makes."""
-        producer = cls.of_entry(data[: ENTRY.size])
-        producer.batches = [StoredBatch._make(fields) for fields in BATCH.iter_unpack(data[ENTRY.size :])]
+        """Reverse `pack`."""
+        producer = cls.from_entry(data[: PRODUCER_ENTRY.size])
+        producer.batches = [
+            StoredBatch._make(fields) for fields in PACKED_BATCH.iter_unpack(data[PRODUCER_ENTRY.size :])
+        ]
         return producer
 
     @classmethod
-    def of_entry(cls, entry: Buffer) -> Producer:
-        """Read a snapshot's entry, which knows the last batch alone."""
-        producer_id, epoch, sequence, offset, delta, timestamp, coordinator_epoch, first_offset = ENTRY.unpack(entry)
+    def from_entry(cls, entry: Buffer) -> Producer:
+        """Read a snapshot's entry, which has the last batch alone."""
+        producer_id, epoch, sequence, offset, delta, timestamp, coordinator_epoch, first_offset = PRODUCER_ENTRY.unpack(
+            entry
+        )
         producer = cls(producer_id)
         producer.producer_epoch, producer.last_timestamp = epoch, timestamp
         producer.coordinator_epoch, producer.current_txn_first_offset = coordinator_epoch, first_offset
@@ -133,10 +140,10 @@ class Producer:
 
 
 class Producers(MutableMapping[int, Producer]):
-    """Producers by their ids.
+    """Producers by id, each packed into one `bytes`.
 
-    Each is kept as one `bytes`: a million of them take a quarter of the memory that objects would, and the garbage collector
-    never looks at them. What is read is a copy; only what is set is kept.
+    A million of them take a quarter of the memory of objects, and the garbage collector does not visit them. Reading
+    returns a copy; a changed one has to be set.
     """
 
     __slots__ = ("packed",)
@@ -154,7 +161,7 @@ class Producers(MutableMapping[int, Producer]):
         del self.packed[producer_id]
 
     def __iter__(self) -> Iterator[int]:
-        # A copy, which is made at once: another thread may go through them.
+        # A copy, made in one step: another thread may iterate.
         return iter(list(self.packed))
 
     def __len__(self) -> int:
@@ -164,15 +171,15 @@ class Producers(MutableMapping[int, Producer]):
         return f"Producers({list(self)})"
 
     def values(self) -> list[Producer]:  # type: ignore[override]
-        """All of them as they are now, for any thread."""
+        """Return all producers at this moment. [any thread]"""
         return [Producer.unpack(data) for data in list(self.packed.values())]
 
     def entries(self) -> list[bytes]:
-        """All of them as the entries of a snapshot, for any thread."""
-        return [data[: ENTRY.size] for data in list(self.packed.values())]
+        """Return all producers as entries of a snapshot. [any thread]"""
+        return [data[: PRODUCER_ENTRY.size] for data in list(self.packed.values())]
 
 
-def last_timestamp(data: bytes) -> int:
-    """When a producer that is packed sent its last batch (ms)."""
-    timestamp: int = ENTRY.unpack_from(data)[5]
+def unpack_last_timestamp(data: bytes) -> int:
+    """Return the timestamp (ms) of a packed producer's last batch or marker."""
+    timestamp: int = PRODUCER_ENTRY.unpack_from(data)[5]
     return timestamp

@@ -1,7 +1,7 @@
-"""Producer snapshot files: what a partition knew of its producers at an offset.
+"""Producer snapshot files: the producer state of a partition at an offset.
 
-Format: docs/format/producer-snapshot.md. One is written for each new segment and at a clean close, so that
-opening a log reads only the batches behind the latest one. Everything here is a disk operation.
+Format: docs/format/producer-snapshot.md. A roll and a clean close write one, so that opening a log reads only the
+batches after the latest one. Everything here is a disk operation.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from struct import Struct
 
 from kafkacompat.storage.files.checkpoints import overwrite_file
 from kafkacompat.storage.files.filesystem import Files
-from kafkacompat.storage.producers.producer import ENTRY, Producer
+from kafkacompat.storage.producers.producer import PRODUCER_ENTRY, Producer
 from kafkacompat.wire.checksum import crc32c
 
 SNAPSHOT_SUFFIX = ".snapshot"
@@ -25,11 +25,11 @@ _PIECE = 8192
 
 
 class CorruptSnapshotError(Exception):
-    """A snapshot that cannot be used; the one before it has to do."""
+    """A snapshot cannot be read; the previous one is used instead."""
 
 
-def encode(entries: Sequence[bytes]) -> Iterator[bytes]:
-    """The file's contents, in pieces, none of which takes long; of each producer only its last batch is kept, as in Kafka."""
+def encode_snapshot(entries: Sequence[bytes]) -> Iterator[bytes]:
+    """Encode a file's contents in short pieces; as in Kafka, it has the last batch of each producer alone."""
     pieces = [_COUNT.pack(len(entries))]
     pieces += [b"".join(entries[start : start + _PIECE]) for start in range(0, len(entries), _PIECE)]
     crc = 0
@@ -39,17 +39,24 @@ def encode(entries: Sequence[bytes]) -> Iterator[bytes]:
     yield from pieces
 
 
-def decode(data: bytes) -> list[Producer]:
-    """Read a file's contents; raises CorruptSnapshotError."""
+def decode_snapshot(data: bytes) -> list[Producer]:
+    """Decode a file's contents. Raises CorruptSnapshotError."""
     try:
         version, crc = _VERSION_AND_CRC.unpack_from(data)
         (count,) = _COUNT.unpack_from(data, _VERSION_AND_CRC.size)
     except struct.error as error:
         raise CorruptSnapshotError("the snapshot is cut off") from error
     entries = memoryview(data)[_VERSION_AND_CRC.size + _COUNT.size :]
-    if version != VERSION or crc != crc32c(data[_VERSION_AND_CRC.size :]) or len(entries) != count * ENTRY.size:
+    if (
+        version != VERSION
+        or crc != crc32c(data[_VERSION_AND_CRC.size :])
+        or len(entries) != count * PRODUCER_ENTRY.size
+    ):
         raise CorruptSnapshotError(f"the snapshot has version {version}, a wrong CRC or a wrong length")
-    return [Producer.of_entry(entries[start : start + ENTRY.size]) for start in range(0, len(entries), ENTRY.size)]
+    return [
+        Producer.from_entry(entries[start : start + PRODUCER_ENTRY.size])
+        for start in range(0, len(entries), PRODUCER_ENTRY.size)
+    ]
 
 
 class Snapshots:
@@ -60,28 +67,27 @@ class Snapshots:
         self._directory = directory
 
     def path(self, offset: int) -> str:
-        """Name of the one that goes up to `offset`."""
+        """Return the path of the snapshot at `offset`."""
         return os.path.join(self._directory, f"{offset:020d}{SNAPSHOT_SUFFIX}")
 
     def offsets(self) -> list[int]:
-        """Up to which offset each snapshot goes, ascending."""
+        """Return the offsets of all snapshots, ascending."""
         names = self._files.list(self._directory)
         stems = (name.removesuffix(SNAPSHOT_SUFFIX) for name in names if name.endswith(SNAPSHOT_SUFFIX))
         return sorted(int(stem) for stem in stems if stem.isdigit())
 
     def write(self, offset: int, entries: Sequence[bytes]) -> None:
-        """Write a snapshot of these producers that goes up to `offset`, replacing one that is there."""
-        overwrite_file(self._files, self.path(offset), *encode(entries))
+        """Write a snapshot of packed producers at `offset`, replacing an existing one."""
+        overwrite_file(self._files, self.path(offset), *encode_snapshot(entries))
 
     def read(self, offset: int) -> list[Producer]:
-        """Read one; raises CorruptSnapshotError."""
-        return decode(self._files.read(self.path(offset)))
+        """Read the snapshot at `offset`. Raises CorruptSnapshotError."""
+        return decode_snapshot(self._files.read(self.path(offset)))
 
     def remove(self, *offsets: int) -> None:
-        """Remove some; no error when one is not there.
+        """Remove snapshots and sync the folder; an absent one is no error.
 
-        They are gone for good when this returns: one that came back after a power failure might by then fit the
-        log's length, but no longer its contents.
+        A snapshot that came back after a power failure might fit the log's length, but not its contents.
         """
         paths = [path for path in map(self.path, offsets) if self._files.exists(path)]
         for path in paths:

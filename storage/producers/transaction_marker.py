@@ -1,4 +1,4 @@
-"""What a transaction coordinator has written at the end of a transaction to each of its partitions."""
+"""Transaction markers, which a coordinator writes to each partition of a transaction at its end."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from kafkacompat.storage.intake.validation import PATCHED_END, CheckedBatch
 from kafkacompat.storage.log_config import LOG_APPEND_TIME, LogConfig
 from kafkacompat.storage.producers.transaction_replay import ABORT, COMMIT
 from kafkacompat.wire import record_batch
-from kafkacompat.wire.record_batch import LENGTH_END, MAGIC_V2, BatchHeader, assemble
+from kafkacompat.wire.record_batch import LENGTH_END, MAGIC_V2, BatchHeader, assemble_batch
 
 _RECORD = Struct(">5shhBhiB")
-"""Length, attributes, deltas and the length of the key; version and type; the length of the value; version and coordinator epoch;
-the number of headers."""
+"""Length, attributes, deltas and key length; version and type; value length; version and coordinator epoch; number of
+headers."""
 
 MARKER_BYTES = 78
-"""The size of a marker's batch."""
+"""Bytes of a marker's batch."""
 
 
 class Marker(NamedTuple):
     """The end of one transaction.
 
-    ``producer_epoch`` is that of the transaction's records up to transaction version 1, a newer one from version 2 on;
-    ``coordinator_epoch`` is the leader epoch of the coordinator's partition.
+    `producer_epoch` is the epoch of the transaction's records up to transaction version 1, and a newer one from version
+    2 on. `coordinator_epoch` is the leader epoch of the coordinator's partition.
     """
 
     producer_id: int
@@ -33,8 +33,8 @@ class Marker(NamedTuple):
     transaction_version: int
 
 
-def marker_batch(marker: Marker, config: LogConfig, now_ms: int) -> CheckedBatch:
-    """The batch of one control record that goes into the log; the checksum is in its bytes alone."""
+def build_marker_batch(marker: Marker, config: LogConfig, now_ms: int) -> CheckedBatch:
+    """Build the batch of a marker, one control record; the header that is returned lacks the checksum."""
     kind = COMMIT if marker.is_commit else ABORT
     record = _RECORD.pack(b"\x20\0\0\0\x08", 0, kind, 0x0C, 0, marker.coordinator_epoch, 0)
     attributes = record_batch.TRANSACTIONAL | record_batch.CONTROL
@@ -55,4 +55,4 @@ def marker_batch(marker: Marker, config: LogConfig, now_ms: int) -> CheckedBatch
         base_sequence=-1,
         record_count=1,
     )
-    return CheckedBatch(header, (memoryview(assemble(header, record))[PATCHED_END:],))
+    return CheckedBatch(header, (memoryview(assemble_batch(header, record))[PATCHED_END:],))

@@ -1,4 +1,4 @@
-"""Finding out again which transactions were aborted, from a log's batches and markers."""
+"""Finding the aborted transactions of a log from its batches and markers."""
 
 from __future__ import annotations
 
@@ -13,24 +13,27 @@ ABORT, COMMIT = 0, 1
 _MARKER_TYPE = slice(2, 4)
 
 
-def marker_type(batch: Buffer) -> int | None:
-    """The type of a control batch's record; None where there is none, as in a batch that compaction emptied."""
+def read_marker_type(batch: Buffer) -> int | None:
+    """Return the type of a control batch's record; None without one, as in a batch that compaction emptied."""
     record = next(read_records(batch), None)
     kind = (record.key or b"")[_MARKER_TYPE] if record else b""
     return int.from_bytes(kind, "big") if len(kind) == 2 else None
 
 
 class TransactionReplay:
-    """Follows a segment's batches; `open_transactions` are those that began before it, by producer with their first offsets."""
+    """Follows a segment's batches and collects its `aborted` transactions.
+
+    `open_transactions` are those that began before the segment: producer id -> first offset.
+    """
 
     def __init__(self, open_transactions: Mapping[int, int]) -> None:
         self._open = dict(open_transactions)
         self.aborted: list[AbortedTransaction] = []
 
     def follow(self, file: File, position: int, header: BatchHeader) -> None:
-        """Take the next batch, of which more than the header is read for a marker only. Raises OSError and MalformedError."""
+        """Follow the next batch, reading its record if it is a marker. Raises OSError and MalformedError."""
         if header.is_control:
-            self._end(header, marker_type(file.pread(header.size_bytes, position)))
+            self._end(header, read_marker_type(file.pread(header.size_bytes, position)))
         elif header.is_transactional:
             self._open.setdefault(header.producer_id, header.base_offset)
 

@@ -13,9 +13,9 @@ _BLOCK = 1024
 
 
 class AbortedTransactions:
-    """What a transaction index holds, in its order, in columns: a million take 32 MB.
+    """The entries of a transaction index, in order, as columns: a million take 32 MB.
 
-    Last offsets and last stable offsets both ascend. Another thread may read while one is added.
+    Last offsets and last stable offsets both ascend. Another thread may read while one adds an entry.
     """
 
     __slots__ = ("_first_offsets", "_last_offsets", "_producer_ids", "_stable_offsets")
@@ -25,27 +25,27 @@ class AbortedTransactions:
         self._first_offsets = array("q")
         self._stable_offsets = array("q")
         self._last_offsets = array("q")
-        for each in transactions:
-            self.add(each)
+        for transaction in transactions:
+            self.add(transaction)
 
     def __len__(self) -> int:
         return len(self._last_offsets)
 
     def add(self, transaction: AbortedTransaction) -> None:
-        """Add one that ends behind all others."""
+        """Add a transaction that ends after all others."""
         self._producer_ids.append(transaction.producer_id)
         self._first_offsets.append(transaction.first_offset)
         self._stable_offsets.append(transaction.last_stable_offset)
-        self._last_offsets.append(transaction.last_offset)  # last: it is what counts
+        self._last_offsets.append(transaction.last_offset)  # last: its length is the number of entries
 
     def since(self, slot: int = 0) -> list[AbortedTransaction]:
-        """Those from one on, counted from 0."""
+        """Return the entries from a slot on."""
         part = slice(slot, len(self))
         columns = self._producer_ids, self._first_offsets, self._last_offsets, self._stable_offsets
         return list(map(AbortedTransaction, *(column[part] for column in columns)))
 
     def truncate_to(self, offset: int) -> bool:
-        """Forget those that end at *offset* or later; whether there were any."""
+        """Drop the entries that end at `offset` or later; return whether any did."""
         keep, count = bisect_left(self._last_offsets, offset), len(self)
         for column in (self._last_offsets, self._stable_offsets, self._first_offsets, self._producer_ids):
             del column[keep:]
@@ -53,11 +53,14 @@ class AbortedTransactions:
 
     @property
     def bounds(self) -> tuple[int, int]:
-        """(where the earliest begins, where the log was stable up to when the last one ended); there has to be one."""
+        """(smallest first offset, last stable offset of the last entry); there has to be an entry."""
         return min(self._first_offsets), self._stable_offsets[len(self) - 1]
 
     def collect(self, start: int, end: int, into: list[AbortedTransaction], enough: int = sys.maxsize) -> bool:
-        """Add those that reach into the offsets from *start* to before *end*; whether no later one can do so, or there are *enough*."""
+        """Add the entries that overlap the offsets from `start` to before `end` to `into`.
+
+        Returns whether no later entry can overlap, or `into` holds `enough`.
+        """
         count = len(self)
         stop = bisect_left(self._stable_offsets, end, 0, count)
         slots = range(bisect_left(self._last_offsets, start, 0, count), min(stop + 1, count))
@@ -66,7 +69,9 @@ class AbortedTransactions:
             first_offsets = self._first_offsets[part]
             if min(first_offsets) < end:
                 columns = self._producer_ids[part], first_offsets, self._last_offsets[part], self._stable_offsets[part]
-                into += (each for each in map(AbortedTransaction, *columns) if each.first_offset < end)
+                into += (
+                    transaction for transaction in map(AbortedTransaction, *columns) if transaction.first_offset < end
+                )
                 if len(into) >= enough:
                     return True
         return stop < count

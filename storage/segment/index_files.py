@@ -19,37 +19,39 @@ INDEX_SUFFIX = ".index"
 TIME_INDEX_SUFFIX = ".timeindex"
 
 PathOf: TypeAlias = Callable[[str], str]
-"""The name of a segment's file that has a suffix."""
+"""Returns the path of a segment's file with a suffix."""
 
 
 def read_indexes(
     files: Files, path: PathOf, base_offset: int, segment_size_bytes: int
 ) -> tuple[OffsetIndex, TimeIndex]:
-    """Both indexes of a segment; CorruptIndexError or FileNotFoundError."""
+    """Read both indexes of a segment. Raises CorruptIndexError or FileNotFoundError."""
     offset_index = OffsetIndex.decode(base_offset, files.read(path(INDEX_SUFFIX)), segment_size_bytes)
     return offset_index, TimeIndex.decode(base_offset, files.read(path(TIME_INDEX_SUFFIX)))
 
 
 def write_indexes(files: Files, path: PathOf, indexes: tuple[OffsetIndex, TimeIndex]) -> None:
-    """Write both files and sync them."""
+    """Write and sync both index files."""
     offset_index, time_index = indexes
     for suffix, data in ((INDEX_SUFFIX, offset_index.encode()), (TIME_INDEX_SUFFIX, time_index.encode())):
         overwrite_file(files, path(suffix), data)
 
 
 def read_last_timestamp(files: Files, path: PathOf, base_offset: int) -> tuple[int, int]:
-    """(largest timestamp, last offset of the batch that has it) by the time index; (-1, base offset) if empty.
+    """Read (largest timestamp, last offset of its batch) from the time index; (-1, base offset) if that is empty.
 
-    Raises FileNotFoundError or CorruptIndexError when either index file cannot be trusted.
+    Raises FileNotFoundError or CorruptIndexError if either index file cannot be trusted.
     """
     size_bytes = files.size(path(TIME_INDEX_SUFFIX))
     if size_bytes % TIME_ENTRY_SIZE or files.size(path(INDEX_SUFFIX)) % OFFSET_ENTRY_SIZE:
-        raise CorruptIndexError(f"the size of an index beside {path(TIME_INDEX_SUFFIX)} is no whole number of entries")
+        raise CorruptIndexError(
+            f"{path(TIME_INDEX_SUFFIX)} or the offset index beside it is no whole number of entries long"
+        )
     if size_bytes == 0:
         return -1, base_offset
     file = files.open(path(TIME_INDEX_SUFFIX))
     try:
-        # The first one beside the last: a process that died leaves zeros at the end of a preallocated file.
+        # The first and the last entry: a process that died leaves zeros at the end of a preallocated file.
         data = file.pread(TIME_ENTRY_SIZE, 0) + file.pread(TIME_ENTRY_SIZE, size_bytes - TIME_ENTRY_SIZE)
     finally:
         file.close()

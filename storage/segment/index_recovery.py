@@ -1,4 +1,4 @@
-"""Telling whether a crash left the index files of a segment whole. Everything here is a disk operation."""
+"""Checking whether a crash left the index files of a segment whole. Everything here is a disk operation."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from kafkacompat.storage.files.filesystem import File, Files
+from kafkacompat.storage.segment.header_scan import DamagedError, scan_headers
 from kafkacompat.storage.segment.index_files import read_indexes
 from kafkacompat.storage.segment.indexes import OffsetIndex, TimeIndex
-from kafkacompat.storage.segment.lookup import DamagedError, scan_headers
 from kafkacompat.storage.segment.segment import Segment
 
 
 def has_whole_indexes(files: Files, segment: Segment, interval_bytes: int) -> bool:
-    """Whether the index files of a segment, all of whose batches are sound, were written in full after its last batch.
+    """Return whether the index files of a segment of sound batches were written in full after its last batch.
 
-    Torn entries do not ascend; where entries are missing at the end, or are of batches that were replaced, the headers behind
-    the last one tell. Raises FileNotFoundError and CorruptIndexError.
+    Torn entries do not ascend. The headers after the last entry show whether entries are missing at the end, or belong to
+    batches that were replaced. Raises FileNotFoundError and CorruptIndexError.
     """
     indexes = read_indexes(files, segment.files.path, segment.base_offset, segment.size_bytes)
     offset_index, time_index = indexes
@@ -26,8 +26,8 @@ def has_whole_indexes(files: Files, segment: Segment, interval_bytes: int) -> bo
     file = segment.pin()
     try:
         size_bytes = segment.size_bytes
-        is_named = _last_entry_names_a_batch(*indexes, file.file, size_bytes)
-        return is_named and _reach_the_end(*indexes, file.file, size_bytes, interval_bytes)
+        is_sound = _last_entry_names_a_batch(*indexes, file.file, size_bytes)
+        return is_sound and _reach_the_end(*indexes, file.file, size_bytes, interval_bytes)
     except DamagedError:
         return False
     finally:
@@ -35,11 +35,11 @@ def has_whole_indexes(files: Files, segment: Segment, interval_bytes: int) -> bo
 
 
 def _ascends(column: Sequence[int]) -> bool:
-    return all(one < other for one, other in pairwise(column))
+    return all(value < next_value for value, next_value in pairwise(column))
 
 
 def _last_entry_names_a_batch(offset_index: OffsetIndex, time_index: TimeIndex, file: File, size_bytes: int) -> bool:
-    """Whether the last timestamp is that of the batch which its entry names: half of the entry may be all that was written."""
+    """Return whether the last time entry agrees with its batch: a crash may have written half of the entry."""
     if not len(time_index):
         return True
     timestamp, offset = time_index.last()

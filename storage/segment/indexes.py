@@ -1,8 +1,8 @@
 """The two sparse indexes of a segment, in Kafka's file format (docs/format/offset-index.md, time-index.md).
 
-Both are kept as columns of plain machine integers, so that a lookup is one bisection in C and an entry
-costs eight or twelve bytes. The file is written as a whole when the segment stops growing; until then an
-unclean stop loses nothing, because recovery rebuilds the entries from the log.
+Both are columns of machine integers, so that a lookup is one bisection in C and an entry takes eight or twelve
+bytes. A file is written as a whole when the segment stops growing. A crash before that loses nothing, because
+recovery rebuilds the entries from the log.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ OFFSET_ENTRY_SIZE = 8
 TIME_ENTRY_SIZE = 12
 MAX_RELATIVE_OFFSET = 2**31 - 1
 REBUILD_INTERVAL_BYTES = 4096
-"""How far apart the entries are that are made from a log file, when nobody knows the topic's configs."""
+"""Bytes between index entries that are rebuilt where the topic's index.interval.bytes is unknown."""
 
 _LITTLE_ENDIAN = sys.byteorder == "little"
 
 
 class CorruptIndexError(Exception):
-    """An index file that cannot belong to its segment; it has to be rebuilt from the log."""
+    """An index file does not fit its segment and has to be rebuilt from the log."""
 
 
 def _big_endian_ints(data: bytes) -> array[int]:
@@ -33,9 +33,9 @@ def _big_endian_ints(data: bytes) -> array[int]:
 
 
 class OffsetIndex:
-    """(last offset of a batch -> where the batch begins in the file), ascending.
+    """The sparse index from the last offset of a batch to the batch's position in the file; both ascend.
 
-    Offsets are kept relative to the segment's base offset, as in the file.
+    Offsets are relative to the segment's base offset, as in the file.
     """
 
     __slots__ = ("base_offset", "positions", "relative_offsets")
@@ -50,28 +50,28 @@ class OffsetIndex:
 
     def append(self, last_offset: int, position: int) -> None:
         """Add an entry; the offset must be larger than every one before."""
-        # The column that is searched comes last: another thread may be looking something up.
+        # The searched column grows last: another thread may be searching it.
         self.positions.append(position)
         self.relative_offsets.append(last_offset - self.base_offset)
 
     def lookup(self, offset: int) -> int:
-        """Position of a batch at or before the one that holds `offset`; 0 when the index does not know."""
+        """Return the position of a batch at or before the one that holds `offset`; 0 without an entry for one."""
         slot = bisect_right(self.relative_offsets, min(offset - self.base_offset, MAX_RELATIVE_OFFSET)) - 1
         return self.positions[slot] if slot >= 0 else 0
 
-    def offset_behind(self, position: int) -> int | None:
-        """The last offset of a batch that begins at *position* or later, the first that the index knows; None without one."""
+    def last_offset_from(self, position: int) -> int | None:
+        """Return the last offset of the first indexed batch at `position` or later; None without one."""
         count = len(self)
         slot = bisect_left(self.positions, position, 0, count)
         return self.base_offset + self.relative_offsets[slot] if slot < count else None
 
     def truncate_to(self, offset: int) -> None:
-        """Forget every entry for an offset >= `offset`."""
+        """Drop every entry for `offset` or a later one."""
         keep = bisect_left(self.relative_offsets, min(offset - self.base_offset, MAX_RELATIVE_OFFSET))
         del self.relative_offsets[keep:], self.positions[keep:]
 
     def encode(self) -> bytes:
-        """The file's contents."""
+        """Encode the file's contents."""
         entries = array("i", bytes(OFFSET_ENTRY_SIZE * len(self)))
         entries[0::2] = self.relative_offsets
         entries[1::2] = self.positions
@@ -81,7 +81,7 @@ class OffsetIndex:
 
     @classmethod
     def decode(cls, base_offset: int, data: bytes, segment_size_bytes: int) -> OffsetIndex:
-        """Read a file's contents; CorruptIndexError when they cannot describe a segment of that size."""
+        """Decode a file's contents. Raises CorruptIndexError if they do not fit a segment of that size."""
         if len(data) % OFFSET_ENTRY_SIZE:
             raise CorruptIndexError(f"an offset index of {len(data)} bytes is no whole number of entries")
         index = cls(base_offset)
@@ -92,14 +92,14 @@ class OffsetIndex:
         return index
 
     def _check(self, segment_size_bytes: int) -> None:
-        # First and last entry tell: a process that died leaves zeros at the end of a preallocated file.
+        # First and last entry suffice: a process that died leaves zeros at the end of a preallocated file.
         ascending = len(self) == 1 or self.relative_offsets[-1] > self.relative_offsets[0]
         if self.relative_offsets[0] < 0 or not ascending or not 0 <= self.positions[-1] < segment_size_bytes:
             raise CorruptIndexError("an offset index does not fit its segment")
 
 
 class TimeIndex:
-    """(largest timestamp so far -> last offset of the batch that has it), both ascending."""
+    """The sparse index from the largest timestamp so far to the last offset of its batch; both ascend."""
 
     __slots__ = ("base_offset", "relative_offsets", "timestamps")
 
@@ -112,31 +112,31 @@ class TimeIndex:
         return len(self.timestamps)
 
     def maybe_append(self, timestamp: int, offset: int) -> None:
-        """Add an entry unless the timestamp is no larger than the last one's."""
+        """Add an entry if the timestamp is larger than the last one's."""
         if timestamp > (self.timestamps[-1] if self.timestamps else -1):
             self.relative_offsets.append(offset - self.base_offset)
             self.timestamps.append(timestamp)  # last, as in the offset index
 
     def last(self) -> tuple[int, int]:
-        """(timestamp, offset) of the last entry; (-1, base offset) when there is none."""
+        """Return (timestamp, offset) of the last entry; (-1, base offset) without entries."""
         if not self.timestamps:
             return -1, self.base_offset
         return self.timestamps[-1], self.base_offset + self.relative_offsets[-1]
 
     def lookup(self, timestamp: int) -> int:
-        """An offset before which no record is as late as `timestamp`."""
+        """Return an offset before which no record has `timestamp` or a later one."""
         slot = bisect_right(self.timestamps, timestamp) - 1
         return self.base_offset + (self.relative_offsets[slot] if slot >= 0 else 0)
 
     def truncate_to(self, offset: int) -> None:
-        """Forget every entry for an offset >= `offset`."""
+        """Drop every entry for `offset` or a later one."""
         keep = bisect_left(self.relative_offsets, min(offset - self.base_offset, MAX_RELATIVE_OFFSET))
         del self.timestamps[keep:], self.relative_offsets[keep:]
 
     def encode(self) -> bytes:
-        """The file's contents."""
+        """Encode the file's contents."""
         words = array("i", bytes(TIME_ENTRY_SIZE * len(self)))
-        # A timestamp is two 32-bit words; in a byte-swapped column its high word is the one that comes second.
+        # A timestamp is two 32-bit words; in a byte-swapped column the high word is the second.
         halves = array("i", self.timestamps.tobytes())
         high, low = (1, 0) if _LITTLE_ENDIAN else (0, 1)
         words[0::3] = halves[high::2]
@@ -148,7 +148,7 @@ class TimeIndex:
 
     @classmethod
     def decode(cls, base_offset: int, data: bytes) -> TimeIndex:
-        """Read a file's contents; CorruptIndexError when they are not a time index."""
+        """Decode a file's contents. Raises CorruptIndexError if they are no time index."""
         if len(data) % TIME_ENTRY_SIZE:
             raise CorruptIndexError(f"a time index of {len(data)} bytes is no whole number of entries")
         index = cls(base_offset)

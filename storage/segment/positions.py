@@ -8,7 +8,7 @@ REMEMBERED_BATCHES = 32
 
 
 class OffsetPosition(NamedTuple):
-    """An offset with the place of its batch: the segment's base offset and the position in its file."""
+    """An offset and the place of its batch: its segment's base offset and the position in the file. -1 where unknown."""
 
     offset: int
     segment_base_offset: int
@@ -16,9 +16,9 @@ class OffsetPosition(NamedTuple):
 
 
 class RecentBatches:
-    """Position and size in the active segment of the last batches appended, by base offset.
+    """Positions and sizes of the last batches that were appended to the active segment, by base offset.
 
-    Two generations of a dict: cheaper than any list that forgets one at a time.
+    Two generations of a dict are cheaper than a list that drops one batch at a time.
     """
 
     __slots__ = ("_new", "_old")
@@ -27,7 +27,7 @@ class RecentBatches:
         self.clear()
 
     def clear(self) -> None:
-        """Forget all: the active segment is another one or was cut."""
+        """Forget all batches: the active segment was replaced or truncated."""
         self._new: dict[int, tuple[int, int]] = {}
         self._old: dict[int, tuple[int, int]] = {}
 
@@ -38,5 +38,5 @@ class RecentBatches:
             self._old, self._new = self._new, {}
 
     def get(self, base_offset: int) -> tuple[int, int] | None:
-        """(position, size in bytes) of a batch that begins at an offset."""
+        """Return (position, size in bytes) of the batch that begins at an offset; None if it is not remembered."""
         return self._new.get(base_offset) or self._old.get(base_offset)

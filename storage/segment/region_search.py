@@ -1,8 +1,8 @@
 """Finding the regions of log files that a fetch sends.
 
-A fetch decodes nothing. It finds the segment by bisection, asks its index, walks a few batch headers and
-hands out the file with position and length. A consumer at the tail costs no lookup at all: RecentBatches knows
-where the last batches were appended.
+A fetch decodes nothing. It finds the segment by bisection, asks its index, walks a few batch headers and returns
+the file with position and length. A consumer at the tail needs no search: RecentBatches has the positions of the
+last batches.
 """
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ from itertools import islice
 from typing import NamedTuple
 
 from kafkacompat.storage.segment.corruption import CorruptDataError
-from kafkacompat.storage.segment.lookup import (
+from kafkacompat.storage.segment.header_scan import (
     SMALLEST_BATCH,
     ColdDataError,
     holds_no_record,
 )
 from kafkacompat.storage.segment.positions import OffsetPosition, RecentBatches
 from kafkacompat.storage.segment.segment import Segment
-from kafkacompat.storage.segment.segment_file import FileRegion, SegmentFile
 from kafkacompat.storage.segment.segments import Segments
+from kafkacompat.storage.segment.shared_files import FileRegion, SegmentFile
 
 MOST_PASSED = 64
-"""Segments without records that a read looks at, at most: they take about a millisecond."""
+"""At most this many segments without records are passed by one read: about a millisecond."""
 
 
 class FoundRegion(NamedTuple):
-    """A region to read, the segment that it lies in, and whether there is no record from its beginning to the segment's end."""
+    """A region to read, its segment, and whether the segment has no record from the region's beginning on."""
 
     segment: Segment
     region: FileRegion
     holds_no_record: bool
 
 
-def regions_from(
+def find_regions(
     segments: Segments,
     recent: RecentBatches,
     offset: int,
@@ -43,14 +43,14 @@ def regions_from(
     at_least_one_batch: bool,
     may_block: bool,
 ) -> Iterator[FoundRegion]:
-    """Yield what each segment has for Log.read, as long as there is room for it; `offset` lies inside the log and before `upper`."""
-    found = False
-    # In a disk thread the list may become another one meanwhile.
-    following: Segment | None = segments[max(0, segments.floor(offset))]
+    """Yield the region of each segment for Log.read, while there is room; `offset` is inside the log and before `upper`."""
+    has_found = False
+    # On a disk thread, the list of segments may be replaced meanwhile.
+    following: Segment | None = segments[max(0, segments.find_slot(offset))]
     while (segment := following) is not None:
         if segment.base_offset > upper.segment_base_offset:
             return
-        following = segments.behind(segment)
+        following = segments.after(segment)
         at_upper = segment.base_offset == upper.segment_base_offset
         end = upper.position if at_upper else segment.size_bytes
         known = recent.get(offset) if segment is segments.active and not segment.corrupt else None
@@ -73,41 +73,41 @@ def regions_from(
         region = _region(file, place, min(end, bad_position), max_bytes, at_least_one_batch)
         if region is None:
             return
-        found = True
+        has_found = True
         yield FoundRegion(segment, region, is_empty)
     active = segments.active
-    if not found and active.size_bytes and upper.segment_base_offset == active.base_offset:
-        # Its last batch ends where the log does, so `offset` should have been found.
+    if not has_found and active.size_bytes and upper.segment_base_offset == active.base_offset:
+        # The last batch ends where the log does, so it should hold `offset`.
         raise CorruptDataError(f"{active!r} holds no batch of offset {offset}", None)
 
 
-def first_with_records(regions: Iterator[FoundRegion]) -> FoundRegion | None:
-    """Pass by regions without records, of which compaction leaves one in each segment that it empties.
+def skip_empty_regions(regions: Iterator[FoundRegion]) -> FoundRegion | None:
+    """Return the first region with records, else the last one, so that readers reach the end.
 
-    After ten answers without a message librdkafka takes the next for a message too large to be fetched. Where nothing follows
-    such a region it is the answer, so that readers get to the end.
+    Compaction leaves a batch without records in each segment that it empties. After ten responses without a message,
+    librdkafka takes the next one for a message that is too large to be fetched.
     """
-    found: FoundRegion | None = None
+    candidate: FoundRegion | None = None
     try:
         for following in islice(regions, MOST_PASSED):
-            if found is not None:
-                found.region.release()
-            found = following
-            if not found.holds_no_record:
+            if candidate is not None:
+                candidate.region.release()
+            candidate = following
+            if not candidate.holds_no_record:
                 break
     except (ColdDataError, CorruptDataError):
-        # Who then asks for what follows is told.
-        if found is None:
+        # The read that continues here raises it.
+        if candidate is None:
             raise
     except BaseException:
-        if found is not None:
-            found.region.release()
+        if candidate is not None:
+            candidate.region.release()
         raise
-    return found
+    return candidate
 
 
 def _find(segment: Segment, file: SegmentFile, offset: int, may_block: bool) -> tuple[int, int] | None:
-    place = segment.find(offset, segment.size_bytes, file, may_block=may_block)
+    place = segment.find_batch(offset, segment.size_bytes, file, may_block=may_block)
     return (place.position, place.size_bytes) if place is not None else None
 
 

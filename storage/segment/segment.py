@@ -1,8 +1,8 @@
 """One segment of a partition's log: a file of record batches and its two sparse indexes.
 
-Format: docs/format/segment.md. A segment is either *active* (the last one: it grows, its indexes live in
-memory) or *sealed* (it never changes; its file and indexes are opened when read and given back when the
-`SegmentCache` needs the room).
+Format: docs/format/segment.md. A segment is either *active* or *sealed*. The active one is the last of its log: it
+grows, and its indexes are in memory. A sealed one never changes: a read opens its file and indexes, and the
+`SegmentCache` closes them when it needs the room.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from collections.abc import Iterable, Sequence
 from copy import deepcopy
 
 from kafkacompat.storage.files.filesystem import File, Files
+from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.segment.aborted_transactions import AbortedTransactions
-from kafkacompat.storage.segment.corruption import BadBatch, CorruptDataError, sound_headers, spans
+from kafkacompat.storage.segment.corruption import BadBatch, CorruptDataError, scan_sound_headers, split_at_damage
+from kafkacompat.storage.segment.header_scan import BatchPlace, ColdDataError, DamagedError, find_batch, scan_headers
 from kafkacompat.storage.segment.index_files import read_last_timestamp
 from kafkacompat.storage.segment.indexes import REBUILD_INTERVAL_BYTES, CorruptIndexError
-from kafkacompat.storage.segment.lookup import BatchPlace, ColdDataError, DamagedError, find_batch, scan_headers
-from kafkacompat.storage.segment.segment_file import SegmentCache, SegmentFile
 from kafkacompat.storage.segment.segment_files import LOG_SUFFIX, SegmentFiles
 from kafkacompat.storage.segment.segment_indexes import Indexes, SegmentIndexes
 from kafkacompat.storage.segment.segment_transactions import SegmentTransactions
+from kafkacompat.storage.segment.shared_files import SegmentCache, SegmentFile
 from kafkacompat.storage.segment.transaction_index import AbortedTransaction
 from kafkacompat.wire.primitives import Buffer
 
@@ -29,11 +30,11 @@ log = logging.getLogger(__name__)
 
 
 class TornSegmentError(OSError):
-    """A write failed half-way and could not be taken back: the segment must not be used any more."""
+    """A write failed half-way and could not be undone: the segment must not be used any more."""
 
 
 class Segment:
-    """One segment. Only the log that owns it writes to it, and only while it is the active one."""
+    """One segment. Only the log that owns it writes to it, and only while it is active."""
 
     __slots__ = (
         "_cache",
@@ -66,14 +67,14 @@ class Segment:
         self._unindexed_bytes = 0
         self.base_offset = base_offset
         self.corrupt: tuple[BadBatch, ...] = ()
-        """Batches that are known to be damaged, by position. Replaced as a whole, so any thread may look."""
+        """The known damaged batches, by position. The tuple is replaced as a whole, so any thread may read it."""
         self.size_bytes = 0
         """Length of the log file as far as it is written."""
         self.modified_ms = -1
         """Time of the last write."""
         self.sealed = True
         self.created_ms = -1
-        """When the segment became this log's active one, or took its first batch; -1 before."""
+        """Time when the segment became active or received its first batch; -1 before."""
         self.first_timestamp = -1
         """The first batch's maximum timestamp; segment.ms counts from it."""
         self.max_timestamp = -1
@@ -82,19 +83,19 @@ class Segment:
 
     @classmethod
     def create(cls, files: Files, directory: str, base_offset: int, cache: SegmentCache, ending: str = "") -> Segment:
-        """Make the three files of a new, empty, active segment. [disk]"""
+        """Create the three files of a new, empty, active segment. [disk]"""
         segment = cls(files, directory, base_offset, cache, ending)
         segment.files.create()
-        segment.start_over()
-        segment.transactions.replace(())  # a file of that name belonged to another segment
+        segment.start_empty()
+        segment.transactions.replace(())  # a file of that name belongs to an earlier segment
         segment._indexes.replace(segment.indexes(), are_written=True)
         return segment
 
     @classmethod
     def load(cls, files: Files, directory: str, base_offset: int, cache: SegmentCache, ending: str = "") -> Segment:
-        """Describe a segment found on the disk, as sealed, trusting its indexes. [disk]
+        """Load a sealed segment from its files, trusting its indexes. [disk]
 
-        Raises FileNotFoundError or CorruptIndexError when the indexes are not to be trusted.
+        Raises FileNotFoundError or CorruptIndexError if the indexes cannot be trusted.
         """
         segment = cls(files, directory, base_offset, cache, ending)
         segment.measure()
@@ -108,30 +109,32 @@ class Segment:
 
     @property
     def latest_ms(self) -> int:
-        """The largest timestamp, or the time of the last write where no record has one; retention.ms counts from it."""
+        """The largest timestamp, or the time of the last write if no record has one; retention.ms counts from it."""
         return self.max_timestamp if self.max_timestamp >= 0 else self.modified_ms
 
     def measure(self) -> None:
-        """Take size and time of the log file from the file system. [disk]"""
+        """Set `size_bytes` and `modified_ms` from the file system. [disk]"""
         self.size_bytes = self.files.system.size(self.files.path(LOG_SUFFIX))
         self.modified_ms = self.files.system.modified_ms(self.files.path(LOG_SUFFIX))
 
-    def remember_corrupt(self, found: Iterable[BadBatch]) -> None:
-        """Note damaged batches: reads of them are refused from now on. Each is told of once. [any thread]"""
+    def remember_corrupt(self, bad_batches: Iterable[BadBatch]) -> None:
+        """Note damaged batches, and log each the first time: reads of them fail from now on. [any thread]"""
         known = {bad.position: bad for bad in self.corrupt}
-        for bad in found:
+        for bad in bad_batches:
             if bad.position not in known:
                 place = self.files.path(LOG_SUFFIX), bad.position, bad.end - 1, bad.first_offset, bad.last_offset
-                log.error("%s is damaged: bytes %d to %d, offsets %d to %d, are answered with CORRUPT_MESSAGE", *place)
+                log.error(
+                    "%s is damaged: bytes %d to %d, offsets %d to %d, where fetches fail with CORRUPT_MESSAGE", *place
+                )
             known[bad.position] = bad
         self.corrupt = tuple(sorted(known.values()))
 
     # --- the open log file ---
 
     def pin(self, *, may_block: bool = True) -> SegmentFile:
-        """The open log file, with one more use counted, which the caller has to release.
+        """Return the open log file, with one more use counted, which the caller releases.
 
-        Raises ColdDataError when that of a sealed segment would have to be opened and `may_block` is False.
+        Raises ColdDataError if the file of a sealed segment is closed and `may_block` is False.
         """
         file = self._file
         if file is None or not file.acquire():
@@ -147,13 +150,13 @@ class Segment:
     def _pin_active(self, *, keep: bool) -> SegmentFile:
         """Open the file of the active segment, for this use alone or to `keep` it open.
 
-        Kept open is what the reactor thread opened, and only that thread closes it again: an append counts no use. Opening
-        costs it less than the write or the read that follows, and waits for a disk no more often.
+        Only the reactor thread keeps it open and closes it, because an append counts no use. Opening costs less than the
+        write or the read that follows, and waits for a disk no more often.
         """
         if not keep:
             return SegmentFile(self.files.system.open(self.files.path(LOG_SUFFIX)), self._cuts)
         file = self._open()
-        self._cache.opened(self)
+        self._cache.note_opened(self)
         return file
 
     def _active_file(self) -> File:
@@ -174,21 +177,21 @@ class Segment:
         return file
 
     def unload(self) -> None:
-        """Give back the open file, the indexes and very many aborted transactions; they are loaded again when needed."""
+        """Close the file, and drop the indexes and a long list of aborted transactions; they are loaded again when needed."""
         self._indexes.unload()
         if self.sealed:
             self.transactions.unload()
         self.close_file()
 
     def close_file(self) -> None:
-        """Give back the open file; it is opened again when needed."""
+        """Close the file; it is opened again when needed."""
         with self._cache.lock:
             file, self._file = self._file, None
         if file is not None:
             file.release()
 
     def sync(self) -> None:
-        """Put the log file's contents on the disk. [disk]"""
+        """Sync the log file. [disk]"""
         file = self.pin()
         try:
             file.file.sync()
@@ -196,7 +199,7 @@ class Segment:
             file.release()
 
     def write_again(self, position: int) -> None:
-        """Put the log file's contents from `position` on on the disk, whatever an earlier sync made of them. [disk]"""
+        """Write the log file from `position` on over itself and sync it, because an earlier sync may have failed. [disk]"""
         path = self.files.path(LOG_SUFFIX)
         self.files.system.write_again(path, position)
         self.sync()
@@ -205,7 +208,10 @@ class Segment:
     # --- aborted transactions ---
 
     def aborted(self, *, may_block: bool = True) -> AbortedTransactions:
-        """All of them; ColdDataError when they would have to be read and `may_block` is False. Raises CorruptIndexError."""
+        """Return all of them, read from the file if need be.
+
+        Raises CorruptIndexError, and ColdDataError if `may_block` is False and they are not in memory.
+        """
         aborted = self.transactions.loaded
         if aborted is None:
             if not may_block:
@@ -216,7 +222,7 @@ class Segment:
         return aborted
 
     def has_readable_aborted(self) -> bool:
-        """Whether the transaction index on the disk, if there is one, is whole. [disk]"""
+        """Return whether the transaction index file, if it exists, can be read. [disk]"""
         try:
             self.aborted()
         except CorruptIndexError:
@@ -226,12 +232,12 @@ class Segment:
     def collect_aborted(
         self, start: int, end: int, into: list[AbortedTransaction], *, may_block: bool, enough: int = sys.maxsize
     ) -> bool:
-        """As AbortedTransactions.collect; ColdDataError as from `aborted`."""
-        is_last = self.transactions.reach_by_bounds(end)
+        """See AbortedTransactions.collect. Raises ColdDataError and CorruptIndexError as `aborted` does."""
+        is_last = self.transactions.collect_by_bounds(end)
         return self.aborted(may_block=may_block).collect(start, end, into, enough) if is_last is None else is_last
 
     def truncate_aborted(self, offset: int) -> None:
-        """Forget those whose markers are not in the log any more, which ends at `offset`. [disk]"""
+        """Drop the transactions whose markers are at `offset` or later, where the log ends now. [disk]"""
         aborted = self.aborted()
         if aborted.truncate_to(offset):
             self.transactions.replace(aborted.since())
@@ -239,7 +245,7 @@ class Segment:
     # --- indexes ---
 
     def indexes(self, *, may_block: bool = True) -> Indexes:
-        """Both indexes; ColdDataError when they would have to be read and `may_block` is False."""
+        """Return both indexes. Raises ColdDataError if `may_block` is False and they are not in memory."""
         indexes = self._indexes.loaded
         if indexes is None:
             if not may_block:
@@ -250,7 +256,7 @@ class Segment:
 
     @property
     def index_entries(self) -> tuple[int, int]:
-        """How many entries the offset index and the time index of the active segment have."""
+        """Numbers of entries of the active segment's offset index and time index."""
         indexes = self._indexes.loaded
         if indexes is None:
             raise ValueError(f"{self!r} is not the active one")
@@ -258,7 +264,7 @@ class Segment:
 
     @property
     def indexes_changed(self) -> bool:
-        """Whether the index files of the active segment are not known to hold what they should. [disk]"""
+        """Whether the active segment's index files may differ from the indexes in memory. [disk]"""
         return not self._indexes.are_written(self.indexes())
 
     def _load_indexes(self) -> Indexes:
@@ -271,25 +277,27 @@ class Segment:
 
     def _indexes_from_log(self) -> Indexes:
         scratch = Segment(self.files.system, "", self.base_offset, self._cache)  # counts batches, has no files
-        scratch.start_over()
+        scratch.start_empty()
         with self.pin() as file:
-            for position, each in sound_headers(file.file, self.size_bytes, self.base_offset):
+            for position, header in scan_sound_headers(file.file, self.size_bytes, self.base_offset):
                 scratch.size_bytes = position
-                scratch.index_batch(each.size_bytes, each.last_offset, each.latest_timestamp, REBUILD_INTERVAL_BYTES)
-        scratch.finish()
+                scratch.index_batch(
+                    header.size_bytes, header.last_offset, header.latest_timestamp, REBUILD_INTERVAL_BYTES
+                )
+        scratch.finish_time_index()
         return scratch.indexes()
 
-    def index_again(self) -> None:
-        """Build the indexes from the log file, because those that there are do not lead to its batches. [disk]
+    def rebuild_indexes(self) -> None:
+        """Rebuild the indexes from the log file, after they led to no batch. [disk]
 
-        Entries of what is appended to the active segment meanwhile are left out: they only make finding faster.
+        Batches that are appended meanwhile get no entries: these only make searches faster.
         """
         self._indexes.replace(self._indexes_from_log())
         if self.sealed:
             self.write_indexes()
 
-    def start_over(self) -> None:
-        """Become active with empty indexes; the caller indexes what the file holds."""
+    def start_empty(self) -> None:
+        """Become active with empty indexes; the caller indexes the batches of the file."""
         self.sealed = False
         self._cache.forget(self)
         self._indexes.replace(Indexes.empty(self.base_offset))
@@ -299,7 +307,7 @@ class Segment:
         self.offset_of_max_timestamp = self.base_offset
 
     def activate(self, now_ms: int) -> None:
-        """Become the active segment of a log that was opened or truncated, keeping the indexes. [disk]"""
+        """Become the active segment of an opened or truncated log, keeping the indexes. [disk]"""
         self.indexes()
         self.aborted()
         self.close_file()
@@ -309,16 +317,16 @@ class Segment:
         self.first_timestamp = self._first_timestamp()
 
     def learn_first_timestamp(self) -> None:
-        """Look up the first batch's maximum timestamp, 0 where it has none. [disk]"""
+        """Set `first_timestamp` to the first batch's maximum timestamp, 0 if it has none. [disk]"""
         self.first_timestamp = max(0, self._first_timestamp())
 
     def _first_timestamp(self) -> int:
         with self.pin() as file:
-            return next((each.max_timestamp for _, each in scan_headers(file.file, 0, self.size_bytes)), -1)
+            return next((header.max_timestamp for _, header in scan_headers(file.file, 0, self.size_bytes)), -1)
 
-    def take_over(self, other: Segment) -> None:
-        """Become active with the indexes of *other*, whose batches are in this segment's file already. [disk]"""
-        self.start_over()
+    def adopt_indexes(self, other: Segment) -> None:
+        """Become active with the indexes of `other`, whose batches this segment's file holds already. [disk]"""
+        self.start_empty()
         self.transactions.adopt(other.aborted().since())
         self._indexes.replace(deepcopy(other.indexes()))
         self._unindexed_bytes = other._unindexed_bytes
@@ -331,10 +339,10 @@ class Segment:
     def append(
         self, parts: Sequence[Buffer], size_bytes: int, last_offset: int, max_timestamp: int, now_ms: int, interval: int
     ) -> None:
-        """Write one batch of `size_bytes` at the end and index it. [loop]
+        """Append one batch of `size_bytes` and index it. [loop]
 
-        On OSError, or when memory is short, nothing has changed: the file was cut back to its previous end.
-        TornSegmentError says that even this failed.
+        An OSError or a MemoryError changes nothing: the file is truncated to its previous end. If that fails too, the
+        error is a TornSegmentError.
         """
         file = self._active_file()
         try:
@@ -352,10 +360,12 @@ class Segment:
         try:
             file.truncate(self.size_bytes)
         except OSError as second:
-            raise TornSegmentError(second.errno, f"{error}; cutting the file back failed: {second}") from error
+            raise TornSegmentError(
+                second.errno, f"{describe_error(error)}; truncating the file failed: {describe_error(second)}"
+            ) from error
 
     def index_batch(self, size_bytes: int, last_offset: int, max_timestamp: int, interval: int) -> None:
-        """Count a batch that lies at the end: Kafka's rule gives one an entry every `interval` bytes."""
+        """Count a batch at the end of the file; as in Kafka, a batch gets an index entry every `interval` bytes."""
         if max_timestamp > self.max_timestamp:
             self.max_timestamp = max_timestamp
             self.offset_of_max_timestamp = last_offset
@@ -367,13 +377,13 @@ class Segment:
         self._unindexed_bytes += size_bytes
         self.size_bytes += size_bytes
 
-    def finish(self) -> None:
-        """Take no more batches: the largest timestamp enters the time index. [loop]"""
+    def finish_time_index(self) -> None:
+        """Add the largest timestamp to the time index, after the last batch. [loop]"""
         self.indexes()[1].maybe_append(self.max_timestamp, self.offset_of_max_timestamp)
 
     def seal(self) -> None:
-        """Put everything on the disk and let the cache decide how long file and indexes stay open. [disk]"""
-        self.finish()  # again: the indexes may have been built anew meanwhile
+        """Sync the log file and write the indexes; the cache decides from now on how long they stay open. [disk]"""
+        self.finish_time_index()  # again: the indexes may have been rebuilt since `roll`
         self.sync()
         self.transactions.write()
         self.write_indexes()
@@ -382,25 +392,25 @@ class Segment:
         self._cache.touch(self)
 
     def write_indexes(self) -> None:
-        """Put both indexes on the disk. [disk]"""
+        """Write both index files and sync them. [disk]"""
         self._indexes.write(self.indexes())
 
     # --- finding and cutting ---
 
-    def find(self, offset: int, end: int, file: SegmentFile, *, may_block: bool = True) -> BatchPlace | None:
-        """The batch that holds `offset`, or the next one before position `end`.
+    def find_batch(self, offset: int, end: int, file: SegmentFile, *, may_block: bool = True) -> BatchPlace | None:
+        """Find the batch that holds `offset`, or the next one before position `end`.
 
-        Raises CorruptDataError where a damaged batch is in the place of it or on the way to it.
+        Raises CorruptDataError if a damaged batch is in its place or on the way to it.
         """
         position = self.indexes(may_block=may_block)[0].lookup(offset)
         try:
             if position >= end > 0:
-                raise DamagedError(f"the index leads to byte {position}, where it has ended")
-            for start, stop, bad in spans(self.corrupt, position, end):
+                raise DamagedError(f"the index leads to byte {position}, after its end")
+            for start, stop, bad in split_at_damage(self.corrupt, position, end):
                 place = find_batch(file.file, offset, start, stop, may_block=may_block) if start < stop else None
                 if place is not None:
                     if place.base_offset > offset and place.position == position > 0:
-                        raise DamagedError(f"the index leads behind offset {offset}")
+                        raise DamagedError(f"the index leads past offset {offset}")
                     return place
                 if bad is not None and offset <= bad.last_offset:
                     raise CorruptDataError(f"{self.files.path(LOG_SUFFIX)} is damaged at byte {bad.position}", bad)
@@ -408,8 +418,11 @@ class Segment:
             raise CorruptDataError(f"{self.files.path(LOG_SUFFIX)} is damaged: {error}", None) from error
         return None
 
-    def cut(self, offset: int) -> int:
-        """Drop the batch that holds `offset` and all after it, and become active; returns the offset reached. [disk]"""
+    def truncate_to(self, offset: int) -> int:
+        """Drop the batch that holds `offset` and all after it, and become active.
+
+        Returns the offset after the last batch that stays. [disk]
+        """
         self.activate(self.modified_ms)
         indexes = self.indexes()
         with self.pin() as file:
@@ -417,7 +430,7 @@ class Segment:
             if place is not None:
                 self.size_bytes, offset = place.position, min(offset, place.base_offset)
                 self.corrupt = tuple(bad for bad in self.corrupt if bad.end <= self.size_bytes)
-                # First this: regions that reach behind it are not sent any more.
+                # First this: a region that reaches past the cut is not sent any more.
                 self._cuts.append(self.size_bytes)
                 file.file.truncate(self.size_bytes)
                 file.file.sync()
@@ -429,7 +442,7 @@ class Segment:
 
     def _find_or_damage(self, offset: int, file: SegmentFile) -> BatchPlace | None:
         try:
-            return self.find(offset, self.size_bytes, file)
+            return self.find_batch(offset, self.size_bytes, file)
         except CorruptDataError as error:
             if error.bad is None:
                 raise

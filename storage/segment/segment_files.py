@@ -18,7 +18,7 @@ SUFFIXES = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX)
 ALL_SUFFIXES = (*SUFFIXES, TXN_INDEX_SUFFIX)
 
 
-def removed_name(files: Files, path: str) -> str:
+def choose_removed_name(files: Files, path: str) -> str:
     """Return a free name for a file that is taken out of a log, made from its own; files taken out earlier stay."""
     name, number = path + REMOVED_SUFFIX, 0
     while files.exists(name):
@@ -27,26 +27,26 @@ def removed_name(files: Files, path: str) -> str:
     return name
 
 
-def last_segment(files: Files, folder: str) -> tuple[int, int]:
-    """(base offset, bytes) of a partition's last segment; (-1, 0) when there is none."""
-    bases = segment_bases(files, folder)
-    return (bases[-1], files.size(log_path(folder, bases[-1]))) if bases else (-1, 0)
+def find_last_segment(files: Files, folder: str) -> tuple[int, int]:
+    """Return (base offset, bytes) of a partition's last segment; (-1, 0) without segments."""
+    bases = list_segment_bases(files, folder)
+    return (bases[-1], files.size(log_file_path(folder, bases[-1]))) if bases else (-1, 0)
 
 
-def segment_bases(files: Files, folder: str) -> list[int]:
-    """The base offsets of the segments that have a log file, ascending."""
+def list_segment_bases(files: Files, folder: str) -> list[int]:
+    """Return the base offsets of the segments with a log file, ascending."""
     stems = (name.removesuffix(LOG_SUFFIX) for name in files.list(folder) if name.endswith(LOG_SUFFIX))
     return sorted(int(stem) for stem in stems if stem.isdigit())
 
 
 def has_segment_files(files: Files, folder: str) -> bool:
-    """Whether any file of a segment is there; of one that was being made when a crash came it may be an index alone."""
+    """Return whether a folder has any file of a segment; after a crash that may be an index alone."""
     stems = (name.removesuffix(suffix) for name in files.list(folder) for suffix in SUFFIXES if name.endswith(suffix))
     return any(stem.isdigit() for stem in stems)
 
 
-def log_path(folder: str, base_offset: int) -> str:
-    """The log file of a segment."""
+def log_file_path(folder: str, base_offset: int) -> str:
+    """Return the path of a segment's log file."""
     return os.path.join(folder, f"{base_offset:020d}{LOG_SUFFIX}")
 
 

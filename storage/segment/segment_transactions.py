@@ -10,12 +10,18 @@ from collections.abc import Sequence
 
 from kafkacompat.storage.segment.aborted_transactions import AbortedTransactions
 from kafkacompat.storage.segment.segment_files import TXN_INDEX_SUFFIX, SegmentFiles
-from kafkacompat.storage.segment.transaction_index import ENTRY, AbortedTransaction, encode, read_aborted, write_aborted
+from kafkacompat.storage.segment.transaction_index import (
+    ABORTED_ENTRY,
+    AbortedTransaction,
+    encode_aborted,
+    read_aborted,
+    write_aborted,
+)
 
 _NONE = AbortedTransactions()
 """Stands for no transactions in all segments: ten thousand partitions would have as many empty columns otherwise."""
 
-KEPT = 1000
+MOST_KEPT = 1000
 """This many aborted transactions of a segment stay in memory once they were read; of more only their bounds stay."""
 
 
@@ -50,7 +56,7 @@ class SegmentTransactions:
         self._bounds = loaded.bounds if len(loaded) else None
         return loaded
 
-    def reach_by_bounds(self, end: int) -> bool | None:
+    def collect_by_bounds(self, end: int) -> bool | None:
         """As AbortedTransactions.collect, for a range before offset `end` in which the bounds alone show that none begins.
 
         None where the file has to be read. [loop]
@@ -79,8 +85,8 @@ class SegmentTransactions:
         added = loaded.since(written)
         file = self._files.system.open(self._files.path(TXN_INDEX_SUFFIX), create=True)
         try:
-            file.truncate(written * ENTRY.size)  # drops entries of a failed write, or of an earlier log
-            file.append((encode(added),), len(added) * ENTRY.size)
+            file.truncate(written * ABORTED_ENTRY.size)  # drops entries of a failed write, or of an earlier log
+            file.append((encode_aborted(added),), len(added) * ABORTED_ENTRY.size)
             file.sync()
         finally:
             file.close()
@@ -90,6 +96,6 @@ class SegmentTransactions:
     def unload(self) -> None:
         """Keep only the bounds of very many transactions; they are read again when needed."""
         loaded = self.loaded
-        if loaded is not None and len(loaded) > KEPT:
+        if loaded is not None and len(loaded) > MOST_KEPT:
             self._bounds = loaded.bounds
             self.loaded = None

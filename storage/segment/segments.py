@@ -1,4 +1,4 @@
-"""The segments of one log, in order. The last one is the active one."""
+"""The segments of one log, in order. The last one is active."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from operator import attrgetter
 
 from kafkacompat.storage.files.filesystem import Files
 from kafkacompat.storage.segment.segment import Segment
-from kafkacompat.storage.segment.segment_file import SegmentCache
 from kafkacompat.storage.segment.segment_files import SegmentFiles
+from kafkacompat.storage.segment.shared_files import SegmentCache
 
 _BASE_OFFSET = attrgetter("base_offset")
 
 
-def take_from_end(
+def take_newest_segments(
     files: Files, directory: str, segments: Sequence[Segment], cache: SegmentCache, take: Callable[[SegmentFiles], None]
 ) -> None:
-    """Take the newest segments of a log out of it, each by *take*, which removes or renames its files. [disk]
+    """Take the newest segments out of a log by `take`, which removes or renames the files of one. [disk]
 
-    The last one goes first, for good before the next: a crash in between leaves a log that only ends earlier.
+    The last segment goes first, and is synced before the next: a crash leaves a log that ends earlier.
     """
     for segment in reversed(segments):
         cache.forget(segment)
@@ -30,7 +30,7 @@ def take_from_end(
 
 
 class Segments:
-    """An ordered list that is replaced, never changed, so that another thread always sees a whole one."""
+    """The ordered list of segments. It is replaced, never changed, so that any thread sees a consistent one."""
 
     __slots__ = ("_bases", "_segments", "active")
 
@@ -38,7 +38,7 @@ class Segments:
         self.replace(list(segments))
 
     def replace(self, segments: Sequence[Segment]) -> None:
-        """Take a new list, which has at least one segment."""
+        """Use a new list of at least one segment."""
         self._bases = [segment.base_offset for segment in segments]
         self._segments = tuple(segments)
         self.active = segments[-1]
@@ -56,8 +56,8 @@ class Segments:
         slot = bisect_left(segments, segment.base_offset, key=_BASE_OFFSET)
         return slot < len(segments) and segments[slot] is segment
 
-    def behind(self, segment: Segment) -> Segment | None:
-        """The next segment; None for the last one."""
+    def after(self, segment: Segment) -> Segment | None:
+        """Return the segment after one; None after the last."""
         segments = self._segments
         slot = bisect_right(segments, segment.base_offset, key=_BASE_OFFSET)
         return segments[slot] if slot < len(segments) else None
@@ -65,18 +65,18 @@ class Segments:
     def __getitem__(self, slot: int) -> Segment:
         return self._segments[slot]
 
-    def floor(self, offset: int) -> int:
-        """Slot of the last segment that begins at or before `offset`; -1 when all begin later."""
+    def find_slot(self, offset: int) -> int:
+        """Return the slot of the last segment that begins at `offset` or before; -1 if all begin later."""
         return bisect_right(self._bases, offset) - 1
 
     def since(self, offset: int) -> tuple[Segment, ...]:
-        """The segment that `offset` lies in and all after it."""
-        return self._segments[max(0, self.floor(offset)) :]
+        """Return the segment that holds `offset` and all after it."""
+        return self._segments[max(0, self.find_slot(offset)) :]
 
     def unsealed(self) -> list[tuple[Segment, Segment]]:
-        """The segments before the active one that are still to be sealed, each with the next one, oldest first.
+        """Return the unsealed segments before the active one, oldest first, each with the next segment.
 
-        They are the latest ones: a segment is sealed after all before it.
+        They are the newest, because a segment is sealed after all before it.
         """
         segments = self._segments
         slot = len(segments) - 1

@@ -1,4 +1,4 @@
-"""The sound batches at the front of a log file whose contents are not to be trusted."""
+"""The sound batches at the beginning of a log file that cannot be trusted."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _SMALLEST_LEGACY_LENGTH = 14
 
 
 class LegacyFormatError(Exception):
-    """The log holds messages of format version 0 or 1. They are refused rather than taken for damage and cut."""
+    """The log holds messages of format version 0 or 1. They are rejected; taken for damage they would be cut off."""
 
 
-def sound_batches(
+def scan_sound_batches(
     file: File, size_bytes: int, base_offset: int, position: int, next_offset: int
 ) -> Iterator[BatchHeader]:
-    """The headers of the whole and correct batches in a segment file from a position on.
+    """Yield the headers of the sound batches in a segment file from a position on.
 
-    Stops at the first batch that is cut off, has another CRC than it says, or has an offset that cannot
-    follow. Raises LegacyFormatError.
+    Stops at the first batch that is cut off, does not match its CRC, or has an offset that cannot follow. Raises
+    LegacyFormatError.
     """
     window = Window(file)
     while position + HEADER_SIZE <= size_bytes:
-        header = read_header(window.get(position, HEADER_SIZE))
+        header = read_header(window.read(position, HEADER_SIZE))
         end = position + header.size_bytes
         if header.length < HEADER_SIZE - LENGTH_END or end > size_bytes or header.magic != MAGIC_V2:
             break
@@ -43,8 +43,8 @@ def sound_batches(
 
 
 def _refuse_legacy(window: Window, position: int, size_bytes: int) -> None:
-    """Raise LegacyFormatError when what cannot be a batch is a correct message of format 0 or 1."""
-    head = window.get(position, LENGTH_END + _SMALLEST_LEGACY_LENGTH)
+    """Raise LegacyFormatError if a correct message of format 0 or 1 begins at a position."""
+    head = window.read(position, LENGTH_END + _SMALLEST_LEGACY_LENGTH)
     if len(head) < LENGTH_END + _SMALLEST_LEGACY_LENGTH or head[16] not in (0, 1):
         return
     length, crc = int.from_bytes(head[8:12], "big", signed=True), int.from_bytes(head[12:16], "big")

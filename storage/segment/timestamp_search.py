@@ -1,12 +1,12 @@
-"""Finding the first record of a time; everything here is a disk operation."""
+"""Finding records by timestamp. Everything here is a disk operation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from kafkacompat.storage.segment.corruption import is_sound, spans
-from kafkacompat.storage.segment.lookup import (
+from kafkacompat.storage.segment.corruption import is_sound_batch, split_at_damage
+from kafkacompat.storage.segment.header_scan import (
     DamagedError,
     scan_headers,
 )
@@ -17,23 +17,23 @@ from kafkacompat.wire.record_batch import BatchHeader, read_records
 
 
 class FoundRecord(NamedTuple):
-    """A record looked up by its time; leader_epoch is -1 when its batch has none."""
+    """A record found by its timestamp (ms); leader_epoch is -1 if its batch has none."""
 
     offset: int
     timestamp: int
     leader_epoch: int
 
 
-Examine: TypeAlias = "Callable[[Segment], None]"
-"""Reads a segment in which damage was met, so that it is known afterwards."""
+ExamineSegment: TypeAlias = "Callable[[Segment], None]"
+"""Reads a segment in which a search met damage, so that the damage is known afterwards."""
 
 
 def find_timestamp(
-    segments: Segments, timestamp: int, start_offset: int, max_decompressed_bytes: int, examine: Examine
+    segments: Segments, timestamp: int, start_offset: int, max_decompressed_bytes: int, examine: ExamineSegment
 ) -> FoundRecord | None:
-    """The first record at or after `start_offset` that is no earlier than `timestamp`; reads the disk.
+    """Find the first record from `start_offset` on whose timestamp is >= `timestamp`; None without one.
 
-    Batches that are damaged are passed over. Raises DamagedError where the way round them is not to be found.
+    Damaged batches are skipped. Raises DamagedError if there is no way past them.
     """
     for segment in segments:
         if segment.latest_ms >= timestamp:
@@ -42,7 +42,7 @@ def find_timestamp(
 
 
 def _search(
-    segment: Segment, timestamp: int, start_offset: int, max_decompressed_bytes: int, examine: Examine
+    segment: Segment, timestamp: int, start_offset: int, max_decompressed_bytes: int, examine: ExamineSegment
 ) -> FoundRecord | None:
     try:
         return _search_sound(segment, timestamp, start_offset, max_decompressed_bytes)
@@ -58,23 +58,23 @@ def _search_sound(
     sought = max(time_index.lookup(timestamp), start_offset)
     position = offset_index.lookup(sought)
     if position >= segment.size_bytes > 0:
-        raise DamagedError(f"the index leads to byte {position}, where the segment has ended")
+        raise DamagedError(f"the index leads to byte {position}, after the segment's end")
     file = segment.pin()
     try:
-        for start, end, _ in spans(segment.corrupt, position, segment.size_bytes):
+        for start, end, _ in split_at_damage(segment.corrupt, position, segment.size_bytes):
             reached = start
             for batch_position, header in scan_headers(file.file, start, end):
                 if header.base_offset > sought and batch_position == position > 0:
-                    raise DamagedError(f"the index leads behind offset {sought}")
+                    raise DamagedError(f"the index leads past offset {sought}")
                 reached = batch_position + header.size_bytes
                 if header.max_timestamp < timestamp or header.last_offset < start_offset:
                     continue
-                if not is_sound(file.file, batch_position, header):
+                if not is_sound_batch(file.file, batch_position, header):
                     raise DamagedError(f"the batch at byte {batch_position} does not match its checksum")
                 batch = file.file.pread(header.size_bytes, batch_position)
-                found = _first_record(batch, header, timestamp, start_offset, max_decompressed_bytes)
-                if found is not None:
-                    return found
+                record = _first_record(batch, header, timestamp, start_offset, max_decompressed_bytes)
+                if record is not None:
+                    return record
             if reached != end:
                 raise DamagedError(f"byte {reached} begins no batch")
     finally:
@@ -90,14 +90,14 @@ def _first_record(
             if record.timestamp >= timestamp and record.offset >= start_offset:
                 return FoundRecord(record.offset, record.timestamp, header.partition_leader_epoch)
     except MalformedError:
-        # Without validation of records anything may be in there. Found as a whole it stands in nobody's way.
+        # Without validation of records a batch may hold anything. It counts as one record, so that searches pass it.
         offset = max(header.base_offset, start_offset)
         return FoundRecord(offset, header.max_timestamp, header.partition_leader_epoch)
     return None
 
 
-def find_max_timestamp(segments: Segments, max_decompressed_bytes: int, examine: Examine) -> FoundRecord | None:
-    """The first record of the batch that first reached the log's largest timestamp; reads the disk. See find_timestamp."""
+def find_max_timestamp(segments: Segments, max_decompressed_bytes: int, examine: ExamineSegment) -> FoundRecord | None:
+    """Find the first record with the log's largest timestamp; None if no record has one. Raises as find_timestamp."""
     latest = max(segments, key=lambda segment: segment.max_timestamp)
     if latest.max_timestamp < 0:
         return None

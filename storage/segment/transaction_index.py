@@ -15,12 +15,12 @@ from kafkacompat.storage.segment.indexes import CorruptIndexError
 
 VERSION = 0
 
-ENTRY = Struct(">hqqqq")
+ABORTED_ENTRY = Struct(">hqqqq")
 """Version, producer id, first offset, last offset, last stable offset."""
 
 
 class AbortedTransaction(NamedTuple):
-    """A transaction from its first batch to its marker, and where the log was stable up to when the marker came."""
+    """An aborted transaction: offsets of its first batch and its marker, and the last stable offset after the marker."""
 
     producer_id: int
     first_offset: int
@@ -28,49 +28,55 @@ class AbortedTransaction(NamedTuple):
     last_stable_offset: int
 
 
-def encode(transactions: Iterable[AbortedTransaction]) -> bytes:
-    """The file's contents; the entries are in the order of their markers."""
-    return b"".join(ENTRY.pack(VERSION, *each) for each in transactions)
+def encode_aborted(transactions: Iterable[AbortedTransaction]) -> bytes:
+    """Encode a file's contents; the transactions are in the order of their markers."""
+    return b"".join(ABORTED_ENTRY.pack(VERSION, *transaction) for transaction in transactions)
 
 
-def decode(data: bytes) -> list[AbortedTransaction]:
-    """Read a file's contents; raises CorruptIndexError."""
-    if len(data) % ENTRY.size:
+def decode_aborted(data: bytes) -> list[AbortedTransaction]:
+    """Decode a file's contents. Raises CorruptIndexError."""
+    if len(data) % ABORTED_ENTRY.size:
         raise CorruptIndexError(f"a transaction index of {len(data)} bytes is no whole number of entries")
-    found = []
-    for version, *fields in ENTRY.iter_unpack(data):
+    transactions = []
+    for version, *fields in ABORTED_ENTRY.iter_unpack(data):
         if version != VERSION:
-            raise CorruptIndexError(f"an entry of a transaction index has version {version}, only {VERSION} is known")
-        found.append(AbortedTransaction(*fields))
-    if not (all(map(_is_possible, found)) and all(map(_in_order, found, found[1:]))):
-        raise CorruptIndexError("a transaction index whose offsets do not ascend")
-    return found
+            raise CorruptIndexError(f"an entry of a transaction index has version {version}; only {VERSION} is known")
+        transactions.append(AbortedTransaction(*fields))
+    if not (all(map(_is_possible, transactions)) and all(map(_in_order, transactions, transactions[1:]))):
+        raise CorruptIndexError("the offsets of a transaction index do not ascend")
+    return transactions
 
 
-def _is_possible(one: AbortedTransaction) -> bool:
-    return one.first_offset <= one.last_offset and one.last_stable_offset <= one.last_offset + 1
+def _is_possible(transaction: AbortedTransaction) -> bool:
+    return (
+        transaction.first_offset <= transaction.last_offset
+        and transaction.last_stable_offset <= transaction.last_offset + 1
+    )
 
 
-def _in_order(one: AbortedTransaction, other: AbortedTransaction) -> bool:
-    return one.last_offset < other.last_offset and one.last_stable_offset <= other.last_stable_offset
+def _in_order(transaction: AbortedTransaction, following: AbortedTransaction) -> bool:
+    return (
+        transaction.last_offset < following.last_offset
+        and transaction.last_stable_offset <= following.last_stable_offset
+    )
 
 
 def read_aborted(files: Files, path: str) -> list[AbortedTransaction]:
-    """Read a file, which need not be there; raises CorruptIndexError."""
-    return decode(files.read(path)) if files.exists(path) else []
+    """Read a file; an absent one holds no transactions. Raises CorruptIndexError."""
+    return decode_aborted(files.read(path)) if files.exists(path) else []
 
 
 def write_aborted(files: Files, path: str, transactions: list[AbortedTransaction]) -> None:
-    """Write a file and sync it; none for no transactions."""
+    """Write and sync a file; without transactions, remove it."""
     if transactions:
-        overwrite_file(files, path, encode(transactions))
+        overwrite_file(files, path, encode_aborted(transactions))
     elif files.exists(path):
         files.remove(path)
 
 
 def truncate_aborted(files: Files, path: str, offset: int) -> None:
-    """Let an index forget transactions whose markers are not in the log any more, which ends at `offset`. [disk]"""
-    found = read_aborted(files, path)
-    kept = [each for each in found if each.last_offset < offset]
-    if len(kept) < len(found):
+    """Drop transactions from a file whose markers are at `offset` or later, where the log ends now. [disk]"""
+    transactions = read_aborted(files, path)
+    kept = [transaction for transaction in transactions if transaction.last_offset < offset]
+    if len(kept) < len(transactions):
         write_aborted(files, path, kept)

@@ -1,8 +1,8 @@
-"""Going through a log file of which nothing is to be trusted, and finding the way behind what is damaged.
+"""Walking through an untrusted log file, past damage.
 
-Every batch is judged: its length, its format, its checksum, its place in the order of offsets. Where one cannot be believed the
-walk goes on at the next sound batch, which its length leads to, or else the bytes behind it are searched for. Reads message
-formats 0 and 1 too.
+The walk checks every batch: its length, format, checksum and place in the order of offsets. After a damaged batch it
+continues at the next sound one: where the damaged batch's length leads, or else where a search of the bytes finds one.
+It reads message formats 0 and 1 too.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from kafkacompat.wire.record_batch import CRC_END, HEADER_SIZE, LENGTH_END, MAGI
 
 LARGEST_OFFSET = 2**63 - 1
 MOST_SEARCHED_BYTES = 4 << 30
-"""So much is read in one search of what only looks like the beginning of a batch; then nothing is tried that claims to be large.
-A client may have written a million such beginnings into a record, each of a batch up to the end of the file."""
+"""Bytes that one search reads to check apparent beginnings of batches; after them it skips those that claim to be large.
+A client may have written a million beginnings into a record, each of a batch up to the end of the file."""
 
 _MAGIC_AT = 16
 _LEGACY_CRC_END = 16
@@ -31,12 +31,11 @@ _SMALLEST = {0: 14, 1: 22, MAGIC_V2: HEADER_SIZE - LENGTH_END}
 
 
 class Stretch(NamedTuple):
-    """A batch (in formats 0 and 1: an entry of the message set), or bytes that are none.
+    """A batch (in formats 0 and 1: an entry of the message set), or bytes that are no sound batch.
 
-    ``problem`` says why it is not to be believed and is empty for a sound one. Of a sound one the other fields are
-    what it says; of formats 0 and 1 ``base_offset`` is the last offset too, and ``header`` is None. Of a damaged one the offsets are
-    those missing between its sound neighbours (the last one -1 when nothing sound follows), and ``header`` is what stands there, if a
-    header has room.
+    `problem` says what is wrong; it is empty for a sound batch, whose other fields are those of its header. In formats 0
+    and 1 `base_offset` is the last offset too, and `header` is None. The offsets of a damaged stretch are those missing
+    between its sound neighbours, the last one -1 if none follows; `header` is read from its bytes if there are enough.
     """
 
     position: int
@@ -52,56 +51,56 @@ class Stretch(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Position behind it."""
+        """The position after it."""
         return self.position + self.size_bytes
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether the file ends before it does."""
+        """Whether the file ends within it."""
         return self.problem == _CUT_OFF
 
 
 class Bounds(NamedTuple):
-    """What a file's offsets and positions can be: the file ends at ``end``, and its last offset is at most ``last_offset``."""
+    """The limits of a file: it ends at position `end`, and its last offset is at most `last_offset`."""
 
     end: int
     last_offset: int = LARGEST_OFFSET
 
 
-def walk(file: File, bounds: Bounds, next_offset: int, position: int = 0) -> Iterator[Stretch]:
-    """Yield what the file holds from *position* on, where a batch of *next_offset* or a later one begins.
+def walk_log_file(file: File, bounds: Bounds, next_offset: int, position: int = 0) -> Iterator[Stretch]:
+    """Yield the stretches of the file from `position` on, where a batch of `next_offset` or a later one begins.
 
-    Together the stretches cover every byte up to the end.
+    Together they cover every byte up to the end.
     """
     window = Window(file)
     held: Stretch | None = None
     expected = next_offset
     while position < bounds.end:
-        found = _judge(window, position, bounds, next_offset)
-        if held is not None and not held.problem and held.base_offset > expected and found.problem:
-            behind = _contradiction(window, held, bounds, expected)
-            if behind is not None:
+        stretch = _check_at(window, position, bounds, next_offset)
+        if held is not None and not held.problem and held.base_offset > expected and stretch.problem:
+            following = _find_contradiction(window, held, bounds, expected)
+            if following is not None:
                 held = held._replace(
                     problem=_OUT_OF_ORDER,
-                    size_bytes=behind.position - held.position,
+                    size_bytes=following.position - held.position,
                     base_offset=expected,
-                    last_offset=behind.base_offset - 1,
+                    last_offset=following.base_offset - 1,
                 )
-                found, next_offset = behind, expected
+                stretch, next_offset = following, expected
         if held is not None:
             yield held
-        if found.problem:
-            found = _damaged(window, found, bounds, next_offset)
+        if stretch.problem:
+            stretch = _extend_damage(window, stretch, bounds, next_offset)
         else:
-            expected, next_offset = next_offset, found.last_offset + 1
-        held, position = found, found.end
+            expected, next_offset = next_offset, stretch.last_offset + 1
+        held, position = stretch, stretch.end
     if held is not None:
         yield held
 
 
-def batch_at(file: File, position: int, bounds: Bounds, next_offset: int) -> Stretch:
-    """What begins at a position, where a batch of *next_offset* or a later one should; nothing behind it is read."""
-    return _judge(Window(file), position, bounds, next_offset)
+def check_batch_at(file: File, position: int, bounds: Bounds, next_offset: int) -> Stretch:
+    """Check the batch at a position, where `next_offset` or a later one should begin; read nothing after it."""
+    return _check_at(Window(file), position, bounds, next_offset)
 
 
 _OUT_OF_ORDER = "its offset contradicts the batches beside it"
@@ -109,33 +108,33 @@ _CUT_OFF = "it is cut off"
 _CHECKSUM = "it does not match its checksum"
 
 
-def _contradiction(window: Window, held: Stretch, bounds: Bounds, expected: int) -> Stretch | None:
-    """The sound batch behind *held*, which jumped ahead of *expected*, if not that one has the wrong offset but *held*."""
-    found = _judge(window, held.end, bounds, expected)
-    behind = _next_sound(window, found, bounds, expected) if found.problem else found
-    return behind if behind is not None and behind.base_offset <= held.last_offset else None
+def _find_contradiction(window: Window, held: Stretch, bounds: Bounds, expected: int) -> Stretch | None:
+    """Return the next sound batch if it shows that `held`, which jumps past `expected`, has a wrong offset; else None."""
+    stretch = _check_at(window, held.end, bounds, expected)
+    following = _find_next_sound(window, stretch, bounds, expected) if stretch.problem else stretch
+    return following if following is not None and following.base_offset <= held.last_offset else None
 
 
-def _judge(window: Window, position: int, bounds: Bounds, next_offset: int) -> Stretch:
-    """Read what begins at a position; a damaged one has the size that it claims, or 0 if that cannot be."""
-    start = window.get(position, min(HEADER_SIZE, bounds.end - position))
+def _check_at(window: Window, position: int, bounds: Bounds, next_offset: int) -> Stretch:
+    """Read and check the batch at a position; a damaged one has the size that it claims, or 0 if that is impossible."""
+    start = window.read(position, min(HEADER_SIZE, bounds.end - position))
     if len(start) <= _MAGIC_AT:
         return Stretch(position, 0, next_offset, -1, _CUT_OFF)
-    stretch = _read(start, position)
+    stretch = _read_any_header(start, position)
     if stretch is None:
         return Stretch(position, 0, next_offset, -1, f"it has format version {start[_MAGIC_AT]}, which does not exist")
-    problem, size_bytes = _objection(window, stretch, bounds, next_offset), stretch.size_bytes
+    problem, size_bytes = _find_problem(window, stretch, bounds, next_offset), stretch.size_bytes
     if not problem:
         return stretch
     fits = size_bytes >= LENGTH_END + _SMALLEST[stretch.magic] and stretch.end <= bounds.end
     return stretch._replace(problem=problem, size_bytes=size_bytes if fits else 0)
 
 
-def _objection(window: Window, stretch: Stretch, bounds: Bounds, next_offset: int) -> str:
-    """Why a stretch is not to be believed; "" when it is."""
+def _find_problem(window: Window, stretch: Stretch, bounds: Bounds, next_offset: int) -> str:
+    """Return what is wrong with a batch; "" for a sound one."""
     _, size_bytes, first_offset, last_offset, _, magic, _, _, crc, _ = stretch
     if size_bytes < LENGTH_END + _SMALLEST[magic]:
-        return f"a length of {size_bytes - LENGTH_END} cannot be"
+        return f"its length {size_bytes - LENGTH_END} is impossible"
     if stretch.end > bounds.end:
         return _CUT_OFF
     if _checksum(window, stretch) != crc:
@@ -143,8 +142,8 @@ def _objection(window: Window, stretch: Stretch, bounds: Bounds, next_offset: in
     return "" if next_offset <= first_offset <= last_offset <= bounds.last_offset else _OUT_OF_ORDER
 
 
-def _read(start: memoryview, position: int) -> Stretch | None:
-    """What the header says, of whatever format; None when there is no such format or no room for a header of it."""
+def _read_any_header(start: memoryview, position: int) -> Stretch | None:
+    """Read a header of any format; None if the format is unknown or the header is cut off."""
     magic = start[_MAGIC_AT]
     if magic == MAGIC_V2 and len(start) == HEADER_SIZE:
         header = read_header(start)
@@ -170,32 +169,35 @@ def _checksum(window: Window, stretch: Stretch) -> int:
     return window.checksum(stretch.position + _LEGACY_CRC_END, stretch.end, zlib.crc32)
 
 
-def _damaged(window: Window, found: Stretch, bounds: Bounds, next_offset: int) -> Stretch:
-    """The damage that begins with *found*, up to the next sound batch."""
-    behind = _next_sound(window, found, bounds, next_offset)
-    end, last_offset = (behind.position, behind.base_offset - 1) if behind else (bounds.end, -1)
-    return found._replace(size_bytes=end - found.position, base_offset=next_offset, last_offset=last_offset)
+def _extend_damage(window: Window, damage: Stretch, bounds: Bounds, next_offset: int) -> Stretch:
+    """Extend damage up to the next sound batch."""
+    following = _find_next_sound(window, damage, bounds, next_offset)
+    end, last_offset = (following.position, following.base_offset - 1) if following else (bounds.end, -1)
+    return damage._replace(size_bytes=end - damage.position, base_offset=next_offset, last_offset=last_offset)
 
 
-def _next_sound(window: Window, found: Stretch, bounds: Bounds, next_offset: int) -> Stretch | None:
-    """The sound batch where *found* says that it ends, unless that skips offsets: its length may be wrong by just some batches."""
-    claimed = _judge(window, found.end, bounds, next_offset) if found.position < found.end < bounds.end else None
-    if claimed is not None and not claimed.problem and claimed.base_offset == found.last_offset + 1:
+def _find_next_sound(window: Window, damage: Stretch, bounds: Bounds, next_offset: int) -> Stretch | None:
+    """Find the next sound batch after damage: where it says that it ends, unless that skips offsets, else by a search.
+
+    If offsets are skipped, the length may be wrong and span sound batches.
+    """
+    claimed = _check_at(window, damage.end, bounds, next_offset) if damage.position < damage.end < bounds.end else None
+    if claimed is not None and not claimed.problem and claimed.base_offset == damage.last_offset + 1:
         return claimed
-    return _search(window, found, bounds, next_offset)
+    return _search_next_sound(window, damage, bounds, next_offset)
 
 
-def _search(window: Window, found: Stretch, bounds: Bounds, next_offset: int) -> Stretch | None:
-    """Look at every byte behind the beginning of *found* for a sound batch."""
-    pattern = _beginnings(next_offset, min(bounds.last_offset, next_offset + 2**31))
-    start, left_bytes = found.position + 1, MOST_SEARCHED_BYTES
+def _search_next_sound(window: Window, damage: Stretch, bounds: Bounds, next_offset: int) -> Stretch | None:
+    """Search every byte after the beginning of damage for a sound batch."""
+    pattern = _beginning_pattern(next_offset, min(bounds.last_offset, next_offset + 2**31))
+    start, left_bytes = damage.position + 1, MOST_SEARCHED_BYTES
     while start + LENGTH_END < bounds.end:
-        data = window.get(start, min(CHUNK_BYTES, bounds.end - start))
+        data = window.read(start, min(CHUNK_BYTES, bounds.end - start))
         for match in pattern.finditer(bytes(data)):
             at = match.start()
             if left_bytes < 0 and int.from_bytes(data[at + 8 : at + LENGTH_END], "big") > CHUNK_BYTES:
                 continue
-            candidate = _judge(window, start + at, bounds, next_offset)
+            candidate = _check_at(window, start + at, bounds, next_offset)
             if not candidate.problem:
                 return candidate
             left_bytes -= candidate.size_bytes
@@ -203,8 +205,8 @@ def _search(window: Window, found: Stretch, bounds: Bounds, next_offset: int) ->
     return None
 
 
-def _beginnings(first_offset: int, last_offset: int) -> re.Pattern[bytes]:
-    """What the first 17 bytes of a batch must look like; few others do, also among zeros."""
+def _beginning_pattern(first_offset: int, last_offset: int) -> re.Pattern[bytes]:
+    """Return a pattern of the first 17 bytes of a batch, which few other bytes match, zeros included."""
     first, last = first_offset.to_bytes(8, "big"), last_offset.to_bytes(8, "big")
     same = next((length for length in range(8) if first[length] != last[length]), 8)
     return re.compile(b"(?s)(?=%s.{%d}(?!\0{4}).{8}[\0\1\2])" % (re.escape(first[:same]), 8 - same))

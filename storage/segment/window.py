@@ -1,4 +1,4 @@
-"""A file read in large pieces, for those who go through all of it."""
+"""Reading a whole file in large pieces."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ CHUNK_BYTES = 1 << 20
 
 
 class Window:
-    """The part of a file that was read last."""
+    """The piece of a file that was read last."""
 
     def __init__(self, file: File) -> None:
         self._file = file
         self._data = memoryview(b"")
         self._start = 0
 
-    def get(self, position: int, size_bytes: int) -> memoryview:
-        """Bytes of the file, at most CHUNK_BYTES; fewer at its end."""
+    def read(self, position: int, size_bytes: int) -> memoryview:
+        """Return bytes of the file, at most CHUNK_BYTES; fewer at its end."""
         offset = position - self._start
         if offset < 0 or offset + size_bytes > len(self._data):
             self._data, self._start, offset = memoryview(self._file.pread(CHUNK_BYTES, position)), position, 0
         return self._data[offset : offset + size_bytes]
 
     def checksum(self, position: int, end: int, function: Callable[[Buffer, int], int] = crc32c) -> int:
-        """The checksum of a range, which may be longer than a piece: a garbage length must not claim memory."""
+        """Return the checksum of a range, read in pieces: a garbage length must not allocate memory."""
         value = 0
         for start in range(position, end, CHUNK_BYTES):
-            value = function(self.get(start, min(CHUNK_BYTES, end - start)), value)
+            value = function(self.read(start, min(CHUNK_BYTES, end - start)), value)
         return value

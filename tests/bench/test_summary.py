@@ -60,7 +60,10 @@ def test_rows_without_results_are_left_out() -> None:
 
 def test_the_bare_loop_is_named_only_with_its_figure() -> None:
     assert "there is no figure here" in sendfile_sentence({})
-    sample = {"fetch MB/s": 1400.0, "bare sendfile MB/s": 1500.0, "share of bare": 0.9333}
-    words = sendfile_sentence({"sendfile": {"results": {RECORDS: [sample]}}})
-    assert "1,400 MB/s beside 1,500 MB/s" in words
-    assert "0.933 of its speed" in words
+    measured = {"fetch MB/s": 1400.0, "bare sendfile MB/s": 1500.0}
+    words = sendfile_sentence({"sendfile": {"results": {RECORDS: [{**measured, "share of bare": 0.9333}]}}})
+    assert words.startswith("Raw fetch has 0.933 of the speed of a bare `sendfile` loop: 1,400 MB/s beside 1,500 MB/s")
+    level = [{**measured, "share of bare": share} for share in (0.9, 1.0, 1.1)]
+    words = sendfile_sentence({"sendfile": {"results": {RECORDS: level}}})
+    assert words.startswith("Raw fetch runs at the speed of a bare `sendfile` loop")
+    assert words.endswith("the share is 1 (0.95 to 1.05).")

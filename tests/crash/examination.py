@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.storage.directory.partition_folders import DELETE_SUFFIX, FUTURE_SUFFIX
-from kafkacompat.storage.inspection.directory_check import check_place, find_place
-from kafkacompat.storage.inspection.findings import Finding, Unreadable
+from kafkacompat.storage.inspection.directory_check import check_target, find_check_target
+from kafkacompat.storage.inspection.findings import Finding, UnreadablePath
 from kafkacompat.storage.segment.segment_files import CLEANED_SUFFIX, DELETED_SUFFIX, SWAP_SUFFIX
 from kafkacompat.wire.errors import KafkaError
-from kafkacompat.wire.record_batch import BatchHeader, batches, read_header, read_records
+from kafkacompat.wire.record_batch import BatchHeader, read_header, read_records, split_batches
 from tests.crash.machine import PATHS, start
 from tests.crash.model import ASSIGNED_BYTES, Batch, Promise, Promises, Topics
 from tests.crash.transactions import Fates, read_committed
@@ -84,7 +84,7 @@ def _read(partition: Partition) -> Iterator[Found]:
         region = partition.log.read(offset, 1, partition.high_watermark)
         expect(region is not None, f"{partition} has nothing to read at {offset} of {end}")
         assert region is not None
-        for data in batches(region.pread(0, region.size_bytes)):
+        for data in split_batches(region.pread(0, region.size_bytes)):
             header = read_header(data)
             expect(header.last_offset >= offset, f"{partition} answers {offset} with {header}")
             yield Found(header, bytes(data))
@@ -147,7 +147,7 @@ class Case(NamedTuple):
         """Stop in good order: nothing is left over, every file says the same, and the next start believes it."""
         node.clock.advance(LONGER_THAN_DELETION_S)
         node.work()
-        for directory, logs in node.replicas.by_directory():
+        for directory, logs in node.replicas.logs_by_directory():
             directory.storage.close(logs)
         expect_no_leftovers(node.files)
         expect_sound(node.files)
@@ -257,9 +257,9 @@ def expect_no_leftovers(files: MemoryFiles) -> None:
 def expect_sound(files: MemoryFiles) -> None:
     """`kafkacompat log verify` has nothing to say of directories that were closed in good order."""
     findings: list[Finding] = []
-    unreadable: list[Unreadable] = []
+    unreadable: list[UnreadablePath] = []
     nothing: Callable[[int], None] = lambda _: None  # noqa: E731
     for path in PATHS:
-        check_place(files, find_place(files, path), findings.append, nothing, unreadable.append)
+        check_target(files, find_check_target(files, path), findings.append, nothing, unreadable.append)
     wrong = [each for each in findings if not (each.note and "-stray" in each.path)]
     expect(not wrong and not unreadable, f"verify finds {wrong} {unreadable}")

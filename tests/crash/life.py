@@ -17,7 +17,7 @@ from twisted.python.failure import Failure
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.partitions.partition_appender import Appended
 from kafkacompat.storage.log.log import AppendResult
-from kafkacompat.storage.producers.transaction_marker import Marker, marker_batch
+from kafkacompat.storage.producers.transaction_marker import Marker, build_marker_batch
 from kafkacompat.storage.producers.verification import NOT_VERIFIED
 from kafkacompat.wire.record_batch import build_batch
 from tests.crash.examination import LONGER_THAN_DELETION_S
@@ -96,8 +96,8 @@ class Life(World):
     def restart(self) -> None:
         """Stop in good order, and start."""
         self.until(Deferred.fromCoroutine(self.cleaner.stop()))
-        self.until(Deferred.fromCoroutine(self.node.replicas.settle()))
-        for directory, logs in self.node.replicas.by_directory():
+        self.until(Deferred.fromCoroutine(self.node.replicas.prepare_to_close()))
+        for directory, logs in self.node.replicas.logs_by_directory():
             directory.storage.close(logs)
         self.note_progress()
         case = self.case(power_fails=False)
@@ -131,7 +131,7 @@ class Life(World):
         model = self.models[partition.topic, partition.index]
         if not model.is_compacted:
             marker = Marker(self.random.choice(TRANSACTIONAL), 0, 0, self.random.random() < 0.4, 0)
-            data = marker_batch(marker, partition.log.config, self.node.now_ms).joined()
+            data = build_marker_batch(marker, partition.log.config, self.node.now_ms).joined()
             self._send(partition, model, data, lambda: partition.append_marker(marker, self.node.now_ms))
 
     def _send(self, partition: Partition, model: PartitionModel, data: bytes, append: Callable[[], Appended]) -> None:
@@ -228,7 +228,7 @@ class Life(World):
         model.allow_truncation(offset)
         log.trimmer.truncate_to(offset)
         model.truncate(offset)
-        home = self.node.replicas.directories.home((partition.topic, partition.index))
+        home = self.node.replicas.directories.find_home((partition.topic, partition.index))
         assert home is not None
         home.storage.checkpoint([log])
         partition.state.high_watermark = log.end_position()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kafkacompat.partitions.partition import Partition
-from kafkacompat.storage.producers.transaction_replay import ABORT, marker_type
-from kafkacompat.wire.record_batch import batches, read_header
+from kafkacompat.storage.producers.transaction_replay import ABORT, read_marker_type
+from kafkacompat.wire.record_batch import read_header, split_batches
 from tests.crash.model import Batch
 
 
@@ -15,7 +15,7 @@ def read_committed(partition: Partition) -> Iterator[int]:
     log, end = partition.log, partition.high_watermark
     offset = log.log_start_offset
     while (found := log.read_committed(offset, 1, end)).region is not None:
-        for data in batches(found.region.pread(0, found.region.size_bytes)):
+        for data in split_batches(found.region.pread(0, found.region.size_bytes)):
             header = read_header(data)
             aborted = [
                 each
@@ -40,7 +40,7 @@ class Fates:
             header = batch.header
             if header.is_control:
                 ended = self._open.pop(header.producer_id, [])
-                if marker_type(batch.records()) == ABORT:
+                if read_marker_type(batch.records()) == ABORT:
                     self.aborted.update(each.base_offset for each in ended)
             elif header.is_transactional:
                 self._open.setdefault(header.producer_id, []).append(batch)

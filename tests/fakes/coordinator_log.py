@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred, fail, succeed
 
 from kafkacompat.storage.producers.verification import Guard
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.wire.record_batch import Record, assemble, read_body, read_header, read_records
+from kafkacompat.wire.record_batch import Record, assemble_batch, read_body, read_header, read_records
 
 
 @dataclass
@@ -57,7 +57,7 @@ class FakeCoordinatorLog:
         """Put a batch at the end, with the offsets that follow."""
         offset = read_header(self.batches[partition][-1]).last_offset + 1 if self.batches[partition] else 0
         header = read_header(batch)
-        self.batches[partition].append(assemble(header._replace(base_offset=offset), read_body(batch, header)))
+        self.batches[partition].append(assemble_batch(header._replace(base_offset=offset), read_body(batch, header)))
 
     def read(self, partition: int) -> Iterator[bytes]:
         return iter(list(self.batches[partition]))

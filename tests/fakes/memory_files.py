@@ -157,8 +157,8 @@ class MemoryFiles:
             self._folder(folder).change(NameChange(None, name, Contents(modified_ms=self.now_ms)))
         return MemoryFile(self, self._file(path))
 
-    def temporary(self, directory: str) -> MemoryFile:
-        """See Files.temporary."""
+    def create_temporary(self, directory: str) -> MemoryFile:
+        """See Files.create_temporary."""
         self.fail_plainly("open")
         return MemoryFile(self, Contents())
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from twisted.internet.defer import Deferred, fail
 
-from kafkacompat.workers.child import function
-from kafkacompat.workers.processes import stopped
+from kafkacompat.workers.child import import_function
+from kafkacompat.workers.processes import build_stopped_error
 from tests.fakes.disk import ManualDisk
 
 
@@ -22,17 +22,17 @@ class ManualWorkers:
 
     def run(self, work: Callable[..., Any]) -> Deferred[Any]:
         """See Workers.run."""
-        return fail(stopped()) if self.closed else self.disk.run(self._do, work)
+        return fail(build_stopped_error()) if self.closed else self.disk.run(self._do, work)
 
     def _do(self, work: Callable[..., Any]) -> Any:
         if self.closed:
-            raise stopped()
+            raise build_stopped_error()
         return work(lambda *arguments: self.call(*arguments))
 
     def call(self, name: str, *arguments: Any) -> Any:
         """See Call."""
         self.calls.append(name)
-        return function(name)(*arguments)
+        return import_function(name)(*arguments)
 
     def close(self) -> None:
         """See Workers.close."""

@@ -13,7 +13,7 @@ from kafkacompat.handlers.context import Pending
 from kafkacompat.metadata.image import TopicImage
 from kafkacompat.partitions.fetch_sessions import FetchSessions
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.storage.segment.segment_file import FileRegion
+from kafkacompat.storage.segment.shared_files import FileRegion
 from kafkacompat.wire import compiler
 from kafkacompat.wire.record_batch import build_batch
 from kafkacompat.wire.schema import Request
@@ -84,8 +84,8 @@ class DataNode:
         """A response that was sent, as the client reads it."""
         if isinstance(response, Pending):
             response = outcome(response.response)
-        data = b"".join(_part(part) for part in compiler.writer(answer, version)(response))
-        return compiler.decode(answer, data, version)
+        data = b"".join(_part(part) for part in compiler.find_writer(answer, version)(response))
+        return compiler.decode_message(answer, data, version)
 
 
 def _part(part: Any) -> bytes:

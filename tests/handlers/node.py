@@ -30,10 +30,10 @@ def context_of(version: int, *, client_id: str = "test", listener: str = "PLAINT
 def handled(request: Request, context: RequestContext, services: Services) -> Any:
     """What the handler gives back, once the request has been through the wire: a response, None, or a Pending."""
     version = context.api_version
-    decoded = compiler.decode(type(request), compiler.encode(request, version), version)
+    decoded = compiler.decode_message(type(request), compiler.encode_message(request, version), version)
     return HANDLERS[request.API_KEY].handle(decoded, context, services)
 
 
 def reread(response: Response, answer: type[Answer], version: int) -> Answer:
     """A response as the client reads it."""
-    return compiler.decode(answer, compiler.encode(response, version), version)
+    return compiler.decode_message(answer, compiler.encode_message(response, version), version)

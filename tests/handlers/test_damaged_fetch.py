@@ -7,7 +7,7 @@ import pytest
 from kafkacompat.wire.apis.fetch import FetchResponse
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.message_set import read_message_set
-from kafkacompat.wire.record_batch import batches, read_header
+from kafkacompat.wire.record_batch import read_header, split_batches
 from tests.handlers.data_node import DataNode, batch
 from tests.handlers.test_fetch import ask, codes, request, wanted
 
@@ -35,7 +35,7 @@ def damaged(byte: int, *, known: bool) -> DataNode:
 
 def offsets(response: FetchResponse) -> list[int]:
     ((data,),) = [each.partitions for each in response.responses]
-    return [read_header(each).base_offset for each in batches(data.records)]  # type: ignore[arg-type]
+    return [read_header(each).base_offset for each in split_batches(data.records)]  # type: ignore[arg-type]
 
 
 def old_offsets(response: FetchResponse) -> list[int]:

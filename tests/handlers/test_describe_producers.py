@@ -42,5 +42,5 @@ def test_producers_of_what_is_not_there() -> None:
     assert [each.error_code for each in producers(node, "t", 2, -1)] == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 2
     assert producers(node, "absent", 0)[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert producers(node, "no/slashes", 0)[0].error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
-    node.node.replicas.directory_failed(node.node.directories[0], OSError("gone"))
+    node.node.replicas.take_directory_offline(node.node.directories[0], OSError("gone"))
     assert producers(node, "t", 0)[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR

@@ -11,7 +11,7 @@ from kafkacompat.storage.producers.transaction_marker import Marker
 from kafkacompat.storage.producers.verification import NOT_VERIFIED
 from kafkacompat.wire.apis.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, ForgottenTopic
 from kafkacompat.wire.errors import ErrorCode
-from kafkacompat.wire.record_batch import batches, build_batch, read_header
+from kafkacompat.wire.record_batch import build_batch, read_header, split_batches
 from tests.handlers.data_node import EPOCH, NOW_MS, T_ID, U_ID, DataNode, batch
 from tests.kafkacompat.metadata.deferreds import has_fired
 from tests.kafkacompat.partitions.node import topic
@@ -39,7 +39,7 @@ def offsets(response: FetchResponse) -> list[tuple[str | bytes, int, list[int]]]
         (
             topic.topic or topic.topic_id,
             each.partition_index,
-            [read_header(found).base_offset for found in batches(each.records)],  # type: ignore[arg-type]
+            [read_header(found).base_offset for found in split_batches(each.records)],  # type: ignore[arg-type]
         )
         for topic in response.responses
         for each in topic.partitions

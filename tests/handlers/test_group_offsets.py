@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kafkacompat.metadata.store import Entry
+from kafkacompat.metadata.store import StoreEntry
 from kafkacompat.timers import now_ms
 from kafkacompat.wire.apis.offset_commit import (
     OffsetCommitRequest,
@@ -130,7 +130,7 @@ def test_version_0_reads_what_version_0_committed_and_nothing_else() -> None:
     node = GroupNode()
     assert commit(node, 0, {"t": [0, 1], "u": [1]}) == [[0, 0], [0]]
     assert commit(node, 2, {"u": [0]}) == [[0]]
-    assert node.store.entries[KEY] == Entry(b"11", 0)
+    assert node.store.entries[KEY] == StoreEntry(b"11", 0)
     stored = fetch_old(node, 0, {"t": [1, 0], "u": [0, 1]})
     assert rows(stored.topics) == [
         ("t", 1, 11, -1, "", 0),

@@ -12,7 +12,7 @@ def test_what_a_consumer_asks_for_is_loaded_an_api_a_step(monkeypatch: pytest.Mo
     table = {key: Handler(key, handler.versions) for key, handler in handlers.HANDLERS.items()}
     monkeypatch.setattr(handlers, "HANDLERS", table)
     compiled: list[tuple[str, int]] = []
-    for compiler in ("reader", "steps_of_writing"):
+    for compiler in ("find_reader", "find_stepwise_writer"):
         monkeypatch.setattr(handlers, compiler, lambda message, version: compiled.append((message.__name__, version)))
     loaded = [[key for key, handler in table.items() if "handle" in vars(handler)] for _ in load_consumer_apis()]
     assert [len(keys) for keys in loaded] == list(range(1, len(ASKED_FIRST) + 1))

@@ -81,7 +81,7 @@ def test_only_what_is_asked_for_is_told(node: DataNode) -> None:
 
 
 def test_a_directory_that_failed_is_told(node: DataNode) -> None:
-    node.node.replicas.directory_failed(node.node.directories[1], OSError("gone"))
+    node.node.replicas.take_directory_offline(node.node.directories[1], OSError("gone"))
     working, failed = describe(node).results
     assert (working.error_code, failed.error_code) == (0, ErrorCode.KAFKA_STORAGE_ERROR)
     assert (failed.log_dir, failed.topics, failed.total_bytes) == ("/b", [], -1)

@@ -179,7 +179,7 @@ def test_why_a_topic_cannot_be_made_goes_to_the_log(caplog: pytest.LogCaptureFix
     with caplog.at_level(logging.WARNING):
         response = ask(node, auto_create=True, topics=by_name("a"))
     assert errors(response) == {"a": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
-    assert "Cannot create requested topic a: 2 replica(s) of a partition have no room" in caplog.text
+    assert "Cannot create requested topic a: a partition cannot have 2 replica(s)" in caplog.text
 
 
 def test_a_failing_store_leaves_the_topic_unknown() -> None:

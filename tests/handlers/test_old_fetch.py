@@ -11,7 +11,7 @@ from kafkacompat.conversion.service import IN_PLACE_BYTES
 from kafkacompat.handlers.context import Pending
 from kafkacompat.wire.apis.fetch import FetchRequest, FetchResponse, PartitionData
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.wire.message_set import Message, read_message_set, unwrap
+from kafkacompat.wire.message_set import LegacyMessage, read_message_set, unwrap_messages
 from kafkacompat.wire.record_batch import build_batch
 from tests.handlers.data_node import NOW_MS, DataNode, batch
 from tests.handlers.test_fetch import ask, codes, request, wanted
@@ -38,7 +38,7 @@ def data(response: FetchResponse) -> list[PartitionData]:
     return [each for topic in response.responses for each in topic.partitions]
 
 
-def messages(part: PartitionData) -> list[Message]:
+def messages(part: PartitionData) -> list[LegacyMessage]:
     assert isinstance(part.records, (bytes, memoryview))
     return list(read_message_set(part.records))
 
@@ -53,7 +53,7 @@ def test_the_format_is_that_of_the_version(version: int) -> None:
     node.append("t", 0, build_batch([(NOW_MS, b"k", b"v", [("h", b"x")])]))
     (found,) = data(ask(node, request(wanted()), version))
     magic = 1 if version >= 2 else 0
-    assert messages(found) == [Message(0, magic, 0, NOW_MS if magic else -1, b"k", b"v")]
+    assert messages(found) == [LegacyMessage(0, magic, 0, NOW_MS if magic else -1, b"k", b"v")]
     assert (found.error_code, found.high_watermark) == (0, 1)
 
 
@@ -64,7 +64,7 @@ def test_a_compressed_batch_is_one_wrapper(version: int) -> None:
     (found,) = data(ask(node, request(wanted(1)), version))
     (wrapper,) = messages(found)
     assert (wrapper.offset, wrapper.codec) == (2, GZIP)
-    assert len(list(unwrap(wrapper, 1 << 20))) == 3
+    assert len(list(unwrap_messages(wrapper, 1 << 20))) == 3
     assert node.workers.calls == ["down_convert"]
 
 

@@ -11,8 +11,8 @@ from kafkacompat.storage.intake.preparation import AT_ONCE_MESSAGES_BYTES
 from kafkacompat.storage.log_config import LOG_APPEND_TIME, LogConfig
 from kafkacompat.wire.apis.produce import PartitionProduceResponse, ProduceRequest, ProduceResponse
 from kafkacompat.wire.errors import ErrorCode
-from kafkacompat.wire.message_set import entry_writer, wrap
-from kafkacompat.wire.record_batch import Record, batches, read_header, read_records
+from kafkacompat.wire.message_set import make_entry_writer, wrap_messages
+from kafkacompat.wire.record_batch import Record, read_header, read_records, split_batches
 from tests.handlers.data_node import NOW_MS, DataNode, batch
 from tests.handlers.test_produce import ask, codes, request
 from tests.kafkacompat.metadata.deferreds import has_fired
@@ -22,12 +22,12 @@ GZIP, ZSTD = 1, 4
 
 
 def messages(count: int = 1, magic: int = 1, value: bytes = b"v", key: bytes | None = b"k") -> bytes:
-    write = entry_writer(magic, 0)
+    write = make_entry_writer(magic, 0)
     return b"".join(write(index, NOW_MS + index, key, value) for index in range(count))
 
 
 def wrapper(count: int = 2, magic: int = 1, value: bytes = b"v") -> bytes:
-    return wrap(magic, GZIP, count - 1, NOW_MS + count - 1, messages(count, magic, value))
+    return wrap_messages(magic, GZIP, count - 1, NOW_MS + count - 1, messages(count, magic, value))
 
 
 def stored(node: DataNode, index: int = 0) -> bytes:
@@ -39,7 +39,7 @@ def stored(node: DataNode, index: int = 0) -> bytes:
 
 
 def records(node: DataNode) -> list[Record]:
-    return [record for each in batches(stored(node)) for record in read_records(each)]
+    return [record for each in split_batches(stored(node)) for record in read_records(each)]
 
 
 def one(node: DataNode, data: bytes | None, version: int = 2, **kw: Any) -> PartitionProduceResponse:
@@ -55,7 +55,7 @@ def test_a_message_set_becomes_a_batch(version: int, magic: int) -> None:
         assert (found.error_code, found.base_offset, found.log_append_time_ms) == (0, base_offset, -1)
     times = (NOW_MS, NOW_MS + 1) if magic else (-1, -1)
     assert records(node) == [Record(index, times[index % 2], b"k", b"v", []) for index in range(4)]
-    assert [read_header(each).codec for each in batches(stored(node))] == [0, GZIP]
+    assert [read_header(each).codec for each in split_batches(stored(node))] == [0, GZIP]
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
@@ -63,7 +63,7 @@ def test_a_batch_is_taken_as_it_is_of_any_codec(version: int) -> None:
     node = DataNode()
     for codec in (0, ZSTD):
         assert one(node, batch(2, codec=codec), version).error_code == 0
-    assert [read_header(each).codec for each in batches(stored(node))] == [0, ZSTD]
+    assert [read_header(each).codec for each in split_batches(stored(node))] == [0, ZSTD]
     assert one(node, batch() + batch(), version).error_code == ErrorCode.INVALID_RECORD
 
 
@@ -71,7 +71,7 @@ def test_the_brokers_time_replaces_that_of_the_messages() -> None:
     node = DataNode(LogConfig(message_timestamp_type=LOG_APPEND_TIME))
     assert one(node, messages(2, magic=0)).log_append_time_ms == NOW_MS
     assert [each.timestamp for each in records(node)] == [NOW_MS, NOW_MS]
-    stamped = entry_writer(1, 8)(0, NOW_MS, b"k", b"v")
+    stamped = make_entry_writer(1, 8)(0, NOW_MS, b"k", b"v")
     assert one(node, stamped).error_code == ErrorCode.INVALID_TIMESTAMP
 
 
@@ -91,12 +91,12 @@ def test_what_the_log_refuses_in_a_batch_it_refuses_in_a_message_set() -> None:
         assert one(DataNode(small), data).error_code == ErrorCode.MESSAGE_TOO_LARGE
     compacted = LogConfig(cleanup_policy=frozenset({"compact"}))
     assert one(DataNode(compacted), messages(key=None)).error_code == ErrorCode.INVALID_RECORD
-    assert one(DataNode(), entry_writer(1, 0)(0, NOW_MS * 2, b"k", b"v")).error_code == ErrorCode.INVALID_TIMESTAMP
+    assert one(DataNode(), make_entry_writer(1, 0)(0, NOW_MS * 2, b"k", b"v")).error_code == ErrorCode.INVALID_TIMESTAMP
 
 
 def test_a_time_that_looks_like_a_transaction_is_none() -> None:
     """Byte 22 has the attributes of a batch, and in a message of format 1 a part of its timestamp."""
-    write = entry_writer(1, 0)
+    write = make_entry_writer(1, 0)
     times = [time for time in range(NOW_MS - 5000, NOW_MS) if write(0, time, b"k", b"v")[22] & 0x10]
     node = DataNode()
     for time in times[:1]:
@@ -110,7 +110,7 @@ def test_a_topics_codec_is_used_at_once(codec: str, stored_as: int | None) -> No
     node = DataNode(LogConfig(compression_type=codec))
     assert codes(ask(node, request(messages(3)), 1)) == codes(ask(node, request(wrapper(3)), 1)) == [0]
     expected = [0, GZIP] if stored_as is None else [stored_as] * 2
-    assert [read_header(each).codec for each in batches(stored(node))] == expected
+    assert [read_header(each).codec for each in split_batches(stored(node))] == expected
 
 
 # What takes longer

@@ -8,7 +8,7 @@ import pytest
 
 from kafkacompat.handlers.add_partitions_to_txn import SEVERAL_TRANSACTIONS_VERSION
 from kafkacompat.timers import TURN_SECONDS
-from kafkacompat.transactions.transaction import Producer
+from kafkacompat.transactions.transaction import ProducerIdentity
 from kafkacompat.wire.apis.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from kafkacompat.wire.apis.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -48,9 +48,9 @@ def init(
     return node.ask(request, InitProducerIdResponse, version)
 
 
-def a_producer(node: TransactionNode) -> Producer:
+def a_producer(node: TransactionNode) -> ProducerIdentity:
     answer = init(node)
-    return Producer(answer.producer_id, answer.producer_epoch)
+    return ProducerIdentity(answer.producer_id, answer.producer_epoch)
 
 
 # AddPartitionsToTxn
@@ -69,7 +69,7 @@ def codes(results: Sequence[AddPartitionsToTxnTopicResult]) -> dict[tuple[str, i
 
 
 def adding(
-    producer: Producer,
+    producer: ProducerIdentity,
     *partitions: tuple[str, int],
     version: int = 3,
     verify_only: bool = False,
@@ -94,7 +94,7 @@ def adding(
 
 def add(
     node: TransactionNode,
-    producer: Producer,
+    producer: ProducerIdentity,
     *partitions: tuple[str, int],
     version: int = 3,
     verify_only: bool = False,
@@ -137,9 +137,9 @@ def test_who_may_not_add_is_told_for_each_partition(version: int) -> None:
     node = TransactionNode()
     producer_id, epoch = a_producer(node)
     fenced = OLD_FENCED if version < 2 else FENCED
-    assert add(node, Producer(producer_id, epoch + 1), P0, P1, version=version) == {P0: fenced, P1: fenced}
-    assert add(node, Producer(5, 0), P0, version=version) == {P0: MAPPING}
-    assert add(node, Producer(5, 0), P0, version=version, name="") == {P0: ErrorCode.INVALID_REQUEST}
+    assert add(node, ProducerIdentity(producer_id, epoch + 1), P0, P1, version=version) == {P0: fenced, P1: fenced}
+    assert add(node, ProducerIdentity(5, 0), P0, version=version) == {P0: MAPPING}
+    assert add(node, ProducerIdentity(5, 0), P0, version=version, name="") == {P0: ErrorCode.INVALID_REQUEST}
 
 
 @pytest.mark.parametrize("version", [4, 5])
@@ -219,7 +219,7 @@ def test_the_offsets_of_a_group_are_added(version: int) -> None:
 # EndTxn
 
 
-def end(node: TransactionNode, producer: Producer, committed: bool = True, version: int = 5) -> EndTxnResponse:
+def end(node: TransactionNode, producer: ProducerIdentity, committed: bool = True, version: int = 5) -> EndTxnResponse:
     request = EndTxnRequest(
         transactional_id=ID,
         producer_id=producer.producer_id,
@@ -245,10 +245,10 @@ def test_a_transaction_is_ended(version: int, committed: bool) -> None:
 def test_an_end_that_is_refused_names_no_producer(version: int) -> None:
     node = TransactionNode()
     producer_id, epoch = a_producer(node)
-    fenced = end(node, Producer(producer_id, epoch + 5), version=version)
+    fenced = end(node, ProducerIdentity(producer_id, epoch + 5), version=version)
     assert fenced.error_code == (OLD_FENCED if version < 2 else FENCED)
     assert (fenced.producer_id, fenced.producer_epoch) == (-1, -1)
-    assert end(node, Producer(producer_id, epoch), version=version).error_code == ErrorCode.INVALID_TXN_STATE
+    assert end(node, ProducerIdentity(producer_id, epoch), version=version).error_code == ErrorCode.INVALID_TXN_STATE
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from twisted.internet.defer import Deferred
 
-from kafkacompat.groups.any_group import Identity
+from kafkacompat.groups.any_group import SenderIdentity
 from kafkacompat.groups.commits import OffsetToCommit
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
 from kafkacompat.handlers.context import Pending
 from kafkacompat.storage.producers.verification import NOT_VERIFIED, Guard
-from kafkacompat.transactions.transaction import Producer
+from kafkacompat.transactions.transaction import ProducerIdentity
 from kafkacompat.wire.apis.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
@@ -95,17 +95,17 @@ class Node(TransactionNode):
 
         self.groups.log.append = noted  # type: ignore[method-assign]
 
-    def begin(self, version: int) -> Producer:
+    def begin(self, version: int) -> ProducerIdentity:
         """A producer whose transaction takes commits of this version."""
         producer = self.world.init()
         if version < ADDING:
             assert self.world.add(producer, self.where) is NONE
         return producer
 
-    def commit(self, producer: Producer, version: int, **fields: Any) -> dict[int, int]:
+    def commit(self, producer: ProducerIdentity, version: int, **fields: Any) -> dict[int, int]:
         return codes(self.ask(request(producer, **fields), TxnOffsetCommitResponse, version))
 
-    def pending(self, producer: Producer, version: int) -> Pending[Any]:
+    def pending(self, producer: ProducerIdentity, version: int) -> Pending[Any]:
         """What the handler gives back where it may have to wait."""
         response = handled(request(producer), context_of(version), self._services)
         assert isinstance(response, Pending)
@@ -113,7 +113,7 @@ class Node(TransactionNode):
 
 
 def request(
-    producer: Producer,
+    producer: ProducerIdentity,
     *,
     name: str = ID,
     group: str = GROUP,
@@ -215,7 +215,7 @@ def test_nobody_is_asked_where_that_is_switched_off_but_where_partitions_are_add
     node = Node()
     node.is_verifying = False
     node.offsets.open.clear()
-    assert node.commit(Producer(77, 0), version) == {
+    assert node.commit(ProducerIdentity(77, 0), version) == {
         0: ErrorCode.INVALID_PRODUCER_ID_MAPPING if version >= ADDING else NONE
     }
     assert node.guards == ([] if version >= ADDING else [NOT_VERIFIED])
@@ -321,7 +321,7 @@ def test_who_wants_stable_offsets_is_told_which_are_not(version: int) -> None:
     node = Node()
     topic_id = node.holder.image.topics["t"].topic_id
     offsets = [OffsetToCommit("t", topic_id, index, index + 1, 0, "") for index in range(2)]
-    node.groups.coordinator.commit(GROUP, Identity("", None, -1), offsets)
+    node.groups.coordinator.commit(GROUP, SenderIdentity("", None, -1), offsets)
     producer = node.begin(ADDING)
     node.commit(producer, ADDING, partitions=(1,))
     assert fetch(node, version, require_stable=False) == {0: (0, 1), 1: (0, 2)}

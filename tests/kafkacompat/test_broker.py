@@ -16,12 +16,12 @@ from kafkacompat.broker import START_ERRORS, Broker
 from kafkacompat.config import BrokerConfig
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.groups.commits import OffsetToCommit
-from kafkacompat.metadata.config_changes import ConfigOperation, Operation, ResourceChange
+from kafkacompat.metadata.config_changes import ConfigOperation, ConfigOperationType, ResourceChange
 from kafkacompat.metadata.sqlite_store import FILE_NAME
 from kafkacompat.metadata.topic_changes import NewTopic
 from kafkacompat.server.listener import ListenError
-from kafkacompat.storage.directory.claim import LOCK
-from kafkacompat.storage.directory.log_directory import CLEAN_SHUTDOWN, LogDirectory, LogDirectoryError
+from kafkacompat.storage.directory.claim import LOCK_FILE
+from kafkacompat.storage.directory.log_directory import CLEAN_SHUTDOWN_FILE, LogDirectory, LogDirectoryError
 from kafkacompat.storage.directory.meta_properties import FILE_NAME as META_PROPERTIES
 from kafkacompat.storage.directory.meta_properties import read_meta_properties
 from kafkacompat.storage.files.operating_system import OsFiles
@@ -88,7 +88,7 @@ class World:
 
     def clean(self) -> list[bool]:
         """Whether each log directory has its marker of a clean shutdown."""
-        return [(path / CLEAN_SHUTDOWN).exists() for path in self.paths]
+        return [(path / CLEAN_SHUTDOWN_FILE).exists() for path in self.paths]
 
     def timers(self) -> int:
         return sum(call.active() for call in self.reactor.getDelayedCalls())
@@ -96,14 +96,14 @@ class World:
     def assert_unlocked(self) -> None:
         for path in self.paths:
             if path.exists():
-                OsFiles().lock(str(path / LOCK)).release()
+                OsFiles().lock(str(path / LOCK_FILE)).release()
         assert all(disk.closed for disk in self.disks)
 
     def make_topic(self, broker: Broker, name: str, partitions: int = 2) -> None:
         self.run(broker.controller.create_topics([NewTopic(name, partitions, 1)]))
 
     def alter(self, broker: Broker, name: str, value: str) -> None:
-        change = ResourceChange(ResourceType.BROKER, "1", [ConfigOperation(name, Operation.SET, value)])
+        change = ResourceChange(ResourceType.BROKER, "1", [ConfigOperation(name, ConfigOperationType.SET, value)])
         assert self.run(broker.controller.alter_configs([change])) == [None]
 
     def append(self, broker: Broker, name: str, index: int) -> int:
@@ -250,7 +250,7 @@ def test_a_failed_directory_is_unlocked_without_a_marker(tmp_path: Path) -> None
     world = World(tmp_path)
     broker = world.start()
     first = next(iter(broker.directories))
-    broker.replica_manager.directory_failed(first, OSError("the disk is gone"))
+    broker.replica_manager.take_directory_offline(first, OSError("the disk is gone"))
     world.stop(broker)
     assert world.clean() == [False, True]
     world.assert_unlocked()
@@ -259,7 +259,7 @@ def test_a_failed_directory_is_unlocked_without_a_marker(tmp_path: Path) -> None
 def test_a_directory_in_use_releases_the_others(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.paths[1].mkdir(parents=True)
-    held = OsFiles().lock(str(world.paths[1] / LOCK))
+    held = OsFiles().lock(str(world.paths[1] / LOCK_FILE))
     with pytest.raises(LogDirectoryError):
         world.start()
     held.release()

@@ -10,18 +10,18 @@ import pytest
 from kafkacompat.broker import START_ERRORS, Broker
 from kafkacompat.config import BrokerConfig
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.metadata.config_changes import ConfigOperation, Operation, ResourceChange
+from kafkacompat.metadata.config_changes import ConfigOperation, ConfigOperationType, ResourceChange
 from kafkacompat.metadata.inheritance import KEEP_EVERYTHING
 from kafkacompat.metadata.sqlite_store import FILE_NAME
-from kafkacompat.partitions.takeover import may_go_back
-from kafkacompat.storage.directory.cluster_metadata import FOLDER
+from kafkacompat.partitions.takeover import belonged_to_kafka
+from kafkacompat.storage.directory.cluster_metadata import CLUSTER_METADATA_FOLDER
 from kafkacompat.storage.directory.meta_properties import FILE_NAME as META_PROPERTIES
 from kafkacompat.storage.files.operating_system import OsFiles
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.wire.message_set import entry_writer
+from kafkacompat.wire.message_set import make_entry_writer
 from tests.kafkacompat.test_broker import World, folders
 
-UNKNOWN = "the configs of these topics are not known"
+UNKNOWN = "topics with unknown configs"
 
 
 def epoch(broker: Broker, name: str) -> int:
@@ -38,7 +38,7 @@ def keeps_everything(broker: Broker, name: str) -> bool:
 
 
 def alter(broker: Broker, world: World, name: str, value: str) -> None:
-    operation = ConfigOperation(name, Operation.SET, value)
+    operation = ConfigOperation(name, ConfigOperationType.SET, value)
     assert world.run(broker.controller.alter_configs([ResourceChange(ResourceType.TOPIC, "t", [operation])])) == [None]
 
 
@@ -81,7 +81,7 @@ def test_a_store_lost_in_a_crash_does_not_take_the_epochs_back(tmp_path: Path) -
     world = World(tmp_path)
     broker = appended_in_epoch_7(world)
     broker.housekeeping.stop()
-    world.run(broker._let_go())
+    world.run(broker._release())
     assert_goes_on_in_epoch_8(world)
 
 
@@ -141,7 +141,7 @@ def test_a_directory_whose_disk_is_not_mounted_is_not_taken_for_a_new_one(
     world.stop(second)
     shutil.rmtree(mounted)
     mounted.mkdir()
-    (mounted / META_PROPERTIES).write_text("version=1")
+    (mounted / META_PROPERTIES).write_text(f"version=1\nnode.id=1\ncluster.id={second.cluster_id}\n")
     third = world.start()
     assert f"1 partitions have no folder in any of log.dirs and begin empty: {name}\n" in caplog.text
     assert sorted(world.append(third, "t", index) for index in (0, 1)) == [0, 2]
@@ -186,7 +186,7 @@ def test_a_damaged_log_of_an_old_format_is_offline_alone(tmp_path: Path, caplog:
     world.append(first, "t", 1)
     world.stop(first)
     (segment,) = (file for path in world.paths for file in path.glob(f"t-0/{0:020d}.log"))
-    damaged = entry_writer(1, 0)(0, 0, b"k", b"v")[:-1] + b"x"
+    damaged = make_entry_writer(1, 0)(0, 0, b"k", b"v")[:-1] + b"x"
     segment.write_bytes(damaged)
     second = world.start()
     with pytest.raises(KafkaError) as refusal:
@@ -217,10 +217,10 @@ def test_a_copy_is_kept_when_it_is_all_there_is_of_a_partition(
 
 def test_only_directories_that_were_kafkas_may_go_back_to_it(tmp_path: Path) -> None:
     config = BrokerConfig({"node.id": "1", "log.dirs": f"{tmp_path / 'a'},{tmp_path / 'b'}"})
-    assert not may_go_back(OsFiles(), config)
-    (tmp_path / "b" / FOLDER).mkdir(parents=True)
-    assert may_go_back(OsFiles(), config)
-    (tmp_path / "b" / FOLDER).rmdir()
+    assert not belonged_to_kafka(OsFiles(), config)
+    (tmp_path / "b" / CLUSTER_METADATA_FOLDER).mkdir(parents=True)
+    assert belonged_to_kafka(OsFiles(), config)
+    (tmp_path / "b" / CLUSTER_METADATA_FOLDER).rmdir()
     for version, expected in ((1, False), (0, True)):
-        (tmp_path / "b" / "meta.properties").write_text(f"version={version}\n")
-        assert may_go_back(OsFiles(), config) == expected
+        (tmp_path / "b" / "meta.properties").write_text(f"version={version}\nnode.id=1\ncluster.id=C\n")
+        assert belonged_to_kafka(OsFiles(), config) == expected

@@ -9,8 +9,8 @@ import pytest
 
 from kafkacompat.broker import START_ERRORS
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.storage.directory.cluster_metadata import FOLDER
-from kafkacompat.storage.directory.log_directory import CLEAN_SHUTDOWN
+from kafkacompat.storage.directory.cluster_metadata import CLUSTER_METADATA_FOLDER
+from kafkacompat.storage.directory.log_directory import CLEAN_SHUTDOWN_FILE
 from kafkacompat.storage.directory.meta_properties import FILE_NAME as META_PROPERTIES
 from kafkacompat.storage.directory.takeover_mark import FILE_NAME as MARK
 from kafkacompat.wire.metadata_records import ConfigRecord, PartitionRecord, TopicRecord, write_metadata_record
@@ -30,7 +30,7 @@ class KafkaDirectory:
         world.append(broker, name, 0)
         world.stop(broker)
         lose_store(world)
-        self._folder = world.paths[1] / FOLDER
+        self._folder = world.paths[1] / CLUSTER_METADATA_FOLDER
         self._folder.mkdir()
         self._offset = 0
         self.write(
@@ -109,8 +109,8 @@ def test_a_directory_of_another_cluster_leaves_no_mark_on_the_others(tmp_path: P
 def test_metadata_that_knows_nothing_of_the_folders_sets_none_aside(tmp_path: Path) -> None:
     world = World(tmp_path)
     KafkaDirectory(world, "t")
-    (world.paths[1] / FOLDER / f"{0:020d}.log").write_bytes(b"")
-    with pytest.raises(START_ERRORS, match=f"{FOLDER} knows none of the topics that have folders"):
+    (world.paths[1] / CLUSTER_METADATA_FOLDER / f"{0:020d}.log").write_bytes(b"")
+    with pytest.raises(START_ERRORS, match=f"{CLUSTER_METADATA_FOLDER} knows none of the topics that have folders"):
         world.start()
     assert folders(world.paths, "t-") == ["t-0"]
 
@@ -118,8 +118,8 @@ def test_metadata_that_knows_nothing_of_the_folders_sets_none_aside(tmp_path: Pa
 def test_of_two_clusters_metadata_somebody_has_to_choose(tmp_path: Path) -> None:
     world = World(tmp_path)
     KafkaDirectory(world, "t")
-    other = shutil.copytree(world.paths[1] / FOLDER, world.paths[0] / FOLDER)
-    with pytest.raises(START_ERRORS, match=f"a and .*b each have a {FOLDER}; move all away but"):
+    other = shutil.copytree(world.paths[1] / CLUSTER_METADATA_FOLDER, world.paths[0] / CLUSTER_METADATA_FOLDER)
+    with pytest.raises(START_ERRORS, match=f"a and .*b each have a {CLUSTER_METADATA_FOLDER}; move all away but"):
         world.start()
     shutil.rmtree(other)
     world.stop(world.start())
@@ -131,8 +131,8 @@ def test_a_folder_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     (segment,) = (file for path in world.paths for file in path.glob(f"t-0/{0:020d}.log"))
     segment.rename(segment.with_name("kept"))
     segment.mkdir()
-    (segment.parent.parent / CLEAN_SHUTDOWN).unlink()
-    with pytest.raises(START_ERRORS, match=r"cannot be looked at .*; repair that"):
+    (segment.parent.parent / CLEAN_SHUTDOWN_FILE).unlink()
+    with pytest.raises(START_ERRORS, match=r"cannot be read .*; repair that"):
         world.start()
     world.assert_unlocked()
 
@@ -141,8 +141,8 @@ def test_kafkas_metadata_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     world = World(tmp_path)
     kafka = KafkaDirectory(world, "t")
     record = write_metadata_record(TopicRecord(name="x", topic_id=kafka.topic_id))
-    with (world.paths[1] / FOLDER / f"{0:020d}.log").open("ab") as log:
+    with (world.paths[1] / CLUSTER_METADATA_FOLDER / f"{0:020d}.log").open("ab") as log:
         log.write(build_batch([(0, None, record[:2] + b"\x09" + record[3:], [])], base_offset=3))
-    with pytest.raises(START_ERRORS, match=f"{FOLDER} in .* cannot be read"):
+    with pytest.raises(START_ERRORS, match=f"{CLUSTER_METADATA_FOLDER} in .* cannot be read"):
         world.start()
     world.assert_unlocked()

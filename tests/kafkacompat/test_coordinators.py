@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kafkacompat.broker import Broker
-from kafkacompat.transactions.administration import Filters
+from kafkacompat.transactions.administration import TransactionFilters
 from kafkacompat.wire.errors import ErrorCode
 from tests.kafkacompat.test_broker import World
 
@@ -48,5 +48,5 @@ def test_who_asks_first_when_the_broker_stops_finds_them_stopped(tmp_path: Path)
     broker = world.start()
     world.stop(broker)
     assert broker.coordinators.groups.list() == ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert world.run(broker.coordinators.transactions.list(Filters())) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert world.run(broker.coordinators.transactions.list(TransactionFilters())) == ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert world.timers() == 0

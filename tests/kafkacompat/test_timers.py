@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
-from kafkacompat.timers import IN_A_TURN, UNDER_WAY, few_at_a_time, go_through, in_turns, unhurried
+from kafkacompat.timers import IN_A_TURN, UNDER_WAY, make_steps, run_few_at_a_time, yield_in_turns, yield_unhurried
 from tests.fakes.busy_clock import LOOKS_A_TURN, BusyClock
 
 TURN_S = 0.5
@@ -26,7 +26,7 @@ def test_everybody_else_has_a_turn_behind_so_many_items() -> None:
     clock, seen, turns = SlowClock(), list[int](), 0
 
     async def go_through() -> None:
-        async for item in unhurried(clock, range(10 * IN_A_TURN)):
+        async for item in yield_unhurried(clock, range(10 * IN_A_TURN)):
             seen.append(item)
 
     going = Deferred.fromCoroutine(go_through())
@@ -42,7 +42,7 @@ def test_what_takes_long_takes_several_turns_and_one_of_many_goes_on_in_each() -
     clock, seen = BusyClock(), list[str]()
 
     async def go(name: str) -> None:
-        async for _ in in_turns(clock, range(3 * LOOKS_A_TURN)):
+        async for _ in yield_in_turns(clock, range(3 * LOOKS_A_TURN)):
             seen.append(name)
 
     both = [Deferred.fromCoroutine(go(name)) for name in "ab"]
@@ -59,13 +59,13 @@ def test_what_takes_long_takes_several_turns_and_one_of_many_goes_on_in_each() -
 def test_steps_that_take_long_are_made_in_later_turns() -> None:
     clock, made = BusyClock(), list[int]()
     steps = map(made.append, range(LOOKS_A_TURN + 1))
-    going = go_through(clock, steps)
+    going = make_steps(clock, steps)
     assert going is not None and not going.called
     assert len(made) == LOOKS_A_TURN
     clock.turns()
     assert going.called
     assert len(made) == LOOKS_A_TURN + 1
-    assert go_through(clock, iter([1])) is None
+    assert make_steps(clock, iter([1])) is None
 
 
 def test_the_next_begins_when_one_has_ended() -> None:
@@ -75,7 +75,7 @@ def test_the_next_begins_when_one_has_ended() -> None:
         under_way[item] = Deferred()
         return under_way[item]
 
-    doing = few_at_a_time(begin, range(3 * UNDER_WAY))
+    doing = run_few_at_a_time(begin, range(3 * UNDER_WAY))
     for item in range(3 * UNDER_WAY):
         assert not doing.called
         assert len(under_way) == min(UNDER_WAY, 3 * UNDER_WAY - item)
@@ -95,11 +95,11 @@ def test_one_that_fails_leaves_the_others_alone() -> None:
         return ended
 
     failed: list[Failure] = []
-    few_at_a_time(begin, range(6 * UNDER_WAY)).addErrback(failed.append)
+    run_few_at_a_time(begin, range(6 * UNDER_WAY)).addErrback(failed.append)
     assert done == list(range(0, 6 * UNDER_WAY, 2))
     with pytest.raises(ValueError, match="1"):
         failed[0].raiseException()
 
 
 def test_of_nothing_there_is_nothing_to_wait_for() -> None:
-    assert few_at_a_time(lambda _: Deferred(), []).called
+    assert run_few_at_a_time(lambda _: Deferred(), []).called

@@ -12,9 +12,9 @@ from kafkacompat.storage.producers.transaction_marker import Marker
 from kafkacompat.transactions.answers import ProducerAnswer
 from kafkacompat.transactions.state import Ending
 from kafkacompat.transactions.topic import TRANSACTION_TOPIC
-from kafkacompat.transactions.transaction import Producer
+from kafkacompat.transactions.transaction import ProducerIdentity
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.wire.record_batch import batches, read_header, read_records
+from kafkacompat.wire.record_batch import read_header, read_records, split_batches
 from tests.kafkacompat.test_broker import World as BrokerWorld
 
 ID = "tx"
@@ -45,18 +45,18 @@ class World(BrokerWorld):
         for _ in range(5):
             self.reactor.advance(0.01)
 
-    def init(self) -> Producer:
+    def init(self) -> ProducerIdentity:
         answer = self.run(self.current.coordinators.transactions.initialize(ID, 60_000, None))
         assert answer.error_code == 0
-        return Producer(*answer.producer)
+        return ProducerIdentity(*answer.producer)
 
-    def begin(self) -> Producer:
+    def begin(self) -> ProducerIdentity:
         producer = self.init()
         code = self.current.coordinators.transactions.add_partitions(ID, producer, [("t", 0), ("t", 1)], 0)
         assert (code if isinstance(code, ErrorCode) else self.run(code)) == ErrorCode.NONE
         return producer
 
-    def end(self, producer: Producer, ending: Ending = Ending.COMMIT) -> ProducerAnswer:
+    def end(self, producer: ProducerIdentity, ending: Ending = Ending.COMMIT) -> ProducerAnswer:
         answer: ProducerAnswer = self.run(self.current.coordinators.transactions.end(ID, producer, ending, 0))
         return answer
 
@@ -72,7 +72,7 @@ class World(BrokerWorld):
         region.release()
         return [
             (read_header(batch).producer_id, bytes(record.key or b""), bytes(record.value or b""))
-            for batch in batches(data)
+            for batch in split_batches(data)
             if read_header(batch).is_control
             for record in read_records(batch)
         ]

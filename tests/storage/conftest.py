@@ -1,4 +1,4 @@
-"""Every storage test that asks for `store` runs on the disk, on the disk with the fall-backs, and in memory."""
+"""Fixtures: tests with `store` run on the disk, on the disk with portable calls, and in memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def memory() -> Store:
 
 
 def memory_store() -> Store:
-    """A file system in memory with an empty folder that is on its disk."""
+    """Create a file system in memory with a synced empty folder."""
     files = MemoryFiles()
     files.make_directory("/logs")
     files.sync_directory("/")

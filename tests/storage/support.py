@@ -1,4 +1,4 @@
-"""What the storage tests share: making batches, and a log that rolls when it has to."""
+"""Helpers of the storage tests: batches, and logs that roll when needed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kafkacompat.storage.log.log import AppendResult, Log, RollNeededError
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.producers.transaction_marker import Marker
 from kafkacompat.wire.primitives import Buffer
-from kafkacompat.wire.record_batch import BatchHeader, batches, build_batch, read_header
+from kafkacompat.wire.record_batch import BatchHeader, build_batch, read_header, split_batches
 
 NOW_MS = 1_700_000_000_000
 TOPIC_ID = bytes(range(16))
@@ -28,19 +28,19 @@ class Store(NamedTuple):
     root: str
 
     def path(self, *names: str) -> str:
-        """A path in the folder."""
+        """Return a path in the folder."""
         return os.path.join(self.root, *names)
 
 
 def batch(
     count: int = 1, *, size_bytes: int = 10, timestamp: int = NOW_MS, key: bytes | None = b"k", **kw: Any
 ) -> bytes:
-    """A batch of `count` records a millisecond apart, with values of `size_bytes`."""
+    """Build a batch of `count` records a millisecond apart, with values of `size_bytes`."""
     return build_batch([(timestamp + index, key, b"v" * size_bytes, []) for index in range(count)], **kw)
 
 
 def create(store: Store, **config: Any) -> Log:
-    """A new log."""
+    """Create a log."""
     return Log.create(store.files, store.path("t-0"), "t", 0, TOPIC_ID, LogConfig(**config))
 
 
@@ -72,7 +72,7 @@ def reopen(
 def append(
     log: Log, records: Buffer, *, now_ms: int = NOW_MS, leader_epoch: int = 0, from_client: bool = True
 ) -> AppendResult:
-    """Append, after rolling if that is needed."""
+    """Append a batch, after a roll if need be."""
     try:
         return log.append(records, leader_epoch=leader_epoch, now_ms=now_ms, from_client=from_client)
     except RollNeededError:
@@ -81,7 +81,7 @@ def append(
 
 
 def append_marker(log: Log, marker: Marker, *, now_ms: int = NOW_MS, leader_epoch: int = 0) -> AppendResult:
-    """Append the end of a transaction, after rolling if that is needed."""
+    """Append a marker, after a roll if need be."""
     try:
         return log.append_marker(marker, leader_epoch=leader_epoch, now_ms=now_ms)
     except RollNeededError:
@@ -95,7 +95,7 @@ def roll(log: Log) -> None:
 
 
 def read(log: Log, offset: int, max_bytes: int = 1 << 20, **kw: Any) -> bytes:
-    """The bytes a fetch would send."""
+    """Return the bytes that a fetch would send."""
     region = log.read(offset, max_bytes, **kw)
     if region is None:
         return b""
@@ -105,12 +105,12 @@ def read(log: Log, offset: int, max_bytes: int = 1 << 20, **kw: Any) -> bytes:
 
 
 def headers(data: bytes) -> list[BatchHeader]:
-    """The headers of the whole batches in `data`."""
-    return [read_header(each) for each in batches(data)]
+    """Return the headers of the whole batches in `data`."""
+    return [read_header(each) for each in split_batches(data)]
 
 
 def stored_headers(log: Log, offset: int | None = None) -> Iterator[BatchHeader]:
-    """The header of every batch from an offset on, read fetch by fetch."""
+    """Yield the header of every batch from an offset on, read fetch by fetch."""
     offset = log.log_start_offset if offset is None else offset
     while offset < log.log_end_offset:
         found = headers(read(log, offset))
@@ -126,12 +126,12 @@ def fill(log: Log, count: int, **kw: Any) -> None:
 
 
 def name(base_offset: int, suffix: str) -> str:
-    """A file of the log, seen from the store's folder."""
+    """Return the name of a file of the log, relative to the store's folder."""
     return f"t-0/{base_offset:020d}{suffix}"
 
 
 def rewrite(store: Store, file_name: str, change: Callable[[bytes], bytes]) -> None:
-    """Give a file, made when absent, other contents."""
+    """Replace the contents of a file, created if absent."""
     file = store.files.open(store.path(file_name), create=True)
     data = change(file.pread(file.size(), 0))
     file.truncate(0)
@@ -140,12 +140,12 @@ def rewrite(store: Store, file_name: str, change: Callable[[bytes], bytes]) -> N
 
 
 def contents(store: Store) -> dict[str, bytes]:
-    """Every file of the log."""
+    """Return the contents of every file of the log."""
     return {each: store.files.read(store.path("t-0", each)) for each in store.files.list(store.path("t-0"))}
 
 
 def offsets(log: Log) -> list[int]:
-    """The base offset of every batch."""
+    """Return the base offset of every batch."""
     return [header.base_offset for header in stored_headers(log)]
 
 
@@ -156,7 +156,7 @@ def take(store: Store, **kw: Any) -> LogDirectory:
 
 
 def refusal(store: Store, **kw: Any) -> str:
-    """Why a log directory cannot be taken."""
+    """Return the error of opening a log directory."""
     with pytest.raises(LogDirectoryError) as refused:
         take(store, **kw)
     return str(refused.value)

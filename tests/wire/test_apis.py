@@ -6,28 +6,34 @@ from importlib import import_module
 
 import pytest
 
-from kafkacompat.wire.apis import API_NAMES, api
+from kafkacompat.wire.apis import API_NAMES, find_api
 from kafkacompat.wire.apis.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from kafkacompat.wire.apis.fetch import FetchRequest, FetchTopic
-from kafkacompat.wire.compiler import decode, encode, reader, steps_of_reading, steps_of_writing
+from kafkacompat.wire.compiler import (
+    decode_message,
+    encode_message,
+    find_reader,
+    find_stepwise_reader,
+    find_stepwise_writer,
+)
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.schema import Message, Struct
 from tests.wire.random_messages import Mode, make_message, seeded_random, versions_of
 
-MESSAGES = versions_of(*(message for key in API_NAMES for message in api(key)))
+MESSAGES = versions_of(*(message for key in API_NAMES for message in find_api(key)))
 each_message = pytest.mark.parametrize(("cls", "version"), MESSAGES, ids=[f"{cls.__name__}-{v}" for cls, v in MESSAGES])
 
 
 def test_every_api_and_version_ever_released_is_declared() -> None:
     assert list(API_NAMES) == list(range(93))
     # 360 were released; the last of InitProducerId is not stable yet.
-    assert sum(len(list(api(key).request.VERSIONS)) for key in API_NAMES) == 361
+    assert sum(len(list(find_api(key).request.VERSIONS)) for key in API_NAMES) == 361
 
 
 @pytest.mark.parametrize("key", API_NAMES)
 def test_request_and_response_belong_together(key: int) -> None:
-    request, response = api(key)
+    request, response = find_api(key)
     assert request.API_KEY == response.API_KEY == key
     assert request.VERSIONS == response.VERSIONS
     assert request.FLEXIBLE == response.FLEXIBLE
@@ -36,7 +42,7 @@ def test_request_and_response_belong_together(key: int) -> None:
 
 @pytest.mark.parametrize("key", API_NAMES)
 def test_every_declaration_says_what_it_is_for(key: int) -> None:
-    module = import_module(api(key).request.__module__)
+    module = import_module(find_api(key).request.__module__)
     declared = [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, Struct)]
     words = [module.__doc__, *(cls.__doc__ for cls in declared if cls.__module__ == module.__name__)]
     assert len(words) >= 3
@@ -48,41 +54,41 @@ def test_every_declaration_says_what_it_is_for(key: int) -> None:
 @pytest.mark.parametrize("mode", Mode)
 def test_what_is_written_is_read_again(cls: type[Message], version: int, mode: Mode) -> None:
     message = make_message(cls, version, seeded_random(), mode)
-    data = encode(message, version)
-    assert reader(cls, version)(data, 0) == (message, len(data))
+    data = encode_message(message, version)
+    assert find_reader(cls, version)(data, 0) == (message, len(data))
 
 
 @pytest.mark.parametrize("key", API_NAMES)
 def test_in_steps_a_message_is_read_and_written_as_at_once(key: int) -> None:
-    for cls in api(key):
+    for cls in find_api(key):
         version = cls.VERSIONS.last
         message = make_message(cls, version, seeded_random(), Mode.RANDOM)
-        data = encode(message, version)
-        *steps, parts = steps_of_writing(cls, version)(message)
+        data = encode_message(message, version)
+        *steps, parts = find_stepwise_writer(cls, version)(message)
         assert b"".join(map(bytes, parts or ())) == data  # type: ignore[arg-type]
-        *more_steps, read = steps_of_reading(cls, version)(data, 0)
+        *more_steps, read = find_stepwise_reader(cls, version)(data, 0)
         assert read == (message, len(data))
         assert {*steps, *more_steps} <= {None}
 
 
 @each_message
 def test_a_message_cut_off_anywhere_is_refused(cls: type[Message], version: int) -> None:
-    data = encode(make_message(cls, version, seeded_random(), Mode.SMALL), version)
+    data = encode_message(make_message(cls, version, seeded_random(), Mode.SMALL), version)
     for end in range(len(data)):
         with pytest.raises(MalformedError):
-            decode(cls, memoryview(data)[:end], version)
+            decode_message(cls, memoryview(data)[:end], version)
 
 
 @each_message
 def test_garbage_raises_nothing_but_malformed(cls: type[Message], version: int) -> None:
     rng = seeded_random()
-    valid = encode(make_message(cls, version, rng, Mode.SMALL), version)
+    valid = encode_message(make_message(cls, version, rng, Mode.SMALL), version)
     for _ in range(40):
         data = bytearray(valid if rng.random() < 0.7 else rng.randbytes(rng.randint(0, 80)))
         for _ in range(rng.randint(1, 4) if data else 0):
             data[rng.randrange(len(data))] = rng.choice((0, 1, 0x7F, 0x80, 0xFE, 0xFF))
         try:
-            decode(cls, data, version)
+            decode_message(cls, data, version)
         except MalformedError:
             continue
 
@@ -91,25 +97,25 @@ def test_garbage_raises_nothing_but_malformed(cls: type[Message], version: int) 
     ("cls", "version"), [item for item in MESSAGES if item[1] in item[0].FLEXIBLE], ids=lambda item: str(item)
 )
 def test_an_unknown_tagged_field_is_skipped(cls: type[Message], version: int) -> None:
-    data = encode(cls(), version)
+    data = encode_message(cls(), version)
     assert data.endswith(b"\0")
     newer = data[:-1] + b"\x01" + b"\xe7\x07" + b"\x03" + b"new"
-    assert reader(cls, version)(newer, 0) == (cls(), len(newer))
+    assert find_reader(cls, version)(newer, 0) == (cls(), len(newer))
 
 
 def test_bytes_behind_a_message_are_ignored() -> None:
-    assert decode(ApiVersionsRequest, b"abc", 0) == ApiVersionsRequest()
+    assert decode_message(ApiVersionsRequest, b"abc", 0) == ApiVersionsRequest()
 
 
 def test_the_answer_to_an_unknown_version_has_the_bytes_of_kafka() -> None:
     answer = ApiVersionsResponse(
         error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=[ApiVersion(api_key=18, min_version=0, max_version=4)]
     )
-    assert encode(answer, 0).hex() == "0023" + "00000001" + "0012" + "0000" + "0004"
+    assert encode_message(answer, 0).hex() == "0023" + "00000001" + "0012" + "0000" + "0004"
 
 
 def test_a_field_that_a_version_lacks_is_read_as_its_default() -> None:
     request = FetchRequest(session_epoch=5, rack_id="r", topics=[FetchTopic(topic="t", topic_id=b"x" * 16)])
-    read = decode(FetchRequest, encode(request, 4), 4)
+    read = decode_message(FetchRequest, encode_message(request, 4), 4)
     assert (read.session_epoch, read.rack_id) == (-1, "")
     assert read.topics == [FetchTopic(topic="t")]

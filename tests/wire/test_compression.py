@@ -14,7 +14,7 @@ import snappy
 import zstandard
 
 from kafkacompat.wire.compression import Codec, TooLargeError, compress, decompress
-from kafkacompat.wire.primitives import MalformedError, uvarint
+from kafkacompat.wire.primitives import MalformedError, encode_uvarint
 from tests.wire.random_messages import seeded_random
 
 MEGABYTE = 1024 * 1024
@@ -106,7 +106,7 @@ def test_a_bomb_takes_little_more_memory_than_allowed(codec: Codec) -> None:
 @pytest.mark.parametrize("claimed", [2**32 - 1, 100 * MEGABYTE, 1000])
 @pytest.mark.parametrize("framed", [False, True])
 def test_a_snappy_block_is_not_believed(claimed: int, framed: bool) -> None:
-    block = uvarint(claimed) + b"\x00abc"
+    block = encode_uvarint(claimed) + b"\x00abc"
     header = compress(Codec.SNAPPY, b"") + len(block).to_bytes(4, "big")
     with memory_below(MEGABYTE), pytest.raises(MalformedError):
         decompress(Codec.SNAPPY, header + block if framed else block, 200 * MEGABYTE)

@@ -12,7 +12,7 @@ from kafkacompat.wire.apis.describe_groups import DescribedGroup, DescribeGroups
 from kafkacompat.wire.apis.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from kafkacompat.wire.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkacompat.wire.compile_source import STEP_ELEMENTS
-from kafkacompat.wire.compiler import encode
+from kafkacompat.wire.compiler import encode_message
 from kafkacompat.wire.connection import MAX_SMALL_BYTES, IncomingRequest, RequestError, ServerConnection
 from kafkacompat.wire.headers import RequestHeader, request_header_version
 from kafkacompat.wire.schema import Request, Response, Versions
@@ -39,9 +39,9 @@ def frame(request: Request, version: int, correlation_id: int = 1, client_id: st
         client_id=client_id,
     )
     known = version in request.VERSIONS
-    body = encode(request, version) if known else b""
+    body = encode_message(request, version) if known else b""
     header_version = request_header_version(type(request), version) if known else 2
-    return memoryview(encode(header, header_version) + body)
+    return memoryview(encode_message(header, header_version) + body)
 
 
 def answer(connection: ServerConnection, request: IncomingRequest, response: Response | None, version: int) -> None:
@@ -50,7 +50,7 @@ def answer(connection: ServerConnection, request: IncomingRequest, response: Res
 
 
 def sent(connection: ServerConnection) -> bytes:
-    return b"".join(bytes(part) for part in connection.parts_to_send())  # type: ignore[arg-type]
+    return b"".join(bytes(part) for part in connection.take_parts())  # type: ignore[arg-type]
 
 
 def test_a_request_is_parsed_with_the_header_its_version_takes() -> None:
@@ -88,7 +88,7 @@ def test_a_large_request_and_its_answer_take_a_step_for_some_elements() -> None:
     steps = connection.answer(incoming, response, 5)
     assert steps is not None
     assert sum(1 for _ in steps) == len(request.groups) // STEP_ELEMENTS
-    assert sent(connection)[9:] == encode(response, 5)
+    assert sent(connection)[9:] == encode_message(response, 5)
 
 
 def test_a_large_request_that_cannot_be_read_is_refused_in_the_step_that_finds_it() -> None:
@@ -129,7 +129,7 @@ def test_answers_leave_in_the_order_of_the_requests() -> None:
     answer(connection, second, HeartbeatResponse(), 0)
     assert sent(connection) == b""
     answer(connection, first, None, 0)
-    assert sent(connection) == b"\0\0\0\x06" + b"\0\0\0\2" + encode(HeartbeatResponse(), 0)
+    assert sent(connection) == b"\0\0\0\x06" + b"\0\0\0\2" + encode_message(HeartbeatResponse(), 0)
     assert connection.in_flight == 1
     answer(connection, third, HeartbeatResponse(), 0)
     assert sent(connection).startswith(b"\0\0\0\x06\0\0\0\3")
@@ -143,9 +143,9 @@ def test_an_answered_request_lets_go_of_its_body_and_counts_what_waits() -> None
     answer(connection, third, None, 0)
     assert second.body is third.body is None
     assert first.body is not None
-    assert connection.waiting_bytes == len(encode(HeartbeatResponse(), 0)) + 8
+    assert connection.waiting_bytes == len(encode_message(HeartbeatResponse(), 0)) + 8
     answer(connection, first, HeartbeatResponse(), 0)
-    assert len(sent(connection)) == 2 * (len(encode(HeartbeatResponse(), 0)) + 8)
+    assert len(sent(connection)) == 2 * (len(encode_message(HeartbeatResponse(), 0)) + 8)
     assert connection.waiting_bytes == 0
 
 
@@ -160,7 +160,7 @@ def test_a_file_region_that_waits_takes_no_memory() -> None:
     response = FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=[partition])])
     answer(connection, request, response, 4)
     assert 0 < connection.waiting_bytes < 1000
-    assert any(isinstance(part, Region) for part in connection.parts_to_send())
+    assert any(isinstance(part, Region) for part in connection.take_parts())
 
 
 def test_an_answer_that_cannot_be_encoded_changes_nothing() -> None:

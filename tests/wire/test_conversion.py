@@ -1,4 +1,4 @@
-"""Message sets to batches and back: the rules of Kafka 3.9."""
+"""LegacyMessage sets to batches and back: the rules of Kafka 3.9."""
 
 from __future__ import annotations
 
@@ -9,15 +9,28 @@ from zlib import crc32
 
 import pytest
 
-from kafkacompat.wire.conversion import Converted, Limits, Target, down_convert, is_message_set, up_convert
+from kafkacompat.wire.conversion import (
+    ConvertedMessages,
+    SizeLimits,
+    TargetCodec,
+    down_convert,
+    is_message_set,
+    up_convert,
+)
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.wire.message_set import Message, entry_writer, read_message_set, unwrap, wrap
+from kafkacompat.wire.message_set import (
+    LegacyMessage,
+    make_entry_writer,
+    read_message_set,
+    unwrap_messages,
+    wrap_messages,
+)
 from kafkacompat.wire.record_batch import (
     HEADER_SIZE,
     LOG_APPEND_TIME,
     NewRecord,
     Record,
-    assemble,
+    assemble_batch,
     build_batch,
     check_records,
     read_header,
@@ -26,7 +39,7 @@ from kafkacompat.wire.record_batch import (
 
 GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
 NO_LIMIT = 1 << 30
-PRODUCERS = Target(None, {})
+PRODUCERS = TargetCodec(None, {})
 
 each_magic = pytest.mark.parametrize("magic", [0, 1])
 each_old_codec = pytest.mark.parametrize("codec", [0, GZIP, SNAPPY, LZ4])
@@ -36,17 +49,17 @@ each_old_codec = pytest.mark.parametrize("codec", [0, GZIP, SNAPPY, LZ4])
 
 
 def messages(magic: int, count: int, attributes: int = 0) -> bytes:
-    write = entry_writer(magic, attributes)
+    write = make_entry_writer(magic, attributes)
     return b"".join(write(index, 1000 + index, b"k%d" % index, b"v%d" % index) for index in range(count))
 
 
-def up(data: bytes, target: Target = PRODUCERS, max_bytes: int = NO_LIMIT) -> bytes:
-    return up_convert(data, target, Limits(max_bytes, NO_LIMIT))
+def up(data: bytes, target: TargetCodec = PRODUCERS, max_bytes: int = NO_LIMIT) -> bytes:
+    return up_convert(data, target, SizeLimits(max_bytes, NO_LIMIT))
 
 
 def up_refusal(data: bytes) -> ErrorCode:
     with pytest.raises(KafkaError) as problem:
-        up_convert(data, PRODUCERS, Limits(NO_LIMIT, 10_000))
+        up_convert(data, PRODUCERS, SizeLimits(NO_LIMIT, 10_000))
     return problem.value.code
 
 
@@ -54,7 +67,7 @@ def up_refusal(data: bytes) -> ErrorCode:
 @each_old_codec
 def test_a_set_becomes_one_batch_of_its_codec(magic: int, codec: int) -> None:
     data = messages(magic, 300)
-    batch = up(wrap(magic, codec, 299, 1299, data) if codec else data)
+    batch = up(wrap_messages(magic, codec, 299, 1299, data) if codec else data)
     header = read_header(batch)
     assert (header.codec, header.record_count, header.last_offset_delta) == (codec, 300, 299)
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (-1, -1, -1)
@@ -67,13 +80,13 @@ def test_a_set_becomes_one_batch_of_its_codec(magic: int, codec: int) -> None:
 
 @pytest.mark.parametrize("codec", [0, GZIP, ZSTD])
 def test_a_topic_may_have_a_codec_of_its_own(codec: int) -> None:
-    for data in (messages(1, 5), wrap(1, SNAPPY, 4, 0, messages(1, 5))):
-        batch = up(data, Target(codec, {GZIP: 1}))
+    for data in (messages(1, 5), wrap_messages(1, SNAPPY, 4, 0, messages(1, 5))):
+        batch = up(data, TargetCodec(codec, {GZIP: 1}))
         assert (read_header(batch).codec, len(list(read_records(batch)))) == (codec, 5)
 
 
 def test_the_type_of_the_time_goes_along_for_the_log_to_judge() -> None:
-    for data in (messages(1, 2, LOG_APPEND_TIME), wrap(1, GZIP | LOG_APPEND_TIME, 1, 1001, messages(1, 2))):
+    for data in (messages(1, 2, LOG_APPEND_TIME), wrap_messages(1, GZIP | LOG_APPEND_TIME, 1, 1001, messages(1, 2))):
         assert read_header(up(data)).is_log_append_time
     assert not read_header(up(messages(1, 2))).is_log_append_time
 
@@ -83,14 +96,14 @@ def test_format_0_has_no_type_of_the_time() -> None:
     data = bytearray(messages(0, 1))
     data[17] |= LOG_APPEND_TIME
     data[12:16] = crc32(data[16:]).to_bytes(4, "big")
-    for each in (data, wrap(0, GZIP, 0, -1, data)):
+    for each in (data, wrap_messages(0, GZIP, 0, -1, data)):
         header = read_header(up(bytes(each)))
         assert (header.is_log_append_time, header.max_timestamp) == (False, -1)
 
 
 def test_no_time_can_be_of_the_log_or_before_1970() -> None:
-    assert up_refusal(entry_writer(1, LOG_APPEND_TIME)(0, -1, None, b"v")) == ErrorCode.INVALID_TIMESTAMP
-    assert up_refusal(entry_writer(1, 0)(0, -2, None, b"v")) == ErrorCode.INVALID_TIMESTAMP
+    assert up_refusal(make_entry_writer(1, LOG_APPEND_TIME)(0, -1, None, b"v")) == ErrorCode.INVALID_TIMESTAMP
+    assert up_refusal(make_entry_writer(1, 0)(0, -2, None, b"v")) == ErrorCode.INVALID_TIMESTAMP
 
 
 @pytest.mark.parametrize(
@@ -98,10 +111,10 @@ def test_no_time_can_be_of_the_log_or_before_1970() -> None:
     [
         (b"", ErrorCode.INVALID_RECORD),
         (messages(0, 1) + messages(1, 1), ErrorCode.INVALID_RECORD),
-        (messages(0, 1) + wrap(0, GZIP, 0, -1, messages(0, 1)), ErrorCode.INVALID_RECORD),
-        (wrap(0, GZIP, 0, -1, messages(0, 1)) + messages(0, 1), ErrorCode.INVALID_RECORD),
-        (entry_writer(1, GZIP)(0, 0, None, b"no gzip"), ErrorCode.INVALID_RECORD),
-        (wrap(1, GZIP, 0, 0, messages(1, 1000)), ErrorCode.MESSAGE_TOO_LARGE),
+        (messages(0, 1) + wrap_messages(0, GZIP, 0, -1, messages(0, 1)), ErrorCode.INVALID_RECORD),
+        (wrap_messages(0, GZIP, 0, -1, messages(0, 1)) + messages(0, 1), ErrorCode.INVALID_RECORD),
+        (make_entry_writer(1, GZIP)(0, 0, None, b"no gzip"), ErrorCode.INVALID_RECORD),
+        (wrap_messages(1, GZIP, 0, 0, messages(1, 1000)), ErrorCode.MESSAGE_TOO_LARGE),
         (messages(0, 1)[:-1] + b"x", ErrorCode.CORRUPT_MESSAGE),
     ],
     ids=["empty", "two formats", "wrapper behind", "more behind", "no gzip", "too large", "crc"],
@@ -125,7 +138,7 @@ def batch(count: int = 3, base_offset: int = 10, codec: int = 0, **kw: bool) -> 
     return build_batch(given, base_offset=base_offset, codec=codec, **kw)
 
 
-def down(data: bytes, magic: int = 1, first_offset: int = 0, max_bytes: int = NO_LIMIT) -> Converted:
+def down(data: bytes, magic: int = 1, first_offset: int = 0, max_bytes: int = NO_LIMIT) -> ConvertedMessages:
     return down_convert(data, magic, first_offset, max_bytes, NO_LIMIT, NO_LIMIT)
 
 
@@ -135,11 +148,11 @@ def down_refusal(data: bytes) -> ErrorCode:
     return problem.value.code
 
 
-def read(data: bytes) -> list[Message]:
+def read(data: bytes) -> list[LegacyMessage]:
     return list(read_message_set(data))
 
 
-def offsets(converted: Converted) -> list[int]:
+def offsets(converted: ConvertedMessages) -> list[int]:
     return [message.offset for message in read(converted.data)]
 
 
@@ -148,8 +161,8 @@ def test_records_become_messages_without_headers(magic: int) -> None:
     converted = down(batch(2), magic)
     times = [1000, 1001] if magic else [-1, -1]
     assert read(converted.data) == [
-        Message(10, magic, 0, times[0], b"k0", b"v0"),
-        Message(11, magic, 0, times[1], b"k1", b"v1"),
+        LegacyMessage(10, magic, 0, times[0], b"k0", b"v0"),
+        LegacyMessage(11, magic, 0, times[1], b"k1", b"v1"),
     ]
     assert converted.next_offset == 12
 
@@ -159,7 +172,7 @@ def test_records_become_messages_without_headers(magic: int) -> None:
 def test_a_compressed_batch_becomes_a_wrapper_with_all_its_records(magic: int, codec: int) -> None:
     (wrapper,) = read(down(batch(3, codec=codec), magic, first_offset=11).data)
     assert (wrapper.offset, wrapper.codec, wrapper.timestamp) == (12, codec, 1002 if magic else -1)
-    inside = list(unwrap(wrapper, NO_LIMIT))
+    inside = list(unwrap_messages(wrapper, NO_LIMIT))
     assert [each.offset for each in inside] == ([0, 1, 2] if magic else [10, 11, 12])
     assert [each.value for each in inside] == [b"v0", b"v1", b"v2"]
 
@@ -168,7 +181,7 @@ def test_the_time_of_the_log_is_every_messages() -> None:
     for codec in (0, GZIP):
         header = read_header(batch(2, codec=codec))
         stamped = header._replace(attributes=header.attributes | LOG_APPEND_TIME, max_timestamp=7000)
-        converted = down(assemble(stamped, batch(2, codec=codec)[61:]))
+        converted = down(assemble_batch(stamped, batch(2, codec=codec)[61:]))
         assert all(each.is_log_append_time and each.timestamp == 7000 for each in read(converted.data))
         assert not any(each.attributes & LOG_APPEND_TIME for each in read(down(batch(), 0).data))
 
@@ -182,7 +195,7 @@ def test_nothing_in_front_of_the_offset_is_sent_uncompressed() -> None:
 def test_a_wrapper_of_what_is_in_front_of_the_offset_is_passed(magic: int) -> None:
     """Compaction may take the last records of a batch and leave its end where it was."""
     compacted = batch(3, codec=GZIP)
-    compacted = assemble(read_header(compacted)._replace(last_offset_delta=9), compacted[HEADER_SIZE:])
+    compacted = assemble_batch(read_header(compacted)._replace(last_offset_delta=9), compacted[HEADER_SIZE:])
     assert len(read(down(compacted, magic, first_offset=12).data)) == 1
     assert down(compacted, magic, first_offset=13)[:2] == (b"", 20)
 
@@ -198,13 +211,13 @@ def test_no_batch_is_begun_once_enough_was_unpacked() -> None:
 def test_control_batches_are_left_out_and_passed() -> None:
     control = batch(1, base_offset=13, control=True)
     assert offsets(down(batch(3) + control + batch(1, base_offset=14))) == [10, 11, 12, 14]
-    assert down(control, first_offset=13) == Converted(b"", 14, 0)
+    assert down(control, first_offset=13) == ConvertedMessages(b"", 14, 0)
 
 
 def test_a_batch_without_records_is_passed() -> None:
     for codec in (0, GZIP):
         header = read_header(batch(3, codec=codec))._replace(record_count=0)
-        empty = assemble(header, b"" if not codec else batch(1, codec=GZIP)[61:])
+        empty = assemble_batch(header, b"" if not codec else batch(1, codec=GZIP)[61:])
         assert down(empty)[:2] == (b"", 13)
 
 
@@ -234,11 +247,11 @@ def test_zstd_is_refused_unless_something_can_be_read_before_it() -> None:
 def test_a_batch_that_cannot_be_read_is_corrupt() -> None:
     header = read_header(batch())
     broken = [
-        assemble(header._replace(record_count=4), batch()[61:]),
-        assemble(header._replace(attributes=GZIP), batch()[61:]),
-        assemble(header, b"\xff" * 40),
-        assemble(header, b"\x7e" + bytes(3)),
-        assemble(header._replace(base_timestamp=(1 << 63) - 1), batch()[61:]),
+        assemble_batch(header._replace(record_count=4), batch()[61:]),
+        assemble_batch(header._replace(attributes=GZIP), batch()[61:]),
+        assemble_batch(header, b"\xff" * 40),
+        assemble_batch(header, b"\x7e" + bytes(3)),
+        assemble_batch(header._replace(base_timestamp=(1 << 63) - 1), batch()[61:]),
         batch()[:8] + bytes(4) + batch()[12:],
     ]
     for data in broken:

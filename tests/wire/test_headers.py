@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafkacompat.wire.apis import api
-from kafkacompat.wire.compiler import decode, encode
+from kafkacompat.wire.apis import find_api
+from kafkacompat.wire.compiler import decode_message, encode_message
 from kafkacompat.wire.headers import RequestHeader, ResponseHeader, request_header_version, response_header_version
 from kafkacompat.wire.primitives import MalformedError
 
@@ -14,25 +14,25 @@ HEADER = RequestHeader(request_api_key=3, request_api_version=9, correlation_id=
 
 @pytest.mark.parametrize(("version", "end"), [(1, ""), (2, "00")])
 def test_the_client_id_keeps_its_two_byte_length(version: int, end: str) -> None:
-    assert encode(HEADER, version).hex() == "0003" + "0009" + "00000007" + "00026964" + end
-    assert decode(RequestHeader, encode(HEADER, version), version) == HEADER
+    assert encode_message(HEADER, version).hex() == "0003" + "0009" + "00000007" + "00026964" + end
+    assert decode_message(RequestHeader, encode_message(HEADER, version), version) == HEADER
 
 
 def test_a_client_need_not_say_who_it_is() -> None:
-    assert decode(RequestHeader, bytes.fromhex("0003000900000007ffff00"), 2).client_id is None
+    assert decode_message(RequestHeader, bytes.fromhex("0003000900000007ffff00"), 2).client_id is None
 
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_a_cut_header_is_refused(version: int) -> None:
-    data = encode(HEADER, version)
+    data = encode_message(HEADER, version)
     for end in range(len(data)):
         with pytest.raises(MalformedError):
-            decode(RequestHeader, data[:end], version)
+            decode_message(RequestHeader, data[:end], version)
 
 
 @pytest.mark.parametrize(("version", "data"), [(0, "00000007"), (1, "0000000700")])
 def test_the_response_header_is_the_correlation_id(version: int, data: str) -> None:
-    assert encode(ResponseHeader(correlation_id=7), version).hex() == data
+    assert encode_message(ResponseHeader(correlation_id=7), version).hex() == data
 
 
 @pytest.mark.parametrize(("key", "version", "request_header", "response_header"), [
@@ -42,7 +42,7 @@ def test_the_response_header_is_the_correlation_id(version: int, data: str) -> N
 def test_flexible_bodies_have_flexible_headers_except_the_answer_of_api_versions(
     key: int, version: int, request_header: int, response_header: int
 ) -> None:
-    request, response = api(key)
+    request, response = find_api(key)
     assert request_header_version(request, version) == request_header
     assert response_header_version(request, version) == response_header
     assert response_header_version(response, version) == response_header

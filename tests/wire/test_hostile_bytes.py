@@ -15,17 +15,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafkacompat.wire.apis import API_NAMES, api
-from kafkacompat.wire.compiler import encode, reader
+from kafkacompat.wire.apis import API_NAMES, find_api
+from kafkacompat.wire.compiler import encode_message, find_reader
 from kafkacompat.wire.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from kafkacompat.wire.headers import RequestHeader, ResponseHeader
-from kafkacompat.wire.primitives import MalformedError, uvarint
+from kafkacompat.wire.primitives import MalformedError, encode_uvarint
 from kafkacompat.wire.schema import Message
 from tests.wire.newer_messages import lift
 from tests.wire.random_messages import Mode, make_message
 
 MESSAGES = [
-    *(message for key in API_NAMES for message in api(key)),
+    *(message for key in API_NAMES for message in find_api(key)),
     RequestHeader,
     ResponseHeader,
     ConsumerProtocolSubscription,
@@ -41,9 +41,9 @@ LIES = (
     b"\x7f\xff\xff\xff",
     b"\xff\xff\xff\xfe",
     b"\x00\x01\x86\xa0",
-    uvarint(100_000),
-    uvarint(2**31),
-    uvarint(2**32 - 1),
+    encode_uvarint(100_000),
+    encode_uvarint(2**31),
+    encode_uvarint(2**32 - 1),
     b"\xff" * 6,
     bytes(300),
     b"\x01" * 300,
@@ -61,7 +61,7 @@ def hostile_bytes(draw: st.DrawFn, cls: type[Message], version: int) -> bytes:
         return draw(st.binary(max_size=300))
     rng = draw(st.randoms(use_true_random=False))
     message = make_message(cls, version, rng, draw(st.sampled_from((Mode.SMALL, Mode.RANDOM, Mode.NULL))))
-    data = encode(lift(message, rng) if version in cls.FLEXIBLE else message, version)
+    data = encode_message(lift(message, rng) if version in cls.FLEXIBLE else message, version)
     for _ in range(draw(st.integers(1, 3))):
         position = draw(st.integers(0, len(data)))
         lie = draw(st.sampled_from(LIES) | st.binary(min_size=1, max_size=8))
@@ -75,7 +75,7 @@ def hostile_bytes(draw: st.DrawFn, cls: type[Message], version: int) -> bytes:
 def test_only_malformed_comes_out(cls: type[Message], draws: st.DataObject) -> None:
     version = draws.draw(st.sampled_from(list(cls.VERSIONS)))
     data = draws.draw(hostile_bytes(cls, version))
-    read = reader(cls, version)
+    read = find_reader(cls, version)
     assert lines_of(read, data) <= LINES_AT_LEAST + LINES_PER_BYTE * len(data)
     assert memory_of(read, data) <= MEMORY_AT_LEAST + MEMORY_PER_BYTE * len(data)
 

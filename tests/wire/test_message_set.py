@@ -1,4 +1,4 @@
-"""Message sets of formats 0 and 1: known bytes, there and back, and whatever else may come."""
+"""LegacyMessage sets of formats 0 and 1: known bytes, there and back, and whatever else may come."""
 
 from __future__ import annotations
 
@@ -12,8 +12,14 @@ import pytest
 
 from kafkacompat.wire.compression import TooLargeError
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.wire.lz4_checksum import old_checksum, right_checksum, short_xxh32
-from kafkacompat.wire.message_set import Message, entry_writer, read_message_set, unwrap, wrap
+from kafkacompat.wire.lz4_checksum import short_xxh32, use_old_checksum, use_specified_checksum
+from kafkacompat.wire.message_set import (
+    LegacyMessage,
+    make_entry_writer,
+    read_message_set,
+    unwrap_messages,
+    wrap_messages,
+)
 from kafkacompat.wire.primitives import MalformedError
 
 # Written by kafka-clients 3.9.1: key "k", value "v", offset 5, timestamp 1000.
@@ -30,7 +36,7 @@ def entry(body: bytes, offset: int = 0) -> bytes:
     return struct.pack(">qiI", offset, len(body) + 4, crc32(body)) + body
 
 
-def read(data: bytes, **kw: int) -> list[Message]:
+def read(data: bytes, **kw: int) -> list[LegacyMessage]:
     return list(read_message_set(data, **kw))
 
 
@@ -42,21 +48,21 @@ def refusal(data: bytes, **kw: int) -> ErrorCode:
 
 @pytest.mark.parametrize(("magic", "known"), [(0, V0), (1, V1)], ids=["v0", "v1"])
 def test_known_bytes(magic: int, known: bytes) -> None:
-    assert entry_writer(magic, 0)(5, 1000, b"k", b"v") == known
-    assert read(known) == [Message(5, magic, 0, 1000 if magic else -1, b"k", b"v")]
+    assert make_entry_writer(magic, 0)(5, 1000, b"k", b"v") == known
+    assert read(known) == [LegacyMessage(5, magic, 0, 1000 if magic else -1, b"k", b"v")]
 
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("key", [None, b"", b"key"])
 @pytest.mark.parametrize("value", [None, b"", b"value"])
 def test_what_is_written_is_read(magic: int, key: bytes | None, value: bytes | None) -> None:
-    write = entry_writer(magic, LOG_APPEND_TIME)
+    write = make_entry_writer(magic, LOG_APPEND_TIME)
     data = write(1 << 40, 77, key, value) + write(-3, 78, value, key)
     attributes = LOG_APPEND_TIME if magic else 0
     times = (77, 78) if magic else (-1, -1)
     assert read(data) == [
-        Message(1 << 40, magic, attributes, times[0], key, value),
-        Message(-3, magic, attributes, times[1], value, key),
+        LegacyMessage(1 << 40, magic, attributes, times[0], key, value),
+        LegacyMessage(-3, magic, attributes, times[1], value, key),
     ]
 
 
@@ -88,19 +94,19 @@ def test_a_message_may_have_a_size_and_no_more() -> None:
 
 
 def inner(magic: int, *offsets: int) -> bytes:
-    write = entry_writer(magic, 0)
+    write = make_entry_writer(magic, 0)
     return b"".join(write(offset, 1000 + offset, b"k", b"v%d" % offset) for offset in offsets)
 
 
-def unwrapped(data: bytes, max_bytes: int = NO_LIMIT) -> list[Message]:
+def unwrapped(data: bytes, max_bytes: int = NO_LIMIT) -> list[LegacyMessage]:
     (wrapper,) = read(data)
-    return list(unwrap(wrapper, max_bytes))
+    return list(unwrap_messages(wrapper, max_bytes))
 
 
 @pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4])
 @pytest.mark.parametrize("magic", [0, 1])
 def test_a_wrapper_is_unpacked(magic: int, codec: int) -> None:
-    found = unwrapped(wrap(magic, codec, 9, 5000, inner(magic, 0, 1, 2)))
+    found = unwrapped(wrap_messages(magic, codec, 9, 5000, inner(magic, 0, 1, 2)))
     times = (1000, 1001, 1002) if magic else (-1, -1, -1)
     assert [(each.offset, each.timestamp, each.value) for each in found] == [
         (0, times[0], b"v0"),
@@ -110,26 +116,26 @@ def test_a_wrapper_is_unpacked(magic: int, codec: int) -> None:
 
 
 def test_the_time_of_the_log_is_that_of_the_wrapper() -> None:
-    found = unwrapped(wrap(1, GZIP | LOG_APPEND_TIME, 1, 5000, inner(1, 0, 1)))
+    found = unwrapped(wrap_messages(1, GZIP | LOG_APPEND_TIME, 1, 5000, inner(1, 0, 1)))
     assert [(each.timestamp, each.is_log_append_time) for each in found] == [(5000, True), (5000, True)]
 
 
 def test_some_librdkafkas_write_a_wrapper_without_an_offset() -> None:
-    assert len(unwrapped(wrap(1, GZIP, 0, 5000, inner(1, 0, 1)))) == 2
-    assert len(unwrapped(wrap(0, GZIP, 1, -1, inner(0, 7, 8)))) == 2
+    assert len(unwrapped(wrap_messages(1, GZIP, 0, 5000, inner(1, 0, 1)))) == 2
+    assert len(unwrapped(wrap_messages(0, GZIP, 1, -1, inner(0, 7, 8)))) == 2
 
 
 @pytest.mark.parametrize(
     ("label", "data"),
     [
-        ("a wrapper in a wrapper", wrap(1, GZIP, 0, 0, wrap(1, GZIP, 0, 0, inner(1, 0)))),
-        ("another format inside", wrap(1, GZIP, 0, 0, inner(0, 0))),
-        ("nothing inside", wrap(1, GZIP, 0, 0, b"")),
-        ("an offset below that inside", wrap(1, GZIP, 1, 0, inner(1, 0, 1, 2))),
-        ("zstd", wrap(1, ZSTD, 0, 0, inner(1, 0))),
-        ("a codec that is none", entry_writer(1, 6)(0, 0, None, inner(1, 0))),
-        ("no value", entry_writer(1, GZIP)(0, 0, None, None)),
-        ("cut off inside", wrap(1, GZIP, 0, 0, inner(1, 0)[:-1])),
+        ("a wrapper in a wrapper", wrap_messages(1, GZIP, 0, 0, wrap_messages(1, GZIP, 0, 0, inner(1, 0)))),
+        ("another format inside", wrap_messages(1, GZIP, 0, 0, inner(0, 0))),
+        ("nothing inside", wrap_messages(1, GZIP, 0, 0, b"")),
+        ("an offset below that inside", wrap_messages(1, GZIP, 1, 0, inner(1, 0, 1, 2))),
+        ("zstd", wrap_messages(1, ZSTD, 0, 0, inner(1, 0))),
+        ("a codec that is none", make_entry_writer(1, 6)(0, 0, None, inner(1, 0))),
+        ("no value", make_entry_writer(1, GZIP)(0, 0, None, None)),
+        ("cut off inside", wrap_messages(1, GZIP, 0, 0, inner(1, 0)[:-1])),
     ],
 )
 def test_what_is_no_wrapper_is_refused(label: str, data: bytes) -> None:
@@ -140,15 +146,15 @@ def test_what_is_no_wrapper_is_refused(label: str, data: bytes) -> None:
 
 def test_a_wrong_crc_inside_is_found() -> None:
     with pytest.raises(KafkaError) as problem:
-        unwrapped(wrap(0, GZIP, 0, -1, V0[:-1] + b"w"))
+        unwrapped(wrap_messages(0, GZIP, 0, -1, V0[:-1] + b"w"))
     assert problem.value.code == ErrorCode.CORRUPT_MESSAGE
 
 
 def test_what_does_not_unpack_is_malformed_and_what_unpacks_to_much_too_large() -> None:
     with pytest.raises(MalformedError):
-        unwrapped(entry_writer(1, GZIP)(0, 0, None, gzip.compress(b"x")[:-3]))
+        unwrapped(make_entry_writer(1, GZIP)(0, 0, None, gzip.compress(b"x")[:-3]))
     with pytest.raises(TooLargeError):
-        unwrapped(wrap(1, GZIP, 0, 0, inner(1, 0) * 1000), max_bytes=1000)
+        unwrapped(wrap_messages(1, GZIP, 0, 0, inner(1, 0) * 1000), max_bytes=1000)
 
 
 # The checksum of LZ4 frames
@@ -160,16 +166,16 @@ def test_xxh32_of_little(data: bytes, known: int) -> None:
 
 
 def test_lz4_in_format_0_has_the_checksum_that_old_clients_expect() -> None:
-    (old,), (new,) = (read(wrap(magic, LZ4, 0, 0, inner(magic, 0))) for magic in (0, 1))
+    (old,), (new,) = (read(wrap_messages(magic, LZ4, 0, 0, inner(magic, 0))) for magic in (0, 1))
     assert old.value is not None
     assert new.value is not None
     # Flags 0x60, blocks of 64 KiB: the checksum with and without the four bytes in front.
     assert (old.value[:6], old.value[6]) == (bytes.fromhex("04224d186040"), 0x1A)
     assert (new.value[:6], new.value[6]) == (bytes.fromhex("04224d186040"), 0x82)
     # Whichever stands there, format 0 is read.
-    assert unwrapped(entry_writer(0, LZ4)(0, 0, None, right_checksum(old.value)))
+    assert unwrapped(make_entry_writer(0, LZ4)(0, 0, None, use_specified_checksum(old.value)))
     with pytest.raises(MalformedError):
-        unwrapped(entry_writer(1, LZ4)(0, 0, None, old_checksum(new.value)))
+        unwrapped(make_entry_writer(1, LZ4)(0, 0, None, use_old_checksum(new.value)))
 
 
 @pytest.mark.parametrize(
@@ -177,7 +183,7 @@ def test_lz4_in_format_0_has_the_checksum_that_old_clients_expect() -> None:
 )
 def test_a_frame_without_room_for_its_checksum_is_malformed(frame: bytes) -> None:
     with pytest.raises(MalformedError):
-        old_checksum(frame)
+        use_old_checksum(frame)
 
 
 # Anything
@@ -188,7 +194,7 @@ def test_nothing_but_the_errors_named_comes_out() -> None:
     seeds = [
         inner(0, 0, 1),
         inner(1, 0, 1),
-        *(wrap(magic, codec, 2, 5, inner(magic, 0, 1, 2)) for magic in (0, 1) for codec in (1, 2, 3)),
+        *(wrap_messages(magic, codec, 2, 5, inner(magic, 0, 1, 2)) for magic in (0, 1) for codec in (1, 2, 3)),
     ]
     for _ in range(3000):
         data = bytearray(rng.choice(seeds))
@@ -197,4 +203,4 @@ def test_nothing_but_the_errors_named_comes_out() -> None:
         mended = entry(bytes(data[16:])) if rng.random() < 0.7 else bytes(data)[: rng.randrange(len(data))]
         with suppress(KafkaError, MalformedError):
             for message in read_message_set(mended):
-                list(unwrap(message, 100_000))
+                list(unwrap_messages(message, 100_000))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkacompat.wire.primitives import MalformedError, varint
+from kafkacompat.wire.primitives import MalformedError, encode_varint
 from kafkacompat.wire.record_batch import (
     CONTROL,
     HEADER_SIZE,
@@ -12,14 +12,14 @@ from kafkacompat.wire.record_batch import (
     TRANSACTIONAL,
     NewRecord,
     Record,
-    assemble,
-    batches,
+    assemble_batch,
     build_batch,
     crc_matches,
     read_body,
     read_header,
     read_records,
-    recompress,
+    recompress_batch,
+    split_batches,
 )
 from tests.wire.random_messages import seeded_random
 
@@ -92,7 +92,7 @@ def test_a_batch_needs_a_record() -> None:
 def test_the_time_of_appending_stands_for_the_time_of_every_record() -> None:
     batch = build_batch(RECORDS)
     header = read_header(batch)
-    stamped = assemble(
+    stamped = assemble_batch(
         header._replace(attributes=header.attributes | LOG_APPEND_TIME, max_timestamp=5000), read_body(batch, header)
     )
     assert [record.timestamp for record in read_records(stamped)] == [5000, 5000, 5000]
@@ -112,7 +112,7 @@ def test_a_flipped_bit_behind_the_checksum_shows() -> None:
 @each_codec
 @pytest.mark.parametrize("target", range(5))
 def test_a_batch_is_packed_anew(codec: int, target: int) -> None:
-    batch = recompress(build_batch(RECORDS, base_offset=70, codec=codec, producer_id=5), target)
+    batch = recompress_batch(build_batch(RECORDS, base_offset=70, codec=codec, producer_id=5), target)
     header = read_header(batch)
     assert (header.codec, header.producer_id, header.size_bytes) == (target, 5, len(batch))
     assert crc_matches(batch, header)
@@ -124,14 +124,14 @@ def test_whole_batches_are_told_apart_and_a_cut_one_is_left_out() -> None:
     data = first + second
     for end in range(len(data) + 1):
         whole = [part for part, length in ((first, len(first)), (second, len(data))) if end >= length]
-        assert [bytes(batch) for batch in batches(data[:end])] == whole
+        assert [bytes(batch) for batch in split_batches(data[:end])] == whole
 
 
 @pytest.mark.parametrize("length", [48, 0, -1, -12, -(2**31)])
 def test_a_length_too_small_for_a_batch_is_refused(length: int) -> None:
     data = bytes(8) + length.to_bytes(4, "big", signed=True) + bytes(100)
     with pytest.raises(MalformedError, match="its header alone has 61"):
-        list(batches(data))
+        list(split_batches(data))
 
 
 def test_a_cut_header_is_refused() -> None:
@@ -149,28 +149,28 @@ def test_a_cut_batch_is_refused() -> None:
 @pytest.mark.parametrize("count", [2, 4, -1])
 def test_a_wrong_record_count_is_refused(count: int) -> None:
     batch = build_batch(RECORDS)
-    wrong = assemble(read_header(batch)._replace(record_count=count), batch[HEADER_SIZE:])
+    wrong = assemble_batch(read_header(batch)._replace(record_count=count), batch[HEADER_SIZE:])
     with pytest.raises(MalformedError):
         list(read_records(wrong))
 
 
 def _record(*fields: bytes) -> bytes:
     body = b"\0\0\0" + b"".join(fields)
-    return varint(len(body)) + body
+    return encode_varint(len(body)) + body
 
 
-NONE = varint(-1)
+NONE = encode_varint(-1)
 DAMAGED = {
-    "a record without a byte": varint(0),
-    "a record of negative length": varint(-5),
-    "a record longer than the batch": varint(100) + bytes(20),
-    "a key longer than the record": _record(varint(100), NONE, varint(0)),
-    "a value longer than the record": _record(NONE, varint(100), varint(0)),
-    "a negative number of headers": _record(NONE, NONE, varint(-1)),
-    "more headers than bytes": _record(NONE, NONE, varint(2**31 - 1)),
-    "a header without a name": _record(NONE, NONE, varint(1), NONE, NONE),
-    "fields that end before the record": _record(NONE, NONE, varint(0), b"?"),
-    "fields that end after the record": varint(6) + b"\0\0\0" + varint(2) + b"ab" + NONE + b"\0",
+    "a record without a byte": encode_varint(0),
+    "a record of negative length": encode_varint(-5),
+    "a record longer than the batch": encode_varint(100) + bytes(20),
+    "a key longer than the record": _record(encode_varint(100), NONE, encode_varint(0)),
+    "a value longer than the record": _record(NONE, encode_varint(100), encode_varint(0)),
+    "a negative number of headers": _record(NONE, NONE, encode_varint(-1)),
+    "more headers than bytes": _record(NONE, NONE, encode_varint(2**31 - 1)),
+    "a header without a name": _record(NONE, NONE, encode_varint(1), NONE, NONE),
+    "fields that end before the record": _record(NONE, NONE, encode_varint(0), b"?"),
+    "fields that end after the record": encode_varint(6) + b"\0\0\0" + encode_varint(2) + b"ab" + NONE + b"\0",
 }
 
 
@@ -178,7 +178,7 @@ DAMAGED = {
 def test_a_damaged_record_is_refused(body: bytes) -> None:
     header = read_header(build_batch([(0, None, None, [])]))
     with pytest.raises(MalformedError):
-        list(read_records(assemble(header, body)))
+        list(read_records(assemble_batch(header, body)))
 
 
 @each_codec

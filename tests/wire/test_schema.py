@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import pytest
 
 from kafkacompat.wire.apis.fetch import FetchRequest, ReplicaState
-from kafkacompat.wire.compiler import decode, encode, reader, writer
-from kafkacompat.wire.primitives import ZERO_UUID, MalformedError, uvarint
+from kafkacompat.wire.compiler import decode_message, encode_message, find_reader, find_writer
+from kafkacompat.wire.primitives import ZERO_UUID, MalformedError, encode_uvarint
 from kafkacompat.wire.schema import (
     MAX_VERSION,
     Message,
@@ -108,14 +108,14 @@ def test_messages_show_and_compare_their_fields() -> None:
 
 def test_the_plain_form_has_fixed_lengths() -> None:
     drawing = Drawing(name="ab", points=[Point(x=-1, label="lost in this version")], numbers=[5])
-    assert encode(drawing, 0).hex() == "00026162" + "00000001" + "ffff" + "00000001" + "00000005"
-    assert decode(Drawing, encode(drawing, 0), 0).points == [Point(x=-1)]
+    assert encode_message(drawing, 0).hex() == "00026162" + "00000001" + "ffff" + "00000001" + "00000005"
+    assert decode_message(Drawing, encode_message(drawing, 0), 0).points == [Point(x=-1)]
 
 
 def test_nulls_in_the_plain_form() -> None:
     drawing = Drawing(points=None, origin=None)
-    assert encode(drawing, 1).hex() == "0000" + "ffffffff" + "ff" + "00000000"
-    assert decode(Drawing, encode(drawing, 1), 1) == drawing
+    assert encode_message(drawing, 1).hex() == "0000" + "ffffffff" + "ff" + "00000000"
+    assert decode_message(Drawing, encode_message(drawing, 1), 1) == drawing
 
 
 def test_the_flexible_form_has_compact_lengths_and_tagged_fields() -> None:
@@ -123,8 +123,8 @@ def test_the_flexible_form_has_compact_lengths_and_tagged_fields() -> None:
     point = "0001" + "00" + "01" + "00" + "04" + "00000008"
     origin = "01" + "0000" + "0263" + "00"
     tagged = "01" + "03" + "03" + "02" + "0274"
-    assert encode(drawing, 2).hex() == "036162" + "02" + point + origin + "02" + "00000005" + tagged
-    assert decode(Drawing, encode(drawing, 2), 2) == drawing
+    assert encode_message(drawing, 2).hex() == "036162" + "02" + point + origin + "02" + "00000005" + tagged
+    assert decode_message(Drawing, encode_message(drawing, 2), 2) == drawing
 
 
 def test_a_tagged_struct_may_be_null() -> None:
@@ -132,9 +132,9 @@ def test_a_tagged_struct_may_be_null() -> None:
         (Tagged(), "01" + "00" + "01" + "00"),
         (Tagged(origin=Point(x=1)), "01000401" + "0001" + "00"),
     ):
-        assert encode(tagged, 0).hex() == data
-        assert decode(Tagged, encode(tagged, 0), 0) == tagged
-    assert decode(Tagged, b"\x00", 0) == Tagged()
+        assert encode_message(tagged, 0).hex() == data
+        assert decode_message(Tagged, encode_message(tagged, 0), 0) == tagged
+    assert decode_message(Tagged, b"\x00", 0) == Tagged()
 
 
 def test_unknown_tagged_fields_are_skipped_in_every_struct() -> None:
@@ -144,27 +144,29 @@ def test_unknown_tagged_fields_are_skipped_in_every_struct() -> None:
         origin=NewerPoint(colour="blue"),
         scale=0,
     )
-    assert decode(Drawing, encode(newer, 2), 2) == Drawing(name="n", points=[Point(x=1), Point(x=2)], origin=Point())
+    assert decode_message(Drawing, encode_message(newer, 2), 2) == Drawing(
+        name="n", points=[Point(x=1), Point(x=2)], origin=Point()
+    )
 
 
 def test_a_tagged_field_must_end_where_its_length_says() -> None:
-    data = bytearray(encode(Drawing(tags=["t"]), 2))
+    data = bytearray(encode_message(Drawing(tags=["t"]), 2))
     assert data[-4] == 3
     data[-4] = 2
     with pytest.raises(MalformedError):
-        decode(Drawing, data, 2)
+        decode_message(Drawing, data, 2)
 
 
 def test_every_fixed_kind_reads_what_it_wrote() -> None:
     kinds = Kinds(small=-128, port=65535, checksum=2**32 - 1, ratio=-1.5, flag=False, id=b"i" * 16, ids=[ZERO_UUID])
-    assert decode(Kinds, encode(kinds, 0), 0) == kinds
-    assert decode(Kinds, encode(Kinds(blob=b""), 0), 0).blob == b""
+    assert decode_message(Kinds, encode_message(kinds, 0), 0) == kinds
+    assert decode_message(Kinds, encode_message(Kinds(blob=b""), 0), 0).blob == b""
 
 
 @pytest.mark.parametrize("version", [0, 1])
 def test_records_are_read_without_a_copy(version: int) -> None:
-    data = encode(Carrier(before=1, records=b"abc", after=2), version)
-    carrier, position = reader(Carrier, version)(memoryview(data), 0)
+    data = encode_message(Carrier(before=1, records=b"abc", after=2), version)
+    carrier, position = find_reader(Carrier, version)(memoryview(data), 0)
     assert position == len(data)
     assert isinstance(carrier.records, memoryview)
     assert carrier.records.obj is data
@@ -174,18 +176,18 @@ def test_records_are_read_without_a_copy(version: int) -> None:
 @pytest.mark.parametrize("version", [0, 1])
 def test_a_region_stands_in_the_output_as_a_part_of_its_own(version: int) -> None:
     region = Region(size_bytes=300)
-    parts = writer(Carrier, version)(Carrier(before=1, records=region, after=2))
+    parts = find_writer(Carrier, version)(Carrier(before=1, records=region, after=2))
     assert parts[1] is region
     joined = bytes(parts[0]) + bytes(300) + bytes(parts[2])  # type: ignore[arg-type]
-    assert joined == encode(Carrier(before=1, records=bytes(300), after=2), version)
+    assert joined == encode_message(Carrier(before=1, records=bytes(300), after=2), version)
 
 
 def test_missing_records_are_null_and_not_empty() -> None:
-    assert decode(Carrier, encode(Carrier(records=None), 1), 1).records is None
-    assert decode(Carrier, encode(Carrier(records=b""), 1), 1).records == b""
+    assert decode_message(Carrier, encode_message(Carrier(records=None), 1), 1).records is None
+    assert decode_message(Carrier, encode_message(Carrier(records=b""), 1), 1).records == b""
 
 
-@pytest.mark.parametrize("build", [reader, writer])
+@pytest.mark.parametrize("build", [find_reader, find_writer])
 def test_a_version_outside_the_declaration_is_a_mistake_of_the_caller(build: object) -> None:
     assert callable(build)
     with pytest.raises(ValueError, match="Drawing has no version 3; use one of 0-2"):
@@ -194,24 +196,24 @@ def test_a_version_outside_the_declaration_is_a_mistake_of_the_caller(build: obj
 
 def test_the_elements_of_all_arrays_together_are_limited() -> None:
     few = NewerDrawing(points=[NewerPoint(history=[0] * 40_000)] * 2, numbers=[0] * 19_996)
-    assert len(decode(NewerDrawing, encode(few, 2), 2).numbers) == 19_996
+    assert len(decode_message(NewerDrawing, encode_message(few, 2), 2).numbers) == 19_996
     few.numbers.append(0)
     with pytest.raises(MalformedError, match="numbers brings a message to more than 100000 elements and tagged fields"):
-        decode(NewerDrawing, encode(few, 2), 2)
+        decode_message(NewerDrawing, encode_message(few, 2), 2)
 
 
 @pytest.mark.parametrize("count", [100_001, 2**31, 2**32 - 1])
 def test_the_tagged_fields_of_a_message_are_limited(count: int) -> None:
-    data = encode(Drawing(), 2)
+    data = encode_message(Drawing(), 2)
     assert data.endswith(b"\0")
     with pytest.raises(MalformedError, match="tags of Drawing brings a message to more than 100000 elements"):
-        decode(Drawing, data[:-1] + uvarint(count) + bytes(300_000), 2)
+        decode_message(Drawing, data[:-1] + encode_uvarint(count) + bytes(300_000), 2)
 
 
 def test_tagged_fields_of_no_bytes_are_skipped() -> None:
-    unknown = b"".join(uvarint(tag) + b"\0" for tag in range(10, 1010))
-    data = encode(Drawing(), 2)[:-1] + uvarint(1000) + unknown
-    assert reader(Drawing, 2)(data, 0) == (Drawing(), len(data))
+    unknown = b"".join(encode_uvarint(tag) + b"\0" for tag in range(10, 1010))
+    data = encode_message(Drawing(), 2)[:-1] + encode_uvarint(1000) + unknown
+    assert find_reader(Drawing, 2)(data, 0) == (Drawing(), len(data))
 
 
 LIES = {
@@ -228,15 +230,15 @@ LIES = {
 @pytest.mark.parametrize("data", LIES.values(), ids=LIES.keys())
 def test_bytes_that_lie_are_refused(data: str) -> None:
     with pytest.raises(MalformedError):
-        decode(Drawing, bytes.fromhex(data), 0)
+        decode_message(Drawing, bytes.fromhex(data), 0)
 
 
 @pytest.mark.parametrize("version", [0, 2])
 def test_a_string_is_never_longer_than_an_int16_says(version: int) -> None:
     longest = Drawing(name="x" * 0x7FFF)
-    assert decode(Drawing, encode(longest, version), version) == longest
+    assert decode_message(Drawing, encode_message(longest, version), version) == longest
     with pytest.raises(MalformedError, match="name"):
-        decode(Drawing, encode(Drawing(name="x" * 0x8000), 2), 2)
+        decode_message(Drawing, encode_message(Drawing(name="x" * 0x8000), 2), 2)
 
 
 def test_a_default_that_messages_share_refuses_to_be_changed() -> None:

@@ -1,26 +1,26 @@
-"""Every request and response that Apache Kafka has released, one module an API.
+"""Requests and responses of all Apache Kafka releases, with one module for each API.
 
-A module is imported when its messages are first asked for: a broker that starts, and most that run, need few of them.
+The package imports a module when `api` first returns its messages, because a broker uses only a few of them.
 
-Fields that mean the same everywhere are explained here, and nowhere else::
+These fields have the same meaning in all messages, so the modules do not explain them again::
 
-    name, topic, topic_name     a topic; empty or null where topic_id tells which
-    topic_id                    what a topic keeps until it is deleted, and no later topic of its name has; 0: none
-    partition_index, partition  a partition of the topic named above it, counted from 0 (as in lists of partitions)
-    error_code                  a wire.errors.ErrorCode; 0: none
-    error_message               a sentence for people; null: none
-    throttle_time_ms            how long the client is kept waiting because it is above its quota; 0: not at all
-    host, port, rack            where a broker is reached, and where it stands (null: not told)
-    broker_id, node_id          a broker, as in lists of replicas; a controller where one is meant
-    broker_epoch                which registration of the broker counts; -1: not known
-    leader_epoch                counts the leaders a partition has had; -1: not known
-    group_id, member_id         a group, and the id that a member has in it (empty: none yet)
-    group_instance_id           the id that a static member brings along (KIP-345); null: none
-    generation_id               counts the rebalances of a classic group; -1: outside of group membership
-    transactional_id            what a producer is known by across its restarts
-    producer_id, producer_epoch the number it got for that, and how often it was renewed; an older epoch is fenced
-    timeout_ms                  how long the answer may take
-    validate_only               check the request, but change nothing
+    name, topic, topic_name     the name of a topic; empty or null if topic_id identifies the topic
+    topic_id                    the id of a topic until its deletion, never reused for a topic of the same name; 0: none
+    partition_index, partition  the number of a partition of the topic, from 0, as in lists of partitions
+    error_code                  a wire.errors.ErrorCode; 0: no error
+    error_message               a readable explanation of the error; null: none
+    throttle_time_ms            the delay of the client because it exceeds its quota; 0: no delay
+    host, port, rack            the address of a broker, and its location (null: not reported)
+    broker_id, node_id          the id of a broker, as in lists of replicas, or of a controller
+    broker_epoch                the number of a broker's registration; -1: unknown
+    leader_epoch                a number that rises with each new leader of a partition; -1: unknown
+    group_id, member_id         the id of a group, and of a member in it (empty: not yet assigned)
+    group_instance_id           the id that a static member chooses itself (KIP-345); null: none
+    generation_id               a number that rises with each rebalance of a classic group; -1: no group membership
+    transactional_id            the id that a producer keeps across restarts
+    producer_id, producer_epoch the number assigned to a producer, and its epoch; brokers fence an older epoch
+    timeout_ms                  the time limit for the response
+    validate_only               checks the request and changes nothing
 """
 
 from __future__ import annotations
@@ -134,12 +134,12 @@ API_NAMES: dict[int, str] = {
     91: "alter_share_group_offsets",
     92: "delete_share_group_offsets",
 }
-"""API key -> name, ascending; the module here, its classes and the module of its handler are named after it."""
+"""API key -> name, in ascending order. The module, its classes and the handler's module derive their names from it."""
 
 
 @cache
-def api(key: int) -> Api:
-    """Return the messages of one API; raises KeyError for a key that Kafka never had."""
+def find_api(key: int) -> Api:
+    """Return the messages of one API; raises KeyError if no Kafka release has this key."""
     name = API_NAMES[key]
     module = import_module(f"kafkacompat.wire.apis.{name}")
     title = name.title().replace("_", "")

@@ -1,4 +1,4 @@
-"""AddOffsetsToTxn (key 25): a transaction will commit offsets of a group."""
+"""AddOffsetsToTxn (key 25): add the offsets of a group to a transaction."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from kafkacompat.wire.schema import Request, Response, int16, int32, int64, stri
 
 
 class AddOffsetsToTxnRequest(Request, api_key=25, versions="0-4", flexible="3+"):
-    """Add the partition that holds the offsets of this group to the transaction."""
+    """Add the __consumer_offsets partition of the group to the transaction."""
 
     transactional_id: str = string()
     producer_id: int = int64()
@@ -15,7 +15,7 @@ class AddOffsetsToTxnRequest(Request, api_key=25, versions="0-4", flexible="3+")
 
 
 class AddOffsetsToTxnResponse(Response, api_key=25, versions="0-4", flexible="3+"):
-    """Whether it is part of the transaction."""
+    """The outcome of adding the partition."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

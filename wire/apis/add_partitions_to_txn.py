@@ -1,4 +1,4 @@
-"""AddPartitionsToTxn (key 24): a transaction will write to these partitions.
+"""AddPartitionsToTxn (key 24): add partitions to a transaction before it writes to them.
 
 Clients send versions 0 to 3, one transaction at a time; brokers send the later ones (KIP-890).
 """
@@ -21,7 +21,7 @@ class AddPartitionsToTxnTransaction(Struct):
     transactional_id: str = string()
     producer_id: int = int64()
     producer_epoch: int = int16()
-    verify_only: bool = boolean()  # add nothing, tell whether they are in it
+    verify_only: bool = boolean()  # only checks that the partitions belong to the transaction
     topics: list[AddPartitionsToTxnTopic] = array(AddPartitionsToTxnTopic)
 
 
@@ -39,7 +39,7 @@ class AddPartitionsToTxnPartitionResult(Struct):
     """The outcome for one partition."""
 
     partition_index: int = int32()
-    partition_error_code: int = int16()  # as error_code elsewhere
+    partition_error_code: int = int16()  # an error_code, as in other messages
 
 
 class AddPartitionsToTxnTopicResult(Struct):
@@ -57,7 +57,7 @@ class AddPartitionsToTxnResult(Struct):
 
 
 class AddPartitionsToTxnResponse(Response, api_key=24, versions="0-5", flexible="3+"):
-    """Which partitions are in their transaction."""
+    """The outcome for each partition."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16(versions="4+")

@@ -1,4 +1,4 @@
-"""AddRaftVoter (key 80): take a controller into the quorum of the metadata log (KIP-853)."""
+"""AddRaftVoter (key 80): add a controller to the voters of the metadata log (KIP-853)."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ class Listener(Struct):
 
 
 class AddRaftVoterRequest(Request, api_key=80, versions="0-1", flexible="0+"):
-    """Let this controller vote."""
+    """Add the given controller to the voters."""
 
-    cluster_id: str | None = string(nullable="0+")  # null: do not check
+    cluster_id: str | None = string(nullable="0+")  # null: the receiver does not check it
     timeout_ms: int = int32()
-    voter_id: int = int32()  # its node id
-    voter_directory_id: bytes = uuid()  # of its metadata log
+    voter_id: int = int32()  # the node id of the voter
+    voter_directory_id: bytes = uuid()  # the directory id of its metadata log
     listeners: list[Listener] = array(Listener)
-    # answer when a majority has it, else as soon as the leader has it
+    # true: the leader responds after a majority stores the change; false: after the leader itself stores it
     ack_when_committed: bool = boolean(versions="1+", default=True)
 
 
 class AddRaftVoterResponse(Response, api_key=80, versions="0-1", flexible="0+"):
-    """Whether it may vote."""
+    """The outcome of adding the voter."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

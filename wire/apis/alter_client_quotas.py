@@ -1,4 +1,4 @@
-"""AlterClientQuotas (key 49): change how much users, clients and addresses may use (KIP-546)."""
+"""AlterClientQuotas (key 49): change the quotas of users, clients and addresses (KIP-546)."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, f
 
 
 class EntityData(Struct):
-    """One part of an entity."""
+    """One component of an entity."""
 
-    entity_type: str = string()  # user, client-id or ip
-    entity_name: str | None = string(nullable="0+")  # null: the default, for those without a quota of their own
+    entity_type: str = string()  # the type: user, client-id or ip
+    entity_name: str | None = string(nullable="0+")  # null: the default entity, for names without a quota of their own
 
 
 class OpData(Struct):
     """The change to one quota."""
 
-    key: str = string()  # as in DescribeClientQuotas
-    value: float = float64()  # does not count when removing
-    remove: bool = boolean()  # else set it
+    key: str = string()  # the name of the quota, as in DescribeClientQuotas
+    value: float = float64()  # the new value; ignored if remove is set
+    remove: bool = boolean()  # true: remove the quota, false: set it
 
 
 class EntryData(Struct):
@@ -28,7 +28,7 @@ class EntryData(Struct):
 
 
 class AlterClientQuotasRequest(Request, api_key=49, versions="0-1", flexible="1+"):
-    """Change these quotas."""
+    """Change the given quotas."""
 
     entries: list[EntryData] = array(EntryData)
     validate_only: bool = boolean()
@@ -43,7 +43,7 @@ class EntryResult(Struct):
 
 
 class AlterClientQuotasResponse(Response, api_key=49, versions="0-1", flexible="1+"):
-    """Which entities were changed."""
+    """The outcome for each entity."""
 
     throttle_time_ms: int = int32()
     entries: list[EntryResult] = array(EntryResult)

@@ -1,4 +1,4 @@
-"""AlterConfigs (key 33): replace configurations as a whole. IncrementalAlterConfigs took its place (KIP-339)."""
+"""AlterConfigs (key 33): replace whole configurations. IncrementalAlterConfigs supersedes it (KIP-339)."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ class AlterableConfig(Struct):
     """One entry to set."""
 
     name: str = string()
-    value: str | None = string(nullable="0+")  # null: not allowed, leave the entry out
+    value: str | None = string(nullable="0+")  # null is rejected; a client omits the entry instead
 
 
 class AlterConfigsResource(Struct):
-    """Everything that is to be set of one topic or broker; other entries return to their defaults."""
+    """The full configuration of one topic or broker. Entries that it omits return to their defaults."""
 
-    resource_type: int = int8()  # as in DescribeConfigs
-    resource_name: str = string()  # as in DescribeConfigs
+    resource_type: int = int8()  # a code, as in DescribeConfigs
+    resource_name: str = string()  # a name, as in DescribeConfigs
     configs: list[AlterableConfig] = array(AlterableConfig)
 
 
 class AlterConfigsRequest(Request, api_key=33, versions="0-2", flexible="2+"):
-    """Replace these configurations."""
+    """Replace the configurations of the given resources."""
 
     resources: list[AlterConfigsResource] = array(AlterConfigsResource)
     validate_only: bool = boolean()
@@ -32,12 +32,12 @@ class AlterConfigsResourceResponse(Struct):
 
     error_code: int = int16()
     error_message: str | None = string(nullable="0+")
-    resource_type: int = int8()  # as in the request
-    resource_name: str = string()  # as in the request
+    resource_type: int = int8()  # the value from the request
+    resource_name: str = string()  # the value from the request
 
 
 class AlterConfigsResponse(Response, api_key=33, versions="0-2", flexible="2+"):
-    """Which resources were changed."""
+    """The outcome for each resource."""
 
     throttle_time_ms: int = int32()
     responses: list[AlterConfigsResourceResponse] = array(AlterConfigsResourceResponse)

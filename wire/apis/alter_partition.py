@@ -1,4 +1,4 @@
-"""AlterPartition (key 56): a leader tells the controller who is in sync (KIP-497)."""
+"""AlterPartition (key 56): a leader reports a changed in-sync replica set to the controller (KIP-497)."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int8, int1
 
 
 class BrokerState(Struct):
-    """A replica in sync, and which registration of its broker is meant."""
+    """An in-sync replica and the registration epoch of its broker."""
 
     broker_id: int = int32()
     broker_epoch: int = int64(default=-1)
 
 
 class PartitionData(Struct):
-    """The replicas in sync of one partition."""
+    """The in-sync replica set of one partition."""
 
     partition_index: int = int32()
     leader_epoch: int = int32()
-    new_isr: list[int] = array(int32(), versions="0-2")  # the replicas in sync from now on
-    # the same, checked against their brokers' registrations (KIP-903)
+    new_isr: list[int] = array(int32(), versions="0-2")  # the new in-sync replica set
+    # the new in-sync replica set with broker epochs, which the controller checks (KIP-903)
     new_isr_with_epochs: list[BrokerState] = array(BrokerState, versions="3+")
-    leader_recovery_state: int = int8(versions="1+")  # 0: clean, 1: recovering from an unclean election
-    partition_epoch: int = int32()  # counts the changes of the partition; refused when the controller is further
+    leader_recovery_state: int = int8(versions="1+")  # 0: recovered, 1: recovering from an unclean election
+    partition_epoch: int = int32()  # the partition's change count; the controller rejects an older one
 
 
 class TopicData(Struct):
@@ -33,23 +33,23 @@ class TopicData(Struct):
 
 
 class AlterPartitionRequest(Request, api_key=56, versions="0-3", flexible="0+"):
-    """Change who is in sync."""
+    """Change the in-sync replica sets of partitions."""
 
-    broker_id: int = int32()  # the leader that asks
+    broker_id: int = int32()  # the leader that sends the request
     broker_epoch: int = int64(default=-1)
     topics: list[TopicData] = array(TopicData)
 
 
 class PartitionResult(Struct):
-    """One partition as the controller has it now."""
+    """The state of one partition as the controller stores it."""
 
     partition_index: int = int32()
     error_code: int = int16()
-    leader_id: int = int32()  # -1: none
+    leader_id: int = int32()  # -1 if there is none
     leader_epoch: int = int32()
-    isr: list[int] = array(int32())  # the replicas in sync
-    leader_recovery_state: int = int8(versions="1+")  # as in the request
-    partition_epoch: int = int32()  # to send with the next change
+    isr: list[int] = array(int32())  # the in-sync replica set
+    leader_recovery_state: int = int8(versions="1+")  # the value from the request
+    partition_epoch: int = int32()  # the epoch to send with the next change
 
 
 class TopicResult(Struct):
@@ -61,7 +61,7 @@ class TopicResult(Struct):
 
 
 class AlterPartitionResponse(Response, api_key=56, versions="0-3", flexible="0+"):
-    """What became of each change."""
+    """The outcome of each change."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

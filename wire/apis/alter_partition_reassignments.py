@@ -1,4 +1,4 @@
-"""AlterPartitionReassignments (key 45): move partitions to other brokers, or stop moving them (KIP-455)."""
+"""AlterPartitionReassignments (key 45): start or cancel moves of partitions to other brokers (KIP-455)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, i
 
 
 class ReassignablePartition(Struct):
-    """Where one partition shall lie."""
+    """The target replicas of one partition."""
 
     partition_index: int = int32()
-    # the preferred leader first; null: cancel the reassignment under way
+    # brokers, the preferred leader first; null: cancel the ongoing reassignment
     replicas: list[int] | None = array(int32(), nullable="0+", default=None)
 
 
@@ -21,10 +21,10 @@ class ReassignableTopic(Struct):
 
 
 class AlterPartitionReassignmentsRequest(Request, api_key=45, versions="0-1", flexible="0+"):
-    """Move these partitions."""
+    """Start or cancel reassignments of the given partitions."""
 
     timeout_ms: int = int32(default=60000)
-    # else replicas must be as many as now (KIP-860)
+    # false: the number of replicas must stay the same (KIP-860)
     allow_replication_factor_change: bool = boolean(versions="1+", default=True)
     topics: list[ReassignableTopic] = array(ReassignableTopic)
 
@@ -45,10 +45,10 @@ class ReassignableTopicResponse(Struct):
 
 
 class AlterPartitionReassignmentsResponse(Response, api_key=45, versions="0-1", flexible="0+"):
-    """Which moves have begun."""
+    """The outcome for each partition."""
 
     throttle_time_ms: int = int32()
-    allow_replication_factor_change: bool = boolean(versions="1+", default=True)  # as in the request
+    allow_replication_factor_change: bool = boolean(versions="1+", default=True)  # the value from the request
     error_code: int = int16()
     error_message: str | None = string(nullable="0+")
     responses: list[ReassignableTopicResponse] = array(ReassignableTopicResponse)

@@ -13,14 +13,14 @@ class AlterReplicaLogDirTopic(Struct):
 
 
 class AlterReplicaLogDir(Struct):
-    """The partitions that shall lie in one directory."""
+    """The partitions to move into one directory."""
 
-    path: str = string()  # absolute, one of log.dirs
+    path: str = string()  # an absolute path, one of log.dirs
     topics: list[AlterReplicaLogDirTopic] = array(AlterReplicaLogDirTopic)
 
 
 class AlterReplicaLogDirsRequest(Request, api_key=34, versions="0-2", flexible="2+"):
-    """Move these partitions."""
+    """Move the replicas of the given partitions."""
 
     dirs: list[AlterReplicaLogDir] = array(AlterReplicaLogDir)
 
@@ -40,7 +40,7 @@ class AlterReplicaLogDirTopicResult(Struct):
 
 
 class AlterReplicaLogDirsResponse(Response, api_key=34, versions="0-2", flexible="2+"):
-    """Which moves have begun; DescribeLogDirs tells how far they are."""
+    """The outcome of starting each move. DescribeLogDirs reports the progress."""
 
     throttle_time_ms: int = int32()
     results: list[AlterReplicaLogDirTopicResult] = array(AlterReplicaLogDirTopicResult)

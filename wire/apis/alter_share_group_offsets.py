@@ -1,4 +1,4 @@
-"""AlterShareGroupOffsets (key 91): let an empty share group start elsewhere (KIP-932)."""
+"""AlterShareGroupOffsets (key 91): change the start offsets of an empty share group (KIP-932)."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 
 
 class AlterShareGroupOffsetsRequestPartition(Struct):
-    """Where to start in one partition."""
+    """The new start offset in one partition."""
 
     partition_index: int = int32()
-    start_offset: int = int64()  # the first record to hand out
+    start_offset: int = int64()  # the offset of the first record to deliver
 
 
 class AlterShareGroupOffsetsRequestTopic(Struct):
-    """Where to start in one topic."""
+    """The new start offsets in one topic."""
 
     topic_name: str = string()
     partitions: list[AlterShareGroupOffsetsRequestPartition] = array(AlterShareGroupOffsetsRequestPartition)
 
 
 class AlterShareGroupOffsetsRequest(Request, api_key=91, versions="0", flexible="0+"):
-    """Start there."""
+    """Set the start offsets of the group."""
 
     group_id: str = string()
     topics: list[AlterShareGroupOffsetsRequestTopic] = array(AlterShareGroupOffsetsRequestTopic)
@@ -43,7 +43,7 @@ class AlterShareGroupOffsetsResponseTopic(Struct):
 
 
 class AlterShareGroupOffsetsResponse(Response, api_key=91, versions="0", flexible="0+"):
-    """What became of each partition."""
+    """The outcome for each partition."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

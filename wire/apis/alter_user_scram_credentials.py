@@ -1,4 +1,4 @@
-"""AlterUserScramCredentials (key 51): set and drop the SCRAM passwords of users."""
+"""AlterUserScramCredentials (key 51): set and delete the SCRAM passwords of users."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, bytestring
 
 
 class ScramCredentialDeletion(Struct):
-    """A password to drop."""
+    """A password to delete."""
 
     name: str = string()
     mechanism: int = int8()  # 1: SCRAM-SHA-256, 2: SCRAM-SHA-512
 
 
 class ScramCredentialUpsertion(Struct):
-    """A password to set, salted and hashed by the client: the broker never sees it in clear."""
+    """A password to set. The client salts and hashes it, so the broker never receives the plain text."""
 
     name: str = string()
     mechanism: int = int8()  # 1: SCRAM-SHA-256, 2: SCRAM-SHA-512
-    iterations: int = int32()  # of the hash; 4,096 to 16,384
-    salt: bytes = bytestring()  # random bytes of the client's choice
+    iterations: int = int32()  # iterations of the hash, 4,096 to 16,384
+    salt: bytes = bytestring()  # random bytes that the client chooses
     salted_password: bytes = bytestring()  # the hash after all iterations
 
 
 class AlterUserScramCredentialsRequest(Request, api_key=51, versions="0", flexible="0+"):
-    """Drop and set these; one user and mechanism may stand here once."""
+    """Delete and set passwords. Each pair of user and mechanism may occur once."""
 
     deletions: list[ScramCredentialDeletion] = array(ScramCredentialDeletion)
     upsertions: list[ScramCredentialUpsertion] = array(ScramCredentialUpsertion)
@@ -38,7 +38,7 @@ class AlterUserScramCredentialsResult(Struct):
 
 
 class AlterUserScramCredentialsResponse(Response, api_key=51, versions="0", flexible="0+"):
-    """What became of each user, in deletions and upsertions alike."""
+    """The outcome for each user in the deletions and upsertions."""
 
     throttle_time_ms: int = int32()
     results: list[AlterUserScramCredentialsResult] = array(AlterUserScramCredentialsResult)

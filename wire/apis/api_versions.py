@@ -1,4 +1,4 @@
-"""ApiVersions (key 18): which requests, in which versions, the broker serves."""
+"""ApiVersions (key 18): the requests that the broker supports, with their versions."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, i
 
 
 class ApiVersionsRequest(Request, api_key=18, versions="0-4", flexible="3+"):
-    """What do you serve? From version 3 the client says what it is (KIP-511)."""
+    """Request the supported versions. From version 3 the client reports its name and version (KIP-511)."""
 
     client_software_name: str = string(versions="3+")
     client_software_version: str = string(versions="3+")
 
 
 class ApiVersion(Struct):
-    """The versions served of one request."""
+    """The supported versions of one request."""
 
     api_key: int = int16()
     min_version: int = int16()
@@ -21,7 +21,7 @@ class ApiVersion(Struct):
 
 
 class SupportedFeatureKey(Struct):
-    """The levels of one feature that the broker could work at."""
+    """The levels of one feature that the broker supports."""
 
     name: str = string()
     min_version: int = int16()
@@ -29,20 +29,22 @@ class SupportedFeatureKey(Struct):
 
 
 class FinalizedFeatureKey(Struct):
-    """The level of one feature that the cluster works at."""
+    """The level of one feature that the cluster uses."""
 
     name: str = string()
-    max_version_level: int = int16()  # what all brokers work at
-    min_version_level: int = int16()  # the same number
+    max_version_level: int = int16()  # the level that all brokers use
+    min_version_level: int = int16()  # the same level as max_version_level
 
 
 class ApiVersionsResponse(Response, api_key=18, versions="0-4", flexible="3+"):
-    """The version ranges served, and the features of the cluster."""
+    """The supported version ranges and the features of the cluster."""
 
     error_code: int = int16()
     api_keys: list[ApiVersion] = array(ApiVersion)
     throttle_time_ms: int = int32(versions="1+")
     supported_features: list[SupportedFeatureKey] = array(SupportedFeatureKey, versions="3+", tag=0)
-    finalized_features_epoch: int = int64(versions="3+", default=-1, tag=1)  # -1 when not known
+    # the metadata offset of the features; -1 if unknown
+    finalized_features_epoch: int = int64(versions="3+", default=-1, tag=1)
     finalized_features: list[FinalizedFeatureKey] = array(FinalizedFeatureKey, versions="3+", tag=2)
-    zk_migration_ready: bool = boolean(versions="3+", tag=3)  # of a KRaft controller in a migration (KIP-866)
+    # a KRaft controller is ready for a migration from ZooKeeper (KIP-866)
+    zk_migration_ready: bool = boolean(versions="3+", tag=3)

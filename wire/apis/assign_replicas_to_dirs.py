@@ -1,4 +1,4 @@
-"""AssignReplicasToDirs (key 73): a broker tells the controller in which log directories its replicas lie (KIP-858)."""
+"""AssignReplicasToDirs (key 73): a broker reports the log directories of its replicas to the controller (KIP-858)."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class TopicData(Struct):
 class DirectoryData(Struct):
     """The replicas in one log directory."""
 
-    id: bytes = uuid()  # of the directory, from its meta.properties
+    id: bytes = uuid()  # the id of the directory, from its meta.properties
     topics: list[TopicData] = array(TopicData)
 
 
 class AssignReplicasToDirsRequest(Request, api_key=73, versions="0", flexible="0+"):
-    """This is where they lie."""
+    """Report the log directory of each replica."""
 
     broker_id: int = int32()
-    broker_epoch: int = int64(default=-1)  # of the broker's registration
+    broker_epoch: int = int64(default=-1)  # the epoch of the broker's registration
     directories: list[DirectoryData] = array(DirectoryData)
 
 
@@ -50,12 +50,12 @@ class TopicResult(Struct):
 class DirectoryResult(Struct):
     """The outcomes for one log directory."""
 
-    id: bytes = uuid()  # as in the request
+    id: bytes = uuid()  # the id of the directory, as in the request
     topics: list[TopicResult] = array(TopicResult)
 
 
 class AssignReplicasToDirsResponse(Response, api_key=73, versions="0", flexible="0+"):
-    """What became of each."""
+    """The outcome for each log directory."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

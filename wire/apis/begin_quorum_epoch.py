@@ -1,4 +1,4 @@
-"""BeginQuorumEpoch (key 53): the new leader of the metadata log makes itself known (Raft)."""
+"""BeginQuorumEpoch (key 53): a new leader of the metadata log announces itself to the voters (Raft)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 
 
 class PartitionData(Struct):
-    """Who leads one partition from now on."""
+    """The new leader of one partition."""
 
     partition_index: int = int32()
-    voter_directory_id: bytes = uuid(versions="1+")  # of the metadata log of the one told (KIP-853)
+    voter_directory_id: bytes = uuid(versions="1+")  # the directory id of the receiver's metadata log (KIP-853)
     leader_id: int = int32()
     leader_epoch: int = int32()
 
@@ -22,7 +22,7 @@ class TopicData(Struct):
 
 
 class LeaderEndpoint(Struct):
-    """Where the leader can be reached, by listener."""
+    """The address of the leader on one listener."""
 
     name: str = string()
     host: str = string()
@@ -30,20 +30,20 @@ class LeaderEndpoint(Struct):
 
 
 class BeginQuorumEpochRequest(Request, api_key=53, versions="0-1", flexible="1+"):
-    """I am the leader."""
+    """Announce the sender as the leader of the given partitions."""
 
-    cluster_id: str | None = string(nullable="0+", default=None)  # null: do not check
-    voter_id: int = int32(versions="1+", default=-1)  # who is told; -1: do not check
+    cluster_id: str | None = string(nullable="0+", default=None)  # null: the receiver does not check it
+    voter_id: int = int32(versions="1+", default=-1)  # the node id of the receiver; -1: the receiver does not check it
     topics: list[TopicData] = array(TopicData)
     leader_endpoints: list[LeaderEndpoint] = array(LeaderEndpoint, versions="1+")
 
 
 class PartitionResult(Struct):
-    """Whom the one told follows in one partition."""
+    """The leader that the receiver follows in one partition."""
 
     partition_index: int = int32()
     error_code: int = int16()
-    leader_id: int = int32()  # -1: nobody
+    leader_id: int = int32()  # -1 if there is no leader
     leader_epoch: int = int32()
 
 
@@ -55,7 +55,7 @@ class TopicResult(Struct):
 
 
 class NodeEndpoint(Struct):
-    """Where a leader named above can be reached."""
+    """The address of a leader named in the response."""
 
     node_id: int = int32()
     host: str = string()
@@ -63,7 +63,7 @@ class NodeEndpoint(Struct):
 
 
 class BeginQuorumEpochResponse(Response, api_key=53, versions="0-1", flexible="1+"):
-    """Whether the leader is accepted."""
+    """The outcome for each partition."""
 
     error_code: int = int16()
     topics: list[TopicResult] = array(TopicResult)

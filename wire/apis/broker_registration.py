@@ -1,4 +1,4 @@
-"""BrokerRegistration (key 62): a broker that starts makes itself known to the controller."""
+"""BrokerRegistration (key 62): a starting broker registers with the controller."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Listener(Struct):
 
 
 class Feature(Struct):
-    """The levels of one feature that the broker knows."""
+    """The levels of one feature that the broker supports."""
 
     name: str = string()
     min_supported_version: int = int16()
@@ -23,23 +23,23 @@ class Feature(Struct):
 
 
 class BrokerRegistrationRequest(Request, api_key=62, versions="0-4", flexible="0+"):
-    """Register this broker, fenced at first."""
+    """Register the broker, which stays fenced at first."""
 
     broker_id: int = int32()
     cluster_id: str = string()
-    incarnation_id: bytes = uuid()  # a new one each time the process starts
+    incarnation_id: bytes = uuid()  # a new id for each start of the process
     listeners: list[Listener] = array(Listener)
     features: list[Feature] = array(Feature)
-    rack: str | None = string(nullable="0+")  # null: none
-    is_migrating_zk_broker: bool = boolean(versions="1+")  # is run by ZooKeeper so far
-    log_dirs: list[bytes] = array(uuid(), versions="2+")  # the ids of its log directories that are online
-    # the one it had when it shut down properly; -1: it did not
+    rack: str | None = string(nullable="0+")  # null if there is none
+    is_migrating_zk_broker: bool = boolean(versions="1+")  # the broker still belongs to a ZooKeeper cluster
+    log_dirs: list[bytes] = array(uuid(), versions="2+")  # the ids of the broker's online log directories
+    # the broker epoch before the last clean shutdown; -1 after an unclean one
     previous_broker_epoch: int = int64(versions="3+", default=-1)
 
 
 class BrokerRegistrationResponse(Response, api_key=62, versions="0-4", flexible="0+"):
-    """Whether it is registered."""
+    """The outcome of the registration."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
-    broker_epoch: int = int64(default=-1)  # of this registration; -1 with an error
+    broker_epoch: int = int64(default=-1)  # the epoch of this registration; -1 if the request fails

@@ -1,4 +1,4 @@
-"""ConsumerGroupDescribe (key 69): the members and assignments of groups of the new protocol (KIP-848)."""
+"""ConsumerGroupDescribe (key 69): the members and assignments of groups that use the consumer protocol (KIP-848)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, i
 
 
 class ConsumerGroupDescribeRequest(Request, api_key=69, versions="0-1", flexible="0+"):
-    """Describe these groups."""
+    """Describe the given groups."""
 
     group_ids: list[str] = array(string())
-    include_authorized_operations: bool = boolean()  # what the client may do with each group (KIP-430)
+    # adds the operations that the client may perform on each group (KIP-430)
+    include_authorized_operations: bool = boolean()
 
 
 class TopicPartitions(Struct):
-    """Some partitions of one topic."""
+    """Partitions of one topic."""
 
     topic_id: bytes = uuid()
     topic_name: str = string()
@@ -22,7 +23,7 @@ class TopicPartitions(Struct):
 
 
 class Assignment(Struct):
-    """All that a member reads, or is to read."""
+    """The current or the target assignment of a member."""
 
     topic_partitions: list[TopicPartitions] = array(TopicPartitions)
 
@@ -31,16 +32,16 @@ class Member(Struct):
     """One member of a group."""
 
     member_id: str = string()
-    instance_id: str | None = string(nullable="0+", default=None)  # as group_instance_id
-    rack_id: str | None = string(nullable="0+", default=None)  # null: not told
-    member_epoch: int = int32()  # the epoch of the assignment that it has
-    client_id: str = string()  # what it calls itself
-    client_host: str = string()  # the address it came from
+    instance_id: str | None = string(nullable="0+", default=None)  # the group_instance_id of the member
+    rack_id: str | None = string(nullable="0+", default=None)  # null if not reported
+    member_epoch: int = int32()  # the epoch of its current assignment
+    client_id: str = string()  # the client id that the member reports
+    client_host: str = string()  # the address that the member connects from
     subscribed_topic_names: list[str] = array(string())
-    subscribed_topic_regex: str | None = string(nullable="0+", default=None)  # null: none
-    assignment: Assignment = struct(Assignment)  # what it has
-    target_assignment: Assignment = struct(Assignment)  # what it shall have when others have given it up
-    member_type: int = int8(versions="1+", default=-1)  # 0: of the classic protocol, 1: of the new one; -1: not known
+    subscribed_topic_regex: str | None = string(nullable="0+", default=None)  # null if there is none
+    assignment: Assignment = struct(Assignment)  # the current assignment
+    target_assignment: Assignment = struct(Assignment)  # the assignment once other members have revoked its partitions
+    member_type: int = int8(versions="1+", default=-1)  # 0: classic protocol, 1: consumer protocol, -1: unknown
 
 
 class DescribedGroup(Struct):
@@ -50,16 +51,16 @@ class DescribedGroup(Struct):
     error_message: str | None = string(nullable="0+", default=None)
     group_id: str = string()
     group_state: str = string()  # Empty, Assigning, Reconciling, Stable or Dead
-    group_epoch: int = int32()  # counts the changes of members and topics
-    assignment_epoch: int = int32()  # the group_epoch that the target assignment was made for
-    assignor_name: str = string()  # who made it
+    group_epoch: int = int32()  # raised with each change of members or topics
+    assignment_epoch: int = int32()  # the group_epoch of the target assignment
+    assignor_name: str = string()  # the assignor that computed it
     members: list[Member] = array(Member)
-    # bits of AclOperation codes; the default means: not asked for
+    # a bit for each AclOperation code; the default if the client did not request it
     authorized_operations: int = int32(default=MIN_INT32)
 
 
 class ConsumerGroupDescribeResponse(Response, api_key=69, versions="0-1", flexible="0+"):
-    """Each group."""
+    """The descriptions of the groups."""
 
     throttle_time_ms: int = int32()
     groups: list[DescribedGroup] = array(DescribedGroup)

@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat (key 68): join, stay in and leave a group of the new protocol (KIP-848)."""
+"""ConsumerGroupHeartbeat (key 68): join, stay in and leave a group of the consumer protocol (KIP-848)."""
 
 from __future__ import annotations
 
@@ -6,44 +6,44 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 
 
 class TopicPartitions(Struct):
-    """Some partitions of one topic."""
+    """Partitions of one topic."""
 
     topic_id: bytes = uuid()
     partitions: list[int] = array(int32())
 
 
 class ConsumerGroupHeartbeatRequest(Request, api_key=68, versions="0-1", flexible="0+"):
-    """I live; what has changed since my last heartbeat stands here."""
+    """Report that the member is alive, and the fields that have changed since its last heartbeat."""
 
     group_id: str = string()
     member_id: str = string()
-    # 0: joins, -1: leaves, -2: leaves as a static member that will be back, else the last one received
+    # the last epoch received; 0: joins, -1: leaves, -2: leaves as a static member that will return
     member_epoch: int = int32()
-    instance_id: str | None = string(nullable="0+", default=None)  # as group_instance_id; null: none, or as before
-    rack_id: str | None = string(nullable="0+", default=None)  # null: none, or as before
-    rebalance_timeout_ms: int = int32(default=-1)  # how long it may take to give partitions up; -1: as before
-    subscribed_topic_names: list[str] | None = array(string(), nullable="0+", default=None)  # null: as before
-    # a pattern for the broker to look for, of RE2; null: as before, empty: none any more
+    instance_id: str | None = string(nullable="0+", default=None)  # the group_instance_id; null: none, or unchanged
+    rack_id: str | None = string(nullable="0+", default=None)  # null: none, or unchanged
+    rebalance_timeout_ms: int = int32(default=-1)  # the time that the member has to revoke partitions; -1: unchanged
+    subscribed_topic_names: list[str] | None = array(string(), nullable="0+", default=None)  # null: unchanged
+    # an RE2 pattern that the broker matches with topic names; null: unchanged, empty: no pattern any more
     subscribed_topic_regex: str | None = string(versions="1+", nullable="0+", default=None)
-    # who assigns: range, uniform; null: the broker's first choice, or as before
+    # the assignor: range or uniform; null: the broker's default, or unchanged
     server_assignor: str | None = string(nullable="0+", default=None)
-    # what it holds now; null: as before
+    # the partitions that the member owns; null: unchanged
     topic_partitions: list[TopicPartitions] | None = array(TopicPartitions, nullable="0+", default=None)
 
 
 class Assignment(Struct):
-    """All that a member shall read."""
+    """The target assignment of a member."""
 
     topic_partitions: list[TopicPartitions] = array(TopicPartitions)
 
 
 class ConsumerGroupHeartbeatResponse(Response, api_key=68, versions="0-1", flexible="0+"):
-    """What the member is to do."""
+    """The next steps for the member."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
     error_message: str | None = string(nullable="0+", default=None)
-    member_id: str | None = string(nullable="0+", default=None)  # null with an error
-    member_epoch: int = int32()  # to send with the next heartbeat
-    heartbeat_interval_ms: int = int32()  # until the next heartbeat
-    assignment: Assignment | None = struct(Assignment, nullable="0+")  # null: as before
+    member_id: str | None = string(nullable="0+", default=None)  # null if the request fails
+    member_epoch: int = int32()  # the epoch to send with the next heartbeat
+    heartbeat_interval_ms: int = int32()  # the time until the next heartbeat
+    assignment: Assignment | None = struct(Assignment, nullable="0+")  # null: unchanged

@@ -1,4 +1,4 @@
-"""ControllerRegistration (key 70): a controller makes itself known to the one that leads (KIP-919)."""
+"""ControllerRegistration (key 70): a controller registers with the active controller (KIP-919)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Listener(Struct):
 
 
 class Feature(Struct):
-    """The levels of one feature that the controller knows."""
+    """The levels of one feature that the controller supports."""
 
     name: str = string()
     min_supported_version: int = int16()
@@ -23,17 +23,17 @@ class Feature(Struct):
 
 
 class ControllerRegistrationRequest(Request, api_key=70, versions="0", flexible="0+"):
-    """Register this controller."""
+    """Register the controller."""
 
-    controller_id: int = int32()  # its node id
-    incarnation_id: bytes = uuid()  # a new one each time the process starts
-    zk_migration_ready: bool = boolean()  # is set up to take over from ZooKeeper
+    controller_id: int = int32()  # the node id of the controller
+    incarnation_id: bytes = uuid()  # a new id for each start of the process
+    zk_migration_ready: bool = boolean()  # the controller is configured for a migration from ZooKeeper
     listeners: list[Listener] = array(Listener)
     features: list[Feature] = array(Feature)
 
 
 class ControllerRegistrationResponse(Response, api_key=70, versions="0", flexible="0+"):
-    """Whether it is registered."""
+    """The outcome of the registration."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

@@ -1,4 +1,4 @@
-"""CreateAcls (key 30): add rules about who may do what. Numbers as in DescribeAcls."""
+"""CreateAcls (key 30): add access rules (ACLs). DescribeAcls explains the codes."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ class AclCreation(Struct):
 
     # 2: topic, 3: group, 4: cluster, 5: transactional id, 6: delegation token, 7: user (3+)
     resource_type: int = int8()
-    resource_name: str = string()  # *: all, if literal; kafka-cluster for the cluster
+    resource_name: str = string()  # with a literal pattern, * covers all; the cluster is kafka-cluster
     resource_pattern_type: int = int8(versions="1+", default=3)  # 3: literal, 4: prefixed
-    principal: str = string()  # type and name, User:alice; User:* is everybody
-    host: str = string()  # address of the client; *: any
-    operation: int = int8()  # 2 to 15
+    principal: str = string()  # type and name, as in User:alice; User:* covers all users
+    host: str = string()  # the address of the client; *: any
+    operation: int = int8()  # a code from 2 to 15
     permission_type: int = int8()  # 2: deny, 3: allow
 
 
 class CreateAclsRequest(Request, api_key=30, versions="0-3", flexible="2+"):
-    """Add these rules."""
+    """Add the given rules."""
 
     creations: list[AclCreation] = array(AclCreation)
 
@@ -32,7 +32,7 @@ class AclCreationResult(Struct):
 
 
 class CreateAclsResponse(Response, api_key=30, versions="0-3", flexible="2+"):
-    """Which rules were added."""
+    """The outcome for each rule."""
 
     throttle_time_ms: int = int32()
-    results: list[AclCreationResult] = array(AclCreationResult)  # in the order of the request
+    results: list[AclCreationResult] = array(AclCreationResult)  # one result per entry, in the order of the request

@@ -1,4 +1,4 @@
-"""CreatePartitions (key 37): give topics more partitions."""
+"""CreatePartitions (key 37): add partitions to topics."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, i
 
 
 class CreatePartitionsAssignment(Struct):
-    """The brokers that one of the new partitions shall lie on."""
+    """The brokers for the replicas of one new partition."""
 
-    broker_ids: list[int] = array(int32())  # the preferred leader first
+    broker_ids: list[int] = array(int32())  # replicas in order, the preferred leader first
 
 
 class CreatePartitionsTopic(Struct):
-    """How many partitions one topic shall have."""
+    """The new number of partitions of one topic."""
 
     name: str = string()
-    count: int = int32()  # in all, with those it has
+    count: int = int32()  # the total, including the existing partitions
     # null: the controller places the replicas
     assignments: list[CreatePartitionsAssignment] | None = array(CreatePartitionsAssignment, nullable="0+")
 
 
 class CreatePartitionsRequest(Request, api_key=37, versions="0-3", flexible="2+"):
-    """Let these topics grow."""
+    """Add partitions to the given topics."""
 
     topics: list[CreatePartitionsTopic] = array(CreatePartitionsTopic)
     timeout_ms: int = int32()
@@ -37,7 +37,7 @@ class CreatePartitionsTopicResult(Struct):
 
 
 class CreatePartitionsResponse(Response, api_key=37, versions="0-3", flexible="2+"):
-    """Which topics have grown."""
+    """The outcome for each topic."""
 
     throttle_time_ms: int = int32()
     results: list[CreatePartitionsTopicResult] = array(CreatePartitionsTopicResult)

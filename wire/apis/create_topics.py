@@ -1,4 +1,4 @@
-"""CreateTopics (key 19): make new topics."""
+"""CreateTopics (key 19): create topics."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, i
 
 
 class CreatableReplicaAssignment(Struct):
-    """The brokers that one partition shall lie on."""
+    """The brokers for the replicas of one partition."""
 
     partition_index: int = int32()
-    broker_ids: list[int] = array(int32())  # the preferred leader first
+    broker_ids: list[int] = array(int32())  # replicas in order, the preferred leader first
 
 
 class CreatableTopicConfig(Struct):
-    """A configuration entry the topic starts with."""
+    """An initial configuration entry of the topic."""
 
     name: str = string()
-    value: str | None = string(nullable="0+")  # null: not allowed, leave the entry out
+    value: str | None = string(nullable="0+")  # null is rejected; a client omits the entry instead
 
 
 class CreatableTopic(Struct):
     """One topic to create."""
 
     name: str = string()
-    num_partitions: int = int32()  # -1: the broker's default, or as many as are assigned
-    replication_factor: int = int16()  # -1: the broker's default, or as many as are assigned
+    num_partitions: int = int32()  # -1: the broker's default, or the number that the assignments give
+    replication_factor: int = int16()  # -1: the broker's default, or the number that the assignments give
     # empty: the controller places the replicas
     assignments: list[CreatableReplicaAssignment] = array(CreatableReplicaAssignment)
     configs: list[CreatableTopicConfig] = array(CreatableTopicConfig)
 
 
 class CreateTopicsRequest(Request, api_key=19, versions="0-7", flexible="5+"):
-    """Create these topics."""
+    """Create the given topics."""
 
     topics: list[CreatableTopic] = array(CreatableTopic)
     timeout_ms: int = int32(default=60000)
@@ -39,13 +39,13 @@ class CreateTopicsRequest(Request, api_key=19, versions="0-7", flexible="5+"):
 
 
 class CreatableTopicConfigs(Struct):
-    """A configuration entry of the topic created."""
+    """A configuration entry of the created topic."""
 
     name: str = string()
-    value: str | None = string(nullable="0+")  # null when sensitive
-    read_only: bool = boolean()  # no request can change it
-    config_source: int = int8(default=-1)  # as in DescribeConfigs
-    is_sensitive: bool = boolean()  # a secret, whose value is not told
+    value: str | None = string(nullable="0+")  # null if the entry is sensitive
+    read_only: bool = boolean()  # requests cannot change the entry
+    config_source: int = int8(default=-1)  # a code, as in DescribeConfigs
+    is_sensitive: bool = boolean()  # the value is a secret and is not returned
 
 
 class CreatableTopicResult(Struct):
@@ -55,15 +55,15 @@ class CreatableTopicResult(Struct):
     topic_id: bytes = uuid(versions="7+")
     error_code: int = int16()
     error_message: str | None = string(versions="1+", nullable="0+")
-    topic_config_error_code: int = int16(versions="5+", tag=0)  # why configs are not told (KIP-525)
-    num_partitions: int = int32(versions="5+", default=-1)  # -1 when not told
-    replication_factor: int = int16(versions="5+", default=-1)  # -1 when not told
-    # null when not told
+    topic_config_error_code: int = int16(versions="5+", tag=0)  # the reason why configs are not returned (KIP-525)
+    num_partitions: int = int32(versions="5+", default=-1)  # -1 if not returned
+    replication_factor: int = int16(versions="5+", default=-1)  # -1 if not returned
+    # null if not returned
     configs: list[CreatableTopicConfigs] | None = array(CreatableTopicConfigs, versions="5+", nullable="0+")
 
 
 class CreateTopicsResponse(Response, api_key=19, versions="0-7", flexible="5+"):
-    """Which topics were created."""
+    """The outcome for each topic."""
 
     throttle_time_ms: int = int32(versions="2+")
     topics: list[CreatableTopicResult] = array(CreatableTopicResult)

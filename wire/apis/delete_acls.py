@@ -1,4 +1,4 @@
-"""DeleteAcls (key 31): remove rules about who may do what. Numbers as in DescribeAcls."""
+"""DeleteAcls (key 31): remove access rules (ACLs). DescribeAcls explains the codes."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int8, int1
 
 
 class DeleteAclsFilter(Struct):
-    """What the rules to remove have in common."""
+    """A filter for the rules to remove."""
 
     resource_type_filter: int = int8()  # 1: any
     resource_name_filter: str | None = string(nullable="0+")  # null: any
-    # 1: any, 2: all that apply to the name, 3: literal, 4: prefixed
+    # 1: any, 2: every pattern that covers the name, 3: literal, 4: prefixed
     pattern_type_filter: int = int8(versions="1+", default=3)
     principal_filter: str | None = string(nullable="0+")  # null: any
     host_filter: str | None = string(nullable="0+")  # null: any
@@ -19,23 +19,23 @@ class DeleteAclsFilter(Struct):
 
 
 class DeleteAclsRequest(Request, api_key=31, versions="0-3", flexible="2+"):
-    """Remove the rules that pass any of these filters."""
+    """Remove the rules that match at least one of the filters."""
 
     filters: list[DeleteAclsFilter] = array(DeleteAclsFilter)
 
 
 class DeleteAclsMatchingAcl(Struct):
-    """One rule that was found, and whether it is gone."""
+    """One rule that matches, and the outcome of its removal."""
 
     error_code: int = int16()
     error_message: str | None = string(nullable="0+")
     # 2: topic, 3: group, 4: cluster, 5: transactional id, 6: delegation token, 7: user (3+)
     resource_type: int = int8()
-    resource_name: str = string()  # *: all, if literal
+    resource_name: str = string()  # with a literal pattern, * covers all
     pattern_type: int = int8(versions="1+", default=3)  # 3: literal, 4: prefixed
-    principal: str = string()  # type and name, User:alice; User:* is everybody
-    host: str = string()  # address of the client; *: any
-    operation: int = int8()  # 2 to 15
+    principal: str = string()  # type and name, as in User:alice; User:* covers all users
+    host: str = string()  # the address of the client; *: any
+    operation: int = int8()  # a code from 2 to 15
     permission_type: int = int8()  # 2: deny, 3: allow
 
 
@@ -48,7 +48,8 @@ class DeleteAclsFilterResult(Struct):
 
 
 class DeleteAclsResponse(Response, api_key=31, versions="0-3", flexible="2+"):
-    """Which rules are gone."""
+    """The removed rules for each filter."""
 
     throttle_time_ms: int = int32()
-    filter_results: list[DeleteAclsFilterResult] = array(DeleteAclsFilterResult)  # in the order of the request
+    # one result per entry, in the order of the request
+    filter_results: list[DeleteAclsFilterResult] = array(DeleteAclsFilterResult)

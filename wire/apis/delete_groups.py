@@ -1,4 +1,4 @@
-"""DeleteGroups (key 42): remove groups that have no members."""
+"""DeleteGroups (key 42): delete groups without members."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 
 
 class DeleteGroupsRequest(Request, api_key=42, versions="0-2", flexible="2+"):
-    """Delete these groups with their offsets."""
+    """Delete the given groups and their offsets."""
 
-    groups_names: list[str] = array(string())  # ids
+    groups_names: list[str] = array(string())  # the ids of the groups
 
 
 class DeletableGroupResult(Struct):
@@ -19,7 +19,7 @@ class DeletableGroupResult(Struct):
 
 
 class DeleteGroupsResponse(Response, api_key=42, versions="0-2", flexible="2+"):
-    """Which groups are gone."""
+    """The outcome for each group."""
 
     throttle_time_ms: int = int32()
     results: list[DeletableGroupResult] = array(DeletableGroupResult)

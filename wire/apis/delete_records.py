@@ -1,4 +1,4 @@
-"""DeleteRecords (key 21): forget the records in front of an offset."""
+"""DeleteRecords (key 21): delete the records before an offset."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 
 
 class DeleteRecordsPartition(Struct):
-    """The offset for one partition."""
+    """The first offset to keep in one partition."""
 
     partition_index: int = int32()
     offset: int = int64()  # -1: the high watermark
 
 
 class DeleteRecordsTopic(Struct):
-    """The offsets for one topic."""
+    """The first offsets to keep in one topic."""
 
     name: str = string()
     partitions: list[DeleteRecordsPartition] = array(DeleteRecordsPartition)
 
 
 class DeleteRecordsRequest(Request, api_key=21, versions="0-2", flexible="2+"):
-    """Forget the records in front of these offsets."""
+    """Delete the records before the given offsets."""
 
     topics: list[DeleteRecordsTopic] = array(DeleteRecordsTopic)
     timeout_ms: int = int32()
@@ -30,7 +30,7 @@ class DeleteRecordsPartitionResult(Struct):
     """The outcome for one partition."""
 
     partition_index: int = int32()
-    low_watermark: int = int64()  # -1 with an error
+    low_watermark: int = int64()  # the new start of the log; -1 if the request fails
     error_code: int = int16()
 
 
@@ -42,7 +42,7 @@ class DeleteRecordsTopicResult(Struct):
 
 
 class DeleteRecordsResponse(Response, api_key=21, versions="0-2", flexible="2+"):
-    """Where the logs begin now."""
+    """The new start offsets of the logs."""
 
     throttle_time_ms: int = int32()
     topics: list[DeleteRecordsTopicResult] = array(DeleteRecordsTopicResult)

@@ -1,4 +1,4 @@
-"""DeleteShareGroupOffsets (key 92): let an empty share group forget topics (KIP-932)."""
+"""DeleteShareGroupOffsets (key 92): delete the offsets of an empty share group for topics (KIP-932)."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 
 
 class DeleteShareGroupOffsetsRequestTopic(Struct):
-    """A topic to forget."""
+    """A topic to delete the offsets of."""
 
     topic_name: str = string()
 
 
 class DeleteShareGroupOffsetsRequest(Request, api_key=92, versions="0", flexible="0+"):
-    """Forget these topics."""
+    """Delete the group's offsets for the given topics."""
 
     group_id: str = string()
     topics: list[DeleteShareGroupOffsetsRequestTopic] = array(DeleteShareGroupOffsetsRequestTopic)
@@ -28,7 +28,7 @@ class DeleteShareGroupOffsetsResponseTopic(Struct):
 
 
 class DeleteShareGroupOffsetsResponse(Response, api_key=92, versions="0", flexible="0+"):
-    """What became of each topic."""
+    """The outcome for each topic."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

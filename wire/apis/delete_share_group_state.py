@@ -1,4 +1,4 @@
-"""DeleteShareGroupState (key 86): a group coordinator has a share coordinator forget partitions (KIP-932)."""
+"""DeleteShareGroupState (key 86): delete the share coordinator's state of a share group (KIP-932)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class DeleteStateData(Struct):
 
 
 class DeleteShareGroupStateRequest(Request, api_key=86, versions="0", flexible="0+"):
-    """Forget the state of these."""
+    """Delete the state of the given partitions. A group coordinator sends this request."""
 
     group_id: str = string()
     topics: list[DeleteStateData] = array(DeleteStateData)
@@ -41,6 +41,6 @@ class DeleteStateResult(Struct):
 
 
 class DeleteShareGroupStateResponse(Response, api_key=86, versions="0", flexible="0+"):
-    """What became of each partition."""
+    """The outcome for each partition."""
 
     results: list[DeleteStateResult] = array(DeleteStateResult)

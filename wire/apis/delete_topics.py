@@ -1,4 +1,4 @@
-"""DeleteTopics (key 20): remove topics by name or id."""
+"""DeleteTopics (key 20): delete topics by name or id."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class DeleteTopicState(Struct):
 
 
 class DeleteTopicsRequest(Request, api_key=20, versions="0-6", flexible="4+"):
-    """Delete these topics, named (up to version 5) or also by id (from 6)."""
+    """Delete the given topics: by name (up to version 5), or by name or id (from 6)."""
 
     topics: list[DeleteTopicState] = array(DeleteTopicState, versions="6+")
     topic_names: list[str] = array(string(), versions="0-5")
@@ -30,7 +30,7 @@ class DeletableTopicResult(Struct):
 
 
 class DeleteTopicsResponse(Response, api_key=20, versions="0-6", flexible="4+"):
-    """Which topics were deleted."""
+    """The outcome for each topic."""
 
     throttle_time_ms: int = int32(versions="1+")
     responses: list[DeletableTopicResult] = array(DeletableTopicResult)

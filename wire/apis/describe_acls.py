@@ -1,6 +1,6 @@
-"""DescribeAcls (key 29): rules about who may do what.
+"""DescribeAcls (key 29): the access rules (ACLs).
 
-The numbers, here and in CreateAcls and DeleteAcls (0 is unknown and 1, in a filter, any of them)::
+The codes, which CreateAcls and DeleteAcls use as well (0: unknown; 1, in a filter: any)::
 
     resource type    2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user (version 3+, KIP-373)
     pattern type     2 match (in a filter: every rule that applies to the name), 3 literal, 4 prefixed (KIP-290)
@@ -16,38 +16,38 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int8, int1
 
 
 class DescribeAclsRequest(Request, api_key=29, versions="0-3", flexible="2+"):
-    """Describe the rules that pass this filter."""
+    """Describe the rules that match the filter."""
 
-    resource_type_filter: int = int8()  # see above; 1: any
+    resource_type_filter: int = int8()  # a code of the table above; 1: any
     resource_name_filter: str | None = string(nullable="0+")  # null: any
-    # see above; 1: any, 2: all that apply to the name; version 0: literal
+    # a code of the table above; 1: any, 2: every pattern that covers the name; version 0: literal
     pattern_type_filter: int = int8(versions="1+", default=3)
     principal_filter: str | None = string(nullable="0+")  # null: any
     host_filter: str | None = string(nullable="0+")  # null: any
-    operation: int = int8()  # see above; 1: any
-    permission_type: int = int8()  # see above; 1: any
+    operation: int = int8()  # a code of the table above; 1: any
+    permission_type: int = int8()  # a code of the table above; 1: any
 
 
 class AclDescription(Struct):
     """One rule."""
 
-    principal: str = string()  # type and name, User:alice; User:* is everybody
-    host: str = string()  # address of the client; *: any
-    operation: int = int8()  # see above
-    permission_type: int = int8()  # see above
+    principal: str = string()  # type and name, as in User:alice; User:* covers all users
+    host: str = string()  # the address of the client; *: any
+    operation: int = int8()  # a code of the table above
+    permission_type: int = int8()  # a code of the table above
 
 
 class DescribeAclsResource(Struct):
-    """The rules for one resource, or for all that match one pattern."""
+    """The rules for one resource, or for all resources that match one pattern."""
 
-    resource_type: int = int8()  # see above
-    resource_name: str = string()  # *: all, if literal
-    pattern_type: int = int8(versions="1+", default=3)  # see above
+    resource_type: int = int8()  # a code of the table above
+    resource_name: str = string()  # with a literal pattern, * covers all
+    pattern_type: int = int8(versions="1+", default=3)  # a code of the table above
     acls: list[AclDescription] = array(AclDescription)
 
 
 class DescribeAclsResponse(Response, api_key=29, versions="0-3", flexible="2+"):
-    """The rules found, resource by resource."""
+    """The matching rules, grouped by resource."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

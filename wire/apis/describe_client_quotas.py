@@ -1,4 +1,4 @@
-"""DescribeClientQuotas (key 48): how much users, clients and addresses may use (KIP-546)."""
+"""DescribeClientQuotas (key 48): the quotas of users, clients and addresses (KIP-546)."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, f
 
 
 class ComponentData(Struct):
-    """What one part of the entity must be."""
+    """A filter for one component of an entity."""
 
-    entity_type: str = string()  # user, client-id or ip
+    entity_type: str = string()  # the type: user, client-id or ip
     match_type: int = int8()  # 0: the name in match, 1: the default entity, 2: any name or the default
-    match: str | None = string(nullable="0+")  # null unless match_type is 0
+    match: str | None = string(nullable="0+")  # the name to match; null unless match_type is 0
 
 
 class DescribeClientQuotasRequest(Request, api_key=48, versions="0-1", flexible="1+"):
     """Describe the quotas of the entities that match all components."""
 
-    components: list[ComponentData] = array(ComponentData)  # empty: every entity, unless strict
-    strict: bool = boolean()  # leave out entities with parts of other types
+    components: list[ComponentData] = array(ComponentData)  # empty: every entity, unless strict is set
+    strict: bool = boolean()  # excludes entities that have components of other types
 
 
 class EntityData(Struct):
-    """One part of an entity."""
+    """One component of an entity."""
 
-    entity_type: str = string()  # user, client-id or ip
-    entity_name: str | None = string(nullable="0+")  # null: the default, for those without a quota of their own
+    entity_type: str = string()  # the type: user, client-id or ip
+    entity_name: str | None = string(nullable="0+")  # null: the default entity, for names without a quota of their own
 
 
 class ValueData(Struct):
@@ -32,7 +32,7 @@ class ValueData(Struct):
 
     # producer_byte_rate, consumer_byte_rate, request_percentage, controller_mutation_rate, connection_creation_rate
     key: str = string()
-    value: float = float64()  # per second; request_percentage: of the time of one thread
+    value: float = float64()  # a rate per second; request_percentage: percent of one thread's time
 
 
 class EntryData(Struct):
@@ -43,9 +43,9 @@ class EntryData(Struct):
 
 
 class DescribeClientQuotasResponse(Response, api_key=48, versions="0-1", flexible="1+"):
-    """The entities found."""
+    """The matching entities."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
     error_message: str | None = string(nullable="0+")
-    entries: list[EntryData] | None = array(EntryData, nullable="0+")  # null with an error
+    entries: list[EntryData] | None = array(EntryData, nullable="0+")  # null if the request fails

@@ -7,32 +7,34 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, i
 
 
 class DescribeClusterRequest(Request, api_key=60, versions="0-2", flexible="0+"):
-    """Who makes up this cluster?"""
+    """Request the description of the cluster."""
 
-    include_cluster_authorized_operations: bool = boolean()  # what the client may do with the cluster (KIP-430)
+    # adds the operations that the client may perform on the cluster (KIP-430)
+    include_cluster_authorized_operations: bool = boolean()
     endpoint_type: int = int8(versions="1+", default=1)  # 1: brokers, 2: controllers
-    include_fenced_brokers: bool = boolean(versions="2+")  # also those that are registered but not live (KIP-1073)
+    # includes brokers that are registered but not live (KIP-1073)
+    include_fenced_brokers: bool = boolean(versions="2+")
 
 
 class DescribeClusterBroker(Struct):
-    """One broker, at the address of the listener the client came through."""
+    """One broker with its address on the listener that the client uses."""
 
     broker_id: int = int32()
     host: str = string()
     port: int = int32()
     rack: str | None = string(nullable="0+", default=None)
-    is_fenced: bool = boolean(versions="2+")  # registered, but not live
+    is_fenced: bool = boolean(versions="2+")  # the broker is registered but not live
 
 
 class DescribeClusterResponse(Response, api_key=60, versions="0-2", flexible="0+"):
-    """The cluster as the broker sees it."""
+    """The cluster metadata as the broker knows it."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
     error_message: str | None = string(nullable="0+", default=None)
-    endpoint_type: int = int8(versions="1+", default=1)  # as in the request
+    endpoint_type: int = int8(versions="1+", default=1)  # the value from the request
     cluster_id: str = string()
-    controller_id: int = int32(default=-1)  # -1: none
+    controller_id: int = int32(default=-1)  # -1 if there is no controller
     brokers: list[DescribeClusterBroker] = array(DescribeClusterBroker)
-    # bits of AclOperation codes; the default means: not asked for
+    # a bit for each AclOperation code; the default if the client did not request it
     cluster_authorized_operations: int = int32(default=MIN_INT32)

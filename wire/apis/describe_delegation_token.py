@@ -6,43 +6,43 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, bytestring
 
 
 class DescribeDelegationTokenOwner(Struct):
-    """An owner whose tokens are wanted."""
+    """An owner of tokens to describe."""
 
-    principal_type: str = string()  # User
+    principal_type: str = string()  # the type, always User
     principal_name: str = string()
 
 
 class DescribeDelegationTokenRequest(Request, api_key=41, versions="0-3", flexible="2+"):
-    """Describe the tokens of these owners."""
+    """Describe the tokens of the given owners."""
 
-    # null: all, empty: none
+    # null: all owners, empty: none
     owners: list[DescribeDelegationTokenOwner] | None = array(DescribeDelegationTokenOwner, nullable="0+")
 
 
 class DescribedDelegationTokenRenewer(Struct):
-    """One who may renew the token, besides its owner."""
+    """A principal that may renew the token, as its owner may."""
 
-    principal_type: str = string()  # User
+    principal_type: str = string()  # the type, always User
     principal_name: str = string()
 
 
 class DescribedDelegationToken(Struct):
     """One token."""
 
-    principal_type: str = string()  # of the owner
-    principal_name: str = string()  # of the owner
-    token_requester_principal_type: str = string(versions="3+")  # of who asked for it
-    token_requester_principal_name: str = string(versions="3+")  # of who asked for it
-    issue_timestamp: int = int64()  # milliseconds since 1970, as the next two
-    expiry_timestamp: int = int64()  # until then it is good, unless renewed
-    max_timestamp: int = int64()  # beyond it no renewal helps
-    token_id: str = string()  # the user name to authenticate with
-    hmac: bytes = bytestring()  # the secret; in base64 it is the password
+    principal_type: str = string()  # the owner's type
+    principal_name: str = string()  # the owner's name
+    token_requester_principal_type: str = string(versions="3+")  # the requester's type
+    token_requester_principal_name: str = string(versions="3+")  # the requester's name
+    issue_timestamp: int = int64()  # in ms since 1970, as are the next two fields
+    expiry_timestamp: int = int64()  # the time of expiry, unless the token is renewed
+    max_timestamp: int = int64()  # the latest time of expiry that a renewal can set
+    token_id: str = string()  # the user name for authentication
+    hmac: bytes = bytestring()  # the secret; the password for authentication is its base64 form
     renewers: list[DescribedDelegationTokenRenewer] = array(DescribedDelegationTokenRenewer)
 
 
 class DescribeDelegationTokenResponse(Response, api_key=41, versions="0-3", flexible="2+"):
-    """The tokens."""
+    """The tokens of the owners."""
 
     error_code: int = int16()
     tokens: list[DescribedDelegationToken] = array(DescribedDelegationToken)

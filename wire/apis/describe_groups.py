@@ -1,4 +1,4 @@
-"""DescribeGroups (key 15): state and members of classic groups."""
+"""DescribeGroups (key 15): the state and the members of classic groups."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, b
 
 
 class DescribeGroupsRequest(Request, api_key=15, versions="0-6", flexible="5+"):
-    """Describe these groups."""
+    """Describe the given groups."""
 
-    groups: list[str] = array(string())  # ids
-    include_authorized_operations: bool = boolean(versions="3+")  # what the client may do with each (KIP-430)
+    groups: list[str] = array(string())  # the ids of the groups
+    # adds the operations that the client may perform on each group (KIP-430)
+    include_authorized_operations: bool = boolean(versions="3+")
 
 
 class DescribedGroupMember(Struct):
@@ -19,27 +20,27 @@ class DescribedGroupMember(Struct):
     member_id: str = string()
     group_instance_id: str | None = string(versions="4+", nullable="0+", default=None)
     client_id: str = string()
-    client_host: str = string()  # the address it joined from, with a slash in front
-    member_metadata: bytes = bytestring()  # as JoinGroup brought it; empty unless Stable
-    member_assignment: bytes = bytestring()  # as SyncGroup brought it
+    client_host: str = string()  # the address that the member joined from, after a slash
+    member_metadata: bytes = bytestring()  # the metadata of its JoinGroup request; empty unless the group is Stable
+    member_assignment: bytes = bytestring()  # the assignment of the leader's SyncGroup request
 
 
 class DescribedGroup(Struct):
-    """One group; a group that does not exist is described as Dead."""
+    """One group. The state of a group that does not exist is Dead."""
 
     error_code: int = int16()
     error_message: str | None = string(versions="6+", nullable="0+", default=None)
     group_id: str = string()
     group_state: str = string()  # PreparingRebalance, CompletingRebalance, Stable, Empty or Dead
-    protocol_type: str = string()  # consumer, connect, ...; empty: offsets only
-    protocol_data: str = string()  # the assignor in use; empty unless Stable
+    protocol_type: str = string()  # consumer, connect, ...; empty for a group that only commits offsets
+    protocol_data: str = string()  # the assignor in use; empty unless the group is Stable
     members: list[DescribedGroupMember] = array(DescribedGroupMember)
-    # bits of AclOperation codes; the default means: not asked for
+    # a bit for each AclOperation code; the default if the client did not request it
     authorized_operations: int = int32(versions="3+", default=MIN_INT32)
 
 
 class DescribeGroupsResponse(Response, api_key=15, versions="0-6", flexible="5+"):
-    """The groups described."""
+    """The descriptions of the groups."""
 
     throttle_time_ms: int = int32(versions="1+")
     groups: list[DescribedGroup] = array(DescribedGroup)

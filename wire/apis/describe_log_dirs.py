@@ -1,4 +1,4 @@
-"""DescribeLogDirs (key 35): the log directories of one broker, and what lies in them."""
+"""DescribeLogDirs (key 35): the log directories of one broker and the logs in them."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ class DescribableLogDirTopic(Struct):
 
 
 class DescribeLogDirsRequest(Request, api_key=35, versions="0-5", flexible="2+"):
-    """Describe the directories, and these partitions in them."""
+    """Describe the log directories and the logs of the given partitions."""
 
-    topics: list[DescribableLogDirTopic] | None = array(DescribableLogDirTopic, nullable="0+")  # null: all
+    topics: list[DescribableLogDirTopic] | None = array(DescribableLogDirTopic, nullable="0+")  # null: all topics
 
 
 class DescribeLogDirsPartition(Struct):
     """One log."""
 
     partition_index: int = int32()
-    partition_size: int = int64()  # bytes of its segments
-    # records it is behind the high watermark, a future log: behind the current one; -1 when not known
+    partition_size: int = int64()  # the size of its segments in bytes
+    # records between the log's end and the high watermark (a future log: the current log's end); -1 if unknown
     offset_lag: int = int64()
-    is_future_key: bool = boolean()  # being filled, to replace the log in another directory
+    is_future_key: bool = boolean()  # the log is a future log, which will replace the current one in another directory
 
 
 class DescribeLogDirsTopic(Struct):
@@ -36,18 +36,18 @@ class DescribeLogDirsTopic(Struct):
 
 
 class DescribeLogDirsResult(Struct):
-    """One directory; KAFKA_STORAGE_ERROR where it is offline."""
+    """One directory. The error of an offline one is KAFKA_STORAGE_ERROR."""
 
     error_code: int = int16()
-    log_dir: str = string()  # absolute path
+    log_dir: str = string()  # the absolute path
     topics: list[DescribeLogDirsTopic] = array(DescribeLogDirsTopic)
-    total_bytes: int = int64(versions="4+", default=-1)  # of its volume; -1 when not known
-    usable_bytes: int = int64(versions="4+", default=-1)  # of its volume; -1 when not known
-    is_cordoned: bool = boolean(versions="5+")  # takes no new replicas (KIP-1066)
+    total_bytes: int = int64(versions="4+", default=-1)  # bytes of its volume; -1 if unknown
+    usable_bytes: int = int64(versions="4+", default=-1)  # bytes of its volume; -1 if unknown
+    is_cordoned: bool = boolean(versions="5+")  # the directory accepts no new replicas (KIP-1066)
 
 
 class DescribeLogDirsResponse(Response, api_key=35, versions="0-5", flexible="2+"):
-    """The directories."""
+    """The log directories of the broker."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16(versions="3+")

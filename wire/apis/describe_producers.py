@@ -1,4 +1,4 @@
-"""DescribeProducers (key 61): the idempotent and transactional producers that partitions know of (KIP-664)."""
+"""DescribeProducers (key 61): the idempotent and transactional producers of partitions (KIP-664)."""
 
 from __future__ import annotations
 
@@ -6,27 +6,29 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 
 
 class TopicRequest(Struct):
-    """The partitions of one topic to look at."""
+    """The partitions of one topic to describe."""
 
     name: str = string()
     partition_indexes: list[int] = array(int32())
 
 
 class DescribeProducersRequest(Request, api_key=61, versions="0", flexible="0+"):
-    """List the producers of these partitions."""
+    """List the producers of the given partitions."""
 
     topics: list[TopicRequest] = array(TopicRequest)
 
 
 class ProducerState(Struct):
-    """What a partition remembers of one producer."""
+    """The state that a partition stores for one producer."""
 
     producer_id: int = int64()
     producer_epoch: int = int32()
-    last_sequence: int = int32(default=-1)  # of its last record; -1: none
-    last_timestamp: int = int64(default=-1)  # of its last batch, in ms since 1970; -1: none
-    coordinator_epoch: int = int32()  # of the coordinator that ended its last transaction; -1: none yet
-    current_txn_start_offset: int = int64(default=-1)  # of the first record of its open transaction; -1: none is open
+    last_sequence: int = int32(default=-1)  # the sequence of its last record; -1 if there is none
+    last_timestamp: int = int64(default=-1)  # the time of its last batch, in ms since 1970; -1 if there is none
+    # the epoch of the coordinator that ended its last transaction; -1 if none has ended
+    coordinator_epoch: int = int32()
+    # the offset of the first record of its open transaction; -1 if none is open
+    current_txn_start_offset: int = int64(default=-1)
 
 
 class PartitionResponse(Struct):

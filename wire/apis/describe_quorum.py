@@ -1,4 +1,4 @@
-"""DescribeQuorum (key 55): the voters and observers of the metadata log, and how far each of them is."""
+"""DescribeQuorum (key 55): the voters and observers of the metadata log, with their progress."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ class TopicData(Struct):
 
 
 class DescribeQuorumRequest(Request, api_key=55, versions="0-2", flexible="0+"):
-    """Describe the quorum of these."""
+    """Describe the quorum of the given partitions."""
 
     topics: list[TopicData] = array(TopicData)
 
 
 class ReplicaState(Struct):
-    """How far one replica of the log is."""
+    """The progress of one replica of the log."""
 
     replica_id: int = int32()
-    replica_directory_id: bytes = uuid(versions="2+")  # of its log (KIP-853); 0: not known
-    log_end_offset: int = int64()  # one past its last record; -1 when not known
-    # when it last fetched, in ms since 1970; -1 when not known
+    replica_directory_id: bytes = uuid(versions="2+")  # the directory id of its log (KIP-853); 0 if unknown
+    log_end_offset: int = int64()  # the offset after its last record; -1 if unknown
+    # the time of its last fetch, in ms since 1970; -1 if unknown
     last_fetch_timestamp: int = int64(versions="1+", default=-1)
-    # when it last had all that the leader had then, in ms since 1970; -1 when not known
+    # the last time that the replica had all records of the leader, in ms since 1970; -1 if unknown
     last_caught_up_timestamp: int = int64(versions="1+", default=-1)
 
 
@@ -42,11 +42,11 @@ class PartitionDataResponse(Struct):
     partition_index: int = int32()
     error_code: int = int16()
     error_message: str | None = string(versions="2+", nullable="0+")
-    leader_id: int = int32()  # -1: none
+    leader_id: int = int32()  # -1 if there is no leader
     leader_epoch: int = int32()
-    high_watermark: int = int64()  # one past the last record that a majority has
-    current_voters: list[ReplicaState] = array(ReplicaState)  # those whose votes and logs count
-    observers: list[ReplicaState] = array(ReplicaState)  # those that only follow
+    high_watermark: int = int64()  # the offset after the last record that a majority stores
+    current_voters: list[ReplicaState] = array(ReplicaState)  # the replicas that vote and count for a majority
+    observers: list[ReplicaState] = array(ReplicaState)  # the replicas that follow without a vote
 
 
 class TopicDataResponse(Struct):
@@ -72,7 +72,7 @@ class Node(Struct):
 
 
 class DescribeQuorumResponse(Response, api_key=55, versions="0-2", flexible="0+"):
-    """The quorums, and where the voters are."""
+    """The quorums and the addresses of the voters."""
 
     error_code: int = int16()
     error_message: str | None = string(versions="2+", nullable="0+")

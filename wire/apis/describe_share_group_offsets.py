@@ -1,4 +1,4 @@
-"""DescribeShareGroupOffsets (key 90): where share groups stand (KIP-932)."""
+"""DescribeShareGroupOffsets (key 90): the start offsets and the lag of share groups (KIP-932)."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ class DescribeShareGroupOffsetsRequestTopic(Struct):
 
 
 class DescribeShareGroupOffsetsRequestGroup(Struct):
-    """What to tell of one group."""
+    """The partitions of one group to describe."""
 
     group_id: str = string()
-    # null: all that it has a state of
+    # null: all partitions that the group has a state for
     topics: list[DescribeShareGroupOffsetsRequestTopic] | None = array(
         DescribeShareGroupOffsetsRequestTopic, nullable="0+"
     )
 
 
 class DescribeShareGroupOffsetsRequest(Request, api_key=90, versions="0-1", flexible="0+"):
-    """Where do these groups stand?"""
+    """Request the start offsets of the given groups."""
 
     groups: list[DescribeShareGroupOffsetsRequestGroup] = array(DescribeShareGroupOffsetsRequestGroup)
 
 
 class DescribeShareGroupOffsetsResponsePartition(Struct):
-    """Where a group stands in one partition."""
+    """The start offset and the lag of a group in one partition."""
 
     partition_index: int = int32()
-    start_offset: int = int64()  # below it all is settled; -1: not known
-    leader_epoch: int = int32()  # of the leader that wrote last
-    lag: int = int64(versions="1+", default=-1)  # how many records are yet to be settled (KIP-1226); -1: not known
+    start_offset: int = int64()  # the first offset whose record is not settled; -1 if unknown
+    leader_epoch: int = int32()  # the epoch of the leader that wrote the state last
+    lag: int = int64(versions="1+", default=-1)  # the number of records not yet settled (KIP-1226); -1 if unknown
     error_code: int = int16()
     error_message: str | None = string(nullable="0+", default=None)
 
 
 class DescribeShareGroupOffsetsResponseTopic(Struct):
-    """Where a group stands in one topic."""
+    """The start offsets of a group in one topic."""
 
     topic_name: str = string()
     topic_id: bytes = uuid()
@@ -48,7 +48,7 @@ class DescribeShareGroupOffsetsResponseTopic(Struct):
 
 
 class DescribeShareGroupOffsetsResponseGroup(Struct):
-    """Where one group stands."""
+    """The start offsets of one group."""
 
     group_id: str = string()
     topics: list[DescribeShareGroupOffsetsResponseTopic] = array(DescribeShareGroupOffsetsResponseTopic)
@@ -57,7 +57,7 @@ class DescribeShareGroupOffsetsResponseGroup(Struct):
 
 
 class DescribeShareGroupOffsetsResponse(Response, api_key=90, versions="0-1", flexible="0+"):
-    """Where each group stands."""
+    """The start offsets of each group."""
 
     throttle_time_ms: int = int32()
     groups: list[DescribeShareGroupOffsetsResponseGroup] = array(DescribeShareGroupOffsetsResponseGroup)

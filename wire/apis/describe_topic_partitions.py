@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions (key 75): topics page by page, with eligible leader replicas (KIP-966)."""
+"""DescribeTopicPartitions (key 75): describe topics in pages, with eligible leader replicas (KIP-966)."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ class Cursor(Struct):
 
 
 class DescribeTopicPartitionsRequest(Request, api_key=75, versions="0", flexible="0+"):
-    """Describe these topics (all of them if the list is empty) from a cursor on."""
+    """Describe the given topics (all topics if the list is empty), starting at a cursor."""
 
     topics: list[TopicRequest] = array(TopicRequest)
-    response_partition_limit: int = int32(default=2000)  # how many partitions make a page at most
-    cursor: Cursor | None = struct(Cursor, nullable="0+")  # null: from the start
+    response_partition_limit: int = int32(default=2000)  # the largest number of partitions in a page
+    cursor: Cursor | None = struct(Cursor, nullable="0+")  # null: start at the first topic
 
 
 class DescribeTopicPartitionsResponsePartition(Struct):
-    """Leader and replicas of one partition."""
+    """The leader and the replicas of one partition."""
 
     error_code: int = int16()
     partition_index: int = int32()
-    leader_id: int = int32()  # -1: none
-    leader_epoch: int = int32(default=-1)  # -1 when not known
-    replica_nodes: list[int] = array(int32())  # in the order of preference
-    isr_nodes: list[int] = array(int32())  # those in sync
-    eligible_leader_replicas: list[int] | None = array(int32(), nullable="0+", default=None)  # null: not tracked
-    last_known_elr: list[int] | None = array(int32(), nullable="0+", default=None)  # null: not tracked
-    offline_replicas: list[int] = array(int32())  # those that are down or have lost their disk
+    leader_id: int = int32()  # -1 if there is none
+    leader_epoch: int = int32(default=-1)  # -1 if unknown
+    replica_nodes: list[int] = array(int32())  # brokers in the order of preference
+    isr_nodes: list[int] = array(int32())  # the brokers in the in-sync replica set
+    eligible_leader_replicas: list[int] | None = array(int32(), nullable="0+", default=None)  # null if not tracked
+    last_known_elr: list[int] | None = array(int32(), nullable="0+", default=None)  # null if not tracked
+    offline_replicas: list[int] = array(int32())  # brokers that are down or whose log directory has failed
 
 
 class DescribeTopicPartitionsResponseTopic(Struct):
-    """One topic, or why it cannot be described."""
+    """One topic, or the reason why the broker cannot describe it."""
 
     error_code: int = int16()
     name: str | None = string(nullable="0+")
     topic_id: bytes = uuid()
-    is_internal: bool = boolean()  # the broker's own, such as __consumer_offsets
+    is_internal: bool = boolean()  # internal to the brokers, such as __consumer_offsets
     partitions: list[DescribeTopicPartitionsResponsePartition] = array(DescribeTopicPartitionsResponsePartition)
-    # bits of AclOperation codes; the default means: not asked for
+    # a bit for each AclOperation code; the default if the client did not request it
     topic_authorized_operations: int = int32(default=MIN_INT32)
 
 
@@ -58,4 +58,4 @@ class DescribeTopicPartitionsResponse(Response, api_key=75, versions="0", flexib
 
     throttle_time_ms: int = int32()
     topics: list[DescribeTopicPartitionsResponseTopic] = array(DescribeTopicPartitionsResponseTopic)
-    next_cursor: Cursor | None = struct(Cursor, nullable="0+")  # null: this was the last page
+    next_cursor: Cursor | None = struct(Cursor, nullable="0+")  # null after the last page

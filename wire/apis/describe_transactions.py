@@ -6,7 +6,7 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 
 
 class DescribeTransactionsRequest(Request, api_key=65, versions="0", flexible="0+"):
-    """Describe these transactions."""
+    """Describe the given transactions."""
 
     transactional_ids: list[str] = array(string())
 
@@ -25,15 +25,15 @@ class TransactionState(Struct):
     transactional_id: str = string()
     # Empty, Ongoing, PrepareCommit, PrepareAbort, CompleteCommit, CompleteAbort, PrepareEpochFence or Dead
     transaction_state: str = string()
-    transaction_timeout_ms: int = int32()  # after so long without an end it is aborted
-    transaction_start_time_ms: int = int64()  # in ms since 1970; -1: none is open
+    transaction_timeout_ms: int = int32()  # the coordinator aborts a transaction that stays open longer
+    transaction_start_time_ms: int = int64()  # in ms since 1970; -1 if no transaction is open
     producer_id: int = int64()
     producer_epoch: int = int16()
-    topics: list[TopicData] = array(TopicData)  # none unless it is open
+    topics: list[TopicData] = array(TopicData)  # empty unless the transaction is open
 
 
 class DescribeTransactionsResponse(Response, api_key=65, versions="0", flexible="0+"):
-    """Each transaction."""
+    """The descriptions of the transactions."""
 
     throttle_time_ms: int = int32()
     transaction_states: list[TransactionState] = array(TransactionState)

@@ -1,4 +1,4 @@
-"""DescribeUserScramCredentials (key 50): which users have SCRAM passwords, and how they are hashed (KIP-554)."""
+"""DescribeUserScramCredentials (key 50): the users with SCRAM passwords and the hash parameters (KIP-554)."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int8, int1
 
 
 class UserName(Struct):
-    """A user."""
+    """A user to describe."""
 
     name: str = string()
 
 
 class DescribeUserScramCredentialsRequest(Request, api_key=50, versions="0", flexible="0+"):
-    """Describe the credentials of these users."""
+    """Describe the credentials of the given users."""
 
-    users: list[UserName] | None = array(UserName, nullable="0+")  # null, empty: all who have any
+    users: list[UserName] | None = array(UserName, nullable="0+")  # null or empty: all users with credentials
 
 
 class CredentialInfo(Struct):
     """One credential, without its secret."""
 
     mechanism: int = int8()  # 1: SCRAM-SHA-256, 2: SCRAM-SHA-512
-    iterations: int = int32()  # of the hash, 4096 to 16384
+    iterations: int = int32()  # iterations of the hash, 4096 to 16384
 
 
 class DescribeUserScramCredentialsResult(Struct):
-    """The credentials of one user; RESOURCE_NOT_FOUND where there are none."""
+    """The credentials of one user. The error for a user without any is RESOURCE_NOT_FOUND."""
 
     user: str = string()
     error_code: int = int16()
@@ -34,7 +34,7 @@ class DescribeUserScramCredentialsResult(Struct):
 
 
 class DescribeUserScramCredentialsResponse(Response, api_key=50, versions="0", flexible="0+"):
-    """The users found."""
+    """The credentials of the users."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

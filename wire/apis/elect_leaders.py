@@ -1,4 +1,4 @@
-"""ElectLeaders (key 43): move leadership to the preferred replicas, or to any that live (KIP-460)."""
+"""ElectLeaders (key 43): move leadership to preferred replicas or, if unclean, to any live ones (KIP-460)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class TopicPartitions(Struct):
 
 
 class ElectLeadersRequest(Request, api_key=43, versions="0-2", flexible="2+"):
-    """Elect leaders for these partitions."""
+    """Elect leaders for the given partitions."""
 
-    # 0: the first of replicas, if in sync; 1: any that lives where none is in sync (unclean)
+    # 0: the first replica, if it is in sync; 1: any live replica, if none is in sync (unclean)
     election_type: int = int8(versions="1+")
-    topic_partitions: list[TopicPartitions] | None = array(TopicPartitions, nullable="0+")  # null: all
+    topic_partitions: list[TopicPartitions] | None = array(TopicPartitions, nullable="0+")  # null: all partitions
     timeout_ms: int = int32(default=60000)
 
 
@@ -37,9 +37,9 @@ class ReplicaElectionResult(Struct):
 
 
 class ElectLeadersResponse(Response, api_key=43, versions="0-2", flexible="2+"):
-    """Which partitions have the leader wanted."""
+    """The outcome of the elections."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16(versions="1+")
-    # when all were asked for: without those that had it already
+    # if the request covers all partitions, those that needed no election are omitted
     replica_election_results: list[ReplicaElectionResult] = array(ReplicaElectionResult)

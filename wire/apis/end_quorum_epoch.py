@@ -6,20 +6,21 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 
 
 class ReplicaInfo(Struct):
-    """A voter that might follow."""
+    """A voter that may become the next leader."""
 
     candidate_id: int = int32()
-    candidate_directory_id: bytes = uuid()  # of its metadata log
+    candidate_directory_id: bytes = uuid()  # the directory id of its metadata log
 
 
 class PartitionData(Struct):
     """The resignation for one partition."""
 
     partition_index: int = int32()
-    leader_id: int = int32()  # who resigns
+    leader_id: int = int32()  # the leader that resigns
     leader_epoch: int = int32()
-    preferred_successors: list[int] = array(int32(), versions="0")  # those furthest in the log first
-    preferred_candidates: list[ReplicaInfo] = array(ReplicaInfo, versions="1+")  # those furthest in the log first
+    preferred_successors: list[int] = array(int32(), versions="0")  # voters in order of log end, the furthest first
+    # voters in order of log end, the furthest first
+    preferred_candidates: list[ReplicaInfo] = array(ReplicaInfo, versions="1+")
 
 
 class TopicData(Struct):
@@ -30,7 +31,7 @@ class TopicData(Struct):
 
 
 class LeaderEndpoint(Struct):
-    """Where the resigning leader can be reached, by listener."""
+    """The address of the resigning leader on one listener."""
 
     name: str = string()
     host: str = string()
@@ -38,19 +39,19 @@ class LeaderEndpoint(Struct):
 
 
 class EndQuorumEpochRequest(Request, api_key=54, versions="0-1", flexible="1+"):
-    """Elect another."""
+    """Announce that the leader resigns, so that the voters elect another."""
 
-    cluster_id: str | None = string(nullable="0+", default=None)  # null: do not check
+    cluster_id: str | None = string(nullable="0+", default=None)  # null: the receiver does not check it
     topics: list[TopicData] = array(TopicData)
     leader_endpoints: list[LeaderEndpoint] = array(LeaderEndpoint, versions="1+")
 
 
 class PartitionResult(Struct):
-    """Whom the one told follows in one partition."""
+    """The leader that the receiver follows in one partition."""
 
     partition_index: int = int32()
     error_code: int = int16()
-    leader_id: int = int32()  # -1: nobody
+    leader_id: int = int32()  # -1 if there is no leader
     leader_epoch: int = int32()
 
 
@@ -62,7 +63,7 @@ class TopicResult(Struct):
 
 
 class NodeEndpoint(Struct):
-    """Where a leader named above can be reached."""
+    """The address of a leader named in the response."""
 
     node_id: int = int32()
     host: str = string()
@@ -70,7 +71,7 @@ class NodeEndpoint(Struct):
 
 
 class EndQuorumEpochResponse(Response, api_key=54, versions="0-1", flexible="1+"):
-    """Whether the resignation is accepted."""
+    """The outcome for each partition."""
 
     error_code: int = int16()
     topics: list[TopicResult] = array(TopicResult)

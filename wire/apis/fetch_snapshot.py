@@ -1,4 +1,4 @@
-"""FetchSnapshot (key 59): bytes of a snapshot of the metadata log, for a replica too far behind (KIP-630)."""
+"""FetchSnapshot (key 59): fetch part of a metadata log snapshot, for replicas that lag too far (KIP-630)."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from kafkacompat.wire.schema import (
 
 
 class SnapshotId(Struct):
-    """Which snapshot."""
+    """The id of a snapshot."""
 
-    end_offset: int = int64()  # one past the last record it stands for
-    epoch: int = int32()  # of that record
+    end_offset: int = int64()  # the offset after the last record that the snapshot covers
+    epoch: int = int32()  # the epoch of the last record that the snapshot covers
 
 
 class PartitionSnapshot(Struct):
-    """Where to go on in one snapshot."""
+    """The position to read from in one snapshot."""
 
     partition: int = int32()
-    current_leader_epoch: int = int32()  # -1: do not check
+    current_leader_epoch: int = int32()  # -1: the receiver does not check it
     snapshot_id: SnapshotId = struct(SnapshotId)
-    position: int = int64()  # the byte to start at
-    replica_directory_id: bytes = uuid(versions="1+", tag=0)  # of the one that fetches (KIP-853)
+    position: int = int64()  # the position of the first byte to return
+    replica_directory_id: bytes = uuid(versions="1+", tag=0)  # the directory id of the fetching replica (KIP-853)
 
 
 class TopicSnapshot(Struct):
@@ -45,31 +45,32 @@ class TopicSnapshot(Struct):
 
 
 class FetchSnapshotRequest(Request, api_key=59, versions="0-1", flexible="0+"):
-    """Send these parts of snapshots."""
+    """Fetch parts of the given snapshots."""
 
-    cluster_id: str | None = string(nullable="0+", default=None, tag=0)  # null: do not check
-    replica_id: int = int32(default=-1)  # who fetches; -1: nobody of the quorum
-    max_bytes: int = int32(default=MAX_INT32)  # of all snapshots together
+    cluster_id: str | None = string(nullable="0+", default=None, tag=0)  # null: the receiver does not check it
+    replica_id: int = int32(default=-1)  # the replica that fetches; -1 if it is outside of the quorum
+    max_bytes: int = int32(default=MAX_INT32)  # the size limit for all snapshots together
     topics: list[TopicSnapshot] = array(TopicSnapshot)
 
 
 class LeaderIdAndEpoch(Struct):
-    """Who leads the partition now."""
+    """The current leader of the partition."""
 
-    leader_id: int = int32()  # -1: not known
+    leader_id: int = int32()  # -1 if unknown
     leader_epoch: int = int32()
 
 
 class PartitionSnapshotResponse(Struct):
     """A part of one snapshot."""
 
-    index: int = int32()  # of the partition
+    index: int = int32()  # the index of the partition
     error_code: int = int16()
     snapshot_id: SnapshotId = struct(SnapshotId)
-    current_leader: LeaderIdAndEpoch = struct(LeaderIdAndEpoch, tag=0)  # the default means: as the request says
-    size: int = int64()  # of the whole snapshot, in bytes
-    position: int = int64()  # of the first byte sent
-    unaligned_records: Part | None = batches()  # may begin and end in the middle of a batch
+    # the current leader; the default if the request names it correctly
+    current_leader: LeaderIdAndEpoch = struct(LeaderIdAndEpoch, tag=0)
+    size: int = int64()  # the size of the whole snapshot in bytes
+    position: int = int64()  # the position of the first returned byte
+    unaligned_records: Part | None = batches()  # part of the snapshot; may begin and end within a batch
 
 
 class TopicSnapshotResponse(Struct):
@@ -80,7 +81,7 @@ class TopicSnapshotResponse(Struct):
 
 
 class NodeEndpoint(Struct):
-    """Where a leader named above can be reached."""
+    """The address of a leader named in the response."""
 
     node_id: int = int32()
     host: str = string()
@@ -88,7 +89,7 @@ class NodeEndpoint(Struct):
 
 
 class FetchSnapshotResponse(Response, api_key=59, versions="0-1", flexible="0+"):
-    """The parts."""
+    """The fetched parts of snapshots."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

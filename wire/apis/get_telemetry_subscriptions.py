@@ -1,4 +1,4 @@
-"""GetTelemetrySubscriptions (key 71): a client asks which of its metrics the cluster wants (KIP-714)."""
+"""GetTelemetrySubscriptions (key 71): the client metrics that the cluster subscribes to (KIP-714)."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ from kafkacompat.wire.schema import Request, Response, array, boolean, int8, int
 
 
 class GetTelemetrySubscriptionsRequest(Request, api_key=71, versions="0", flexible="0+"):
-    """Which metrics do you want?"""
+    """Request the subscription for the client's metrics."""
 
-    client_instance_id: bytes = uuid()  # 0: none yet, give me one
+    client_instance_id: bytes = uuid()  # 0: the client has none yet and requests one
 
 
 class GetTelemetrySubscriptionsResponse(Response, api_key=71, versions="0", flexible="0+"):
-    """These, so often, so compressed."""
+    """The subscribed metrics, the push interval and the compression types."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
-    client_instance_id: bytes = uuid()  # the new one; 0 if the request had one
-    subscription_id: int = int32()  # to send with every push; changes whenever what is wanted does
-    # 0: none, 1: gzip, 2: snappy, 3: lz4, 4: zstd; the best first
+    client_instance_id: bytes = uuid()  # the new id; 0 if the request carries one
+    subscription_id: int = int32()  # an id to send with each push; changes with the subscription
+    # 0: none, 1: gzip, 2: snappy, 3: lz4, 4: zstd; in order of preference
     accepted_compression_types: list[int] = array(int8())
-    push_interval_ms: int = int32()  # between two pushes
-    telemetry_max_bytes: int = int32()  # of one push
-    delta_temporality: bool = boolean()  # counters tell what was added since the last push, else all since the start
-    requested_metrics: list[str] = array(string())  # how the names begin; empty: no metrics, one empty string: all
+    push_interval_ms: int = int32()  # the time between two pushes
+    telemetry_max_bytes: int = int32()  # the largest size of one push
+    # true: counters report the change since the last push, false: the total since the start
+    delta_temporality: bool = boolean()
+    # prefixes of metric names; empty: no metrics, one empty string: all metrics
+    requested_metrics: list[str] = array(string())

@@ -1,4 +1,4 @@
-"""Heartbeat (key 12): a member of a classic group is alive."""
+"""Heartbeat (key 12): keep a member of a classic group alive."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from kafkacompat.wire.schema import Request, Response, int16, int32, string
 
 
 class HeartbeatRequest(Request, api_key=12, versions="0-4", flexible="4+"):
-    """I am still here."""
+    """Report that the member is alive."""
 
     group_id: str = string()
     generation_id: int = int32()
@@ -15,7 +15,7 @@ class HeartbeatRequest(Request, api_key=12, versions="0-4", flexible="4+"):
 
 
 class HeartbeatResponse(Response, api_key=12, versions="0-4", flexible="4+"):
-    """Whether to go on or to join again."""
+    """The outcome. An error such as REBALANCE_IN_PROGRESS tells the member to join again."""
 
     throttle_time_ms: int = int32(versions="1+")
     error_code: int = int16()

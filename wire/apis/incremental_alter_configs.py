@@ -10,19 +10,19 @@ class AlterableConfig(Struct):
 
     name: str = string()
     config_operation: int = int8()  # 0: set, 1: delete, 2: append, 3: subtract (list entries only)
-    value: str | None = string(nullable="0+")  # null when deleting
+    value: str | None = string(nullable="0+")  # the value; null with operation 1 (delete)
 
 
 class AlterConfigsResource(Struct):
     """The changes to one topic or broker."""
 
-    resource_type: int = int8()  # as in DescribeConfigs
-    resource_name: str = string()  # as in DescribeConfigs
+    resource_type: int = int8()  # a code, as in DescribeConfigs
+    resource_name: str = string()  # a name, as in DescribeConfigs
     configs: list[AlterableConfig] = array(AlterableConfig)
 
 
 class IncrementalAlterConfigsRequest(Request, api_key=44, versions="0-1", flexible="1+"):
-    """Change these entries and leave all others."""
+    """Change the given entries and keep all others."""
 
     resources: list[AlterConfigsResource] = array(AlterConfigsResource)
     validate_only: bool = boolean()
@@ -33,12 +33,12 @@ class AlterConfigsResourceResponse(Struct):
 
     error_code: int = int16()
     error_message: str | None = string(nullable="0+")
-    resource_type: int = int8()  # as in the request
-    resource_name: str = string()  # as in the request
+    resource_type: int = int8()  # the value from the request
+    resource_name: str = string()  # the value from the request
 
 
 class IncrementalAlterConfigsResponse(Response, api_key=44, versions="0-1", flexible="1+"):
-    """Which resources were changed."""
+    """The outcome for each resource."""
 
     throttle_time_ms: int = int32()
     responses: list[AlterConfigsResourceResponse] = array(AlterConfigsResourceResponse)

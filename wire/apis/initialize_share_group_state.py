@@ -1,4 +1,4 @@
-"""InitializeShareGroupState (key 83): a group coordinator has a share coordinator begin with partitions (KIP-932)."""
+"""InitializeShareGroupState (key 83): create the share coordinator's state of a share group (KIP-932)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 
 
 class PartitionData(Struct):
-    """Where a share group starts in one partition."""
+    """The start offset of a share group in one partition."""
 
     partition: int = int32()
-    state_epoch: int = int32()  # counts how often the partition was begun with; an older one is fenced
-    start_offset: int = int64()  # the first record to hand out; -1: not known yet
+    # raised with each initialization of the partition; the coordinator fences an older epoch
+    state_epoch: int = int32()
+    start_offset: int = int64()  # the offset of the first record to deliver; -1 if not yet known
 
 
 class InitializeStateData(Struct):
@@ -21,7 +22,7 @@ class InitializeStateData(Struct):
 
 
 class InitializeShareGroupStateRequest(Request, api_key=83, versions="0", flexible="0+"):
-    """Keep the state of these."""
+    """Create the state of the given partitions. A group coordinator sends this request."""
 
     group_id: str = string()
     topics: list[InitializeStateData] = array(InitializeStateData)
@@ -43,6 +44,6 @@ class InitializeStateResult(Struct):
 
 
 class InitializeShareGroupStateResponse(Response, api_key=83, versions="0", flexible="0+"):
-    """What became of each partition."""
+    """The outcome for each partition."""
 
     results: list[InitializeStateResult] = array(InitializeStateResult)

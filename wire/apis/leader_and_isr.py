@@ -1,4 +1,4 @@
-"""LeaderAndIsr (key 4): a ZooKeeper controller tells a broker what it leads and follows; gone in Kafka 4.0."""
+"""LeaderAndIsr (key 4): a ZooKeeper controller assigns leadership to a broker; removed in Kafka 4.0."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, i
 
 
 class LeaderAndIsrPartitionState(Struct):
-    """Who leads one partition, and who replicates it."""
+    """The leader and the replicas of one partition."""
 
     topic_name: str = string(versions="0-1")
     partition_index: int = int32()
-    controller_epoch: int = int32()  # of the controller that changed the partition last
+    controller_epoch: int = int32()  # the epoch of the controller that changed the partition last
     leader: int = int32()  # -1: none, -2: the topic is being deleted
     leader_epoch: int = int32()
-    isr: list[int] = array(int32())  # brokers in sync
-    partition_epoch: int = int32()  # counts the changes of this state
-    replicas: list[int] = array(int32())  # in the order of preference
-    adding_replicas: list[int] = array(int32(), versions="3+")  # those a reassignment adds; empty: none
-    removing_replicas: list[int] = array(int32(), versions="3+")  # those a reassignment takes away; empty: none
-    is_new: bool = boolean(versions="1+")  # the broker is to create the replica; else a missing one is an error
+    isr: list[int] = array(int32())  # the brokers in the in-sync replica set
+    partition_epoch: int = int32()  # raised with each change of this state
+    replicas: list[int] = array(int32())  # brokers in the order of preference
+    # brokers that a reassignment adds; empty if there are none
+    adding_replicas: list[int] = array(int32(), versions="3+")
+    # brokers that a reassignment removes; empty if there are none
+    removing_replicas: list[int] = array(int32(), versions="3+")
+    is_new: bool = boolean(versions="1+")  # true: the broker creates the replica, false: a missing replica is an error
     leader_recovery_state: int = int8(versions="6+")  # 0: recovered, 1: recovering from an unclean election (KIP-704)
 
 
@@ -31,7 +33,7 @@ class LeaderAndIsrTopicState(Struct):
 
 
 class LeaderAndIsrLiveLeader(Struct):
-    """Where a leader named above can be reached."""
+    """The address of a leader named in the response."""
 
     broker_id: int = int32()
     host_name: str = string()
@@ -39,16 +41,16 @@ class LeaderAndIsrLiveLeader(Struct):
 
 
 class LeaderAndIsrRequest(Request, api_key=4, versions="0-7", flexible="4+"):
-    """Lead and follow these partitions from now on."""
+    """Lead or follow the given partitions."""
 
     controller_id: int = int32()
-    # controller_id is a KRaft controller, during a migration (KIP-866)
+    # controller_id is that of a KRaft controller during a migration (KIP-866)
     is_k_raft_controller: bool = boolean(versions="7+")
-    controller_epoch: int = int32()  # counts the controllers; a request with an older one is refused
+    controller_epoch: int = int32()  # raised with each new controller; the broker rejects a request with an older epoch
     broker_epoch: int = int64(versions="2+", default=-1)
-    # 0: not told, 1: the partitions that changed, 2: all of the broker, others are strays
+    # 0: unknown, 1: the changed partitions, 2: all partitions of the broker, so that others are strays
     type: int = int8(versions="5+")
-    # each names its topic
+    # each entry names its topic
     ungrouped_partition_states: list[LeaderAndIsrPartitionState] = array(LeaderAndIsrPartitionState, versions="0-1")
     topic_states: list[LeaderAndIsrTopicState] = array(LeaderAndIsrTopicState, versions="2+")
     live_leaders: list[LeaderAndIsrLiveLeader] = array(LeaderAndIsrLiveLeader)
@@ -70,9 +72,9 @@ class LeaderAndIsrTopicError(Struct):
 
 
 class LeaderAndIsrResponse(Response, api_key=4, versions="0-7", flexible="4+"):
-    """Which partitions the broker could not take on."""
+    """The outcome for each partition."""
 
     error_code: int = int16()
-    # each names its topic
+    # each entry names its topic
     partition_errors: list[LeaderAndIsrPartitionError] = array(LeaderAndIsrPartitionError, versions="0-4")
     topics: list[LeaderAndIsrTopicError] = array(LeaderAndIsrTopicError, versions="5+")

@@ -1,4 +1,4 @@
-"""LeaveGroup (key 13): members leave a classic group, or are removed from it."""
+"""LeaveGroup (key 13): remove members from a classic group."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 
 
 class MemberIdentity(Struct):
-    """A member, known by its id or by its instance id."""
+    """A member, identified by its member id or its instance id."""
 
     member_id: str = string()
     group_instance_id: str | None = string(nullable="0+", default=None)
-    reason: str | None = string(versions="5+", nullable="0+", default=None)  # why, for the broker's log (KIP-800)
+    # the reason, for the broker's log (KIP-800)
+    reason: str | None = string(versions="5+", nullable="0+", default=None)
 
 
 class LeaveGroupRequest(Request, api_key=13, versions="0-5", flexible="4+"):
-    """Take one member out of its group (up to version 2), or several (from 3)."""
+    """Remove one member from its group (up to version 2), or several (from 3)."""
 
     group_id: str = string()
     member_id: str = string(versions="0-2")
@@ -30,7 +31,7 @@ class MemberResponse(Struct):
 
 
 class LeaveGroupResponse(Response, api_key=13, versions="0-5", flexible="4+"):
-    """Who has left."""
+    """The outcome for each member."""
 
     throttle_time_ms: int = int32(versions="1+")
     error_code: int = int16()

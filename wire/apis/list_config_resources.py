@@ -1,4 +1,4 @@
-"""ListConfigResources (key 74): the names of resources that have a configuration of their own (KIP-1142)."""
+"""ListConfigResources (key 74): the names of resources that have their own configuration (KIP-1142)."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int8, int1
 
 
 class ListConfigResourcesRequest(Request, api_key=74, versions="0-1", flexible="0+"):
-    """List those of these types; version 0 asks for client metrics only."""
+    """List the resources of the given types. Version 0 lists client metrics only."""
 
-    resource_types: list[int] = array(int8(), versions="1+")  # as in DescribeConfigs; empty: all
+    resource_types: list[int] = array(int8(), versions="1+")  # codes, as in DescribeConfigs; empty: all types
 
 
 class ConfigResource(Struct):
     """One resource."""
 
     resource_name: str = string()
-    resource_type: int = int8(versions="1+", default=16)  # as in DescribeConfigs
+    resource_type: int = int8(versions="1+", default=16)  # a code, as in DescribeConfigs
 
 
 class ListConfigResourcesResponse(Response, api_key=74, versions="0-1", flexible="0+"):
-    """What there is."""
+    """The resources of the requested types."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

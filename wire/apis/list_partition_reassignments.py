@@ -1,4 +1,4 @@
-"""ListPartitionReassignments (key 46): which partitions are moving (KIP-455)."""
+"""ListPartitionReassignments (key 46): the ongoing reassignments of partitions (KIP-455)."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ class ListPartitionReassignmentsTopics(Struct):
 
 
 class ListPartitionReassignmentsRequest(Request, api_key=46, versions="0", flexible="0+"):
-    """Which of these partitions are moving?"""
+    """List the ongoing reassignments of the given partitions."""
 
     timeout_ms: int = int32(default=60000)
-    # null: all
+    # null: all topics
     topics: list[ListPartitionReassignmentsTopics] | None = array(
         ListPartitionReassignmentsTopics, nullable="0+", default=None
     )
 
 
 class OngoingPartitionReassignment(Struct):
-    """One partition that moves."""
+    """One partition that is being reassigned."""
 
     partition_index: int = int32()
-    replicas: list[int] = array(int32())  # with those being added and those being removed
-    adding_replicas: list[int] = array(int32())  # empty: none
-    removing_replicas: list[int] = array(int32())  # empty: none
+    replicas: list[int] = array(int32())  # all replicas, including those being added or removed
+    adding_replicas: list[int] = array(int32())  # empty if there are none
+    removing_replicas: list[int] = array(int32())  # empty if there are none
 
 
 class OngoingTopicReassignment(Struct):
-    """The partitions of one topic that move."""
+    """The partitions of one topic that are being reassigned."""
 
     name: str = string()
     partitions: list[OngoingPartitionReassignment] = array(OngoingPartitionReassignment)
 
 
 class ListPartitionReassignmentsResponse(Response, api_key=46, versions="0", flexible="0+"):
-    """The partitions that move."""
+    """The partitions that are being reassigned."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

@@ -1,4 +1,4 @@
-"""ListTransactions (key 66): the transactions that a coordinator looks after (KIP-664)."""
+"""ListTransactions (key 66): the transactions of a coordinator (KIP-664)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 
 
 class ListTransactionsRequest(Request, api_key=66, versions="0-2", flexible="0+"):
-    """List those to which every filter applies."""
+    """List the transactions that match all filters."""
 
-    state_filters: list[str] = array(string())  # as in DescribeTransactions; empty: any
+    state_filters: list[str] = array(string())  # states, as in DescribeTransactions; empty: any
     producer_id_filters: list[int] = array(int64())  # empty: any
-    duration_filter: int = int64(versions="1+", default=-1)  # open for longer than this, in ms; below 0: any
+    # selects transactions that have been open for longer, in ms; negative: any
+    duration_filter: int = int64(versions="1+", default=-1)
     # a regular expression for the whole id (KIP-1152); null or empty: any
     transactional_id_pattern: str | None = string(versions="2+", nullable="0+", default=None)
 
@@ -20,13 +21,13 @@ class TransactionState(Struct):
 
     transactional_id: str = string()
     producer_id: int = int64()
-    transaction_state: str = string()  # as in DescribeTransactions
+    transaction_state: str = string()  # a state, as in DescribeTransactions
 
 
 class ListTransactionsResponse(Response, api_key=66, versions="0-2", flexible="0+"):
-    """What was found."""
+    """The matching transactions."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
-    unknown_state_filters: list[str] = array(string())  # names in the filter that are no states
+    unknown_state_filters: list[str] = array(string())  # the names in state_filters that are no known states
     transaction_states: list[TransactionState] = array(TransactionState)

@@ -1,4 +1,4 @@
-"""OffsetCommit (key 8): store how far a group has read."""
+"""OffsetCommit (key 8): commit offsets of a group."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 
 
 class OffsetCommitRequestPartition(Struct):
-    """The offset of the next record the group will read from one partition."""
+    """The committed offset of one partition: that of the next record to read."""
 
     partition_index: int = int32()
     committed_offset: int = int64()
-    committed_leader_epoch: int = int32(versions="6+", default=-1)  # -1 when not known
-    commit_timestamp: int = int64(versions="1", default=-1)  # milliseconds since 1970; -1: now
-    committed_metadata: str | None = string(nullable="0+")  # the client's own note
+    committed_leader_epoch: int = int32(versions="6+", default=-1)  # -1 if unknown
+    commit_timestamp: int = int64(versions="1", default=-1)  # in ms since 1970; -1: now
+    committed_metadata: str | None = string(nullable="0+")  # the client's metadata, any text
 
 
 class OffsetCommitRequestTopic(Struct):
@@ -24,13 +24,13 @@ class OffsetCommitRequestTopic(Struct):
 
 
 class OffsetCommitRequest(Request, api_key=8, versions="0-10", flexible="8+"):
-    """Store these offsets for a group."""
+    """Commit the given offsets of a group."""
 
     group_id: str = string()
     generation_id_or_member_epoch: int = int32(versions="1+", default=-1)  # -1 for a commit outside of group membership
     member_id: str = string(versions="1+")
     group_instance_id: str | None = string(versions="7+", nullable="0+", default=None)
-    retention_time_ms: int = int64(versions="2-4", default=-1)  # -1: as long as the broker sees fit
+    retention_time_ms: int = int64(versions="2-4", default=-1)  # -1: the broker's default
     topics: list[OffsetCommitRequestTopic] = array(OffsetCommitRequestTopic)
 
 
@@ -50,7 +50,7 @@ class OffsetCommitResponseTopic(Struct):
 
 
 class OffsetCommitResponse(Response, api_key=8, versions="0-10", flexible="8+"):
-    """Which offsets were stored."""
+    """The outcome for each partition."""
 
     throttle_time_ms: int = int32(versions="3+")
     topics: list[OffsetCommitResponseTopic] = array(OffsetCommitResponseTopic)

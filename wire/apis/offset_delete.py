@@ -1,4 +1,4 @@
-"""OffsetDelete (key 47): forget how far a group has read partitions that it does not read any more (KIP-496)."""
+"""OffsetDelete (key 47): delete the offsets of partitions that a group no longer reads (KIP-496)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class OffsetDeleteRequestTopic(Struct):
 
 
 class OffsetDeleteRequest(Request, api_key=47, versions="0"):
-    """Forget these offsets."""
+    """Delete the given offsets."""
 
     group_id: str = string()
     topics: list[OffsetDeleteRequestTopic] = array(OffsetDeleteRequestTopic)
 
 
 class OffsetDeleteResponsePartition(Struct):
-    """The outcome for one partition; GROUP_SUBSCRIBED_TO_TOPIC where it is still read."""
+    """The outcome for one partition; GROUP_SUBSCRIBED_TO_TOPIC if the group still subscribes to its topic."""
 
     partition_index: int = int32()
     error_code: int = int16()
@@ -40,7 +40,7 @@ class OffsetDeleteResponseTopic(Struct):
 
 
 class OffsetDeleteResponse(Response, api_key=47, versions="0"):
-    """Which offsets are gone."""
+    """The outcome for each partition."""
 
     error_code: int = int16()
     throttle_time_ms: int = int32()

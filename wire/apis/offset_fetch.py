@@ -1,4 +1,4 @@
-"""OffsetFetch (key 9): how far groups have read."""
+"""OffsetFetch (key 9): the committed offsets of groups."""
 
 from __future__ import annotations
 
@@ -21,32 +21,33 @@ class OffsetFetchRequestTopics(Struct):
 
 
 class OffsetFetchRequestGroup(Struct):
-    """One group and what is asked about it, from version 8."""
+    """One group and its requested partitions, from version 8."""
 
     group_id: str = string()
-    member_id: str | None = string(versions="9+", nullable="0+", default=None)  # null outside of group membership
-    member_epoch: int = int32(versions="9+", default=-1)  # -1 outside of group membership
-    # null: every partition with an offset
+    member_id: str | None = string(versions="9+", nullable="0+", default=None)  # null if the client is no member
+    member_epoch: int = int32(versions="9+", default=-1)  # -1 if the client is no member
+    # null: all partitions with an offset
     topics: list[OffsetFetchRequestTopics] | None = array(OffsetFetchRequestTopics, nullable="0+")
 
 
 class OffsetFetchRequest(Request, api_key=9, versions="0-10", flexible="6+"):
-    """Read the offsets of one group (up to version 7) or of several (from 8)."""
+    """Request the offsets of one group (up to version 7) or of several (from 8)."""
 
     group_id: str = string(versions="0-7")
-    # null: every partition with an offset
+    # null: all partitions with an offset
     topics: list[OffsetFetchRequestTopic] | None = array(OffsetFetchRequestTopic, versions="0-7", nullable="2-7")
     groups: list[OffsetFetchRequestGroup] = array(OffsetFetchRequestGroup, versions="8+")
-    require_stable: bool = boolean(versions="7+")  # refuse while a transaction may still change the offset (KIP-447)
+    # the broker returns an error while a pending transaction may change the offset (KIP-447)
+    require_stable: bool = boolean(versions="7+")
 
 
 class OffsetFetchResponsePartition(Struct):
     """The offset of one partition, up to version 7."""
 
     partition_index: int = int32()
-    committed_offset: int = int64()  # -1: none
-    committed_leader_epoch: int = int32(versions="5-7", default=-1)  # -1 when not known
-    metadata: str | None = string(nullable="0+")  # the client's own note
+    committed_offset: int = int64()  # -1 if there is none
+    committed_leader_epoch: int = int32(versions="5-7", default=-1)  # -1 if unknown
+    metadata: str | None = string(nullable="0+")  # the client's metadata, any text
     error_code: int = int16()
 
 
@@ -61,9 +62,9 @@ class OffsetFetchResponsePartitions(Struct):
     """The offset of one partition, from version 8."""
 
     partition_index: int = int32()
-    committed_offset: int = int64()  # -1: none
-    committed_leader_epoch: int = int32(default=-1)  # -1 when not known
-    metadata: str | None = string(nullable="0+")  # the client's own note
+    committed_offset: int = int64()  # -1 if there is none
+    committed_leader_epoch: int = int32(default=-1)  # -1 if unknown
+    metadata: str | None = string(nullable="0+")  # the client's metadata, any text
     error_code: int = int16()
 
 

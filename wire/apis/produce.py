@@ -9,12 +9,12 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, batches, i
 class PartitionProduceData(Struct):
     """The batch for one partition."""
 
-    index: int = int32()  # of the partition
-    records: Buffer | None = batches(nullable="0+")  # one batch; message sets up to version 2
+    index: int = int32()  # the index of the partition
+    records: Buffer | None = batches(nullable="0+")  # one batch; up to version 2 a message set
 
 
 class TopicProduceData(Struct):
-    """The batches for one topic, which is named up to version 12 and known by its id from 13."""
+    """The batches for one topic, identified by name (up to version 12) or by id (from 13)."""
 
     name: str = string(versions="0-12")
     topic_id: bytes = uuid(versions="13+")
@@ -22,24 +22,24 @@ class TopicProduceData(Struct):
 
 
 class ProduceRequest(Request, api_key=0, versions="0-13", flexible="9+"):
-    """Append these batches."""
+    """Append the given batches."""
 
-    transactional_id: str | None = string(versions="3+", nullable="0+", default=None)  # null: no transaction
-    acks: int = int16()  # 0: no answer, 1: the leader has it, -1: all in-sync replicas have it
-    timeout_ms: int = int32()  # how long to wait for the other replicas, with acks -1
+    transactional_id: str | None = string(versions="3+", nullable="0+", default=None)  # null without a transaction
+    acks: int = int16()  # 0: no response, 1: after the leader, -1: after all in-sync replicas append the batches
+    timeout_ms: int = int32()  # the time that the leader waits for other replicas, with acks -1
     topic_data: list[TopicProduceData] = array(TopicProduceData)
 
 
 class BatchIndexAndErrorMessage(Struct):
-    """One record for which the whole batch was refused."""
+    """One record for which the broker rejects the whole batch."""
 
-    batch_index: int = int32()  # of the record in its batch
-    # null: that of the partition tells it all
+    batch_index: int = int32()  # the index of the record in its batch
+    # the error of the record; null if error_message of the partition applies
     batch_index_error_message: str | None = string(nullable="0+", default=None)
 
 
 class LeaderIdAndEpoch(Struct):
-    """Who leads the partition now; -1 where that is not known (KIP-951)."""
+    """The current leader of the partition; -1 if unknown (KIP-951)."""
 
     leader_id: int = int32(default=-1)
     leader_epoch: int = int32(default=-1)
@@ -48,12 +48,13 @@ class LeaderIdAndEpoch(Struct):
 class PartitionProduceResponse(Struct):
     """The outcome for one partition."""
 
-    index: int = int32()  # of the partition
+    index: int = int32()  # the index of the partition
     error_code: int = int16()
-    base_offset: int = int64()  # of the first record; -1 with an error
-    log_append_time_ms: int = int64(versions="2+", default=-1)  # -1: the records keep the producer's times
-    log_start_offset: int = int64(versions="5+", default=-1)  # -1 when not known
-    # the records to blame (KIP-467)
+    base_offset: int = int64()  # the offset of the first record; -1 if the request fails
+    # the time of appending; -1 if the records keep the producer's timestamps
+    log_append_time_ms: int = int64(versions="2+", default=-1)
+    log_start_offset: int = int64(versions="5+", default=-1)  # -1 if unknown
+    # the records that caused the error (KIP-467)
     record_errors: list[BatchIndexAndErrorMessage] = array(BatchIndexAndErrorMessage, versions="8+")
     error_message: str | None = string(versions="8+", nullable="0+", default=None)
     current_leader: LeaderIdAndEpoch = struct(LeaderIdAndEpoch, versions="10+", tag=0)
@@ -68,7 +69,7 @@ class TopicProduceResponse(Struct):
 
 
 class NodeEndpoint(Struct):
-    """Where a leader named above can be reached."""
+    """The address of a leader named in the response."""
 
     node_id: int = int32()
     host: str = string()
@@ -77,7 +78,7 @@ class NodeEndpoint(Struct):
 
 
 class ProduceResponse(Response, api_key=0, versions="0-13", flexible="9+"):
-    """What became of each batch."""
+    """The outcome for each batch."""
 
     responses: list[TopicProduceResponse] = array(TopicProduceResponse)
     throttle_time_ms: int = int32(versions="1+")

@@ -1,4 +1,4 @@
-"""ReadShareGroupState (key 84): ask the share coordinator what became of a partition's records (KIP-932)."""
+"""ReadShareGroupState (key 84): read the delivery state of a partition's records (KIP-932)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ class PartitionData(Struct):
     """One partition."""
 
     partition: int = int32()
-    leader_epoch: int = int32()  # of the leader that asks; an older one is fenced
+    leader_epoch: int = int32()  # the epoch of the requesting leader; the coordinator fences an older epoch
 
 
 class ReadStateData(Struct):
@@ -20,40 +20,40 @@ class ReadStateData(Struct):
 
 
 class ReadShareGroupStateRequest(Request, api_key=84, versions="0", flexible="0+"):
-    """How far is the group with these?"""
+    """Request the state of the given partitions from the share coordinator."""
 
     group_id: str = string()
     topics: list[ReadStateData] = array(ReadStateData)
 
 
 class StateBatch(Struct):
-    """A range of records that share one fate."""
+    """A range of records with the same delivery state."""
 
     first_offset: int = int64()
-    last_offset: int = int64()  # inclusive
+    last_offset: int = int64()  # the last offset, inclusive
     delivery_state: int = int8()  # 0: available, 2: acknowledged, 4: archived
-    delivery_count: int = int16()  # how often they were handed out
+    delivery_count: int = int16()  # the number of deliveries
 
 
 class PartitionResult(Struct):
-    """How far the group is with one partition."""
+    """The state of the group in one partition."""
 
     partition: int = int32()
     error_code: int = int16()
     error_message: str | None = string(nullable="0+", default=None)
-    state_epoch: int = int32()  # counts how often the partition was begun with
-    start_offset: int = int64()  # below it all is settled; -1: not known yet
+    state_epoch: int = int32()  # raised with each initialization of the partition
+    start_offset: int = int64()  # the first offset whose record is not settled; -1 if not yet known
     state_batches: list[StateBatch] = array(StateBatch)
 
 
 class ReadStateResult(Struct):
-    """How far the group is with one topic."""
+    """The state of the group in one topic."""
 
     topic_id: bytes = uuid()
     partitions: list[PartitionResult] = array(PartitionResult)
 
 
 class ReadShareGroupStateResponse(Response, api_key=84, versions="0", flexible="0+"):
-    """How far the group is."""
+    """The state of the group."""
 
     results: list[ReadStateResult] = array(ReadStateResult)

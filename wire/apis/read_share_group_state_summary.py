@@ -1,4 +1,4 @@
-"""ReadShareGroupStateSummary (key 87): where a share group stands, without each record (KIP-932)."""
+"""ReadShareGroupStateSummary (key 87): the start offsets of a share group, without record states (KIP-932)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ class PartitionData(Struct):
     """One partition."""
 
     partition: int = int32()
-    leader_epoch: int = int32()  # -1: do not check
+    leader_epoch: int = int32()  # -1: the receiver does not check it
 
 
 class ReadStateSummaryData(Struct):
@@ -20,33 +20,33 @@ class ReadStateSummaryData(Struct):
 
 
 class ReadShareGroupStateSummaryRequest(Request, api_key=87, versions="0-1", flexible="0+"):
-    """Where does the group stand?"""
+    """Request the start offsets of the group in the given partitions."""
 
     group_id: str = string()
     topics: list[ReadStateSummaryData] = array(ReadStateSummaryData)
 
 
 class PartitionResult(Struct):
-    """Where the group stands in one partition."""
+    """The start offset of the group in one partition."""
 
     partition: int = int32()
     error_code: int = int16()
     error_message: str | None = string(nullable="0+", default=None)
-    state_epoch: int = int32()  # counts how often the partition was begun with
-    leader_epoch: int = int32()  # of the leader that wrote last
-    start_offset: int = int64()  # below it all is settled; -1: not known yet
-    # how many from start_offset on are settled already (KIP-1226); -1: not known
+    state_epoch: int = int32()  # raised with each initialization of the partition
+    leader_epoch: int = int32()  # the epoch of the leader that wrote the state last
+    start_offset: int = int64()  # the first offset whose record is not settled; -1 if not yet known
+    # the number of settled records from start_offset on (KIP-1226); -1 if unknown
     delivery_complete_count: int = int32(versions="1+", default=-1)
 
 
 class ReadStateSummaryResult(Struct):
-    """Where the group stands in one topic."""
+    """The start offsets of the group in one topic."""
 
     topic_id: bytes = uuid()
     partitions: list[PartitionResult] = array(PartitionResult)
 
 
 class ReadShareGroupStateSummaryResponse(Response, api_key=87, versions="0-1", flexible="0+"):
-    """Where the group stands."""
+    """The start offsets of the group."""
 
     results: list[ReadStateSummaryResult] = array(ReadStateSummaryResult)

@@ -1,4 +1,4 @@
-"""RemoveRaftVoter (key 81): take a controller out of the quorum of the metadata log (KIP-853)."""
+"""RemoveRaftVoter (key 81): remove a controller from the voters of the metadata log (KIP-853)."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from kafkacompat.wire.schema import Request, Response, int16, int32, string, uui
 
 
 class RemoveRaftVoterRequest(Request, api_key=81, versions="0", flexible="0+"):
-    """Let this controller vote no more."""
+    """Remove the given controller from the voters."""
 
-    cluster_id: str | None = string(nullable="0+")  # null: do not check
-    voter_id: int = int32()  # its node id
-    voter_directory_id: bytes = uuid()  # of its metadata log
+    cluster_id: str | None = string(nullable="0+")  # null: the receiver does not check it
+    voter_id: int = int32()  # the node id of the voter
+    voter_directory_id: bytes = uuid()  # the directory id of its metadata log
 
 
 class RemoveRaftVoterResponse(Response, api_key=81, versions="0", flexible="0+"):
-    """Whether it is out."""
+    """The outcome of removing the voter."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

@@ -1,4 +1,4 @@
-"""RenewDelegationToken (key 39): let a delegation token live longer (KIP-48)."""
+"""RenewDelegationToken (key 39): extend the lifetime of a delegation token (KIP-48)."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from kafkacompat.wire.schema import Request, Response, bytestring, int16, int32,
 
 
 class RenewDelegationTokenRequest(Request, api_key=39, versions="0-2", flexible="2+"):
-    """Renew the token with this secret."""
+    """Renew the token with the given secret."""
 
-    hmac: bytes = bytestring()  # the secret, as CreateDelegationToken answered it
-    # from now on; not above delegation.token.expiry.time.ms, which counts if this is not positive
+    hmac: bytes = bytestring()  # the secret, as returned by CreateDelegationToken
+    # the time from now; at most delegation.token.expiry.time.ms, the default if not positive
     renew_period_ms: int = int64()
 
 
 class RenewDelegationTokenResponse(Response, api_key=39, versions="0-2", flexible="2+"):
-    """How long it is good now."""
+    """The new time of expiry."""
 
     error_code: int = int16()
-    expiry_timestamp_ms: int = int64()  # milliseconds since 1970; at most the token's max_timestamp
+    expiry_timestamp_ms: int = int64()  # in ms since 1970; at most the token's max_timestamp
     throttle_time_ms: int = int32()

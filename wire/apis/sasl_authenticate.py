@@ -1,4 +1,4 @@
-"""SaslAuthenticate (key 36): one step of a SASL exchange, once SaslHandshake chose the mechanism (KIP-152)."""
+"""SaslAuthenticate (key 36): one step of a SASL exchange, after SaslHandshake has set the mechanism (KIP-152)."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from kafkacompat.wire.schema import Request, Response, bytestring, int16, int64,
 
 
 class SaslAuthenticateRequest(Request, api_key=36, versions="0-2", flexible="2+"):
-    """What the client's side of the mechanism says."""
+    """Send the client's next message of the mechanism."""
 
-    auth_bytes: bytes = bytestring()  # as the mechanism defines them
+    auth_bytes: bytes = bytestring()  # the message, in the format of the mechanism
 
 
 class SaslAuthenticateResponse(Response, api_key=36, versions="0-2", flexible="2+"):
-    """What the server's side answers."""
+    """The server's next message of the mechanism."""
 
     error_code: int = int16()
     error_message: str | None = string(nullable="0+")
-    auth_bytes: bytes = bytestring()  # as the mechanism defines them; empty with an error
-    session_lifetime_ms: int = int64(versions="1+")  # authenticate again within it (KIP-368); 0: never
+    auth_bytes: bytes = bytestring()  # the message, in the format of the mechanism; empty if the request fails
+    # the time within which the client must authenticate again (KIP-368); 0: no limit
+    session_lifetime_ms: int = int64(versions="1+")

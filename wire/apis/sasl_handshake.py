@@ -1,6 +1,6 @@
 """SaslHandshake (key 17): choose a SASL mechanism.
 
-What the mechanism exchanges follows raw on the connection in version 0, and in SaslAuthenticate from 1 (KIP-152).
+The messages of the mechanism follow as raw bytes (version 0) or in SaslAuthenticate requests (from 1, KIP-152).
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from kafkacompat.wire.schema import Request, Response, array, int16, string
 
 
 class SaslHandshakeRequest(Request, api_key=17, versions="0-1"):
-    """Authenticate with this mechanism."""
+    """Choose the mechanism for authentication."""
 
-    mechanism: str = string()  # PLAIN, SCRAM-SHA-256, ...
+    mechanism: str = string()  # the name: PLAIN, SCRAM-SHA-256, ...
 
 
 class SaslHandshakeResponse(Response, api_key=17, versions="0-1"):
-    """Whether it may be used."""
+    """The outcome, and the mechanisms that the listener accepts."""
 
     error_code: int = int16()
-    mechanisms: list[str] = array(string())  # all that the listener accepts
+    mechanisms: list[str] = array(string())  # all mechanisms that the listener accepts

@@ -1,4 +1,4 @@
-"""ShareAcknowledge (key 79): what became of records that a member of a share group was handed (KIP-932)."""
+"""ShareAcknowledge (key 79): acknowledge records that a member of a share group has acquired (KIP-932)."""
 
 from __future__ import annotations
 
@@ -19,42 +19,42 @@ from kafkacompat.wire.schema import (
 
 
 class AcknowledgementBatch(Struct):
-    """What became of a range of records."""
+    """The acknowledgement of a range of records."""
 
     first_offset: int = int64()
-    last_offset: int = int64()  # inclusive
-    # one for the whole range or one a record; 0: gap, 1: accept, 2: release, 3: reject, 4: renew (from version 2)
+    last_offset: int = int64()  # the last offset, inclusive
+    # one for the range or one per record; 0: gap, 1: accept, 2: release, 3: reject, 4: renew (from version 2)
     acknowledge_types: list[int] = array(int8())
 
 
 class AcknowledgePartition(Struct):
-    """What to settle in one partition."""
+    """The acknowledgements for one partition."""
 
     partition_index: int = int32()
     acknowledgement_batches: list[AcknowledgementBatch] = array(AcknowledgementBatch)
 
 
 class AcknowledgeTopic(Struct):
-    """What to settle in one topic."""
+    """The acknowledgements for one topic."""
 
     topic_id: bytes = uuid()
     partitions: list[AcknowledgePartition] = array(AcknowledgePartition)
 
 
 class ShareAcknowledgeRequest(Request, api_key=79, versions="0-2", flexible="0+"):
-    """Settle these records."""
+    """Acknowledge the given records."""
 
     group_id: str | None = string(nullable="0+", default=None)
     member_id: str | None = string(nullable="0+")
-    share_session_epoch: int = int32()  # -1: end the session, else one more each request
-    is_renew_ack: bool = boolean(versions="2+")  # some acknowledgements renew the lock
+    share_session_epoch: int = int32()  # the session epoch, raised by one with each request; -1: end the session
+    is_renew_ack: bool = boolean(versions="2+")  # some acknowledgements renew locks
     topics: list[AcknowledgeTopic] = array(AcknowledgeTopic)
 
 
 class LeaderIdAndEpoch(Struct):
-    """Who leads the partition now."""
+    """The current leader of the partition."""
 
-    leader_id: int = int32()  # -1: not known
+    leader_id: int = int32()  # -1 if unknown
     leader_epoch: int = int32()
 
 
@@ -64,7 +64,7 @@ class PartitionData(Struct):
     partition_index: int = int32()
     error_code: int = int16()
     error_message: str | None = string(nullable="0+", default=None)
-    current_leader: LeaderIdAndEpoch = struct(LeaderIdAndEpoch)  # with NOT_LEADER_OR_FOLLOWER and the like
+    current_leader: LeaderIdAndEpoch = struct(LeaderIdAndEpoch)  # set with errors such as NOT_LEADER_OR_FOLLOWER
 
 
 class ShareAcknowledgeTopicResponse(Struct):
@@ -75,7 +75,7 @@ class ShareAcknowledgeTopicResponse(Struct):
 
 
 class NodeEndpoint(Struct):
-    """Where a leader named above can be reached."""
+    """The address of a leader named in the response."""
 
     node_id: int = int32()
     host: str = string()
@@ -84,11 +84,12 @@ class NodeEndpoint(Struct):
 
 
 class ShareAcknowledgeResponse(Response, api_key=79, versions="0-2", flexible="0+"):
-    """What became of each partition."""
+    """The outcome for each partition."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
     error_message: str | None = string(nullable="0+", default=None)
-    acquisition_lock_timeout_ms: int = int32(versions="2+")  # how long the member has renewed records to itself
+    # the time for which renewed records stay locked for the member
+    acquisition_lock_timeout_ms: int = int32(versions="2+")
     responses: list[ShareAcknowledgeTopicResponse] = array(ShareAcknowledgeTopicResponse)
     node_endpoints: list[NodeEndpoint] = array(NodeEndpoint)

@@ -1,4 +1,4 @@
-"""ShareFetch (key 78): records for a member of a share group, and what became of earlier ones (KIP-932)."""
+"""ShareFetch (key 78): fetch records for a member of a share group and acknowledge earlier ones (KIP-932)."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from kafkacompat.wire.schema import (
 
 
 class AcknowledgementBatch(Struct):
-    """What became of a range of records."""
+    """The acknowledgement of a range of records."""
 
     first_offset: int = int64()
-    last_offset: int = int64()  # inclusive
-    # one for the whole range or one a record; 0: gap, 1: accept, 2: release, 3: reject, 4: renew (from version 2)
+    last_offset: int = int64()  # the last offset, inclusive
+    # one for the range or one per record; 0: gap, 1: accept, 2: release, 3: reject, 4: renew (from version 2)
     acknowledge_types: list[int] = array(int8())
 
 
 class FetchPartition(Struct):
-    """What to take from one partition, and what to settle in it."""
+    """The fetch limit and the acknowledgements for one partition."""
 
     partition_index: int = int32()
-    partition_max_bytes: int = int32(versions="0")  # 0: settle only
+    partition_max_bytes: int = int32(versions="0")  # the size limit for the partition; 0: acknowledge only
     acknowledgement_batches: list[AcknowledgementBatch] = array(AcknowledgementBatch)
 
 
@@ -46,66 +46,67 @@ class FetchTopic(Struct):
 
 
 class ForgottenTopic(Struct):
-    """Partitions to drop from the share session."""
+    """Partitions to remove from the share session."""
 
     topic_id: bytes = uuid()
     partitions: list[int] = array(int32())
 
 
 class ShareFetchRequest(Request, api_key=78, versions="0-2", flexible="0+"):
-    """Settle these records, then send others that nobody else is working at."""
+    """Acknowledge the given records, then fetch records that no other member has acquired."""
 
     group_id: str | None = string(nullable="0+", default=None)
     member_id: str | None = string(nullable="0+")
-    share_session_epoch: int = int32()  # 0: start a session, -1: end it, else one more each request
-    max_wait_ms: int = int32()  # how long to wait for min_bytes
+    # the session epoch, raised by one with each request; 0: start a session, -1: end it
+    share_session_epoch: int = int32()
+    max_wait_ms: int = int32()  # the longest wait for min_bytes
     min_bytes: int = int32()
-    max_bytes: int = int32(default=MAX_INT32)  # of the whole answer
-    max_records: int = int32(versions="1+")  # a batch that goes beyond is sent whole
-    batch_size: int = int32(versions="1+")  # how many records are best acquired and settled together
-    share_acquire_mode: int = int8(versions="2+")  # 0: whole batches, 1: never more than max_records
-    is_renew_ack: bool = boolean(versions="2+")  # some acknowledgements renew the lock, so nothing is fetched
+    max_bytes: int = int32(default=MAX_INT32)  # the size limit of the whole response
+    max_records: int = int32(versions="1+")  # the limit of records; a batch that exceeds it is returned whole
+    batch_size: int = int32(versions="1+")  # the preferred number of records to acquire and acknowledge together
+    share_acquire_mode: int = int8(versions="2+")  # 0: acquires whole batches, 1: never acquires more than max_records
+    is_renew_ack: bool = boolean(versions="2+")  # some acknowledgements renew locks; the broker then fetches no records
     topics: list[FetchTopic] = array(FetchTopic)
     forgotten_topics_data: list[ForgottenTopic] = array(ForgottenTopic)
 
 
 class LeaderIdAndEpoch(Struct):
-    """Who leads the partition now."""
+    """The current leader of the partition."""
 
-    leader_id: int = int32()  # -1: not known
+    leader_id: int = int32()  # -1 if unknown
     leader_epoch: int = int32()
 
 
 class AcquiredRecords(Struct):
-    """A range of records that the member has for a while."""
+    """A range of records that the member has acquired for a limited time."""
 
     first_offset: int = int64()
-    last_offset: int = int64()  # inclusive
-    delivery_count: int = int16()  # how often they were handed out, this time counted
+    last_offset: int = int64()  # the last offset, inclusive
+    delivery_count: int = int16()  # the number of deliveries, including this one
 
 
 class PartitionData(Struct):
-    """What was found in one partition."""
+    """The records of one partition and the outcome of its acknowledgements."""
 
     partition_index: int = int32()
-    error_code: int = int16()  # of fetching
-    error_message: str | None = string(nullable="0+", default=None)  # of fetching
-    acknowledge_error_code: int = int16()  # of settling
-    acknowledge_error_message: str | None = string(nullable="0+", default=None)  # of settling
-    current_leader: LeaderIdAndEpoch = struct(LeaderIdAndEpoch)  # with NOT_LEADER_OR_FOLLOWER and the like
-    records: Part | None = batches(nullable="0")  # whole batches; only those acquired are for the member
+    error_code: int = int16()  # the outcome of fetching
+    error_message: str | None = string(nullable="0+", default=None)  # the outcome of fetching
+    acknowledge_error_code: int = int16()  # the outcome of the acknowledgements
+    acknowledge_error_message: str | None = string(nullable="0+", default=None)  # the outcome of the acknowledgements
+    current_leader: LeaderIdAndEpoch = struct(LeaderIdAndEpoch)  # set with errors such as NOT_LEADER_OR_FOLLOWER
+    records: Part | None = batches(nullable="0")  # whole batches; the member processes only the acquired records
     acquired_records: list[AcquiredRecords] = array(AcquiredRecords)
 
 
 class ShareFetchableTopicResponse(Struct):
-    """What was found in one topic."""
+    """The records and outcomes of one topic."""
 
     topic_id: bytes = uuid()
     partitions: list[PartitionData] = array(PartitionData)
 
 
 class NodeEndpoint(Struct):
-    """Where a leader named above can be reached."""
+    """The address of a leader named in the response."""
 
     node_id: int = int32()
     host: str = string()
@@ -114,11 +115,11 @@ class NodeEndpoint(Struct):
 
 
 class ShareFetchResponse(Response, api_key=78, versions="0-2", flexible="0+"):
-    """The batches found, topic by topic."""
+    """The fetched batches, grouped by topic."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
     error_message: str | None = string(nullable="0+", default=None)
-    acquisition_lock_timeout_ms: int = int32(versions="1+")  # how long the member has the records to itself
+    acquisition_lock_timeout_ms: int = int32(versions="1+")  # the time for which the records stay locked for the member
     responses: list[ShareFetchableTopicResponse] = array(ShareFetchableTopicResponse)
     node_endpoints: list[NodeEndpoint] = array(NodeEndpoint)

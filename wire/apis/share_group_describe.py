@@ -7,14 +7,15 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, i
 
 
 class ShareGroupDescribeRequest(Request, api_key=77, versions="0-1", flexible="0+"):
-    """Describe these groups."""
+    """Describe the given groups."""
 
     group_ids: list[str] = array(string())
-    include_authorized_operations: bool = boolean()  # what the client may do with each group (KIP-430)
+    # adds the operations that the client may perform on each group (KIP-430)
+    include_authorized_operations: bool = boolean()
 
 
 class TopicPartitions(Struct):
-    """Some partitions of one topic."""
+    """Partitions of one topic."""
 
     topic_id: bytes = uuid()
     topic_name: str = string()
@@ -22,7 +23,7 @@ class TopicPartitions(Struct):
 
 
 class Assignment(Struct):
-    """All that a member reads."""
+    """The assignment of a member."""
 
     topic_partitions: list[TopicPartitions] = array(TopicPartitions)
 
@@ -31,10 +32,10 @@ class Member(Struct):
     """One member of a group."""
 
     member_id: str = string()
-    rack_id: str | None = string(nullable="0+", default=None)  # null: not told
-    member_epoch: int = int32()  # the epoch of the assignment that it has
-    client_id: str = string()  # what it calls itself
-    client_host: str = string()  # the address it came from
+    rack_id: str | None = string(nullable="0+", default=None)  # null if not reported
+    member_epoch: int = int32()  # the epoch of its current assignment
+    client_id: str = string()  # the client id that the member reports
+    client_host: str = string()  # the address that the member connects from
     subscribed_topic_names: list[str] = array(string())
     assignment: Assignment = struct(Assignment)
 
@@ -46,16 +47,16 @@ class DescribedGroup(Struct):
     error_message: str | None = string(nullable="0+", default=None)
     group_id: str = string()
     group_state: str = string()  # Empty, Stable or Dead
-    group_epoch: int = int32()  # counts the changes of members and topics
-    assignment_epoch: int = int32()  # the group_epoch that the assignment was made for
-    assignor_name: str = string()  # who made it
+    group_epoch: int = int32()  # raised with each change of members or topics
+    assignment_epoch: int = int32()  # the group_epoch of the assignment
+    assignor_name: str = string()  # the assignor that computed it
     members: list[Member] = array(Member)
-    # bits of AclOperation codes; the default means: not asked for
+    # a bit for each AclOperation code; the default if the client did not request it
     authorized_operations: int = int32(default=MIN_INT32)
 
 
 class ShareGroupDescribeResponse(Response, api_key=77, versions="0-1", flexible="0+"):
-    """Each group."""
+    """The descriptions of the groups."""
 
     throttle_time_ms: int = int32()
     groups: list[DescribedGroup] = array(DescribedGroup)

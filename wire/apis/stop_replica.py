@@ -1,4 +1,4 @@
-"""StopReplica (key 5): a ZooKeeper controller takes replicas off a broker; gone in Kafka 4.0."""
+"""StopReplica (key 5): a ZooKeeper controller removes replicas from a broker; removed in Kafka 4.0."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ class StopReplicaTopicV1(Struct):
 
 
 class StopReplicaPartitionState(Struct):
-    """One partition and what to do with it, from version 3."""
+    """One partition to stop or delete, from version 3."""
 
     partition_index: int = int32()
-    leader_epoch: int = int32(default=-1)  # -1: do not check, -2: the topic is being deleted (KIP-570)
-    delete_partition: bool = boolean()  # remove the log too
+    # -1: the receiver does not check it, -2: the topic is being deleted (KIP-570)
+    leader_epoch: int = int32(default=-1)
+    delete_partition: bool = boolean()  # also deletes the log
 
 
 class StopReplicaTopicState(Struct):
@@ -35,14 +36,14 @@ class StopReplicaTopicState(Struct):
 
 
 class StopReplicaRequest(Request, api_key=5, versions="0-4", flexible="2+"):
-    """Stop to lead and follow these partitions."""
+    """Stop leading and following the given partitions."""
 
     controller_id: int = int32()
-    # controller_id is a KRaft controller, during a migration (KIP-866)
+    # controller_id is that of a KRaft controller during a migration (KIP-866)
     is_k_raft_controller: bool = boolean(versions="4+")
-    controller_epoch: int = int32()  # counts the controllers; a request with an older one is refused
+    controller_epoch: int = int32()  # raised with each new controller; the broker rejects a request with an older epoch
     broker_epoch: int = int64(versions="1+", default=-1)
-    delete_partitions: bool = boolean(versions="0-2")  # remove all the logs too
+    delete_partitions: bool = boolean(versions="0-2")  # also deletes the logs of all given partitions
     ungrouped_partitions: list[StopReplicaPartitionV0] = array(StopReplicaPartitionV0, versions="0")
     topics: list[StopReplicaTopicV1] = array(StopReplicaTopicV1, versions="1-2")
     topic_states: list[StopReplicaTopicState] = array(StopReplicaTopicState, versions="3+")
@@ -57,7 +58,7 @@ class StopReplicaPartitionError(Struct):
 
 
 class StopReplicaResponse(Response, api_key=5, versions="0-4", flexible="2+"):
-    """Which replicas were stopped."""
+    """The outcome for each replica."""
 
     error_code: int = int16()
     partition_errors: list[StopReplicaPartitionError] = array(StopReplicaPartitionError)

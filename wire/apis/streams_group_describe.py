@@ -19,10 +19,11 @@ from kafkacompat.wire.schema import (
 
 
 class StreamsGroupDescribeRequest(Request, api_key=89, versions="0", flexible="0+"):
-    """Describe these groups."""
+    """Describe the given groups."""
 
     group_ids: list[str] = array(string())
-    include_authorized_operations: bool = boolean()  # what the client may do with each group (KIP-430)
+    # adds the operations that the client may perform on each group (KIP-430)
+    include_authorized_operations: bool = boolean()
 
 
 class KeyValue(Struct):
@@ -33,79 +34,80 @@ class KeyValue(Struct):
 
 
 class TopicInfo(Struct):
-    """A topic that the application keeps for itself."""
+    """An internal topic of the application."""
 
     name: str = string()
-    partitions: int = int32()  # how many it must have; 0: whatever the others need
-    replication_factor: int = int16()  # 0: the broker's default
+    partitions: int = int32()  # the required number of partitions; 0: the number follows from other topics
+    replication_factor: int = int16()  # the number of replicas; 0: the broker's default
     topic_configs: list[KeyValue] = array(KeyValue)
 
 
 class Subtopology(Struct):
-    """A part of the application that can run by itself."""
+    """A part of the application that runs independently of the others."""
 
-    subtopology_id: str = string()  # the same in all members, as it is made from the topology
-    source_topics: list[str] = array(string())  # what it reads
-    repartition_sink_topics: list[str] = array(string())  # what it writes for other subtopologies
-    state_changelog_topics: list[TopicInfo] = array(TopicInfo)  # what it keeps its stores in
-    repartition_source_topics: list[TopicInfo] = array(TopicInfo)  # what it reads from others
+    subtopology_id: str = string()  # derived from the topology, so that all members have the same id
+    source_topics: list[str] = array(string())  # topics that it reads
+    repartition_sink_topics: list[str] = array(string())  # topics that it writes for other subtopologies
+    state_changelog_topics: list[TopicInfo] = array(TopicInfo)  # the changelogs of its stores
+    repartition_source_topics: list[TopicInfo] = array(TopicInfo)  # topics that other subtopologies write for it
 
 
 class Topology(Struct):
-    """All that the application does."""
+    """The topology of the application."""
 
-    epoch: int = int32()  # of the topology; differs when the application was changed
-    subtopologies: list[Subtopology] | None = array(Subtopology, nullable="0+", default=None)  # null: not known yet
+    epoch: int = int32()  # the epoch of the topology; differs after a change of the application
+    subtopologies: list[Subtopology] | None = array(Subtopology, nullable="0+", default=None)  # null if not yet known
 
 
 class Endpoint(Struct):
-    """An address that the application gave."""
+    """An address that the application reports."""
 
     host: str = string()
     port: int = uint16()
 
 
 class TaskOffset(Struct):
-    """How far one task is."""
+    """The progress of one task."""
 
     subtopology_id: str = string()
     partition: int = int32()
-    offset: int = int64()  # summed over its changelogs
+    offset: int = int64()  # the sum over its changelogs
 
 
 class TaskIds(Struct):
-    """Tasks of one subtopology, one for each of these partitions."""
+    """Tasks of one subtopology, one for each given partition."""
 
     subtopology_id: str = string()
     partitions: list[int] = array(int32())
 
 
 class Assignment(Struct):
-    """All that a member runs, or is to run."""
+    """The current or the target assignment of a member."""
 
-    active_tasks: list[TaskIds] = array(TaskIds)  # those it runs
-    standby_tasks: list[TaskIds] = array(TaskIds)  # those it keeps a copy of the state of
-    warmup_tasks: list[TaskIds] = array(TaskIds)  # those whose state it gets ready, to run them later
+    active_tasks: list[TaskIds] = array(TaskIds)  # tasks that it runs
+    standby_tasks: list[TaskIds] = array(TaskIds)  # tasks whose state it replicates
+    warmup_tasks: list[TaskIds] = array(TaskIds)  # tasks whose state it restores, in order to run them later
 
 
 class Member(Struct):
     """One member of a group."""
 
     member_id: str = string()
-    member_epoch: int = int32()  # the epoch of the assignment that it has
-    instance_id: str | None = string(nullable="0+", default=None)  # as group_instance_id
-    rack_id: str | None = string(nullable="0+", default=None)  # null: not told
-    client_id: str = string()  # what it calls itself
-    client_host: str = string()  # the address it came from
-    topology_epoch: int = int32()  # of the topology that it runs
-    process_id: str = string()  # of the application's process, which may have many members
-    user_endpoint: Endpoint | None = struct(Endpoint, nullable="0+")  # where its stores can be asked; null: nowhere
-    client_tags: list[KeyValue] = array(KeyValue)  # for an assignor that looks at racks
-    task_offsets: list[TaskOffset] = array(TaskOffset)  # how far its stores are
-    task_end_offsets: list[TaskOffset] = array(TaskOffset)  # how far they could be
-    assignment: Assignment = struct(Assignment)  # what it has
-    target_assignment: Assignment = struct(Assignment)  # what it shall have when others have given it up
-    is_classic: bool = boolean()  # of the classic protocol
+    member_epoch: int = int32()  # the epoch of its current assignment
+    instance_id: str | None = string(nullable="0+", default=None)  # the group_instance_id of the member
+    rack_id: str | None = string(nullable="0+", default=None)  # null if not reported
+    client_id: str = string()  # the client id that the member reports
+    client_host: str = string()  # the address that the member connects from
+    topology_epoch: int = int32()  # the epoch of the topology that it runs
+    process_id: str = string()  # the id of the application process, which may have several members
+    # the address for queries to its stores; null if there is none
+    user_endpoint: Endpoint | None = struct(Endpoint, nullable="0+")
+    client_tags: list[KeyValue] = array(KeyValue)  # tags for a rack-aware assignor
+    task_offsets: list[TaskOffset] = array(TaskOffset)  # the positions of its stores
+    task_end_offsets: list[TaskOffset] = array(TaskOffset)  # the end offsets of the changelogs of its stores
+    assignment: Assignment = struct(Assignment)  # the current assignment
+    target_assignment: Assignment = struct(Assignment)  # the assignment once other members have revoked its partitions
+    is_classic: bool = boolean()  # the member uses the classic protocol
 
 
 class DescribedGroup(Struct):
@@ -115,16 +117,16 @@ class DescribedGroup(Struct):
     error_message: str | None = string(nullable="0+", default=None)
     group_id: str = string()
     group_state: str = string()  # Empty, NotReady, Assigning, Reconciling, Stable or Dead
-    group_epoch: int = int32()  # counts the changes of members and topics
-    assignment_epoch: int = int32()  # the group_epoch that the target assignment was made for
-    topology: Topology | None = struct(Topology, nullable="0+")  # null: none yet
+    group_epoch: int = int32()  # raised with each change of members or topics
+    assignment_epoch: int = int32()  # the group_epoch of the target assignment
+    topology: Topology | None = struct(Topology, nullable="0+")  # null if there is none yet
     members: list[Member] = array(Member)
-    # bits of AclOperation codes; the default means: not asked for
+    # a bit for each AclOperation code; the default if the client did not request it
     authorized_operations: int = int32(default=MIN_INT32)
 
 
 class StreamsGroupDescribeResponse(Response, api_key=89, versions="0", flexible="0+"):
-    """Each group."""
+    """The descriptions of the groups."""
 
     throttle_time_ms: int = int32()
     groups: list[DescribedGroup] = array(DescribedGroup)

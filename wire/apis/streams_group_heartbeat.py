@@ -26,16 +26,16 @@ class KeyValue(Struct):
 
 
 class TopicInfo(Struct):
-    """A topic that the application keeps for itself."""
+    """An internal topic of the application."""
 
     name: str = string()
-    partitions: int = int32()  # how many it must have; 0: whatever the others need
-    replication_factor: int = int16()  # 0: the broker's default
+    partitions: int = int32()  # the required number of partitions; 0: the number follows from other topics
+    replication_factor: int = int16()  # the number of replicas; 0: the broker's default
     topic_configs: list[KeyValue] = array(KeyValue)
 
 
 class CopartitionGroup(Struct):
-    """Topics that must have as many partitions as each other; numbers count within the subtopology's lists."""
+    """Topics that must have equal numbers of partitions, given as indexes into the lists of the subtopology."""
 
     source_topics: list[int] = array(int16())
     source_topic_regex: list[int] = array(int16())
@@ -43,118 +43,121 @@ class CopartitionGroup(Struct):
 
 
 class Subtopology(Struct):
-    """A part of the application that can run by itself."""
+    """A part of the application that runs independently of the others."""
 
-    subtopology_id: str = string()  # the same in all members, as it is made from the topology
-    source_topics: list[str] = array(string())  # what it reads
-    source_topic_regex: list[str] = array(string())  # patterns of what it reads
-    state_changelog_topics: list[TopicInfo] = array(TopicInfo)  # what it keeps its stores in; the broker creates them
-    repartition_sink_topics: list[str] = array(string())  # what it writes for other subtopologies
-    repartition_source_topics: list[TopicInfo] = array(TopicInfo)  # what it reads from others; the broker creates them
+    subtopology_id: str = string()  # derived from the topology, so that all members have the same id
+    source_topics: list[str] = array(string())  # topics that it reads
+    source_topic_regex: list[str] = array(string())  # patterns of topics that it reads
+    state_changelog_topics: list[TopicInfo] = array(TopicInfo)  # the changelogs of its stores; the broker creates them
+    repartition_sink_topics: list[str] = array(string())  # topics that it writes for other subtopologies
+    # topics that other subtopologies write for it; the broker creates them
+    repartition_source_topics: list[TopicInfo] = array(TopicInfo)
     copartition_groups: list[CopartitionGroup] = array(CopartitionGroup)
 
 
 class Topology(Struct):
-    """All that the application does."""
+    """The topology of the application."""
 
-    epoch: int = int32()  # of the topology; differs when the application was changed
+    epoch: int = int32()  # the epoch of the topology; differs after a change of the application
     subtopologies: list[Subtopology] = array(Subtopology)
 
 
 class TaskIds(Struct):
-    """Tasks of one subtopology, one for each of these partitions."""
+    """Tasks of one subtopology, one for each given partition."""
 
     subtopology_id: str = string()
     partitions: list[int] = array(int32())
 
 
 class Endpoint(Struct):
-    """An address that the application gave."""
+    """An address that the application reports."""
 
     host: str = string()
     port: int = uint16()
 
 
 class TaskOffset(Struct):
-    """How far one task is."""
+    """The progress of one task."""
 
     subtopology_id: str = string()
     partition: int = int32()
-    offset: int = int64()  # summed over its changelogs
+    offset: int = int64()  # the sum over its changelogs
 
 
 class StreamsGroupHeartbeatRequest(Request, api_key=88, versions="0", flexible="0+"):
-    """I live; what has changed since my last heartbeat stands here."""
+    """Report that the member is alive, and the fields that have changed since its last heartbeat."""
 
     group_id: str = string()
     member_id: str = string()
-    # 0: joins, -1: leaves, -2: leaves as a static member that will be back, else the last one received
+    # the last epoch received; 0: joins, -1: leaves, -2: leaves as a static member that will return
     member_epoch: int = int32()
-    endpoint_information_epoch: int = int32()  # the last one received
-    instance_id: str | None = string(nullable="0+", default=None)  # as group_instance_id; null: none, or as before
-    rack_id: str | None = string(nullable="0+", default=None)  # null: none, or as before
-    rebalance_timeout_ms: int = int32(default=-1)  # how long it may take to give tasks up; -1: as before
-    topology: Topology | None = struct(Topology, nullable="0+")  # with member_epoch 0, else null
-    active_tasks: list[TaskIds] | None = array(TaskIds, nullable="0+", default=None)  # those it runs; null: as before
-    # those it keeps a copy of the state of; null: as before
+    endpoint_information_epoch: int = int32()  # the last endpoint epoch received
+    instance_id: str | None = string(nullable="0+", default=None)  # the group_instance_id; null: none, or unchanged
+    rack_id: str | None = string(nullable="0+", default=None)  # null: none, or unchanged
+    rebalance_timeout_ms: int = int32(default=-1)  # the time that the member has to release tasks; -1: unchanged
+    topology: Topology | None = struct(Topology, nullable="0+")  # set with member_epoch 0, otherwise null
+    # tasks that it runs; null: unchanged
+    active_tasks: list[TaskIds] | None = array(TaskIds, nullable="0+", default=None)
+    # tasks whose state it replicates; null: unchanged
     standby_tasks: list[TaskIds] | None = array(TaskIds, nullable="0+", default=None)
-    # those whose state it gets ready, to run them later; null: as before
+    # tasks whose state it restores, in order to run them later; null: unchanged
     warmup_tasks: list[TaskIds] | None = array(TaskIds, nullable="0+", default=None)
-    # of the application's process, which may have many members; null: as before
+    # the id of the application process, which may have several members; null: unchanged
     process_id: str | None = string(nullable="0+", default=None)
-    # where its stores can be asked; null: nowhere, or as before
+    # the address for queries to its stores; null: none, or unchanged
     user_endpoint: Endpoint | None = struct(Endpoint, nullable="0+")
-    # for an assignor that looks at racks; null: as before
+    # tags for a rack-aware assignor; null: unchanged
     client_tags: list[KeyValue] | None = array(KeyValue, nullable="0+", default=None)
-    # how far its stores are; null: as before
+    # the positions of its stores; null: unchanged
     task_offsets: list[TaskOffset] | None = array(TaskOffset, nullable="0+", default=None)
-    # how far they could be; null: as before
+    # the end offsets of the changelogs of its stores; null: unchanged
     task_end_offsets: list[TaskOffset] | None = array(TaskOffset, nullable="0+", default=None)
-    shutdown_application: bool = boolean()  # asks all members to stop
+    shutdown_application: bool = boolean()  # requests that all members stop
 
 
 class Status(Struct):
-    """Something that keeps the group from going on as it should."""
+    """A condition that prevents the group from running normally."""
 
-    # 0: old topology, 1: source topics missing, 2: numbers of partitions differ, 3: internal topics missing,
-    # 4: the application shall stop, 5: the assignment waits
+    # 0: old topology, 1: missing source topics, 2: differing numbers of partitions, 3: missing internal topics,
+    # 4: the application is to stop, 5: the assignment is delayed
     status_code: int = int8()
-    status_detail: str = string()  # a sentence for people
+    status_detail: str = string()  # a readable explanation
 
 
 class TopicPartition(Struct):
-    """Some partitions of one topic."""
+    """Partitions of one topic."""
 
     topic: str = string()
     partitions: list[int] = array(int32())
 
 
 class EndpointToPartitions(Struct):
-    """What can be asked at one address."""
+    """The partitions whose stores one address serves."""
 
     user_endpoint: Endpoint = struct(Endpoint)
-    active_partitions: list[TopicPartition] = array(TopicPartition)  # of the tasks that run there
-    standby_partitions: list[TopicPartition] = array(TopicPartition)  # of the tasks that are copied there
+    active_partitions: list[TopicPartition] = array(TopicPartition)  # partitions of the active tasks there
+    standby_partitions: list[TopicPartition] = array(TopicPartition)  # partitions of the standby tasks there
 
 
 class StreamsGroupHeartbeatResponse(Response, api_key=88, versions="0", flexible="0+"):
-    """What the member is to do."""
+    """The next steps for the member."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
     error_message: str | None = string(nullable="0+", default=None)
     member_id: str = string()
-    member_epoch: int = int32()  # to send with the next heartbeat
-    heartbeat_interval_ms: int = int32()  # until the next heartbeat
-    acceptable_recovery_lag: int = int32()  # how many records behind a warm-up task is ready
-    task_offset_interval_ms: int = int32()  # how often to tell task_offsets
-    status: list[Status] | None = array(Status, nullable="0+")  # null: nothing is the matter
-    active_tasks: list[TaskIds] | None = array(TaskIds, nullable="0+", default=None)  # to run; null: as before
-    # to keep a copy of the state of; null: as before
+    member_epoch: int = int32()  # the epoch to send with the next heartbeat
+    heartbeat_interval_ms: int = int32()  # the time until the next heartbeat
+    acceptable_recovery_lag: int = int32()  # the lag in records at which a warm-up task is ready
+    task_offset_interval_ms: int = int32()  # the interval between reports of task_offsets
+    status: list[Status] | None = array(Status, nullable="0+")  # null if there is none
+    active_tasks: list[TaskIds] | None = array(TaskIds, nullable="0+", default=None)  # tasks to run; null: unchanged
+    # tasks to replicate the state of; null: unchanged
     standby_tasks: list[TaskIds] | None = array(TaskIds, nullable="0+", default=None)
-    warmup_tasks: list[TaskIds] | None = array(TaskIds, nullable="0+", default=None)  # to get ready; null: as before
-    endpoint_information_epoch: int = int32()  # counts the changes of the addresses
-    # which address has what; null: as before
+    # tasks to restore the state of; null: unchanged
+    warmup_tasks: list[TaskIds] | None = array(TaskIds, nullable="0+", default=None)
+    endpoint_information_epoch: int = int32()  # raised with each change of the addresses
+    # the partitions at each address; null: unchanged
     partitions_by_user_endpoint: list[EndpointToPartitions] | None = array(
         EndpointToPartitions, nullable="0+", default=None
     )

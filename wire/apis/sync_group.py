@@ -1,4 +1,4 @@
-"""SyncGroup (key 14): the leader of a classic group hands out the assignments."""
+"""SyncGroup (key 14): distribute the leader's assignments to the members of a classic group."""
 
 from __future__ import annotations
 
@@ -6,31 +6,32 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, bytestring
 
 
 class SyncGroupRequestAssignment(Struct):
-    """What the leader assigned to one member."""
+    """The leader's assignment for one member."""
 
     member_id: str = string()
-    assignment: bytes = bytestring()  # read by the clients alone
+    assignment: bytes = bytestring()  # opaque bytes that only clients read
 
 
 class SyncGroupRequest(Request, api_key=14, versions="0-5", flexible="4+"):
-    """Ask for the own assignment; the leader brings everybody's along."""
+    """Request the member's assignment. The leader sends the assignments of all members."""
 
     group_id: str = string()
     generation_id: int = int32()
     member_id: str = string()
     group_instance_id: str | None = string(versions="3+", nullable="0+", default=None)
-    # as JoinGroup answered; null: do not check
+    # as returned by JoinGroup; null: the receiver does not check it
     protocol_type: str | None = string(versions="5+", nullable="0+", default=None)
-    # as JoinGroup answered; null: do not check
+    # as returned by JoinGroup; null: the receiver does not check it
     protocol_name: str | None = string(versions="5+", nullable="0+", default=None)
-    assignments: list[SyncGroupRequestAssignment] = array(SyncGroupRequestAssignment)  # empty unless this is the leader
+    # empty unless the member is the leader
+    assignments: list[SyncGroupRequestAssignment] = array(SyncGroupRequestAssignment)
 
 
 class SyncGroupResponse(Response, api_key=14, versions="0-5", flexible="4+"):
-    """The assignment of the member that asked."""
+    """The assignment of the requesting member."""
 
     throttle_time_ms: int = int32(versions="1+")
     error_code: int = int16()
-    protocol_type: str | None = string(versions="5+", nullable="0+", default=None)  # null with an error
-    protocol_name: str | None = string(versions="5+", nullable="0+", default=None)  # null with an error
-    assignment: bytes = bytestring()  # as the leader wrote it
+    protocol_type: str | None = string(versions="5+", nullable="0+", default=None)  # null if the request fails
+    protocol_name: str | None = string(versions="5+", nullable="0+", default=None)  # null if the request fails
+    assignment: bytes = bytestring()  # the bytes that the leader sent

@@ -1,6 +1,6 @@
-"""TxnOffsetCommit (key 28): store how far a group has read, if a transaction commits.
+"""TxnOffsetCommit (key 28): commit offsets of a group as part of a transaction.
 
-From version 5 no AddOffsetsToTxn has to go before it (KIP-890).
+From version 5 it needs no preceding AddOffsetsToTxn (KIP-890).
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int
 
 
 class TxnOffsetCommitRequestPartition(Struct):
-    """The offset of the next record the group will read from one partition."""
+    """The offset of one partition: that of the next record to read."""
 
     partition_index: int = int32()
     committed_offset: int = int64()
-    committed_leader_epoch: int = int32(versions="2+", default=-1)  # of the last record read
-    committed_metadata: str | None = string(nullable="0+")  # the client's own note
+    committed_leader_epoch: int = int32(versions="2+", default=-1)  # the leader epoch of the last record read
+    committed_metadata: str | None = string(nullable="0+")  # the client's metadata, any text
 
 
 class TxnOffsetCommitRequestTopic(Struct):
@@ -25,7 +25,7 @@ class TxnOffsetCommitRequestTopic(Struct):
 
 
 class TxnOffsetCommitRequest(Request, api_key=28, versions="0-5", flexible="3+"):
-    """Store these offsets with the transaction."""
+    """Commit the given offsets with the transaction."""
 
     transactional_id: str = string()
     group_id: str = string()
@@ -52,7 +52,7 @@ class TxnOffsetCommitResponseTopic(Struct):
 
 
 class TxnOffsetCommitResponse(Response, api_key=28, versions="0-5", flexible="3+"):
-    """Which offsets wait for the transaction to end."""
+    """The outcome for each partition. Stored offsets stay pending until the transaction ends."""
 
     throttle_time_ms: int = int32()
     topics: list[TxnOffsetCommitResponseTopic] = array(TxnOffsetCommitResponseTopic)

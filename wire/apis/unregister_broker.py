@@ -1,4 +1,4 @@
-"""UnregisterBroker (key 64): forget a broker that will not come back."""
+"""UnregisterBroker (key 64): remove the registration of a broker that will not return."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from kafkacompat.wire.schema import Request, Response, int16, int32, string
 
 
 class UnregisterBrokerRequest(Request, api_key=64, versions="0", flexible="0+"):
-    """Forget this broker."""
+    """Unregister the given broker."""
 
     broker_id: int = int32()
 
 
 class UnregisterBrokerResponse(Response, api_key=64, versions="0", flexible="0+"):
-    """Whether it is forgotten."""
+    """The outcome of unregistering the broker."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

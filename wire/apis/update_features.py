@@ -1,4 +1,4 @@
-"""UpdateFeatures (key 57): raise or lower the levels of features that a cluster has agreed on."""
+"""UpdateFeatures (key 57): raise or lower the finalized levels of the cluster's features."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, i
 
 
 class FeatureUpdateKey(Struct):
-    """The level one feature shall have."""
+    """The requested level of one feature."""
 
-    feature: str = string()  # its name
-    max_version_level: int = int16()  # the level wanted; below 1: drop the feature
-    allow_downgrade: bool = boolean(versions="0")  # also if the level is lower than now
-    # 1: only up, 2: down too if nothing is lost, 3: down even if something is
+    feature: str = string()  # the name of the feature
+    max_version_level: int = int16()  # the requested level; below 1: remove the feature
+    allow_downgrade: bool = boolean(versions="0")  # allows a lower level than the current one
+    # 1: upgrade only, 2: also a downgrade without loss, 3: also a downgrade that loses metadata
     upgrade_type: int = int8(versions="1+", default=1)
 
 
 class UpdateFeaturesRequest(Request, api_key=57, versions="0-2", flexible="0+"):
-    """Set these levels."""
+    """Set the given levels."""
 
     timeout_ms: int = int32(default=60000)
     feature_updates: list[FeatureUpdateKey] = array(FeatureUpdateKey)
@@ -26,13 +26,13 @@ class UpdateFeaturesRequest(Request, api_key=57, versions="0-2", flexible="0+"):
 class UpdatableFeatureResult(Struct):
     """The outcome for one feature."""
 
-    feature: str = string()  # its name
+    feature: str = string()  # the name of the feature
     error_code: int = int16()
     error_message: str | None = string(nullable="0+")
 
 
 class UpdateFeaturesResponse(Response, api_key=57, versions="0-2", flexible="0+"):
-    """What became of it; from version 2 all features change together or none."""
+    """The outcome. From version 2 all features change together or none does."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

@@ -1,4 +1,4 @@
-"""UpdateRaftVoter (key 82): a voter tells the leader its addresses and the versions it knows (KIP-853)."""
+"""UpdateRaftVoter (key 82): a voter reports its addresses and supported versions to the leader (KIP-853)."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ class Listener(Struct):
 
 
 class KRaftVersionFeature(Struct):
-    """The levels of kraft.version that the voter knows."""
+    """The levels of kraft.version that the voter supports."""
 
     min_supported_version: int = int16()
     max_supported_version: int = int16()
 
 
 class UpdateRaftVoterRequest(Request, api_key=82, versions="0", flexible="0+"):
-    """This is what I am like now."""
+    """Update the registered addresses and versions of the voter."""
 
-    cluster_id: str | None = string(nullable="0+")  # null: do not check
-    current_leader_epoch: int = int32()  # -1: do not check
-    voter_id: int = int32()  # its node id
-    voter_directory_id: bytes = uuid()  # of its metadata log
+    cluster_id: str | None = string(nullable="0+")  # null: the receiver does not check it
+    current_leader_epoch: int = int32()  # -1: the receiver does not check it
+    voter_id: int = int32()  # the node id of the voter
+    voter_directory_id: bytes = uuid()  # the directory id of its metadata log
     listeners: list[Listener] = array(Listener)
     k_raft_version_feature: KRaftVersionFeature = struct(KRaftVersionFeature)
 
 
 class CurrentLeader(Struct):
-    """Who leads the quorum now, and where."""
+    """The current leader of the quorum and its address."""
 
-    leader_id: int = int32(default=-1)  # -1: not known
+    leader_id: int = int32(default=-1)  # -1 if unknown
     leader_epoch: int = int32(default=-1)
     host: str = string()
     port: int = int32()
 
 
 class UpdateRaftVoterResponse(Response, api_key=82, versions="0", flexible="0+"):
-    """Whether it was taken down."""
+    """The outcome of the update."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()

@@ -1,4 +1,4 @@
-"""Vote (key 52): a controller asks the others to elect it leader of the metadata log (Raft)."""
+"""Vote (key 52): a controller requests the votes of the others to lead the metadata log (Raft)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ class PartitionData(Struct):
     """The candidacy for one partition."""
 
     partition_index: int = int32()
-    replica_epoch: int = int32()  # the epoch it wants to lead in, or is in while it only sounds the others out
-    replica_id: int = int32()  # who wants to be elected
-    replica_directory_id: bytes = uuid(versions="1+")  # of its metadata log (KIP-853)
-    voter_directory_id: bytes = uuid(versions="1+")  # of the metadata log of the one asked
-    last_offset_epoch: int = int32()  # of the last record it has
-    last_offset: int = int64()  # one past the last record it has
-    # only asks whether it would be elected, so that nobody's epoch moves (KIP-996)
+    replica_epoch: int = int32()  # the epoch that the candidate wants to lead; with pre_vote its current epoch
+    replica_id: int = int32()  # the node id of the candidate
+    replica_directory_id: bytes = uuid(versions="1+")  # the directory id of the candidate's metadata log (KIP-853)
+    voter_directory_id: bytes = uuid(versions="1+")  # the directory id of the receiver's metadata log
+    last_offset_epoch: int = int32()  # the epoch of the candidate's last record
+    last_offset: int = int64()  # the offset after the candidate's last record
+    # only checks if the candidate would win, so that no voter raises its epoch (KIP-996)
     pre_vote: bool = boolean(versions="2+")
 
 
@@ -27,10 +27,10 @@ class TopicData(Struct):
 
 
 class VoteRequest(Request, api_key=52, versions="0-2", flexible="0+"):
-    """Vote for me."""
+    """Request votes for the sender."""
 
-    cluster_id: str | None = string(nullable="0+", default=None)  # null: do not check
-    voter_id: int = int32(versions="1+", default=-1)  # who is asked; -1: do not check
+    cluster_id: str | None = string(nullable="0+", default=None)  # null: the receiver does not check it
+    voter_id: int = int32(versions="1+", default=-1)  # the node id of the receiver; -1: the receiver does not check it
     topics: list[TopicData] = array(TopicData)
 
 
@@ -39,9 +39,9 @@ class PartitionResult(Struct):
 
     partition_index: int = int32()
     error_code: int = int16()
-    leader_id: int = int32()  # whom the one asked takes for the leader; -1: nobody
+    leader_id: int = int32()  # the leader that the receiver knows; -1 if there is none
     leader_epoch: int = int32()
-    vote_granted: bool = boolean()  # to the candidate that asks
+    vote_granted: bool = boolean()  # true if the receiver votes for the candidate
 
 
 class TopicResult(Struct):
@@ -52,7 +52,7 @@ class TopicResult(Struct):
 
 
 class NodeEndpoint(Struct):
-    """Where a leader named above can be reached."""
+    """The address of a leader named in the response."""
 
     node_id: int = int32()
     host: str = string()
@@ -60,7 +60,7 @@ class NodeEndpoint(Struct):
 
 
 class VoteResponse(Response, api_key=52, versions="0-2", flexible="0+"):
-    """The votes."""
+    """The vote for each partition."""
 
     error_code: int = int16()
     topics: list[TopicResult] = array(TopicResult)

@@ -1,4 +1,4 @@
-"""WriteShareGroupState (key 85): have the share coordinator note what became of a partition's records (KIP-932)."""
+"""WriteShareGroupState (key 85): store the delivery state of a partition's records (KIP-932)."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, int8, int1
 
 
 class StateBatch(Struct):
-    """A range of records that share one fate."""
+    """A range of records with the same delivery state."""
 
     first_offset: int = int64()
-    last_offset: int = int64()  # inclusive
+    last_offset: int = int64()  # the last offset, inclusive
     delivery_state: int = int8()  # 0: available, 2: acknowledged, 4: archived
-    delivery_count: int = int16()  # how often they were handed out
+    delivery_count: int = int16()  # the number of deliveries
 
 
 class PartitionData(Struct):
-    """What has changed in one partition."""
+    """The changed state of one partition."""
 
     partition: int = int32()
-    state_epoch: int = int32()  # the one read; an older one is fenced
-    leader_epoch: int = int32()  # of the leader that writes; an older one is fenced
-    start_offset: int = int64()  # below it all is settled; -1: as before
-    # how many from start_offset on are settled already (KIP-1226); -1: not known
+    state_epoch: int = int32()  # the state epoch as last read; the coordinator fences an older epoch
+    leader_epoch: int = int32()  # the epoch of the writing leader; the coordinator fences an older epoch
+    start_offset: int = int64()  # the first offset whose record is not settled; -1: unchanged
+    # the number of settled records from start_offset on (KIP-1226); -1 if unknown
     delivery_complete_count: int = int32(versions="1+", default=-1)
     state_batches: list[StateBatch] = array(StateBatch)
 
@@ -34,7 +34,7 @@ class WriteStateData(Struct):
 
 
 class WriteShareGroupStateRequest(Request, api_key=85, versions="0-1", flexible="0+"):
-    """Note this."""
+    """Store the given states at the share coordinator."""
 
     group_id: str = string()
     topics: list[WriteStateData] = array(WriteStateData)
@@ -56,6 +56,6 @@ class WriteStateResult(Struct):
 
 
 class WriteShareGroupStateResponse(Response, api_key=85, versions="0-1", flexible="0+"):
-    """What became of each partition."""
+    """The outcome for each partition."""
 
     results: list[WriteStateResult] = array(WriteStateResult)

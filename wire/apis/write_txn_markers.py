@@ -1,4 +1,4 @@
-"""WriteTxnMarkers (key 27): a transaction coordinator has the end of transactions written to their partitions."""
+"""WriteTxnMarkers (key 27): write the end of transactions to their partitions."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class WritableTxnMarker(Struct):
     producer_epoch: int = int16()
     transaction_result: bool = boolean()  # true: commit, false: abort
     topics: list[WritableTxnMarkerTopic] = array(WritableTxnMarkerTopic)
-    # counts the coordinators of this transaction; a marker with an older one is refused
+    # the coordinator's epoch; the broker rejects a marker with an older one
     coordinator_epoch: int = int32()
-    # 0, 1: the epoch may be that of the records, 2: it must be newer (KIP-1228)
+    # 0, 1: the producer epoch may equal that of the records, 2: it must be newer (KIP-1228)
     transaction_version: int = int8(versions="2+")
 
 
 class WriteTxnMarkersRequest(Request, api_key=27, versions="0-2", flexible="1+"):
-    """Write these markers."""
+    """Write the given markers. A transaction coordinator sends this request."""
 
     markers: list[WritableTxnMarker] = array(WritableTxnMarker)
 
@@ -53,6 +53,6 @@ class WritableTxnMarkerResult(Struct):
 
 
 class WriteTxnMarkersResponse(Response, api_key=27, versions="0-2", flexible="1+"):
-    """Which markers were written."""
+    """The outcome for each marker."""
 
     markers: list[WritableTxnMarkerResult] = array(WritableTxnMarkerResult)

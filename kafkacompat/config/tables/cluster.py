@@ -1,6 +1,6 @@
 """Several nodes: controllers, replication and tiered storage.
 
-Name, type, default, what is allowed, flags and one line of text; `properties.py` explains the columns.
+Name, type, default, allowed values, flags and one line of text; `tables/__init__.py` explains the columns.
 """
 
 TABLE = """
@@ -35,7 +35,7 @@ replica.lag.time.max.ms | long | 30000 | | | How long a replica may lag and stil
 replica.selector.class | string | null | | | A class that picks the replica a consumer reads from
 replica.socket.receive.buffer.bytes | int | 65536 | | | The receive buffer of replica fetches
 replica.socket.timeout.ms | int | 30000 | | | How long a replica fetch may take
-follower.fetch.last.tiered.offset.enable | boolean | false | | C | A new replica starts behind what is tiered
+follower.fetch.last.tiered.offset.enable | boolean | false | | C | A new replica starts after the tiered records
 fetch.purgatory.purge.interval.requests | int | 1000 | | | Finished waits of Fetch kept before they are swept
 producer.purgatory.purge.interval.requests | int | 1000 | | | Finished waits of Produce kept before they are swept
 delete.records.purgatory.purge.interval.requests | int | 1 | | | Finished waits of DeleteRecords kept before they are
@@ -60,10 +60,10 @@ remote.log.manager.copier.thread.pool.size | int | 10 | 1.. | C | Kafka's thread
 remote.log.manager.expiration.thread.pool.size | int | 10 | 1.. | C | Kafka's threads that delete remote segments
 remote.log.manager.follower.thread.pool.size | int | 2 | 1.. | C | Kafka's threads that follow remote segments
 remote.log.manager.copy.max.bytes.per.second | long | 9223372036854775807 | 1.. | C | How fast segments are copied out
-remote.log.manager.copy.quota.window.num | int | 11 | 1.. | | Windows behind that speed
+remote.log.manager.copy.quota.window.num | int | 11 | 1.. | | Sample windows of that speed
 remote.log.manager.copy.quota.window.size.seconds | int | 1 | 1.. | | The span of one such window
 remote.log.manager.fetch.max.bytes.per.second | long | 9223372036854775807 | 1.. | C | How fast remote segments are read
-remote.log.manager.fetch.quota.window.num | int | 11 | 1.. | | Windows behind that speed
+remote.log.manager.fetch.quota.window.num | int | 11 | 1.. | | Sample windows of that speed
 remote.log.manager.fetch.quota.window.size.seconds | int | 1 | 1.. | | The span of one such window
 remote.log.manager.task.interval.ms | long | 30000 | 1.. | | How often remote segments are looked at
 remote.log.manager.task.retry.backoff.ms | long | 500 | 1.. | I | The first pause after a failed copy
@@ -73,13 +73,13 @@ remote.log.reader.threads | int | 10 | 1.. | C | Kafka's threads that read remot
 remote.log.reader.max.pending.tasks | int | 100 | 1.. | | Remote reads that may wait
 remote.fetch.max.wait.ms | int | 500 | 1.. | C | The longest a Fetch waits for a remote segment
 remote.list.offsets.request.timeout.ms | long | 30000 | 1.. | C | The longest a ListOffsets waits for a remote segment
-quota.window.num | int | 11 | 1.. | | Windows behind client quotas
+quota.window.num | int | 11 | 1.. | | Sample windows of client quotas
 quota.window.size.seconds | int | 1 | 1.. | | The span of one such window
-controller.quota.window.num | int | 11 | 1.. | | Windows behind the quota of topic changes
+controller.quota.window.num | int | 11 | 1.. | | Sample windows of the quota of topic changes
 controller.quota.window.size.seconds | int | 1 | 1.. | | The span of one such window
-replication.quota.window.num | int | 11 | 1.. | | Windows behind replication quotas
+replication.quota.window.num | int | 11 | 1.. | | Sample windows of replication quotas
 replication.quota.window.size.seconds | int | 1 | 1.. | | The span of one such window
-alter.log.dirs.replication.quota.window.num | int | 11 | 1.. | | Windows behind the quota of moves between directories
+alter.log.dirs.replication.quota.window.num | int | 11 | 1.. | | Sample windows of the quota of moves between directories
 alter.log.dirs.replication.quota.window.size.seconds | int | 1 | 1.. | | The span of one such window
 leader.replication.throttled.rate | long | 9223372036854775807 | 0.. | CI | Bytes a second that leaders send to
     throttled replicas

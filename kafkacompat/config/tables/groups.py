@@ -1,6 +1,6 @@
 """Consumer, share and streams groups; committed offsets; transactions.
 
-Name, type, default, what is allowed, flags and one line of text; `properties.py` explains the columns.
+Name, type, default, allowed values, flags and one line of text; `tables/__init__.py` explains the columns.
 """
 
 TABLE = """

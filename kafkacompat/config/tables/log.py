@@ -1,6 +1,6 @@
 """Partition logs: where they lie, when they roll, are flushed, deleted and compacted.
 
-Name, type, default, what is allowed, flags and one line of text; `properties.py` explains the columns.
+Name, type, default, allowed values, flags and one line of text; `tables/__init__.py` explains the columns.
 """
 
 TABLE = """
@@ -36,7 +36,7 @@ log.dir.failure.timeout.ms | long | 30000 | 1.. | | How long a failed directory 
 log.initial.task.delay.ms | long | 30000 | 0.. | I | How long after the start housekeeping begins
 log.local.retention.ms | long | -2 | -2.. | C | How long tiered records stay local too
 log.local.retention.bytes | long | -2 | -2.. | C | How much of a tiered partition stays local too
-log.cleaner.enable | boolean | true | | U | Compact what is to be compacted
+log.cleaner.enable | boolean | true | | U | Compact the logs of topics with the policy compact
 log.cleaner.threads | int | 1 | 0.. | UC | How many logs are compacted at a time
 log.cleaner.backoff.ms | long | 15000 | 0.. | UC | How long the compaction rests without work
 log.cleaner.dedupe.buffer.size | long | 134217728 | | UC | Memory for the keys of a compaction

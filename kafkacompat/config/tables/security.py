@@ -1,13 +1,13 @@
 """Who connects and how that is proved: SSL, SASL and delegation tokens.
 
-Name, type, default, what is allowed, flags and one line of text; `properties.py` explains the columns.
+Name, type, default, allowed values, flags and one line of text; `tables/__init__.py` explains the columns.
 """
 
 TABLE = """
 principal.builder.class | class | org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder | | B |
     The class that names a connection's user
 connections.max.reauth.ms | long | 0 | | | How long an authentication holds
-delegation.token.secret.key | password | null | | | The secret behind delegation tokens
+delegation.token.secret.key | password | null | | | The secret that signs delegation tokens
 delegation.token.expiry.check.interval.ms | long | 3600000 | 1.. | | How often expired tokens are looked for
 delegation.token.expiry.time.ms | long | 86400000 | 1.. | | How long a token holds unless it is renewed
 delegation.token.max.lifetime.ms | long | 604800000 | 1.. | | How long a token may be renewed
@@ -18,7 +18,7 @@ sasl.jaas.config | password | null | | B | The login modules and their options
 sasl.client.callback.handler.class | class | null | | | The class that answers a client login's questions
 sasl.login.callback.handler.class | class | null | | | The class that answers a login's questions
 sasl.login.class | class | null | | | The class that logs in
-sasl.server.callback.handler.class | class | null | | | The class that checks what clients present
+sasl.server.callback.handler.class | class | null | | | The class that checks the credentials of clients
 sasl.server.max.receive.size | int | 524288 | | | The largest token taken before authentication
 sasl.kerberos.kinit.cmd | string | /usr/bin/kinit | | B | The path of kinit
 sasl.kerberos.min.time.before.relogin | long | 60000 | | B | The least time between two logins

@@ -1,18 +1,18 @@
 """The node itself: identity, listeners, sockets, requests and threads.
 
-Name, type, default, what is allowed, flags and one line of text; `properties.py` explains the columns.
+Name, type, default, allowed values, flags and one line of text; `tables/__init__.py` explains the columns.
 """
 
 TABLE = """
 node.id | int | null | 0.. | U | This node's number in the cluster
 broker.id | int | -1 | | U | The older name of node.id
-broker.rack | string | null | | U | The rack that clients and placement are told
+broker.rack | string | null | | U | The rack of this node, for clients and for placement
 process.roles | list | broker,controller | some of: broker, controller | U | What this process is; only broker and
     controller together are served
 listeners | list | PLAINTEXT://:9092 | distinct, some | UB | Where clients connect, as NAME://host:port; port 0 takes
     a free one
-advertised.listeners | list | null | distinct, some | U | What clients are told to connect to, when it differs from
-    where they did
+advertised.listeners | list | null | distinct, some | U | The addresses that clients receive, if they differ from
+    the address they connected to
 listener.security.protocol.map | string | SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT
     | | UB | The security protocol of each listener name
 inter.broker.listener.name | string | null | | U | The listener that brokers use among themselves
@@ -33,7 +33,7 @@ max.connections | int | 2147483647 | 0.. | UC | Connections to this broker in al
 max.connections.per.ip | int | 2147483647 | 0.. | UC | Connections from one address
 max.connections.per.ip.overrides | string | | | UC | Other limits for single addresses, as address:count
 max.connection.creation.rate | int | 2147483647 | 0.. | C | New connections a second
-connections.max.idle.ms | long | 600000 | | U | A connection silent for so long is closed; negative is never
+connections.max.idle.ms | long | 600000 | | U | Idle time after which a connection is closed; negative is never
 connection.failed.authentication.delay.ms | int | 100 | 0.. | | How long a failed authentication waits for its answer
 request.timeout.ms | int | 30000 | | U | How long another broker, or a change of a transaction, may take
 num.network.threads | int | 3 | 1.. | C | Kafka's network threads; one reactor does it here
@@ -49,7 +49,7 @@ auto.create.topics.enable | boolean | true | | U | Metadata creates a topic that
 delete.topic.enable | boolean | true | | U | Topics may be deleted
 controlled.shutdown.enable | boolean | true | | | A stopping broker hands its leaderships over first
 client.quota.callback.class | class | null | | | A class that decides quotas
-authorizer.class.name | string | | | U | A class that decides who may do what
+authorizer.class.name | string | | | U | The class that authorizes requests
 create.topic.policy.class.name | class | null | | | A class that may refuse new topics
 alter.config.policy.class.name | class | null | | | A class that may refuse configuration changes
 config.providers | list | | distinct | C | Names of classes that look up values elsewhere
@@ -60,7 +60,7 @@ server.max.startup.time.ms | long | 9223372036854775807 | 0.. | I | The longest 
 kafka.metrics.reporters | list | | distinct | | Classes that report the server's metrics
 kafka.metrics.polling.interval.secs | int | 10 | 1.. | | How often those classes are asked
 metric.reporters | list | org.apache.kafka.common.metrics.JmxReporter | distinct | C | Classes that report metrics
-metrics.num.samples | int | 2 | 1.. | | Samples behind each metric
+metrics.num.samples | int | 2 | 1.. | | Samples of each metric
 metrics.sample.window.ms | long | 30000 | 1.. | | The span of one sample
 metrics.recording.level | string | INFO | | | The finest level of metrics recorded
 telemetry.max.bytes | int | 1048576 | 1.. | | The largest metrics push a client may send

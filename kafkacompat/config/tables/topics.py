@@ -1,7 +1,7 @@
 """The configs of topics, groups and client metrics subscriptions.
 
-The columns are those of the broker's properties. A topic config's default is only what remains when the
-broker has none for it; flag ``U`` marks those that have an effect here.
+The columns are those of the broker's properties. A topic config's default applies only if the broker has no property for it.
+The flag ``U`` marks those that have an effect here.
 """
 
 TOPICS = """

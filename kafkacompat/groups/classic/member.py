@@ -1,4 +1,4 @@
-"""One member of a group."""
+"""One member of a classic group."""
 
 from __future__ import annotations
 
@@ -19,12 +19,11 @@ OBJECT_BYTES = 1000
 
 
 @dataclass(slots=True, eq=False)
-class Member:
-    """A member and what it waits for.
+class ClassicMember:
+    """A member and the responses that it waits for.
 
-    ``group_instance_id`` is None for a dynamic member (KIP-345 calls the others static). ``is_new`` holds
-    until the first generation the member takes part in has begun. ``session`` fires when nothing has been
-    heard of the member for too long.
+    ``group_instance_id`` is None for a dynamic member (KIP-345 calls the others static). ``is_new`` is True until the member's
+    first generation has started. ``session`` fires when the member has sent nothing for its session timeout.
     """
 
     member_id: str
@@ -45,23 +44,23 @@ class Member:
         return self.group_instance_id is not None
 
     @property
-    def may_expire(self) -> bool:
-        """Whether silence counts: a member that waits for us to answer cannot send heartbeats.
+    def session_may_expire(self) -> bool:
+        """Whether the session may expire. It may not while the member waits for a response and so cannot send heartbeats.
 
-        A new one is different: should its client be gone, nobody would ever take it out.
+        The session of a new member may: nothing else would ever remove it if its client were gone.
         """
         return self.is_new or (self.awaiting_join is None and self.awaiting_sync is None)
 
     @property
     def size_bytes(self) -> int:
-        """About how much memory the member takes, for the bound on all members together."""
+        """About how much memory the member takes, for the limit on all members together."""
         texts = len(self.member_id) + len(self.group_instance_id or "") + len(self.client_id)
         return OBJECT_BYTES + texts + protocols_size_bytes(self.protocols)
 
-    def metadata(self, protocol_name: str | None) -> bytes:
-        """The subscription this member sent for one protocol; empty when it does not know the protocol."""
+    def metadata_for(self, protocol_name: str | None) -> bytes:
+        """Return the member's metadata for one protocol; empty if it does not support the protocol."""
         return next((metadata for name, metadata in self.protocols if name == protocol_name), b"")
 
-    def vote(self, candidates: Container[str]) -> str:
-        """The candidate this member likes best; the caller makes sure that it knows one."""
+    def preferred_protocol(self, candidates: Container[str]) -> str:
+        """Return the candidate that the member prefers; it has to support one of them."""
         return next(name for name, _ in self.protocols if name in candidates)

@@ -1,4 +1,4 @@
-"""SyncGroup, Heartbeat and LeaveGroup: what members say between two JoinGroups."""
+"""SyncGroup, Heartbeat and LeaveGroup: the requests of members between two JoinGroups."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import logging
 from collections.abc import Mapping, Sequence
 
 from kafkacompat.coordination.outbox import Outbox
-from kafkacompat.groups.any_group import Identity
+from kafkacompat.groups.any_group import SenderIdentity
 from kafkacompat.groups.classic.group import ClassicGroup
 from kafkacompat.groups.classic.pending_members import PendingMembers
-from kafkacompat.groups.classic.rebalance import Rebalance
-from kafkacompat.groups.classic.responses import synced
+from kafkacompat.groups.classic.rebalance import Rebalancer
+from kafkacompat.groups.classic.responses import build_sync_response
 from kafkacompat.groups.classic.state import COMPLETING_REBALANCE, EMPTY, ON_HEARTBEAT, ON_SYNC
-from kafkacompat.groups.classic_protocol import SyncAnswer, sync_refused
+from kafkacompat.groups.classic_protocol import SyncAnswer, build_sync_refusal
 from kafkacompat.wire.apis.leave_group import MemberIdentity
 from kafkacompat.wire.apis.sync_group import SyncGroupRequest
 from kafkacompat.wire.errors import ErrorCode
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 class Membership:
     """Answers the members of groups that exist."""
 
-    def __init__(self, outbox: Outbox, rebalance: Rebalance, pending: PendingMembers) -> None:
+    def __init__(self, outbox: Outbox, rebalance: Rebalancer, pending: PendingMembers) -> None:
         self._outbox = outbox
         self._rebalance = rebalance
         self._pending = pending
@@ -31,43 +31,45 @@ class Membership:
     # SyncGroup
 
     def sync(self, group: ClassicGroup, request: SyncGroupRequest) -> SyncAnswer:
-        """Give a member its assignment, as soon as the leader's is in the log."""
+        """Answer a member with its assignment, once the assignment that the leader sent is in the log."""
         error = _check_sync(group, request)
         if error:
-            return sync_refused(error)
+            return build_sync_refusal(error)
         member = group.members[request.member_id]
-        self._rebalance.synchronised(group, member)
+        self._rebalance.note_sync(group, member)
         if group.state is not COMPLETING_REBALANCE:
-            return synced(group, member)
+            return build_sync_response(group, member)
         answer = self._rebalance.park_sync(member)
         if group.is_leader(member.member_id):
-            self._store(group, {each.member_id: each.assignment for each in request.assignments})
+            self._store_assignments(group, {part.member_id: part.assignment for part in request.assignments})
         return answer
 
-    def _store(self, group: ClassicGroup, assignments: Mapping[str, bytes]) -> None:
-        left_out = [member_id for member_id in group.members if not assignments.get(member_id)]
-        if left_out:
-            log.info("group %s: the leader assigned nothing to %s", group.group_id, ", ".join(left_out))
+    def _store_assignments(self, group: ClassicGroup, assignments: Mapping[str, bytes]) -> None:
+        unassigned = [member_id for member_id in group.members if not assignments.get(member_id)]
+        if unassigned:
+            log.info("Group %s: the leader assigned nothing to %s", group.group_id, ", ".join(unassigned))
         group.is_logged = True
         generation_id = group.generation_id
         written = group.shard.writer.write([group.generation_record(assignments)])
-        written.addCallback(lambda code: self._outbox.run(self._stored, group, generation_id, assignments, code))
+        written.addCallback(
+            lambda code: self._outbox.run(self._on_assignments_stored, group, generation_id, assignments, code)
+        )
 
-    def _stored(
+    def _on_assignments_stored(
         self, group: ClassicGroup, generation_id: int, assignments: Mapping[str, bytes], code: ErrorCode
     ) -> None:
         if group.state is not COMPLETING_REBALANCE or group.generation_id != generation_id:
-            return  # Another rebalance began meanwhile and has answered everybody.
+            return  # Another rebalance has started in the meantime and has answered all members.
         if code:
             self._rebalance.fail_assignment(group, code)
-            self._rebalance.changed(group, f"the assignment could not be stored: {code.name}")
+            self._rebalance.start_or_continue_rebalance(group, f"failed to store the assignment: {code.name}")
         else:
-            self._rebalance.assign(group, assignments)
+            self._rebalance.apply_assignment(group, assignments)
 
     # Heartbeat
 
-    def heartbeat(self, group: ClassicGroup, identity: Identity) -> ErrorCode:
-        """Keep a member's session, and tell it whether it has to join again."""
+    def heartbeat(self, group: ClassicGroup, identity: SenderIdentity) -> ErrorCode:
+        """Restart a member's session. Returns REBALANCE_IN_PROGRESS if it has to rejoin."""
         error = group.check_generation(identity)
         if error:
             return error
@@ -77,12 +79,12 @@ class Membership:
     # LeaveGroup
 
     def leave(self, group: ClassicGroup, members: Sequence[MemberIdentity]) -> list[ErrorCode]:
-        """Take members out, by id or (with an empty id) by instance id; one code each."""
+        """Remove members, by id or (with an empty id) by instance id; returns one code for each."""
         codes = [self._leave(group, member) for member in members]
         if group.state is EMPTY:
             self._rebalance.forget_if_unused(group)
         elif not all(codes):
-            self._rebalance.changed(group, f"{len(codes) - sum(map(bool, codes))} members left")
+            self._rebalance.start_or_continue_rebalance(group, f"{codes.count(ErrorCode.NONE)} of its members left")
         return codes
 
     def _leave(self, group: ClassicGroup, member: MemberIdentity) -> ErrorCode:
@@ -93,13 +95,13 @@ class Membership:
             return ErrorCode.NONE
         error = group.check_member(member_id, member.group_instance_id)
         if not error:
-            log.info("group %s: %s leaves: %s", group.group_id, member_id, member.reason or "not provided")
-            self._rebalance.dismiss(group, member_id)
+            log.debug("Group %s: %s leaves: %s", group.group_id, member_id, member.reason or "not provided")
+            self._rebalance.remove_member(group, member_id)
         return error
 
 
 def _check_sync(group: ClassicGroup, request: SyncGroupRequest) -> ErrorCode:
-    identity = Identity(request.member_id, request.group_instance_id, request.generation_id)
+    identity = SenderIdentity(request.member_id, request.group_instance_id, request.generation_id)
     error = group.check_generation(identity)
     if error:
         return error
@@ -108,5 +110,5 @@ def _check_sync(group: ClassicGroup, request: SyncGroupRequest) -> ErrorCode:
     return ON_SYNC[group.state]
 
 
-def _differ(asked: str | None, agreed: str | None) -> bool:
-    return asked is not None and agreed is not None and asked != agreed
+def _differ(requested: str | None, agreed: str | None) -> bool:
+    return requested is not None and agreed is not None and requested != agreed

@@ -1,8 +1,7 @@
-"""Members that were given an id and have not joined with it yet (KIP-394).
+"""Members that have received an id and have not joined with it yet (KIP-394).
 
-They cost a client nothing but a request, so there is a bound on all of them together: beyond it the
-oldest is forgotten. Should that one be in earnest after all, it is told that its id is unknown and asks
-for another.
+A client creates one with a single request, so the memory of all of them is limited. Beyond the limit the oldest one is
+forgotten. If its client joins after all, its id is rejected as unknown, and the client requests another one.
 """
 
 from __future__ import annotations
@@ -17,30 +16,30 @@ ENTRY_BYTES = 1500
 
 
 class PendingMembers:
-    """The pending members of all groups, oldest first; each has its session timeout to join."""
+    """The pending members of all groups, the oldest first. Each has to join within its session timeout."""
 
     def __init__(
-        self, clock: Clock, outbox: Outbox, limit_bytes: int, expired: Callable[[ClassicGroup, str], None]
+        self, clock: Clock, outbox: Outbox, limit_bytes: int, on_expired: Callable[[ClassicGroup, str], None]
     ) -> None:
         self._clock = clock
         self._outbox = outbox
         self._limit_bytes = limit_bytes
-        self._expired = expired
+        self._on_expired = on_expired
         self._timers: dict[tuple[ClassicGroup, str], DelayedCall] = {}
         self._used_bytes = 0
 
     def add(self, group: ClassicGroup, member_id: str, timeout_ms: int) -> None:
-        """Expect a member to join with the id it was given."""
+        """Wait for a member to join with its new id."""
         group.pending.add(member_id)
         self._used_bytes += _size_bytes(group, member_id)
         self._timers[group, member_id] = self._clock.callLater(
-            timeout_ms / 1000, self._outbox.run, self._forget, group, member_id
+            timeout_ms / 1000, self._outbox.run, self._expire, group, member_id
         )
         while self._used_bytes > self._limit_bytes:
-            self._forget(*next(iter(self._timers)))
+            self._expire(*next(iter(self._timers)))
 
     def discard(self, group: ClassicGroup, member_id: str) -> None:
-        """Expect it no longer: it joined, or left."""
+        """Stop to wait for a member: it joined, or left."""
         timer = self._timers.pop((group, member_id), None)
         if timer is None:
             return
@@ -48,9 +47,9 @@ class PendingMembers:
         if timer.active():
             timer.cancel()
 
-    def _forget(self, group: ClassicGroup, member_id: str) -> None:
+    def _expire(self, group: ClassicGroup, member_id: str) -> None:
         self.discard(group, member_id)
-        self._expired(group, member_id)
+        self._on_expired(group, member_id)
 
 
 def _size_bytes(group: ClassicGroup, member_id: str) -> int:

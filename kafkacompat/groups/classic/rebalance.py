@@ -1,6 +1,6 @@
-"""How a group moves from one generation to the next: joining, assigning, and the timers of both.
+"""Moving a classic group from one generation to the next: the joining phase, the assignment, and the timers of both.
 
-Whatever changes a group runs inside `Outbox.run`; the timers set here do so themselves.
+Every change of a group runs inside `Outbox.run`; the timers that are started here do that themselves.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.coordination.outbox import Outbox
 from kafkacompat.groups.classic.group import ClassicGroup
-from kafkacompat.groups.classic.member import Member
-from kafkacompat.groups.classic.responses import joined, synced
-from kafkacompat.groups.classic.state import COMPLETING_REBALANCE, PREPARING_REBALANCE, STABLE, TRANSITIONS, Event
-from kafkacompat.groups.classic_protocol import join_refused, sync_refused
+from kafkacompat.groups.classic.member import ClassicMember
+from kafkacompat.groups.classic.responses import build_join_response, build_sync_response
+from kafkacompat.groups.classic.state import COMPLETING_REBALANCE, PREPARING_REBALANCE, STABLE, TRANSITIONS, GroupEvent
+from kafkacompat.groups.classic_protocol import build_join_refusal, build_sync_refusal
 from kafkacompat.groups.registry import GroupRegistry
 from kafkacompat.groups.settings import GroupSettings
 from kafkacompat.timers import Clock, DelayedCall, now_ms
@@ -26,11 +26,11 @@ from kafkacompat.wire.errors import ErrorCode
 log = logging.getLogger(__name__)
 
 NOBODY_JOINED_MS = 1000
-"""How long at least is waited for members of whom none has joined: they may have asked for a rebalance timeout of 0."""
+"""Minimum time to wait while no member has joined: the members may have a rebalance timeout of 0."""
 
 
-class Rebalance:
-    """Drives every group's generations."""
+class Rebalancer:
+    """Moves all classic groups from generation to generation."""
 
     def __init__(self, clock: Clock, settings: GroupSettings, registry: GroupRegistry, outbox: Outbox) -> None:
         self._clock = clock
@@ -38,49 +38,50 @@ class Rebalance:
         self._registry = registry
         self._outbox = outbox
 
-    # Starting one
+    # Starting a rebalance
 
-    def changed(self, group: ClassicGroup, reason: str) -> None:
-        """A member came, went or changed: start a rebalance, or see whether the one under way can go on."""
-        if Event.CHANGED in TRANSITIONS[group.state]:
-            self.prepare(group, reason)
+    def start_or_continue_rebalance(self, group: ClassicGroup, reason: str) -> None:
+        """Start a rebalance because a member joined, left or changed; if one is under way, end its joining phase if all joined."""
+        if GroupEvent.CHANGED in TRANSITIONS[group.state]:
+            self.start_rebalance(group, reason)
         else:
-            self.try_complete(group)
+            self.complete_join_if_all_joined(group)
 
-    def prepare(self, group: ClassicGroup, reason: str) -> None:
-        """Start the joining phase: members learn by their next heartbeat that they have to join again."""
-        log.info("group %s: generation %d is rebalanced: %s", group.group_id, group.generation_id, reason)
+    def start_rebalance(self, group: ClassicGroup, reason: str) -> None:
+        """Start the joining phase. Members learn from their next heartbeat that they have to rejoin."""
+        log.debug("Group %s leaves generation %d: %s", group.group_id, group.generation_id, reason)
+        group.rebalance_reason = reason
         if group.state is COMPLETING_REBALANCE:
             self.fail_assignment(group, ErrorCode.REBALANCE_IN_PROGRESS)
         _stop(group.sync_timer)
-        group.happened(Event.CHANGED, now_ms(self._clock))
+        group.apply_event(GroupEvent.CHANGED, now_ms(self._clock))
         if group.is_initial_rebalance:
-            self._wait_for_company(group)
+            self._start_initial_delay(group)
         elif group.have_all_joined:
             self.complete_join(group)
         else:
             self._end_join_later(group)
 
-    def _wait_for_company(self, group: ClassicGroup) -> None:
-        """Give the first members of a group a moment to arrive together."""
+    def _start_initial_delay(self, group: ClassicGroup) -> None:
+        """Wait for group.initial.rebalance.delay.ms, so that the first members of a group join together."""
         delay_ms = self._settings.group_initial_rebalance_delay_ms
         remaining_ms = max(group.rebalance_timeout_ms - delay_ms, 0)
-        group.join_timer = self._later(delay_ms, self._company_awaited, group, delay_ms, remaining_ms)
+        group.join_timer = self._later(delay_ms, self._end_initial_delay, group, delay_ms, remaining_ms)
 
-    def _company_awaited(self, group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
-        """Wait again as long as members keep coming, but not beyond the rebalance timeout."""
+    def _end_initial_delay(self, group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
+        """Wait again as long as new members join, but not beyond the rebalance timeout; then end the joining phase."""
         if not group.new_member_added or remaining_ms == 0:
             self.complete_join(group)
             return
         group.new_member_added = False
         next_ms = min(self._settings.group_initial_rebalance_delay_ms, remaining_ms)
         left_ms = max(remaining_ms - delay_ms, 0)
-        group.join_timer = self._later(next_ms, self._company_awaited, group, next_ms, left_ms)
+        group.join_timer = self._later(next_ms, self._end_initial_delay, group, next_ms, left_ms)
 
     # Ending the joining phase
 
-    def try_complete(self, group: ClassicGroup) -> None:
-        """End the joining phase if all have joined; an initial rebalance ends by time alone."""
+    def complete_join_if_all_joined(self, group: ClassicGroup) -> None:
+        """End the joining phase if all members have joined. An initial rebalance ends by time alone."""
         if group.state is PREPARING_REBALANCE and not group.is_initial_rebalance and group.have_all_joined:
             self.complete_join(group)
 
@@ -89,137 +90,139 @@ class Rebalance:
         group.join_timer = self._later(max(at_least_ms, group.rebalance_timeout_ms), self.complete_join, group)
 
     def complete_join(self, group: ClassicGroup) -> None:
-        """Begin the next generation with the members that joined; static ones stay even when late."""
+        """Start the next generation with the members that joined. Static members stay even if they have not."""
         _stop(group.join_timer)
         late = [member for member in group.members.values() if member.awaiting_join is None and not member.is_static]
         for member in late:
-            log.info("group %s: %s did not join in time", group.group_id, member.member_id)
-            self.dismiss(group, member.member_id)
+            log.info("Group %s: removing %s, which did not join in time", group.group_id, member.member_id)
+            self.remove_member(group, member.member_id)
         if group.members and not group.elect_joined_leader():
-            # Only static members, and none is here: their sessions will end, or one of them comes back.
+            # Only static members are left, and none has joined: their sessions will expire, or one of them rejoins.
             self._end_join_later(group, NOBODY_JOINED_MS)
             return
-        group.next_generation(now_ms(self._clock))
+        group.start_next_generation(now_ms(self._clock))
         if group.members:
-            self._begin_generation(group)
+            self._start_generation(group)
         else:
-            self._became_empty(group)
+            self._store_empty(group)
 
-    def _begin_generation(self, group: ClassicGroup) -> None:
-        log.info("group %s: generation %d, %d members", group.group_id, group.generation_id, len(group.members))
+    def _start_generation(self, group: ClassicGroup) -> None:
+        members = "1 member" if len(group.members) == 1 else f"{len(group.members)} members"
+        words = "Rebalanced group %s: generation %d, %s, because %s"
+        log.info(words, group.group_id, group.generation_id, members, group.rebalance_reason)
         for member in group.members.values():
-            self.answer_join(group, member, joined(group, member))
+            self.answer_join(group, member, build_join_response(group, member))
             self.restart_session(group, member)
             member.is_new = False
         group.pending_sync = set(group.members)
-        group.sync_timer = self._later(group.rebalance_timeout_ms, self._sync_overdue, group)
+        group.sync_timer = self._later(group.rebalance_timeout_ms, self._expire_sync, group)
 
-    def _became_empty(self, group: ClassicGroup) -> None:
-        log.info("group %s: generation %d is empty", group.group_id, group.generation_id)
+    def _store_empty(self, group: ClassicGroup) -> None:
+        log.info("Rebalanced group %s: generation %d is empty", group.group_id, group.generation_id)
         if group.is_logged:
-            # A failure is harmless: the log then names an older generation, whose members are gone as well.
+            # A failure does no harm: the log then has an older generation, whose members are gone as well.
             group.shard.writer.write([group.generation_record({})])
         else:
             self.forget_if_unused(group)
 
     # Assigning
 
-    def synchronised(self, group: ClassicGroup, member: Member) -> None:
-        """A member asked for its assignment in time."""
+    def note_sync(self, group: ClassicGroup, member: ClassicMember) -> None:
+        """Note that a member sent SyncGroup in time."""
         group.pending_sync.discard(member.member_id)
         if not group.pending_sync:
             _stop(group.sync_timer)
 
-    def _sync_overdue(self, group: ClassicGroup) -> None:
-        """Take out who never asked for its assignment; without the leader's there is none for the others."""
-        overdue = sorted(group.pending_sync)
-        for member_id in overdue:
-            self.dismiss(group, member_id)
-        if overdue:
-            self.prepare(group, f"{', '.join(overdue)} did not send SyncGroup in time")
+    def _expire_sync(self, group: ClassicGroup) -> None:
+        """Remove the members that did not send SyncGroup in time, and start a rebalance."""
+        late = sorted(group.pending_sync)
+        for member_id in late:
+            self.remove_member(group, member_id)
+        if late:
+            self.start_rebalance(group, f"{', '.join(late)} did not send SyncGroup in time")
 
-    def assign(self, group: ClassicGroup, assignments: Mapping[str, bytes]) -> None:
-        """Make the group stable: the leader's assignment is in the log."""
+    def apply_assignment(self, group: ClassicGroup, assignments: Mapping[str, bytes]) -> None:
+        """Make the group stable and answer its members: the assignment is in the log."""
         for member in group.members.values():
             member.assignment = assignments.get(member.member_id, b"")
         for member in group.members.values():
-            self.answer_sync(group, member, synced(group, member))
-        group.happened(Event.ASSIGNED, now_ms(self._clock))
+            self.answer_sync(group, member, build_sync_response(group, member))
+        group.apply_event(GroupEvent.ASSIGNED, now_ms(self._clock))
 
     def fail_assignment(self, group: ClassicGroup, code: ErrorCode) -> None:
-        """Tell everybody who waits for an assignment that there will be none in this generation."""
+        """Answer all members that wait for an assignment with *code*: this generation has none."""
         for member in group.members.values():
             member.assignment = b""
-            self.answer_sync(group, member, sync_refused(code))
+            self.answer_sync(group, member, build_sync_refusal(code))
 
     # Members
 
-    def answer_join(self, group: ClassicGroup, member: Member, response: JoinGroupResponse) -> None:
-        """Answer a member's JoinGroup, if one waits."""
+    def answer_join(self, group: ClassicGroup, member: ClassicMember, response: JoinGroupResponse) -> None:
+        """Answer the JoinGroup of a member, if one waits."""
         waiting = member.awaiting_join
         if waiting is not None:
-            group.await_join(member, None)
+            group.set_awaiting_join(member, None)
             self._outbox.answer(waiting, response)
 
-    def answer_sync(self, group: ClassicGroup, member: Member, response: SyncGroupResponse) -> None:
-        """Answer a member's SyncGroup, if one waits; its session starts anew, as it could not send heartbeats."""
+    def answer_sync(self, group: ClassicGroup, member: ClassicMember, response: SyncGroupResponse) -> None:
+        """Answer the SyncGroup of a member, if one waits, and restart its session: it could not send heartbeats."""
         waiting = member.awaiting_sync
         if waiting is not None:
             member.awaiting_sync = None
             self._outbox.answer(waiting, response)
             self.restart_session(group, member)
 
-    def park_join(self, group: ClassicGroup, member: Member) -> Deferred[JoinGroupResponse]:
-        """Let a member wait for the joining phase to end; an earlier JoinGroup of it is told to try again."""
-        self.answer_join(group, member, join_refused(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id))
+    def park_join(self, group: ClassicGroup, member: ClassicMember) -> Deferred[JoinGroupResponse]:
+        """Let a member wait for the joining phase to end. An earlier JoinGroup of the member gets REBALANCE_IN_PROGRESS."""
+        self.answer_join(group, member, build_join_refusal(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id))
         waiting: Deferred[JoinGroupResponse] = Deferred()
-        group.await_join(member, waiting)
+        group.set_awaiting_join(member, waiting)
         return waiting
 
-    def park_sync(self, member: Member) -> Deferred[SyncGroupResponse]:
-        """Let a member wait for the assignment; an earlier SyncGroup of it is told to try again."""
+    def park_sync(self, member: ClassicMember) -> Deferred[SyncGroupResponse]:
+        """Let a member wait for the assignment. An earlier SyncGroup of the member gets REBALANCE_IN_PROGRESS."""
         if member.awaiting_sync is not None:
-            self._outbox.answer(member.awaiting_sync, sync_refused(ErrorCode.REBALANCE_IN_PROGRESS))
+            self._outbox.answer(member.awaiting_sync, build_sync_refusal(ErrorCode.REBALANCE_IN_PROGRESS))
         member.awaiting_sync = Deferred()
         return member.awaiting_sync
 
-    def dismiss(self, group: ClassicGroup, member_id: str, code: ErrorCode = ErrorCode.UNKNOWN_MEMBER_ID) -> None:
-        """Take a member out and answer what it waits for with *code*; the caller decides what follows for the group."""
-        member = group.remove(member_id)
+    def remove_member(self, group: ClassicGroup, member_id: str, code: ErrorCode = ErrorCode.UNKNOWN_MEMBER_ID) -> None:
+        """Remove a member, and answer its waiting requests with *code*; the caller decides how the group goes on."""
+        member = group.remove_member(member_id)
         if member is not None:
-            self.release(member, code)
+            self.release_member(member, code)
 
-    def release(self, member: Member, code: ErrorCode) -> None:
-        """Let go of a member that is in no group any more."""
+    def release_member(self, member: ClassicMember, code: ErrorCode) -> None:
+        """Answer the waiting requests of a member that was removed with *code*, and end its session."""
         _stop(member.session)
         if member.awaiting_join is not None:
-            self._outbox.answer(member.awaiting_join, join_refused(code))
+            self._outbox.answer(member.awaiting_join, build_join_refusal(code))
         if member.awaiting_sync is not None:
-            self._outbox.answer(member.awaiting_sync, sync_refused(code))
+            self._outbox.answer(member.awaiting_sync, build_sync_refusal(code))
         member.awaiting_join = member.awaiting_sync = None
 
-    def restart_session(self, group: ClassicGroup, member: Member, timeout_ms: int | None = None) -> None:
-        """Note that a member is alive; it has *timeout_ms* (its session timeout) to show it again."""
+    def restart_session(self, group: ClassicGroup, member: ClassicMember, timeout_ms: int | None = None) -> None:
+        """Restart the session of a member: it expires after *timeout_ms*, by default the member's session timeout."""
         delay = (member.session_timeout_ms if timeout_ms is None else timeout_ms) / 1000
         timer = member.session
         if timer is not None and timer.active():
-            # Costs no more than noting a number: Twisted moves the call when its old time comes.
+            # `reset` only stores the new time: Twisted moves the call when its old time comes.
             timer.reset(delay)
         else:
-            member.session = self._clock.callLater(delay, self._outbox.run, self._session_expired, group, member)
+            member.session = self._clock.callLater(delay, self._outbox.run, self._expire_session, group, member)
 
-    def _session_expired(self, group: ClassicGroup, member: Member) -> None:
-        if not member.may_expire:
+    def _expire_session(self, group: ClassicGroup, member: ClassicMember) -> None:
+        if not member.session_may_expire:
             return
-        log.info("group %s: nothing was heard of %s, it is taken out", group.group_id, member.member_id)
-        self.dismiss(group, member.member_id)
+        log.info("Group %s: removing %s, whose session expired", group.group_id, member.member_id)
+        self.remove_member(group, member.member_id)
         if group.state in (STABLE, COMPLETING_REBALANCE):
-            self.changed(group, f"the session of {member.member_id} expired")
+            self.start_or_continue_rebalance(group, f"the session of {member.member_id} expired")
         elif group.state is PREPARING_REBALANCE and group.have_all_joined:
             self.complete_join(group)
 
-    def pending_expired(self, group: ClassicGroup, member_id: str) -> None:
-        """A member that was given an id never joined with it."""
+    def expire_pending_member(self, group: ClassicGroup, member_id: str) -> None:
+        """Forget a pending member that did not join in time."""
         group.pending.discard(member_id)
         if group.state is PREPARING_REBALANCE and group.have_all_joined:
             self.complete_join(group)
@@ -229,18 +232,18 @@ class Rebalance:
     # Groups
 
     def forget_if_unused(self, group: ClassicGroup) -> None:
-        """Drop a group that nothing is known of: else requests with made-up names would fill the memory."""
+        """Remove a group without members and records: otherwise requests with invented group ids would fill the memory."""
         if group.is_unused and self._registry.is_current(group):
-            self.remove(group, ErrorCode.UNKNOWN_MEMBER_ID)
+            self.remove_group(group, ErrorCode.UNKNOWN_MEMBER_ID)
 
-    def remove(self, group: ClassicGroup, code: ErrorCode) -> None:
-        """Take a group out of the registry; whoever waits for it is answered with *code*."""
+    def remove_group(self, group: ClassicGroup, code: ErrorCode) -> None:
+        """Remove a group from the registry, and answer its waiting requests with *code*."""
         del self._registry.by_id[group.group_id]
         for timer in (group.join_timer, group.sync_timer):
             _stop(timer)
-        for member in group.clear():
-            self.release(member, code)
-        group.happened(Event.REMOVED, now_ms(self._clock))
+        for member in group.remove_all_members():
+            self.release_member(member, code)
+        group.apply_event(GroupEvent.REMOVED, now_ms(self._clock))
 
     def _later(self, delay_ms: int, action: Callable[..., None], *arguments: object) -> DelayedCall:
         return self._clock.callLater(delay_ms / 1000, self._outbox.run, action, *arguments)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from kafkacompat.coordination.coordinator_log import Record
-from kafkacompat.coordination.record_format import write_key, write_value
+from kafkacompat.coordination.record_format import encode_key, encode_value
 from kafkacompat.wire.schema import Message, Struct, array, bytestring, int32, int64, string
 
 GROUP_METADATA_TYPE = 2
 
 GROUP_VALUE_VERSION = 3
-"""As in Kafka 4.3.1: version 4 says nothing more, and an older Kafka that gets the log back would not read it."""
+"""As in Kafka 4.3.1. Version 4 has no further field, and an older Kafka could not read it."""
 
 
 class GroupMetadataKey(Message, versions="0"):
-    """Which group."""
+    """The group of a record."""
 
     group: str = string()
 
@@ -32,7 +32,7 @@ class MemberMetadata(Struct):
 
 
 class GroupMetadataValue(Message, versions="0-4", flexible="4+"):
-    """A generation with its members and what they were assigned."""
+    """A generation with its members and their assignments."""
 
     protocol_type: str = string()
     generation: int = int32()
@@ -44,7 +44,7 @@ class GroupMetadataValue(Message, versions="0-4", flexible="4+"):
 
 def group_record(group_id: str, value: GroupMetadataValue) -> Record:
     """Return the record of a group's generation."""
-    return _group_key(group_id), write_value(value, GROUP_VALUE_VERSION)
+    return _group_key(group_id), encode_value(value, GROUP_VALUE_VERSION)
 
 
 def group_tombstone(group_id: str) -> Record:
@@ -53,4 +53,4 @@ def group_tombstone(group_id: str) -> Record:
 
 
 def _group_key(group_id: str) -> bytes:
-    return write_key(GROUP_METADATA_TYPE, GroupMetadataKey(group=group_id))
+    return encode_key(GROUP_METADATA_TYPE, GroupMetadataKey(group=group_id))

@@ -1,15 +1,17 @@
-"""JoinGroup and SyncGroup answers, filled from a group's state."""
+"""Responses to JoinGroup and SyncGroup, filled from a group's state."""
 
 from __future__ import annotations
 
 from kafkacompat.groups.classic.group import ClassicGroup
-from kafkacompat.groups.classic.member import Member
+from kafkacompat.groups.classic.member import ClassicMember
 from kafkacompat.wire.apis.join_group import JoinGroupResponse, JoinGroupResponseMember
 from kafkacompat.wire.apis.sync_group import SyncGroupResponse
 
 
-def joined(group: ClassicGroup, member: Member, *, with_members: bool | None = None) -> JoinGroupResponse:
-    """What a member learns about the current generation; its leader is told who is in it."""
+def build_join_response(
+    group: ClassicGroup, member: ClassicMember, *, with_members: bool | None = None
+) -> JoinGroupResponse:
+    """Return the response to a member of the current generation; the leader's response lists all members."""
     if with_members is None:
         with_members = group.is_leader(member.member_id)
     return JoinGroupResponse(
@@ -27,14 +29,14 @@ def _members(group: ClassicGroup) -> list[JoinGroupResponseMember]:
         JoinGroupResponseMember(
             member_id=member.member_id,
             group_instance_id=member.group_instance_id,
-            metadata=member.metadata(group.protocol_name),
+            metadata=member.metadata_for(group.protocol_name),
         )
         for member in group.members.values()
     ]
 
 
-def synced(group: ClassicGroup, member: Member) -> SyncGroupResponse:
-    """A member's assignment."""
+def build_sync_response(group: ClassicGroup, member: ClassicMember) -> SyncGroupResponse:
+    """Return the response with a member's assignment."""
     return SyncGroupResponse(
         protocol_type=group.protocol_type, protocol_name=group.protocol_name, assignment=member.assignment
     )

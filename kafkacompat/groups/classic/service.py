@@ -1,4 +1,4 @@
-"""The classic groups of a coordinator: the parts put together."""
+"""The classic groups of a coordinator: joins the parts of this package."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from kafkacompat.coordination.memory_budget import MemoryBudget
 from kafkacompat.coordination.outbox import Outbox
 from kafkacompat.coordination.shard import Shard
-from kafkacompat.groups.any_group import Identity
-from kafkacompat.groups.classic.description import describe_group
+from kafkacompat.groups.any_group import SenderIdentity
+from kafkacompat.groups.classic.description import describe_classic_group
 from kafkacompat.groups.classic.group import ClassicGroup
 from kafkacompat.groups.classic.joining import Joining
 from kafkacompat.groups.classic.membership import Membership
-from kafkacompat.groups.classic.rebalance import Rebalance
+from kafkacompat.groups.classic.rebalance import Rebalancer
 from kafkacompat.groups.classic.state import DEAD, PREPARING_REBALANCE, STABLE
 from kafkacompat.groups.classic_protocol import JoinAnswer, Joiner, SyncAnswer
 from kafkacompat.groups.registry import GroupRegistry
@@ -28,7 +28,7 @@ from kafkacompat.wire.errors import ErrorCode
 class ClassicGroups:
     """Coordinates the classic groups of a registry, which may hold groups of the consumer protocol as well.
 
-    Fits `GroupService`; whatever changes a group has to be called inside `Outbox.run`.
+    Implements `GroupService`. A method that changes a group has to be called inside `Outbox.run`.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class ClassicGroups:
         budget: MemoryBudget,
         random_bytes: Callable[[int], bytes],
     ) -> None:
-        self.rebalance = Rebalance(clock, settings, registry, outbox)
+        self.rebalance = Rebalancer(clock, settings, registry, outbox)
         self._clock = clock
         self._settings = settings
         self._registry = registry
@@ -62,7 +62,7 @@ class ClassicGroups:
         """SyncGroup."""
         return self._membership.sync(group, request)
 
-    def heartbeat(self, group: ClassicGroup, identity: Identity) -> ErrorCode:
+    def heartbeat(self, group: ClassicGroup, identity: SenderIdentity) -> ErrorCode:
         """Heartbeat."""
         return self._membership.heartbeat(group, identity)
 
@@ -70,8 +70,8 @@ class ClassicGroups:
         """LeaveGroup."""
         return self._membership.leave(group, members)
 
-    def on_commit(self, group: ClassicGroup, identity: Identity) -> None:
-        """Note that a member is alive: the group accepts its commit."""
+    def on_commit(self, group: ClassicGroup, identity: SenderIdentity) -> None:
+        """Restart the session of a member whose commit the group accepts."""
         if group.state in (STABLE, PREPARING_REBALANCE):
             self.rebalance.restart_session(group, group.members[identity.member_id])
 
@@ -88,11 +88,11 @@ class ClassicGroups:
         for member in group.members.values():
             self.rebalance.restart_session(group, member)
         if len(group.members) > self._settings.group_max_size:
-            self.rebalance.prepare(group, "group.max.size is smaller than it was")
+            self.rebalance.start_rebalance(group, "group.max.size is smaller than before")
 
     def forget(self, group: ClassicGroup, code: ErrorCode) -> None:
         """Remove a group from the registry; requests that wait for it are answered with *code*."""
-        self.rebalance.remove(group, code)
+        self.rebalance.remove_group(group, code)
 
     def describe(self, group_id: str) -> DescribedGroup:
         """DescribeGroups for one group.
@@ -103,7 +103,7 @@ class ClassicGroups:
         if isinstance(group, ErrorCode) and group:
             return DescribedGroup(group_id=group_id, error_code=group)
         if isinstance(group, ClassicGroup):
-            return describe_group(group)
+            return describe_classic_group(group)
         code = ErrorCode.GROUP_ID_NOT_FOUND
         message = f"Group {group_id} is not a classic group." if group else f"Group {group_id} not found."
         return DescribedGroup(group_id=group_id, error_code=code, error_message=message, group_state=DEAD.value)

@@ -1,25 +1,25 @@
-"""The life of a classic consumer group, as tables.
+"""The states of a classic group, as tables.
 
-Rule 1. A group is in one of five states. *Empty*: no members (it may still hold committed offsets).
-*PreparingRebalance*: waiting for its members to join the next generation. *CompletingRebalance*: the
-generation has begun, its leader owes the assignment. *Stable*: every member can have its assignment.
-*Dead*: deleted, or no longer ours; nothing leads out of it.
+Rule 1. A group is in one of five states. *Empty*: it has no members, but may have committed offsets. *PreparingRebalance*: it
+waits for its members to join the next generation. *CompletingRebalance*: the generation has started, and the group waits for the
+leader's assignment. *Stable*: every member can receive its assignment. *Dead*: the group was deleted, or this broker no longer
+coordinates it. No state follows Dead.
 
-Rule 2. Only the five events below change the state, and only as `TRANSITIONS` says; an event that is not
-listed for a state is a programming error.
+Rule 2. Only the five events below change the state, and only as `TRANSITIONS` says. An event that is not listed for a state is a
+programming error.
 
-Rule 3. The generation grows by one exactly when the joining phase ends (JOINED or DESERTED), never
-otherwise. A request that names another generation is refused before its state is looked at.
+Rule 3. The generation grows by one exactly when the joining phase ends (JOINED or DESERTED). A request that names another
+generation is rejected before its state is checked.
 
-Rule 4. Heartbeats, syncs and commits of a rightful member are answered by state alone: see `ON_HEARTBEAT`,
-`ON_SYNC` and `ON_COMMIT`. Heartbeats are welcome while the assignment is awaited (KAFKA-9752); commits are
-welcome while members join, so that a consumer can store its progress before it gives up partitions, but
-not between join and sync, when its progress is of an older generation.
+Rule 4. The state alone decides how Heartbeat, SyncGroup and OffsetCommit of a valid member are answered: see `ON_HEARTBEAT`,
+`ON_SYNC` and `ON_COMMIT`. Heartbeats are accepted while the group waits for the assignment (KAFKA-9752). Commits are accepted
+while members join, so that a consumer can commit before it gives up partitions. They are rejected between JoinGroup and
+SyncGroup, when a consumer's offsets are those of an older generation.
 
-Rule 5. A member that joins again starts a rebalance, or is told the generation it is in: see `REJOIN`.
+Rule 5. A member that rejoins starts a rebalance, or receives its current generation again: see `REJOIN`.
 
-The first rebalance of an Empty group ends by time alone (group.initial.rebalance.delay.ms); every other
-one ends when all known members have joined, or by time.
+The first rebalance of an Empty group ends by time alone (group.initial.rebalance.delay.ms). Every other rebalance ends when all
+known members have joined, or by time.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kafkacompat.wire.errors import ErrorCode
 
 
 class GroupState(Enum):
-    """A group's state; the value is the name that clients are told."""
+    """A group's state; the value is the name that clients receive."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"
@@ -39,21 +39,21 @@ class GroupState(Enum):
     DEAD = "Dead"
 
 
-class Event(Enum):
-    """What can happen to a group."""
+class GroupEvent(Enum):
+    """The events that change the state of a group."""
 
-    CHANGED = auto()  # a member came, went or changed what it supports
+    CHANGED = auto()  # a member joined, left or changed its protocols
     JOINED = auto()  # the joining phase ended with members
     DESERTED = auto()  # the joining phase ended without members
     ASSIGNED = auto()  # the leader's assignment is in the log
     REMOVED = auto()  # the group was deleted or handed over
 
 
-class Rejoin(Enum):
-    """What a known member's JoinGroup does."""
+class RejoinEffect(Enum):
+    """The effect of a JoinGroup of a known member."""
 
     REBALANCE = auto()
-    ANSWER = auto()  # it is told the current generation
+    ANSWER = auto()  # the member receives its current generation
 
 
 EMPTY = GroupState.EMPTY
@@ -62,24 +62,24 @@ COMPLETING_REBALANCE = GroupState.COMPLETING_REBALANCE
 STABLE = GroupState.STABLE
 DEAD = GroupState.DEAD
 
-TRANSITIONS: dict[GroupState, dict[Event, GroupState]] = {
+TRANSITIONS: dict[GroupState, dict[GroupEvent, GroupState]] = {
     EMPTY: {
-        Event.CHANGED: PREPARING_REBALANCE,
-        Event.REMOVED: DEAD,
+        GroupEvent.CHANGED: PREPARING_REBALANCE,
+        GroupEvent.REMOVED: DEAD,
     },
     PREPARING_REBALANCE: {
-        Event.JOINED: COMPLETING_REBALANCE,
-        Event.DESERTED: EMPTY,
-        Event.REMOVED: DEAD,
+        GroupEvent.JOINED: COMPLETING_REBALANCE,
+        GroupEvent.DESERTED: EMPTY,
+        GroupEvent.REMOVED: DEAD,
     },
     COMPLETING_REBALANCE: {
-        Event.CHANGED: PREPARING_REBALANCE,
-        Event.ASSIGNED: STABLE,
-        Event.REMOVED: DEAD,
+        GroupEvent.CHANGED: PREPARING_REBALANCE,
+        GroupEvent.ASSIGNED: STABLE,
+        GroupEvent.REMOVED: DEAD,
     },
     STABLE: {
-        Event.CHANGED: PREPARING_REBALANCE,
-        Event.REMOVED: DEAD,
+        GroupEvent.CHANGED: PREPARING_REBALANCE,
+        GroupEvent.REMOVED: DEAD,
     },
     DEAD: {},
 }
@@ -108,28 +108,30 @@ ON_COMMIT: dict[GroupState, ErrorCode] = {
     DEAD: ErrorCode.COORDINATOR_NOT_AVAILABLE,
 }
 
-# Of the states in which there are members: (is it the leader?, has it changed what it supports?) -> what happens
-REJOIN: dict[GroupState, dict[tuple[bool, bool], Rejoin]] = {
-    PREPARING_REBALANCE: dict.fromkeys([(False, False), (False, True), (True, False), (True, True)], Rejoin.REBALANCE),
+# By state: (is it the leader?, has it changed its protocols?) -> effect
+REJOIN: dict[GroupState, dict[tuple[bool, bool], RejoinEffect]] = {
+    PREPARING_REBALANCE: dict.fromkeys(
+        [(False, False), (False, True), (True, False), (True, True)], RejoinEffect.REBALANCE
+    ),
     COMPLETING_REBALANCE: {
-        # Unchanged: its first answer was probably lost.
-        (False, False): Rejoin.ANSWER,
-        (True, False): Rejoin.ANSWER,
-        (False, True): Rejoin.REBALANCE,
-        (True, True): Rejoin.REBALANCE,
+        # Without a change, the response to its JoinGroup was probably lost.
+        (False, False): RejoinEffect.ANSWER,
+        (True, False): RejoinEffect.ANSWER,
+        (False, True): RejoinEffect.REBALANCE,
+        (True, True): RejoinEffect.REBALANCE,
     },
     STABLE: {
-        (False, False): Rejoin.ANSWER,
-        # A leader that joins again saw something its metadata does not show, such as a new partition.
-        (True, False): Rejoin.REBALANCE,
-        (False, True): Rejoin.REBALANCE,
-        (True, True): Rejoin.REBALANCE,
+        (False, False): RejoinEffect.ANSWER,
+        # A leader rejoins for a reason that its metadata does not show, such as a new partition.
+        (True, False): RejoinEffect.REBALANCE,
+        (False, True): RejoinEffect.REBALANCE,
+        (True, True): RejoinEffect.REBALANCE,
     },
 }
 
 
-def next_state(state: GroupState, event: Event) -> GroupState:
-    """Return the state that *event* leads to; raises ValueError when the table has no such step."""
+def next_state(state: GroupState, event: GroupEvent) -> GroupState:
+    """Return the state after *event*; raises ValueError if the table has no such transition."""
     following = TRANSITIONS[state].get(event)
     if following is None:
         raise ValueError(f"a group in state {state.value} cannot take the event {event.name}")

@@ -1,6 +1,7 @@
-"""Consumer groups of the protocol whose assignments the coordinator makes (KIP-848).
+"""Groups of the consumer protocol, whose assignments the coordinator computes (KIP-848).
 
-`reconciliation` is the life of a member as a table, `assignors` are the two ways to share partitions out; both are
-pure. `contents` is what the log says of a group, `draft` a change of it on its way to the log. `heartbeats`,
-`departures` and `classic_members` answer requests; `retargeting`, `pattern_subscriptions` and `conversion` are what they have in common.
+`reconciliation` moves a member towards its target, as a table; `assignors` has the two assignors. Both are pure. `contents` is the
+state of a group that the log holds, and `draft` is a change on its way to the log. `heartbeats`, `departures` and
+`classic_members` answer requests. They share `admission`, `progress`, `retargeting`, `pattern_subscriptions` and `group_writer`.
+`conversion` is the interface to classic groups, which this package does not know.
 """

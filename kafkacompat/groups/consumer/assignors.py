@@ -1,7 +1,7 @@
-"""The two ways to share the partitions of a group out among its members: ``uniform`` and ``range``.
+"""The two assignors of consumer groups: ``uniform`` and ``range``.
 
-Both are functions of who is subscribed to what and of what each member shall have so far. Whatever they are given,
-every partition of a topic with subscribers goes to exactly one of them.
+Both are functions of the members' subscriptions and of their targets so far. They assign every partition of a topic that has
+subscribers to exactly one of these.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from heapq import heapify, heappop, heapreplace
 from itertools import chain
 from typing import NamedTuple, TypeAlias
 
-from kafkacompat.groups.consumer.member import Assignment, count
+from kafkacompat.groups.consumer.member import Assignment, count_partitions
 
-MOST_ROUNDS = 16
-"""How often all topics are gone through in search of a better balance; more is rarely found, and takes its time."""
+MAX_ROUNDS = 16
+"""Maximum rounds over all topics in search of a better balance. More rounds rarely find one."""
 
-MOST_LOOKS = 500_000
-"""How many readers of topics are looked at in all these rounds, but for the first one: about as many as in 50 ms."""
+MAX_READER_CHECKS = 500_000
+"""Maximum readers of topics that all rounds after the first one check together, in about 50 ms."""
 
 Shares: TypeAlias = "dict[str, dict[bytes, set[int]]]"
 
 
 class Subscriber(NamedTuple):
-    """A member: the ids of the topics it is subscribed to (that there are), and its target so far."""
+    """A member: the ids of the existing topics that it is subscribed to, and its target so far."""
 
     instance_id: str | None
     topic_ids: frozenset[bytes]
@@ -35,18 +35,18 @@ PartitionCounts: TypeAlias = "Mapping[bytes, int]"
 Assignor: TypeAlias = "Callable[[Subscribers, PartitionCounts], dict[str, Assignment]]"
 
 
-# Who reads what
+# Readers
 
 
-class _Circle(NamedTuple):
-    """The readers of the same topics: what is done for all of them need not be done for each topic."""
+class _ReaderGroup(NamedTuple):
+    """The topics that have the same readers, so that work for all of the readers is not repeated for each topic."""
 
     readers: list[str]
     topic_ids: frozenset[bytes]
 
 
-def _circles(subscribers: Subscribers) -> list[_Circle]:
-    """Every topic in one circle. There are few of them, as most members of most groups are subscribed to the same."""
+def _group_readers(subscribers: Subscribers) -> list[_ReaderGroup]:
+    """Return reader groups such that every topic is in one. There are few: most members of a group have the same subscription."""
     members: dict[frozenset[bytes], list[str]] = {}
     for member_id, subscriber in subscribers.items():
         members.setdefault(subscriber.topic_ids, []).append(member_id)
@@ -59,7 +59,7 @@ def _circles(subscribers: Subscribers) -> list[_Circle]:
         topics.setdefault(tuple(numbers), []).append(topic_id)
     readers = list(members.values())
     return [
-        _Circle(list(chain.from_iterable(readers[number] for number in numbers)), frozenset(topics[numbers]))
+        _ReaderGroup(list(chain.from_iterable(readers[number] for number in numbers)), frozenset(topics[numbers]))
         for numbers in sorted(topics)
     ]
 
@@ -68,25 +68,25 @@ def _circles(subscribers: Subscribers) -> list[_Circle]:
 
 
 def assign_range(subscribers: Subscribers, partition_counts: PartitionCounts) -> dict[str, Assignment]:
-    """Split each topic into as many ranges as it has subscribers, the longer ones first.
+    """Split each topic into one range for each subscriber, the longer ranges first.
 
-    Static members come first, in the order of their instance ids, so that they keep theirs.
+    Static members come first, in the order of their instance ids, so that they keep their ranges.
     """
     shares: Shares = {member_id: {} for member_id in subscribers}
-    for circle in _circles(subscribers):
-        readers = sorted(circle.readers, key=lambda member_id: _place(member_id, subscribers[member_id]))
-        for topic_id in sorted(circle.topic_ids):
+    for reader_group in _group_readers(subscribers):
+        readers = sorted(reader_group.readers, key=lambda member_id: _sort_key(member_id, subscribers[member_id]))
+        for topic_id in sorted(reader_group.topic_ids):
             quota, extra = divmod(partition_counts[topic_id], len(readers))
             first = 0
-            # If there are fewer partitions than readers, the others have none.
+            # If there are fewer partitions than readers, the last readers get none.
             for index, member_id in enumerate(readers[: partition_counts[topic_id]]):
                 end = first + quota + (index < extra)
                 shares[member_id][topic_id] = set(range(first, end))
                 first = end
-    return _frozen(shares)
+    return _freeze(shares)
 
 
-def _place(member_id: str, subscriber: Subscriber) -> tuple[bool, str]:
+def _sort_key(member_id: str, subscriber: Subscriber) -> tuple[bool, str]:
     is_dynamic = subscriber.instance_id is None
     return is_dynamic, member_id if subscriber.instance_id is None else subscriber.instance_id
 
@@ -95,26 +95,26 @@ def _place(member_id: str, subscriber: Subscriber) -> tuple[bool, str]:
 
 
 def assign_uniform(subscribers: Subscribers, partition_counts: PartitionCounts) -> dict[str, Assignment]:
-    """Give every member as many partitions as the others, as far as subscriptions let it, and move few.
+    """Balance the numbers of partitions as far as the subscriptions allow, and move few partitions.
 
-    If all are subscribed to the same topics, no two members differ by more than one partition, and only as
-    many partitions move as that takes. Otherwise it is as balanced as moving single partitions makes it.
+    If all members have the same subscription, their numbers differ by one at most, and no more partitions move than that needs.
+    Otherwise the result is as balanced as moving single partitions makes it.
     """
-    circles = _circles(subscribers)
-    shares, taken = _kept(subscribers, partition_counts)
-    if len(circles) == 1:
-        only = circles[0]
+    reader_groups = _group_readers(subscribers)
+    shares, taken = _keep_valid(subscribers, partition_counts)
+    if len(reader_groups) == 1:
+        only = reader_groups[0]
         total = sum(partition_counts[topic_id] for topic_id in only.topic_ids)
-        _cut([shares[member_id] for member_id in only.readers], total, taken)
-    loads = {member_id: count(share) for member_id, share in shares.items()}
-    _share_rest_out(circles, partition_counts, taken, shares, loads)
-    if len(circles) > 1:
-        _balance(circles, shares, loads)
-    return _frozen(shares)
+        _cut_to_quota([shares[member_id] for member_id in only.readers], total, taken)
+    loads = {member_id: count_partitions(share) for member_id, share in shares.items()}
+    _assign_rest(reader_groups, partition_counts, taken, shares, loads)
+    if len(reader_groups) > 1:
+        _balance(reader_groups, shares, loads)
+    return _freeze(shares)
 
 
-def _kept(subscribers: Subscribers, partition_counts: PartitionCounts) -> tuple[Shares, dict[bytes, set[int]]]:
-    """What members have of what they may have, and all that of each topic; of a partition that two have, the first keeps it."""
+def _keep_valid(subscribers: Subscribers, partition_counts: PartitionCounts) -> tuple[Shares, dict[bytes, set[int]]]:
+    """Return the partitions that members keep, and by topic id all kept partitions. If two members have one, the first keeps it."""
     taken: dict[bytes, set[int]] = {}
     shares: Shares = {}
     for member_id, subscriber in subscribers.items():
@@ -123,18 +123,18 @@ def _kept(subscribers: Subscribers, partition_counts: PartitionCounts) -> tuple[
             if topic_id not in subscriber.topic_ids:
                 continue
             of_others, end = taken.setdefault(topic_id, set()), partition_counts[topic_id]
-            kept = {each for each in partitions if each < end and each not in of_others}
+            kept = {partition for partition in partitions if partition < end and partition not in of_others}
             if kept:
                 share[topic_id] = kept
                 of_others |= kept
     return shares, taken
 
 
-def _cut(shares: Sequence[dict[bytes, set[int]]], total: int, taken: Mapping[bytes, set[int]]) -> None:
-    """Take from members what is above their quota; as many as there are partitions left over may have one more."""
+def _cut_to_quota(shares: Sequence[dict[bytes, set[int]]], total: int, taken: Mapping[bytes, set[int]]) -> None:
+    """Take away partitions above the quota, *total* by members. If that leaves a remainder, this many members may keep one more."""
     quota, extra = divmod(total, len(shares))
     for share in shares:
-        surplus = count(share) - quota
+        surplus = count_partitions(share) - quota
         if surplus > 0 and extra > 0:
             surplus -= 1
             extra -= 1
@@ -143,7 +143,7 @@ def _cut(shares: Sequence[dict[bytes, set[int]]], total: int, taken: Mapping[byt
 
 
 def _take_away(share: dict[bytes, set[int]], surplus: int, taken: Mapping[bytes, set[int]]) -> None:
-    """Take partitions of those topics that the share has most of."""
+    """Take away *surplus* partitions, of the topics that the share has most partitions of."""
     largest = [(-len(partitions), topic_id) for topic_id, partitions in share.items()]
     heapify(largest)
     for _ in range(surplus):
@@ -152,20 +152,20 @@ def _take_away(share: dict[bytes, set[int]], surplus: int, taken: Mapping[bytes,
         heapreplace(largest, (size + 1, topic_id))
 
 
-def _share_rest_out(
-    circles: Sequence[_Circle],
+def _assign_rest(
+    reader_groups: Sequence[_ReaderGroup],
     partition_counts: PartitionCounts,
     taken: Mapping[bytes, set[int]],
     shares: Shares,
     loads: dict[str, int],
 ) -> None:
-    """Give each partition that is not taken to the reader with the fewest; topics with most for each reader come first."""
+    """Assign each free partition to the reader with the fewest. Topics with the most partitions per reader come first."""
     topics = [
-        (-partition_counts[topic_id] / len(circle.readers), topic_id, number)
-        for number, circle in enumerate(circles)
-        for topic_id in circle.topic_ids
+        (-partition_counts[topic_id] / len(reader_group.readers), topic_id, number)
+        for number, reader_group in enumerate(reader_groups)
+        for topic_id in reader_group.topic_ids
     ]
-    queues = [_Queue(circle.readers, loads) for circle in circles]
+    queues = [_Queue(reader_group.readers, loads) for reader_group in reader_groups]
     for _, topic_id, number in sorted(topics):
         queue = queues[number]
         for partition in sorted(set(range(partition_counts[topic_id])) - taken.get(topic_id, set())):
@@ -173,7 +173,7 @@ def _share_rest_out(
 
 
 class _Queue:
-    """Members, the one with the fewest partitions first. ``loads``, which others count in as well, may only grow."""
+    """Members, the one with the fewest partitions first. Several queues share ``loads``, whose numbers may only grow."""
 
     def __init__(self, members: Sequence[str], loads: dict[str, int]) -> None:
         self._members = members
@@ -182,7 +182,7 @@ class _Queue:
         heapify(self._noted)
 
     def serve(self) -> str:
-        """The first one, which has one partition more from now on."""
+        """Return the first member, and count one more partition for it."""
         while True:
             noted, index = self._noted[0]
             member_id = self._members[index]
@@ -194,22 +194,22 @@ class _Queue:
             heapreplace(self._noted, (load, index))
 
 
-def _balance(circles: Sequence[_Circle], shares: Shares, loads: dict[str, int]) -> None:
-    """Move single partitions from who has more to who has fewer, until no move makes it better."""
-    looks = sum(len(circle.readers) for circle in circles)
-    for _ in range(min(MOST_ROUNDS, 1 + MOST_LOOKS // looks)):
-        moves = [_balance_circle(circle, shares, loads) for circle in circles]
+def _balance(reader_groups: Sequence[_ReaderGroup], shares: Shares, loads: dict[str, int]) -> None:
+    """Move single partitions from members with more to members with fewer, until no move improves the balance."""
+    checks_a_round = sum(len(reader_group.readers) for reader_group in reader_groups)
+    for _ in range(min(MAX_ROUNDS, 1 + MAX_READER_CHECKS // checks_a_round)):
+        moves = [_balance_reader_group(reader_group, shares, loads) for reader_group in reader_groups]
         if not any(moves):
             return
 
 
-def _balance_circle(circle: _Circle, shares: Shares, loads: dict[str, int]) -> int:
-    """Even out among readers of the same topics; tells how many partitions moved.
+def _balance_reader_group(reader_group: _ReaderGroup, shares: Shares, loads: dict[str, int]) -> int:
+    """Balance the readers of one reader group. Returns how many partitions moved.
 
-    Who gave something stays above those with the fewest, and who got something among these, so that neither's place in
-    the other heap matters any more.
+    A member that gave a partition still has more than those with the fewest, and a member that got one is still among these. So
+    an outdated place in the other heap does no harm.
     """
-    readers, moved = circle.readers, 0
+    readers, moved = reader_group.readers, 0
     poor = [(loads[member_id], index) for index, member_id in enumerate(readers)]
     if max(poor)[0] - min(poor)[0] <= 1:
         return 0
@@ -218,7 +218,7 @@ def _balance_circle(circle: _Circle, shares: Shares, loads: dict[str, int]) -> i
     heapify(rich)
     while rich and -rich[0][0] - poor[0][0] > 1:
         share = shares[giver := readers[rich[0][1]]]
-        topic_id = next((each for each in share if each in circle.topic_ids), None)
+        topic_id = next((candidate for candidate in share if candidate in reader_group.topic_ids), None)
         if topic_id is None:
             heappop(rich)
             continue
@@ -232,18 +232,18 @@ def _balance_circle(circle: _Circle, shares: Shares, loads: dict[str, int]) -> i
     return moved
 
 
-# Both
+# Shares
 
 
 def _take_from(share: dict[bytes, set[int]], topic_id: bytes) -> int:
-    """Take a partition of a topic out of a share."""
+    """Remove some partition of a topic from a share, and return it."""
     partition = share[topic_id].pop()
     if not share[topic_id]:
         del share[topic_id]
     return partition
 
 
-def _frozen(shares: Shares) -> dict[str, Assignment]:
+def _freeze(shares: Shares) -> dict[str, Assignment]:
     return {
         member_id: {topic_id: frozenset(partitions) for topic_id, partitions in share.items()}
         for member_id, share in shares.items()

@@ -1,11 +1,11 @@
-"""What is wrong with a ConsumerGroupHeartbeat before any group is looked at, and with the epoch that it names."""
+"""Checks of a ConsumerGroupHeartbeat: of the request alone, and of its member, epoch and instance id in a group."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from typing import NoReturn
 
-from kafkacompat.groups.consumer.contents import Contents
+from kafkacompat.groups.consumer.contents import GroupContents
 from kafkacompat.groups.consumer.member import (
     JOINING_EPOCH,
     LEAVING_EPOCH,
@@ -13,7 +13,7 @@ from kafkacompat.groups.consumer.member import (
     ConsumerMember,
     Holding,
 )
-from kafkacompat.groups.consumer.reconciliation import Owned
+from kafkacompat.groups.consumer.reconciliation import OwnedPartitions
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.wire.apis.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -21,8 +21,8 @@ from kafkacompat.wire.errors import ErrorCode, KafkaError
 NOT_GIVEN = -1
 
 
-def owned_by(request: ConsumerGroupHeartbeatRequest) -> Owned:
-    """What the member says that it has."""
+def parse_owned_partitions(request: ConsumerGroupHeartbeatRequest) -> OwnedPartitions:
+    """Return the partitions that the member reports to own, None if it reports none."""
     if request.topic_partitions is None:
         return None
     owned: dict[bytes, frozenset[int]] = {}
@@ -31,15 +31,17 @@ def owned_by(request: ConsumerGroupHeartbeatRequest) -> Owned:
     return owned
 
 
-def check_served(settings: ConsumerGroupSettings) -> None:
-    """Raises KafkaError: UNSUPPORTED_VERSION, where there are no consumer groups."""
+def check_groups_served(settings: ConsumerGroupSettings) -> None:
+    """Raise KafkaError UNSUPPORTED_VERSION if this broker serves no consumer groups."""
     if not settings.is_served:
-        message = "this broker has no consumer groups: group.coordinator.rebalance.protocols does not name them"
+        message = "this broker serves no consumer groups: add consumer to group.coordinator.rebalance.protocols"
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, message)
 
 
-def check_request(request: ConsumerGroupHeartbeatRequest, assignors: Collection[str], *, needs_member_id: bool) -> None:
-    """Raises KafkaError: INVALID_REQUEST, UNSUPPORTED_ASSIGNOR."""
+def check_heartbeat_request(
+    request: ConsumerGroupHeartbeatRequest, assignors: Collection[str], *, needs_member_id: bool
+) -> None:
+    """Check the request by itself. Raises KafkaError: INVALID_REQUEST, UNSUPPORTED_ASSIGNOR."""
     epoch = request.member_epoch
     if needs_member_id or epoch > 0 or epoch == LEAVING_EPOCH:
         _check_not_blank(request.member_id, "member_id")
@@ -51,10 +53,10 @@ def check_request(request: ConsumerGroupHeartbeatRequest, assignors: Collection[
     elif epoch == STATIC_LEAVING_EPOCH and request.instance_id is None:
         _refuse(f"a member that leaves with epoch {STATIC_LEAVING_EPOCH} needs an instance_id")
     elif epoch < STATIC_LEAVING_EPOCH:
-        _refuse(f"member_epoch={epoch} means nothing")
+        _refuse(f"member_epoch={epoch} is not valid: it takes {STATIC_LEAVING_EPOCH} or more")
     if request.server_assignor is not None and request.server_assignor not in assignors:
         known = ", ".join(assignors)
-        message = f"server_assignor={request.server_assignor} is not served: this broker has {known}"
+        message = f"server_assignor={request.server_assignor} is not served: choose one of {known}"
         raise KafkaError(ErrorCode.UNSUPPORTED_ASSIGNOR, message)
 
 
@@ -62,9 +64,9 @@ def _check_joining(request: ConsumerGroupHeartbeatRequest) -> None:
     if request.rebalance_timeout_ms == NOT_GIVEN:
         _refuse("a member that joins needs a rebalance_timeout_ms")
     if request.topic_partitions is None or request.topic_partitions:
-        _refuse("a member that joins has no partitions, and must say so")
+        _refuse("a member that joins must send an empty topic_partitions")
     if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
-        _refuse("a member that joins needs subscribed_topic_names or a subscribed_topic_regex, if only empty ones")
+        _refuse("a member that joins needs subscribed_topic_names or a subscribed_topic_regex, which may be empty")
 
 
 def _check_not_blank(text: str | None, name: str) -> None:
@@ -76,52 +78,52 @@ def _refuse(message: str) -> NoReturn:
     raise KafkaError(ErrorCode.INVALID_REQUEST, message)
 
 
-def check_place(contents: Contents, member_id: str, max_size: int) -> None:
-    """Refuse a newcomer to a full group; raises KafkaError: GROUP_MAX_SIZE_REACHED."""
+def check_group_size(contents: GroupContents, member_id: str, max_size: int) -> None:
+    """Raise KafkaError GROUP_MAX_SIZE_REACHED for a new member of a full group."""
     if len(contents.members) >= max_size and member_id not in contents.members:
-        raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, f"the group has {max_size} members, as many as it may")
+        raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, f"the group has {max_size} members, the maximum")
 
 
-def check_epoch(member: ConsumerMember, epoch: int, owned: Owned) -> None:
-    """Refuse a member with another epoch than its own; raises KafkaError: FENCED_MEMBER_EPOCH.
+def check_member_epoch(member: ConsumerMember, epoch: int, owned: OwnedPartitions) -> None:
+    """Raise KafkaError FENCED_MEMBER_EPOCH if *epoch* is not the member's.
 
-    The one before is good, should the answer with the next one have been lost, if the member says that it has no
-    more than it may have. Whoever joins (epoch 0) is let in in any case.
+    The previous epoch is valid too, because the response with the current one may be lost. The member then has to report that it
+    owns no more than it is assigned. A member that joins (epoch 0) is always accepted.
     """
     if epoch in (JOINING_EPOCH, member.member_epoch):
         return
-    is_behind = epoch == member.previous_member_epoch and epoch < member.member_epoch
-    if is_behind and owned is not None and _is_part_of(owned, member.assigned):
+    is_previous = epoch == member.previous_member_epoch and epoch < member.member_epoch
+    if is_previous and owned is not None and _is_within(owned, member.assigned):
         return
-    message = f"the member's epoch is {member.member_epoch}, not {epoch}: it must give up all partitions and join again"
+    message = f"the member epoch is {member.member_epoch}, not {epoch}: give up all partitions and rejoin"
     raise KafkaError(ErrorCode.FENCED_MEMBER_EPOCH, message)
 
 
-def _is_part_of(owned: Mapping[bytes, frozenset[int]], holding: Holding) -> bool:
-    return all(topic_id in holding and some <= holding[topic_id].keys() for topic_id, some in owned.items())
+def _is_within(owned: Mapping[bytes, frozenset[int]], holding: Holding) -> bool:
+    return all(topic_id in holding and partitions <= holding[topic_id].keys() for topic_id, partitions in owned.items())
 
 
-def unknown_member(member_id: str, group_id: str) -> KafkaError:
-    """UNKNOWN_MEMBER_ID."""
-    return KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"{member_id} is no member of group {group_id}")
+def unknown_member_error(member_id: str, group_id: str) -> KafkaError:
+    """Return the error UNKNOWN_MEMBER_ID."""
+    return KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"{member_id} is not a member of group {group_id}")
 
 
-def static_member(contents: Contents, group_id: str, instance_id: str, member_id: str) -> ConsumerMember:
-    """The member of an instance id; raises KafkaError: UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID for another's."""
-    member = contents.static_member(instance_id)
+def find_static_member(contents: GroupContents, group_id: str, instance_id: str, member_id: str) -> ConsumerMember:
+    """Return the member of an instance id. Raises KafkaError: UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID for another member's."""
+    member = contents.find_static_member(instance_id)
     if member is None:
         raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"group {group_id} has no member with instance id {instance_id}")
     if member.member_id != member_id:
-        message = f"the instance id {instance_id} belongs to member {member.member_id} now, not to {member_id}"
+        message = f"instance id {instance_id} now belongs to member {member.member_id}, not to {member_id}"
         raise KafkaError(ErrorCode.FENCED_INSTANCE_ID, message)
     return member
 
 
-def known_member(contents: Contents, group_id: str, instance_id: str | None, member_id: str) -> ConsumerMember:
-    """The member that a request comes from; raises KafkaError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID."""
+def find_member(contents: GroupContents, group_id: str, instance_id: str | None, member_id: str) -> ConsumerMember:
+    """Return the member that sent a request. Raises KafkaError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID."""
     if instance_id is not None:
-        return static_member(contents, group_id, instance_id, member_id)
+        return find_static_member(contents, group_id, instance_id, member_id)
     member = contents.members.get(member_id)
     if member is None:
-        raise unknown_member(member_id, group_id)
+        raise unknown_member_error(member_id, group_id)
     return member

@@ -1,4 +1,4 @@
-"""Partitions as members of the classic protocol name them: by topic name, in the format that consumers agreed on."""
+"""Partitions in the format of the classic protocol: by topic name, as bytes that consumers agreed on."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ from collections.abc import Collection
 
 from kafkacompat.groups.consumer.member import Assignment
 from kafkacompat.metadata.image import MetadataImage
-from kafkacompat.wire.consumer_protocol import ConsumerProtocolAssignment, TopicPartition, version_of, write_assignment
+from kafkacompat.wire.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    TopicPartition,
+    choose_version,
+    write_assignment,
+)
 from kafkacompat.wire.primitives import MalformedError
 
 
 def partitions_by_id(parts: Collection[TopicPartition], image: MetadataImage) -> Assignment:
-    """Partitions by topic id, of those topics that there are."""
+    """Return partitions by topic id, without topics that do not exist."""
     return {
         image.topics[part.topic].topic_id: frozenset(part.partitions)
         for part in parts
@@ -20,9 +25,9 @@ def partitions_by_id(parts: Collection[TopicPartition], image: MetadataImage) ->
 
 
 def classic_assignment(assignment: Assignment, subscription: bytes, image: MetadataImage) -> bytes:
-    """Partitions as a member of the classic protocol is told them, in the version of its own *subscription*.
+    """Return an assignment as bytes for a member of the classic protocol, in the version of its *subscription*.
 
-    One whose version cannot be read is told in the first.
+    The version is 0 if that of the subscription cannot be read.
     """
     parts = [
         TopicPartition(topic=image.topics_by_id[topic_id].name, partitions=sorted(partitions))
@@ -30,7 +35,7 @@ def classic_assignment(assignment: Assignment, subscription: bytes, image: Metad
         if topic_id in image.topics_by_id
     ]
     try:
-        version = version_of(subscription)
+        version = choose_version(subscription)
     except MalformedError:
         version = 0
     return write_assignment(ConsumerProtocolAssignment(assigned_partitions=parts), version)

@@ -1,7 +1,7 @@
-"""What the log says of one consumer group.
+"""The state of one consumer group that the log holds.
 
-Everything in here came from records, read or written: `Contents.apply` is the only way it changes, at work as when it
-is loaded. So what a broker has in memory is what the next one will read.
+Only records change it, by `GroupContents.apply`: those that are loaded and those that are written. So the state in memory is the state
+that the next coordinator will load.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from kafkacompat.groups.consumer.member import (
     ConsumerMember,
     Holding,
     MemberState,
-    count,
+    count_partitions,
 )
 from kafkacompat.groups.consumer.records import (
-    ClassicMember,
+    ClassicMemberMetadata,
+    ConsumerGroupRecordKey,
     GroupKey,
     GroupValue,
     HeldPartitions,
-    Key,
     MemberCurrentKey,
     MemberCurrentValue,
     MemberKey,
@@ -47,11 +47,11 @@ GROUP_BYTES = 2000
 """About how much memory a group takes, without members."""
 
 FIRST_EPOCH = 1
-"""What a group starts with, and its first member makes it one more."""
+"""The epoch of a new group; its first member increments it."""
 
 
 class ResolvedPattern(NamedTuple):
-    """The topics that a pattern matched, and when."""
+    """The topics that a pattern matched, the version of the metadata that it was matched against, and the time."""
 
     topics: frozenset[str]
     version: int
@@ -59,14 +59,14 @@ class ResolvedPattern(NamedTuple):
 
 
 @dataclass(slots=True)
-class Contents:
-    """A group's members, what they shall have, and the epochs of both.
+class GroupContents:
+    """A group's members, their targets, and the epochs of both.
 
-    ``epoch`` grows with each change of members, subscriptions and topics, ``assignment_epoch`` follows it when
-    ``targets`` are made anew. ``metadata_hash`` stands for the topics that ``epoch`` knew. ``statics`` leads from
-    instance ids to member ids, ``owners`` from a partition (topic id, number) to the member that it is with;
-    ``pattern_members`` counts the members of each pattern, ``subscriptions`` those that named the same topics, which share
-    one set of names. ``size_bytes`` is about how much memory all this takes.
+    ``epoch`` grows with each change of members, subscriptions and topics. ``assignment_epoch`` becomes the same when the
+    ``targets`` are computed again. ``metadata_hash`` identifies the topics at ``epoch``. ``statics`` has member ids by instance
+    id, ``owners`` has member ids by partition (topic id, number). ``pattern_members`` counts the members of each pattern,
+    ``subscriptions`` counts those that name the same topics; these members share one set of names. ``size_bytes`` is about how
+    much memory all this takes.
     """
 
     epoch: int = FIRST_EPOCH
@@ -83,8 +83,8 @@ class Contents:
     has_partition_metadata: bool = False
     size_bytes: int = GROUP_BYTES
 
-    def copy(self) -> Contents:
-        """Contents that can be changed without these; members and assignments are values, and shared."""
+    def copy(self) -> GroupContents:
+        """Return contents that can be changed independently; members and assignments are immutable, and shared."""
         return replace(
             self,
             members=dict(self.members),
@@ -96,16 +96,16 @@ class Contents:
             owners=dict(self.owners),
         )
 
-    def apply(self, key: Key, value: Message | None) -> None:
-        """Do what a record says; what it deletes need not be there."""
-        _APPLY[type(key)](self, key, value)
+    def apply(self, key: ConsumerGroupRecordKey, value: Message | None) -> None:
+        """Apply a record. A tombstone for a missing item has no effect."""
+        _APPLIERS[type(key)](self, key, value)
 
-    def static_member(self, instance_id: str | None) -> ConsumerMember | None:
-        """The member of an instance id, if there is one."""
+    def find_static_member(self, instance_id: str | None) -> ConsumerMember | None:
+        """Return the member of an instance id, None if there is none."""
         return self.members.get(self.statics.get(instance_id, "")) if instance_id is not None else None
 
-    def owner(self, topic_id: bytes, partition: int) -> str | None:
-        """The member that has a partition, or has yet to say that it gave it up."""
+    def find_owner(self, topic_id: bytes, partition: int) -> str | None:
+        """Return the member that has a partition, or has not confirmed yet that it gave it up; None if it is free."""
         return self.owners.get((topic_id, partition))
 
     # By kind of record
@@ -126,34 +126,34 @@ class Contents:
             return
         topics = frozenset(value.subscribed_topic_names)
         topics, _ = self.subscriptions.get(topics, (topics, 0))
-        self._put(_described(before or ConsumerMember(key.member_id), value, topics))
+        self._put(_with_member_value(before or ConsumerMember(key.member_id), value, topics))
 
     def _apply_target(self, key: TargetKey, value: TargetValue | None) -> None:
         self.assignment_epoch = value.assignment_epoch if value else LEAVING_EPOCH
         self.assignment_timestamp_ms = value.assignment_timestamp if value else 0
 
     def _apply_member_target(self, key: MemberTargetKey, value: MemberTargetValue | None) -> None:
-        self.size_bytes -= PARTITION_BYTES * count(self.targets.pop(key.member_id, {}))
+        self.size_bytes -= PARTITION_BYTES * count_partitions(self.targets.pop(key.member_id, {}))
         if value is not None:
             parts = value.topic_partitions
             target = self.targets[key.member_id] = {part.topic_id: frozenset(part.partitions) for part in parts}
-            self.size_bytes += PARTITION_BYTES * count(target)
+            self.size_bytes += PARTITION_BYTES * count_partitions(target)
 
     def _apply_member_current(self, key: MemberCurrentKey, value: MemberCurrentValue | None) -> None:
         before = self.members.get(key.member_id)
         if value is not None:
-            self._put(_placed(before or ConsumerMember(key.member_id), value))
+            self._put(_with_current_value(before or ConsumerMember(key.member_id), value))
         elif before is not None:
-            gone = replace(before, member_epoch=LEAVING_EPOCH, previous_member_epoch=LEAVING_EPOCH)
-            self._put(replace(gone, assigned={}, pending_revocation={}))
+            left = replace(before, member_epoch=LEAVING_EPOCH, previous_member_epoch=LEAVING_EPOCH)
+            self._put(replace(left, assigned={}, pending_revocation={}))
 
     def _apply_pattern(self, key: PatternKey, value: PatternValue | None) -> None:
         before = self.patterns.pop(key.regular_expression, None)
         self.size_bytes -= NAME_BYTES * len(before.topics) if before else 0
         if value is not None:
-            found = ResolvedPattern(frozenset(value.topics), value.version, value.timestamp)
-            self.patterns[key.regular_expression] = found
-            self.size_bytes += NAME_BYTES * len(found.topics)
+            resolved = ResolvedPattern(frozenset(value.topics), value.version, value.timestamp)
+            self.patterns[key.regular_expression] = resolved
+            self.size_bytes += NAME_BYTES * len(resolved.topics)
 
     # Members
 
@@ -175,15 +175,15 @@ class Contents:
             member.assigned,
             member.pending_revocation,
         ):
-            self._move(before, member)
+            self._update_owners(before, member)
 
-    def _move(self, before: ConsumerMember | None, member: ConsumerMember) -> None:
-        """Note who has what, without touching what another member got meanwhile."""
-        for each in _partitions(before):
-            if self.owners.get(each) == member.member_id:
-                del self.owners[each]
-        for each in _partitions(member):
-            self.owners[each] = member.member_id
+    def _update_owners(self, before: ConsumerMember | None, member: ConsumerMember) -> None:
+        """Update the owners, but keep partitions that another member got in the meantime."""
+        for partition in _partitions(before):
+            if self.owners.get(partition) == member.member_id:
+                del self.owners[partition]
+        for partition in _partitions(member):
+            self.owners[partition] = member.member_id
 
     def _count_pattern(self, member: ConsumerMember | None, difference: int) -> None:
         if member is not None and member.pattern:
@@ -208,14 +208,14 @@ class Contents:
             del self.statics[member.instance_id]
 
 
-_APPLY: dict[type[Key], Callable[[Contents, Any, Any], None]] = {
-    GroupKey: Contents._apply_group,
-    PartitionMetadataKey: Contents._apply_partition_metadata,
-    MemberKey: Contents._apply_member,
-    TargetKey: Contents._apply_target,
-    MemberTargetKey: Contents._apply_member_target,
-    MemberCurrentKey: Contents._apply_member_current,
-    PatternKey: Contents._apply_pattern,
+_APPLIERS: dict[type[ConsumerGroupRecordKey], Callable[[GroupContents, Any, Any], None]] = {
+    GroupKey: GroupContents._apply_group,
+    PartitionMetadataKey: GroupContents._apply_partition_metadata,
+    MemberKey: GroupContents._apply_member,
+    TargetKey: GroupContents._apply_target,
+    MemberTargetKey: GroupContents._apply_member_target,
+    MemberCurrentKey: GroupContents._apply_member_current,
+    PatternKey: GroupContents._apply_pattern,
 }
 
 
@@ -230,7 +230,7 @@ def _partitions(member: ConsumerMember | None) -> list[tuple[bytes, int]]:
     ]
 
 
-def _described(member: ConsumerMember, value: MemberValue, topics: frozenset[str]) -> ConsumerMember:
+def _with_member_value(member: ConsumerMember, value: MemberValue, topics: frozenset[str]) -> ConsumerMember:
     return replace(
         member,
         instance_id=value.instance_id,
@@ -241,31 +241,31 @@ def _described(member: ConsumerMember, value: MemberValue, topics: frozenset[str
         pattern=value.subscribed_topic_regex,
         rebalance_timeout_ms=value.rebalance_timeout_ms,
         assignor=value.server_assignor,
-        classic=_classic(value.classic_member_metadata),
+        classic=_classic_metadata(value.classic_member_metadata),
     )
 
 
-def _classic(value: ClassicMember | None) -> ClassicMetadata | None:
+def _classic_metadata(value: ClassicMemberMetadata | None) -> ClassicMetadata | None:
     if value is None:
         return None
     return ClassicMetadata(
-        value.session_timeout_ms, tuple((each.name, each.metadata) for each in value.supported_protocols)
+        value.session_timeout_ms, tuple((protocol.name, protocol.metadata) for protocol in value.supported_protocols)
     )
 
 
-def _placed(member: ConsumerMember, value: MemberCurrentValue) -> ConsumerMember:
+def _with_current_value(member: ConsumerMember, value: MemberCurrentValue) -> ConsumerMember:
     return replace(
         member,
         member_epoch=value.member_epoch,
         previous_member_epoch=value.previous_member_epoch,
-        state=MemberState.read(value.state),
+        state=MemberState.from_number(value.state),
         assigned=_holding(value.assigned_partitions, value.member_epoch),
         pending_revocation=_holding(value.partitions_pending_revocation, value.member_epoch),
     )
 
 
 def _holding(parts: list[HeldPartitions], member_epoch: int) -> Holding:
-    """Where the log does not say since when a partition is the member's, it is since the member's epoch."""
+    """Return partitions with the epochs they were assigned in; *member_epoch* where the log has none."""
     default = max(member_epoch, JOINING_EPOCH)
     holding: dict[bytes, dict[int, int]] = {}
     for part in parts:

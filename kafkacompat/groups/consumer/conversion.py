@@ -1,4 +1,4 @@
-"""What consumer groups ask for when a group changes its protocol; they do not know classic groups themselves."""
+"""The interface of consumer groups to the conversion of groups. This package does not know classic groups."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from typing import Protocol
 
 from kafkacompat.coordination.coordinator_log import Record
 from kafkacompat.groups.any_group import AnyGroup
-from kafkacompat.groups.consumer.contents import Contents
-from kafkacompat.groups.consumer.draft import Draft
+from kafkacompat.groups.consumer.contents import GroupContents
+from kafkacompat.groups.consumer.draft import GroupDraft
 from kafkacompat.groups.consumer.group import ConsumerGroup
 
 
 class Conversion(Protocol):
-    """Makes groups of one kind of groups of the other; every method is called inside `Outbox.run`."""
+    """Converts groups from one kind to the other. Every method is called inside `Outbox.run`."""
 
-    def consumer_draft(self, classic: AnyGroup) -> Draft:
-        """Return what a classic group with members is as a consumer group.
+    def consumer_draft(self, classic: AnyGroup) -> GroupDraft:
+        """Return a classic group with members as a consumer group.
 
-        Raises KafkaError: GROUP_ID_NOT_FOUND, if it cannot be one.
+        Raises KafkaError: GROUP_ID_NOT_FOUND, if it cannot be converted.
         """
         ...
 
     def retire_classic(self, classic: AnyGroup) -> None:
-        """Remove a classic group that a consumer group replaces from the registry: its members have to join again."""
+        """Remove a classic group, which a consumer group replaces, from the registry. Its members have to rejoin."""
         ...
 
-    def make_classic(self, group: ConsumerGroup, contents: Contents, reason: str | None) -> list[Record]:
-        """Replace *group*, which has *contents*, by a classic group, which rebalances if there is a *reason*.
+    def make_classic(self, group: ConsumerGroup, contents: GroupContents, reason: str | None) -> list[Record]:
+        """Replace *group*, which has *contents*, by a classic group. With a *reason*, the classic group rebalances.
 
         All members have to speak the classic protocol. Returns the records to write.
         """

@@ -1,4 +1,4 @@
-"""Members that leave, or are taken out because they are late; and what becomes of groups without them."""
+"""Members that leave or time out, and the change of their group."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from dataclasses import replace
 
 from twisted.internet.defer import Deferred
 
-from kafkacompat.groups.consumer.checks import known_member
-from kafkacompat.groups.consumer.contents import Contents
+from kafkacompat.groups.consumer.checks import find_member
+from kafkacompat.groups.consumer.contents import GroupContents
 from kafkacompat.groups.consumer.conversion import Conversion
-from kafkacompat.groups.consumer.draft import Draft
+from kafkacompat.groups.consumer.draft import GroupDraft
 from kafkacompat.groups.consumer.group import ConsumerGroup
-from kafkacompat.groups.consumer.group_writer import Storing
+from kafkacompat.groups.consumer.group_writer import GroupWriter
 from kafkacompat.groups.consumer.member import (
     JOINING_EPOCH,
     STATIC_LEAVING_EPOCH,
     ConsumerMember,
-    Timer,
-    with_epoch,
-    without_epochs,
+    MemberTimer,
+    as_assignment,
+    as_holding,
 )
-from kafkacompat.groups.consumer.retargeting import bump
+from kafkacompat.groups.consumer.retargeting import increment_epoch
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.groups.consumer.timeouts import Timeouts
 from kafkacompat.metadata.image import ImageHolder
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 
 class Departures:
-    """Takes members out of consumer groups."""
+    """Removes members from consumer groups."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Departures:
         metadata: ImageHolder,
         conversion: Conversion,
         timeouts: Timeouts,
-        storing: Storing,
+        storing: GroupWriter,
     ) -> None:
         self._settings = settings
         self._metadata = metadata
@@ -49,63 +49,67 @@ class Departures:
         self._timeouts = timeouts
         self._storing = storing
 
-    def leave(self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) -> Deferred[ErrorCode] | None:
-        """Let a member go, a static one for a while only if it says so.
+    def remove_leaving_member(
+        self, group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest
+    ) -> Deferred[ErrorCode] | None:
+        """Remove a member that leaves; keep the place of a static member that leaves temporarily.
 
         Raises KafkaError: UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID.
         """
-        member = known_member(group.contents, group.group_id, request.instance_id, request.member_id)
-        log.info("group %s: %s leaves with epoch %d", group.group_id, member.member_id, request.member_epoch)
+        member = find_member(group.contents, group.group_id, request.instance_id, request.member_id)
+        log.debug("Group %s: %s leaves with epoch %d", group.group_id, member.member_id, request.member_epoch)
         if request.member_epoch == STATIC_LEAVING_EPOCH:
-            return self._leave_for_a_while(group, member)
-        return self.remove(group, [member.member_id])
+            return self._leave_temporarily(group, member)
+        return self.remove_members(group, [member.member_id])
 
-    def _leave_for_a_while(self, group: ConsumerGroup, member: ConsumerMember) -> Deferred[ErrorCode] | None:
-        """Keep a static member's place: it has its session timeout to come back, under whichever id."""
-        self._timeouts.cancel(group, member.member_id, Timer.REBALANCE)
-        draft = Draft(group.group_id, group.contents)
-        # Whatever id it comes back with may commit for what it had.
-        held = with_epoch(without_epochs(member.assigned), JOINING_EPOCH)
-        draft.place(replace(member, member_epoch=STATIC_LEAVING_EPOCH, assigned=held, pending_revocation={}))
-        return self._storing.store(group, draft, [])
+    def _leave_temporarily(self, group: ConsumerGroup, member: ConsumerMember) -> Deferred[ErrorCode] | None:
+        """Keep the place of a static member, which has its session timeout to rejoin, under any id."""
+        self._timeouts.cancel(group, member.member_id, MemberTimer.REBALANCE)
+        draft = GroupDraft(group.group_id, group.contents)
+        # With epoch 0 for each partition, the member may commit under the id that it rejoins with.
+        held = as_holding(as_assignment(member.assigned), JOINING_EPOCH)
+        draft.set_current_assignment(
+            replace(member, member_epoch=STATIC_LEAVING_EPOCH, assigned=held, pending_revocation={})
+        )
+        return self._storing.apply_and_write(group, draft, [])
 
-    def remove(self, group: ConsumerGroup, member_ids: Collection[str]) -> Deferred[ErrorCode] | None:
-        """Take members out, for what they had to go to others."""
+    def remove_members(self, group: ConsumerGroup, member_ids: Collection[str]) -> Deferred[ErrorCode] | None:
+        """Remove members, so that other members get their partitions."""
         if not member_ids:
             return None
-        draft = Draft(group.group_id, group.contents)
+        draft = GroupDraft(group.group_id, group.contents)
         patterns = {group.contents.members[member_id].pattern for member_id in member_ids}
         for member_id in member_ids:
-            draft.remove(member_id)
-        if self._is_to_be_classic(group, draft.contents):
+            draft.remove_member(member_id)
+        if self._can_become_classic(group, draft.contents):
             return self.make_classic(group, draft.contents, "the last member of the consumer protocol left")
         for pattern in patterns:
             if pattern and pattern not in draft.contents.pattern_members:
                 draft.set_pattern(pattern, None)
-        bump(draft, self._metadata.image)
-        return self._storing.store(group, draft, [])
+        increment_epoch(draft, self._metadata.image)
+        return self._storing.apply_and_write(group, draft, [])
 
-    def expired(self, group: ConsumerGroup, member_id: str, reason: str) -> None:
-        """A member's time is up."""
+    def expire_member(self, group: ConsumerGroup, member_id: str, reason: str) -> None:
+        """Remove a member whose time is up."""
         if member_id in group.contents.members:
-            log.info("group %s: %s is taken out: %s", group.group_id, member_id, reason)
-            self.remove(group, [member_id])
+            log.info("Group %s: removing %s: %s", group.group_id, member_id, reason)
+            self.remove_members(group, [member_id])
 
     # Back to the classic protocol
 
-    def _is_to_be_classic(self, group: ConsumerGroup, contents: Contents) -> bool:
-        """Whether only members of the classic protocol are left."""
+    def _can_become_classic(self, group: ConsumerGroup, contents: GroupContents) -> bool:
+        """Return whether only members of the classic protocol are left, and the group may be converted."""
         members = contents.members.values()
-        return bool(members) and all(member.classic for member in members) and self.may_be_classic(len(members))
+        return bool(members) and all(member.classic for member in members) and self.may_become_classic(len(members))
 
-    def may_be_classic(self, size: int) -> bool:
-        """Whether a consumer group of this size may become a classic one."""
+    def may_become_classic(self, size: int) -> bool:
+        """Return whether a consumer group of this size may become a classic group."""
         return self._settings.may_downgrade and size <= self._settings.classic_max_size
 
-    def make_classic(self, group: ConsumerGroup, contents: Contents, reason: str | None) -> Deferred[ErrorCode]:
-        """Let a classic group with these contents take the group's place, and have it rebalance if there is a reason."""
-        return self._storing.write(group.shard, self._conversion.make_classic(group, contents, reason))
+    def make_classic(self, group: ConsumerGroup, contents: GroupContents, reason: str | None) -> Deferred[ErrorCode]:
+        """Replace the group by a classic group with these contents, which rebalances if there is a *reason*."""
+        return self._storing.write_conversion(group.shard, self._conversion.make_classic(group, contents, reason))
 
     def make_empty_classic(self, group: ConsumerGroup) -> None:
-        """Let an empty classic group take the place of an empty group."""
-        self._storing.write(group.shard, self._conversion.make_empty_classic(group))
+        """Replace an empty group by an empty classic group."""
+        self._storing.write_conversion(group.shard, self._conversion.make_empty_classic(group))

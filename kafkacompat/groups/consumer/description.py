@@ -1,4 +1,4 @@
-"""ConsumerGroupDescribe: one group with its members, what they have and what they shall have."""
+"""ConsumerGroupDescribe: one group with its members, their assignments and their targets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from kafkacompat.groups.consumer.group import ConsumerGroup
 from kafkacompat.groups.consumer.member import ConsumerMember
-from kafkacompat.groups.consumer.retargeting import preferred_assignor
+from kafkacompat.groups.consumer.retargeting import find_preferred_assignor
 from kafkacompat.metadata.image import MetadataImage
 from kafkacompat.wire.apis.consumer_group_describe import Assignment, DescribedGroup, Member, TopicPartitions
 
@@ -14,22 +14,23 @@ CLASSIC_MEMBER = 0
 CONSUMER_MEMBER = 1
 
 
-def describe_group(group: ConsumerGroup, default_assignor: str, image: MetadataImage) -> DescribedGroup:
-    """A consumer group."""
+def describe_consumer_group(group: ConsumerGroup, default_assignor: str, image: MetadataImage) -> DescribedGroup:
+    """Describe a consumer group."""
     contents = group.contents
     return DescribedGroup(
         group_id=group.group_id,
         group_state=group.state_name,
         group_epoch=contents.epoch,
         assignment_epoch=contents.assignment_epoch,
-        assignor_name=preferred_assignor(contents.members.values()) or default_assignor,
+        assignor_name=find_preferred_assignor(contents.members.values()) or default_assignor,
         members=[
-            _member(member, contents.targets.get(member.member_id, {}), image) for member in contents.members.values()
+            _describe_member(member, contents.targets.get(member.member_id, {}), image)
+            for member in contents.members.values()
         ],
     )
 
 
-def _member(member: ConsumerMember, target: Mapping[bytes, Iterable[int]], image: MetadataImage) -> Member:
+def _describe_member(member: ConsumerMember, target: Mapping[bytes, Iterable[int]], image: MetadataImage) -> Member:
     return Member(
         member_id=member.member_id,
         instance_id=member.instance_id,
@@ -39,18 +40,18 @@ def _member(member: ConsumerMember, target: Mapping[bytes, Iterable[int]], image
         client_host=member.client_host,
         subscribed_topic_names=sorted(member.topics),
         subscribed_topic_regex=member.pattern,
-        # What it was told to give up is its to read until it has.
-        assignment=_assignment((member.assigned, member.pending_revocation), image),
-        target_assignment=_assignment((target,), image),
+        # A member reads partitions pending revocation until it gives them up.
+        assignment=_describe_assignment((member.assigned, member.pending_revocation), image),
+        target_assignment=_describe_assignment((target,), image),
         member_type=CONSUMER_MEMBER if member.classic is None else CLASSIC_MEMBER,
     )
 
 
-def _assignment(holdings: Iterable[Mapping[bytes, Iterable[int]]], image: MetadataImage) -> Assignment:
+def _describe_assignment(holdings: Iterable[Mapping[bytes, Iterable[int]]], image: MetadataImage) -> Assignment:
     partitions: dict[bytes, set[int]] = {}
     for holding in holdings:
-        for topic_id, some in holding.items():
-            partitions.setdefault(topic_id, set()).update(some)
+        for topic_id, numbers in holding.items():
+            partitions.setdefault(topic_id, set()).update(numbers)
     return Assignment(
         topic_partitions=[
             TopicPartitions(

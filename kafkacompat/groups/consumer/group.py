@@ -1,4 +1,4 @@
-"""A consumer group: what the log says of it, and what is known of it besides while this broker has it."""
+"""A consumer group: its contents, which the log holds, and the state that only this coordinator has."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from kafkacompat.groups.any_group import AnyGroup, Identity
+from kafkacompat.groups.any_group import AnyGroup, SenderIdentity
 from kafkacompat.groups.classic_protocol import CONSUMER_PROTOCOL_TYPE
-from kafkacompat.groups.consumer.contents import Contents
-from kafkacompat.groups.consumer.draft import Draft
-from kafkacompat.groups.consumer.member import ConsumerMember, Timer
-from kafkacompat.groups.consumer.records import Key, write
+from kafkacompat.groups.consumer.contents import GroupContents
+from kafkacompat.groups.consumer.draft import GroupDraft
+from kafkacompat.groups.consumer.member import ConsumerMember, MemberTimer
+from kafkacompat.groups.consumer.records import ConsumerGroupRecordKey, as_record
 from kafkacompat.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ NO_EPOCH = -1
 class ConsumerGroup(AnyGroup):
     """A group of the consumer protocol.
 
-    ``counted_bytes`` is what is counted of its memory; ``checked_image`` is the metadata that the group's epoch was
-    compared with last. ``writes_in_flight`` counts changes of it on which the log has not decided yet, ``refusals`` those
-    that it refused. ``replaces`` is the classic group that it was made of, until it takes its place.
+    ``counted_bytes`` is the group's part of the memory budget. ``checked_image`` is the metadata that the group's epoch was last
+    compared with. ``writes_in_flight`` counts the changes that the log has neither accepted nor rejected yet, ``refusals`` those
+    that it rejected. ``replaces`` is the classic group that this one was converted from, until it replaces it.
     """
 
     TYPE = "consumer"
@@ -39,7 +39,7 @@ class ConsumerGroup(AnyGroup):
     def __init__(self, group_id: str, shard: Shard, budget: MemoryBudget) -> None:
         super().__init__(group_id, shard)
         self.is_logged = True
-        self.timers: dict[tuple[Timer, str], DelayedCall] = {}
+        self.timers: dict[tuple[MemberTimer, str], DelayedCall] = {}
         self.checked_image: MetadataImage | None = None
         self.writes_in_flight = 0
         self.refusals = 0
@@ -48,36 +48,36 @@ class ConsumerGroup(AnyGroup):
         self.resolved_topics_version = -1
         self.counted_bytes = 0
         self._budget = budget
-        self._contents = Contents()
+        self._contents = GroupContents()
 
     @property
-    def contents(self) -> Contents:
-        """What the log says of it, or will."""
+    def contents(self) -> GroupContents:
+        """The state of the group that the log holds, or will hold."""
         return self._contents
 
     @contents.setter
-    def contents(self, contents: Contents) -> None:
+    def contents(self, contents: GroupContents) -> None:
         self._contents = contents
-        self._count(contents.size_bytes)
+        self._count_memory(contents.size_bytes)
 
-    def replay(self, key: Key, value: Message | None) -> None:
-        """Take a record in that was read from the log."""
+    def replay(self, key: ConsumerGroupRecordKey, value: Message | None) -> None:
+        """Apply a record that was read from the log."""
         self._contents.apply(key, value)
-        self._count(self._contents.size_bytes)
+        self._count_memory(self._contents.size_bytes)
 
-    def _count(self, size_bytes: int) -> None:
+    def _count_memory(self, size_bytes: int) -> None:
         self._budget.used_bytes += size_bytes - self.counted_bytes
         self.counted_bytes = size_bytes
 
-    def clear(self) -> None:
-        """Forget everybody, and give back the memory."""
+    def remove_all_members(self) -> None:
+        """Remove all members, stop their timers and release the memory."""
         for timer in self.timers.values():
             if timer.active():
                 timer.cancel()
         self.timers.clear()
         if self._contents.members:
-            self._contents = Contents()
-        self._count(0)
+            self._contents = GroupContents()
+        self._count_memory(0)
 
     # State
 
@@ -89,8 +89,8 @@ class ConsumerGroup(AnyGroup):
             return "Empty"
         if contents.epoch > contents.assignment_epoch:
             return "Assigning"
-        are_all = all(member.is_reconciled_to(contents.assignment_epoch) for member in contents.members.values())
-        return "Stable" if are_all else "Reconciling"
+        is_stable = all(member.is_reconciled_to(contents.assignment_epoch) for member in contents.members.values())
+        return "Stable" if is_stable else "Reconciling"
 
     @property
     def is_empty(self) -> bool:
@@ -98,12 +98,12 @@ class ConsumerGroup(AnyGroup):
         return not self._contents.members
 
     @property
-    def is_expected(self) -> bool:
-        """See AnyGroup; members come in with their first request."""
+    def has_pending_members(self) -> bool:
+        """See AnyGroup. Members join with their first request."""
         return False
 
     @property
-    def told_protocol_type(self) -> str:
+    def listed_protocol_type(self) -> str:
         """See AnyGroup."""
         return CONSUMER_PROTOCOL_TYPE
 
@@ -116,27 +116,27 @@ class ConsumerGroup(AnyGroup):
         """See AnyGroup."""
         contents = self._contents
         return any(topic in topics for topics in contents.subscriptions) or any(
-            topic in found.topics for found in contents.patterns.values()
+            topic in pattern.topics for pattern in contents.patterns.values()
         )
 
-    def kept_since(self, commit_timestamp_ms: int) -> int | None:
+    def retention_start_ms(self, commit_timestamp_ms: int) -> int | None:
         """See AnyGroup."""
         return commit_timestamp_ms
 
     def tombstones(self) -> list[Record]:
         """See AnyGroup."""
-        draft = Draft(self.group_id, self._contents)
-        draft.delete()
-        return [write(change) for change in draft.changes]
+        draft = GroupDraft(self.group_id, self._contents)
+        draft.delete_group()
+        return [as_record(change) for change in draft.changes]
 
-    def restore(self) -> None:
-        """See AnyGroup; it has what it had."""
-        self._count(self._contents.size_bytes)
+    def restore_deleted(self) -> None:
+        """See AnyGroup. The group still has its contents."""
+        self._count_memory(self._contents.size_bytes)
 
     # What is accepted
 
-    def check_commit(self, identity: Identity, partitions: Iterable[tuple[bytes, int]]) -> ErrorCode:
-        """See AnyGroup. A member with an old epoch may still commit what it has been given by then (KIP-1251)."""
+    def check_commit(self, identity: SenderIdentity, partitions: Iterable[tuple[bytes, int]]) -> ErrorCode:
+        """See AnyGroup. A member with an older epoch may commit for partitions that it was assigned by then (KIP-1251)."""
         if identity.generation_id < 0 and self.is_empty:
             return ErrorCode.NONE
         member = self._contents.members.get(identity.member_id)
@@ -146,7 +146,9 @@ class ConsumerGroup(AnyGroup):
             return ErrorCode.UNSUPPORTED_VERSION
         return _check_epoch(member, identity.generation_id, partitions)
 
-    def check_commit_in_transaction(self, identity: Identity, partitions: Iterable[tuple[bytes, int]]) -> ErrorCode:
+    def check_commit_in_transaction(
+        self, identity: SenderIdentity, partitions: Iterable[tuple[bytes, int]]
+    ) -> ErrorCode:
         """See AnyGroup; a member's epoch stands where a generation does, and old ones are as good as in `check_commit`."""
         if (identity.is_nobody and identity.generation_id == NO_EPOCH) or (
             identity.generation_id < 0 and self.is_empty
@@ -164,12 +166,12 @@ class ConsumerGroup(AnyGroup):
         member = self._contents.members.get(member_id or "")
         if member is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
-        return ErrorCode.NONE if member.member_epoch == member_epoch else stale(member)
+        return ErrorCode.NONE if member.member_epoch == member_epoch else stale_epoch_error(member)
 
     # Members of the classic protocol
 
     def supports(self, protocol_type: str, names: Iterable[str]) -> bool:
-        """Whether a member with these protocols could join: one of them must be known to all of its kind."""
+        """Return whether a member with these protocols may join: all members of the classic protocol have to support one of them."""
         if protocol_type != CONSUMER_PROTOCOL_TYPE:
             return False
         known = [member.classic.protocols for member in self._contents.members.values() if member.classic]
@@ -184,14 +186,18 @@ def _check_epoch(member: ConsumerMember, epoch: int, partitions: Iterable[tuple[
     if epoch == member.member_epoch:
         return ErrorCode.NONE
     is_older = epoch < member.member_epoch
-    return ErrorCode.NONE if is_older and all(_had(member, *each, epoch) for each in partitions) else stale(member)
+    return (
+        ErrorCode.NONE
+        if is_older and all(_was_assigned(member, *partition, epoch) for partition in partitions)
+        else stale_epoch_error(member)
+    )
 
 
-def stale(member: ConsumerMember) -> ErrorCode:
-    """What a member is told that names another epoch than its own."""
+def stale_epoch_error(member: ConsumerMember) -> ErrorCode:
+    """Return the code for a member that names another epoch than its own."""
     return ErrorCode.ILLEGAL_GENERATION if member.classic else ErrorCode.STALE_MEMBER_EPOCH
 
 
-def _had(member: ConsumerMember, topic_id: bytes, partition: int, epoch: int) -> bool:
-    since = member.epoch_of(topic_id, partition)
+def _was_assigned(member: ConsumerMember, topic_id: bytes, partition: int, epoch: int) -> bool:
+    since = member.assignment_epoch(topic_id, partition)
     return since is not None and since <= epoch

@@ -1,4 +1,4 @@
-"""How a change of a consumer group gets into the log, and what happens if it does not."""
+"""Writing the changes of consumer groups to the log, and undoing them if the log rejects them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from twisted.internet.defer import Deferred
 from kafkacompat.coordination.coordinator_log import Record
 from kafkacompat.coordination.memory_budget import MemoryBudget
 from kafkacompat.coordination.shard import Shard
-from kafkacompat.groups.consumer.contents import Contents
-from kafkacompat.groups.consumer.draft import Draft
+from kafkacompat.groups.consumer.contents import GroupContents
+from kafkacompat.groups.consumer.draft import GroupDraft
 from kafkacompat.groups.consumer.group import ConsumerGroup
-from kafkacompat.groups.consumer.records import write
+from kafkacompat.groups.consumer.records import as_record
 from kafkacompat.groups.consumer.timeouts import Timeouts
 from kafkacompat.groups.registry import GroupRegistry
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -25,12 +25,12 @@ log = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 
 
-class Storing:
+class GroupWriter:
     """Writes drafts.
 
-    A change counts at once, so that what comes next builds upon it, and is answered when it is in the log. If the
-    log refuses it, the group is what it was; where something was built upon it, or it made another kind of group
-    of it, ``reload`` is asked to read the partition of the offsets topic again.
+    A change applies at once, so that the next change builds upon it. The response waits until the log has it. If the log rejects
+    a change, the group becomes what it was before. If another change already builds upon it, or if it converted the group,
+    ``reload`` loads the partition of the offsets topic again.
     """
 
     def __init__(
@@ -41,77 +41,79 @@ class Storing:
         self._timeouts = timeouts
         self._reload = reload
 
-    def check_room(self, group: ConsumerGroup, draft: Draft) -> None:
-        """Refuse a change that there is no memory for; Kafka has no such bound. Raises KafkaError."""
+    def check_memory(self, group: ConsumerGroup, draft: GroupDraft) -> None:
+        """Raise KafkaError COORDINATOR_NOT_AVAILABLE if the memory budget has no room for a change; Kafka has no such limit."""
         growth = draft.contents.size_bytes - group.counted_bytes
         if growth > 0 and not self._budget.has_room(growth):
             message = f"the members of all groups take more than {self._budget.limit_bytes} bytes"
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, message)
 
-    def store(self, group: ConsumerGroup, draft: Draft, before: list[Record]) -> Deferred[ErrorCode] | None:
-        """Make *draft* what the group is; fires when it is in the log, behind the records of *before*.
+    def apply_and_write(
+        self, group: ConsumerGroup, draft: GroupDraft, before: list[Record]
+    ) -> Deferred[ErrorCode] | None:
+        """Apply *draft* to the group. Fires when the records of *before* and the draft's are in the log, in this order.
 
-        None when there is nothing to wait for. A group that was not there before is from now on.
+        Returns None if there is nothing to wait for. A new group is added to the registry.
         """
         was_known = self._registry.by_id.get(group.group_id) is group
         contents, group.contents = group.contents, draft.contents
-        for member_id in draft.gone:
+        for member_id in draft.removed_members:
             self._timeouts.cancel(group, member_id)
-        records = before + [write(change) for change in draft.changes]
+        records = before + [as_record(change) for change in draft.changes]
         if not records:
-            return self.settled(group)
+            return self.wait_for_writes(group)
         self._registry.by_id[group.group_id] = group
         group.writes_in_flight += 1
-        undo = partial(self._take_back, group, contents) if was_known else partial(self._forget, group)
-        return group.shard.writer.write(records, partial(self._decided, group, None if before else undo))
+        undo = partial(self._undo, group, contents) if was_known else partial(self._forget, group)
+        return group.shard.writer.write(records, partial(self._on_outcome, group, None if before else undo))
 
-    def write(self, shard: Shard, records: list[Record]) -> Deferred[ErrorCode]:
-        """Write what made another kind of group of one."""
+    def write_conversion(self, shard: Shard, records: list[Record]) -> Deferred[ErrorCode]:
+        """Write the records that convert a group."""
 
-        def decided(outcome: ErrorCode) -> None:
+        def on_outcome(outcome: ErrorCode) -> None:
             if outcome and shard.is_active:
-                log.error("a group that changed its protocol is not in the log: %s", outcome.name)
+                log.error("Failed to write the conversion of a group: %s", outcome.name)
                 self._reload(shard.partition)
 
-        return shard.writer.write(records, decided)
+        return shard.writer.write(records, on_outcome)
 
-    def settled(self, group: ConsumerGroup) -> Deferred[ErrorCode] | None:
-        """Wait for what was written so far: nobody is told what is not in the log, or may not be."""
-        waiting = group.shard.writer.settled()
+    def wait_for_writes(self, group: ConsumerGroup) -> Deferred[ErrorCode] | None:
+        """Wait for the writes so far, so that no response tells what the log does not have. None if there is nothing to wait for."""
+        waiting = group.shard.writer.wait_for_writes()
         refusals = group.refusals
 
-        def decided(is_settled: bool) -> ErrorCode:
+        def as_code(is_settled: bool) -> ErrorCode:
             is_logged = is_settled and group.refusals == refusals
             return ErrorCode.NONE if is_logged else ErrorCode.COORDINATOR_NOT_AVAILABLE
 
-        return None if waiting is None else waiting.addCallback(decided)
+        return None if waiting is None else waiting.addCallback(as_code)
 
-    def _decided(self, group: ConsumerGroup, undo: Callable[[], None] | None, outcome: ErrorCode) -> None:
+    def _on_outcome(self, group: ConsumerGroup, undo: Callable[[], None] | None, outcome: ErrorCode) -> None:
         group.writes_in_flight -= 1
         group.refusals += bool(outcome)
         if not outcome or not group.shard.is_active:
             return
-        log.error("group %s: a change is not in the log: %s", group.group_id, outcome.name)
+        log.error("Group %s: failed to write a change: %s", group.group_id, outcome.name)
         if undo is not None and not group.writes_in_flight and self._registry.is_current(group):
             undo()
         else:
             self._reload(group.shard.partition)
 
-    def _take_back(self, group: ConsumerGroup, contents: Contents) -> None:
+    def _undo(self, group: ConsumerGroup, contents: GroupContents) -> None:
         group.contents = contents
         group.checked_image = None
         group.resolved_topics_version = -1
-        self._timeouts.watch(group)
+        self._timeouts.start_missing(group)
 
     def _forget(self, group: ConsumerGroup) -> None:
-        group.clear()
+        group.remove_all_members()
         del self._registry.by_id[group.group_id]
 
 
-def answered(
+def respond_when_written(
     waiting: Deferred[ErrorCode] | None, response: Answer, refused: Callable[[ErrorCode], Answer]
 ) -> Answer | Deferred[Answer]:
-    """The response once what it tells is in the log, or what *refused* makes of the log's refusal."""
+    """Return *response* once *waiting* fires, or what *refused* returns for the code of a rejected write."""
     if waiting is None:
         return response
     return waiting.addCallback(lambda code: refused(code) if code else response)

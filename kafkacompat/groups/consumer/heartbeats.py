@@ -1,8 +1,8 @@
-"""ConsumerGroupHeartbeat: a member joins, says what has changed, and learns what it may read (KIP-848).
+"""ConsumerGroupHeartbeat: a member joins, reports changes, and receives its assignment (KIP-848).
 
-Three things happen to a group upon a heartbeat. Its epoch grows if the member has another subscription, or the topics
-are not what they were. The partitions are shared out anew if that is due. And the member is moved towards what it
-shall have. Whatever of it goes to the log is one batch, and the answer waits for that.
+A heartbeat changes a group in three steps. The group's epoch grows if the member's subscription or the topics have changed. The
+assignor computes new targets if they are due. The member moves towards its target. All records of a heartbeat are one batch, and
+the response waits until the log has it.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from kafkacompat.coordination.outbox import Outbox
 from kafkacompat.groups.consumer.admission import Admission
 from kafkacompat.groups.consumer.checks import (
     NOT_GIVEN,
-    check_epoch,
-    check_place,
-    check_request,
-    check_served,
-    owned_by,
+    check_group_size,
+    check_groups_served,
+    check_heartbeat_request,
+    check_member_epoch,
+    parse_owned_partitions,
 )
 from kafkacompat.groups.consumer.contents import ResolvedPattern
 from kafkacompat.groups.consumer.departures import Departures
-from kafkacompat.groups.consumer.group_writer import answered
-from kafkacompat.groups.consumer.member import JOINING_EPOCH, ConsumerMember, Holding, Timer
-from kafkacompat.groups.consumer.pattern_subscriptions import Patterns
-from kafkacompat.groups.consumer.progress import Client, Progress
+from kafkacompat.groups.consumer.group_writer import respond_when_written
+from kafkacompat.groups.consumer.member import JOINING_EPOCH, ConsumerMember, Holding, MemberTimer
+from kafkacompat.groups.consumer.pattern_subscriptions import PatternSubscriptions
+from kafkacompat.groups.consumer.progress import ClientIdentity, GroupProgress
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings, GroupConfigs
 from kafkacompat.groups.consumer.timeouts import Timeouts
 from kafkacompat.wire.apis.consumer_group_heartbeat import (
@@ -49,10 +49,10 @@ class Heartbeats:
         settings: ConsumerGroupSettings,
         configs: GroupConfigs,
         admission: Admission,
-        progress: Progress,
+        progress: GroupProgress,
         departures: Departures,
         timeouts: Timeouts,
-        patterns: Patterns,
+        patterns: PatternSubscriptions,
         outbox: Outbox,
     ) -> None:
         self._patterns = patterns
@@ -65,107 +65,107 @@ class Heartbeats:
         self._timeouts = timeouts
 
     def heartbeat(
-        self, request: ConsumerGroupHeartbeatRequest, client: Client, *, needs_member_id: bool
+        self, request: ConsumerGroupHeartbeatRequest, client: ClientIdentity, *, needs_member_id: bool
     ) -> HeartbeatAnswer:
-        """Answer a heartbeat; ``needs_member_id``: the member has to bring an id of its own (version 1)."""
+        """Answer a heartbeat; with ``needs_member_id`` the member has to choose its own id (version 1)."""
         try:
-            check_served(self._settings)
-            check_request(request, self._settings.assignors, needs_member_id=needs_member_id)
+            check_groups_served(self._settings)
+            check_heartbeat_request(request, self._settings.assignors, needs_member_id=needs_member_id)
             if request.member_epoch < JOINING_EPOCH:
                 return self._leave(request)
-            return self._look_up_and_stay(request, client)
+            return self._resolve_and_stay(request, client)
         except KafkaError as problem:
-            return _refusal(problem)
+            return _refuse(problem)
 
-    def _look_up_and_stay(self, request: ConsumerGroupHeartbeatRequest, client: Client) -> HeartbeatAnswer:
+    def _resolve_and_stay(self, request: ConsumerGroupHeartbeatRequest, client: ClientIdentity) -> HeartbeatAnswer:
         pattern = request.subscribed_topic_regex
         is_joining = request.member_epoch == JOINING_EPOCH
         if pattern is None or not is_joining or not self._patterns.is_new(request.group_id, pattern):
             return self._stay(request, client, None)
-        looking = self._patterns.look_up(pattern)
-        return looking.addCallback(lambda found: self._outbox.run(self._stay_or_refuse, request, client, found))
+        resolving = self._patterns.look_up(pattern)
+        return resolving.addCallback(lambda resolved: self._outbox.run(self._stay_or_refuse, request, client, resolved))
 
     def _stay_or_refuse(
-        self, request: ConsumerGroupHeartbeatRequest, client: Client, found: ResolvedPattern
+        self, request: ConsumerGroupHeartbeatRequest, client: ClientIdentity, resolved: ResolvedPattern
     ) -> HeartbeatAnswer:
         try:
-            return self._stay(request, client, found)
+            return self._stay(request, client, resolved)
         except KafkaError as problem:
-            return _refusal(problem)
+            return _refuse(problem)
 
     def _leave(self, request: ConsumerGroupHeartbeatRequest) -> HeartbeatAnswer:
-        group = self._admission.group(request.group_id, is_joining=False).group
-        waiting = self._departures.leave(group, request)
-        told = ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
-        return answered(waiting, told, _refused)
+        group = self._admission.find_or_create_group(request.group_id, is_joining=False).group
+        waiting = self._departures.remove_leaving_member(group, request)
+        response = ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
+        return respond_when_written(waiting, response, _refuse_with)
 
     def _stay(
-        self, request: ConsumerGroupHeartbeatRequest, client: Client, found: ResolvedPattern | None
+        self, request: ConsumerGroupHeartbeatRequest, client: ClientIdentity, resolved: ResolvedPattern | None
     ) -> HeartbeatAnswer:
         is_joining = request.member_epoch == JOINING_EPOCH
-        change = self._admission.group(request.group_id, is_joining=is_joining)
-        check_place(change.before, request.member_id, self._settings.max_size)
+        change = self._admission.find_or_create_group(request.group_id, is_joining=is_joining)
+        check_group_size(change.before, request.member_id, self._settings.max_size)
         member_id = request.member_id or self._admission.new_member_id()
-        owned = owned_by(request)
-        old = self._admission.member(change, member_id, request.instance_id, may_come_in=is_joining)
-        check_epoch(old, request.member_epoch, owned)
-        new = _described(old, request, client, is_known=member_id in change.before.members)
-        has_new_subscription = self._progress.subscribe(change, old, new, found)
+        owned = parse_owned_partitions(request)
+        old = self._admission.find_or_create_member(change, member_id, request.instance_id, may_join=is_joining)
+        check_member_epoch(old, request.member_epoch, owned)
+        new = _update(old, request, client, is_known=member_id in change.before.members)
+        has_new_subscription = self._progress.subscribe(change, old, new, resolved)
         member = self._progress.reconcile(change, new, owned, has_new_subscription=has_new_subscription)
         group = change.group
-        self._progress.check_room(change)
-        is_converted = self._admission.take_over(group)
-        waiting = self._progress.store(change)
+        self._progress.check_memory(change)
+        is_converted = self._admission.retire_replaced_group(group)
+        waiting = self._progress.apply_and_write(change)
         if is_converted:
-            self._timeouts.converted(group)
+            self._timeouts.start_classic_sessions(group)
         if old.classic is not None:
-            self._timeouts.cancel(group, member_id, Timer.JOIN, Timer.SYNC)
-        self._progress.watch(group, new, member)
-        self._timeouts.start(group, Timer.SESSION, member_id, self._configs.session_timeout_ms(group.group_id))
-        return answered(waiting, self._told(request, old, member), _refused)
+            self._timeouts.cancel(group, member_id, MemberTimer.JOIN, MemberTimer.SYNC)
+        self._progress.update_rebalance_timer(group, new, member)
+        self._timeouts.start(group, MemberTimer.SESSION, member_id, self._configs.session_timeout_ms(group.group_id))
+        return respond_when_written(waiting, self._response(request, old, member), _refuse_with)
 
-    def _told(
+    def _response(
         self, request: ConsumerGroupHeartbeatRequest, old: ConsumerMember, member: ConsumerMember
     ) -> ConsumerGroupHeartbeatResponse:
-        is_to_be_told = _is_full(request) or old.assigned != member.assigned
+        needs_assignment = _is_full(request) or old.assigned != member.assigned
         return ConsumerGroupHeartbeatResponse(
             member_id=member.member_id,
             member_epoch=member.member_epoch,
             heartbeat_interval_ms=self._configs.heartbeat_interval_ms(request.group_id),
-            assignment=_assignment(member.assigned) if is_to_be_told else None,
+            assignment=_assignment(member.assigned) if needs_assignment else None,
         )
 
 
-def _described(
-    member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, client: Client, *, is_known: bool
+def _update(
+    member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, client: ClientIdentity, *, is_known: bool
 ) -> ConsumerMember:
-    """The member with what its request says anew; from now on it speaks the consumer protocol.
+    """Return the member with the fields of its request; it speaks the consumer protocol from now on.
 
-    What the request does not say is as it was; one that takes a static member's place has said nothing before.
+    A field that the request leaves out keeps its value. A member that replaces a static member has reported nothing before.
     """
-    before = member if is_known else ConsumerMember(member.member_id)
+    known = member if is_known else ConsumerMember(member.member_id)
     names = request.subscribed_topic_names
     timeout_ms = request.rebalance_timeout_ms
     return replace(
         member,
-        instance_id=_given(request.instance_id, before.instance_id),
-        rack_id=_given(request.rack_id, before.rack_id),
-        rebalance_timeout_ms=before.rebalance_timeout_ms if timeout_ms == NOT_GIVEN else timeout_ms,
-        topics=before.topics if names is None else frozenset(names),
-        pattern=_given(request.subscribed_topic_regex, before.pattern),
-        assignor=_given(request.server_assignor, before.assignor),
+        instance_id=_given(request.instance_id, known.instance_id),
+        rack_id=_given(request.rack_id, known.rack_id),
+        rebalance_timeout_ms=known.rebalance_timeout_ms if timeout_ms == NOT_GIVEN else timeout_ms,
+        topics=known.topics if names is None else frozenset(names),
+        pattern=_given(request.subscribed_topic_regex, known.pattern),
+        assignor=_given(request.server_assignor, known.assignor),
         client_id=client.client_id,
         client_host=client.client_host,
         classic=None,
     )
 
 
-def _given(text: str | None, before: str | None) -> str | None:
-    return before if text is None else text
+def _given(text: str | None, known: str | None) -> str | None:
+    return known if text is None else text
 
 
 def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """Whether the member says everything, as it does when it joins and when it lost an answer."""
+    """Return whether the request has all fields, as when a member joins, or retries because it got no response."""
     has_subscription = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
     has_timeout = request.rebalance_timeout_ms != NOT_GIVEN
     is_joining = request.member_epoch == JOINING_EPOCH
@@ -177,9 +177,9 @@ def _assignment(holding: Holding) -> Assignment:
     return Assignment(topic_partitions=parts)
 
 
-def _refusal(problem: KafkaError) -> ConsumerGroupHeartbeatResponse:
+def _refuse(problem: KafkaError) -> ConsumerGroupHeartbeatResponse:
     return ConsumerGroupHeartbeatResponse(error_code=problem.code, error_message=problem.detail or None)
 
 
-def _refused(code: ErrorCode) -> ConsumerGroupHeartbeatResponse:
+def _refuse_with(code: ErrorCode) -> ConsumerGroupHeartbeatResponse:
     return ConsumerGroupHeartbeatResponse(error_code=code)

@@ -1,4 +1,4 @@
-"""One member of a consumer group, as a value: a change makes another one."""
+"""One member of a consumer group, as an immutable value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Assignment: TypeAlias = "Mapping[bytes, frozenset[int]]"
 """Partitions by topic id; no topic without partitions."""
 
 Holding: TypeAlias = "Mapping[bytes, Mapping[int, int]]"
-"""Partitions by topic id, and for each the epoch in which it was given to the member (KIP-1251)."""
+"""Partitions by topic id, each with the epoch in which it was assigned to the member (KIP-1251)."""
 
 NO_EPOCH = -1
 JOINING_EPOCH = 0
@@ -26,7 +26,7 @@ PARTITION_BYTES = 40
 
 
 class MemberState(IntEnum):
-    """Where a member stands between what it has and what it shall have, by the numbers in the log."""
+    """How far a member is reconciled with its target, by the numbers in the log."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
@@ -34,16 +34,16 @@ class MemberState(IntEnum):
     UNKNOWN = 127
 
     @classmethod
-    def read(cls, number: int) -> MemberState:
-        """The state of a number; one that a newer Kafka wrote may have no meaning here."""
+    def from_number(cls, number: int) -> MemberState:
+        """Return the state of a number; UNKNOWN for a number that a newer Kafka wrote."""
         return cls(number) if number in _NUMBERS else cls.UNKNOWN
 
 
 _NUMBERS = frozenset(MemberState)
 
 
-class Timer(Enum):
-    """What a member's time may run out for; the last two are for members of the classic protocol."""
+class MemberTimer(Enum):
+    """What a member may be too late for; JOIN and SYNC are for members of the classic protocol."""
 
     SESSION = auto()
     REBALANCE = auto()
@@ -53,7 +53,7 @@ class Timer(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ClassicMetadata:
-    """What a member has besides that speaks the classic protocol, with JoinGroup, SyncGroup and Heartbeat."""
+    """The additional fields of a member that speaks the classic protocol."""
 
     session_timeout_ms: int
     protocols: Protocols
@@ -63,9 +63,9 @@ class ClassicMetadata:
 class ConsumerMember:
     """A member.
 
-    ``assigned`` is what it may read, ``pending_revocation`` what it was told to give up and has not yet.
-    ``previous_member_epoch`` is good for one more heartbeat, should the answer with the next one have been lost.
-    ``pattern`` is a regular expression; empty, or null in a log of Kafka's, for none.
+    ``assigned`` has the partitions that it may read, ``pending_revocation`` those that it has to give up and still reads.
+    A heartbeat may still name ``previous_member_epoch``, as the response with the current epoch may be lost. ``pattern`` is a
+    regular expression; empty, or None in a log that Kafka wrote, if the member has none.
     """
 
     member_id: str
@@ -85,16 +85,16 @@ class ConsumerMember:
     classic: ClassicMetadata | None = None
 
     @property
-    def has_left_for_a_while(self) -> bool:
-        """Whether this static member said that it will be back."""
+    def has_left_temporarily(self) -> bool:
+        """Whether this static member has left temporarily."""
         return self.member_epoch == STATIC_LEAVING_EPOCH
 
     def is_reconciled_to(self, epoch: int) -> bool:
-        """Whether it has all, and only, what it shall have in *epoch*."""
+        """Return whether its assignment is its target of *epoch*."""
         return self.state is MemberState.STABLE and self.member_epoch == epoch
 
-    def epoch_of(self, topic_id: bytes, partition: int) -> int | None:
-        """Since which epoch it has a partition, also one that it shall give up; None if it does not."""
+    def assignment_epoch(self, topic_id: bytes, partition: int) -> int | None:
+        """Return the epoch in which it was assigned a partition, also one pending revocation; None if it does not have it."""
         for holding in (self.assigned, self.pending_revocation):
             epoch = holding.get(topic_id, {}).get(partition)
             if epoch is not None:
@@ -103,23 +103,23 @@ class ConsumerMember:
 
     @property
     def size_bytes(self) -> int:
-        """About how much memory it takes, for the bound on all members together."""
+        """About how much memory it takes, for the limit on all members together."""
         texts = (self.member_id, self.instance_id, self.rack_id, self.client_id, self.pattern, *self.topics)
         size_bytes = OBJECT_BYTES + sum(NAME_BYTES + len(text or "") for text in texts)
-        size_bytes += PARTITION_BYTES * (count(self.assigned) + count(self.pending_revocation))
+        size_bytes += PARTITION_BYTES * (count_partitions(self.assigned) + count_partitions(self.pending_revocation))
         return size_bytes + (protocols_size_bytes(self.classic.protocols) if self.classic else 0)
 
 
-def count(partitions: Mapping[bytes, Collection[int]]) -> int:
-    """How many partitions there are."""
+def count_partitions(partitions: Mapping[bytes, Collection[int]]) -> int:
+    """Return the number of partitions."""
     return sum(map(len, partitions.values()))
 
 
-def without_epochs(holding: Holding) -> Assignment:
-    """The same partitions, whenever they were given."""
+def as_assignment(holding: Holding) -> Assignment:
+    """Return the same partitions without their epochs."""
     return {topic_id: frozenset(epochs) for topic_id, epochs in holding.items()}
 
 
-def with_epoch(assignment: Assignment, epoch: int) -> Holding:
-    """The same partitions, all given in *epoch*."""
+def as_holding(assignment: Assignment, epoch: int) -> Holding:
+    """Return the same partitions, all assigned in *epoch*."""
     return {topic_id: dict.fromkeys(partitions, epoch) for topic_id, partitions in assignment.items()}

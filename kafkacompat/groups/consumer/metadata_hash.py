@@ -1,6 +1,6 @@
-"""What stands for the topics of a group: when it changes, the group's epoch does.
+"""The hash of the topics of a group. When it changes, the group's epoch grows.
 
-Kafka hashes the same things by XXH3; whoever takes a log over from the other sees each group's epoch grow by one.
+Kafka hashes the same data with XXH3. So when a log moves from Kafka to this broker or back, each group's epoch grows by one.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from kafkacompat.metadata.image import MetadataImage
 _COUNT = struct.Struct(">i")
 
 
-def metadata_hash(topics: Iterable[str], image: MetadataImage) -> int:
-    """A signed number of 64 bits for ids, names and partition counts of those *topics* that there are; 0 for none."""
-    there = [image.topics[name] for name in sorted(topics) if name in image.topics]
-    if not there:
+def compute_metadata_hash(topics: Iterable[str], image: MetadataImage) -> int:
+    """Return a signed 64-bit hash of the ids, names and partition counts of the *topics* that exist; 0 if none does."""
+    existing = [image.topics[name] for name in sorted(topics) if name in image.topics]
+    if not existing:
         return 0
     digest = blake2b(digest_size=8)
-    for topic in there:
+    for topic in existing:
         name = topic.name.encode()
         digest.update(b"".join((topic.topic_id, _COUNT.pack(len(name)), name, _COUNT.pack(len(topic.partitions)))))
     return int.from_bytes(digest.digest(), "big", signed=True)

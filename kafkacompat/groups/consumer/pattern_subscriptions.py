@@ -1,10 +1,10 @@
-"""Subscriptions by pattern: which topics there are for them is looked up a little at a turn, beside other requests.
+"""Subscriptions by pattern. Their topics are looked up over several turns of the reactor, so that other requests go on.
 
-Who joins with a new pattern waits for its topics, which takes milliseconds; Kafka tells it of them with the second
-heartbeat, five seconds later.
+A member that joins with a new pattern waits some milliseconds for its topics. (Kafka returns them with the second heartbeat, five
+seconds later.)
 
-All patterns of a group are matched at once, so that a new topic makes one rebalance and not several. They are matched
-again when there are new topics, but at most every ten seconds, and every group.consumer.regex.refresh.interval.ms.
+All patterns of a group are matched together, so that a new topic causes one rebalance and not several. They are matched again when
+there are new topics, at most every ten seconds, and every group.consumer.regex.refresh.interval.ms.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Cooperator
 
 from kafkacompat.coordination.outbox import Outbox
-from kafkacompat.groups.consumer.contents import Contents, ResolvedPattern
-from kafkacompat.groups.consumer.draft import Draft
+from kafkacompat.groups.consumer.contents import GroupContents, ResolvedPattern
+from kafkacompat.groups.consumer.draft import GroupDraft
 from kafkacompat.groups.consumer.group import ConsumerGroup
-from kafkacompat.groups.consumer.group_writer import Storing
+from kafkacompat.groups.consumer.group_writer import GroupWriter
 from kafkacompat.groups.consumer.member import ConsumerMember
-from kafkacompat.groups.consumer.retargeting import bump, bump_if_topics_changed
+from kafkacompat.groups.consumer.retargeting import increment_epoch, increment_epoch_if_topics_changed
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.groups.registry import GroupRegistry
 from kafkacompat.metadata.image import ImageHolder, MetadataImage
@@ -33,20 +33,20 @@ from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 log = logging.getLogger(__name__)
 
-MOST_SECONDS = 2.0
-"""So much work is done to find the topics of one pattern: most take some 20 ms for 10,000 topics."""
+MAX_SECONDS = 2.0
+"""Maximum CPU time for the topics of one pattern. Most patterns take some 20 ms for 10,000 topics."""
 
 
-class Subscription(Enum):
-    """What a heartbeat did to the pattern that its sender is subscribed to."""
+class PatternChange(Enum):
+    """How a heartbeat changed the pattern that its sender is subscribed to."""
 
     UNCHANGED = auto()
-    UNKNOWN = auto()  # another one, and its topics are not known yet
-    KNOWN = auto()  # another one with known topics, or none any more
+    UNKNOWN = auto()  # another pattern, whose topics are not known yet
+    KNOWN = auto()  # another pattern, whose topics are known, or no pattern any more
 
 
-class Patterns:
-    """Keeps the patterns of consumer groups resolved."""
+class PatternSubscriptions:
+    """Keeps the topics of the patterns of consumer groups up to date."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Patterns:
         registry: GroupRegistry,
         outbox: Outbox,
         metadata: ImageHolder,
-        storing: Storing,
+        storing: GroupWriter,
         cooperator: Cooperator,
     ) -> None:
         self._clock = clock
@@ -68,45 +68,46 @@ class Patterns:
         self._topics = TopicsVersion()
 
     def is_new(self, group_id: str, pattern: str | None) -> bool:
-        """Whether it is not known yet which topics a pattern matches for a group."""
+        """Return whether a group does not know the topics of a pattern yet."""
         group = self._registry.by_id.get(group_id)
         return bool(pattern) and not (isinstance(group, ConsumerGroup) and pattern in group.contents.patterns)
 
     def look_up(self, pattern: str) -> Deferred[ResolvedPattern]:
-        """Find the topics of a pattern; raises KafkaError: INVALID_REGULAR_EXPRESSION."""
-        _check(pattern)
-        found: dict[str, ResolvedPattern] = {}
-        walk = self._cooperator.coiterate(_resolve([pattern], self._metadata.image, now_ms(self._clock), found))
-        return walk.addCallback(lambda _: found[pattern])
+        """Find the topics of a pattern. Raises KafkaError: INVALID_REGULAR_EXPRESSION."""
+        _check_pattern(pattern)
+        resolved: dict[str, ResolvedPattern] = {}
+        walk = self._cooperator.coiterate(_resolve([pattern], self._metadata.image, now_ms(self._clock), resolved))
+        return walk.addCallback(lambda _: resolved[pattern])
 
     def subscribe(
         self,
-        draft: Draft,
-        before: Contents,
+        draft: GroupDraft,
+        before: GroupContents,
         old: ConsumerMember,
         new: ConsumerMember,
-        found: ResolvedPattern | None,
-    ) -> Subscription:
-        """Take the pattern that a member is subscribed to now; raises KafkaError: INVALID_REGULAR_EXPRESSION.
+        resolved: ResolvedPattern | None,
+    ) -> PatternChange:
+        """Add the new pattern of a member to the draft, and remove its old one.
 
-        *before* is what the group was without this heartbeat, *found* what was looked up for the pattern, if it was.
+        *before* is the group without this heartbeat. *resolved* has the topics of the pattern, if they were looked up. Raises
+        KafkaError: INVALID_REGULAR_EXPRESSION.
         """
         if old.pattern == new.pattern:
-            return Subscription.UNCHANGED
+            return PatternChange.UNCHANGED
         if old.pattern and before.pattern_members[old.pattern] == 1:
             draft.set_pattern(old.pattern, None)
         if not new.pattern:
-            return Subscription.KNOWN if old.pattern else Subscription.UNKNOWN
+            return PatternChange.KNOWN if old.pattern else PatternChange.UNKNOWN
         if new.pattern in before.patterns:
-            return Subscription.KNOWN
-        _check(new.pattern)
-        if found is None:
-            return Subscription.UNKNOWN
-        draft.set_pattern(new.pattern, found)
-        return Subscription.KNOWN
+            return PatternChange.KNOWN
+        _check_pattern(new.pattern)
+        if resolved is None:
+            return PatternChange.UNKNOWN
+        draft.set_pattern(new.pattern, resolved)
+        return PatternChange.KNOWN
 
     def refresh_if_due(self, group: ConsumerGroup) -> None:
-        """Look the topics of a group's patterns up again if it is time to."""
+        """Look up the topics of a group's patterns again if that is due."""
         contents = group.contents
         wanted = list(contents.pattern_members)
         if not wanted or group.is_resolving:
@@ -114,7 +115,7 @@ class Patterns:
         at_ms = now_ms(self._clock)
         version = self._topics.version(self._metadata.image)
         known = [contents.patterns[pattern] for pattern in wanted if pattern in contents.patterns]
-        last_ms = max((each.timestamp_ms for each in known), default=None)
+        last_ms = max((pattern.timestamp_ms for pattern in known), default=None)
         if last_ms is not None and at_ms <= last_ms + self._settings.patterns_refresh_least_ms:
             return
         is_old = last_ms is not None and at_ms > last_ms + self._settings.regex_refresh_interval_ms
@@ -124,46 +125,50 @@ class Patterns:
     def _refresh(self, group: ConsumerGroup, wanted: Collection[str], version: int, at_ms: int) -> None:
         group.is_resolving = True
         image = self._metadata.image
-        found: dict[str, ResolvedPattern] = {}
-        walk = self._cooperator.coiterate(_resolve(wanted, image, at_ms, found))
-        walk.addBoth(self._ended, group)
-        walk.addCallback(lambda _: self._outbox.run(self._resolved, group, found, version))
-        walk.addErrback(lambda failure: log.error("group %s: patterns failed", group.group_id, exc_info=failure.value))
+        resolved: dict[str, ResolvedPattern] = {}
+        walk = self._cooperator.coiterate(_resolve(wanted, image, at_ms, resolved))
+        walk.addBoth(self._end_resolving, group)
+        walk.addCallback(lambda _: self._outbox.run(self._apply, group, resolved, version))
+        walk.addErrback(
+            lambda failure: log.error(
+                "Group %s: failed to look up the topics of its patterns", group.group_id, exc_info=failure.value
+            )
+        )
 
-    def _ended(self, outcome: object, group: ConsumerGroup) -> object:
+    def _end_resolving(self, outcome: object, group: ConsumerGroup) -> object:
         group.is_resolving = False
         return outcome
 
-    def _resolved(self, group: ConsumerGroup, found: dict[str, ResolvedPattern], version: int) -> None:
+    def _apply(self, group: ConsumerGroup, resolved: dict[str, ResolvedPattern], version: int) -> None:
         if not self._registry.is_current(group):
             return
-        draft = Draft(group.group_id, group.contents)
+        draft = GroupDraft(group.group_id, group.contents)
         has_new_topics = False
-        for pattern, resolved in found.items():
+        for pattern, result in resolved.items():
             if pattern in group.contents.pattern_members:
                 known = group.contents.patterns.get(pattern)
-                has_new_topics |= resolved.topics != (known.topics if known else frozenset())
-                draft.set_pattern(pattern, resolved)
-        (bump if has_new_topics else bump_if_topics_changed)(draft, self._metadata.image)
+                has_new_topics |= result.topics != (known.topics if known else frozenset())
+                draft.set_pattern(pattern, result)
+        (increment_epoch if has_new_topics else increment_epoch_if_topics_changed)(draft, self._metadata.image)
         try:
-            self._storing.check_room(group, draft)
+            self._storing.check_memory(group, draft)
         except KafkaError as problem:
-            log.error("group %s: the topics of its patterns are not taken: %s", group.group_id, problem.detail)
+            log.error("Group %s: no memory for the topics of its patterns: %s", group.group_id, problem.detail)
             return
         group.resolved_topics_version = version
         if draft.changes:
-            self._storing.store(group, draft, [])
+            self._storing.apply_and_write(group, draft, [])
 
 
 class TopicsVersion:
-    """Tells when there are new topics."""
+    """Detects new topics."""
 
     def __init__(self) -> None:
         self._image = MetadataImage()
         self._version = 0
 
     def version(self, image: MetadataImage) -> int:
-        """The version of the first image with the newest topic."""
+        """Return the version of the first image that has the newest topic."""
         if image is not self._image:
             if image.topics_by_id.keys() - self._image.topics_by_id.keys():
                 self._version = image.version
@@ -171,42 +176,42 @@ class TopicsVersion:
         return self._version
 
 
-def _check(text: str) -> None:
+def _check_pattern(text: str) -> None:
     try:
         Pattern(text)
     except PatternError as problem:
-        message = f"subscribed_topic_regex={text} is no regular expression of RE2: {problem}"
+        message = f"subscribed_topic_regex={text} is not valid in RE2: {problem}"
         raise KafkaError(ErrorCode.INVALID_REGULAR_EXPRESSION, message) from None
 
 
 def _resolve(
-    wanted: Collection[str], image: MetadataImage, at_ms: int, found: dict[str, ResolvedPattern]
+    wanted: Collection[str], image: MetadataImage, at_ms: int, resolved: dict[str, ResolvedPattern]
 ) -> Iterator[None]:
-    """Fill *found*, with a pause (a yield) before each piece of work."""
+    """Fill *resolved* with the topics of the wanted patterns; yields before each pattern and after each turn."""
     for text in wanted:
         yield
         topics: set[str] = set()
-        yield from _match(text, image, topics.add)
-        found[text] = ResolvedPattern(frozenset(topics), image.version, at_ms)
+        yield from _match_topics(text, image, topics.add)
+        resolved[text] = ResolvedPattern(frozenset(topics), image.version, at_ms)
 
 
-def _match(text: str, image: MetadataImage, add: Callable[[str], None]) -> Iterator[None]:
+def _match_topics(text: str, image: MetadataImage, add: Callable[[str], None]) -> Iterator[None]:
     try:
         pattern = Pattern(text)
     except PatternError as problem:
-        # A log that Kafka wrote may hold what it reads and we do not.
-        log.error("the pattern %s is not read: %s", text, problem)
+        # A log that Kafka wrote may have patterns that RE2 rejects.
+        log.error("Ignoring the pattern %s: %s", text, problem)
         return
-    left, turn_began = MOST_SECONDS, thread_time()
+    left_seconds, turn_began = MAX_SECONDS, thread_time()
     for topic in tuple(image.topics):
         if pattern.matches(topic):
             add(topic)
         took = thread_time() - turn_began
         if took < TURN_SECONDS:
             continue
-        left -= took
-        if left < 0:
-            log.error("the pattern %s takes more than %g s: it is left with what it matched", text, MOST_SECONDS)
+        left_seconds -= took
+        if left_seconds < 0:
+            log.error("The pattern %s takes more than %g s: it keeps the topics matched so far", text, MAX_SECONDS)
             return
         yield
         turn_began = thread_time()

@@ -1,18 +1,18 @@
-"""From what a member has to what it shall have, one heartbeat after the other (KIP-848).
+"""Moving a member from its assignment to its target, heartbeat by heartbeat (KIP-848).
 
-Rule 1. A member is in one of three states. *Stable*: it has what it shall have in its epoch. *Unrevoked*: it must
-give partitions up, stays in its epoch until it says that it has, and has its rebalance timeout to do so.
-*Unreleased*: it is in the new epoch, with everything but partitions that others have not given up yet.
+Rule 1. A member is in one of three states. *Stable*: its assignment is the target of its epoch. *Unrevoked*: it has to give up
+partitions within its rebalance timeout, and stays in its epoch until it reports that it has. *Unreleased*: it is in the new epoch,
+and has its target except for partitions that other members have not given up yet.
 
-Rule 2. What happens upon a heartbeat is in `STEPS`, by the state and by two questions: may the member advance, and
-has its subscription changed with this very heartbeat?
+Rule 2. `STEPS` says what a heartbeat does, by the state and by two questions: may the member advance, and does this heartbeat
+change its subscription?
 
-Rule 3. A partition is never with two members: it is given to nobody while another member has it, or has yet to say
+Rule 3. No two members have the same partition. A partition is not assigned while another member has it, or has not confirmed yet
 that it gave it up.
 
-Rule 4. A member that is no longer subscribed to a topic loses its partitions at once, whatever the target says.
+Rule 4. A member that is no longer subscribed to a topic loses the topic's partitions at once, whatever its target is.
 
-There is a fourth state in the log of a newer Kafka only; a member found in it starts anew.
+A log of a newer Kafka may have a fourth state. A member in that state is fenced.
 """
 
 from __future__ import annotations
@@ -25,51 +25,51 @@ from typing import NamedTuple, TypeAlias
 from kafkacompat.groups.consumer.member import Assignment, ConsumerMember, Holding, MemberState
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
-Owned: TypeAlias = "Mapping[bytes, frozenset[int]] | None"
-"""What a member says that it has; None when it says nothing, since nothing changed."""
+OwnedPartitions: TypeAlias = "Mapping[bytes, frozenset[int]] | None"
+"""The partitions that a member reports to own; None if it reports none because nothing changed."""
 
 
-class Step(Enum):
-    """What a heartbeat does to the member that sends it."""
+class ReconciliationStep(Enum):
+    """The effect of a heartbeat on the member that sends it."""
 
     KEEP = auto()
-    SHRINK = auto()  # take away what it is not subscribed to any more
-    ADVANCE = auto()  # as far towards the target as others let it
-    FENCE = auto()  # have it start anew
+    SHRINK = auto()  # lose the partitions of topics that it is no longer subscribed to
+    ADVANCE = auto()  # move towards the target, as far as other members have given up partitions
+    FENCE = auto()  # give up everything and rejoin
 
 
 STABLE = MemberState.STABLE
 UNREVOKED = MemberState.UNREVOKED_PARTITIONS
 UNRELEASED = MemberState.UNRELEASED_PARTITIONS
 
-# (may it advance?, has its subscription changed?) -> what happens
-STEPS: dict[MemberState, dict[tuple[bool, bool], Step]] = {
+# By state: (may it advance?, has its subscription changed?) -> step
+STEPS: dict[MemberState, dict[tuple[bool, bool], ReconciliationStep]] = {
     STABLE: {
-        (False, False): Step.KEEP,
-        (False, True): Step.SHRINK,
-        (True, False): Step.ADVANCE,
-        (True, True): Step.ADVANCE,
+        (False, False): ReconciliationStep.KEEP,
+        (False, True): ReconciliationStep.SHRINK,
+        (True, False): ReconciliationStep.ADVANCE,
+        (True, True): ReconciliationStep.ADVANCE,
     },
     UNREVOKED: {
-        (False, False): Step.KEEP,
-        (False, True): Step.SHRINK,
-        (True, False): Step.ADVANCE,
-        (True, True): Step.ADVANCE,
+        (False, False): ReconciliationStep.KEEP,
+        (False, True): ReconciliationStep.SHRINK,
+        (True, False): ReconciliationStep.ADVANCE,
+        (True, True): ReconciliationStep.ADVANCE,
     },
-    UNRELEASED: dict.fromkeys([(False, False), (False, True), (True, False), (True, True)], Step.ADVANCE),
+    UNRELEASED: dict.fromkeys([(False, False), (False, True), (True, False), (True, True)], ReconciliationStep.ADVANCE),
     MemberState.UNKNOWN: {
-        (False, False): Step.FENCE,
-        (False, True): Step.FENCE,
-        (True, False): Step.ADVANCE,
-        (True, True): Step.ADVANCE,
+        (False, False): ReconciliationStep.FENCE,
+        (False, True): ReconciliationStep.FENCE,
+        (True, False): ReconciliationStep.ADVANCE,
+        (True, True): ReconciliationStep.ADVANCE,
     },
 }
 
 
-class Target(NamedTuple):
-    """What a member shall have: of ``partitions`` those of topics that it ``is_subscribed`` to.
+class MemberTarget(NamedTuple):
+    """The target of a member: those of ``partitions`` whose topic it ``is_subscribed`` to.
 
-    ``owner`` names the member that a partition is with, None when it is free.
+    ``owner`` returns the id of the member that has a partition, None if the partition is free.
     """
 
     epoch: int
@@ -78,61 +78,67 @@ class Target(NamedTuple):
     owner: Callable[[bytes, int], str | None]
 
 
-def reconcile(member: ConsumerMember, target: Target, owned: Owned, *, has_new_subscription: bool) -> ConsumerMember:
-    """The member after a heartbeat; the very same one if nothing changes. Raises KafkaError: FENCED_MEMBER_EPOCH."""
+def reconcile_member(
+    member: ConsumerMember, target: MemberTarget, owned: OwnedPartitions, *, has_new_subscription: bool
+) -> ConsumerMember:
+    """Return the member after a heartbeat, the same object if nothing changes. Raises KafkaError: FENCED_MEMBER_EPOCH."""
     may_advance = _may_advance(member, target.epoch, owned)
     step = STEPS[member.state][may_advance, has_new_subscription]
-    if step is Step.FENCE:
+    if step is ReconciliationStep.FENCE:
         raise KafkaError(
             ErrorCode.FENCED_MEMBER_EPOCH,
-            "the member is in a state that this broker does not know: it must give up all partitions and join again",
+            "the member is in a state of a newer Kafka: give up all partitions and rejoin",
         )
-    if step is Step.ADVANCE:
+    if step is ReconciliationStep.ADVANCE:
         return _advance(member, target, owned)
-    return _shrink(member, target, owned) if step is Step.SHRINK else member
+    return _shrink(member, target, owned) if step is ReconciliationStep.SHRINK else member
 
 
-def _may_advance(member: ConsumerMember, target_epoch: int, owned: Owned) -> bool:
+def _may_advance(member: ConsumerMember, target_epoch: int, owned: OwnedPartitions) -> bool:
     if member.state is STABLE:
         return member.member_epoch != target_epoch
     if member.state is UNREVOKED:
-        return not _still_has(owned, member.pending_revocation)
+        return not _still_owns_any(owned, member.pending_revocation)
     return member.state is UNRELEASED or owned == {}
 
 
-def _still_has(owned: Owned, given_up: Holding) -> bool:
-    """Whether the member has any of what it shall give up; one that does not say may have all of it."""
+def _still_owns_any(owned: OwnedPartitions, revoked: Holding) -> bool:
+    """Return whether the member owns a partition that it has to give up. A member that reports nothing may own all of them."""
     if owned is None:
         return True
-    return any(partition in given_up.get(topic_id, {}) for topic_id, some in owned.items() for partition in some)
+    return any(
+        partition in revoked.get(topic_id, {}) for topic_id, partitions in owned.items() for partition in partitions
+    )
 
 
-def _advance(member: ConsumerMember, target: Target, owned: Owned) -> ConsumerMember:
-    wanted = {topic_id: some for topic_id, some in target.partitions.items() if target.is_subscribed(topic_id)}
+def _advance(member: ConsumerMember, target: MemberTarget, owned: OwnedPartitions) -> ConsumerMember:
+    wanted = {
+        topic_id: partitions for topic_id, partitions in target.partitions.items() if target.is_subscribed(topic_id)
+    }
     kept, lost = _split(member.assigned, wanted)
-    if lost and _still_has(owned, lost):
-        return _moved(member, UNREVOKED, member.member_epoch, kept, lost)
-    free, has_all = _free(member, wanted, target)
+    if lost and _still_owns_any(owned, lost):
+        return _move(member, UNREVOKED, member.member_epoch, kept, lost)
+    free, has_all = _find_free(member, wanted, target)
     state = STABLE if has_all else UNRELEASED
     epoch = target.epoch
-    return _moved(member, state, epoch, _joined(kept, free, epoch), {})
+    return _move(member, state, epoch, _join_holdings(kept, free, epoch), {})
 
 
 def _split(holding: Holding, wanted: Assignment) -> tuple[Holding, Holding]:
-    """What of *holding* is wanted, and the rest."""
+    """Return the part of *holding* that is wanted, and the part that is not."""
     kept: dict[bytes, dict[int, int]] = {}
     lost: dict[bytes, dict[int, int]] = {}
     for topic_id, epochs in holding.items():
-        some = wanted.get(topic_id, frozenset())
+        partitions = wanted.get(topic_id, frozenset())
         for part, is_wanted in ((kept, True), (lost, False)):
-            chosen = {partition: epoch for partition, epoch in epochs.items() if (partition in some) is is_wanted}
+            chosen = {partition: epoch for partition, epoch in epochs.items() if (partition in partitions) is is_wanted}
             if chosen:
                 part[topic_id] = chosen
     return kept, lost
 
 
-def _free(member: ConsumerMember, wanted: Assignment, target: Target) -> tuple[dict[bytes, list[int]], bool]:
-    """What of *wanted* the member can be given besides what it has, and whether that is all of it."""
+def _find_free(member: ConsumerMember, wanted: Assignment, target: MemberTarget) -> tuple[dict[bytes, list[int]], bool]:
+    """Return the wanted partitions that can be assigned now in addition, and whether these complete the target."""
     free: dict[bytes, list[int]] = {}
     has_all = True
     for topic_id, partitions in wanted.items():
@@ -140,7 +146,7 @@ def _free(member: ConsumerMember, wanted: Assignment, target: Target) -> tuple[d
         for partition in partitions:
             if partition in assigned:
                 continue
-            # What this member itself was to give up, it may have again: nobody else got it.
+            # The member may keep a partition that it had to give up itself: no other member got it.
             if target.owner(topic_id, partition) in (None, member.member_id):
                 free.setdefault(topic_id, []).append(partition)
             else:
@@ -148,26 +154,26 @@ def _free(member: ConsumerMember, wanted: Assignment, target: Target) -> tuple[d
     return free, has_all
 
 
-def _joined(kept: Holding, free: Mapping[bytes, list[int]], epoch: int) -> Holding:
+def _join_holdings(kept: Holding, free: Mapping[bytes, list[int]], epoch: int) -> Holding:
     return {
         topic_id: {**kept.get(topic_id, {}), **dict.fromkeys(free.get(topic_id, ()), epoch)}
         for topic_id in (*kept, *(topic_id for topic_id in free if topic_id not in kept))
     }
 
 
-def _shrink(member: ConsumerMember, target: Target, owned: Owned) -> ConsumerMember:
+def _shrink(member: ConsumerMember, target: MemberTarget, owned: OwnedPartitions) -> ConsumerMember:
     kept = {topic_id: epochs for topic_id, epochs in member.assigned.items() if target.is_subscribed(topic_id)}
     if len(kept) == len(member.assigned):
         return member
     lost = dict(member.pending_revocation)
     for topic_id in member.assigned.keys() - kept.keys():
         lost[topic_id] = {**lost.get(topic_id, {}), **member.assigned[topic_id]}
-    if _still_has(owned, lost):
-        return _moved(member, UNREVOKED, member.member_epoch, kept, lost)
+    if _still_owns_any(owned, lost):
+        return _move(member, UNREVOKED, member.member_epoch, kept, lost)
     return replace(member, previous_member_epoch=member.member_epoch, assigned=kept)
 
 
-def _moved(
+def _move(
     member: ConsumerMember, state: MemberState, epoch: int, assigned: Holding, pending_revocation: Holding
 ) -> ConsumerMember:
     moved = replace(

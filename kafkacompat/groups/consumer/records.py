@@ -1,6 +1,6 @@
 """The records of consumer groups in `__consumer_offsets`, in Kafka's own format (key types 3 to 8, and 16).
 
-A `Change` is a record before it is bytes: (key, value), or (key, None) for what is deleted.
+A `RecordChange` is a record as messages: (key, value), or (key, None) for a tombstone.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import ClassVar, TypeAlias
 
 from kafkacompat.coordination.coordinator_log import Record
-from kafkacompat.coordination.record_format import write_key, write_value
+from kafkacompat.coordination.record_format import encode_key, encode_value
 from kafkacompat.groups.consumer.member import Assignment, ClassicMetadata, ConsumerMember, Holding
 from kafkacompat.wire.schema import Message, Struct, array, bytestring, int8, int32, int64, string, uuid
 from kafkacompat.wire.schema import struct as struct_field
@@ -16,60 +16,60 @@ from kafkacompat.wire.schema import struct as struct_field
 VALUE_VERSION = 0
 
 
-class Key(Message, versions="0"):
-    """What a record is about; ``TYPE`` precedes it in the log."""
+class ConsumerGroupRecordKey(Message, versions="0"):
+    """The key of a record; ``TYPE`` precedes it in the log."""
 
     TYPE: ClassVar[int]
     group_id: str
 
 
-class GroupKey(Key, versions="0"):
-    """A group's epoch."""
+class GroupKey(ConsumerGroupRecordKey, versions="0"):
+    """ConsumerGroupRecordKey of a group's epoch."""
 
     TYPE = 3
     group_id: str = string()
 
 
-class PartitionMetadataKey(Key, versions="0"):
-    """What a group knew of its topics, as Kafka up to 4.0 kept it; only ever deleted since."""
+class PartitionMetadataKey(ConsumerGroupRecordKey, versions="0"):
+    """ConsumerGroupRecordKey of the metadata of a group's topics, which Kafka up to 4.0 wrote; this broker only deletes it."""
 
     TYPE = 4
     group_id: str = string()
 
 
-class MemberKey(Key, versions="0"):
-    """What a member says of itself."""
+class MemberKey(ConsumerGroupRecordKey, versions="0"):
+    """ConsumerGroupRecordKey of the fields that a member reports about itself."""
 
     TYPE = 5
     group_id: str = string()
     member_id: str = string()
 
 
-class TargetKey(Key, versions="0"):
-    """The epoch that the targets were made for."""
+class TargetKey(ConsumerGroupRecordKey, versions="0"):
+    """ConsumerGroupRecordKey of the epoch of a group's targets."""
 
     TYPE = 6
     group_id: str = string()
 
 
-class MemberTargetKey(Key, versions="0"):
-    """What a member shall have."""
+class MemberTargetKey(ConsumerGroupRecordKey, versions="0"):
+    """ConsumerGroupRecordKey of a member's target."""
 
     TYPE = 7
     group_id: str = string()
     member_id: str = string()
 
 
-class MemberCurrentKey(Key, versions="0"):
-    """What a member has."""
+class MemberCurrentKey(ConsumerGroupRecordKey, versions="0"):
+    """ConsumerGroupRecordKey of a member's epoch, state and assignment."""
 
     TYPE = 8
     group_id: str = string()
     member_id: str = string()
 
 
-class PatternKey(Key, versions="0"):
-    """A pattern that members are subscribed to."""
+class PatternKey(ConsumerGroupRecordKey, versions="0"):
+    """ConsumerGroupRecordKey of a pattern that members are subscribed to."""
 
     TYPE = 16
     group_id: str = string()
@@ -84,14 +84,14 @@ class GroupValue(Message, versions="0", flexible="0+"):
 
 
 class PartitionRacks(Struct):
-    """In which racks the replicas of a partition are."""
+    """The racks of the replicas of a partition."""
 
     partition: int = int32()
     racks: list[str] = array(string())
 
 
 class TopicMetadata(Struct):
-    """What was known of one topic."""
+    """The metadata of one topic."""
 
     topic_id: bytes = uuid()
     topic_name: str = string()
@@ -106,14 +106,14 @@ class PartitionMetadataValue(Message, versions="0", flexible="0+"):
 
 
 class ClassicProtocol(Struct):
-    """One assignor that a member of the classic protocol knows."""
+    """One assignor that a member of the classic protocol supports."""
 
     name: str = string()
     metadata: bytes = bytestring()
 
 
-class ClassicMember(Struct):
-    """What a member of the classic protocol has besides."""
+class ClassicMemberMetadata(Struct):
+    """The additional fields of a member of the classic protocol."""
 
     session_timeout_ms: int = int32()
     supported_protocols: list[ClassicProtocol] = array(ClassicProtocol)
@@ -130,14 +130,14 @@ class MemberValue(Message, versions="0", flexible="0+"):
     subscribed_topic_regex: str | None = string(nullable="0+")
     rebalance_timeout_ms: int = int32(default=-1)
     server_assignor: str | None = string(nullable="0+")
-    classic_member_metadata: ClassicMember | None = struct_field(ClassicMember, nullable="0+", tag=0)
+    classic_member_metadata: ClassicMemberMetadata | None = struct_field(ClassicMemberMetadata, nullable="0+", tag=0)
 
 
 class TargetValue(Message, versions="0", flexible="0+"):
     """See TargetKey."""
 
     assignment_epoch: int = int32()
-    assignment_timestamp: int = int64(tag=0)  # when they were made, in ms
+    assignment_timestamp: int = int64(tag=0)  # when the targets were computed, ms since 1970
 
 
 class TargetPartitions(Struct):
@@ -158,7 +158,7 @@ class HeldPartitions(Struct):
 
     topic_id: bytes = uuid()
     partitions: list[int] = array(int32())
-    # since when each is the member's; null in what Kafka before 4.2 wrote
+    # The epoch in which each partition was assigned; null if Kafka before 4.2 wrote the record.
     assignment_epochs: list[int] | None = array(int32(), nullable="0+", default=None, tag=0)
 
 
@@ -173,16 +173,16 @@ class MemberCurrentValue(Message, versions="0", flexible="0+"):
 
 
 class PatternValue(Message, versions="0", flexible="0+"):
-    """See PatternKey: the topics that the pattern matched."""
+    """See PatternKey. The value has the topics that the pattern matched."""
 
     topics: list[str] = array(string())
     version: int = int64()  # of the metadata that it was matched against
     timestamp: int = int64()
 
 
-Change: TypeAlias = "tuple[Key, Message | None]"
+RecordChange: TypeAlias = "tuple[ConsumerGroupRecordKey, Message | None]"
 
-VALUES: dict[type[Key], type[Message]] = {
+VALUE_TYPES: dict[type[ConsumerGroupRecordKey], type[Message]] = {
     GroupKey: GroupValue,
     PartitionMetadataKey: PartitionMetadataValue,
     MemberKey: MemberValue,
@@ -193,17 +193,17 @@ VALUES: dict[type[Key], type[Message]] = {
 }
 
 
-def write(change: Change) -> Record:
-    """A change as it stands in the log."""
+def as_record(change: RecordChange) -> Record:
+    """Return a change as a record."""
     key, value = change
-    return write_key(key.TYPE, key), None if value is None else write_value(value, VALUE_VERSION)
+    return encode_key(key.TYPE, key), None if value is None else encode_value(value, VALUE_VERSION)
 
 
-# Values of members
+# Values
 
 
-def member_value(member: ConsumerMember) -> MemberValue:
-    """What a member says of itself."""
+def build_member_value(member: ConsumerMember) -> MemberValue:
+    """Return the value of a `MemberKey`."""
     return MemberValue(
         instance_id=member.instance_id,
         rack_id=member.rack_id,
@@ -217,15 +217,15 @@ def member_value(member: ConsumerMember) -> MemberValue:
     )
 
 
-def _classic_value(classic: ClassicMetadata | None) -> ClassicMember | None:
+def _classic_value(classic: ClassicMetadata | None) -> ClassicMemberMetadata | None:
     if classic is None:
         return None
     protocols = [ClassicProtocol(name=name, metadata=metadata) for name, metadata in classic.protocols]
-    return ClassicMember(session_timeout_ms=classic.session_timeout_ms, supported_protocols=protocols)
+    return ClassicMemberMetadata(session_timeout_ms=classic.session_timeout_ms, supported_protocols=protocols)
 
 
-def target_value(assignment: Assignment) -> MemberTargetValue:
-    """What a member shall have."""
+def build_target_value(assignment: Assignment) -> MemberTargetValue:
+    """Return the value of a `MemberTargetKey`."""
     parts = [
         TargetPartitions(topic_id=topic_id, partitions=sorted(partitions))
         for topic_id, partitions in assignment.items()
@@ -233,18 +233,18 @@ def target_value(assignment: Assignment) -> MemberTargetValue:
     return MemberTargetValue(topic_partitions=parts)
 
 
-def current_value(member: ConsumerMember) -> MemberCurrentValue:
-    """What a member has."""
+def build_current_value(member: ConsumerMember) -> MemberCurrentValue:
+    """Return the value of a `MemberCurrentKey`."""
     return MemberCurrentValue(
         member_epoch=member.member_epoch,
         previous_member_epoch=member.previous_member_epoch,
         state=member.state,
-        assigned_partitions=_held(member.assigned),
-        partitions_pending_revocation=_held(member.pending_revocation),
+        assigned_partitions=_held_partitions(member.assigned),
+        partitions_pending_revocation=_held_partitions(member.pending_revocation),
     )
 
 
-def _held(holding: Holding) -> list[HeldPartitions]:
+def _held_partitions(holding: Holding) -> list[HeldPartitions]:
     return [
         HeldPartitions(topic_id=topic_id, partitions=list(epochs), assignment_epochs=list(epochs.values()))
         for topic_id, epochs in holding.items()

@@ -1,4 +1,4 @@
-"""The consumer groups of a coordinator: the parts put together, and what is asked of them from outside."""
+"""The consumer groups of a coordinator: joins the parts of this package."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from twisted.internet.task import Cooperator
 
 from kafkacompat.coordination.memory_budget import MemoryBudget
 from kafkacompat.coordination.outbox import Outbox
-from kafkacompat.groups.any_group import Identity
-from kafkacompat.groups.classic_protocol import JoinAnswer, Joiner, LeaveAnswer, SyncAnswer, join_refused
-from kafkacompat.groups.consumer.admission import Admission, not_found
-from kafkacompat.groups.consumer.checks import check_served
+from kafkacompat.groups.any_group import SenderIdentity
+from kafkacompat.groups.classic_protocol import JoinAnswer, Joiner, LeaveAnswer, SyncAnswer, build_join_refusal
+from kafkacompat.groups.consumer.admission import Admission, group_not_found_error
+from kafkacompat.groups.consumer.checks import check_groups_served
 from kafkacompat.groups.consumer.classic_members import ClassicMembers
 from kafkacompat.groups.consumer.conversion import Conversion
 from kafkacompat.groups.consumer.departures import Departures
-from kafkacompat.groups.consumer.description import describe_group
+from kafkacompat.groups.consumer.description import describe_consumer_group
 from kafkacompat.groups.consumer.group import ConsumerGroup
-from kafkacompat.groups.consumer.group_writer import Storing
+from kafkacompat.groups.consumer.group_writer import GroupWriter
 from kafkacompat.groups.consumer.heartbeats import HeartbeatAnswer, Heartbeats
-from kafkacompat.groups.consumer.pattern_subscriptions import Patterns
-from kafkacompat.groups.consumer.progress import Client, Progress
+from kafkacompat.groups.consumer.pattern_subscriptions import PatternSubscriptions
+from kafkacompat.groups.consumer.progress import ClientIdentity, GroupProgress
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings, GroupConfigs
 from kafkacompat.groups.consumer.timeouts import Timeouts
 from kafkacompat.groups.registry import GroupRegistry
@@ -38,10 +38,10 @@ log = logging.getLogger(__name__)
 
 
 class ConsumerGroups:
-    """Coordinates the consumer groups of a registry, which may hold classic groups as well. Fits `GroupService`.
+    """Coordinates the consumer groups of a registry, which may hold classic groups as well. Implements `GroupService`.
 
-    ``reload`` reads a partition of the offsets topic again, should a write to it have failed; ``join`` sends a JoinGroup to
-    the group of that name as it is now.
+    ``reload`` loads a partition of the offsets topic again after a failed write. ``join`` passes a JoinGroup to the group that
+    has its id now, of either kind.
     """
 
     def __init__(
@@ -65,9 +65,9 @@ class ConsumerGroups:
         self._send_join = join
         self._configs = GroupConfigs(settings, metadata)
         self._timeouts = timeouts = Timeouts(clock, outbox, self._configs, self._expired)
-        storing = Storing(registry, budget, timeouts, reload)
-        patterns = Patterns(clock, settings, registry, outbox, metadata, storing, cooperator)
-        progress = Progress(clock, settings, self._configs, metadata, storing, patterns, timeouts)
+        storing = GroupWriter(registry, budget, timeouts, reload)
+        patterns = PatternSubscriptions(clock, settings, registry, outbox, metadata, storing, cooperator)
+        progress = GroupProgress(clock, settings, self._configs, metadata, storing, patterns, timeouts)
         admission = Admission(registry, budget, conversion, random_bytes)
         self._departures = departures = Departures(settings, metadata, conversion, timeouts, storing)
         self._heartbeats = Heartbeats(
@@ -76,21 +76,21 @@ class ConsumerGroups:
         self._classic = ClassicMembers(settings, metadata, admission, progress, departures, timeouts, storing)
 
     def _expired(self, group: ConsumerGroup, member_id: str, reason: str) -> None:
-        self._departures.expired(group, member_id, reason)
+        self._departures.expire_member(group, member_id, reason)
 
     def take_over(self, group: ConsumerGroup) -> None:
-        """Watch over the members of a group that was read from the log, as if they had just been heard of."""
-        self._timeouts.watch(group)
+        """Start the timers of the members of a loaded group."""
+        self._timeouts.start_missing(group)
 
     def forget(self, group: ConsumerGroup, code: ErrorCode) -> None:
-        """Take a group out of the registry."""
+        """Remove a group from the registry. No request waits for a consumer group, so *code* goes to nobody."""
         del self._registry.by_id[group.group_id]
-        group.clear()
+        group.remove_all_members()
 
     # For members of the consumer protocol
 
     def consumer_heartbeat(
-        self, request: ConsumerGroupHeartbeatRequest, client: Client, *, needs_member_id: bool
+        self, request: ConsumerGroupHeartbeatRequest, client: ClientIdentity, *, needs_member_id: bool
     ) -> HeartbeatAnswer:
         """ConsumerGroupHeartbeat."""
         return self._outbox.run(self._heartbeats.heartbeat, request, client, needs_member_id=needs_member_id)
@@ -102,7 +102,7 @@ class ConsumerGroups:
         if not group.is_empty:
             return self._classic.join(group, request, joiner)
         if request.member_id:
-            return join_refused(ErrorCode.UNKNOWN_MEMBER_ID, request.member_id)
+            return build_join_refusal(ErrorCode.UNKNOWN_MEMBER_ID, request.member_id)
         self._departures.make_empty_classic(group)
         return self._send_join(request, joiner)
 
@@ -110,7 +110,7 @@ class ConsumerGroups:
         """SyncGroup."""
         return self._classic.sync(group, request)
 
-    def heartbeat(self, group: ConsumerGroup, identity: Identity) -> ErrorCode:
+    def heartbeat(self, group: ConsumerGroup, identity: SenderIdentity) -> ErrorCode:
         """Heartbeat."""
         return self._classic.heartbeat(group, identity)
 
@@ -118,8 +118,8 @@ class ConsumerGroups:
         """LeaveGroup."""
         return self._classic.leave(group, members)
 
-    def on_commit(self, group: ConsumerGroup, identity: Identity) -> None:
-        """See GroupService; a commit does not prolong a session here."""
+    def on_commit(self, group: ConsumerGroup, identity: SenderIdentity) -> None:
+        """See GroupService. A commit does not restart the session of a member."""
 
     # For administrators
 
@@ -131,12 +131,12 @@ class ConsumerGroups:
             return DescribedGroup(group_id=group_id, error_code=problem.code, error_message=problem.detail or None)
 
     def _describe(self, group_id: str) -> DescribedGroup:
-        check_served(self._settings)
+        check_groups_served(self._settings)
         if not group_id:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID)
         group = self._registry.find(group_id)
         if isinstance(group, ErrorCode) and group:
             raise KafkaError(group)
         if not isinstance(group, ConsumerGroup):
-            raise not_found(group_id, group)
-        return describe_group(group, self._settings.assignors[0], self._metadata.image)
+            raise group_not_found_error(group_id, group)
+        return describe_consumer_group(group, self._settings.assignors[0], self._metadata.image)

@@ -1,4 +1,4 @@
-"""What consumer groups obey: the broker's properties, and what was set for single groups."""
+"""The settings of consumer groups: the broker's properties, and the configs of single groups."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ DISABLED_POLICY = "DISABLED"
 
 
 @dataclass(frozen=True)
-class Bounded:
-    """A number that a group may set for itself, within bounds."""
+class BoundedNumber:
+    """A number that a group may configure between ``least`` and ``most``."""
 
     default: int
     least: int
@@ -29,16 +29,17 @@ class Bounded:
 
 @dataclass(frozen=True)
 class ConsumerGroupSettings:
-    """Properties of ``group.consumer.`` by their names in snake case, with Kafka's defaults.
+    """The properties ``group.consumer.*`` by their names in snake case, with Kafka's defaults.
 
-    ``is_served`` says whether there are such groups at all (group.coordinator.rebalance.protocols). ``assignment_interval_ms`` may change while the broker runs. ``assignors`` has the default one first;
-    ``patterns_refresh_least_ms`` is Kafka's own bound, and no property.
+    ``is_served`` is False if group.coordinator.rebalance.protocols does not name consumer groups. ``assignment_interval_ms`` may
+    change while the broker runs. The first of ``assignors`` is the default. ``patterns_refresh_least_ms`` is a constant of
+    Kafka's, not a property.
     """
 
     is_served: bool = True
-    session_timeout_ms: Bounded = Bounded(45_000, 45_000, 60_000)
-    heartbeat_interval_ms: Bounded = Bounded(5_000, 5_000, 15_000)
-    assignment_interval_ms: Callable[[], Bounded] = lambda: Bounded(1_000, 0, 15_000)
+    session_timeout_ms: BoundedNumber = BoundedNumber(45_000, 45_000, 60_000)
+    heartbeat_interval_ms: BoundedNumber = BoundedNumber(5_000, 5_000, 15_000)
+    assignment_interval_ms: Callable[[], BoundedNumber] = lambda: BoundedNumber(1_000, 0, 15_000)
     max_size: int = 2_147_483_647
     classic_max_size: int = 2_147_483_647
     assignors: tuple[str, ...] = ("uniform", "range")
@@ -48,22 +49,22 @@ class ConsumerGroupSettings:
 
     @classmethod
     def from_config(cls, config: BrokerConfig, current: Callable[[], BrokerConfig]) -> ConsumerGroupSettings:
-        """Read the properties of one broker, of which *current* is what they are while it runs."""
+        """Read the properties of one broker. *current* returns them as they are when it is called."""
         return cls(
             is_served="consumer" in config.list("group.coordinator.rebalance.protocols"),
-            session_timeout_ms=_numbers(
+            session_timeout_ms=_bounded(
                 config,
                 "group.consumer.session.timeout.ms",
                 "group.consumer.min.session.timeout.ms",
                 "group.consumer.max.session.timeout.ms",
             ),
-            heartbeat_interval_ms=_numbers(
+            heartbeat_interval_ms=_bounded(
                 config,
                 "group.consumer.heartbeat.interval.ms",
                 "group.consumer.min.heartbeat.interval.ms",
                 "group.consumer.max.heartbeat.interval.ms",
             ),
-            assignment_interval_ms=lambda: _numbers(
+            assignment_interval_ms=lambda: _bounded(
                 current(),
                 "group.consumer.assignment.interval.ms",
                 "group.consumer.min.assignment.interval.ms",
@@ -78,43 +79,43 @@ class ConsumerGroupSettings:
 
     @property
     def may_upgrade(self) -> bool:
-        """Whether a classic group may become a consumer group while it has members."""
+        """Whether a classic group with members may become a consumer group."""
         return self.migration_policy in UPGRADE_POLICIES
 
     @property
     def may_downgrade(self) -> bool:
-        """Whether a consumer group may become a classic one while it has members."""
+        """Whether a consumer group with members may become a classic group."""
         return self.migration_policy in DOWNGRADE_POLICIES
 
     @property
-    def lets_classic_members_in(self) -> bool:
-        """Whether a consumer group takes members of the classic protocol."""
+    def accepts_classic_members(self) -> bool:
+        """Whether members of the classic protocol may join a consumer group."""
         return self.migration_policy != DISABLED_POLICY
 
 
-def _numbers(config: BrokerConfig, *names: str) -> Bounded:
-    return Bounded(*(config.int(name) for name in names))
+def _bounded(config: BrokerConfig, *names: str) -> BoundedNumber:
+    return BoundedNumber(*(config.int(name) for name in names))
 
 
 class GroupConfigs:
-    """What holds for one group: its own config within the broker's bounds, else the broker's."""
+    """The settings of single groups: the group's own config, cut to the broker's bounds, else the broker's default."""
 
     def __init__(self, settings: ConsumerGroupSettings, metadata: ImageHolder) -> None:
         self._settings = settings
         self._metadata = metadata
 
     def session_timeout_ms(self, group_id: str) -> int:
-        """How long a silent member stays."""
+        """Return the session timeout of the group's members."""
         return self._number(group_id, "consumer.session.timeout.ms", self._settings.session_timeout_ms)
 
     def heartbeat_interval_ms(self, group_id: str) -> int:
-        """How often members are to send heartbeats."""
+        """Return the interval at which the group's members have to send heartbeats."""
         return self._number(group_id, "consumer.heartbeat.interval.ms", self._settings.heartbeat_interval_ms)
 
     def assignment_interval_ms(self, group_id: str) -> int:
-        """The least time between two assignments."""
+        """Return the minimum time between two computations of targets."""
         return self._number(group_id, "consumer.assignment.interval.ms", self._settings.assignment_interval_ms())
 
-    def _number(self, group_id: str, name: str, bounded: Bounded) -> int:
+    def _number(self, group_id: str, name: str, bounded: BoundedNumber) -> int:
         text = self._metadata.image.config(ResourceType.GROUP, group_id).get(name)
         return bounded.default if text is None else min(max(int(text), bounded.least), bounded.most)

@@ -38,14 +38,14 @@ def request_bytes(request: Request, version: int, correlation_id: int = 1) -> by
         correlation_id=correlation_id,
         client_id="client",
     )
-    head = compiler.encode(header, request_header_version(type(request), version))
-    return framed(head + compiler.encode(request, version))
+    head = compiler.encode_message(header, request_header_version(type(request), version))
+    return framed(head + compiler.encode_message(request, version))
 
 
 def answer_bytes(answer: Response, version: int, correlation_id: int = 1) -> bytes:
     header = ResponseHeader(correlation_id=correlation_id)
-    head = compiler.encode(header, response_header_version(type(answer), version))
-    return framed(head + compiler.encode(answer, version))
+    head = compiler.encode_message(header, response_header_version(type(answer), version))
+    return framed(head + compiler.encode_message(answer, version))
 
 
 def message_set(magic: int) -> bytes:

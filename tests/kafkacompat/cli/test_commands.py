@@ -11,7 +11,10 @@ from click.testing import CliRunner, Result
 
 import kafkacompat
 from kafkacompat.cli import main
+from kafkacompat.cli.process import log_start
 from kafkacompat.config import BrokerConfig
+from kafkacompat.wire import walk_form
+from kafkacompat.wire.walk_form import FORM
 
 
 @pytest.fixture
@@ -32,8 +35,20 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(main, arguments)
 
 
-def test_version() -> None:
-    assert run("--version").output == f"kafkacompat {kafkacompat.__version__}\n"
+def test_the_version_comes_with_the_form_of_the_walk() -> None:
+    assert run("--version").output == f"kafkacompat {kafkacompat.__version__}, record walk {FORM}\n"
+
+
+@pytest.mark.parametrize(("is_stale", "level"), [(False, logging.INFO), (True, logging.WARNING)])
+def test_the_start_is_logged_with_the_form_of_the_walk(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, is_stale: bool, level: int
+) -> None:
+    form = walk_form.WalkForm("plain", walk_form.walk, "for a reason", is_stale)
+    monkeypatch.setattr(walk_form, "FORM", form)
+    with caplog.at_level(logging.INFO):
+        log_start()
+    line = f"Started kafkacompat {kafkacompat.__version__}, record walk plain (for a reason)"
+    assert caplog.record_tuples == [("kafkacompat.cli.process", level, line)]
 
 
 def test_every_command_has_a_help_text() -> None:
@@ -42,6 +57,61 @@ def test_every_command_has_a_help_text() -> None:
     for name, command in main.commands.items():
         assert name in overview
         assert command.help and run(name, "--help").output.startswith("Usage: ")
+
+
+def test_options_win_over_variables_and_variables_over_the_file(
+    started: list[BrokerConfig], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "server.properties").write_text("node.id=3\nnum.partitions=2\nlog.dirs=/file\nlog.retention.hours=1")
+    monkeypatch.setenv("KAFKACOMPAT_NUM_PARTITIONS", "5")
+    monkeypatch.setenv("KAFKACOMPAT_LOG_RETENTION_HOURS", "6")
+    monkeypatch.setenv("KAFKACOMPAT_PORTABLE", "1")
+    assert run("serve", "server.properties", "--data", "/data", "--override", "log.retention.hours=7").exit_code == 0
+    (config,) = started
+    assert (config.node_id, config.int("num.partitions"), config.log_dirs) == (3, 5, ("/data",))
+    assert config.int("log.retention.hours") == 7
+    assert config.unknown_names == ()
+
+
+def test_a_variable_alone_leaves_the_development_defaults(
+    started: list[BrokerConfig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KAFKACOMPAT_BROKER_ID", "7")
+    assert run("serve").exit_code == 0
+    assert (started[0].node_id, started[0].log_dirs) == (7, ("./kafkacompat-data",))
+
+
+def test_a_variable_that_is_no_property_is_named(
+    started: list[BrokerConfig], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("KAFKACOMPAT_NUM_PARTITION", "7")
+    assert run("serve").exit_code == 0
+    assert "num.partition from KAFKACOMPAT_NUM_PARTITION (did you mean num.partitions?)" in caplog.messages[0]
+
+
+def test_host_and_port_move_the_listener(started: list[BrokerConfig], tmp_path: Path) -> None:
+    (tmp_path / "server.properties").write_text(
+        "node.id=3\nlisteners=PLAINTEXT://:9092,CONTROLLER://:9093\ncontroller.listener.names=CONTROLLER"
+    )
+    for arguments in (["--port", "0"], ["server.properties", "--port", "9"], ["--host", "::1"], ["--host", "[::1]"]):
+        assert run("serve", *arguments).exit_code == 0
+    assert [(config.listeners[0].host, config.listeners[0].port) for config in started] == [
+        ("127.0.0.1", 0),
+        ("", 9),
+        ("::1", 9092),
+        ("::1", 9092),
+    ]
+    assert started[1].text("listeners") == "PLAINTEXT://:9,CONTROLLER://:9093"
+
+
+@pytest.mark.parametrize(("arguments", "level"), [([], "INFO"), (["--log-level", "warn"], "WARNING")])
+def test_the_log_level(
+    arguments: list[str], level: str, started: list[BrokerConfig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[int] = []
+    monkeypatch.setattr(logging, "basicConfig", lambda level, handlers: given.append(level))
+    assert run("serve", *arguments).exit_code == 0
+    assert [logging.getLevelName(number) for number in given] == [level]
 
 
 def test_without_a_file_the_development_defaults_hold(started: list[BrokerConfig]) -> None:
@@ -57,6 +127,11 @@ def test_a_file_and_overrides(started: list[BrokerConfig], tmp_path: Path) -> No
     (config,) = started
     assert (config.node_id, config.int("num.partitions"), config.log_dirs) == (3, 4, ("/data",))
     assert config.given["a.b"] == "c=d"
+
+
+def test_strict_starts_with_properties_that_only_have_no_effect(started: list[BrokerConfig]) -> None:
+    assert run("serve", "--strict", "--override", "num.io.threads=3").exit_code == 0
+    assert len(started) == 1
 
 
 def test_a_file_is_read_as_java_reads_it(started: list[BrokerConfig], tmp_path: Path) -> None:
@@ -87,6 +162,13 @@ def test_what_is_unknown_and_what_has_no_effect_is_told_in_one_line_each(
         (["bad.properties"], "the properties file cannot be read"),
         (["one", "too many"], "too many"),
         (["--frobnicate"], "--frobnicate"),
+        (["--strict", "--override", "num.partition=3"], "num.partition (did you mean num.partitions?)"),
+        (["--data", "a", "--override", "log.dirs=b"], "give one of them"),
+        (["--port", "65536"], "65536"),
+        (["--host", "two words"], "PLAINTEXT://two words:9092 is not valid"),
+        (["two.properties", "--port", "9"], "set listeners by --override"),
+        (["advertised.properties", "--host", "127.0.0.1"], "PLAINTEXT://a:9 tells clients another address"),
+        (["unreadable.properties"], "unreadable.properties"),
     ],
 )
 def test_what_cannot_be_served_ends_with_2_and_makes_nothing(
@@ -94,6 +176,11 @@ def test_what_cannot_be_served_ends_with_2_and_makes_nothing(
 ) -> None:
     (tmp_path / "bad.properties").write_text("node.id=1\na=\\u12")
     (tmp_path / "one").touch()
+    (tmp_path / "two.properties").write_text(
+        "node.id=1\nlisteners=A://:1,B://:2\nlistener.security.protocol.map=A:PLAINTEXT,B:PLAINTEXT"
+    )
+    (tmp_path / "advertised.properties").write_text("node.id=1\nadvertised.listeners=PLAINTEXT://a:9")
+    (tmp_path / "unreadable.properties").symlink_to("/proc/self/mem")
     before = sorted(tmp_path.iterdir())
     result = run("serve", *arguments)
     assert result.exit_code == 2

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from twisted.internet.task import Clock
 
-from kafkacompat.cli.garbage import LOOK_EVERY_S, MAX_PUT_OFF, FullCollections
+from kafkacompat.cli.garbage import CHECK_EVERY_S, MAX_PUT_OFF, FullCollections
 from kafkacompat.timers import next_turn
 
 
@@ -31,7 +31,7 @@ def test_python_makes_none_and_a_quiet_moment_one(full: list[int]) -> None:
     assert gc.get_threshold()[:2] == (young, middle)
     assert gc.get_threshold()[2] > 1_000_000
     assert len(full) == 1
-    clock.advance(LOOK_EVERY_S)
+    clock.advance(CHECK_EVERY_S)
     assert len(full) == 2
 
 
@@ -40,15 +40,15 @@ def test_it_is_put_off_while_somebody_is_at_work_but_not_for_ever(full: list[int
     collections = FullCollections(clock)
     next_turn(clock)
     for _ in range(MAX_PUT_OFF):
-        collections.look()
+        collections.collect_if_due()
     assert full == []
-    collections.look()
+    collections.collect_if_due()
     assert len(full) == 1
 
 
 def test_there_is_none_without_reason(full: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gc, "get_count", lambda: (0, 0, 9))
-    FullCollections(Clock()).look()
+    FullCollections(Clock()).collect_if_due()
     assert full == []
 
 
@@ -57,8 +57,8 @@ def test_where_much_is_there_it_is_made_when_a_quarter_is_new(full: list[int], m
     monkeypatch.setattr(gc, "get_objects", lambda generation: [None] * (4 * young * middle * due * 2))
     collections = FullCollections(Clock())
     for _ in range(2):
-        collections.look()
+        collections.collect_if_due()
     assert len(full) == 1
     monkeypatch.setattr(gc, "get_count", lambda: (0, 0, 2 * due))
-    collections.look()
+    collections.collect_if_due()
     assert len(full) == 2

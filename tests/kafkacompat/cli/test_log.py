@@ -17,7 +17,7 @@ from kafkacompat.cli.columns import write_columns
 from kafkacompat.groups.committed_offset import CommittedOffset
 from kafkacompat.groups.offset_records import offset_record, offset_tombstone
 from kafkacompat.storage.files.operating_system import OsFiles
-from kafkacompat.storage.inspection.rows import Row
+from kafkacompat.storage.inspection.rows import DumpRow
 from kafkacompat.storage.log.log import Log
 from kafkacompat.wire.metadata_records import TopicRecord, write_metadata_record
 from kafkacompat.wire.record_batch import NewRecord, build_batch
@@ -76,9 +76,9 @@ def test_dump_as_json_is_one_object_a_line(data: Path) -> None:
 def test_dump_of_nothing_and_of_what_is_not_there(tmp_path: Path) -> None:
     assert run("dump").exit_code == 2
     missing = run("dump", str(tmp_path / "00000000000000000000.log"))
-    assert missing.exit_code == 2 and "No such file" in missing.output
+    assert missing.exit_code == 2 and "there is no such file or folder" in missing.output
     (tmp_path / "notes").touch()
-    assert "of no kind that is known" in run("dump", str(tmp_path / "notes")).output
+    assert "not a file of a known kind" in run("dump", str(tmp_path / "notes")).output
 
 
 def test_control_characters_of_clients_do_not_reach_the_terminal(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_repair_shows_before_it_does_and_asks_before_it_takes_away(data: Path) -
     flip(logs(data)[1], 80)
     before = {path: path.read_bytes() for path in data.rglob("*") if path.is_file()}
     left = run("repair", str(data))
-    assert left.exit_code == 1 and "--truncate cuts them" in left.output
+    assert left.exit_code == 1 and "--truncate cuts it" in left.output
     shown = run("repair", "--truncate", "--dry-run", str(data))
     assert shown.exit_code == 1 and "lost offsets" in shown.output and ".removed" in shown.output
     refused = run("repair", "--truncate", str(data), stdin="n\n")
@@ -182,7 +182,7 @@ def test_repair_refuses_while_a_broker_runs(tmp_path: Path) -> None:
     assert isinstance(log, Log)
     refused = run("repair", str(tmp_path / "data"))
     assert refused.exit_code == 2
-    assert refused.output == f"kafkacompat: {tmp_path}/data is in use by a broker or another repair: stop that first\n"
+    assert refused.output == f"kafkacompat: {tmp_path}/data is in use by a broker or another repair: stop it first\n"
     directory.close([log])
     assert run("repair", str(tmp_path / "data")).exit_code == 0
 
@@ -203,10 +203,10 @@ def test_one_long_text_does_not_widen_a_thousand_lines(tmp_path: Path) -> None:
 def test_much_text_is_not_gathered_for_one_table() -> None:
     taken = []
 
-    def rows() -> Iterator[Row]:
+    def rows() -> Iterator[DumpRow]:
         for number in range(100):
             taken.append(number)
-            yield Row("record", {"key": "k", "payload": "v" * 100_000})
+            yield DumpRow("record", {"key": "k", "payload": "v" * 100_000})
 
     most = 0
 

@@ -1,10 +1,18 @@
 from __future__ import annotations
 
+import errno
 import logging
+import os
 
 import pytest
 
-from kafkacompat.cli.log_lines import ERRORS_PERIOD_S, ERRORS_TOLD, MAX_MESSAGE_CHARACTERS, ErrorFlood, LineFormatter
+from kafkacompat.cli.log_lines import (
+    ERRORS_PERIOD_S,
+    MAX_ERRORS_A_PERIOD,
+    MAX_MESSAGE_CHARACTERS,
+    ErrorFlood,
+    LineFormatter,
+)
 
 
 def line(message: str, *args: object, exc_info: BaseException | None = None) -> str:
@@ -71,12 +79,19 @@ def told(flood: ErrorFlood, at_s: float, level: int = logging.ERROR, topic: str 
 
 def test_errors_of_a_kind_are_told_a_few_times_in_a_period_and_counted() -> None:
     flood = ErrorFlood()
-    assert [told(flood, 100, topic=f"{n}") for n in range(ERRORS_TOLD)][-1] == f"topic {ERRORS_TOLD - 1} cannot be read"
+    assert [told(flood, 100, topic=f"{n}") for n in range(MAX_ERRORS_A_PERIOD)][
+        -1
+    ] == f"topic {MAX_ERRORS_A_PERIOD - 1} cannot be read"
     assert [told(flood, 100) for _ in range(7)] == [None] * 7
-    assert told(flood, 100 + ERRORS_PERIOD_S) == "topic t cannot be read (7 more like this were not told)"
+    assert told(flood, 100 + ERRORS_PERIOD_S) == "topic t cannot be read (7 more like this were dropped)"
     assert told(flood, 100 + 2 * ERRORS_PERIOD_S) == "topic t cannot be read"
 
 
 def test_what_is_no_error_is_always_told() -> None:
     flood = ErrorFlood()
-    assert None not in [told(flood, 100, logging.WARNING) for _ in range(10 * ERRORS_TOLD)]
+    assert None not in [told(flood, 100, logging.WARNING) for _ in range(10 * MAX_ERRORS_A_PERIOD)]
+
+
+def test_errors_of_the_operating_system_are_in_words() -> None:
+    error = OSError(errno.EROFS, os.strerror(errno.EROFS), "/data/t-0")
+    assert line("%s is not opened: %s", "t-0", error) == "t-0 is not opened: /data/t-0: the file system is read-only"

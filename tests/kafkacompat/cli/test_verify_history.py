@@ -15,8 +15,8 @@ from click.testing import CliRunner, Result
 
 from kafkacompat.cli import main, verify_history
 from kafkacompat.history.broker import RunError
-from kafkacompat.history.events import Event, line_of
-from kafkacompat.history.run import Tally
+from kafkacompat.history.events import Event, encode_event
+from kafkacompat.history.run import RunTally
 from tests.kafkacompat.history.anomalies import Spoiling, lose
 from tests.kafkacompat.history.simulation import sound_history
 
@@ -35,7 +35,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def write(path: Path, events: Iterable[Event]) -> str:
-    path.write_bytes(b"".join(map(line_of, events)))
+    path.write_bytes(b"".join(map(encode_event, events)))
     return str(path)
 
 
@@ -69,8 +69,8 @@ def test_a_history_with_a_finding(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("nothing\n", "history, line 1: b'nothing\\n' is no event of a history"),
-        ("", "that is not enough to judge by: nothing was acknowledged, nothing was read"),
+        ("nothing\n", "history, line 1: b'nothing\\n' is not an event of a history"),
+        ("", "the history is not enough to judge by: nothing was acknowledged, nothing was read"),
     ],
 )
 def test_what_is_no_history(tmp_path: Path, text: str, why: str) -> None:
@@ -82,18 +82,21 @@ def test_what_is_no_history(tmp_path: Path, text: str, why: str) -> None:
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     result = run("--check", str(tmp_path / "none"))
-    assert result.exit_code == 2 and "No such file" in result.stderr
+    assert result.exit_code == 2 and "there is no such file or folder" in result.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["--bootstrap-server", "localhost:1", "--kills", "3"], "needs a --restart-command"),
-        (["--restart-command", "true"], "is for the broker of a --bootstrap-server"),
+        (["--bootstrap-server", "localhost:1", "--kills", "3"], "needs --restart-command"),
+        (["--restart-command", "true"], "works only with --bootstrap-server"),
         (["--bootstrap-server", "localhost"], "'localhost' is not of the form HOST:PORT"),
-        (["--command-config", __file__], "is for the broker of a --bootstrap-server"),
+        (["--command-config", __file__], "works only with --bootstrap-server"),
         (["--command-config", "/none/at/all"], "does not exist"),
-        (["--bootstrap-server", "localhost:1", "--override", "a=b"], "--override is for a broker of its own"),
+        (
+            ["--bootstrap-server", "localhost:1", "--override", "a=b"],
+            "--override does not work with --bootstrap-server",
+        ),
         (["--producers", "0"], "0 is not in the range"),
         (["--override", "x"], "'x' is not of the form name=value"),
     ],
@@ -106,7 +109,7 @@ def test_options_that_make_no_sense(arguments: list[str], why: str) -> None:
 class MadeUp:
     """A run that has happened already, and how it went."""
 
-    def __init__(self, tally: Tally, failure: BaseException | None = None) -> None:
+    def __init__(self, tally: RunTally, failure: BaseException | None = None) -> None:
         self.tally, self._failure = tally, failure
         self.is_cleared = False
 
@@ -122,11 +125,11 @@ class MadeUp:
 @pytest.mark.parametrize(
     ("made_up", "exit_code", "why"),
     [
-        (MadeUp(Tally()), 0, "0 findings"),
-        (MadeUp(Tally(clients_anew=["it was fenced"])), 0, "a client was replaced: it was fenced"),
-        (MadeUp(Tally(clients_failed=["copier-0.1 failed"])), 2, "not enough to judge by: copier-0.1 failed"),
-        (MadeUp(Tally(), KeyboardInterrupt()), 2, "kafkacompat: interrupted"),
-        (MadeUp(Tally(), RunError("the broker is gone")), 2, "kafkacompat: the broker is gone"),
+        (MadeUp(RunTally()), 0, "0 findings"),
+        (MadeUp(RunTally(replacement_reasons=["it was fenced"])), 0, "Replaced a client: it was fenced"),
+        (MadeUp(RunTally(client_failures=["copier-0.1 failed"])), 2, "not enough to judge by: copier-0.1 failed"),
+        (MadeUp(RunTally(), KeyboardInterrupt()), 2, "kafkacompat: interrupted"),
+        (MadeUp(RunTally(), RunError("the broker is gone")), 2, "kafkacompat: the broker is gone"),
     ],
 )
 def test_how_a_run_ends(

@@ -15,7 +15,7 @@ def test_the_file_that_kafka_ships_starts_unchanged() -> None:
     assert config.advertised_listeners == {"PLAINTEXT": ("localhost", 9092)}
     assert config.log_dirs == ("/tmp/kraft-combined-logs",)
     assert config.metadata_log_dir == "/tmp/kraft-combined-logs"
-    assert config.unknown == ()
+    assert config.unknown_names == ()
     assert config.int("group.initial.rebalance.delay.ms") == 3000
 
 
@@ -27,7 +27,7 @@ def test_without_a_file_it_is_ready_for_development() -> None:
     assert config.bool("auto.create.topics.enable")
     assert config.int("group.initial.rebalance.delay.ms") == 0
     assert config.int("offsets.topic.replication.factor") == 1
-    assert config.without_effect == ()
+    assert config.names_without_effect == ()
 
 
 def test_overrides_win_over_the_file_and_over_the_development_defaults() -> None:
@@ -67,8 +67,8 @@ def test_larger_frames_raise_the_default_bound_of_all_frames() -> None:
 
 def test_unknown_and_idle_properties_are_told_apart() -> None:
     config = BrokerConfig.load("node.id=1\nnum.io.threads=4\nlog.message.format.version=3.0\nmy.plugin=x")
-    assert config.unknown == ("log.message.format.version", "my.plugin")
-    assert config.without_effect == ("num.io.threads",)
+    assert config.unknown_names == ("log.message.format.version", "my.plugin")
+    assert config.names_without_effect == ("num.io.threads",)
 
 
 LISTENER = "node.id=1\nlisteners=INTERNAL://:9092\nlistener.security.protocol.map=INTERNAL:PLAINTEXT\n"
@@ -79,14 +79,14 @@ def test_what_is_set_for_a_listener_is_known_if_there_is_that_listener() -> None
     config = BrokerConfig.load(
         LISTENER + "".join(f"listener.name.{name}=5\n" for name in [*names, "other.max.connections"])
     )
-    assert config.without_effect == ("listener.name.internal.num.network.threads",)
-    assert config.unknown == (
+    assert config.names_without_effect == ("listener.name.internal.num.network.threads",)
+    assert config.unknown_names == (
         "listener.name.INTERNAL.max.connections",
         "listener.name.internal.plugin",
         "listener.name.other.max.connections",
     )
-    assert config.of_listener("INTERNAL", "max.connections") == 5
-    assert config.of_listener("OTHER", "max.connection.creation.rate") == 2**31 - 1
+    assert config.listener_value("INTERNAL", "max.connections") == 5
+    assert config.listener_value("OTHER", "max.connection.creation.rate") == 2**31 - 1
 
 
 def test_what_is_set_for_a_listener_is_checked_at_the_start() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kafkacompat.config import BrokerConfig, ConfigError
-from kafkacompat.config.dynamic import check_broker_configs, check_step, property_of
-from kafkacompat.config.listeners import base_name
+from kafkacompat.config.dynamic import check_broker_configs, check_change_size, find_property
+from kafkacompat.config.listeners import base_property_name
 
 BROKER = BrokerConfig.load("node.id=1")
 
@@ -22,13 +22,13 @@ BROKER = BrokerConfig.load("node.id=1")
     ],
 )
 def test_the_property_behind_a_listeners(name: str, base: str) -> None:
-    assert base_name(name) == base
+    assert base_property_name(name) == base
 
 
 def test_the_row_behind_a_listeners() -> None:
-    row = property_of("listener.name.internal.ssl.key.password")
+    row = find_property("listener.name.internal.ssl.key.password")
     assert row is not None and row.sensitive
-    assert property_of("listener.name.internal.no.such") is None
+    assert find_property("listener.name.internal.no.such") is None
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_what_no_broker_takes(name: str, value: str, sentence: str) -> None:
 
 
 def step(name: str, value: str) -> None:
-    check_step(BROKER, BROKER.with_changes({name: value}, {}))
+    check_change_size(BROKER, BROKER.with_changes({name: value}, {}))
 
 
 @pytest.mark.parametrize(
@@ -129,4 +129,4 @@ def test_steps_that_are_refused(name: str, value: str, sentence: str) -> None:
 
 def test_a_listener_that_the_properties_file_shuts_stays_shut() -> None:
     before = BrokerConfig.load("node.id=1\nlistener.name.plaintext.max.connections=0")
-    check_step(before, before.with_changes({"num.io.threads": "4"}, {}))
+    check_change_size(before, before.with_changes({"num.io.threads": "4"}, {}))

@@ -95,7 +95,7 @@ def emulating(**emulated: str) -> BrokerConfig:
 def test_a_listener_may_look_like_an_older_broker() -> None:
     config = emulating(old="0.9.0 ")
     assert [(listener.name, listener.emulate) for listener in config.listeners] == [("OLD", "0.9.0"), ("NEW", None)]
-    assert config.unknown == ()
+    assert config.unknown_names == ()
     both = emulating(OLD="2.8", new="4.3")
     assert [listener.emulate for listener in both.listeners] == ["2.8", "4.3"]
 

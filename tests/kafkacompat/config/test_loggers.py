@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from kafkacompat.config import ConfigError
-from kafkacompat.config.loggers import LEVELS, check_logger, logger_levels, set_level
+from kafkacompat.config.loggers import LEVELS, check_logger, list_logger_levels, set_logger_level
 
 PARENT, CHILD = "kafkacompat_test", "kafkacompat_test.child"
 
@@ -24,29 +24,29 @@ def levels() -> Iterator[None]:
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_level_is_shown_as_it_was_set_and_inherited(level: str) -> None:
-    set_level(PARENT, level)
-    assert logger_levels()[PARENT] == logger_levels()[CHILD] == level
+    set_logger_level(PARENT, level)
+    assert list_logger_levels()[PARENT] == list_logger_levels()[CHILD] == level
     assert logging.getLogger(CHILD).isEnabledFor(LEVELS[level])
     assert not logging.getLogger(CHILD).isEnabledFor(LEVELS[level] - 1)
 
 
 def test_a_level_that_is_deleted_is_the_parents() -> None:
-    set_level("root", "ERROR")
-    set_level(PARENT, "DEBUG")
-    set_level(PARENT, None)
-    assert logger_levels()["root"] == logger_levels()[PARENT] == "ERROR"
+    set_logger_level("root", "ERROR")
+    set_logger_level(PARENT, "DEBUG")
+    set_logger_level(PARENT, None)
+    assert list_logger_levels()["root"] == list_logger_levels()[PARENT] == "ERROR"
 
 
 def test_levels_between_and_beyond_kafkas() -> None:
     logger = logging.getLogger(PARENT)
     logger.setLevel(25)
-    assert logger_levels()[PARENT] == "WARN"
+    assert list_logger_levels()[PARENT] == "WARN"
     logger.setLevel(99)
-    assert logger_levels()[PARENT] == "OFF"
+    assert list_logger_levels()[PARENT] == "OFF"
 
 
 def test_the_parent_of_the_brokers_loggers_is_there() -> None:
-    assert {"root", "kafkacompat"} <= logger_levels().keys()
+    assert {"root", "kafkacompat"} <= list_logger_levels().keys()
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def test_what_is_allowed() -> None:
 @pytest.mark.parametrize(
     ("overrides", "sentence"),
     [
-        ({"retention.ms": "1"}, "retention.ms is no config of groups"),
+        ({"retention.ms": "1"}, "retention.ms is not a config of groups"),
         ({"consumer.session.timeout.ms": "0"}, "it takes a whole number of 1 or more"),
         ({"consumer.session.timeout.ms": "1000"}, "it takes at least group.consumer.min.session.timeout.ms=45000"),
         ({"consumer.session.timeout.ms": "90000"}, "it takes at most group.consumer.max.session.timeout.ms=60000"),
@@ -40,7 +40,7 @@ def test_a_session_outlasts_a_heartbeat() -> None:
 @pytest.mark.parametrize(
     ("overrides", "sentence"),
     [
-        ({"pattern": "x"}, "pattern is no config of client metrics subscriptions"),
+        ({"pattern": "x"}, "pattern is not a config of client metrics subscriptions"),
         ({"interval.ms": "99"}, "it takes a whole number from 100 to 3600000"),
         ({"match": "colour=red"}, "it takes a list of name=pattern"),
         ({"match": "client_id=(("}, "it takes a list of name=pattern"),

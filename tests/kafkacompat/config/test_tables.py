@@ -8,8 +8,8 @@ from pathlib import Path
 
 import kafkacompat
 from kafkacompat.config import PROPERTIES, TOPIC_CONFIGS
-from kafkacompat.config.resources import CLIENT_METRICS_CONFIGS, GROUP_CONFIGS, group_synonym
-from kafkacompat.config.topic_defaults import SYNONYMS
+from kafkacompat.config.resources import CLIENT_METRICS_CONFIGS, GROUP_CONFIGS, find_group_synonym
+from kafkacompat.config.topic_defaults import TOPIC_CONFIG_SYNONYMS
 from kafkacompat.config.values import format_value
 from kafkacompat.storage.log_config import LogConfig
 
@@ -39,7 +39,7 @@ def test_every_row_has_a_short_text_and_known_flags() -> None:
 
 
 def test_synonyms_name_properties_of_the_same_default() -> None:
-    for topic_config, synonyms in SYNONYMS.items():
+    for topic_config, synonyms in TOPIC_CONFIG_SYNONYMS.items():
         assert topic_config in TOPIC_CONFIGS
         values = [PROPERTIES[synonym.name].default_value for synonym in synonyms]
         index = next(i for i, value in enumerate(values) if value is not None)
@@ -49,10 +49,10 @@ def test_synonyms_name_properties_of_the_same_default() -> None:
 
 
 def test_synonyms_of_group_configs_have_the_same_default() -> None:
-    without = {name for name in GROUP_CONFIGS if group_synonym(name) is None}
+    without = {name for name in GROUP_CONFIGS if find_group_synonym(name) is None}
     assert without == {"share.auto.offset.reset", "share.isolation.level", "share.renew.acknowledge.enable"}
     for name in set(GROUP_CONFIGS) - without:
-        synonym = group_synonym(name)
+        synonym = find_group_synonym(name)
         assert synonym and PROPERTIES[synonym].default == GROUP_CONFIGS[name].default
 
 
@@ -84,7 +84,7 @@ def test_a_property_is_marked_as_used_when_the_code_reads_it() -> None:
     quoted = set(re.findall(r"\"([a-z0-9.]+)\"", code))
     behind_topics = {
         synonym.name
-        for topic_config, synonyms in SYNONYMS.items()
+        for topic_config, synonyms in TOPIC_CONFIG_SYNONYMS.items()
         if TOPIC_CONFIGS[topic_config].used
         for synonym in synonyms
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkacompat.config import BrokerConfig, ConfigError, log_config
+from kafkacompat.config import BrokerConfig, ConfigError, build_log_config
 from kafkacompat.config.topics import check_topic_configs
 from kafkacompat.storage.log_config import LogConfig
 
@@ -14,7 +14,7 @@ def broker(text: str = "") -> BrokerConfig:
 
 
 def test_kafkas_defaults_are_the_storage_layers_defaults() -> None:
-    assert log_config(broker(), {}) == LogConfig()
+    assert build_log_config(broker(), {}) == LogConfig()
 
 
 @pytest.mark.parametrize(
@@ -29,43 +29,43 @@ def test_kafkas_defaults_are_the_storage_layers_defaults() -> None:
     ],
 )
 def test_the_finest_unit_of_retention_counts(text: str, retention_ms: int) -> None:
-    assert log_config(broker(text), {}).retention_ms == retention_ms
+    assert build_log_config(broker(text), {}).retention_ms == retention_ms
 
 
 def test_rolling_and_flushing_in_several_units() -> None:
-    config = log_config(broker("log.roll.hours=2\nlog.roll.jitter.ms=9\nlog.flush.scheduler.interval.ms=11"), {})
+    config = build_log_config(broker("log.roll.hours=2\nlog.roll.jitter.ms=9\nlog.flush.scheduler.interval.ms=11"), {})
     assert (config.segment_ms, config.segment_jitter_ms, config.flush_ms) == (7_200_000, 9, 11)
-    assert log_config(broker("log.flush.interval.ms=5\nlog.flush.scheduler.interval.ms=11"), {}).flush_ms == 5
+    assert build_log_config(broker("log.flush.interval.ms=5\nlog.flush.scheduler.interval.ms=11"), {}).flush_ms == 5
 
 
 def test_a_topics_own_configs_win() -> None:
     overrides = {"cleanup.policy": "compact,delete", "retention.ms": "-1", "max.message.bytes": "10"}
-    config = log_config(broker("log.retention.ms=5\nmessage.max.bytes=20"), overrides)
+    config = build_log_config(broker("log.retention.ms=5\nmessage.max.bytes=20"), overrides)
     assert config.cleanup_policy == {"compact", "delete"}
     assert (config.retention_ms, config.max_message_bytes) == (-1, 10)
 
 
 def test_what_is_the_brokers_alone() -> None:
     text = "kafkacompat.produce.validation=header\nkafkacompat.decompressed.max.bytes=5\nproducer.id.expiration.ms=7"
-    config = log_config(broker(text), {})
+    config = build_log_config(broker(text), {})
     assert (config.validation, config.max_decompressed_bytes, config.producer_id_expiration_ms) == ("header", 5, 7)
 
 
 def test_small_segments_for_tests() -> None:
-    assert log_config(broker(), {"internal.segment.bytes": "1000"}).segment_bytes == 1000
+    assert build_log_config(broker(), {"internal.segment.bytes": "1000"}).segment_bytes == 1000
 
 
 def test_stored_names_that_are_gone_are_passed_over() -> None:
-    assert log_config(broker(), {"message.format.version": "2.8"}) == LogConfig()
+    assert build_log_config(broker(), {"message.format.version": "2.8"}) == LogConfig()
 
 
 @pytest.mark.parametrize(
     ("overrides", "sentence"),
     [
-        ({"no.such.config": "1"}, "no.such.config is no topic config"),
-        ({"message.format.version": "2.8"}, "message.format.version is no topic config"),
-        ({"message.downconversion.enable": "true"}, "message.downconversion.enable is no topic config"),
-        ({"message.timestamp.difference.max.ms": "1"}, "message.timestamp.difference.max.ms is no topic config"),
+        ({"no.such.config": "1"}, "no.such.config is not a topic config"),
+        ({"message.format.version": "2.8"}, "message.format.version is not a topic config"),
+        ({"message.downconversion.enable": "true"}, "message.downconversion.enable is not a topic config"),
+        ({"message.timestamp.difference.max.ms": "1"}, "message.timestamp.difference.max.ms is not a topic config"),
         ({"segment.bytes": "1000"}, "segment.bytes=1000 is not valid: it takes a whole number of 1048576 or more"),
         ({"retention.ms": "-2"}, "retention.ms=-2 is not valid: it takes a whole number of -1 or more"),
         ({"cleanup.policy": "shrink"}, "cleanup.policy=shrink is not valid: it takes a list of compact, delete"),
@@ -82,4 +82,4 @@ def test_refuses(overrides: dict[str, str], sentence: str) -> None:
 
 def test_an_empty_cleanup_policy_keeps_everything() -> None:
     check_topic_configs(broker(), {"cleanup.policy": ""})
-    assert log_config(broker(), {"cleanup.policy": ""}).cleanup_policy == frozenset()
+    assert build_log_config(broker(), {"cleanup.policy": ""}).cleanup_policy == frozenset()

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import pytest
 from twisted.internet.defer import Deferred
 
-from kafkacompat.conversion import Conversions, ConvertedRecords, Unconverted, service, spool
-from kafkacompat.conversion.down import Outcome
+from kafkacompat.conversion import Conversions, ConvertedRecords, RegionToConvert, service, spool
+from kafkacompat.conversion.job import Outcome
 from kafkacompat.storage.intake.preparation import take_in
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.storage.segment.segment_file import FileRegion
+from kafkacompat.storage.segment.shared_files import FileRegion
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.wire.message_set import entry_writer, read_message_set, wrap
+from kafkacompat.wire.message_set import make_entry_writer, read_message_set, wrap_messages
 from kafkacompat.wire.record_batch import NewRecord, build_batch
 from tests.fakes.workers import ManualWorkers
 from tests.kafkacompat.metadata.deferreds import has_fired, outcome, refusal
@@ -22,7 +22,7 @@ from tests.kafkacompat.partitions.node import Node, topic
 LARGE = bytes(service.IN_PLACE_BYTES)
 NO_LIMIT = 1 << 30
 GZIP = 1
-MESSAGE = entry_writer(1, 0)(0, 1000, b"k", b"v")
+MESSAGE = make_entry_writer(1, 0)(0, 1000, b"k", b"v")
 
 
 class World:
@@ -43,11 +43,11 @@ class World:
         assert region is not None
         return region
 
-    def wanted(self, offset: int = 0) -> Unconverted:
-        return Unconverted(self.partition.log, self.region(offset), offset, NO_LIMIT)
+    def wanted(self, offset: int = 0) -> RegionToConvert:
+        return RegionToConvert(self.partition.log, self.region(offset), offset, NO_LIMIT)
 
     def down(self, *offsets: int, magic: int = 1) -> list[Outcome] | Deferred[list[Outcome]]:
-        return self.conversions.down([self.wanted(offset) for offset in offsets or (0,)], magic)
+        return self.conversions.down_convert([self.wanted(offset) for offset in offsets or (0,)], magic)
 
     def converted(self, offset: int = 0, magic: int = 1) -> FileRegion:
         result = self.down(offset, magic=magic)
@@ -106,7 +106,7 @@ def test_what_is_little_by_itself_may_be_much_together(world: World) -> None:
 def test_what_is_not_in_memory_is_read_elsewhere(world: World) -> None:
     wanted = world.wanted(1)
     world.node.files.cold = True
-    result = world.conversions.down([wanted], 1)
+    result = world.conversions.down_convert([wanted], 1)
     assert isinstance(result, Deferred)
     world.node.work()
     regions(outcome(result))[0].release()
@@ -241,12 +241,12 @@ def test_nothing_is_appended_once_the_broker_closes_its_logs(world: World) -> No
 
 
 def test_what_is_taken_in_elsewhere_is_a_batch(world: World) -> None:
-    messages = wrap(1, 1, 0, 1000, MESSAGE)
-    taken = world.conversions.take_in(memoryview(messages), LogConfig(), 1000)
+    messages = wrap_messages(1, 1, 0, 1000, MESSAGE)
+    taken = world.conversions.check_and_prepare(memoryview(messages), LogConfig(), 1000)
     assert not has_fired(taken)
     world.node.work()
     batch = outcome(taken)
     assert batch == take_in(messages, LogConfig(), 1000)
-    again = world.conversions.take_in(batch, LogConfig(), 1000)
+    again = world.conversions.check_and_prepare(batch, LogConfig(), 1000)
     world.node.work()
     assert outcome(again) is batch

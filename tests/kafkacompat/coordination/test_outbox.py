@@ -1,4 +1,4 @@
-"""Answers leave only when what decided on them is over."""
+"""Responses are sent only after the operation that decided on them has ended."""
 
 import pytest
 from twisted.internet.defer import Deferred

@@ -1,4 +1,4 @@
-"""The coordinator leads the partitions that the controller opens, and forgets what it deletes."""
+"""A coordinator leads the partitions that the controller opens, and forgets the topics that it deletes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def topic(name: str, partitions: int = 4) -> TopicImage:
 
 
 def a_world() -> tuple[World, RecordingEvents, CoordinatorEvents]:
-    """Nothing is led yet."""
+    """Return a coordinator that leads no partition yet."""
     world, replicas = World(), RecordingEvents()
     for partition in range(4):
         world.coordinator.on_resignation(partition)

@@ -1,4 +1,4 @@
-"""Random lives of a coordinator that offsets are committed to, beside a model that reads the log in the simplest way."""
+"""Random histories of commits to a coordinator, compared with a model that reads the log in the simplest way."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Place = tuple[str, int]
 
 
 class Model:
-    """What counts and what waits: of each partition the commit whose record is last, and by producer those undecided."""
+    """Visible and pending offsets: by partition the commit whose record is the last one, and by producer the pending commits."""
 
     def __init__(self) -> None:
         self.length = 0
@@ -43,7 +43,7 @@ class Model:
 
 
 class History:
-    """One random life of a coordinator; appends are refused now and then, and told of late and in any order."""
+    """One random history of a coordinator. Some appends are rejected, and appends are reported late and in any order."""
 
     def __init__(self, seed: int, world: ProducerWorld) -> None:
         self.rng = Random(seed)
@@ -90,7 +90,7 @@ class History:
             self.model.end(producer_id, is_commit)
 
     def delete(self, place: Place, is_refused: bool) -> None:
-        """Deleting waits for what is on its way."""
+        """Delete the group or its offsets; this waits for the writes under way."""
         self.settle()
         group, partition = place
         if self.rng.random() < 0.5:
@@ -104,7 +104,7 @@ class History:
         self.settle()
 
     def reload(self) -> None:
-        """Be killed, with what was never told, and start again; or hand the partitions over and get them back."""
+        """Kill the coordinator, so that unreported appends stay unreported, and start it again; or resign and be elected again."""
         if self.rng.random() < 0.5:
             self.log.late.clear()
             self.world = self.world.again()
@@ -119,7 +119,7 @@ class History:
             self.log.tell(self.rng.randrange(len(self.log.late)))
 
     def live(self, steps: int) -> None:
-        """Do so many things, and look now and then, also after a restart and when all transactions are over."""
+        """Make *steps* random steps, and check the offsets now and then, after a restart and when all transactions have ended."""
         for number in range(steps):
             self.step()
             if number % 10 == 9:

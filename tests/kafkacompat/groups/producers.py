@@ -8,7 +8,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from kafkacompat.coordination.coordinator_log import LogProducer
-from kafkacompat.groups.any_group import Identity
+from kafkacompat.groups.any_group import SenderIdentity
 from kafkacompat.groups.commits import FetchedOffsets, OffsetToCommit
 from kafkacompat.storage.producers.verification import NOT_VERIFIED
 from kafkacompat.wire.errors import ErrorCode
@@ -26,7 +26,7 @@ def marker(*, is_commit: bool, producer_id: int = PRODUCER, at_ms: int = 0) -> b
 
 
 class LateLog(FakeCoordinatorLog):
-    """Takes every batch at once and tells of it later, as one does that waits for the disk; ``late`` is still to be told."""
+    """A log that appends each batch at once and reports it later, as if it waited for the disk; ``late`` has the unreported ones."""
 
     def __init__(self, partition_count: int = 4) -> None:
         super().__init__(partition_count)
@@ -40,12 +40,12 @@ class LateLog(FakeCoordinatorLog):
         return self.late[-1]
 
     def tell(self, index: int = 0) -> None:
-        """Tell of one of them."""
+        """Report one of the late appends."""
         self.late.pop(index).callback(None)
 
 
 class ProducerWorld(World):
-    """See `World`; producers are told apart by their ids."""
+    """See `World`. Producers differ by their ids."""
 
     def commit_in_transaction(
         self,
@@ -63,7 +63,7 @@ class ProducerWorld(World):
     ) -> list[ErrorCode] | Deferred[list[ErrorCode]]:
         one = OffsetToCommit(topic, topic_id, partition, offset, 0, metadata)
         producer = LogProducer(producer_id, 0, NOT_VERIFIED)
-        identity = Identity(member_id, instance, generation)
+        identity = SenderIdentity(member_id, instance, generation)
         return self.coordinator.commit_in_transaction(group, identity, producer, [one])
 
     def end(self, producer_id: int = PRODUCER, *, is_commit: bool = True, group: str = GROUP) -> Deferred[ErrorCode]:
@@ -75,12 +75,12 @@ class ProducerWorld(World):
         )
 
     def is_unstable(self, *, group: str = GROUP, topic: str = "t", partition: int = 0) -> bool:
-        """Whether an open transaction may still commit the partition."""
+        """Return whether the partition has a pending offset."""
         fetched: FetchedOffsets = now(self.coordinator.fetch_offsets(group))
         return (topic, partition) in fetched.offsets.pending
 
     def open_transactions(self) -> int:
-        """How many transactions offsets wait for, in all partitions."""
+        """The number of open transactions with offsets, in all partitions."""
         return sum(len(each) for each in self.coordinator._registry.transactions.values())
 
     def again(self, **settings: Any) -> ProducerWorld:

@@ -1,4 +1,4 @@
-"""A coordinator on a clock that stands still, and the requests that members send it."""
+"""A coordinator on a clock that only tests advance, and the requests of members."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
 
-from kafkacompat.groups.any_group import Identity
+from kafkacompat.groups.any_group import SenderIdentity
 from kafkacompat.groups.classic_protocol import Joiner
 from kafkacompat.groups.commits import FetchedOffsets, OffsetToCommit
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
@@ -33,7 +33,7 @@ DELAY_S = 3
 
 
 def subscription(*topics: str) -> bytes:
-    """A consumer's metadata."""
+    """Return the metadata of a consumer."""
     return write_subscription(ConsumerProtocolSubscription(topics=list(topics)), 0)
 
 
@@ -45,7 +45,7 @@ def now(answer: Deferred[T]) -> T: ...
 @overload
 def now(answer: T | Deferred[T]) -> T: ...
 def now(answer: object) -> object:
-    """The answer, which must be there."""
+    """Return the response, which has to be there already."""
     if not isinstance(answer, Deferred):
         return answer
     assert answer.called, "there is no answer yet"
@@ -53,19 +53,19 @@ def now(answer: object) -> object:
 
 
 def is_waiting(answer: object) -> bool:
-    """Whether there is no answer yet."""
+    """Return whether there is no response yet."""
     return isinstance(answer, Deferred) and not answer.called
 
 
 class TurningClock(Clock):
-    """A clock whose reactor can also be turned once: what is set off for the next turn then waits for it."""
+    """A clock that can also make a single turn of the reactor; calls that a turn schedules wait for the next turn."""
 
     def skip(self, seconds: float) -> None:
         """Let time pass without a turn."""
         self.rightNow += seconds
 
     def turn(self) -> None:
-        """Make the calls that are due now."""
+        """Make the calls that are due now, but none that these schedule."""
         for call in [call for call in self.calls if call.getTime() <= self.seconds()]:
             if call.active():
                 self.calls.remove(call)
@@ -108,11 +108,11 @@ class World:
         return other
 
     def wait(self, seconds: int) -> None:
-        """Let time pass second by second, so that what a timer sets off has its own time."""
+        """Let time pass second by second, so that each timer fires at its own time."""
         self.clock.pump([1] * seconds)
 
     def turn(self, times: int = 1) -> None:
-        """Let the reactor turn, in no time."""
+        """Turn the reactor without letting time pass."""
         for _ in range(times):
             self.clock.turn()
 
@@ -142,7 +142,7 @@ class World:
         return self.coordinator.join(request, Joiner("client", "/127.0.0.1", version >= 4, version >= 9))
 
     def join_twice(self, **options: Any) -> tuple[str, Deferred[JoinGroupResponse]]:
-        """Ask for a member id and join with it: (id, the answer to wait for)."""
+        """Request a member id and join with it; returns the id and the waiting response."""
         member_id = now(self.join(**options)).member_id
         answer = self.join(member_id, **options)
         assert isinstance(answer, Deferred)
@@ -176,7 +176,7 @@ class World:
     def heartbeat(
         self, member_id: str, generation: int, *, group: str = GROUP, instance: str | None = None
     ) -> ErrorCode:
-        return self.coordinator.heartbeat(group, Identity(member_id, instance, generation))
+        return self.coordinator.heartbeat(group, SenderIdentity(member_id, instance, generation))
 
     def leave(self, *member_ids: str, group: str = GROUP) -> ErrorCode | list[ErrorCode]:
         answer = self.coordinator.leave(group, [MemberIdentity(member_id=each) for each in member_ids])
@@ -196,16 +196,16 @@ class World:
         retention_ms: int = -1,
     ) -> list[ErrorCode] | Deferred[list[ErrorCode]]:
         one = OffsetToCommit(topic, TOPIC_ID, partition, offset, 0, metadata)
-        return self.coordinator.commit(group, Identity(member_id, instance, generation), [one], retention_ms)
+        return self.coordinator.commit(group, SenderIdentity(member_id, instance, generation), [one], retention_ms)
 
     def committed(self, *, group: str = GROUP, topic: str = "t", partition: int = 0) -> int:
-        """The offset a fetch returns now; -1 for none."""
+        """Return the offset that OffsetFetch returns now; -1 for none."""
         fetched: FetchedOffsets = now(self.coordinator.fetch_offsets(group))
         assert fetched.error_code is ErrorCode.NONE
         found = fetched.offsets.get(topic, partition)
         return found.offset if found is not None else -1
 
-    # Whole stories
+    # Scenarios
 
     def state(self, group: str = GROUP) -> str:
         return self.coordinator.describe(group).group_state
@@ -221,7 +221,7 @@ class World:
         return sorted((member_id for member_id, _ in joined), key=lambda member_id: member_id != leader)
 
     def stable(self, count: int = 1, **options: Any) -> list[str]:
-        """As `form`, and have every member hold its assignment, which is its own id."""
+        """As `form`, and let every member receive its assignment, which is its own id."""
         members = self.form(count, **options)
         group = str(options.get("group", GROUP))
         followers = [self.sync(member_id, 1, group=group) for member_id in members[1:]]
@@ -232,7 +232,7 @@ class World:
         return members
 
     def play(self, story: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Bring a group to where a story ends: "nothing", "form", "stable", "empty" or "rebalance".
+        """Bring a group to the end of a story: "nothing", "form", "stable", "empty" or "rebalance".
 
         Returns the request with the id of the group's member in place of "it".
         """

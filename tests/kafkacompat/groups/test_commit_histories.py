@@ -1,4 +1,4 @@
-"""Random commits, in transactions and not: what counts is what the log says, compacted or not."""
+"""Random commits, with and without transactions: the visible offsets follow from the log, compacted or not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from kafkacompat.storage.producers.transaction_marker import Marker
-from kafkacompat.wire.record_batch import batches, read_header, read_records
+from kafkacompat.wire.record_batch import read_header, read_records, split_batches
 from tests.kafkacompat.groups.histories import History
 from tests.kafkacompat.groups.producers import LateLog, ProducerWorld
 from tests.storage.compaction.support import COMPACTED, compact_log
@@ -24,7 +24,7 @@ def test_what_counts_is_what_the_log_says(seed: int) -> None:
 
 
 class StoredLog(LateLog):
-    """One partition in files of few records, which are compacted now and then."""
+    """One partition in segments of few records, which are compacted now and then."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(partition_count=1)
@@ -46,12 +46,12 @@ class StoredLog(LateLog):
             self.compact()
 
     def compact(self) -> None:
-        """Compact what is decided; half of the time what was deleted before is forgotten."""
+        """Compact the records below the first open transaction; half of the time drop earlier tombstones."""
         self.now_ms += self.rng.choice([0, 2 * KEPT_MS])
         if self.stored.segments.active.size_bytes:
             roll(self.stored)
         still_open = self.stored.producer_state.open
-        still_open.settle(self.stored.log_end_offset)
+        still_open.remove_decided(self.stored.log_end_offset)
         stable_offset = still_open.first.offset if still_open.first is not None else None
         done = compact_log(self.files, self.stored, now_ms=self.now_ms, stable_offset=stable_offset)
         self.compactions += done is not None
@@ -59,7 +59,7 @@ class StoredLog(LateLog):
     def read(self, partition: int) -> Iterator[bytes]:
         offset = self.stored.log_start_offset
         while data := read(self.stored, offset):
-            for batch in batches(data):
+            for batch in split_batches(data):
                 offset = read_header(batch).last_offset + 1
                 yield bytes(batch)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kafkacompat.groups.any_group import Identity
+from kafkacompat.groups.any_group import SenderIdentity
 from kafkacompat.groups.commits import FetchedOffsets, OffsetToCommit
 from kafkacompat.wire.errors import ErrorCode
 from tests.kafkacompat.groups.support import GROUP, TOPIC_ID, World, is_waiting, now
@@ -59,7 +59,7 @@ def test_metadata_has_a_bound_counted_in_utf_16(metadata: str | None, code: Erro
 def test_a_partition_with_too_much_metadata_does_not_hinder_the_others() -> None:
     world = World()
     offsets = [OffsetToCommit("t", TOPIC_ID, index, 5, 0, "x" * (5000 * index)) for index in range(2)]
-    codes = now(world.coordinator.commit(GROUP, Identity("", None, -1), offsets))
+    codes = now(world.coordinator.commit(GROUP, SenderIdentity("", None, -1), offsets))
     assert codes == [NONE, ErrorCode.OFFSET_METADATA_TOO_LARGE]
     assert [world.committed(partition=0), world.committed(partition=1)] == [5, -1]
 

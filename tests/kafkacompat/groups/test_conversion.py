@@ -64,7 +64,7 @@ def test_a_classic_group_goes_on_with_a_member_of_the_new_protocol() -> None:
 
 
 def test_what_members_keep_between_two_rebalances_is_not_given_away() -> None:
-    """No assignment is known then, but what each says that it has."""
+    """Between two rebalances no member has an assignment, so the partitions that each member reports to own count."""
     world, members = classic_world()
     owned = [{2, 3}, {0, 1}]
     for member_id, some in zip(members, owned, strict=True):

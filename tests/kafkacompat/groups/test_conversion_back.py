@@ -53,7 +53,7 @@ def test_it_is_so_in_the_log(world: ConsumerWorld) -> None:
     after = ConsumerWorld(world.log)
     after.turn(100)
     assert (after.state(), after.committed()) == ("Stable", 7)
-    # The rebalance is not over: nobody has what the member had that left.
+    # The rebalance has not ended: no member has the partitions of the member that left.
     assert after.heartbeat(classic.member_id, classic.generation) == ErrorCode.ILLEGAL_GENERATION
     after.join(classic.member_id, protocols=[("range", subscription("t", "u"))])
     assert after.state() == "CompletingRebalance"

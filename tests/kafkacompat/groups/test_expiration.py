@@ -14,7 +14,7 @@ LOOK_S = 600
 
 
 def wait(world: World, seconds: float, *alive: str) -> None:
-    """Let time pass, with heartbeats of the living, until the next look for old offsets is over."""
+    """Let time pass, with heartbeats of the live members, until the next check of old offsets has ended."""
     for _ in range(int(seconds // 5)):
         world.clock.advance(5)
         for member_id in alive:

@@ -1,17 +1,17 @@
-"""What a coordinator knows after a start."""
+"""The groups of a coordinator after a start."""
 
 import struct
 from collections.abc import Iterator
 
 import pytest
 
-from kafkacompat.coordination.record_format import read_value
+from kafkacompat.coordination.record_format import decode_value
 from kafkacompat.coordination.replay import RECORDS_A_TURN
 from kafkacompat.groups.classic.records import GroupMetadataValue
 from kafkacompat.groups.commits import FetchedOffsets
 from kafkacompat.groups.committed_offset import CommittedOffset
 from kafkacompat.groups.offset_records import offset_record, offset_tombstone
-from kafkacompat.wire.compiler import encode
+from kafkacompat.wire.compiler import encode_message
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import build_batch
 from tests.fakes.coordinator_log import FakeCoordinatorLog
@@ -189,7 +189,7 @@ def test_offsets_of_a_transaction_count_once_it_is_committed(batches: list[bytes
     assert loaded(*batches).committed() == offset
 
 
-# What is not ours
+# Records that are left out
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_records_that_are_unknown_or_malformed_are_left_out(
 ) -> None:
     world = loaded(batch(commit(1)), batch(record), batch(commit(2, 1)))
     assert [world.committed(partition=0), world.committed(partition=1)] == [1, 2]
-    assert "1 records left out" in caplog.text
+    assert "left out 1 records" in caplog.text
 
 
 def test_a_batch_that_cannot_be_read_makes_its_partition_unavailable(caplog: pytest.LogCaptureFixture) -> None:
@@ -222,16 +222,16 @@ def test_a_batch_that_cannot_be_read_makes_its_partition_unavailable(caplog: pyt
     world = World(log)
     world.turn(5)
     assert now(world.commit()) == [ErrorCode.NOT_COORDINATOR]
-    assert "__coordinated-0 cannot be loaded" in caplog.text
+    assert "Failed to load __coordinated-0" in caplog.text
 
 
 def test_a_group_record_that_names_a_member_twice_breaks_nothing() -> None:
     world = World()
     (member_id,) = world.stable()
     (record,) = world.log.records()
-    value = read_value(GroupMetadataValue, record.value or b"")
+    value = decode_value(GroupMetadataValue, record.value or b"")
     value.members *= 2
-    again = loaded(batch((record.key, b"\0\4" + encode(value, 4))))
+    again = loaded(batch((record.key, b"\0\4" + encode_message(value, 4))))
     again.leave(member_id)
     _, answer = again.join_twice()
     again.clock.advance(DELAY_S)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafkacompat.coordination.record_format import read_value
+from kafkacompat.coordination.record_format import decode_value
 from kafkacompat.groups.committed_offset import CommittedOffset
 from kafkacompat.groups.offset_records import OffsetCommitValue, offset_record, offset_tombstone
 from kafkacompat.wire.primitives import MalformedError
@@ -34,7 +34,7 @@ def test_a_commit_without_a_topic_id_can_be_read_by_older_kafkas(leader_epoch: i
     committed = CommittedOffset(5, leader_epoch, "", 1000)
     _, value = offset_record("g", "t", 3, committed)
     assert value == bytes.fromhex(expected)
-    read = read_value(OffsetCommitValue, value)
+    read = decode_value(OffsetCommitValue, value)
     assert (read.leader_epoch, read.expire_timestamp) == (leader_epoch, -1)
 
 
@@ -59,13 +59,13 @@ def test_a_commit_with_its_own_retention_time_is_of_version_1() -> None:
     ],
 )
 def test_older_versions_of_commits_are_read(data: str, message: OffsetCommitValue) -> None:
-    assert read_value(OffsetCommitValue, bytes.fromhex(data)) == message
+    assert decode_value(OffsetCommitValue, bytes.fromhex(data)) == message
 
 
 @pytest.mark.parametrize("data", ["", "00", "0005", "ffff", "0004 0000"])
 def test_what_is_no_value_is_malformed(data: str) -> None:
     with pytest.raises(MalformedError):
-        read_value(OffsetCommitValue, bytes.fromhex(data))
+        decode_value(OffsetCommitValue, bytes.fromhex(data))
 
 
 def test_a_topic_id_is_left_out_for_a_kafka_that_knows_none() -> None:

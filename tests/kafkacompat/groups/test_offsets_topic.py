@@ -1,4 +1,4 @@
-"""Making the offsets topic: once, with Kafka's configuration, for everybody who waits for it."""
+"""Creating the offsets topic: once for all waiting requests, with Kafka's configuration."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class World:
         self.asked = 0
 
     def count(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Let ``asked`` be how often the controller is asked for topics."""
+        """``asked`` counts the requests to the controller."""
         create_topics = self.controller.create_topics
 
         def counted(wanted: list[NewTopic]) -> Deferred[list[TopicImage | KafkaError]]:
@@ -46,7 +46,7 @@ class World:
 
 def test_the_topic_is_made_as_configured() -> None:
     world = World(offsets_topic_segment_bytes="2097152")
-    outcome(world.topic.ensure())
+    outcome(world.topic.ensure_exists())
     image = world.metadata.image
     assert len(image.topics[OFFSETS_TOPIC].partitions) == 3
     assert image.config(ResourceType.TOPIC, OFFSETS_TOPIC) == {
@@ -58,9 +58,9 @@ def test_the_topic_is_made_as_configured() -> None:
 
 def test_a_topic_that_is_there_is_not_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
-    outcome(world.topic.ensure())
+    outcome(world.topic.ensure_exists())
     world.count(monkeypatch)
-    outcome(world.topic.ensure())
+    outcome(world.topic.ensure_exists())
     assert world.asked == 0
 
 
@@ -68,7 +68,7 @@ def test_whoever_asks_meanwhile_waits_for_the_same(monkeypatch: pytest.MonkeyPat
     world = World()
     world.count(monkeypatch)
     world.events.hold = True
-    waiting = [world.topic.ensure() for _ in range(3)]
+    waiting = [world.topic.ensure_exists() for _ in range(3)]
     assert not any(has_fired(each) for each in waiting)
     assert world.asked == 1
     world.events.waiting[0].callback(None)
@@ -77,17 +77,17 @@ def test_whoever_asks_meanwhile_waits_for_the_same(monkeypatch: pytest.MonkeyPat
 
 def test_everybody_learns_of_a_failure_and_the_next_one_tries_again() -> None:
     world = World(offsets_topic_replication_factor="3")
-    assert refusal(world.topic.ensure()) == ErrorCode.INVALID_REPLICATION_FACTOR
+    assert refusal(world.topic.ensure_exists()) == ErrorCode.INVALID_REPLICATION_FACTOR
     world = World()
     world.events.hold = True
     held = world.controller.create_topics([NewTopic("slow", 1, 1)])
-    waiting = [world.topic.ensure() for _ in range(2)]
+    waiting = [world.topic.ensure_exists() for _ in range(2)]
     world.store.failing = True
     world.events.waiting[0].callback(None)
     outcome(held)
     assert [refusal(each) for each in waiting] == [ErrorCode.KAFKA_STORAGE_ERROR] * 2
     world.store.failing = world.events.hold = False
-    outcome(world.topic.ensure())
+    outcome(world.topic.ensure_exists())
     assert OFFSETS_TOPIC in world.metadata.image.topics
 
 
@@ -95,7 +95,7 @@ def test_a_topic_that_somebody_else_made_meanwhile_is_as_good() -> None:
     world = World()
     world.events.hold = True
     made = world.controller.create_topics([NewTopic(OFFSETS_TOPIC, 1, 1)])
-    waiting = world.topic.ensure()
+    waiting = world.topic.ensure_exists()
     world.events.waiting[0].callback(None)
     outcome(made)
     assert outcome(waiting) is None

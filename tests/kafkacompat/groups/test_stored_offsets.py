@@ -1,4 +1,4 @@
-"""Offsets that the first OffsetCommit puts into the metadata store."""
+"""Offsets of version 0 of OffsetCommit, which the metadata store holds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from kafkacompat.groups import stored_offsets
 from kafkacompat.groups.commits import OffsetToCommit
 from kafkacompat.groups.stored_offsets import StoredOffsets
-from kafkacompat.metadata.store import ABSENT, Change, Entry
+from kafkacompat.metadata.store import ABSENT, StoreChange, StoreEntry
 from kafkacompat.wire.errors import ErrorCode
 from tests.fakes.memory_store import MemoryStore
 from tests.kafkacompat.metadata.deferreds import outcome
@@ -18,14 +18,14 @@ FULL = ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 class World:
-    """Stored offsets over a store in memory."""
+    """Return `StoredOffsets` with a store in memory."""
 
     def __init__(self) -> None:
         self.store = MemoryStore()
         self.offsets = StoredOffsets(self.store, 10)
 
     def commit(self, group: str = "g", topic: str = "t", **partitions: int) -> set[ErrorCode]:
-        """Commit p0=5, p1=6 ...; the codes."""
+        """Commit p0=5, p1=6 ...; returns the codes."""
         wanted = [OffsetToCommit(topic, bytes(16), int(name[1:]), at, -1, None) for name, at in partitions.items()]
         codes = outcome(self.offsets.commit(group, wanted))
         return set(codes)
@@ -57,7 +57,7 @@ def test_a_request_is_one_write_and_what_does_not_change_is_none(world: World) -
 
 def test_it_is_kept_as_kafka_keeps_it_in_zookeeper(world: World) -> None:
     world.commit("a group/of mine", "topic.of_mine", p3=12)
-    assert world.store.entries == {"/consumers/a%20group%2Fof%20mine/offsets/topic.of_mine/3": Entry(b"12", 0)}
+    assert world.store.entries == {"/consumers/a%20group%2Fof%20mine/offsets/topic.of_mine/3": StoreEntry(b"12", 0)}
 
 
 def test_somebody_elses_write_is_written_over(world: World) -> None:
@@ -65,8 +65,8 @@ def test_somebody_elses_write_is_written_over(world: World) -> None:
 
     def interfere() -> None:
         world.store.before_write = lambda: None
-        outcome(world.store.compare_and_set([Change("/consumers/g/offsets/t/0", 0, b"99")]))
-        outcome(world.store.compare_and_set([Change("/consumers/g/offsets/t/1", ABSENT, b"99")]))
+        outcome(world.store.compare_and_set([StoreChange("/consumers/g/offsets/t/0", 0, b"99")]))
+        outcome(world.store.compare_and_set([StoreChange("/consumers/g/offsets/t/1", ABSENT, b"99")]))
 
     world.store.before_write = interfere
     assert world.commit(p0=7, p1=8) == {ErrorCode.NONE}
@@ -79,7 +79,7 @@ def test_it_does_not_try_for_ever(world: World) -> None:
 
     def interfere() -> None:
         entries = world.store.entries
-        world.store.entries = {**entries, "/consumers/g/offsets/t/0": Entry(b"x", 1000 + next(versions))}
+        world.store.entries = {**entries, "/consumers/g/offsets/t/0": StoreEntry(b"x", 1000 + next(versions))}
 
     world.store.before_write = interfere
     assert world.commit(p0=1) == {FULL}
@@ -95,7 +95,7 @@ def test_there_is_an_upper_bound(world: World, monkeypatch: pytest.MonkeyPatch) 
     assert world.commit(p0=2, p1=2) == {ErrorCode.NONE}
     world.offsets = StoredOffsets(world.store, 10)
     assert world.commit("i", p0=1) == {FULL}
-    outcome(world.offsets.topic_deleted("t"))
+    outcome(world.offsets.delete_offsets_of_topic("t"))
     assert world.commit("i", p0=1, p1=2, p2=3) == {ErrorCode.NONE}
     assert world.commit("i", topic="u", p0=1) == {FULL}
 
@@ -114,7 +114,7 @@ def test_deleting_a_topic_takes_its_offsets_and_no_others(world: World, deleted:
     topics = ("t", "tt", "offsets")
     for topic in topics:
         world.commit("offsets", topic, p0=1)
-    outcome(world.offsets.topic_deleted(deleted))
+    outcome(world.offsets.delete_offsets_of_topic(deleted))
     left = [topic for topic in topics if world.fetch("offsets", topic, 1) == [1]]
     assert left == [topic for topic in topics if topic != deleted]
 
@@ -124,18 +124,18 @@ def test_offsets_that_cannot_be_deleted_are_told(world: World, caplog: pytest.Lo
     versions = iter(range(100))
 
     def interfere() -> None:
-        world.store.entries = {"/consumers/g/offsets/t/0": Entry(b"5", 1000 + next(versions))}
+        world.store.entries = {"/consumers/g/offsets/t/0": StoreEntry(b"5", 1000 + next(versions))}
 
     world.store.before_write = interfere
-    assert outcome(world.offsets.topic_deleted("t")) is None
+    assert outcome(world.offsets.delete_offsets_of_topic("t")) is None
     (message,) = caplog.messages
-    assert message == "the offsets of t are not deleted: offsets are changed faster than they can be read"
+    assert message == "Failed to delete the offsets of topic t: other requests keep changing the same offsets"
 
 
 def test_a_store_that_fails_is_told_and_harms_nothing(world: World) -> None:
     world.store.failing = True
     assert world.commit(p0=1) == {ErrorCode.UNKNOWN_SERVER_ERROR}
     assert outcome(world.offsets.fetch("g", [("t", 0)])) is ErrorCode.UNKNOWN_SERVER_ERROR
-    assert outcome(world.offsets.topic_deleted("t")) is None
+    assert outcome(world.offsets.delete_offsets_of_topic("t")) is None
     world.store.failing = False
     assert world.commit(p0=1) == {ErrorCode.NONE}

@@ -1,4 +1,4 @@
-"""TxnOffsetCommit: offsets that count once a transaction is committed."""
+"""TxnOffsetCommit: offsets that become visible when a transaction is committed."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_metadata_has_its_bound() -> None:
     assert codes == [ErrorCode.OFFSET_METADATA_TOO_LARGE]
 
 
-# Waiting
+# Pending offsets
 
 
 def test_an_offset_counts_from_the_marker_on() -> None:
@@ -193,7 +193,7 @@ def test_a_marker_takes_effect_in_the_order_of_the_log() -> None:
     world.commit_in_transaction(1)
     ended = world.end()
     world.commit_in_transaction(2)
-    for index in (1, 1, 0):  # the first is told last
+    for index in (1, 1, 0):  # the first append is reported last
         assert is_waiting(ended)
         log.tell(index)
     assert now(ended) is NONE
@@ -229,7 +229,7 @@ def test_a_fetch_waits_for_a_marker_that_is_on_its_way(is_commit: bool) -> None:
     assert (fetched.offsets.get("t", 0) is not None) is is_commit
 
 
-# Partitions that come and go
+# Elections and resignations
 
 
 def test_transactions_that_were_open_are_open_after_a_restart() -> None:
@@ -349,11 +349,11 @@ def test_a_deleted_topic_takes_its_offsets_that_wait_with_it() -> None:
         assert [each.committed(topic=name) for name in ("t", "other", "again")] == [-1, 3, 4]
 
 
-# Growing old
+# Retention
 
 
 def look(world: ProducerWorld) -> None:
-    """Let time pass until every offset so far is too old to be kept, and was looked at."""
+    """Let time pass until every offset so far has expired and was checked."""
     world.clock.pump([600] * 8)
     world.turn(10)
 

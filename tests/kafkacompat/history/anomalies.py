@@ -15,12 +15,12 @@ from kafkacompat.history.events import (
     Event,
     Fetched,
     Finished,
+    HistoryPartition,
     Listed,
-    Place,
     Read,
     Send,
 )
-from kafkacompat.history.index import History, history_of, incarnation_of, text_of
+from kafkacompat.history.index import History, index_history, split_client_name, value_text
 from tests.kafkacompat.history.simulation import COPIERS, COPIES, MEMBERS
 
 Candidate = TypeVar("Candidate")
@@ -35,7 +35,7 @@ class Spoiling:
 
     def __init__(self, events: list[Event], random: Random) -> None:
         self.events, self.random = list(events), random
-        self.history: History = history_of(events)
+        self.history: History = index_history(events)
         self.stored = [text for text, value in self.history.values.items() if value.must_be_read(READ_COMMITTED)]
         self.live_runs = [run for run in self.history.runs if not is_last(run.client)]
 
@@ -56,7 +56,7 @@ class Spoiling:
                 texts = [(offset, change(event, offset, text)) for offset, text in event.records]
                 self.events[at] = event._replace(records=[(offset, text) for offset, text in texts if text is not None])
 
-    def append(self, place: Place, text: str) -> None:
+    def append(self, place: HistoryPartition, text: str) -> None:
         """Let the last readers find one more record at a partition's end."""
         end = max(event.end_offset for event in self.events if isinstance(event, Finished) and event.place == place)
         for at, event in enumerate(self.events):
@@ -114,7 +114,7 @@ def hide_from_read_committed(spoiling: Spoiling) -> None:
         for event in spoiling.events
         if not (isinstance(event, Acknowledged) and (event.client, event.number) == (hidden.client, hidden.number))
     ]
-    name = text_of(hidden.client, hidden.number)
+    name = value_text(hidden.client, hidden.number)
     spoiling.reread(lambda read, _, text: None if text == name and read.isolation == READ_COMMITTED else text)
 
 
@@ -153,7 +153,9 @@ def corrupt(spoiling: Spoiling) -> None:
 def misplace(spoiling: Spoiling) -> None:
     text = spoiling.pick(spoiling.stored)
     place = spoiling.history.values[text].place
-    spoiling.append(Place(place.topic, 1 - place.partition) if place != COPIES else Place("records", 0), text)
+    spoiling.append(
+        HistoryPartition(place.topic, 1 - place.partition) if place != COPIES else HistoryPartition("records", 0), text
+    )
 
 
 def show_another(spoiling: Spoiling) -> None:
@@ -171,7 +173,7 @@ def acknowledge_elsewhere(spoiling: Spoiling) -> None:
         for event in spoiling.events
         if isinstance(event, Acknowledged)
         and event.offset > 0
-        and spoiling.history.values[text_of(event.client, event.number)].place == place
+        and spoiling.history.values[value_text(event.client, event.number)].place == place
     ]
     first = spoiling.pick(told)
     second = spoiling.pick([event for event in told if event is not first])
@@ -201,11 +203,11 @@ def disorder(spoiling: Spoiling) -> None:
 
 def let_the_fenced_write(spoiling: Spoiling) -> None:
     values = spoiling.history.values
-    by_producer: dict[tuple[Place, str], dict[str, str]] = {}
+    by_producer: dict[tuple[HistoryPartition, str], dict[str, str]] = {}
     for (isolation, place), records in spoiling.history.final.items():
         for text in records.values() if isolation == READ_UNCOMMITTED else ():
             if values[text].transaction is not None:
-                producer = place, incarnation_of(values[text].client)[0]
+                producer = place, split_client_name(values[text].client)[0]
                 by_producer.setdefault(producer, {}).setdefault(values[text].client, text)
     first, second, *_ = spoiling.pick([list(each.values()) for each in by_producer.values() if len(each) > 1])
     spoiling.events = [
@@ -357,7 +359,7 @@ def commit_what_was_aborted(spoiling: Spoiling) -> None:
 
 def withhold_from_a_group(spoiling: Spoiling) -> None:
     (_, place), _ = spoiling.pick([item for item in spoiling.history.commits.items() if item[0][0] == MEMBERS])
-    end = spoiling.history.last_committed(MEMBERS, place)
+    end = spoiling.history.last_committed_offset(MEMBERS, place)
     final = spoiling.history.final[READ_UNCOMMITTED, place]
     gone = spoiling.pick([text for offset, text in final.items() if offset < end])
     spoiling.reread(lambda read, _, text: None if text == gone and read.client.startswith("member-") else text)
@@ -370,7 +372,7 @@ def copy_again(spoiling: Spoiling) -> None:
     client, transaction = value.transaction.name
     send = Send(len(spoiling.events), client, 10**6, COPIES, transaction, value.source)
     spoiling.events.insert(0, send)
-    spoiling.append(COPIES, text_of(client, send.number))
+    spoiling.append(COPIES, value_text(client, send.number))
 
 
 def copy_nothing(spoiling: Spoiling) -> None:
@@ -380,7 +382,11 @@ def copy_nothing(spoiling: Spoiling) -> None:
 
 
 def forget_what_was_copied(spoiling: Spoiling) -> None:
-    copied = {Place(*value.source[:2]) for text in spoiling.stored if (value := spoiling.history.values[text]).source}
+    copied = {
+        HistoryPartition(*value.source[:2])
+        for text in spoiling.stored
+        if (value := spoiling.history.values[text]).source
+    }
     place = spoiling.pick(sorted(copied))
     fetches = (event for event in spoiling.events if isinstance(event, Fetched) and event.group == COPIERS)
     event = [event for event in fetches if event.place == place][-1]

@@ -17,17 +17,17 @@ from kafkacompat.history.events import (
     Event,
     Fetched,
     Finished,
+    HistoryPartition,
     Listed,
-    Place,
     Positioned,
     Read,
     Restarted,
     Send,
 )
-from kafkacompat.history.index import text_of
+from kafkacompat.history.index import value_text
 
-PLACES = [Place("records", 0), Place("records", 1)]
-COPIES = Place("copies", 0)
+PLACES = [HistoryPartition("records", 0), HistoryPartition("records", 1)]
+COPIES = HistoryPartition("copies", 0)
 MEMBERS, COPIERS = "members", "copiers"
 
 Records = list[tuple[int, str]]
@@ -47,10 +47,12 @@ class World:
 
     random: Random
     events: list[Event] = field(default_factory=list)
-    logs: dict[Place, list[Entry]] = field(default_factory=lambda: {place: [] for place in [*PLACES, COPIES]})
+    logs: dict[HistoryPartition, list[Entry]] = field(
+        default_factory=lambda: {place: [] for place in [*PLACES, COPIES]}
+    )
     ends: dict[str, bool] = field(default_factory=dict)
     """Whether each transaction that ended was committed."""
-    offsets: dict[tuple[str, Place], int] = field(default_factory=dict)
+    offsets: dict[tuple[str, HistoryPartition], int] = field(default_factory=dict)
 
     def now(self) -> int:
         """Time goes by with each event."""
@@ -60,7 +62,7 @@ class World:
         """Add to the history."""
         self.events.append(event)
 
-    def visible(self, place: Place, isolation: str, start: int, at_most: int) -> tuple[Records, int]:
+    def visible(self, place: HistoryPartition, isolation: str, start: int, at_most: int) -> tuple[Records, int]:
         """Records from an offset on, and where reading goes on."""
         records: Records = []
         for offset in range(start, len(self.logs[place])):
@@ -103,7 +105,7 @@ class Sending:
     def key(self) -> str:
         return f"{self.name}/{self.transaction}"
 
-    def send(self, place: Place, in_transaction: bool, source: tuple[str, int, int] | None = None) -> None:
+    def send(self, place: HistoryPartition, in_transaction: bool, source: tuple[str, int, int] | None = None) -> None:
         """Send a value, which is not always acknowledged, nor always stored then."""
         world, log = self.world, self.world.logs[place]
         number, self.number = self.number, self.number + 1
@@ -113,7 +115,7 @@ class Sending:
             self.open.add(self.key)
         fate = world.random.random()
         if fate > 0.05 or in_transaction:
-            log.append(Entry(text_of(self.name, number), self.key if in_transaction else None))
+            log.append(Entry(value_text(self.name, number), self.key if in_transaction else None))
             if fate > 0.1:
                 offset = len(log) - 1 if fate > 0.15 else -1
                 world.note(Acknowledged(world.now(), self.name, number, offset))
@@ -132,7 +134,9 @@ class Sending:
 class Consuming:
     """A consumer of one partition, in a group or not."""
 
-    def __init__(self, world: World, name: str, isolation: str, place: Place, group: str | None = None) -> None:
+    def __init__(
+        self, world: World, name: str, isolation: str, place: HistoryPartition, group: str | None = None
+    ) -> None:
         self.world, self.name, self._isolation, self.place, self._group = world, name, isolation, place, group
         self.number = 0
         self.position()

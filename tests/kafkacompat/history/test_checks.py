@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from kafkacompat.history.checks import CHECKS, SHOWN, judge
-from kafkacompat.history.counts import counts_of, missing
+from kafkacompat.history.checks import CHECKS, MAX_FINDINGS_KEPT, judge_history
+from kafkacompat.history.counts import count_events, list_gaps
 from kafkacompat.history.events import (
     READ_COMMITTED,
     READ_UNCOMMITTED,
@@ -20,7 +20,7 @@ from kafkacompat.history.events import (
     Event,
     Finished,
     HistoryError,
-    Place,
+    HistoryPartition,
     Positioned,
     Read,
     Restarted,
@@ -34,7 +34,7 @@ SEEDS = st.integers(0, 2**32)
 
 def found(events: list[Event]) -> dict[str, list[str]]:
     """What is found, by the names of the checks."""
-    return {verdict.check.name: verdict.first for verdict in judge(events)[1] if verdict.found}
+    return {verdict.check.name: verdict.first for verdict in judge_history(events)[1] if verdict.found}
 
 
 @settings(max_examples=60, deadline=None)
@@ -46,7 +46,7 @@ def test_nothing_is_found_in_what_is_sound(seed: int) -> None:
 def test_sound_histories_have_something_of_everything() -> None:
     total: dict[str, int] = {}
     for seed in range(5):
-        for what, count in counts_of(judge(sound_history(seed))[0]).items():
+        for what, count in count_events(judge_history(sound_history(seed))[0]).items():
             total[what] = total.get(what, 0) + count
     assert all(count > 10 for count in total.values()), total
 
@@ -68,31 +68,31 @@ def test_what_is_planted_is_found(name: str, spoil: Callable[[Spoiling], None], 
 
 
 def test_all_findings_are_counted_and_the_first_are_told() -> None:
-    place = Place("t", 0)
+    place = HistoryPartition("t", 0)
     events: list[Event] = []
     for isolation in (READ_UNCOMMITTED, READ_COMMITTED):
         events.append(Positioned(1, isolation, place, 0))
         events.append(Read(2, isolation, isolation, place, [(offset, f"x:{offset}") for offset in range(50)]))
         events.append(Finished(3, isolation, isolation, place, 50, 50))
-    _, verdicts = judge(events)
+    _, verdicts = judge_history(events)
     (verdict,) = (verdict for verdict in verdicts if verdict.found)
-    assert (verdict.check.name, verdict.found, len(verdict.first)) == ("unknown", 100, SHOWN)
+    assert (verdict.check.name, verdict.found, len(verdict.first)) == ("unknown", 100, MAX_FINDINGS_KEPT)
 
 
 def test_a_history_without_its_end_is_refused() -> None:
     events = [event for event in sound_history(1) if not isinstance(event, Finished)]
-    with pytest.raises(HistoryError, match="nobody read copies-0 to the end"):
-        judge(events)
+    with pytest.raises(HistoryError, match="no reader read copies-0 to the end"):
+        judge_history(events)
 
 
 def test_an_answer_without_a_question_is_refused() -> None:
-    with pytest.raises(HistoryError, match="answers what nobody asked"):
-        judge([event for event in sound_history(1) if not isinstance(event, Send)])
+    with pytest.raises(HistoryError, match="is the result of no request"):
+        judge_history([event for event in sound_history(1) if not isinstance(event, Send)])
 
 
 def told_that_is_missing(events: list[Event]) -> list[str]:
     """Why the events would say nothing."""
-    return list(missing(judge(events)[0]))
+    return list(list_gaps(judge_history(events)[0]))
 
 
 def test_nothing_is_missing_where_clients_were_at_work() -> None:
@@ -122,4 +122,6 @@ def test_kills_of_a_broker_with_nobody_at_work_are_told() -> None:
     assert told_that_is_missing([*events, idle]) == ["the broker was killed only while nothing was acknowledged"]
     at_work = idle._replace(killed_ns=idle.time_ns)
     assert told_that_is_missing([*events, at_work]) == []
-    assert counts_of(judge([*events, at_work, at_work])[0])["of these with values acknowledged since the last one"] == 1
+    assert (
+        count_events(judge_history([*events, at_work, at_work])[0])["broker killed after it acknowledged values"] == 1
+    )

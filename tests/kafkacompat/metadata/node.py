@@ -6,7 +6,7 @@ from random import Random
 
 from kafkacompat.config import BrokerConfig
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.metadata.config_changes import ConfigOperation, Operation, ResourceChange
+from kafkacompat.metadata.config_changes import ConfigOperation, ConfigOperationType, ResourceChange
 from kafkacompat.metadata.controller import Controller
 from kafkacompat.metadata.image import ImageHolder, TopicImage
 from kafkacompat.metadata.topic_changes import NewTopic
@@ -36,6 +36,6 @@ class Node:
         return topic
 
     def configure(self, resource: ResourceType, name: str, key: str, value: str) -> KafkaError | None:
-        operation = ConfigOperation(key, Operation.SET, value)
+        operation = ConfigOperation(key, ConfigOperationType.SET, value)
         (result,) = outcome(self.controller.alter_configs([ResourceChange(resource, name, [operation])]))
         return result

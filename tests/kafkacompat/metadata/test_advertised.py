@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from kafkacompat.metadata.advertised import address
+from kafkacompat.metadata.advertised import find_advertised_address
 from kafkacompat.metadata.image import BrokerImage
 
 
@@ -28,4 +28,4 @@ class End(NamedTuple):
     ],
 )
 def test_address(endpoints: dict[str, tuple[str, int]], end: End, told: tuple[str, int]) -> None:
-    assert address(BrokerImage(1, None, endpoints), end) == told
+    assert find_advertised_address(BrokerImage(1, None, endpoints), end) == told

@@ -10,16 +10,16 @@ from kafkacompat.metadata import codec
 from kafkacompat.metadata.client_entities import (
     ClientConfig,
     Entity,
-    client_key,
-    client_values,
+    format_client_key,
+    format_client_values,
     make_entity,
     parse_client_key,
     parse_client_values,
 )
-from kafkacompat.metadata.draft import Draft
+from kafkacompat.metadata.draft import MetadataDraft
 from kafkacompat.metadata.image import MetadataImage
 from kafkacompat.metadata.scram import ScramCredential, ScramMechanism
-from kafkacompat.metadata.store import ABSENT, Change, Entry, StoreError
+from kafkacompat.metadata.store import ABSENT, StoreChange, StoreEntry, StoreError
 
 CREDENTIAL = ScramCredential(b"salt", b"stored", b"server", 8192)
 USER: Entity = (("user", "alice"),)
@@ -43,47 +43,47 @@ CREDENTIAL_TEXT = "salt=c2FsdA==,stored_key=c3RvcmVk,server_key=c2VydmVy,iterati
     ],
 )
 def test_keys(entity: dict[str, str | None], key: str) -> None:
-    assert client_key(make_entity(entity.items())) == key
+    assert format_client_key(make_entity(entity.items())) == key
     assert parse_client_key(key) == make_entity(entity.items())
 
 
 def test_values_of_a_user_with_a_quota_and_a_password() -> None:
-    assert client_values(BOTH) == {"producer_byte_rate": "1000", "SCRAM-SHA-256": CREDENTIAL_TEXT}
-    assert parse_client_values(client_values(BOTH)) == BOTH
+    assert format_client_values(BOTH) == {"producer_byte_rate": "1000", "SCRAM-SHA-256": CREDENTIAL_TEXT}
+    assert parse_client_values(format_client_values(BOTH)) == BOTH
 
 
 @pytest.mark.parametrize(
     ("value", "text"), [(1.0, "1"), (12.5, "12.5"), (2.0**63, "9223372036854775808"), (7.0000001, "7.0000001")]
 )
 def test_numbers(value: float, text: str) -> None:
-    assert client_values(ClientConfig({"q": value})) == {"q": text}
+    assert format_client_values(ClientConfig({"q": value})) == {"q": text}
     assert parse_client_values({"q": text}).quotas == {"q": value}
 
 
 def test_an_endless_quota() -> None:
     endless = ClientConfig({"request_percentage": float("inf")})
-    assert parse_client_values(client_values(endless)) == endless
+    assert parse_client_values(format_client_values(endless)) == endless
 
 
 def test_what_is_committed_is_read_again() -> None:
-    draft = Draft(MetadataImage())
+    draft = MetadataDraft(MetadataImage())
     draft.put_client(USER, BOTH)
     draft.put_client((("ip", None),), ClientConfig({"connection_creation_rate": 7.0}))
-    entries = {change.key: Entry(change.value or b"", 0) for change in draft.changes({})}
+    entries = {change.key: StoreEntry(change.value or b"", 0) for change in draft.list_changes({})}
     assert json.loads(entries["/config/users/alice"].value)["version"] == 1
-    assert codec.decode_image(entries).clients == draft.image().clients
+    assert codec.decode_image(entries).clients == draft.build_image().clients
 
 
 def test_a_change_is_of_one_key_and_nothing_left_removes_it() -> None:
     before = MetadataImage(clients={USER: BOTH})
-    draft = Draft(before)
+    draft = MetadataDraft(before)
     draft.put_client(USER, BOTH)
-    assert draft.changes({"/config/users/alice": 4}) == []
+    assert draft.list_changes({"/config/users/alice": 4}) == []
     draft.put_client(USER, ClientConfig())
-    assert draft.changes({"/config/users/alice": 4}) == [Change("/config/users/alice", 4, None)]
-    assert draft.image().clients == {} and before.clients == {USER: BOTH}
+    assert draft.list_changes({"/config/users/alice": 4}) == [StoreChange("/config/users/alice", 4, None)]
+    assert draft.build_image().clients == {} and before.clients == {USER: BOTH}
     draft.put_client(USER, BOTH._replace(credentials={}))
-    (change,) = draft.changes({})
+    (change,) = draft.list_changes({})
     assert (change.expected_version, json.loads(change.value or b"")["config"]) == (
         ABSENT,
         {"producer_byte_rate": "1000"},
@@ -93,12 +93,12 @@ def test_a_change_is_of_one_key_and_nothing_left_removes_it() -> None:
 @pytest.mark.parametrize("key", ["/config/users/a/teams/b", "/config/users/a/clients"])
 def test_keys_that_are_no_entity_s(key: str) -> None:
     with pytest.raises(StoreError, match=f"the metadata is damaged at {key}: "):
-        codec.decode_image({key: Entry(b'{"version":1,"config":{}}', 0)})
+        codec.decode_image({key: StoreEntry(b'{"version":1,"config":{}}', 0)})
 
 
 @pytest.mark.parametrize("config", ['{"producer_byte_rate":"fast"}', '{"SCRAM-SHA-256":"hunter2"}', "{"])
 def test_damage_is_told_with_its_key_and_without_the_secret(config: str) -> None:
-    entry = Entry(f'{{"version":1,"config":{config}}}'.encode(), 0)
+    entry = StoreEntry(f'{{"version":1,"config":{config}}}'.encode(), 0)
     with pytest.raises(StoreError, match="the metadata is damaged at /config/users/alice: ") as problem:
         codec.decode_image({"/config/users/alice": entry})
     assert "hunter2" not in str(problem.value)

@@ -9,7 +9,7 @@ import pytest
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata import codec
 from kafkacompat.metadata.image import NO_LEADER, PartitionImage, TopicImage
-from kafkacompat.metadata.store import Entry, StoreError
+from kafkacompat.metadata.store import StoreEntry, StoreError
 
 UUID = bytes(range(16))
 TOPIC = TopicImage(
@@ -18,7 +18,7 @@ TOPIC = TopicImage(
 
 
 def test_a_topic_as_kafka_wrote_it_to_zookeeper() -> None:
-    entries = {key: json.loads(value) for key, value in codec.topic_entries(TOPIC).items()}
+    entries = {key: json.loads(value) for key, value in codec.encode_topic(TOPIC).items()}
     assert entries == {
         "/brokers/topics/orders": {
             "version": 3,
@@ -45,16 +45,18 @@ def test_a_topic_as_kafka_wrote_it_to_zookeeper() -> None:
 
 
 def test_reads_what_it_writes_with_the_partition_epoch_from_the_version() -> None:
-    entries = {key: Entry(value, 0) for key, value in codec.topic_entries(TOPIC).items()}
+    entries = {key: StoreEntry(value, 0) for key, value in codec.encode_topic(TOPIC).items()}
     state = "/brokers/topics/orders/partitions/0/state"
-    entries[state] = Entry(entries[state].value, 3)
+    entries[state] = StoreEntry(entries[state].value, 3)
     image = codec.decode_image(entries)
     assert image.topics == {"orders": TOPIC}
     assert image.topics_by_id == {UUID: TOPIC}
 
 
 def test_a_partition_without_a_state_has_no_leader() -> None:
-    entries = {key: Entry(value, 0) for key, value in codec.topic_entries(TOPIC).items() if "partitions/1" not in key}
+    entries = {
+        key: StoreEntry(value, 0) for key, value in codec.encode_topic(TOPIC).items() if "partitions/1" not in key
+    }
     partition = codec.decode_image(entries).topics["orders"].partitions[1]
     assert partition == PartitionImage(1, NO_LEADER, -1, (2, 1), (), -1)
 
@@ -70,16 +72,16 @@ def test_a_partition_without_a_state_has_no_leader() -> None:
     ],
 )
 def test_configurations(resource: tuple[ResourceType, str], key: str) -> None:
-    assert codec.config_key(resource) == key
-    value = codec.config_entry({"a": "b=ü"})
+    assert codec.format_config_key(resource) == key
+    value = codec.encode_config({"a": "b=ü"})
     assert json.loads(value) == {"version": 1, "config": {"a": "b=ü"}}
-    assert codec.decode_image({key: Entry(value, 0)}).configs == {resource: {"a": "b=ü"}}
+    assert codec.decode_image({key: StoreEntry(value, 0)}).configs == {resource: {"a": "b=ü"}}
 
 
 def test_cluster_id_and_producer_ids() -> None:
     entries = {
-        codec.CLUSTER_ID: Entry(codec.cluster_id_entry("abc"), 0),
-        codec.PRODUCER_IDS: Entry(codec.producer_ids_entry(7, range(1000, 2000)), 1),
+        codec.CLUSTER_ID: StoreEntry(codec.encode_cluster_id("abc"), 0),
+        codec.PRODUCER_IDS: StoreEntry(codec.encode_producer_ids(7, range(1000, 2000)), 1),
     }
     assert json.loads(entries[codec.PRODUCER_IDS].value) == {
         "version": 1,
@@ -88,8 +90,8 @@ def test_cluster_id_and_producer_ids() -> None:
         "block_end": "1999",
     }
     assert codec.decode_image(entries).cluster_id == "abc"
-    assert codec.next_producer_id(entries[codec.PRODUCER_IDS]) == 2000
-    assert codec.next_producer_id(None) == 0
+    assert codec.decode_next_producer_id(entries[codec.PRODUCER_IDS]) == 2000
+    assert codec.decode_next_producer_id(None) == 0
 
 
 @pytest.mark.parametrize(
@@ -103,4 +105,4 @@ def test_cluster_id_and_producer_ids() -> None:
 )
 def test_damage_is_told_with_its_key(key: str, value: bytes) -> None:
     with pytest.raises(StoreError, match="the metadata is damaged at /brokers/topics/t: "):
-        codec.decode_image({key: Entry(value, 0)})
+        codec.decode_image({key: StoreEntry(value, 0)})

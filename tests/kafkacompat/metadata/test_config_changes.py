@@ -6,8 +6,8 @@ import pytest
 
 from kafkacompat.config import BrokerConfig
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.metadata.config_changes import ConfigOperation, Operation, ResourceChange, alter_configs
-from kafkacompat.metadata.draft import Draft
+from kafkacompat.metadata.config_changes import ConfigOperation, ConfigOperationType, ResourceChange, alter_configs
+from kafkacompat.metadata.draft import MetadataDraft
 from kafkacompat.metadata.effective import EffectiveConfig
 from kafkacompat.metadata.image import MetadataImage, TopicImage
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -16,74 +16,134 @@ CONFIG = BrokerConfig.load("node.id=1")
 TOPIC = (ResourceType.TOPIC, "t")
 
 
-def draft(**configs: str) -> Draft:
-    on = Draft(MetadataImage())
+def draft(**configs: str) -> MetadataDraft:
+    on = MetadataDraft(MetadataImage())
     on.put_topic(TopicImage("t", b"i" * 16, ()))
     on.put_config(TOPIC, {name.replace("_", "."): value for name, value in configs.items()})
     return on
 
 
-def change(on: Draft, name: str, operation: Operation, value: str | None = None) -> dict[str, str]:
+def change(on: MetadataDraft, name: str, operation: ConfigOperationType, value: str | None = None) -> dict[str, str]:
     alter_configs(on, CONFIG, ResourceChange(*TOPIC, [ConfigOperation(name, operation, value)]))
     return dict(on.configs.get(TOPIC, {}))
 
 
 def test_set_and_delete() -> None:
     on = draft()
-    assert change(on, "retention.ms", Operation.SET, "5") == {"retention.ms": "5"}
-    assert change(on, "segment.ms", Operation.SET, "6") == {"retention.ms": "5", "segment.ms": "6"}
-    assert change(on, "retention.ms", Operation.DELETE) == {"segment.ms": "6"}
-    assert change(on, "never.was.there", Operation.DELETE) == {"segment.ms": "6"}
-    assert change(on, "segment.ms", Operation.DELETE) == {}
+    assert change(on, "retention.ms", ConfigOperationType.SET, "5") == {"retention.ms": "5"}
+    assert change(on, "segment.ms", ConfigOperationType.SET, "6") == {"retention.ms": "5", "segment.ms": "6"}
+    assert change(on, "retention.ms", ConfigOperationType.DELETE) == {"segment.ms": "6"}
+    assert change(on, "never.was.there", ConfigOperationType.DELETE) == {"segment.ms": "6"}
+    assert change(on, "segment.ms", ConfigOperationType.DELETE) == {}
     assert TOPIC not in on.configs
 
 
 def test_append_and_subtract_start_from_the_default() -> None:
     on = draft()
-    assert change(on, "cleanup.policy", Operation.APPEND, "compact") == {"cleanup.policy": "delete,compact"}
-    assert change(on, "cleanup.policy", Operation.APPEND, "compact") == {"cleanup.policy": "delete,compact"}
-    assert change(on, "cleanup.policy", Operation.SUBTRACT, "delete,nothing") == {"cleanup.policy": "compact"}
-    assert change(draft(), "cleanup.policy", Operation.SUBTRACT, "delete") == {"cleanup.policy": ""}
+    assert change(on, "cleanup.policy", ConfigOperationType.APPEND, "compact") == {"cleanup.policy": "delete,compact"}
+    assert change(on, "cleanup.policy", ConfigOperationType.APPEND, "compact") == {"cleanup.policy": "delete,compact"}
+    assert change(on, "cleanup.policy", ConfigOperationType.SUBTRACT, "delete,nothing") == {"cleanup.policy": "compact"}
+    assert change(draft(), "cleanup.policy", ConfigOperationType.SUBTRACT, "delete") == {"cleanup.policy": ""}
 
 
 @pytest.mark.parametrize(
     ("resource", "name", "operation", "code"),
     [
-        (ResourceType.TOPIC, "", ConfigOperation("retention.ms", Operation.SET, "1"), ErrorCode.INVALID_REQUEST),
-        (ResourceType.TOPIC, "t", ConfigOperation("retention.ms", Operation.SET, "x"), ErrorCode.INVALID_CONFIG),
-        (ResourceType.TOPIC, "t", ConfigOperation("no.such", Operation.SET, "x"), ErrorCode.INVALID_CONFIG),
-        (ResourceType.TOPIC, "t", ConfigOperation("retention.ms", Operation.APPEND, "1"), ErrorCode.INVALID_CONFIG),
-        (ResourceType.TOPIC, "t", ConfigOperation("no.such", Operation.SUBTRACT, "1"), ErrorCode.INVALID_CONFIG),
-        (ResourceType.TOPIC, "t", ConfigOperation("retention.ms", Operation.SET, None), ErrorCode.INVALID_REQUEST),
+        (
+            ResourceType.TOPIC,
+            "",
+            ConfigOperation("retention.ms", ConfigOperationType.SET, "1"),
+            ErrorCode.INVALID_REQUEST,
+        ),
         (
             ResourceType.TOPIC,
             "t",
-            ConfigOperation("leader.replication.throttled.replicas", Operation.SET, "0:1," * 10_000),
+            ConfigOperation("retention.ms", ConfigOperationType.SET, "x"),
+            ErrorCode.INVALID_CONFIG,
+        ),
+        (ResourceType.TOPIC, "t", ConfigOperation("no.such", ConfigOperationType.SET, "x"), ErrorCode.INVALID_CONFIG),
+        (
+            ResourceType.TOPIC,
+            "t",
+            ConfigOperation("retention.ms", ConfigOperationType.APPEND, "1"),
+            ErrorCode.INVALID_CONFIG,
+        ),
+        (
+            ResourceType.TOPIC,
+            "t",
+            ConfigOperation("no.such", ConfigOperationType.SUBTRACT, "1"),
+            ErrorCode.INVALID_CONFIG,
+        ),
+        (
+            ResourceType.TOPIC,
+            "t",
+            ConfigOperation("retention.ms", ConfigOperationType.SET, None),
+            ErrorCode.INVALID_REQUEST,
+        ),
+        (
+            ResourceType.TOPIC,
+            "t",
+            ConfigOperation("leader.replication.throttled.replicas", ConfigOperationType.SET, "0:1," * 10_000),
             ErrorCode.INVALID_CONFIG,
         ),
         (
             ResourceType.TOPIC,
             "other",
-            ConfigOperation("retention.ms", Operation.SET, "1"),
+            ConfigOperation("retention.ms", ConfigOperationType.SET, "1"),
             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ),
-        (ResourceType.BROKER, "2", ConfigOperation("log.retention.ms", Operation.SET, "1"), ErrorCode.INVALID_REQUEST),
-        (ResourceType.BROKER, "x", ConfigOperation("log.retention.ms", Operation.SET, "1"), ErrorCode.INVALID_REQUEST),
-        (ResourceType.BROKER, "1", ConfigOperation("log.retention.ms", Operation.SET, "x"), ErrorCode.INVALID_REQUEST),
-        (ResourceType.BROKER, "1", ConfigOperation("log.retention.ms", Operation.SET, "0"), ErrorCode.INVALID_REQUEST),
-        (ResourceType.BROKER, "1", ConfigOperation("log.dirs", Operation.SET, "/x"), ErrorCode.INVALID_REQUEST),
-        (ResourceType.BROKER, "1", ConfigOperation("listeners", Operation.SET, "X://:1"), ErrorCode.INVALID_REQUEST),
-        (ResourceType.BROKER, "", ConfigOperation("ssl.keystore.type", Operation.SET, "X"), ErrorCode.INVALID_REQUEST),
-        (ResourceType.BROKER, "1", ConfigOperation("foo", Operation.APPEND, "x"), ErrorCode.INVALID_CONFIG),
-        (ResourceType.GROUP, "", ConfigOperation("streams.num.standby.replicas", Operation.SET, "1"), None),
+        (
+            ResourceType.BROKER,
+            "2",
+            ConfigOperation("log.retention.ms", ConfigOperationType.SET, "1"),
+            ErrorCode.INVALID_REQUEST,
+        ),
+        (
+            ResourceType.BROKER,
+            "x",
+            ConfigOperation("log.retention.ms", ConfigOperationType.SET, "1"),
+            ErrorCode.INVALID_REQUEST,
+        ),
+        (
+            ResourceType.BROKER,
+            "1",
+            ConfigOperation("log.retention.ms", ConfigOperationType.SET, "x"),
+            ErrorCode.INVALID_REQUEST,
+        ),
+        (
+            ResourceType.BROKER,
+            "1",
+            ConfigOperation("log.retention.ms", ConfigOperationType.SET, "0"),
+            ErrorCode.INVALID_REQUEST,
+        ),
+        (
+            ResourceType.BROKER,
+            "1",
+            ConfigOperation("log.dirs", ConfigOperationType.SET, "/x"),
+            ErrorCode.INVALID_REQUEST,
+        ),
+        (
+            ResourceType.BROKER,
+            "1",
+            ConfigOperation("listeners", ConfigOperationType.SET, "X://:1"),
+            ErrorCode.INVALID_REQUEST,
+        ),
+        (
+            ResourceType.BROKER,
+            "",
+            ConfigOperation("ssl.keystore.type", ConfigOperationType.SET, "X"),
+            ErrorCode.INVALID_REQUEST,
+        ),
+        (ResourceType.BROKER, "1", ConfigOperation("foo", ConfigOperationType.APPEND, "x"), ErrorCode.INVALID_CONFIG),
+        (ResourceType.GROUP, "", ConfigOperation("streams.num.standby.replicas", ConfigOperationType.SET, "1"), None),
         (
             ResourceType.GROUP,
             "g",
-            ConfigOperation("consumer.session.timeout.ms", Operation.SET, "1"),
+            ConfigOperation("consumer.session.timeout.ms", ConfigOperationType.SET, "1"),
             ErrorCode.INVALID_CONFIG,
         ),
-        (ResourceType.CLIENT_METRICS, "m", ConfigOperation("interval.ms", Operation.SET, "1"), None),
-        (ResourceType.CLIENT_METRICS, "", ConfigOperation("interval.ms", Operation.SET, "100"), None),
+        (ResourceType.CLIENT_METRICS, "m", ConfigOperation("interval.ms", ConfigOperationType.SET, "1"), None),
+        (ResourceType.CLIENT_METRICS, "", ConfigOperation("interval.ms", ConfigOperationType.SET, "100"), None),
     ],
 )
 def test_refuses_as_kafka_does(
@@ -99,8 +159,8 @@ def test_refuses_as_kafka_does(
 def test_one_bad_config_leaves_all_of_the_resource_alone() -> None:
     on = draft(segment_ms="1")
     operations = [
-        ConfigOperation("retention.ms", Operation.SET, "5"),
-        ConfigOperation("segment.bytes", Operation.SET, "5"),
+        ConfigOperation("retention.ms", ConfigOperationType.SET, "5"),
+        ConfigOperation("segment.bytes", ConfigOperationType.SET, "5"),
     ]
     with pytest.raises(KafkaError):
         alter_configs(on, CONFIG, ResourceChange(*TOPIC, operations))
@@ -109,18 +169,18 @@ def test_one_bad_config_leaves_all_of_the_resource_alone() -> None:
 
 def test_the_lag_of_a_topic_is_held_against_the_brokers_as_it_was_changed() -> None:
     on = draft()
-    operations = [ConfigOperation("log.cleaner.max.compaction.lag.ms", Operation.SET, "10")]
+    operations = [ConfigOperation("log.cleaner.max.compaction.lag.ms", ConfigOperationType.SET, "10")]
     alter_configs(on, CONFIG, ResourceChange(ResourceType.BROKER, "", operations))
     with pytest.raises(KafkaError):
-        change(on, "min.compaction.lag.ms", Operation.SET, "11")
+        change(on, "min.compaction.lag.ms", ConfigOperationType.SET, "11")
 
 
 def test_brokers_take_changes_of_every_level_and_plugins_names() -> None:
     on = draft()
     for name in ("", "1"):
         operations = [
-            ConfigOperation("log.retention.ms", Operation.SET, "5"),
-            ConfigOperation("my.plugin", Operation.SET, "x"),
+            ConfigOperation("log.retention.ms", ConfigOperationType.SET, "5"),
+            ConfigOperation("my.plugin", ConfigOperationType.SET, "x"),
         ]
         alter_configs(on, CONFIG, ResourceChange(ResourceType.BROKER, name, operations))
     assert on.configs[ResourceType.BROKER, ""] == on.configs[ResourceType.BROKER, "1"]
@@ -128,16 +188,16 @@ def test_brokers_take_changes_of_every_level_and_plugins_names() -> None:
 
 def test_lists_of_any_length_are_changed_in_little_time() -> None:
     many = ",".join(map(str, range(100_000)))
-    assert change(draft(), "cleanup.policy", Operation.SUBTRACT, f"{many},delete") == {"cleanup.policy": ""}
+    assert change(draft(), "cleanup.policy", ConfigOperationType.SUBTRACT, f"{many},delete") == {"cleanup.policy": ""}
     with pytest.raises(KafkaError, match="more than 32767"):
-        change(draft(), "cleanup.policy", Operation.APPEND, many)
+        change(draft(), "cleanup.policy", ConfigOperationType.APPEND, many)
 
 
 def test_of_elements_that_stand_there_twice_as_many_go_as_were_named() -> None:
     key = "leader.replication.throttled.replicas"
     given = {key.replace(".", "_"): "1:1,2:1,1:1,3:1,1:1"}
-    assert change(draft(**given), key, Operation.SUBTRACT, "1:1,9:9,1:1") == {key: "2:1,3:1,1:1"}
-    assert change(draft(**given), key, Operation.APPEND, "4:1,1:1,4:1") == {key: "1:1,2:1,1:1,3:1,1:1,4:1"}
+    assert change(draft(**given), key, ConfigOperationType.SUBTRACT, "1:1,9:9,1:1") == {key: "2:1,3:1,1:1"}
+    assert change(draft(**given), key, ConfigOperationType.APPEND, "4:1,1:1,4:1") == {key: "1:1,2:1,1:1,3:1,1:1,4:1"}
 
 
 def test_the_configuration_in_effect() -> None:
@@ -187,7 +247,7 @@ def test_a_change_that_does_not_fit_any_more_costs_no_other() -> None:
 )
 def test_a_running_broker_keeps_what_its_clients_connect_to(name: str, value: str, words: str) -> None:
     config = BrokerConfig.load("node.id=1\nlistener.security.protocol.map=PLAINTEXT:PLAINTEXT,EXTRA:PLAINTEXT")
-    wanted = ResourceChange(ResourceType.BROKER, "1", [ConfigOperation(name, Operation.SET, value)])
+    wanted = ResourceChange(ResourceType.BROKER, "1", [ConfigOperation(name, ConfigOperationType.SET, value)])
     with pytest.raises(KafkaError, match=words) as caught:
         alter_configs(draft(), config, wanted)
     assert caught.value.code == ErrorCode.INVALID_REQUEST

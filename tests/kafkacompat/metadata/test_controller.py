@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from random import Random
 
 import pytest
@@ -9,11 +10,11 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata import codec
-from kafkacompat.metadata.config_changes import ConfigOperation, Operation, ResourceChange
-from kafkacompat.metadata.controller import Controller
+from kafkacompat.metadata.config_changes import ConfigOperation, ConfigOperationType, ResourceChange
+from kafkacompat.metadata.controller import MAX_TOPICS_NAMED, Controller
 from kafkacompat.metadata.image import NO_LEADER, ImageHolder, TopicImage
-from kafkacompat.metadata.store import Entry, StoreError
-from kafkacompat.metadata.topic_changes import MorePartitions, NewTopic
+from kafkacompat.metadata.store import StoreEntry, StoreError
+from kafkacompat.metadata.topic_changes import NewPartitions, NewTopic
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import parse_uuid
 from tests.fakes.partition_events import RecordingEvents
@@ -54,6 +55,24 @@ def test_a_topic_is_published_once_its_partitions_take_writes() -> None:
     assert node.holder.image.version == 2
 
 
+def test_a_request_that_creates_topics_is_one_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    node = Node()
+    outcome(node.controller.create_topics([NewTopic("orders", 6, 1)]))
+    outcome(node.controller.create_topics([NewTopic("a", 1, 1), NewTopic("orders", 6, 1), NewTopic("b", 2, 1)]))
+    outcome(node.controller.create_topics([NewTopic("c", 1, 1)], validate_only=True))
+    outcome(node.controller.create_topics([NewTopic("orders", 6, 1)]))
+    outcome(node.controller.create_topics([NewTopic(f"t{number}", 1, 1) for number in range(MAX_TOPICS_NAMED + 1)]))
+    assert caplog.messages[:2] == [
+        "Created topic orders: 6 partitions",
+        "Created 2 topics: a (1 partition), b (2 partitions)",
+    ]
+    assert len(caplog.messages) == 3 and caplog.messages[2].endswith("t99 (1 partition), ...")
+    caplog.clear()
+    Node(node.store)
+    assert caplog.messages == []
+
+
 def test_the_log_configuration_is_known_when_the_partitions_are_opened() -> None:
     node = Node()
     node.events.hold = True
@@ -89,8 +108,8 @@ def test_validate_only_changes_nothing() -> None:
     entries, told = dict(node.store.entries), list(node.events.told)
     (topic,) = outcome(node.controller.create_topics([NewTopic("v", 3, 1)], validate_only=True))
     assert isinstance(topic, TopicImage) and len(topic.partitions) == 3
-    assert outcome(node.controller.create_partitions([MorePartitions("t", 9)], validate_only=True)) == [None]
-    operation = ConfigOperation("retention.ms", Operation.SET, "5")
+    assert outcome(node.controller.create_partitions([NewPartitions("t", 9)], validate_only=True)) == [None]
+    operation = ConfigOperation("retention.ms", ConfigOperationType.SET, "5")
     change = ResourceChange(ResourceType.TOPIC, "t", [operation])
     assert outcome(node.controller.alter_configs([change], validate_only=True)) == [None]
     assert node.store.entries == entries
@@ -144,7 +163,7 @@ def test_partitions_added_are_published_once_they_take_writes() -> None:
     node = Node()
     node.create("t", 2)
     node.events.hold = True
-    growing = node.controller.create_partitions([MorePartitions("t", 5), MorePartitions("u", 5)])
+    growing = node.controller.create_partitions([NewPartitions("t", 5), NewPartitions("u", 5)])
     assert len(node.holder.image.topics["t"].partitions) == 2
     node.events.waiting.pop().callback(None)
     results = outcome(growing)
@@ -218,7 +237,7 @@ def test_what_cannot_be_opened_has_no_leader() -> None:
     node.create("t", 2)
     node.events.broken = {"t", "u"}
     node.create("u")
-    assert outcome(node.controller.create_partitions([MorePartitions("t", 3)])) == [None]
+    assert outcome(node.controller.create_partitions([NewPartitions("t", 3)])) == [None]
     assert [each.leader for each in node.holder.image.topics["t"].partitions] == [1, 1, NO_LEADER]
     assert node.holder.image.topics["u"].partitions[0].leader == NO_LEADER
     node.events.broken = set()
@@ -248,7 +267,8 @@ def test_a_producer_id_comes_after_its_block_is_stored() -> None:
     assert refusal(node.controller.producer_ids.next()) == ErrorCode.KAFKA_STORAGE_ERROR
     node.store.failing = False
     node.store.before_write = lambda: (
-        node.store.entries.setdefault(codec.PRODUCER_IDS, Entry(codec.producer_ids_entry(2, range(1000)), 0)) and None
+        node.store.entries.setdefault(codec.PRODUCER_IDS, StoreEntry(codec.encode_producer_ids(2, range(1000)), 0))
+        and None
     )
     assert outcome(node.controller.producer_ids.next()) == 1000
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from twisted.internet.defer import succeed
 
-from kafkacompat.metadata.store import Entry
-from kafkacompat.metadata.topic_changes import MorePartitions, NewTopic
+from kafkacompat.metadata.store import StoreEntry
+from kafkacompat.metadata.topic_changes import NewPartitions, NewTopic
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from tests.kafkacompat.metadata.deferreds import outcome, refusal
 from tests.kafkacompat.metadata.node import Node
@@ -32,7 +32,7 @@ def test_a_topic_that_another_one_made_again_is_deleted_and_opened() -> None:
     node.create("t")
     other = Node(seed=5)
     other.create("t")
-    assert outcome(other.controller.create_partitions([MorePartitions("t", 3)])) == [None]
+    assert outcome(other.controller.create_partitions([NewPartitions("t", 3)])) == [None]
 
     def interfere() -> None:
         node.store.before_write = lambda: None
@@ -40,7 +40,7 @@ def test_a_topic_that_another_one_made_again_is_deleted_and_opened() -> None:
         node.store.entries.update({key: entry for key, entry in other.store.entries.items() if "/topics/" in key})
 
     node.store.before_write = interfere
-    assert outcome(node.controller.create_partitions([MorePartitions("t", 4)])) == [None]
+    assert outcome(node.controller.create_partitions([NewPartitions("t", 4)])) == [None]
     assert node.events.told == [("open", "t"), ("delete", "t"), ("open", "t")]
     assert len(node.holder.image.topics["t"].partitions) == 4
 
@@ -51,7 +51,7 @@ def test_endless_conflicts_end_in_an_error() -> None:
     def interfere() -> None:
         entry = node.store.entries.get("/cluster/id")
         assert entry is not None
-        node.store.entries["/brokers/topics/t"] = Entry(b"{}", 0)
+        node.store.entries["/brokers/topics/t"] = StoreEntry(b"{}", 0)
         node.store.load = lambda: succeed({"/cluster/id": entry})  # type: ignore[method-assign]
 
     node.store.before_write = interfere

@@ -9,16 +9,16 @@ import pytest
 
 from kafkacompat.config import BrokerConfig
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.metadata.client_entities import ClientConfig, make_entity, user_entity
-from kafkacompat.metadata.draft import Draft
+from kafkacompat.metadata.client_entities import ClientConfig, make_entity, make_user_entity
+from kafkacompat.metadata.draft import MetadataDraft
 from kafkacompat.metadata.image import MetadataImage, PartitionImage
 from kafkacompat.metadata.inheritance import (
     INTERNAL_CONFIGS,
     KEEP_EVERYTHING,
     PRODUCER_ID_LEAP,
-    FoundPartition,
     Inheritance,
-    unconfigured,
+    InheritedPartition,
+    list_unconfigured_topics,
 )
 from kafkacompat.metadata.kraft import KraftCluster
 from kafkacompat.wire.primitives import ZERO_UUID
@@ -27,8 +27,8 @@ ID, OTHER_ID = bytes(range(16)), bytes(range(1, 17))
 TOPIC, BROKER = ResourceType.TOPIC, ResourceType.BROKER
 
 
-def found(topic: str, index: int, topic_id: bytes = ID, epoch: int = -1, producer_id: int = -1) -> FoundPartition:
-    return FoundPartition(topic, index, topic_id, epoch, producer_id)
+def found(topic: str, index: int, topic_id: bytes = ID, epoch: int = -1, producer_id: int = -1) -> InheritedPartition:
+    return InheritedPartition(topic, index, topic_id, epoch, producer_id)
 
 
 def kraft(*topics: tuple[str, bytes, Sequence[int]]) -> KraftCluster:
@@ -41,12 +41,12 @@ def kraft(*topics: tuple[str, bytes, Sequence[int]]) -> KraftCluster:
 
 
 def inherit(
-    folders: Sequence[FoundPartition], cluster: KraftCluster | None = None
+    folders: Sequence[InheritedPartition], cluster: KraftCluster | None = None
 ) -> tuple[MetadataImage, Inheritance]:
-    draft = Draft(MetadataImage())
+    draft = MetadataDraft(MetadataImage())
     inheritance = Inheritance(BrokerConfig.load("node.id=1"), folders, cluster, Random(1))
-    inheritance.plan(draft)
-    return draft.image(), inheritance
+    inheritance.fill_draft(draft)
+    return draft.build_image(), inheritance
 
 
 def test_nothing_comes_of_nothing() -> None:
@@ -72,7 +72,7 @@ def test_unknown_configs_keep_everything_but_for_what_is_kafkas_own() -> None:
         (TOPIC, "__consumer_offsets"): INTERNAL_CONFIGS,
         (TOPIC, "__share_group_state"): KEEP_EVERYTHING,
     }
-    assert unconfigured(image) == ["__share_group_state", "t"]
+    assert list_unconfigured_topics(image) == ["__share_group_state", "t"]
 
 
 def test_of_two_topics_of_a_name_the_one_with_more_folders_is_meant() -> None:
@@ -90,7 +90,7 @@ def test_of_two_topics_of_a_name_the_one_with_more_folders_is_meant() -> None:
         (found("my photos", 0), "other characters"),
     ],
 )
-def test_folders_that_are_no_partitions_are_left_out(folder: FoundPartition, words: str) -> None:
+def test_folders_that_are_no_partitions_are_left_out(folder: InheritedPartition, words: str) -> None:
     image, inheritance = inherit([folder])
     assert image.topics == {}
     (warning,) = inheritance.warnings
@@ -106,10 +106,10 @@ def test_what_kafkas_controllers_say_counts() -> None:
     assert {name: len(topic.partitions) for name, topic in image.topics.items()} == {"t": 2, "empty": 1}
     assert [each.leader_epoch for each in image.topics["t"].partitions] == [9, 7]
     assert image.configs == {(TOPIC, "t"): {"retention.ms": "5"}}
-    assert unconfigured(image) == []
+    assert list_unconfigured_topics(image) == []
     assert [warning.partition(":")[0] for warning in inheritance.warnings] == [
-        "no.such=1 of topic t is left out",
-        "segment.bytes=x of topic t is left out",
+        "Left out no.such=1 of topic t",
+        "Left out segment.bytes=x of topic t",
     ]
 
 
@@ -117,10 +117,10 @@ def test_what_is_valid_together_stays_together() -> None:
     cluster = kraft(("t", ID, [0]))
     configs = {"min.compaction.lag.ms": "9000000", "max.compaction.lag.ms": "9000001"}
     cluster.configs = {(TOPIC, "t"): configs}
-    draft = Draft(MetadataImage())
+    draft = MetadataDraft(MetadataImage())
     config = BrokerConfig({"node.id": "1", "log.cleaner.max.compaction.lag.ms": "1000"})
-    Inheritance(config, [found("t", 0)], cluster, Random(1)).plan(draft)
-    assert draft.image().configs == {(TOPIC, "t"): configs}
+    Inheritance(config, [found("t", 0)], cluster, Random(1)).fill_draft(draft)
+    assert draft.build_image().configs == {(TOPIC, "t"): configs}
 
 
 def test_nothing_is_deleted_by_what_is_left_of_configs() -> None:
@@ -130,19 +130,19 @@ def test_nothing_is_deleted_by_what_is_left_of_configs() -> None:
     }
     image, _ = inherit([found("t", 0)], cluster)
     assert image.configs == {(TOPIC, "t"): {"segment.bytes": "9999999", **KEEP_EVERYTHING}}
-    assert unconfigured(image) == ["t"]
+    assert list_unconfigured_topics(image) == ["t"]
 
 
 def test_configs_of_brokers_and_what_is_set_for_clients_is_taken_over() -> None:
     cluster = kraft()
     cluster.configs = {(BROKER, ""): {"min.insync.replicas": "1"}, (BROKER, "1"): {"a": "b"}, (BROKER, "2"): {"a": "b"}}
     cluster.clients = {
-        user_entity("u"): ClientConfig({"producer_byte_rate": 1.0}),
+        make_user_entity("u"): ClientConfig({"producer_byte_rate": 1.0}),
         make_entity([("planet", "x")]): ClientConfig({"producer_byte_rate": 1.0}),
     }
     image, _ = inherit([], cluster)
     assert image.configs == {(BROKER, ""): {"min.insync.replicas": "1"}, (BROKER, "1"): {"a": "b"}}
-    assert list(image.clients) == [user_entity("u")]
+    assert list(image.clients) == [make_user_entity("u")]
 
 
 def test_producer_ids_begin_far_from_those_that_kafka_gives() -> None:

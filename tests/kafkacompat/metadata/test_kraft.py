@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.metadata.client_entities import ClientConfig, make_entity, user_entity
+from kafkacompat.metadata.client_entities import ClientConfig, make_entity, make_user_entity
 from kafkacompat.metadata.kraft import KraftCluster
 from kafkacompat.metadata.scram import ScramCredential, ScramMechanism
 from kafkacompat.wire.metadata_records import (
@@ -92,7 +92,7 @@ def test_credentials_are_set_and_removed_beside_quotas() -> None:
         quota(10.0), credential(1), credential(2), credential(9), RemoveUserScramCredentialRecord(name="u", mechanism=1)
     )
     expected = {ScramMechanism.SHA_512: ScramCredential(b"s", b"k", b"v", 4096)}
-    assert made.clients == {user_entity("u"): ClientConfig({"producer_byte_rate": 10.0}, expected)}
+    assert made.clients == {make_user_entity("u"): ClientConfig({"producer_byte_rate": 10.0}, expected)}
 
 
 def test_producer_ids_only_grow() -> None:

@@ -8,7 +8,13 @@ import hmac
 
 import pytest
 
-from kafkacompat.metadata.scram import ScramCredential, ScramMechanism, credential_text, derive, parse_credential
+from kafkacompat.metadata.scram import (
+    ScramCredential,
+    ScramMechanism,
+    derive_credential,
+    format_credential,
+    parse_credential,
+)
 
 # The example of RFC 7677, section 3: user "user", password "pencil".
 SALT = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
@@ -24,7 +30,7 @@ TEXT = "salt=c2FsdA==,stored_key=c3RvcmVk,server_key=c2VydmVy,iterations=4096"
 
 def test_the_example_of_the_rfc() -> None:
     salted = hashlib.pbkdf2_hmac("sha256", b"pencil", SALT, 4096)
-    credential = derive(ScramMechanism.SHA_256, SALT, salted, 4096)
+    credential = derive_credential(ScramMechanism.SHA_256, SALT, salted, 4096)
     assert (credential.salt, credential.iterations) == (SALT, 4096)
     assert hmac.digest(credential.server_key, AUTH_MESSAGE, "sha256") == SERVER_SIGNATURE
     signature = hmac.digest(credential.stored_key, AUTH_MESSAGE, "sha256")
@@ -33,13 +39,13 @@ def test_the_example_of_the_rfc() -> None:
 
 
 def test_the_other_mechanism_has_longer_keys() -> None:
-    credential = derive(ScramMechanism.SHA_512, SALT, b"salted", 4096)
+    credential = derive_credential(ScramMechanism.SHA_512, SALT, b"salted", 4096)
     assert (len(credential.stored_key), len(credential.server_key)) == (64, 64)
     assert [mechanism.sasl_name for mechanism in ScramMechanism] == ["SCRAM-SHA-256", "SCRAM-SHA-512"]
 
 
 def test_text_as_kafka_wrote_it() -> None:
-    assert credential_text(CREDENTIAL) == TEXT
+    assert format_credential(CREDENTIAL) == TEXT
     assert parse_credential(TEXT) == CREDENTIAL
 
 
@@ -47,7 +53,7 @@ def test_text_as_kafka_wrote_it() -> None:
     "text", ["", "salt=c2FsdA==", TEXT.replace("4096", "many"), TEXT.replace("c3Rvc", "hunter2!"), "hunter2"]
 )
 def test_damage_is_told_without_the_secret(text: str) -> None:
-    with pytest.raises(ValueError, match=r"^a SCRAM credential cannot be read$") as problem:
+    with pytest.raises(ValueError, match=r"^a SCRAM credential is malformed$") as problem:
         parse_credential(text)
     assert problem.value.__suppress_context__
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafkacompat.metadata.sqlite_store import FILE_NAME, SqliteStore
-from kafkacompat.metadata.store import ABSENT, Change, ConflictError, Entry, MetadataStore, StoreError
+from kafkacompat.metadata.store import ABSENT, ConflictError, MetadataStore, StoreChange, StoreEntry, StoreError
 from tests.fakes.disk import ImmediateDisk, ManualDisk
 from tests.fakes.memory_store import MemoryStore
 from tests.kafkacompat.metadata.deferreds import outcome
@@ -25,49 +25,49 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> MetadataStore:
 
 
 def test_versions_start_at_0_and_count_changes(store: MetadataStore) -> None:
-    outcome(store.compare_and_set([Change("/a", ABSENT, b"1"), Change("/b", ABSENT, b"2")]))
-    outcome(store.compare_and_set([Change("/a", 0, b"3")]))
-    assert outcome(store.load()) == {"/a": Entry(b"3", 1), "/b": Entry(b"2", 0)}
-    assert outcome(store.read(["/b", "/c", "/a"])) == {"/a": Entry(b"3", 1), "/b": Entry(b"2", 0)}
+    outcome(store.compare_and_set([StoreChange("/a", ABSENT, b"1"), StoreChange("/b", ABSENT, b"2")]))
+    outcome(store.compare_and_set([StoreChange("/a", 0, b"3")]))
+    assert outcome(store.load()) == {"/a": StoreEntry(b"3", 1), "/b": StoreEntry(b"2", 0)}
+    assert outcome(store.read(["/b", "/c", "/a"])) == {"/a": StoreEntry(b"3", 1), "/b": StoreEntry(b"2", 0)}
 
 
 def test_offsets_are_left_out_until_they_are_asked_for(store: MetadataStore) -> None:
     keys = ["/consumer", "/consumers/g/offsets/t/0", "/consumers/h", "/consumers0", "/z"]
-    outcome(store.compare_and_set([Change(key, ABSENT, b"1") for key in keys]))
+    outcome(store.compare_and_set([StoreChange(key, ABSENT, b"1") for key in keys]))
     assert [*outcome(store.load())] == ["/consumer", "/consumers0", "/z"]
     assert [*outcome(store.keys("/consumers/"))] == ["/consumers/g/offsets/t/0", "/consumers/h"]
-    assert outcome(store.read(keys[1:2])) == {keys[1]: Entry(b"1", 0)}
+    assert outcome(store.read(keys[1:2])) == {keys[1]: StoreEntry(b"1", 0)}
 
 
 def test_a_deleted_key_is_absent_and_starts_anew(store: MetadataStore) -> None:
-    outcome(store.compare_and_set([Change("/a", ABSENT, b"1")]))
-    outcome(store.compare_and_set([Change("/a", 0, None)]))
+    outcome(store.compare_and_set([StoreChange("/a", ABSENT, b"1")]))
+    outcome(store.compare_and_set([StoreChange("/a", 0, None)]))
     assert outcome(store.read(["/a"])) == {}
-    outcome(store.compare_and_set([Change("/a", ABSENT, b"2")]))
-    assert outcome(store.read(["/a"])) == {"/a": Entry(b"2", 0)}
+    outcome(store.compare_and_set([StoreChange("/a", ABSENT, b"2")]))
+    assert outcome(store.read(["/a"])) == {"/a": StoreEntry(b"2", 0)}
 
 
 @pytest.mark.parametrize("expected", [ABSENT, 1, 7])
 def test_a_conflict_changes_nothing(store: MetadataStore, expected: int) -> None:
-    outcome(store.compare_and_set([Change("/a", ABSENT, b"1")]))
+    outcome(store.compare_and_set([StoreChange("/a", ABSENT, b"1")]))
     with pytest.raises(ConflictError):
-        outcome(store.compare_and_set([Change("/new", ABSENT, b"x"), Change("/a", expected, b"2")]))
-    assert outcome(store.load()) == {"/a": Entry(b"1", 0)}
-    outcome(store.compare_and_set([Change("/a", 0, b"2")]))
+        outcome(store.compare_and_set([StoreChange("/new", ABSENT, b"x"), StoreChange("/a", expected, b"2")]))
+    assert outcome(store.load()) == {"/a": StoreEntry(b"1", 0)}
+    outcome(store.compare_and_set([StoreChange("/a", 0, b"2")]))
 
 
 def test_deleting_what_is_absent_is_a_conflict(store: MetadataStore) -> None:
     with pytest.raises(ConflictError):
-        outcome(store.compare_and_set([Change("/a", 0, None)]))
+        outcome(store.compare_and_set([StoreChange("/a", 0, None)]))
 
 
 def test_sqlite_keeps_everything_when_it_is_opened_again(tmp_path: Path) -> None:
     first = SqliteStore(str(tmp_path), ImmediateDisk())
-    outcome(first.compare_and_set([Change("/a", ABSENT, b"\x00\xff")]))
+    outcome(first.compare_and_set([StoreChange("/a", ABSENT, b"\x00\xff")]))
     outcome(first.close())
     outcome(first.close())
     assert [path.name for path in tmp_path.iterdir()] == [FILE_NAME]
-    assert outcome(SqliteStore(str(tmp_path), ImmediateDisk()).load()) == {"/a": Entry(b"\x00\xff", 0)}
+    assert outcome(SqliteStore(str(tmp_path), ImmediateDisk()).load()) == {"/a": StoreEntry(b"\x00\xff", 0)}
 
 
 def test_sqlite_does_nothing_on_the_callers_thread(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_sqlite_syncs_every_commit(tmp_path: Path) -> None:
 
 def test_sqlite_is_held_by_one_store(tmp_path: Path) -> None:
     first = SqliteStore(str(tmp_path), ImmediateDisk())
-    outcome(first.compare_and_set([Change("/a", ABSENT, b"1")]))
+    outcome(first.compare_and_set([StoreChange("/a", ABSENT, b"1")]))
     with pytest.raises(StoreError, match=r"cannot be used: database is locked"):
         outcome(SqliteStore(str(tmp_path), ImmediateDisk()).load())
 
@@ -98,7 +98,7 @@ def test_sqlite_refuses_a_newer_format(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / FILE_NAME) as connection:
         connection.execute("PRAGMA user_version = 2")
     connection.close()
-    with pytest.raises(StoreError, match="needs a newer kafkacompat"):
+    with pytest.raises(StoreError, match="a newer kafkacompat"):
         outcome(SqliteStore(str(tmp_path), ImmediateDisk()).load())
 
 
@@ -112,7 +112,7 @@ def test_sqlite_says_in_one_sentence_that_a_file_is_no_database(tmp_path: Path) 
 def test_sqlite_makes_its_directory_or_says_why_not(tmp_path: Path) -> None:
     assert outcome(SqliteStore(str(tmp_path / "a" / "b"), ImmediateDisk()).load()) == {}
     (tmp_path / "file").touch()
-    with pytest.raises(StoreError, match="Not a directory"):
+    with pytest.raises(StoreError, match="a part of the path is a file, not a folder"):
         outcome(SqliteStore(str(tmp_path / "file" / "b"), ImmediateDisk()).load())
 
 
@@ -120,7 +120,7 @@ def test_a_sound_store_is_left_where_it_is(tmp_path: Path) -> None:
     store = SqliteStore(str(tmp_path), ImmediateDisk())
     assert outcome(store.set_aside_if_damaged()) is None
     assert not store.path.exists()
-    outcome(store.compare_and_set([Change("/a", ABSENT, b"1")]))
+    outcome(store.compare_and_set([StoreChange("/a", ABSENT, b"1")]))
     assert outcome(store.set_aside_if_damaged()) is None
     assert [*outcome(store.load())] == ["/a"]
 
@@ -128,7 +128,7 @@ def test_a_sound_store_is_left_where_it_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize("damage", ["no database", "pages"])
 def test_a_damaged_store_is_set_aside(tmp_path: Path, damage: str) -> None:
     store = SqliteStore(str(tmp_path), ImmediateDisk())
-    outcome(store.compare_and_set([Change(f"/{index}", ABSENT, bytes(100)) for index in range(500)]))
+    outcome(store.compare_and_set([StoreChange(f"/{index}", ABSENT, bytes(100)) for index in range(500)]))
     outcome(store.close())
     data = bytearray(store.path.read_bytes())
     data[0 if damage == "no database" else 8192 :] = b"\x55" * (len(data) - (0 if damage == "no database" else 8192))
@@ -143,6 +143,6 @@ def test_a_damaged_store_is_set_aside(tmp_path: Path, damage: str) -> None:
 
 def test_a_store_in_use_is_not_taken_for_damaged(tmp_path: Path) -> None:
     first, second = (SqliteStore(str(tmp_path), ImmediateDisk()) for _ in range(2))
-    outcome(first.compare_and_set([Change("/a", ABSENT, b"1")]))
+    outcome(first.compare_and_set([StoreChange("/a", ABSENT, b"1")]))
     with pytest.raises(StoreError, match="locked"):
         outcome(second.set_aside_if_damaged())

@@ -8,12 +8,12 @@ import pytest
 
 from kafkacompat.config import BrokerConfig
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.metadata.draft import Draft
+from kafkacompat.metadata.draft import MetadataDraft
 from kafkacompat.metadata.image import BrokerImage, MetadataImage, PartitionImage, TopicImage
 from kafkacompat.metadata.topic_changes import (
-    MorePartitions,
+    NewPartitions,
     NewTopic,
-    TopicChanges,
+    TopicPlanner,
     delete_topic,
     elect_leaders,
     new_topic_id,
@@ -21,26 +21,26 @@ from kafkacompat.metadata.topic_changes import (
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 CONFIG = BrokerConfig.load("node.id=1\nnum.partitions=4\ndefault.replication.factor=2")
-CHANGES = TopicChanges(CONFIG, Random(1))
+CHANGES = TopicPlanner(CONFIG, Random(1))
 
 
-def draft(*nodes: int) -> Draft:
+def draft(*nodes: int) -> MetadataDraft:
     brokers = {node: BrokerImage(node, None, {}) for node in nodes or (1, 2, 3)}
-    return Draft(MetadataImage(brokers=brokers))
+    return MetadataDraft(MetadataImage(brokers=brokers))
 
 
-def refused(new: NewTopic, on: Draft | None = None) -> ErrorCode:
+def refused(new: NewTopic, on: MetadataDraft | None = None) -> ErrorCode:
     on = on or draft()
     before = dict(on.topics)
     with pytest.raises(KafkaError) as problem:
-        CHANGES.create(on, new)
+        CHANGES.create_topic(on, new)
     assert on.topics == before
     assert problem.value.detail and "\n" not in problem.value.detail
     return problem.value.code
 
 
 def test_replicas_go_round_and_the_first_one_leads() -> None:
-    topic = CHANGES.create(draft(), NewTopic("t", 3, 2))
+    topic = CHANGES.create_topic(draft(), NewTopic("t", 3, 2))
     replicas = [partition.replicas for partition in topic.partitions]
     assert sorted(replicas) == [(1, 2), (2, 3), (3, 1)]
     for index, partition in enumerate(topic.partitions):
@@ -48,23 +48,23 @@ def test_replicas_go_round_and_the_first_one_leads() -> None:
 
 
 def test_the_first_leader_differs_from_topic_to_topic() -> None:
-    leaders = {CHANGES.create(draft(), NewTopic("t", 1, 1)).partitions[0].leader for _ in range(50)}
+    leaders = {CHANGES.create_topic(draft(), NewTopic("t", 1, 1)).partitions[0].leader for _ in range(50)}
     assert leaders == {1, 2, 3}
 
 
 def test_counts_left_open_are_the_brokers() -> None:
-    topic = CHANGES.create(draft(), NewTopic("t"))
+    topic = CHANGES.create_topic(draft(), NewTopic("t"))
     assert [len(partition.replicas) for partition in topic.partitions] == [2, 2, 2, 2]
 
 
 def test_manual_assignment_in_any_order() -> None:
-    topic = CHANGES.create(draft(), NewTopic("t", assignments=[(1, [3, 1]), (0, [2, 3])]))
+    topic = CHANGES.create_topic(draft(), NewTopic("t", assignments=[(1, [3, 1]), (0, [2, 3])]))
     assert [partition.replicas for partition in topic.partitions] == [(2, 3), (3, 1)]
 
 
 def test_configs_are_kept_with_the_topic() -> None:
     on = draft()
-    CHANGES.create(on, NewTopic("t", 1, 1, configs={"retention.ms": "5"}))
+    CHANGES.create_topic(on, NewTopic("t", 1, 1, configs={"retention.ms": "5"}))
     assert on.configs == {(ResourceType.TOPIC, "t"): {"retention.ms": "5"}}
 
 
@@ -76,17 +76,17 @@ def test_invalid_names(name: str) -> None:
 def test_valid_names() -> None:
     on = draft()
     for name in ("x" * 249, "A-z_0.9", "__consumer_offsets", "-"):
-        CHANGES.create(on, NewTopic(name, 1, 1))
+        CHANGES.create_topic(on, NewTopic(name, 1, 1))
 
 
 def test_existing_and_colliding_names() -> None:
     on = draft()
-    CHANGES.create(on, NewTopic("a.b", 1, 1))
+    CHANGES.create_topic(on, NewTopic("a.b", 1, 1))
     assert refused(NewTopic("a.b", 1, 1), on) == ErrorCode.TOPIC_ALREADY_EXISTS
     assert refused(NewTopic("a_b", 1, 1), on) == ErrorCode.INVALID_TOPIC_EXCEPTION
-    CHANGES.create(on, NewTopic("a-b", 1, 1))
+    CHANGES.create_topic(on, NewTopic("a-b", 1, 1))
     delete_topic(on, on.topics["a.b"].topic_id)
-    CHANGES.create(on, NewTopic("a_b", 1, 1))
+    CHANGES.create_topic(on, NewTopic("a_b", 1, 1))
 
 
 @pytest.mark.parametrize(
@@ -136,40 +136,40 @@ def test_one_request_may_not_ask_for_too_many_partitions(wanted: list[NewTopic],
     assert problem.value.code == ErrorCode.POLICY_VIOLATION
 
 
-def grown(more: MorePartitions) -> TopicImage:
+def grown(more: NewPartitions) -> TopicImage:
     on = draft()
-    CHANGES.create(on, NewTopic("t", 2, 2))
-    CHANGES.grow(on, more)
+    CHANGES.create_topic(on, NewTopic("t", 2, 2))
+    CHANGES.add_partitions(on, more)
     return on.topics["t"]
 
 
 def test_grown_partitions_have_the_topics_replication_factor() -> None:
-    topic = grown(MorePartitions("t", 5))
+    topic = grown(NewPartitions("t", 5))
     assert [partition.partition for partition in topic.partitions] == [0, 1, 2, 3, 4]
     assert {len(partition.replicas) for partition in topic.partitions} == {2}
 
 
 def test_grown_partitions_may_be_assigned() -> None:
-    topic = grown(MorePartitions("t", 4, [[3, 1], [1, 2]]))
+    topic = grown(NewPartitions("t", 4, [[3, 1], [1, 2]]))
     assert [partition.replicas for partition in topic.partitions[2:]] == [(3, 1), (1, 2)]
 
 
 @pytest.mark.parametrize(
     ("more", "code"),
     [
-        (MorePartitions("other", 5), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-        (MorePartitions("t", 2), ErrorCode.INVALID_PARTITIONS),
-        (MorePartitions("t", 1), ErrorCode.INVALID_PARTITIONS),
-        (MorePartitions("t", -1), ErrorCode.INVALID_PARTITIONS),
-        (MorePartitions("t", 2**31 - 1), ErrorCode.POLICY_VIOLATION),
-        (MorePartitions("t", 4, [[1, 2]]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
-        (MorePartitions("t", 3, [[1]]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
-        (MorePartitions("t", 3, [[9, 1]]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
-        (MorePartitions("t", 3, [[1, 1]]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
-        (MorePartitions("t", 3, [[]]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (NewPartitions("other", 5), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (NewPartitions("t", 2), ErrorCode.INVALID_PARTITIONS),
+        (NewPartitions("t", 1), ErrorCode.INVALID_PARTITIONS),
+        (NewPartitions("t", -1), ErrorCode.INVALID_PARTITIONS),
+        (NewPartitions("t", 2**31 - 1), ErrorCode.POLICY_VIOLATION),
+        (NewPartitions("t", 4, [[1, 2]]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (NewPartitions("t", 3, [[1]]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (NewPartitions("t", 3, [[9, 1]]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (NewPartitions("t", 3, [[1, 1]]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (NewPartitions("t", 3, [[]]), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
     ],
 )
-def test_refuses_growth_as_kafka_does(more: MorePartitions, code: ErrorCode) -> None:
+def test_refuses_growth_as_kafka_does(more: NewPartitions, code: ErrorCode) -> None:
     with pytest.raises(KafkaError) as problem:
         grown(more)
     assert problem.value.code == code
@@ -202,19 +202,19 @@ def test_an_election_gives_each_partition_a_new_epoch() -> None:
 
 def test_a_broker_whose_directories_are_all_cordoned_gets_only_what_is_assigned_to_it() -> None:
     config = CONFIG.with_changes({}, {"cordoned.log.dirs": "*"})
-    changes, on = TopicChanges(config, Random(1)), draft(1, 2)
-    placed = changes.create(on, NewTopic("placed", 3, 1))
+    changes, on = TopicPlanner(config, Random(1)), draft(1, 2)
+    placed = changes.create_topic(on, NewTopic("placed", 3, 1))
     assert {each.replicas for each in placed.partitions} == {(2,)}
     with pytest.raises(KafkaError) as problem:
-        changes.create(on, NewTopic("more", 1, 2))
+        changes.create_topic(on, NewTopic("more", 1, 2))
     assert problem.value.code == ErrorCode.INVALID_REPLICATION_FACTOR
     with pytest.raises(KafkaError) as problem:
-        TopicChanges(config, Random(1)).grow(on_one := draft(1), _grown(on_one))
+        TopicPlanner(config, Random(1)).add_partitions(on_one := draft(1), _grown(on_one))
     assert problem.value.code == ErrorCode.INVALID_REPLICATION_FACTOR
-    assigned = changes.create(on, NewTopic("assigned", assignments=[(0, [1])]))
+    assigned = changes.create_topic(on, NewTopic("assigned", assignments=[(0, [1])]))
     assert assigned.partitions[0].replicas == (1,)
 
 
-def _grown(on: Draft) -> MorePartitions:
-    CHANGES.create(on, NewTopic("t", 1, 1))
-    return MorePartitions("t", 2)
+def _grown(on: MetadataDraft) -> NewPartitions:
+    CHANGES.create_topic(on, NewTopic("t", 1, 1))
+    return NewPartitions("t", 2)

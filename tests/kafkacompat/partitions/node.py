@@ -18,8 +18,8 @@ from kafkacompat.partitions.replica_manager import ReplicaManager
 from kafkacompat.storage.directory.log_directory import LogDirectory
 from kafkacompat.storage.log.log import AppendResult
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.timers import few_at_a_time, now_ms
-from kafkacompat.upkeep.moving import Moves
+from kafkacompat.timers import now_ms, run_few_at_a_time
+from kafkacompat.upkeep.moving import PartitionMoves
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.record_batch import build_batch
 from tests.fakes.disk import ManualDisk
@@ -58,9 +58,9 @@ class Node:
         ]
         found = Directories(self.directories)
         for directory in self.directories:
-            for stored in directory.storage.partitions():
-                found.found((stored.topic, stored.partition), directory)
-        self.moves = Moves(found, self.clock)
+            for stored in directory.storage.list_partitions():
+                found.note_partition((stored.topic, stored.partition), directory)
+        self.moves = PartitionMoves(found, self.clock)
         self.replicas = ReplicaManager(found, lambda name: self.configs.get(name, self.config), self.clock, self.moves)
 
     def _take(self, path: str) -> LogDirectory:
@@ -97,16 +97,16 @@ class Node:
         """Let new partitions have the disk now, for which they wait a while: no time passes."""
         calls: Sequence[Any] = self.clock.getDelayedCalls()
         for call in calls:
-            if call.func is few_at_a_time:
+            if call.func is run_few_at_a_time:
                 arguments, named = call.args, call.kw
                 call.cancel()
-                few_at_a_time(*arguments, **named)
+                run_few_at_a_time(*arguments, **named)
         self.work()
 
     def restart(self, image: TopicImage) -> Node:
         """Stop in good order; returns the next process, with a topic opened."""
         self.work()
-        for directory, logs in self.replicas.by_directory():
+        for directory, logs in self.replicas.logs_by_directory():
             directory.storage.close(logs)
         after = self.next_process()
         after.open(image)

@@ -29,12 +29,12 @@ class World:
         self.disk = ManualDisk()
         self.clock = Clock()
         self.failures: list[BaseException] = []
-        self.commit = GroupCommit(self.disk, self.clock, self.failed)
+        self.commit = GroupCommit(self.disk, self.clock, self.report_failure)
         self.space = FreeSpace(str(folder), lambda: self.disk.run(DiskUsage, 1 << 40, 1 << 40))
         log = Log.create(OsFiles(), str(folder / f"{topic}-{index}"), topic, index, TOPIC_ID, config or LogConfig())
         self.partition = Partition(log, self, 3)
 
-    def failed(self, problem: BaseException) -> None:
+    def report_failure(self, problem: BaseException) -> None:
         """What the partition's log directory is told."""
         self.failures.append(problem)
 

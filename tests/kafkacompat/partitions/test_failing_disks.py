@@ -26,7 +26,7 @@ def test_a_failed_disk_takes_only_its_own_partitions_offline() -> None:
     assert code_of(node.replicas, "t", 0) == ErrorCode.KAFKA_STORAGE_ERROR
     assert code_of(node.replicas, b"t" * 16, 2) == ErrorCode.KAFKA_STORAGE_ERROR
     assert node.append(node.replicas.find("t", 1)).base_offset == 0
-    assert [directory.storage.path for directory, _ in node.replicas.by_directory()] == ["/b"]
+    assert [directory.storage.path for directory, _ in node.replicas.logs_by_directory()] == ["/b"]
 
 
 def deleting(node: Node) -> object:
@@ -120,7 +120,7 @@ def test_a_full_disk_refuses_a_batch_and_nothing_more() -> None:
     with pytest.raises(KafkaError) as caught:
         node.append(node.replicas.find("t", 0))
     assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
-    node.directories[0].space.watch()
+    node.directories[0].space.measure_if_needed()
     node.work()
     assert node.append(node.replicas.find("t", 0)).base_offset == 0
 
@@ -128,10 +128,10 @@ def test_a_full_disk_refuses_a_batch_and_nothing_more() -> None:
 def test_new_partitions_go_to_a_directory_that_works_until_there_is_none() -> None:
     node = Node("/a", "/b")
     node.open(topic("t", 2))
-    node.replicas.directory_failed(node.directories[0], OSError("gone"))
+    node.replicas.take_directory_offline(node.directories[0], OSError("gone"))
     node.open(topic("u", 2, b"u" * 16))
     assert [name for name in node.names("b") if name.startswith("u-")] == ["u-0", "u-1"]
-    node.replicas.directory_failed(node.directories[1], OSError("gone"))
+    node.replicas.take_directory_offline(node.directories[1], OSError("gone"))
     node.open(topic("w", 1, b"w" * 16))
     assert code_of(node.replicas, "w", 0) == ErrorCode.KAFKA_STORAGE_ERROR
 
@@ -139,7 +139,7 @@ def test_new_partitions_go_to_a_directory_that_works_until_there_is_none() -> No
 def test_a_directory_that_fails_while_a_partition_is_opened_has_it_offline() -> None:
     node = Node()
     opening = node.replicas.open_partitions(topic())
-    node.replicas.directory_failed(node.directories[0], OSError("gone"))
+    node.replicas.take_directory_offline(node.directories[0], OSError("gone"))
     node.work()
     outcome(opening)
     assert code_of(node.replicas, "t", 0) == ErrorCode.KAFKA_STORAGE_ERROR
@@ -148,7 +148,7 @@ def test_a_directory_that_fails_while_a_partition_is_opened_has_it_offline() -> 
 def test_deleting_what_lies_in_a_failed_directory_touches_no_file() -> None:
     node = Node()
     node.open(topic())
-    node.replicas.directory_failed(node.directories[0], OSError("gone"))
+    node.replicas.take_directory_offline(node.directories[0], OSError("gone"))
     outcome(node.replicas.delete_partitions(topic()))
     node.work()
     assert [name for name in node.names("a") if name.startswith("t-")] == ["t-0"]

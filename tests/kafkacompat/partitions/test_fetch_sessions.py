@@ -29,7 +29,7 @@ class World:
         by_topic_id: bool = False,
         now_ms: int = 0,
     ) -> FetchContext:
-        return self.sessions.context(
+        return self.sessions.find_context(
             session_id, epoch, partitions, forgotten or [], by_topic_id=by_topic_id, now_ms=now_ms
         )
 
@@ -112,7 +112,7 @@ def test_a_partition_that_got_data_goes_to_the_end() -> None:
     world = World()
     context = world.ask(0, 0, [wanted("a"), wanted("b")])
     assert context.session is not None
-    context.session.served(("a", 0))
+    context.session.move_to_end(("a", 0))
     assert [each.topic for each in world.ask(context.session_id, 1, []).wanted] == ["b", "a"]
 
 
@@ -130,5 +130,5 @@ def test_data_for_a_partition_that_was_forgotten_meanwhile_does_not_bring_it_bac
     context = world.ask(0, 0, [wanted("a"), wanted("b")])
     assert context.session is not None
     world.ask(context.session_id, 1, [], [("a", 0)])
-    context.session.served(("a", 0))
+    context.session.move_to_end(("a", 0))
     assert [each.topic for each in world.ask(context.session_id, 2, []).wanted] == ["b"]

@@ -14,14 +14,14 @@ from kafkacompat.partitions.fetching import (
     MAX_WARMED,
     FetchedPartition,
     FetchLimits,
-    fetch,
+    fetch_partitions,
     read_partitions,
-    release_all,
+    release_unsent,
 )
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.storage.log.reader import LogReader
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.storage.segment.lookup import ColdDataError
+from kafkacompat.storage.segment.header_scan import ColdDataError
 from kafkacompat.storage.segment.positions import OffsetPosition
 from kafkacompat.storage.segment.region_search import FoundRegion
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -46,7 +46,7 @@ class Cluster:
         self, offsets: list[int], *, min_bytes: int = 1, max_wait_ms: int = 500
     ) -> list[FetchedPartition] | Deferred[list[FetchedPartition]]:
         wanted = [WantedPartition("t", index, offset, 1_000_000) for index, offset in enumerate(offsets)]
-        return fetch(self.find, wanted, FetchLimits(min_bytes, 10_000_000, max_wait_ms), self.clock)
+        return fetch_partitions(self.find, wanted, FetchLimits(min_bytes, 10_000_000, max_wait_ms), self.clock)
 
 
 def limit(max_bytes: int, *, one_batch_each: bool = False) -> FetchLimits:
@@ -55,7 +55,7 @@ def limit(max_bytes: int, *, one_batch_each: bool = False) -> FetchLimits:
 
 def measured(found: list[FetchedPartition]) -> list[int]:
     result = [each.size_bytes for each in found]
-    release_all(found)
+    release_unsent(found)
     return result
 
 
@@ -221,7 +221,7 @@ def test_giving_up_while_many_partitions_are_read_leaks_no_file() -> None:
     for partition in cold.node.replicas:
         partition.log.reader.warm(0)
     wanted = [WantedPartition("t", index % 3, 0, 1_000_000) for index in range(3 * LOOKS_A_TURN)]
-    waiting = fetch(cold.find, wanted, FetchLimits(1, 10_000_000, 500), BusyClock())
+    waiting = fetch_partitions(cold.find, wanted, FetchLimits(1, 10_000_000, 500), BusyClock())
     assert isinstance(waiting, Deferred)
     waiting.addErrback(lambda failure: failure.trap(CancelledError))
     waiting.cancel()
@@ -247,7 +247,7 @@ class ColdCluster:
     def fetch(self, count: int, *, min_bytes: int = 1) -> list[FetchedPartition] | Deferred[list[FetchedPartition]]:
         """Fetch the first batch of so many partitions."""
         wanted = [WantedPartition("t", index, 0, 1_000_000) for index in range(count)]
-        return fetch(self.find, wanted, FetchLimits(min_bytes, 10_000_000, 500), self.node.clock)
+        return fetch_partitions(self.find, wanted, FetchLimits(min_bytes, 10_000_000, 500), self.node.clock)
 
     def unload(self) -> None:
         """Close every sealed segment."""

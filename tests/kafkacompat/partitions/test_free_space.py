@@ -44,13 +44,13 @@ class Space:
 
     def grant(self, free_bytes: int) -> None:
         """Let it look at the disk."""
-        self.space.watch()
+        self.space.measure_if_needed()
         self.answer(free_bytes)
 
     def refuses(self, size_bytes: int) -> bool:
         """Whether a client may not write so much."""
         try:
-            self.space.take(size_bytes)
+            self.space.reserve(size_bytes)
         except KafkaError as problem:
             assert problem.code == ErrorCode.KAFKA_STORAGE_ERROR
             return True
@@ -82,7 +82,7 @@ def test_what_is_written_while_the_file_system_answers_counts() -> None:
     space = Space()
     space.grant(RESERVE + 100 * STEP_BYTES)
     space.space.measure()
-    space.space.take(90 * STEP_BYTES)
+    space.space.reserve(90 * STEP_BYTES)
     space.answer(RESERVE + 100 * STEP_BYTES)
     assert space.refuses(11 * STEP_BYTES)
 
@@ -115,10 +115,10 @@ def test_a_batch_for_which_there_is_no_room_fills_it_until_there_is_twice_as_muc
 
 def test_without_a_reserve_nothing_is_asked_until_a_write_fails() -> None:
     space = Space(reserve_bytes=0)
-    space.space.watch()
-    space.space.failed(OSError(errno.EIO, "broken"))
+    space.space.measure_if_needed()
+    space.space.note_failed_write(OSError(errno.EIO, "broken"))
     assert (space.asked, space.refuses(1 << 50)) == ([], False)
-    space.space.failed(OSError(errno.ENOSPC, "full"))
+    space.space.note_failed_write(OSError(errno.ENOSPC, "full"))
     assert space.refuses(1)
     space.grant(2 * STEP_BYTES)
     assert not space.refuses(1 << 50)
@@ -126,9 +126,9 @@ def test_without_a_reserve_nothing_is_asked_until_a_write_fails() -> None:
 
 def test_a_file_system_that_cannot_be_asked_is_asked_again(caplog: pytest.LogCaptureFixture) -> None:
     space = Space()
-    space.space.watch()
+    space.space.measure_if_needed()
     space.asked.pop().errback(OSError(errno.EIO, "broken"))
-    assert "the free space of /a cannot be found out" in caplog.text
+    assert "the free space of /a cannot be measured" in caplog.text
     space.grant(RESERVE)
     assert space.refuses(1)
 
@@ -149,7 +149,7 @@ def full(reserve_bytes: int = RESERVE, config: LogConfig | None = None) -> tuple
 
 def watch(node: Node) -> None:
     for directory in node.directories:
-        directory.space.watch()
+        directory.space.measure_if_needed()
     node.work()
 
 
@@ -161,17 +161,17 @@ def test_directories_of_one_file_system_share_its_room(devices: dict[str, int], 
     files.free_bytes = RESERVE + 100 * STEP_BYTES
     watch(node)
     one, other = (directory.space for directory in node.directories)
-    one.take(60 * STEP_BYTES)
+    one.reserve(60 * STEP_BYTES)
     if is_shared:
         with pytest.raises(KafkaError):
-            other.take(60 * STEP_BYTES)
-        one.take(0)  # what was refused is not taken from anybody
-        other.take(40 * STEP_BYTES)
+            other.reserve(60 * STEP_BYTES)
+        one.reserve(0)  # what was refused is not taken from anybody
+        other.reserve(40 * STEP_BYTES)
         with pytest.raises(KafkaError):
-            one.take(1)
+            one.reserve(1)
     else:
-        other.take(60 * STEP_BYTES)
-        one.take(40 * STEP_BYTES)
+        other.reserve(60 * STEP_BYTES)
+        one.reserve(40 * STEP_BYTES)
 
 
 def test_producers_are_refused_and_the_broker_itself_goes_on() -> None:
@@ -245,7 +245,7 @@ def test_a_segment_for_which_there_is_no_room_is_made_later(operation: str, capl
         node.work()
         codes = [refusal(each) for each in lost if isinstance(each, Deferred)]
         assert codes == [ErrorCode.KAFKA_STORAGE_ERROR] * count
-    assert len([message for message in caplog.messages if "is full" in message]) == 1
+    assert len([message for message in caplog.messages if "is full (" in message]) == 1
     assert len(caplog.messages) == 2  # with the one that says what failed
     watch(node)
     assert node.append(partition).base_offset == 1
@@ -256,12 +256,12 @@ def test_new_partitions_go_where_there_is_room() -> None:
     node = Node("/a", "/b", reserve_bytes=RESERVE)
     node.open(topic("t", 4))
     node.files.free_bytes = RESERVE
-    node.directories[0].space.watch()
+    node.directories[0].space.measure_if_needed()
     node.work()
     node.replicas.directories.check_room()
     node.open(topic("u", 2, b"u" * 16))
     assert [name for name in node.names("b") if name.startswith("u-")] == ["u-0", "u-1"]
-    node.directories[1].space.watch()
+    node.directories[1].space.measure_if_needed()
     node.work()
     with pytest.raises(KafkaError) as refused:
         node.replicas.directories.check_room()
@@ -272,7 +272,7 @@ def test_a_partition_does_not_move_to_a_full_directory(small_steps: None) -> Non
     node, partition = two()
     for _ in range(30):
         node.append(partition)
-    node.directories[1].space.failed(OSError(errno.ENOSPC, "full"))
+    node.directories[1].space.note_failed_write(OSError(errno.ENOSPC, "full"))
     moving = node.replicas.move("t", 0, "/b")
     node.work()
     outcome(moving)

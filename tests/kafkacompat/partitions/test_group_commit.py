@@ -174,7 +174,7 @@ def test_a_round_for_which_there_is_no_room_is_made_again(error: int, caplog: py
         node.clock.advance(PATIENCE_S)
         node.work()
     assert [outcome(each).base_offset for each in appended] == list(range(4))
-    assert len([each for each in caplog.messages if "goes on waiting" in each]) == 1
+    assert len([each for each in caplog.messages if "keep waiting" in each]) == 1
     assert node.clock.getDelayedCalls() == []
 
 

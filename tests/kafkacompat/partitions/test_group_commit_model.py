@@ -91,7 +91,7 @@ class Run:
 
     def settle(self) -> None:
         """As a broker that stops."""
-        settled = Deferred.fromCoroutine(self.node.replicas.settle())
+        settled = Deferred.fromCoroutine(self.node.replicas.prepare_to_close())
         while not settled.called:
             self.node.sync()
         outcome(settled)
@@ -158,7 +158,7 @@ class Run:
 
     def stop(self) -> None:
         self.settle()
-        for directory, logs in self.node.replicas.by_directory():
+        for directory, logs in self.node.replicas.logs_by_directory():
             with suppress(KafkaError, OSError):
                 directory.storage.close(logs)
         self.node.files.crash(lose_unsynced=False)

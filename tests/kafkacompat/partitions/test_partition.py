@@ -23,7 +23,7 @@ class Watcher:
         self.bytes = 0
         self.woken = False
 
-    def arrived(self, size_bytes: int) -> None:
+    def note_bytes(self, size_bytes: int) -> None:
         self.bytes += size_bytes
 
     def wake(self) -> None:

@@ -137,7 +137,7 @@ def test_a_deleted_partition_is_refused_at_once_and_its_folder_is_out_of_the_way
     assert not deleted.called
     node.work()
     outcome(deleted)
-    assert node.replicas.directories.home(("t", 0)) is None
+    assert node.replicas.directories.find_home(("t", 0)) is None
     folders = [name for name in node.names("a") if name.startswith("t-")]
     assert len(folders) == 2
     assert all(name.endswith("-delete") for name in folders)
@@ -159,7 +159,7 @@ def test_files_that_are_due_behind_the_stop_are_left_to_the_next_start() -> None
     node.open(topic())
     node.replicas.delete_partitions(topic())
     node.work()
-    settling = Deferred.fromCoroutine(node.replicas.settle())
+    settling = Deferred.fromCoroutine(node.replicas.prepare_to_close())
     node.work()
     outcome(settling)
     node.directories[0].storage.close([])
@@ -257,16 +257,16 @@ def test_a_changed_configuration_reaches_the_logs_of_its_topic_only() -> None:
 def test_logs_are_listed_by_the_directory_they_are_in() -> None:
     node = Node("/a", "/b")
     node.open(topic("t", 3))
-    listed = {each.storage.path: {log.partition for log in logs} for each, logs in node.replicas.by_directory()}
+    listed = {each.storage.path: {log.partition for log in logs} for each, logs in node.replicas.logs_by_directory()}
     assert listed == {"/a": {0, 2}, "/b": {1}}
-    assert dict(Node("/c").replicas.by_directory()).popitem()[1] == []
+    assert dict(Node("/c").replicas.logs_by_directory()).popitem()[1] == []
 
 
 def test_waking_fetches_reaches_each_of_them() -> None:
     class Watcher:
         woken = False
 
-        def arrived(self, size_bytes: int) -> None:
+        def note_bytes(self, size_bytes: int) -> None:
             raise AssertionError("nothing arrived")
 
         def wake(self) -> None:

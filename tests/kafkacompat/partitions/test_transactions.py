@@ -9,13 +9,13 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from kafkacompat.partitions.fetch_sessions import WantedPartition
-from kafkacompat.partitions.fetching import FetchedPartition, FetchLimits, fetch, release_all
+from kafkacompat.partitions.fetching import FetchedPartition, FetchLimits, fetch_partitions, release_unsent
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.storage.log.log import AppendResult
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.producers.transaction_marker import MARKER_BYTES, Marker
 from kafkacompat.storage.producers.verification import NOT_VERIFIED
-from kafkacompat.storage.segment.lookup import ColdDataError
+from kafkacompat.storage.segment.header_scan import ColdDataError
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.record_batch import build_batch
 from tests.kafkacompat.metadata.deferreds import has_fired, outcome
@@ -67,7 +67,7 @@ class World:
         """Fetch as a reader of committed records."""
         given = {"min_bytes": 1, "max_bytes": 1 << 20, "max_wait_ms": 500, "committed": True, **limits}
         wanted = [WantedPartition("t", 0, offset, 1 << 20)]
-        return fetch(lambda _: self.partition, wanted, FetchLimits(**given), self.node.clock)
+        return fetch_partitions(lambda _: self.partition, wanted, FetchLimits(**given), self.node.clock)
 
     def read(self, offset: int = 0) -> tuple[int, list[tuple[int, int]]]:
         """Bytes, and the aborted transactions as (producer, first offset), of a fetch that does not wait."""
@@ -215,7 +215,7 @@ def test_readers_of_committed_records_are_not_woken_by_batches_of_open_transacti
     world.node.clock.advance(0)
     (found,) = outcome(waiting)
     assert found.size_bytes == 4 * SIZE + 3 * PLAIN_SIZE + MARKER_BYTES
-    release_all([found])
+    release_unsent([found])
     assert not world.partition.watchers.read_committed
 
 
@@ -231,7 +231,7 @@ def test_min_bytes_count_what_became_stable() -> None:
     world.plain()
     world.node.clock.advance(0)
     found = outcome(waiting)
-    release_all(found)
+    release_unsent(found)
 
 
 def test_what_was_stable_before_does_not_count_for_who_waits() -> None:
@@ -245,7 +245,7 @@ def test_what_was_stable_before_does_not_count_for_who_waits() -> None:
         world.node.clock.advance(0)
         assert has_fired(waiting) is (number == 1)
     fetched = outcome(waiting)
-    release_all(fetched)
+    release_unsent(fetched)
 
 
 def test_a_new_segment_does_not_hide_what_became_stable() -> None:
@@ -342,7 +342,7 @@ def with_rotten_index(rot: Callable[[bytes], bytes], *paths: str) -> World:
     for _ in range(6):
         world.plain()
     world.node.work()
-    for directory, logs in world.node.replicas.by_directory():
+    for directory, logs in world.node.replicas.logs_by_directory():
         directory.storage.close(logs)
     files = world.node.files
     assert files.size(INDEX) == 68

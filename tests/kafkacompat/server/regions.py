@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kafkacompat.storage.files.operating_system import OsFiles
-from kafkacompat.storage.segment.segment_file import FileRegion, SegmentFile
+from kafkacompat.storage.segment.shared_files import FileRegion, SegmentFile
 
 
 def log_file(path: Path, content: bytes) -> SegmentFile:

@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.handlers.context import Pending, UnanswerableError
 from kafkacompat.server.connection import MAX_IN_FLIGHT_REQUESTS, MAX_REQUESTS_PER_TURN, MAX_UNSENT_BYTES
-from kafkacompat.storage.segment.segment_file import FileRegion
+from kafkacompat.storage.segment.shared_files import FileRegion
 from kafkacompat.wire.apis.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from kafkacompat.wire.apis.heartbeat import HeartbeatResponse
 from tests.kafkacompat.server.regions import is_closed, log_file, region

@@ -12,7 +12,7 @@ from kafkacompat.wire.apis.heartbeat import HeartbeatResponse
 from kafkacompat.wire.apis.list_groups import ListedGroup, ListGroupsResponse
 from kafkacompat.wire.apis.sync_group import SyncGroupResponse
 from kafkacompat.wire.compile_source import STEP_ELEMENTS
-from kafkacompat.wire.compiler import encode
+from kafkacompat.wire.compiler import encode_message
 from tests.fakes.busy_clock import LOOKS_A_TURN, BusyClock
 from tests.kafkacompat.server.regions import is_closed, log_file, region
 from tests.kafkacompat.server.world import World, request
@@ -75,7 +75,7 @@ def test_while_a_large_answer_is_written_others_go_on_and_the_next_request_waits
     assert world.transport.sent == b""
     assert not world.transport.reading
     assert world.clock.turns() > len(MANY.groups) / ELEMENTS_A_TURN - 1
-    assert world.transport.sent[8:].startswith(encode(MANY, 0))
+    assert world.transport.sent[8:].startswith(encode_message(MANY, 0))
     assert world.dispatcher.seen == [1, 2]
     assert world.transport.reading
 

@@ -24,7 +24,7 @@ def client(listener_name: str = "PLAINTEXT", host: str = HOST) -> Client:
 
 def objection(changes: dict[str, str], *clients: Client, host: str = HOST) -> str | None:
     config = BrokerConfig.load("node.id=1").with_changes(changes, {})
-    return ConnectionLimits(lambda: config).objection("PLAINTEXT", host, clients)
+    return ConnectionLimits(lambda: config).find_objection("PLAINTEXT", host, clients)
 
 
 def test_everybody_is_let_in_by_default() -> None:
@@ -65,6 +65,6 @@ def test_addresses_are_compared_whatever_way_they_are_written() -> None:
 def test_the_configuration_in_effect_counts() -> None:
     config = BrokerConfig.load("node.id=1")
     limits = ConnectionLimits(lambda: config)
-    assert limits.objection("PLAINTEXT", HOST, [client()]) is None
+    assert limits.find_objection("PLAINTEXT", HOST, [client()]) is None
     config = config.with_changes({"max.connections": "1"}, {})
-    assert limits.objection("PLAINTEXT", HOST, [client()]) is not None
+    assert limits.find_objection("PLAINTEXT", HOST, [client()]) is not None

@@ -11,7 +11,7 @@ from twisted.internet.defer import Deferred
 from kafkacompat.handlers import HANDLERS
 from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.server.connection import KafkaConnection, ListenerServices
-from kafkacompat.server.emulation import emulate
+from kafkacompat.server.emulation import emulate_release
 from kafkacompat.server.frame_budget import FrameBudget
 from kafkacompat.wire import compiler
 from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -19,7 +19,7 @@ from kafkacompat.wire.apis.list_offsets import ListOffsetsRequest
 from kafkacompat.wire.apis.sasl_handshake import SaslHandshakeRequest
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.headers import RequestHeader, request_header_version
-from kafkacompat.wire.releases import RELEASES, release
+from kafkacompat.wire.releases import RELEASES, find_release
 from kafkacompat.wire.schema import Request
 from tests.handlers.data_node import DataNode
 from tests.kafkacompat.server.world import Transport
@@ -32,7 +32,7 @@ class Client:
 
     def __init__(self, name: str) -> None:
         services = replace(DataNode().services, metadata=ImageHolder(), features={"transaction.version": 2})
-        dispatcher = emulate(name, HANDLERS, services)
+        dispatcher = emulate_release(name, HANDLERS, services)
         budget = FrameBudget(1_000_000, lambda: 0)
         shared = ListenerServices("OLD", dispatcher, budget, 1_000_000, services.clock, set(), lambda *_: None)
         connection = KafkaConnection(shared, lambda *_: Deferred())
@@ -44,22 +44,22 @@ class Client:
         header = RequestHeader(
             request_api_key=request.API_KEY, request_api_version=version, correlation_id=1, client_id="c"
         )
-        content = compiler.encode(header, request_header_version(type(request), version))
-        content += compiler.encode(request, version) if body is None else body
+        content = compiler.encode_message(header, request_header_version(type(request), version))
+        content += compiler.encode_message(request, version) if body is None else body
         self._receive(struct.pack(">i", len(content)) + content)
 
     def api_versions(self, version: int, answered_in: int) -> tuple[int, dict[int, tuple[int, int]]]:
         """The error and what is listed."""
         known = version in ApiVersionsRequest.VERSIONS
         self.send(NAMED, version, None if known else b"")
-        response = compiler.decode(ApiVersionsResponse, self.transport.sent[8:], answered_in)
+        response = compiler.decode_message(ApiVersionsResponse, self.transport.sent[8:], answered_in)
         listed = {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
         return response.error_code, listed
 
 
-@pytest.mark.parametrize("name", [name for name in RELEASES if release(name).is_since("0.10.0")])
+@pytest.mark.parametrize("name", [name for name in RELEASES if find_release(name).is_since("0.10.0")])
 def test_what_both_serve_is_listed(name: str) -> None:
-    theirs = release(name).versions
+    theirs = find_release(name).versions
     newest = theirs[18].last
     code, listed = Client(name).api_versions(newest, newest)
     assert code == 0
@@ -120,5 +120,5 @@ def test_features_are_those_of_4_0(name: str, levels: dict[str, int]) -> None:
     """A client that was told of a level would use versions that its release does not serve."""
     client = Client(name)
     client.send(NAMED, 3)
-    response = compiler.decode(ApiVersionsResponse, client.transport.sent[8:], 3)
+    response = compiler.decode_message(ApiVersionsResponse, client.transport.sent[8:], 3)
     assert {each.name: each.max_version_level for each in response.finalized_features} == levels

@@ -35,46 +35,46 @@ class World:
 
 def test_under_the_limit_nobody_pauses() -> None:
     world, holder = World(), Holder()
-    world.budget.hold(holder, LIMIT)
+    world.budget.update_held_bytes(holder, LIMIT)
     assert not holder.paused
 
 
 def test_beyond_it_only_the_oldest_large_frame_goes_on() -> None:
     world, old, young, small = World(), Holder(), Holder(), Holder()
-    world.budget.hold(old, LIMIT // 2)
-    world.budget.hold(small, FAIR_SHARE_BYTES)
-    world.budget.hold(young, LIMIT)
+    world.budget.update_held_bytes(old, LIMIT // 2)
+    world.budget.update_held_bytes(small, FAIR_SHARE_BYTES)
+    world.budget.update_held_bytes(young, LIMIT)
     assert (old.paused, young.paused, small.paused) == (False, True, False)
-    world.budget.hold(small, FAIR_SHARE_BYTES // 2)
+    world.budget.update_held_bytes(small, FAIR_SHARE_BYTES // 2)
     assert not small.paused
 
 
 def test_when_the_oldest_is_done_the_next_oldest_goes_on() -> None:
     world, holders = World(), [Holder() for _ in range(3)]
     for holder in holders:
-        world.budget.hold(holder, LIMIT)
+        world.budget.update_held_bytes(holder, LIMIT)
     assert [holder.paused for holder in holders] == [False, True, True]
-    world.budget.hold(holders[0], 0)
+    world.budget.update_held_bytes(holders[0], 0)
     assert [holder.paused for holder in holders] == [False, False, True]
 
 
 def test_with_memory_back_all_go_on() -> None:
     world, first, second = World(), Holder(), Holder()
-    world.budget.hold(first, LIMIT // 2)
-    world.budget.hold(second, LIMIT)
+    world.budget.update_held_bytes(first, LIMIT // 2)
+    world.budget.update_held_bytes(second, LIMIT)
     assert second.paused
-    world.budget.hold(first, 0)
+    world.budget.update_held_bytes(first, 0)
     assert not second.paused
     assert world.budget.held_bytes == LIMIT
 
 
 def test_back_within_its_fair_share_a_holder_goes_on_although_memory_is_short() -> None:
     world, old, young = World(), Holder(), Holder()
-    world.budget.hold(old, LIMIT)
-    world.budget.hold(young, LIMIT)
+    world.budget.update_held_bytes(old, LIMIT)
+    world.budget.update_held_bytes(young, LIMIT)
     assert young.paused
-    world.budget.hold(old, LIMIT + 1)
-    world.budget.hold(young, FAIR_SHARE_BYTES)
+    world.budget.update_held_bytes(old, LIMIT + 1)
+    world.budget.update_held_bytes(young, FAIR_SHARE_BYTES)
     assert world.budget.held_bytes > world.budget.limit_bytes
     assert not young.paused
 
@@ -84,17 +84,17 @@ def test_a_limit_that_is_not_positive_is_none(limit: int) -> None:
     holders = [Holder(), Holder()]
     budget = FrameBudget(limit, lambda: 0)
     for holder in holders:
-        budget.hold(holder, LIMIT * 100)
+        budget.update_held_bytes(holder, LIMIT * 100)
     assert not any(holder.paused for holder in holders)
 
 
 def test_a_stalled_oldest_frame_is_cut_off_only_when_it_holds_up_others() -> None:
     world, first, second = World(), Holder(), Holder()
-    world.budget.hold(first, LIMIT * 2)
+    world.budget.update_held_bytes(first, LIMIT * 2)
     world.now_ms = STALLED_MS
     world.budget.check_stalled()
     assert first.reason == ""
-    world.budget.hold(second, LIMIT)
+    world.budget.update_held_bytes(second, LIMIT)
     first.is_receiving = False
     world.budget.check_stalled()
     assert first.reason == ""

@@ -10,13 +10,13 @@ from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
-from kafkacompat.server.listener import COMPLAINTS_PER_SECOND, Complaints, KafkaFactory, Server
+from kafkacompat.server.listener import COMPLAINTS_PER_SECOND, KafkaFactory, KafkaServer, LoggedComplaints
 from tests.kafkacompat.server.world import World
 
 
 def test_a_peer_gets_so_many_lines_a_second_and_then_a_sum(caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock()
-    complain = Complaints(clock)
+    complain = LoggedComplaints(clock)
     for number in range(COMPLAINTS_PER_SECOND + 7):
         complain("192.0.2.1", f"line {number}")
     complain("192.0.2.2", "another peer")
@@ -31,7 +31,7 @@ class Swept:
 
     def __init__(self, max_idle_ms: int) -> None:
         self.world = World()
-        self.server = Server(
+        self.server = KafkaServer(
             self.world.clock,
             self.world.dispatcher,  # type: ignore[arg-type]
             max_frame_bytes=1000,
@@ -62,7 +62,7 @@ def test_a_client_that_reads_none_of_its_answers_is_cut_off() -> None:
     swept = Swept(999)
     swept.world.transport.stuck_bytes = 10
     assert swept.ended() == (False, True)
-    assert "has not read its answers" in swept.world.complaints[0]
+    assert "has not read its responses" in swept.world.complaints[0]
 
 
 def test_a_client_that_waits_for_its_answer_stays() -> None:

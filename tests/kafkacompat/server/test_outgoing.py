@@ -11,7 +11,7 @@ import pytest
 from kafkacompat.server import outgoing as module
 from kafkacompat.server.outgoing import MAX_COPIED_BYTES, SMALL_REGION_BYTES, Outgoing, release_regions
 from kafkacompat.storage.files import operating_system as files
-from kafkacompat.storage.segment.segment_file import RegionGoneError
+from kafkacompat.storage.segment.shared_files import RegionGoneError
 from kafkacompat.wire.apis.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from tests.kafkacompat.server.regions import is_closed, log_file, region
 

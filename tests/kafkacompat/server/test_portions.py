@@ -11,8 +11,8 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.handlers.context import Pending
 from kafkacompat.server.dispatcher import Dispatcher
-from kafkacompat.server.portions import DIVISIBLE, PORTION, Divisible, in_portions
-from kafkacompat.wire.apis import api
+from kafkacompat.server.portions import DIVISIBLE, PORTION, DivisibleRequest, answer_in_portions
+from kafkacompat.wire.apis import find_api
 from kafkacompat.wire.apis.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 from kafkacompat.wire.apis.offset_commit import (
     OffsetCommitRequest,
@@ -36,7 +36,7 @@ from kafkacompat.wire.apis.offset_fetch import (
     OffsetFetchResponseGroup,
 )
 from kafkacompat.wire.compile_source import STEP_ELEMENTS
-from kafkacompat.wire.compiler import encode
+from kafkacompat.wire.compiler import encode_message
 from kafkacompat.wire.connection import RequestError, ServerConnection
 from kafkacompat.wire.headers import RequestHeader
 from kafkacompat.wire.schema import Struct
@@ -50,7 +50,7 @@ MANY = 3 * PORTION + 7
 def whole(request: Any, handle: Callable[[Any], Any]) -> Any:
     """The answer after all turns that it takes."""
     clock = BusyClock()
-    pending = in_portions(request, handle, clock)
+    pending = answer_in_portions(request, handle, clock)
     assert pending is not None and pending.in_order
     clock.turns()
     return outcome(pending.response)
@@ -97,8 +97,8 @@ def test_the_answer_is_the_same_as_to_the_whole(counts: Sequence[int]) -> None:
 
 
 def test_a_few_are_left_as_they_are() -> None:
-    assert in_portions(commit(PORTION), committed, BusyClock()) is None
-    assert in_portions(DescribeGroupsRequest(), lambda _: None, BusyClock()) is None
+    assert answer_in_portions(commit(PORTION), committed, BusyClock()) is None
+    assert answer_in_portions(DescribeGroupsRequest(), lambda _: None, BusyClock()) is None
 
 
 def test_an_answer_may_take_its_time() -> None:
@@ -109,7 +109,7 @@ def test_an_answer_may_take_its_time() -> None:
         return waiting[-1]
 
     clock = BusyClock()
-    pending = in_portions(commit(PORTION + 1), handle, clock)
+    pending = answer_in_portions(commit(PORTION + 1), handle, clock)
     assert pending is not None
     for number in range(2):
         assert not has_fired(pending.response)
@@ -164,8 +164,8 @@ def lists(message: type[Struct], path: Sequence[str]) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(("key", "way"), WAYS)
-def test_the_lists_are_declared(key: int, way: Divisible) -> None:
-    messages = api(key)
+def test_the_lists_are_declared(key: int, way: DivisibleRequest) -> None:
+    messages = find_api(key)
     assert {*lists(messages.request, way.asked), *lists(messages.response, way.answered)} == {"array"}
 
 
@@ -176,7 +176,7 @@ class DescribingGroups:
     """Serves DescribeGroups, and notes how many it was asked for at once."""
 
     api_key = 15
-    request, response = api(15)
+    request, response = find_api(15)
     versions = request.VERSIONS
 
     def __init__(self) -> None:
@@ -188,7 +188,7 @@ class DescribingGroups:
 
 
 def frame(content: bytes) -> memoryview:
-    return memoryview(encode(RequestHeader(request_api_key=15, client_id="c"), 1) + content)
+    return memoryview(encode_message(RequestHeader(request_api_key=15, client_id="c"), 1) + content)
 
 
 def dispatched(handler: DescribingGroups, data: memoryview) -> tuple[BusyClock, Any]:
@@ -202,7 +202,7 @@ def dispatched(handler: DescribingGroups, data: memoryview) -> tuple[BusyClock, 
 def test_a_large_request_is_read_and_handled_in_many_turns() -> None:
     groups = [f"group-{number}" for number in range(MANY)]
     handler = DescribingGroups()
-    clock, pending = dispatched(handler, frame(encode(DescribeGroupsRequest(groups=groups), 0)))
+    clock, pending = dispatched(handler, frame(encode_message(DescribeGroupsRequest(groups=groups), 0)))
     assert pending.in_order and handler.asked == []
     assert clock.turns() > MANY / STEP_ELEMENTS / LOOKS_A_TURN
     assert handler.asked == [PORTION, PORTION, PORTION, MANY - 3 * PORTION]
@@ -211,7 +211,7 @@ def test_a_large_request_is_read_and_handled_in_many_turns() -> None:
 
 def test_a_large_request_that_cannot_be_read_closes_the_connection() -> None:
     handler = DescribingGroups()
-    clock, pending = dispatched(handler, frame(encode(DescribeGroupsRequest(groups=["group"] * MANY), 0)[:-1]))
+    clock, pending = dispatched(handler, frame(encode_message(DescribeGroupsRequest(groups=["group"] * MANY), 0)[:-1]))
     clock.turns()
     with pytest.raises(RequestError, match="ends at byte"):
         outcome(pending.response)

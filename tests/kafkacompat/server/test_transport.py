@@ -17,7 +17,7 @@ from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
 from kafkacompat.server.transport import READ_AHEAD_BYTES, ZeroCopyTransport
-from kafkacompat.storage.segment.segment_file import FileRegion, SegmentFile
+from kafkacompat.storage.segment.shared_files import FileRegion, SegmentFile
 from tests.kafkacompat.server.regions import is_closed, log_file, region
 
 # More than a connection's two ends hold.

@@ -14,7 +14,7 @@ from kafkacompat.handlers.context import Pending, UnanswerableError
 from kafkacompat.server.connection import KafkaConnection, ListenerServices
 from kafkacompat.server.frame_budget import FrameBudget
 from kafkacompat.wire.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
-from kafkacompat.wire.compiler import encode
+from kafkacompat.wire.compiler import encode_message
 from kafkacompat.wire.frames import SIZE
 from kafkacompat.wire.headers import RequestHeader
 from kafkacompat.wire.schema import Request, Versions
@@ -95,7 +95,7 @@ class Dispatcher:
             raise result
         return result
 
-    def failure(self, incoming: Any, problem: BaseException) -> Any:
+    def build_failure_response(self, incoming: Any, problem: BaseException) -> Any:
         if isinstance(problem, UnanswerableError):
             raise problem
         return HeartbeatResponse(error_code=1)
@@ -142,5 +142,5 @@ class World:
 
 def request(correlation_id: int, group_id: str = "") -> bytes:
     header = RequestHeader(request_api_key=12, request_api_version=0, correlation_id=correlation_id, client_id="c")
-    content = encode(header, 1) + encode(HeartbeatRequest(group_id=group_id), 0)
+    content = encode_message(header, 1) + encode_message(HeartbeatRequest(group_id=group_id), 0)
     return SIZE.pack(len(content)) + content

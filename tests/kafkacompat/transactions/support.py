@@ -1,4 +1,4 @@
-"""A transaction coordinator on a clock that stands still, and what producers ask of it."""
+"""A transaction coordinator on a clock that only tests advance, and the requests of producers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafkacompat.transactions.coordinator import TransactionCoordinator
 from kafkacompat.transactions.markers import MarkerWriter
 from kafkacompat.transactions.settings import TransactionSettings
 from kafkacompat.transactions.state import Ending
-from kafkacompat.transactions.transaction import Producer, TopicPartition
+from kafkacompat.transactions.transaction import ProducerIdentity, TopicPartition
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from tests.fakes.coordinator_log import FakeCoordinatorLog
 from tests.fakes.marked_partitions import FakePartitions
@@ -27,7 +27,7 @@ P0, P1 = ("t", 0), ("t", 1)
 
 
 class TiringClock(TurningClock):
-    """A clock on which each look at the time takes ``look_s`` of it."""
+    """A clock that advances by ``look_s`` seconds whenever it is read."""
 
     look_s = 0.0
 
@@ -107,39 +107,45 @@ class World:
         self.clock.pump([1] * seconds)
 
     def turn(self, times: int = 1) -> None:
-        """Let the reactor turn, in no time."""
+        """Turn the reactor without letting time pass."""
         for _ in range(times):
             self.clock.turn()
 
     # Requests
 
     def ask(
-        self, name: str = ID, expected: Producer | None = None, timeout_ms: int = TIMEOUT_MS
+        self, name: str = ID, expected: ProducerIdentity | None = None, timeout_ms: int = TIMEOUT_MS
     ) -> Deferred[ProducerAnswer]:
         return self.coordinator.initialize(name, timeout_ms, expected)
 
-    def init(self, name: str = ID, expected: Producer | None = None, timeout_ms: int = TIMEOUT_MS) -> Producer:
-        """A producer, which is there at once."""
+    def init(
+        self, name: str = ID, expected: ProducerIdentity | None = None, timeout_ms: int = TIMEOUT_MS
+    ) -> ProducerIdentity:
+        """Return an initialized producer."""
         answer = now(self.ask(name, expected, timeout_ms))
         assert answer.error_code is NONE, answer
         return answer.producer
 
-    def add(self, producer: Producer, *partitions: TopicPartition, name: str = ID, version: int = 0) -> ErrorCode:
-        """Add them now; what is busy is waited for as long as the coordinator does."""
+    def add(
+        self, producer: ProducerIdentity, *partitions: TopicPartition, name: str = ID, version: int = 0
+    ) -> ErrorCode:
+        """Add partitions; wait for a busy id as long as the coordinator does."""
         code = self.coordinator.add_partitions(name, producer, partitions or (P0,), version)
         if is_waiting(code):
             self.clock.advance(0.11)
         return now(code)
 
-    def end(self, producer: Producer, commit: bool = True, *, name: str = ID, version: int = 0) -> ProducerAnswer:
+    def end(
+        self, producer: ProducerIdentity, commit: bool = True, *, name: str = ID, version: int = 0
+    ) -> ProducerAnswer:
         return now(self.ending(producer, commit, name=name, version=version))
 
     def ending(
-        self, producer: Producer, commit: bool = True, *, name: str = ID, version: int = 0
+        self, producer: ProducerIdentity, commit: bool = True, *, name: str = ID, version: int = 0
     ) -> Deferred[ProducerAnswer]:
         return self.coordinator.end(name, producer, Ending.COMMIT if commit else Ending.ABORT, version)
 
-    # Looking
+    # Queries
 
     def state(self, name: str = ID) -> str:
         return self.coordinator.describe(name).transaction_state
@@ -151,10 +157,10 @@ class World:
         ]
 
     def refuse(self, partition: TopicPartition, code: ErrorCode | None) -> None:
-        """Let a partition take no markers, or take them again."""
+        """Let a partition reject markers, or accept them again."""
         self.partitions.all[partition].refuse_with = code
 
     def no_producer_ids(self) -> None:
-        """Let the controller have none to give."""
+        """Let the controller have no producer ids."""
         self.allocating = Deferred()
         self.allocating.errback(KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "the store is broken"))

@@ -6,7 +6,7 @@ import pytest
 
 from kafkacompat.patterns import Pattern
 from kafkacompat.timers import TURN_SECONDS
-from kafkacompat.transactions.administration import Filters
+from kafkacompat.transactions.administration import TransactionFilters
 from kafkacompat.transactions.state import COMPLETE_COMMIT, EMPTY, ONGOING, PREPARE_ABORT
 from kafkacompat.wire.errors import ErrorCode
 from tests.fakes.coordinator_log import FakeCoordinatorLog
@@ -25,8 +25,8 @@ def a_world() -> World:
     return world
 
 
-def listed(world: World, filters: Filters | None = None) -> list[str]:
-    found = now(world.coordinator.list(filters or Filters()))
+def listed(world: World, filters: TransactionFilters | None = None) -> list[str]:
+    found = now(world.coordinator.list(filters or TransactionFilters()))
     assert not isinstance(found, ErrorCode)
     return sorted(each.transactional_id for each in found)
 
@@ -48,25 +48,25 @@ def test_what_is_not_there_is_not_described() -> None:
 @pytest.mark.parametrize(
     ("filters", "names"),
     [
-        (Filters(), ["done", "new", "open"]),
-        (Filters(states={EMPTY, COMPLETE_COMMIT}), ["done", "new"]),
-        (Filters(states={PREPARE_ABORT}), []),
-        (Filters(states=set()), []),
-        (Filters(producer_ids={100, 101}), ["new", "open"]),
-        (Filters(duration_ms=9_999), ["done", "new", "open"]),
-        (Filters(states={ONGOING}, duration_ms=9_999), ["open"]),
-        (Filters(states={ONGOING}, duration_ms=10_000), []),
-        (Filters(pattern=Pattern("o|.*e.*")), ["done", "new", "open"]),
-        (Filters(pattern=Pattern("[no]e?.*w")), ["new"]),
-        (Filters(pattern=Pattern("e")), []),
+        (TransactionFilters(), ["done", "new", "open"]),
+        (TransactionFilters(states={EMPTY, COMPLETE_COMMIT}), ["done", "new"]),
+        (TransactionFilters(states={PREPARE_ABORT}), []),
+        (TransactionFilters(states=set()), []),
+        (TransactionFilters(producer_ids={100, 101}), ["new", "open"]),
+        (TransactionFilters(duration_ms=9_999), ["done", "new", "open"]),
+        (TransactionFilters(states={ONGOING}, duration_ms=9_999), ["open"]),
+        (TransactionFilters(states={ONGOING}, duration_ms=10_000), []),
+        (TransactionFilters(pattern=Pattern("o|.*e.*")), ["done", "new", "open"]),
+        (TransactionFilters(pattern=Pattern("[no]e?.*w")), ["new"]),
+        (TransactionFilters(pattern=Pattern("e")), []),
     ],
 )
-def test_filters(filters: Filters, names: list[str]) -> None:
+def test_filters(filters: TransactionFilters, names: list[str]) -> None:
     assert listed(a_world(), filters) == names
 
 
 def test_what_is_listed() -> None:
-    found = now(a_world().coordinator.list(Filters(producer_ids={102})))
+    found = now(a_world().coordinator.list(TransactionFilters(producer_ids={102})))
     assert not isinstance(found, ErrorCode)
     (each,) = found
     assert (each.transactional_id, each.producer_id, each.transaction_state) == ("done", 102, "CompleteCommit")
@@ -78,7 +78,7 @@ def test_a_long_list_leaves_others_their_turn() -> None:
     for number in range(30):
         world.init(f"id{number}")
     clock.look_s = TURN_SECONDS / 10
-    listing = world.coordinator.list(Filters())
+    listing = world.coordinator.list(TransactionFilters())
     assert is_waiting(listing)
     world.turn(5)
     found = now(listing)
@@ -90,8 +90,8 @@ def test_nothing_is_listed_while_something_is_not_known() -> None:
     world = World(log)
     world.init()
     again = world.restarted(turns=0)
-    assert now(again.coordinator.list(Filters())) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert now(again.coordinator.list(TransactionFilters())) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     again.turn(2)
     assert listed(again) == ["tx"]
     again.coordinator.stop()
-    assert now(again.coordinator.list(Filters())) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert now(again.coordinator.list(TransactionFilters())) is ErrorCode.COORDINATOR_NOT_AVAILABLE

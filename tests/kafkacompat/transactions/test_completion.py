@@ -1,4 +1,4 @@
-"""Markers reach every partition, however long it takes, and whatever happens meanwhile."""
+"""Every partition gets its marker, however long that takes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred, succeed
 
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
 from kafkacompat.timers import TURN_SECONDS
-from kafkacompat.transactions.transaction import Producer
+from kafkacompat.transactions.transaction import ProducerIdentity
 from kafkacompat.wire.errors import ErrorCode
 from tests.fakes.coordinator_log import FakeCoordinatorLog
 from tests.fakes.marked_partitions import FakePartition
@@ -28,7 +28,7 @@ PASSING = [
 
 
 def ended(*partitions: tuple[str, int], commit: bool = True, world: World | None = None) -> World:
-    """A transaction in these partitions has been ended."""
+    """End a transaction in these partitions."""
     world = world or World()
     producer = world.init()
     assert world.add(producer, *partitions) is NONE
@@ -50,8 +50,8 @@ def test_a_marker_that_cannot_be_written_now_is_written_later(
     world.wait(10)
     assert world.markers(P0) == world.markers(P1) == [(100, 0, True)]
     assert world.state() == "CompleteCommit"
-    (message,) = [each for each in caplog.messages if "wait" in each]
-    assert message == f"1 markers of tx wait: {code.name}"
+    (message,) = [line for line in caplog.messages if line.startswith("Retrying")]
+    assert message == f"Retrying 1 markers of tx: {code.name}"
 
 
 def test_only_a_partition_that_is_deleted_needs_no_marker() -> None:
@@ -163,11 +163,11 @@ def test_what_is_complete_is_left_alone() -> None:
     again = world.restarted()
     again.wait(10)
     assert again.markers() == [(100, 0, True)]
-    assert again.end(Producer(100, 0)).error_code is NONE
+    assert again.end(ProducerIdentity(100, 0)).error_code is NONE
 
 
 def test_partitions_that_are_opened_later_get_their_markers() -> None:
-    """While a broker starts, a partition may not be open yet: that it is not found does not mean it was deleted."""
+    """While a broker starts, a partition may not be open yet. A missing partition is not always a deleted one."""
     world = World()
     world.partitions.all[P0].hold = True
     ended(P0, world=world)
@@ -225,6 +225,6 @@ def test_a_group_coordinator_that_fails_keeps_nobody_waiting_for_ever(caplog: py
 
     world.coordinator.markers._end_transaction = end_transaction
     ended(OFFSETS, world=world)
-    assert "a transaction marker could not be written" in caplog.text
+    assert "Failed to write a transaction marker" in caplog.text
     world.wait(1)
     assert world.state() == "CompleteCommit"

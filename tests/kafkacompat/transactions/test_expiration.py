@@ -1,4 +1,4 @@
-"""Open transactions are aborted in time, unused transactional ids forgotten."""
+"""Transactions that are open for too long are aborted, and unused transactional ids are forgotten."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.timers import TURN_SECONDS
 from kafkacompat.transactions.expiration import TOMBSTONES_BYTES
-from kafkacompat.transactions.transaction import LAST_EPOCH, Producer
+from kafkacompat.transactions.transaction import LAST_EPOCH, ProducerIdentity
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import read_records
 from tests.kafkacompat.transactions.support import ID, NONE, P0, TiringClock, World, now
@@ -88,7 +88,7 @@ def test_an_abort_in_the_last_epoch_brings_another_producer_id(caplog: pytest.Lo
     world.no_producer_ids()
     world.wait(80)
     assert world.state() == "Ongoing"
-    assert "looking through the transactional ids failed" in caplog.text
+    assert "Failed to check the transactional ids" in caplog.text
     world.allocating = None
     world.wait(10)
     assert world.markers() == [(100, LAST_EPOCH + 1, False)]
@@ -121,7 +121,7 @@ def test_an_id_that_nobody_uses_is_forgotten() -> None:
     assert tombstone.key == b"\0\0\0\x06unused"
     again = world.restarted()
     assert again.coordinator.describe("unused").error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
-    assert again.init("unused") == Producer(103, 0)
+    assert again.init("unused") == ProducerIdentity(103, 0)
 
 
 def test_ids_are_forgotten_many_at_a_time_and_not_before_the_log_has_it() -> None:

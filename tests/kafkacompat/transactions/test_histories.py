@@ -1,5 +1,5 @@
-"""Random lives: producers that write, end their transactions or are fenced, a log and partitions that fail for a
-while, and a coordinator that is killed. Whatever happens, every transaction ends, and ends everywhere as its producer was told.
+"""Random histories: producers write, end their transactions or are fenced; the log and partitions fail for a while; the
+coordinator is killed. Every transaction ends, and ends in all partitions as the response to its producer says.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.transactions import transaction
 from kafkacompat.transactions.answers import ProducerAnswer
-from kafkacompat.transactions.transaction import Producer, TopicPartition
+from kafkacompat.transactions.transaction import ProducerIdentity, TopicPartition
 from kafkacompat.wire.errors import ErrorCode
 from tests.kafkacompat.transactions.support import World, now
 
@@ -30,7 +30,7 @@ STEPS = 200
 
 @dataclass
 class Written:
-    """One transaction as its producer knows it: what it wrote, what it asked for, and what it was told."""
+    """One transaction as its producer knows it: the records that it wrote, its requests, and their responses."""
 
     values: list[tuple[TopicPartition, object]] = field(default_factory=list)
     asked: bool | None = None
@@ -39,18 +39,18 @@ class Written:
 
 @dataclass
 class Client:
-    """A producer; ``version`` is the transaction version it knows. While ``waits`` it sends nothing else."""
+    """A producer of transaction version ``version``. While it ``waits`` it sends nothing else."""
 
     name: str
     version: int
-    producer: Producer | None = None
+    producer: ProducerIdentity | None = None
     open: Written = field(default_factory=Written)
     added: set[TopicPartition] = field(default_factory=set)
     waits: bool = False
 
 
 class Life:
-    """What happens, decided by a seed."""
+    """A random history, decided by a seed."""
 
     def __init__(self, seed: int) -> None:
         self.rng = Random(seed)
@@ -75,7 +75,7 @@ class Life:
         return None if client.waits else client
 
     def when(self, client: Client, answer: Deferred[ProducerAnswer], then: object) -> None:
-        """Have a client wait for an answer, unless the coordinator is killed before."""
+        """Let a client wait for a response, unless the coordinator is killed before."""
         client.waits = True
         life = self.lives
 
@@ -104,7 +104,7 @@ class Life:
             client.producer = answer.producer
 
     def forget(self, client: Client) -> None:
-        """Its transaction, if it has one, is not known to it any more."""
+        """Let the producer forget its transaction, if it has one."""
         client.producer = None
         self.next_transaction(client)
 
@@ -137,7 +137,7 @@ class Life:
             self.forget(client)
             return
         client.added.add(where)
-        # As a partition asks before the first record of a transaction.
+        # As a partition does before the first record of a transaction.
         if self.world.coordinator.verify(client.name, *client.producer, [where], add=False) != {where: ErrorCode.NONE}:
             return
         self.value += 1
@@ -182,7 +182,7 @@ class Life:
         log = self.world.log
         log.hold, log.refuse_with = False, None
         while log.held:
-            # They are decided in any order.
+            # The log decides on them in any order.
             held = log.held.pop(self.rng.randrange(len(log.held)))
             held.succeed() if self.rng.random() < 0.8 else held.fail(ErrorCode.NOT_ENOUGH_REPLICAS)
         for each in PARTITIONS:
@@ -190,7 +190,7 @@ class Life:
             self.world.partitions.all[each].release()
 
     def kill(self) -> None:
-        """The process ends: what was under way is in the log or not, and nobody is answered."""
+        """Kill the process: writes under way may be in the log or not, and no client gets a response."""
         self.lives += 1
         log = self.world.log
         held, log.held = log.held, []
@@ -208,7 +208,7 @@ class Life:
     def pass_time(self) -> None:
         self.world.wait(self.rng.choice([1, 1, 4, 15]))
 
-    # The end of it
+    # The end
 
     def outcomes(self, transaction: Written) -> set[str]:
         partitions = self.world.partitions.all
@@ -224,7 +224,7 @@ class Life:
 @pytest.mark.parametrize("seed", range(100))
 def test_every_transaction_ends_everywhere_as_its_producer_was_told(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if seed % 2:
-        # A producer id is soon used up.
+        # A producer id soon has no epochs left.
         monkeypatch.setattr(transaction, "MAX_EPOCH", 4)
         monkeypatch.setattr(transaction, "LAST_EPOCH", 3)
     life = Life(seed)
@@ -244,7 +244,7 @@ def test_every_transaction_ends_everywhere_as_its_producer_was_told(seed: int, m
 
 
 def test_lives_are_full_of_transactions() -> None:
-    """Otherwise the test above would show little."""
+    """Without these events the test above would show little."""
     told = {True: 0, False: 0, None: 0}
     for seed in range(10):
         life = Life(seed)

@@ -1,4 +1,4 @@
-"""What a coordinator knows after a start."""
+"""The transactional ids of a coordinator after a start."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from kafkacompat.coordination.replay import RECORDS_A_TURN
 from kafkacompat.transactions.records import transaction_record
 from kafkacompat.transactions.state import COMPLETE_COMMIT, EMPTY, ONGOING, TransactionState
-from kafkacompat.transactions.transaction import Transaction
+from kafkacompat.transactions.transaction import TransactionMetadata
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import build_batch
 from tests.fakes.coordinator_log import FakeCoordinatorLog
@@ -18,7 +18,7 @@ from tests.kafkacompat.transactions.support import ID, P0, World, now
 
 def record(state: TransactionState = EMPTY, name: str = ID, **changes: int) -> tuple[bytes, bytes | None]:
     partitions = frozenset({P0}) if state is ONGOING else frozenset()
-    transaction = Transaction(7, 3, 1000, state, partitions, 1, 2, previous_producer_id=7)
+    transaction = TransactionMetadata(7, 3, 1000, state, partitions, 1, 2, previous_producer_id=7)
     return transaction_record(name, transaction._replace(**changes), 1)  # type: ignore[arg-type]
 
 
@@ -49,12 +49,12 @@ def test_records_that_cannot_be_read_are_left_out(caplog: pytest.LogCaptureFixtu
     world = loaded((key, value), (b"\0\7abc", b"x"), (None, b"x"), (key, newer_version), (key, unknown_state))
     assert world.state() == "Ongoing"
     assert sorted(each for each in caplog.messages if "left out" in each) == [
-        "__coordinated-0: 1 records left out: TransactionLogValue has no version 2",
-        "__coordinated-0: 1 records left out: a record of 0 bytes has no room for its version",
-        "__coordinated-0: 1 records left out: their keys are of a version that is not known here",
-        "__coordinated-0: 1 records left out: there is no transaction state 9",
+        "__coordinated-0: left out 1 records: TransactionLogValue has no version 2",
+        "__coordinated-0: left out 1 records: a record of 0 bytes has no room for its version",
+        "__coordinated-0: left out 1 records: there is no transaction state 9",
+        "__coordinated-0: left out 1 records: unknown version of the key",
     ]
-    assert "__coordinated-0: 5 records, 1 transactional ids" in caplog.messages
+    assert "__coordinated-0: loaded 5 records, 1 transactional ids" in caplog.messages
 
 
 def test_control_batches_are_passed_over() -> None:
@@ -81,7 +81,7 @@ def test_a_partition_that_cannot_be_read_has_no_coordinator(caplog: pytest.LogCa
     log.batches[0].append(b"no batch at all")
     world = World(log)
     assert now(world.ask()).error_code is ErrorCode.NOT_COORDINATOR
-    assert "__coordinated-0 cannot be loaded" in caplog.text
+    assert "Failed to load __coordinated-0" in caplog.text
 
 
 def test_a_resignation_ends_the_reading() -> None:

@@ -6,7 +6,7 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from kafkacompat.transactions.answers import NOBODY, ProducerAnswer
-from kafkacompat.transactions.transaction import LAST_EPOCH, Producer
+from kafkacompat.transactions.transaction import LAST_EPOCH, ProducerIdentity
 from kafkacompat.wire.errors import ErrorCode
 from tests.kafkacompat.transactions.support import ID, NONE, P0, P1, World, is_waiting, now
 
@@ -103,7 +103,7 @@ def test_while_a_transaction_is_completed_there_is_no_new_epoch() -> None:
     assert world.init() == (100, 1)
 
 
-def exhausted(world: World) -> Producer:
+def exhausted(world: World) -> ProducerIdentity:
     """A producer in the last epoch of its producer id."""
     world.init()
     entry = world.coordinator._registry.by_id[ID]
@@ -117,7 +117,7 @@ def test_behind_the_last_epoch_comes_another_producer_id() -> None:
     new = world.init(expected=old)
     assert new == (101, 0)
     assert world.init(expected=old) == new
-    assert now(world.ask(expected=Producer(100, LAST_EPOCH - 1))).error_code is ErrorCode.PRODUCER_FENCED
+    assert now(world.ask(expected=ProducerIdentity(100, LAST_EPOCH - 1))).error_code is ErrorCode.PRODUCER_FENCED
 
 
 @pytest.mark.parametrize("version", [0, 2])
@@ -148,7 +148,7 @@ def test_a_producer_id_that_is_not_needed_after_all_is_left() -> None:
 def test_who_says_that_it_is_somebody_else_is_fenced() -> None:
     world = World()
     producer = world.init()
-    assert now(world.ask(expected=Producer(5, 0))) == ProducerAnswer(ErrorCode.PRODUCER_FENCED, NOBODY)
+    assert now(world.ask(expected=ProducerIdentity(5, 0))) == ProducerAnswer(ErrorCode.PRODUCER_FENCED, NOBODY)
     assert world.init(expected=producer) == (100, 1)
 
 

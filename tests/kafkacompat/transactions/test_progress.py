@@ -1,4 +1,4 @@
-"""Partitions come to a transaction, are asked for, and it ends."""
+"""Adding partitions to a transaction, verifying them, and ending it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from kafkacompat.transactions.answers import ProducerAnswer
-from kafkacompat.transactions.registry import MOST_WAITING
-from kafkacompat.transactions.transaction import LAST_EPOCH, Producer, TopicPartition
+from kafkacompat.transactions.registry import MAX_WAITING
+from kafkacompat.transactions.transaction import LAST_EPOCH, ProducerIdentity, TopicPartition
 from kafkacompat.wire.errors import ErrorCode
 from tests.fakes.coordinator_log import FakeCoordinatorLog
 from tests.kafkacompat.transactions.support import ID, NONE, P0, P1, World, is_waiting, now
@@ -21,7 +21,7 @@ REFUSED = ErrorCode.INVALID_TXN_STATE
 
 
 def verify(
-    world: World, producer: Producer, *partitions: TopicPartition, add: bool = False, name: str = ID
+    world: World, producer: ProducerIdentity, *partitions: TopicPartition, add: bool = False, name: str = ID
 ) -> dict[TopicPartition, ErrorCode] | Deferred[dict[TopicPartition, ErrorCode]]:
     return world.coordinator.verify(name, *producer, partitions or (P0,), add=add)
 
@@ -45,14 +45,14 @@ def test_partitions_come_to_the_transaction() -> None:
 def test_who_may_not_add(add: bool) -> None:
     world = World()
     world.init()
-    assert world.add(Producer(100, 0), name="unknown") is MAPPING
-    assert world.add(Producer(99, 0)) is MAPPING
-    assert world.add(Producer(100, 1)) is FENCED
-    assert world.add(Producer(100, 0), name="") is ErrorCode.INVALID_REQUEST
-    for producer, code in [(Producer(99, 0), MAPPING), (Producer(100, 1), FENCED)]:
+    assert world.add(ProducerIdentity(100, 0), name="unknown") is MAPPING
+    assert world.add(ProducerIdentity(99, 0)) is MAPPING
+    assert world.add(ProducerIdentity(100, 1)) is FENCED
+    assert world.add(ProducerIdentity(100, 0), name="") is ErrorCode.INVALID_REQUEST
+    for producer, code in [(ProducerIdentity(99, 0), MAPPING), (ProducerIdentity(100, 1), FENCED)]:
         assert now(verify(world, producer, P0, P1, add=add)) == {P0: code, P1: code}
-    assert now(verify(world, Producer(100, 0), add=add, name="unknown")) == {P0: MAPPING}
-    assert now(verify(world, Producer(100, 0), add=add, name="")) == {P0: ErrorCode.INVALID_REQUEST}
+    assert now(verify(world, ProducerIdentity(100, 0), add=add, name="unknown")) == {P0: MAPPING}
+    assert now(verify(world, ProducerIdentity(100, 0), add=add, name="")) == {P0: ErrorCode.INVALID_REQUEST}
 
 
 def test_one_change_at_a_time() -> None:
@@ -144,7 +144,7 @@ def test_only_so_many_wait() -> None:
     producer = world.init()
     world.log.hold = True
     world.coordinator.add_partitions(ID, producer, [P0], 0)
-    waiting = [world.coordinator.add_partitions(ID, producer, [P1], 0) for _ in range(MOST_WAITING)]
+    waiting = [world.coordinator.add_partitions(ID, producer, [P1], 0) for _ in range(MAX_WAITING)]
     assert all(map(is_waiting, waiting))
     assert now(world.coordinator.add_partitions(ID, producer, [P1], 0)) is CONCURRENT
     world.log.hold = False
@@ -188,7 +188,7 @@ def test_a_transaction_with_an_epoch_of_its_own(commit: bool) -> None:
     world = World()
     producer = world.init()
     world.add(producer, version=2)
-    next_producer = Producer(100, 1)
+    next_producer = ProducerIdentity(100, 1)
     assert world.end(producer, commit, version=2) == ProducerAnswer(NONE, next_producer)
     assert world.markers() == [(100, 1, commit)]
     assert world.partitions.all[P0].markers[0].transaction_version == 2
@@ -205,7 +205,7 @@ def test_with_own_epochs_nothing_may_be_aborted_too() -> None:
     assert world.end(producer, True, version=2).error_code is REFUSED
     for epoch in (1, 2, 3):
         answer = world.end(producer, False, version=2)
-        assert answer == ProducerAnswer(NONE, Producer(100, epoch))
+        assert answer == ProducerAnswer(NONE, ProducerIdentity(100, epoch))
         producer = answer.producer
     assert world.state() == "CompleteAbort"
 
@@ -223,8 +223,8 @@ def test_whose_end_is_not_heard() -> None:
     for version in (0, 2):
         assert world.end(producer, name="unknown", version=version).error_code is MAPPING
         assert world.end(producer, name="", version=version).error_code is ErrorCode.INVALID_REQUEST
-        assert world.end(Producer(100, 5), version=version).error_code is FENCED
-        assert world.end(Producer(5, 0), version=version).error_code is MAPPING
+        assert world.end(ProducerIdentity(100, 5), version=version).error_code is FENCED
+        assert world.end(ProducerIdentity(5, 0), version=version).error_code is MAPPING
     assert world.state() == "Ongoing"
 
 
@@ -262,7 +262,7 @@ def test_behind_the_last_epoch_comes_another_producer_id() -> None:
     assert world.state() == "Ongoing"
     world.allocating = None
     answer = world.end(producer, version=2)
-    assert answer == ProducerAnswer(NONE, Producer(101, 0))
+    assert answer == ProducerAnswer(NONE, ProducerIdentity(101, 0))
     assert world.markers() == [(100, LAST_EPOCH + 1, True)]
     assert world.end(producer, version=2) == answer
     again = world.restarted()
@@ -271,7 +271,7 @@ def test_behind_the_last_epoch_comes_another_producer_id() -> None:
 
 
 def test_many_that_wait_in_the_same_partition_go_on_one_behind_the_other() -> None:
-    """As behind a segment that was being made: nothing of it happens inside of something else, however many they are."""
+    """Many appends may end at the same moment, after a new segment. Their outcomes must not nest."""
     world = World(FakeCoordinatorLog(partition_count=1))
     producers = {f"id{number}": world.init(f"id{number}") for number in range(200)}
     for name, producer in producers.items():

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from kafkacompat.transactions.records import read_key, read_transaction, transaction_record, transaction_tombstone
+from kafkacompat.transactions.records import (
+    read_transaction,
+    read_transactional_id,
+    transaction_record,
+    transaction_tombstone,
+)
 from kafkacompat.transactions.state import EMPTY, ONGOING, PREPARE_COMMIT
-from kafkacompat.transactions.transaction import Transaction
+from kafkacompat.transactions.transaction import TransactionMetadata
 from kafkacompat.wire.primitives import MalformedError
 from tests.kafkacompat.transactions.support import World
 
 KEY = bytes.fromhex("0000 0002 7478")
-NEW = Transaction(1, 0, 60_000, EMPTY, last_update_ms=1000, previous_producer_id=1)
-OPEN = Transaction(
+NEW = TransactionMetadata(1, 0, 60_000, EMPTY, last_update_ms=1000, previous_producer_id=1)
+OPEN = TransactionMetadata(
     1,
     5,
     60_000,
@@ -45,13 +50,13 @@ def test_an_open_one() -> None:
 
 def test_a_tombstone() -> None:
     assert transaction_tombstone("tx") == (KEY, None)
-    assert read_key(KEY) == "tx"
+    assert read_transactional_id(KEY) == "tx"
 
 
 @pytest.mark.parametrize(
     "transaction", [NEW, OPEN, OPEN._replace(state=PREPARE_COMMIT, next_producer_id=9, producer_epoch=0x7FFF)]
 )
-def test_version_1_says_everything_but_the_last_epoch(transaction: Transaction) -> None:
+def test_version_1_says_everything_but_the_last_epoch(transaction: TransactionMetadata) -> None:
     _, value = transaction_record("tx", transaction._replace(last_producer_epoch=3), 1)
     assert value is not None
     assert read_transaction(value) == transaction
@@ -64,10 +69,10 @@ def test_version_0_does_not_say_what_transaction_version_2_needs() -> None:
 
 
 def test_what_is_no_record_of_ours() -> None:
-    assert read_key(bytes.fromhex("0001 0002 7478")) is None
+    assert read_transactional_id(bytes.fromhex("0001 0002 7478")) is None
     for key in (b"", b"\0", b"\0\0\0\x09x"):
         with pytest.raises(MalformedError):
-            read_key(key)
+            read_transactional_id(key)
     _, value = transaction_record("tx", NEW, 0)
     assert value is not None
     for bad in (

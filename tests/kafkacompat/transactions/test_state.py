@@ -1,4 +1,4 @@
-"""The tables of states: Kafka's, every state with everything that can happen to it."""
+"""The tables of states agree with Kafka's, for every state and every event."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from kafkacompat.transactions.state import (
     PREPARE_ABORT,
     PREPARE_COMMIT,
     PREPARE_EPOCH_FENCE,
+    EndEffect,
     Ending,
-    OnEnd,
     TransactionState,
     check_transition,
 )
 
-# From (row) to (column), in the order of the states' numbers; x: may be.
+# From (row) to (column), in the order of the states' numbers; x marks a valid change.
 MAY_BECOME = """
         Empty Ongoing PrepareCommit PrepareAbort CompleteCommit CompleteAbort Dead PrepareEpochFence
 Empty               x x . x . . x .
@@ -60,7 +60,7 @@ def test_what_is_decided_is_completed_and_nothing_else() -> None:
     assert not BETWEEN_TRANSACTIONS & {ONGOING, DEAD, PREPARE_EPOCH_FENCE, *COMPLETION}
 
 
-# As EndTxn is answered: commit, repeated commit, abort, repeated abort. P prepares, A is answered, R refused, . fenced.
+# The effect of EndTxn: commit, repeated commit, abort, repeated abort. P prepares, A answers, R refuses, . fences.
 END = {
     (False, EMPTY): "R.R.",
     (False, ONGOING): "P.P.",
@@ -75,7 +75,7 @@ END = {
 
 @pytest.mark.parametrize("case", END, ids=str)
 def test_every_end_of_every_state(case: tuple[bool, TransactionState]) -> None:
-    letters = {OnEnd.PREPARE: "P", OnEnd.ANSWER: "A", OnEnd.REFUSE: "R", None: "."}
+    letters = {EndEffect.PREPARE: "P", EndEffect.ANSWER: "A", EndEffect.REFUSE: "R", None: "."}
     asked = [(ending, repeat) for ending in (Ending.COMMIT, Ending.ABORT) for repeat in (False, True)]
     assert "".join(letters[ON_END[case].get(each)] for each in asked) == END[case]
 
@@ -83,5 +83,5 @@ def test_every_end_of_every_state(case: tuple[bool, TransactionState]) -> None:
 def test_what_is_prepared_may_be() -> None:
     for (_, state), answers in ON_END.items():
         for (ending, _), answer in answers.items():
-            if answer is OnEnd.PREPARE:
+            if answer is EndEffect.PREPARE:
                 check_transition(state, ending.value)

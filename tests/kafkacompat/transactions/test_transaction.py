@@ -1,4 +1,4 @@
-"""What requests make of a transactional id, as values."""
+"""The state of a transactional id after each request."""
 
 from __future__ import annotations
 
@@ -11,26 +11,28 @@ from kafkacompat.transactions.state import (
     ONGOING,
     PREPARE_ABORT,
     PREPARE_COMMIT,
+    EndEffect,
     Ending,
-    OnEnd,
 )
-from kafkacompat.transactions.transaction import LAST_EPOCH, MAX_EPOCH, Producer, Transaction
+from kafkacompat.transactions.transaction import LAST_EPOCH, MAX_EPOCH, ProducerIdentity, TransactionMetadata
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
-FRESH = Transaction(7, -1, 1000)
-LIVING = Transaction(7, 3, 1000, EMPTY, last_update_ms=1, previous_producer_id=7)
+FRESH = TransactionMetadata(7, -1, 1000)
+LIVING = TransactionMetadata(7, 3, 1000, EMPTY, last_update_ms=1, previous_producer_id=7)
 OPEN = LIVING.with_partitions([("t", 0)], 0, 50)
 EXHAUSTED = LIVING._replace(producer_epoch=LAST_EPOCH)
 
 
-def initialized(old: Transaction, expected: Producer | None = None, new_producer_id: int | None = None) -> Transaction:
-    return old.initialized(2000, expected, new_producer_id, 99)
+def initialized(
+    old: TransactionMetadata, expected: ProducerIdentity | None = None, new_producer_id: int | None = None
+) -> TransactionMetadata:
+    return old.as_initialized(2000, expected, new_producer_id, 99)
 
 
 def test_a_new_transactional_id_begins_with_epoch_0() -> None:
     new = initialized(FRESH)
-    assert new == Transaction(7, 0, 2000, EMPTY, last_update_ms=99, previous_producer_id=7)
-    assert initialized(FRESH, Producer(5, 9)).producer == (7, 0)
+    assert new == TransactionMetadata(7, 0, 2000, EMPTY, last_update_ms=99, previous_producer_id=7)
+    assert initialized(FRESH, ProducerIdentity(5, 9)).producer == (7, 0)
 
 
 def test_every_further_one_gets_the_next_epoch() -> None:
@@ -39,40 +41,40 @@ def test_every_further_one_gets_the_next_epoch() -> None:
 
 
 def test_a_producer_that_says_who_it_is_may_ask_twice() -> None:
-    bumped = initialized(LIVING, Producer(7, 3))
+    bumped = initialized(LIVING, ProducerIdentity(7, 3))
     assert (bumped.producer, bumped.last_producer_epoch) == ((7, 4), 3)
-    assert initialized(bumped, Producer(7, 3)).producer == (7, 4)
-    assert initialized(bumped, Producer(7, 4)).producer == (7, 5)
+    assert initialized(bumped, ProducerIdentity(7, 3)).producer == (7, 4)
+    assert initialized(bumped, ProducerIdentity(7, 4)).producer == (7, 5)
 
 
 @pytest.mark.parametrize("epoch", [2, 5])
 def test_a_producer_of_another_epoch_is_fenced(epoch: int) -> None:
     with pytest.raises(KafkaError) as caught:
-        initialized(LIVING, Producer(7, epoch))
+        initialized(LIVING, ProducerIdentity(7, epoch))
     assert caught.value.code is ErrorCode.PRODUCER_FENCED
 
 
 def test_who_may_go_on() -> None:
     assert LIVING.may_initialize(None)
-    assert LIVING.may_initialize(Producer(7, 0))
-    assert FRESH.may_initialize(Producer(5, 0))
-    assert not LIVING.may_initialize(Producer(5, 3))
-    rotated = initialized(EXHAUSTED, Producer(7, LAST_EPOCH), 8)
-    assert rotated.may_initialize(Producer(7, LAST_EPOCH))
-    assert not rotated.may_initialize(Producer(7, LAST_EPOCH - 1))
+    assert LIVING.may_initialize(ProducerIdentity(7, 0))
+    assert FRESH.may_initialize(ProducerIdentity(5, 0))
+    assert not LIVING.may_initialize(ProducerIdentity(5, 3))
+    rotated = initialized(EXHAUSTED, ProducerIdentity(7, LAST_EPOCH), 8)
+    assert rotated.may_initialize(ProducerIdentity(7, LAST_EPOCH))
+    assert not rotated.may_initialize(ProducerIdentity(7, LAST_EPOCH - 1))
 
 
 def test_behind_the_last_epoch_comes_another_producer_id() -> None:
     assert EXHAUSTED.needs_producer_id(None)
-    assert EXHAUSTED.needs_producer_id(Producer(7, LAST_EPOCH))
-    assert not EXHAUSTED.needs_producer_id(Producer(7, 1))
+    assert EXHAUSTED.needs_producer_id(ProducerIdentity(7, LAST_EPOCH))
+    assert not EXHAUSTED.needs_producer_id(ProducerIdentity(7, 1))
     assert not EXHAUSTED._replace(producer_epoch=LAST_EPOCH - 1).needs_producer_id(None)
     new = initialized(EXHAUSTED, None, 8)
     assert (new.producer, new.previous_producer_id, new.last_producer_epoch) == ((8, 0), 7, -1)
-    asked = initialized(EXHAUSTED, Producer(7, LAST_EPOCH), 8)
+    asked = initialized(EXHAUSTED, ProducerIdentity(7, LAST_EPOCH), 8)
     assert (asked.producer, asked.last_producer_epoch) == ((8, 0), LAST_EPOCH)
-    # The answer was lost.
-    assert initialized(asked, Producer(7, LAST_EPOCH)).producer == (8, 0)
+    # The response was lost.
+    assert initialized(asked, ProducerIdentity(7, LAST_EPOCH)).producer == (8, 0)
 
 
 def test_a_transaction_begins_with_its_first_partition() -> None:
@@ -80,81 +82,84 @@ def test_a_transaction_begins_with_its_first_partition() -> None:
     more = OPEN.with_partitions([("t", 0), ("u", 1)], 2, 60)
     assert (sorted(more.partitions), more.start_ms, more.last_update_ms) == ([("t", 0), ("u", 1)], 50, 60)
     assert more.client_version == 2
-    again = OPEN.prepared(Ending.COMMIT, 0, None, 70).completed(80).with_partitions([("v", 0)], 0, 90)
+    again = OPEN.as_prepared(Ending.COMMIT, 0, None, 70).as_completed(80).with_partitions([("v", 0)], 0, 90)
     assert (list(again.partitions), again.start_ms) == ([("v", 0)], 90)
 
 
 def test_without_own_epochs_a_transaction_ends_in_the_epoch_it_was_written_in() -> None:
-    prepared = OPEN.prepared(Ending.COMMIT, 0, None, 70)
+    prepared = OPEN.as_prepared(Ending.COMMIT, 0, None, 70)
     assert (prepared.state, prepared.producer) == (PREPARE_COMMIT, (7, 3))
     assert prepared.partitions == OPEN.partitions
-    done = prepared.completed(80)
+    done = prepared.as_completed(80)
     assert (done.state, done.producer, done.partitions) == (COMPLETE_COMMIT, (7, 3), frozenset())
     assert (done.start_ms, done.last_update_ms) == (50, 80)
 
 
 def test_with_own_epochs_it_ends_in_the_next_one() -> None:
-    prepared = OPEN.prepared(Ending.ABORT, 2, None, 70)
+    prepared = OPEN.as_prepared(Ending.ABORT, 2, None, 70)
     assert (prepared.state, prepared.producer, prepared.last_producer_epoch) == (PREPARE_ABORT, (7, 4), 3)
-    done = prepared.completed(80)
+    done = prepared.as_completed(80)
     assert (done.state, done.producer, done.client_version) == (COMPLETE_ABORT, (7, 4), 2)
 
 
 def test_the_last_epoch_is_followed_by_the_first_of_another_producer_id() -> None:
-    prepared = OPEN._replace(producer_epoch=LAST_EPOCH).prepared(Ending.COMMIT, 2, 8, 70)
+    prepared = OPEN._replace(producer_epoch=LAST_EPOCH).as_prepared(Ending.COMMIT, 2, 8, 70)
     assert (prepared.producer, prepared.next_producer_id) == ((7, MAX_EPOCH), 8)
-    done = prepared.completed(80)
+    done = prepared.as_completed(80)
     assert (done.producer, done.previous_producer_id, done.next_producer_id) == ((8, 0), 7, -1)
     assert done.last_producer_epoch == LAST_EPOCH
-    assert done.is_repeat(Producer(7, LAST_EPOCH))
-    assert not done.is_repeat(Producer(7, LAST_EPOCH - 1))
-    assert not done.is_repeat(Producer(6, LAST_EPOCH))
+    assert done.is_repeat(ProducerIdentity(7, LAST_EPOCH))
+    assert not done.is_repeat(ProducerIdentity(7, LAST_EPOCH - 1))
+    assert not done.is_repeat(ProducerIdentity(6, LAST_EPOCH))
 
 
 def test_an_epoch_that_should_never_have_been_can_be_left_by_aborting() -> None:
-    prepared = OPEN._replace(producer_epoch=MAX_EPOCH).prepared(Ending.ABORT, 2, 8, 70)
+    prepared = OPEN._replace(producer_epoch=MAX_EPOCH).as_prepared(Ending.ABORT, 2, 8, 70)
     assert prepared.producer_epoch == MAX_EPOCH
-    assert prepared.completed(80).producer == (8, 0)
+    assert prepared.as_completed(80).producer == (8, 0)
 
 
 def test_an_abort_of_nothing_has_begun_now() -> None:
-    prepared = LIVING.prepared(Ending.ABORT, 2, None, 70)
+    prepared = LIVING.as_prepared(Ending.ABORT, 2, None, 70)
     assert (prepared.state, prepared.start_ms, prepared.partitions) == (PREPARE_ABORT, 70, frozenset())
 
 
 def test_a_fence_is_an_abort_in_the_next_epoch() -> None:
-    assert OPEN.fenced(2, None, 70) == OPEN.prepared(Ending.ABORT, 2, None, 70)
-    old = OPEN.fenced(0, None, 70)
+    assert OPEN.as_fenced(2, None, 70) == OPEN.as_prepared(Ending.ABORT, 2, None, 70)
+    old = OPEN.as_fenced(0, None, 70)
     assert (old.state, old.producer, old.last_producer_epoch) == (PREPARE_ABORT, (7, 4), -1)
     assert old.client_version == 0
-    assert OPEN._replace(producer_epoch=MAX_EPOCH).fenced(0, None, 70).producer_epoch == MAX_EPOCH
+    assert OPEN._replace(producer_epoch=MAX_EPOCH).as_fenced(0, None, 70).producer_epoch == MAX_EPOCH
 
 
 @pytest.mark.parametrize("version", [0, 2])
 def test_whose_end_is_heard(version: int) -> None:
-    assert OPEN.judge_end(Producer(7, 3), Ending.COMMIT, version, is_busy=False) is OnEnd.PREPARE
+    assert OPEN.judge_end(ProducerIdentity(7, 3), Ending.COMMIT, version, is_busy=False) is EndEffect.PREPARE
     for producer, code in [
-        (Producer(6, 3), ErrorCode.INVALID_PRODUCER_ID_MAPPING),
-        (Producer(7, 2), ErrorCode.PRODUCER_FENCED),
-        (Producer(7, 4), ErrorCode.PRODUCER_FENCED),
+        (ProducerIdentity(6, 3), ErrorCode.INVALID_PRODUCER_ID_MAPPING),
+        (ProducerIdentity(7, 2), ErrorCode.PRODUCER_FENCED),
+        (ProducerIdentity(7, 4), ErrorCode.PRODUCER_FENCED),
     ]:
         assert OPEN.judge_end(producer, Ending.COMMIT, version, is_busy=False) is code
         while_busy = OPEN.judge_end(producer, Ending.COMMIT, version, is_busy=True)
         assert while_busy is (code if version == 0 else ErrorCode.CONCURRENT_TRANSACTIONS)
-    assert OPEN.judge_end(Producer(7, 3), Ending.COMMIT, version, is_busy=True) is ErrorCode.CONCURRENT_TRANSACTIONS
+    assert (
+        OPEN.judge_end(ProducerIdentity(7, 3), Ending.COMMIT, version, is_busy=True)
+        is ErrorCode.CONCURRENT_TRANSACTIONS
+    )
 
 
 def test_a_repeat_is_known_by_its_old_epoch() -> None:
-    done = OPEN.prepared(Ending.COMMIT, 2, None, 70).completed(80)
-    assert done.judge_end(Producer(7, 3), Ending.COMMIT, 2, is_busy=False) is OnEnd.ANSWER
-    assert done.judge_end(Producer(7, 3), Ending.ABORT, 2, is_busy=False) is OnEnd.REFUSE
-    assert done.judge_end(Producer(7, 3), Ending.COMMIT, 0, is_busy=False) is ErrorCode.PRODUCER_FENCED
+    done = OPEN.as_prepared(Ending.COMMIT, 2, None, 70).as_completed(80)
+    assert done.judge_end(ProducerIdentity(7, 3), Ending.COMMIT, 2, is_busy=False) is EndEffect.ANSWER
+    assert done.judge_end(ProducerIdentity(7, 3), Ending.ABORT, 2, is_busy=False) is EndEffect.REFUSE
+    assert done.judge_end(ProducerIdentity(7, 3), Ending.COMMIT, 0, is_busy=False) is ErrorCode.PRODUCER_FENCED
     begun = done.with_partitions([("t", 0)], 2, 90)
-    assert begun.judge_end(Producer(7, 3), Ending.COMMIT, 2, is_busy=False) is ErrorCode.PRODUCER_FENCED
-    lost = OPEN._replace(producer_epoch=LAST_EPOCH).prepared(Ending.COMMIT, 2, 8, 70).completed(80)
-    assert lost.judge_end(Producer(7, LAST_EPOCH), Ending.COMMIT, 2, is_busy=False) is OnEnd.ANSWER
+    assert begun.judge_end(ProducerIdentity(7, 3), Ending.COMMIT, 2, is_busy=False) is ErrorCode.PRODUCER_FENCED
+    lost = OPEN._replace(producer_epoch=LAST_EPOCH).as_prepared(Ending.COMMIT, 2, 8, 70).as_completed(80)
+    assert lost.judge_end(ProducerIdentity(7, LAST_EPOCH), Ending.COMMIT, 2, is_busy=False) is EndEffect.ANSWER
 
 
 def test_what_may_not_follow_is_a_defect() -> None:
     with pytest.raises(ValueError, match="Empty cannot become PrepareCommit"):
-        LIVING.prepared(Ending.COMMIT, 0, None, 70)
+        LIVING.as_prepared(Ending.COMMIT, 0, None, 70)

@@ -73,7 +73,7 @@ def move(node: Node, path: str = "/b") -> None:
 
 
 def home(node: Node) -> str:
-    found = node.replicas.directories.home(("t", 0))
+    found = node.replicas.directories.find_home(("t", 0))
     assert found is not None
     return found.path
 

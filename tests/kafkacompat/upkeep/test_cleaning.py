@@ -24,7 +24,7 @@ from kafkacompat.upkeep.cleaning import LogCleaner
 from kafkacompat.upkeep.housekeeping import Housekeeping
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.record_batch import NewRecord, build_batch, read_records
-from kafkacompat.workers.processes import ReplacedError
+from kafkacompat.workers.processes import CodeReplacedError
 from tests.fakes.disk import ManualDisk
 from tests.fakes.memory_files import MemoryFiles
 from tests.fakes.workers import ManualWorkers
@@ -573,7 +573,7 @@ def test_without_workers_of_the_same_code_each_log_waits_for_the_next_start(
 
     def refuse(*_: Any) -> Any:
         refused.append(1)
-        raise ReplacedError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "restart it")
+        raise CodeReplacedError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "restart it")
 
     monkeypatch.setattr(world.workers, "call", refuse)
     world.cleaner.start()

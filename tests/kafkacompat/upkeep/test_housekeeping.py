@@ -14,7 +14,7 @@ from kafkacompat.storage.files.checkpoints import read_offsets
 from kafkacompat.storage.log.log import OffsetPosition
 from kafkacompat.storage.log.trimmer import LogTrimmer
 from kafkacompat.storage.log_config import LONG_MAX, LogConfig
-from kafkacompat.storage.segment.segment_file import FileRegion
+from kafkacompat.storage.segment.shared_files import FileRegion
 from kafkacompat.upkeep import idle_producers
 from kafkacompat.upkeep.housekeeping import Housekeeping
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -263,7 +263,7 @@ def test_of_too_many_producers_those_idle_for_longest_are_forgotten() -> None:
         changed = producers[open_one]
         changed.current_txn_first_offset = 0
         producers[open_one] = changed
-    bounding = world.housekeeping.bound_producers()
+    bounding = world.housekeeping.limit_producers()
     world.node.clock.advance(0)
     assert bounding.called
     left = list(producers)
@@ -271,7 +271,7 @@ def test_of_too_many_producers_those_idle_for_longest_are_forgotten() -> None:
     assert len(left) <= 40
     assert {0, 3} <= set(left)
     assert left[2:] == list(range(left[2], 60))
-    bounding = world.housekeeping.bound_producers()
+    bounding = world.housekeeping.limit_producers()
     assert list(producers) == left
 
 
@@ -280,7 +280,7 @@ def test_of_too_many_producers_that_were_asked_about_the_oldest_are_forgotten(mo
     world = World(LogConfig())
     guards = [world.partition.guard(each, 0, 0, begins_at_zero=True) for each in range(301)]
     verifications = world.partition.log.producer_state.verifications
-    world.housekeeping.bound_producers()
+    world.housekeeping.limit_producers()
     world.node.clock.advance(0)
     assert len(verifications) == 300
     verifications.check(1, guards[1])

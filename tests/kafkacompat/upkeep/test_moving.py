@@ -174,7 +174,7 @@ def test_of_two_logs_the_newer_one_is_taken(begin: str, end: str) -> None:
     partition = node.replicas.find("t", 0)
     for _ in range(20):
         node.append(partition)
-    old = node.replicas.directories.home(("t", 0))
+    old = node.replicas.directories.find_home(("t", 0))
     assert old is not None
 
     def fail(_: object) -> None:
@@ -316,9 +316,9 @@ def test_what_cannot_be_moved() -> None:
     assert refusal(of(node, "t", 0, "/nowhere")) == ErrorCode.LOG_DIR_NOT_FOUND
     assert refusal(of(node, "t", 1, "/b")) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert refusal(of(node, "x" * 214, 0, "/b")) == ErrorCode.INVALID_TOPIC_EXCEPTION
-    node.replicas.directory_failed(node.directories[1], OSError("gone"))
+    node.replicas.take_directory_offline(node.directories[1], OSError("gone"))
     assert refusal(of(node, "t", 0, "/b")) == ErrorCode.KAFKA_STORAGE_ERROR
-    node.replicas.directory_failed(node.directories[0], OSError("gone"))
+    node.replicas.take_directory_offline(node.directories[0], OSError("gone"))
     assert refusal(of(node, "t", 0, "/a")) == ErrorCode.KAFKA_STORAGE_ERROR
 
 

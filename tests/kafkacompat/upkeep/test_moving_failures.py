@@ -82,7 +82,7 @@ def test_a_whole_copy_is_kept_when_the_other_directory_fails() -> None:
 
     def adopt_and_fail(copy: LogCopy) -> Log:
         adopted = adopt(copy)
-        node.replicas.directory_failed(node.directories[0], OSError("gone"))
+        node.replicas.take_directory_offline(node.directories[0], OSError("gone"))
         return adopted
 
     storage.adopt = adopt_and_fail  # type: ignore[method-assign]
@@ -153,7 +153,7 @@ def test_a_move_that_was_under_way_is_begun_again() -> None:
     node.work()
     outcome(stopped)
     assert (home(node), folders(node, "/b")) == ("/a", ["t-0-future"])
-    for directory, logs in node.replicas.by_directory():
+    for directory, logs in node.replicas.logs_by_directory():
         directory.storage.close(logs)
     after, survivor = restarted(node)
     assert (home(after), folders(after, "/b")) == ("/b", ["t-0"])

@@ -18,7 +18,7 @@ def node_with_partitions() -> Node:
     """A node with partitions in /a, and /b for them to go to."""
     node = Node("/a", "/b", config=SMALL)
     for index in range(COUNT):
-        node.replicas.directories.wish(("t", index), node.directories[0])
+        node.replicas.directories.note_wish(("t", index), node.directories[0])
     node.open(topic(partitions=COUNT))
     for partition in node.replicas:
         for _ in range(20):
@@ -27,7 +27,7 @@ def node_with_partitions() -> Node:
 
 
 def homes(node: Node) -> set[str]:
-    found = (node.replicas.directories.home(("t", index)) for index in range(COUNT))
+    found = (node.replicas.directories.find_home(("t", index)) for index in range(COUNT))
     return {"nowhere" if each is None else each.path for each in found}
 
 
@@ -80,10 +80,10 @@ def test_a_directory_that_fails_ends_any_number_of_moves(caplog: pytest.LogCaptu
     count = 500
     node = Node("/a", "/b", config=SMALL)
     for index in range(count):
-        node.replicas.directories.wish(("t", index), node.directories[0])
+        node.replicas.directories.note_wish(("t", index), node.directories[0])
     node.open(topic(partitions=count))
     begun = [node.replicas.move("t", index, "/b") for index in range(count)]
-    node.replicas.directory_failed(node.directories[1], OSError("gone"))
+    node.replicas.take_directory_offline(node.directories[1], OSError("gone"))
     node.work()
     assert {refusal(each) for each in begun[1:]} == {ErrorCode.KAFKA_STORAGE_ERROR}
     assert list(node.moves) == []

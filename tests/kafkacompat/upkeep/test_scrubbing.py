@@ -14,11 +14,11 @@ from kafkacompat.storage.directory.scrub_notes import FILE_NAME
 from kafkacompat.storage.files.operating_system import OsFiles
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.segment.corruption import CorruptDataError
-from kafkacompat.storage.segment.scrub import Extent
-from kafkacompat.upkeep.scrubbing import FIRST_DELAY_S, Scrubbing
+from kafkacompat.storage.segment.scrub import ScrubExtent
+from kafkacompat.upkeep.scrubbing import FIRST_DELAY_S, LogScrubber
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import build_batch
-from kafkacompat.workers.processes import ReplacedError
+from kafkacompat.workers.processes import CodeReplacedError
 from tests.fakes.disk import ManualDisk
 from tests.fakes.workers import ManualWorkers
 from tests.kafkacompat.partitions.node import Node, topic
@@ -55,7 +55,7 @@ class World:
         self.workers = ManualWorkers(self.disk)
         for segment in self.partition.log.segments:
             segment.corrupt = ()
-        self.scrubbing = Scrubbing(self.node.clock, self.config, self.node.files, self.node.replicas, self.workers)
+        self.scrubbing = LogScrubber(self.node.clock, self.config, self.node.files, self.node.replicas, self.workers)
         self.scrubbing.start()
         self.disk.work()
 
@@ -68,7 +68,7 @@ class World:
         pieces: list[tuple[int, int]] = []
         workers, scrub = self.workers, self.workers.call
 
-        def noted(name: str, extent: Extent, position: int, *arguments: Any) -> Any:
+        def noted(name: str, extent: ScrubExtent, position: int, *arguments: Any) -> Any:
             pieces.append((int(Path(extent.path).name.split(".")[0]), position))
             return scrub(name, extent, position, *arguments)
 
@@ -162,7 +162,7 @@ def test_a_defect_is_told_and_the_round_goes_on(
     world = World(tmp_path)
     scrub, first = world.workers.call, str(world.segment(0))
 
-    def failing(name: str, extent: Extent, *arguments: Any) -> Any:
+    def failing(name: str, extent: ScrubExtent, *arguments: Any) -> Any:
         found = scrub(name, extent, *arguments)
         return found if extent.path != first else found.no_such_thing
 
@@ -229,7 +229,7 @@ def test_notes_that_cannot_be_written_are_told_and_the_round_goes_on(
     (tmp_path / FILE_NAME).mkdir()
     world.restart()
     assert {base for base, _ in world.work_for(FIRST_DELAY_S + 20)} == {0, SEGMENT_BATCHES}
-    assert all("how far the scrub" in each for each in caplog.messages) and caplog.messages
+    assert all("the notes of the scrub" in each for each in caplog.messages) and caplog.messages
 
 
 def test_without_workers_of_the_same_code_it_waits_for_the_next_start(
@@ -240,7 +240,7 @@ def test_without_workers_of_the_same_code_it_waits_for_the_next_start(
 
     def refuse(*_: Any) -> Any:
         refused.append(1)
-        raise ReplacedError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "restart it")
+        raise CodeReplacedError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "restart it")
 
     monkeypatch.setattr(world.workers, "call", refuse)
     for _ in range(5):

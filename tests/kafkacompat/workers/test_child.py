@@ -32,7 +32,7 @@ def answers(monkeypatch: pytest.MonkeyPatch, input_bytes: bytes, given: Any) -> 
         imported.append(name)
         return given
 
-    monkeypatch.setattr(child, "function", function)
+    monkeypatch.setattr(child, "import_function", function)
     child.main()
     out.buffer.seek(0)
     found = []
@@ -75,4 +75,4 @@ def test_an_iterator_may_fail_and_the_next_call_is_answered(monkeypatch: pytest.
 
 def test_every_function_is_there() -> None:
     for name in child.FUNCTIONS:
-        assert callable(child.function(name))
+        assert callable(child.import_function(name))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from twisted.internet.task import Clock
 
-from kafkacompat.workers.overdue import Overdue
+from kafkacompat.workers.overdue import AnswerTimeouts
 
 TIMEOUT_S = 300
 
@@ -19,11 +19,11 @@ class Process:
 
 def test_who_owes_an_answer_for_too_long_is_ended_once() -> None:
     clock = Clock()
-    overdue = Overdue(clock, TIMEOUT_S)
-    overdue.work_begins()
+    overdue = AnswerTimeouts(clock, TIMEOUT_S)
+    overdue.begin_work()
     clock.advance(100)
     process = Process()
-    with overdue.owed_by(process):
+    with overdue.expect_answer(process):
         clock.advance(TIMEOUT_S - 1)
         assert process.given_up == 0
         clock.advance(1)
@@ -35,36 +35,36 @@ def test_who_owes_an_answer_for_too_long_is_ended_once() -> None:
 
 def test_each_answer_has_the_time_for_itself() -> None:
     clock = Clock()
-    overdue = Overdue(clock, TIMEOUT_S)
-    overdue.work_begins()
+    overdue = AnswerTimeouts(clock, TIMEOUT_S)
+    overdue.begin_work()
     quick, slow = Process(), Process()
     for _ in range(5):
-        with overdue.owed_by(quick):
+        with overdue.expect_answer(quick):
             clock.advance(TIMEOUT_S - 1)
-    with overdue.owed_by(slow):
+    with overdue.expect_answer(slow):
         clock.advance(TIMEOUT_S / 2)
-        with overdue.owed_by(quick):
+        with overdue.expect_answer(quick):
             clock.advance(TIMEOUT_S / 2)
             assert (slow.given_up, quick.given_up) == (1, 0)
 
 
 def test_nobody_looks_at_the_clock_when_there_is_no_work() -> None:
     clock = Clock()
-    overdue = Overdue(clock, TIMEOUT_S)
+    overdue = AnswerTimeouts(clock, TIMEOUT_S)
     for _ in range(2):
-        overdue.work_begins()
-    overdue.work_ended()
+        overdue.begin_work()
+    overdue.end_work()
     assert len(clock.getDelayedCalls()) == 1
-    overdue.work_ended()
+    overdue.end_work()
     assert clock.getDelayedCalls() == []
-    overdue.work_begins()
+    overdue.begin_work()
     overdue.stop()
-    overdue.work_ended()
+    overdue.end_work()
     assert clock.getDelayedCalls() == []
 
 
 def test_without_a_timeout_nothing_is_ended() -> None:
     clock = Clock()
-    overdue = Overdue(clock, None)
-    overdue.work_begins()
+    overdue = AnswerTimeouts(clock, None)
+    overdue.begin_work()
     assert clock.getDelayedCalls() == []

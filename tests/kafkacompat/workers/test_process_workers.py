@@ -127,7 +127,7 @@ def test_one_that_hangs_is_killed_and_replaced_and_clients_ask_again(
     assert refusal(hanging) is ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert outcome(behind) == "b"
     assert process.ended and len(world.started) == 2
-    assert caplog.messages == ["a process for conversion gave no answer for 300 seconds and was killed"]
+    assert caplog.messages == ["Killed a process for conversion that gave no answer for 300 s"]
 
 
 def test_behind_an_upgrade_nothing_is_started_and_what_runs_goes_on(
@@ -140,7 +140,7 @@ def test_behind_an_upgrade_nothing_is_started_and_what_runs_goes_on(
     for _ in range(2):
         assert refusal(world.result("c")) is ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert len(world.started) == 1
-    assert caplog.messages == ["the files of kafkacompat were replaced, and conversion waits: restart the broker"]
+    assert caplog.messages == ["Stopped conversion, because the files of kafkacompat were replaced: restart the broker"]
 
 
 def test_an_upgrade_while_a_process_starts_is_noticed(world: World) -> None:

@@ -1,4 +1,4 @@
-"""Compacting a log as the broker does, step by step but at once, and looking at what is left."""
+"""Helpers that compact a log as the broker does, without pauses, and read the result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COMPACTED: dict[str, Any] = {"cleanup_policy": frozenset({"compact"})}
 
 
 class Left(NamedTuple):
-    """A batch that is in the log, and its records."""
+    """A stored batch and its records."""
 
     header: BatchHeader
     records: list[Record]
@@ -37,7 +37,7 @@ def end_transaction(log: Log, producer_id: int, *, commit: bool, now_ms: int = N
 
 
 def aborted_of(store: Store) -> dict[str, list[AbortedTransaction]]:
-    """What the transaction indexes say."""
+    """Return the entries of the transaction indexes."""
     names = [name for name in store.files.list(store.path("t-0")) if name.endswith(".txnindex")]
     return {name[18:20]: read_aborted(store.files, store.path("t-0", name)) for name in names}
 
@@ -51,12 +51,12 @@ def compact_log(
     load_factor: float = 0.9,
     stable_offset: int | None = None,
 ) -> CleaningResult | None:
-    """Compact what can be compacted; None when there is nothing."""
+    """Run one compaction; None if there is nothing to compact."""
     stable_offset = log.log_end_offset if stable_offset is None else stable_offset
-    what = log.compaction.cleanable(stable_offset=stable_offset, now_ms=now_ms)
+    what = log.compaction.find_cleanable(stable_offset=stable_offset, now_ms=now_ms)
     if what is None:
         return None
-    job = log.compaction.cleaning_job(what, now_ms=now_ms, map_bytes=map_bytes, load_factor=load_factor)
+    job = log.compaction.make_cleaning_job(what, now_ms=now_ms, map_bytes=map_bytes, load_factor=load_factor)
     if job is None:
         return None
     for step in compact(store.files, job):
@@ -69,7 +69,7 @@ def compact_log(
 
 
 def swap(log: Log, cleaned: CleanedSegment) -> None:
-    """Put a compacted segment in its place."""
+    """Swap a compacted segment in."""
     segment = log.compaction.prepare_swap(cleaned)
     replaced = log.compaction.swap_segments(cleaned, segment)
     log.compaction.complete_swap(segment, replaced)
@@ -77,14 +77,14 @@ def swap(log: Log, cleaned: CleanedSegment) -> None:
 
 
 def roll_and_compact(store: Store, log: Log, **kw: Any) -> CleaningResult | None:
-    """Compact everything that is in the log."""
+    """Roll, then compact the whole log."""
     if log.segments.active.size_bytes:
         roll(log)
     return compact_log(store, log, **kw)
 
 
 def left(log: Log) -> list[Left]:
-    """Every batch of the log, read fetch by fetch."""
+    """Return every batch of the log, read fetch by fetch."""
     found: list[Left] = []
     offset = log.log_start_offset
     while offset < log.log_end_offset:
@@ -101,7 +101,7 @@ def _text(data: bytes | None) -> str | None:
 
 
 def records(log: Log) -> list[tuple[int, str | None, str | None]]:
-    """Offset, key and value of every record that is not a marker."""
+    """Return offset, key and value of every record that is no marker."""
     return [
         (each.offset, _text(each.key), _text(each.value))
         for batch in left(log)

@@ -1,4 +1,4 @@
-"""What of a log is to be compacted, by Kafka's rules."""
+"""Choosing the segments to compact, by Kafka's rules."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafkacompat.storage.compaction import Cleanable
+from kafkacompat.storage.compaction import CleanableRange
 from kafkacompat.storage.log.log import Log
 from tests.storage.compaction.support import COMPACTED
 from tests.storage.support import NOW_MS, Store, append, batch, create, roll
@@ -15,7 +15,7 @@ BATCH_BYTES = len(batch())
 
 
 def log_of(memory: Store, segments: int, **config: Any) -> Log:
-    """A log with so many sealed segments of two records, a second apart, and an active one."""
+    """Create a log with some sealed segments of two records, a second apart, and an active one."""
     log = create(memory, **COMPACTED, **config)
     for number in range(segments):
         append(log, batch(timestamp=NOW_MS + 1000 * number), now_ms=NOW_MS)
@@ -25,24 +25,24 @@ def log_of(memory: Store, segments: int, **config: Any) -> Log:
     return log
 
 
-def look(log: Log, now_ms: int = NOW_MS, stable_offset: int = 1 << 40) -> Cleanable | None:
-    return log.compaction.cleanable(stable_offset=stable_offset, now_ms=now_ms)
+def look(log: Log, now_ms: int = NOW_MS, stable_offset: int = 1 << 40) -> CleanableRange | None:
+    return log.compaction.find_cleanable(stable_offset=stable_offset, now_ms=now_ms)
 
 
 def test_everything_below_the_active_segment_is_dirty_at_first(memory: Store) -> None:
-    assert look(log_of(memory, 3)) == Cleanable(0, 6, 6 * BATCH_BYTES, 1.0, False)
+    assert look(log_of(memory, 3)) == CleanableRange(0, 6, 6 * BATCH_BYTES, 1.0, False)
 
 
-def test_a_log_with_one_segment_has_nothing(memory: Store) -> None:
+def test_a_log_with_one_segment_has_nothing_to_compact(memory: Store) -> None:
     assert look(log_of(memory, 0)) is None
 
 
-def test_what_was_compacted_is_not_dirty(memory: Store) -> None:
+def test_compacted_segments_are_not_dirty(memory: Store) -> None:
     log = log_of(memory, 4)
     log.cleaner_offset = 6
-    assert look(log) == Cleanable(6, 8, 2 * BATCH_BYTES, 0.25, False)
-    log.cleaner_offset = 5  # the segment that it lies in counts as dirty and as clean
-    assert look(log) == Cleanable(5, 8, 4 * BATCH_BYTES, 0.4, False)
+    assert look(log) == CleanableRange(6, 8, 2 * BATCH_BYTES, 0.25, False)
+    log.cleaner_offset = 5  # its segment counts as dirty and as clean
+    assert look(log) == CleanableRange(5, 8, 4 * BATCH_BYTES, 0.4, False)
     log.cleaner_offset = 8
     assert look(log) is None
 
@@ -58,7 +58,9 @@ def test_a_checkpoint_that_cannot_be_does_not_count(memory: Store, checkpoint: i
 
 
 @pytest.mark.parametrize(("stable_offset", "end"), [(0, None), (1, None), (2, 2), (3, 2), (4, 4), (6, 6), (7, 6)])
-def test_whole_segments_below_the_stable_offset_only(memory: Store, stable_offset: int, end: int | None) -> None:
+def test_only_whole_segments_before_the_stable_offset_are_compacted(
+    memory: Store, stable_offset: int, end: int | None
+) -> None:
     found = look(log_of(memory, 3), stable_offset=stable_offset)
     assert (found.end_offset if found else None) == end
 
@@ -69,7 +71,7 @@ def test_none_from_the_first_segment_that_is_too_young(memory: Store, later_ms: 
     assert (found.end_offset if found else None) == end
 
 
-def test_what_is_not_on_the_disk_yet_waits(memory: Store) -> None:
+def test_unsealed_segments_are_not_compacted(memory: Store) -> None:
     log = log_of(memory, 2)
     log.maintenance.roll(log.maintenance.prepare_segment(log.log_end_offset))
     found = look(log)
@@ -77,7 +79,7 @@ def test_what_is_not_on_the_disk_yet_waits(memory: Store) -> None:
     assert found.end_offset == 4
 
 
-def test_it_is_due_when_more_is_dirty_than_the_ratio(memory: Store) -> None:
+def test_a_compaction_is_due_above_the_dirty_ratio(memory: Store) -> None:
     log = log_of(memory, 4)
     log.cleaner_offset = 6
     found = look(log)

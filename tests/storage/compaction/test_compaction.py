@@ -1,4 +1,4 @@
-"""What a compaction keeps: the last record of each key, its offset, and the order."""
+"""Compaction keeps the last record of each key, its offset, and the order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from kafkacompat.storage.compaction import CorruptBatchError
 from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log_config import LONG_MAX, LogConfig
-from kafkacompat.storage.producers.producer import ENTRY
+from kafkacompat.storage.producers.producer import PRODUCER_ENTRY
 from kafkacompat.storage.segment.transaction_index import AbortedTransaction
 from kafkacompat.wire.compression import Codec
 from kafkacompat.wire.record_batch import NewRecord, build_batch, crc_matches, read_header
@@ -28,7 +28,7 @@ from tests.storage.support import NOW_MS, Store, append, contents, create, name,
 DAY_MS = 86_400_000
 
 
-def test_the_last_record_of_each_key_stays_where_it_was(store: Store) -> None:
+def test_the_last_record_of_each_key_keeps_its_offset(store: Store) -> None:
     log = create(store, **COMPACTED)
     put(log, ("a", "1"), ("b", "1"), ("a", "2"))
     put(log, ("c", "1"))
@@ -80,7 +80,7 @@ def test_batches_keep_their_codec_their_header_and_their_checksum(store: Store, 
         assert crc_matches(read(log, batch.header.base_offset, 1), batch.header)
 
 
-def test_the_largest_timestamp_is_that_of_what_is_left(store: Store) -> None:
+def test_the_largest_timestamp_is_that_of_the_remaining_records(store: Store) -> None:
     log = create(store, **COMPACTED)
     batch: list[NewRecord] = [(NOW_MS, b"a", b"1", []), (NOW_MS + 9, b"b", b"1", []), (NOW_MS + 5, b"c", b"1", [])]
     append(log, build_batch(batch), now_ms=NOW_MS)
@@ -167,7 +167,7 @@ def test_the_largest_horizon_that_can_be_said(store: Store) -> None:
     assert [each.timestamp for each in marked.records] == [-1]
 
 
-def test_a_tombstone_in_place_of_what_was_truncated_deletes(store: Store) -> None:
+def test_a_tombstone_appended_after_a_truncation_deletes(store: Store) -> None:
     log = create(store, delete_retention_ms=0, **COMPACTED)
     put(log, ("a", "old"))
     roll(log)
@@ -204,20 +204,20 @@ def test_the_last_batch_of_each_producer_stays_without_records(store: Store) -> 
     put(again, ("c", "1"), producer_id=7, producer_epoch=1, base_sequence=4)
 
 
-def test_only_producers_whose_last_batch_may_be_met_are_told_of(memory: Store) -> None:
+def test_a_job_has_only_producers_whose_last_batch_it_can_meet(memory: Store) -> None:
     log = create(memory, **COMPACTED)
     put(log, ("a", "1"), producer_id=7, producer_epoch=0, base_sequence=0)
     put(log, ("a", "2"), producer_id=8, producer_epoch=0, base_sequence=0)
     roll(log)
     put(log, ("a", "3"), producer_id=8, producer_epoch=0, base_sequence=1)
-    what = log.compaction.cleanable(stable_offset=log.log_end_offset, now_ms=NOW_MS)
+    what = log.compaction.find_cleanable(stable_offset=log.log_end_offset, now_ms=NOW_MS)
     assert what is not None
-    job = log.compaction.cleaning_job(what, now_ms=NOW_MS, map_bytes=1000, load_factor=0.9)
+    job = log.compaction.make_cleaning_job(what, now_ms=NOW_MS, map_bytes=1000, load_factor=0.9)
     assert job is not None
-    assert [each[0] for each in ENTRY.iter_unpack(job.producers)] == [7]
+    assert [each[0] for each in PRODUCER_ENTRY.iter_unpack(job.producers)] == [7]
 
 
-def test_it_goes_once_its_producer_wrote_again_or_is_forgotten(store: Store) -> None:
+def test_an_empty_batch_goes_once_its_producer_wrote_again_or_is_forgotten(store: Store) -> None:
     log = create(store, **COMPACTED)
     put(log, ("a", "1"), producer_id=7, producer_epoch=1, base_sequence=0)
     put(log, ("a", "2"))
@@ -241,7 +241,7 @@ def transactional(producer_id: int = 7, base_sequence: int = 0) -> dict[str, Any
     }
 
 
-def test_committed_records_count_and_their_marker_goes_when_they_are_gone_and_its_time_has_come(store: Store) -> None:
+def test_a_commit_marker_goes_after_its_records_and_its_horizon(store: Store) -> None:
     log = create(store, delete_retention_ms=1000, **COMPACTED)
     put(log, ("a", "1"), **transactional())
     end_transaction(log, 7, commit=True)
@@ -249,7 +249,7 @@ def test_committed_records_count_and_their_marker_goes_when_they_are_gone_and_it
     end_transaction(log, 7, commit=True)
     roll_and_compact(store, log)
     assert records(log) == [(2, "a", "2")]
-    # The first marker's transaction had a batch in this compaction.
+    # The transaction of the first marker had a batch in this compaction.
     assert [each.header.base_offset for each in left(log)] == [1, 2, 3]
     put(log, ("b", "1"))
     roll_and_compact(store, log)
@@ -260,7 +260,7 @@ def test_committed_records_count_and_their_marker_goes_when_they_are_gone_and_it
 
 
 def aborted_log(store: Store) -> Log:
-    """Two segments: an aborted transaction that reaches from one to the other, a committed one, and others' records."""
+    """Two segments: an aborted transaction across both, a committed one, and records without a transaction."""
     log = create(store, delete_retention_ms=1000, **COMPACTED)
     put(log, ("a", "kept"))
     put(log, ("a", "aborted"), **transactional(7))
@@ -280,12 +280,12 @@ def test_aborted_records_go_and_count_for_no_key(store: Store) -> None:
     assert aborted_of(store) == {"03": [AbortedTransaction(7, 1, 5, 6)]}
     compact_log(store, log)
     assert records(log) == [(0, "a", "kept"), (2, "c", "committed"), (6, "z", "1")]
-    # Consumers at work may still need to know of it; the last batch of the producer stays anyway.
+    # Active consumers may still need the entry; the producer's last batch stays anyway.
     assert [each.header.base_offset for each in left(log)] == [0, 2, 3, 4, 5, 6]
     assert aborted_of(store) == {"00": [AbortedTransaction(7, 1, 5, 6)]}
 
 
-def test_an_abort_marker_goes_when_its_records_are_gone_and_its_time_has_come(store: Store) -> None:
+def test_an_abort_marker_goes_after_its_records_and_its_horizon(store: Store) -> None:
     log = aborted_log(store)
     log.producer_state.producers.clear()
     compact_log(store, log)
@@ -333,7 +333,7 @@ def test_the_index_is_built_again_after_a_crash(store: Store) -> None:
         if name_.endswith((".txnindex", ".snapshot")):
             store.files.remove(store.path("t-0", name_))
     reopen(store, **COMPACTED).close()
-    # It begins with the first batch that is left.
+    # It begins with the first remaining batch.
     assert aborted_of(store) == {"00": [AbortedTransaction(7, 3, 5, 6)]}
 
 
@@ -345,11 +345,11 @@ def test_a_shorter_log_has_a_shorter_index(store: Store) -> None:
     assert aborted_of(store) == {}
 
 
-# What cannot be believed
+# Damaged batches
 
 
 @pytest.mark.parametrize("position", [5, 10, 16, 17, 30, 65, -1])
-def test_a_bad_batch_stops_it_and_nothing_has_changed(store: Store, position: int) -> None:
+def test_a_damaged_batch_stops_a_compaction_without_changes(store: Store, position: int) -> None:
     log = create(store, **COMPACTED)
     for value in range(3):
         put(log, ("a", str(value)))
@@ -389,7 +389,7 @@ def flipped(data: bytes, position: int) -> bytes:
     return bytes(changed)
 
 
-def test_what_is_left_is_found_by_offset_and_time_after_a_restart(store: Store) -> None:
+def test_remaining_records_are_found_by_offset_and_time_after_a_restart(store: Store) -> None:
     log = create(store, index_interval_bytes=0, **COMPACTED)
     for value in range(20):
         put(log, ("ab"[value % 2], str(value)), (f"k{value}", "x" * 50), now_ms=NOW_MS + 1000 * value)

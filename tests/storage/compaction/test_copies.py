@@ -1,4 +1,4 @@
-"""What compaction goes by moves along with a log, and is of that log as it is."""
+"""The state that compaction needs moves with a log and fits it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_new_topic_of_the_same_name_was_never_compacted(memory: Store) -> None
     assert memory.files.read(memory.path("a", CLEANER_OFFSETS)) == b"0\n0\n"
 
 
-def test_a_deleted_key_stays_deleted_also_where_its_tombstone_took_the_place_of_what_was_lost(memory: Store) -> None:
+def test_a_deleted_key_stays_deleted_if_its_tombstone_replaced_a_lost_record(memory: Store) -> None:
     home, config = directory(memory, "a"), LogConfig(delete_retention_ms=0, **COMPACTED)
     log = home.open_log("t", 0, TOPIC_ID, config, NOW_MS)
     put(log, ("a", "old"))

@@ -1,4 +1,4 @@
-"""The process or the power ends at any operation of a compaction: the log reads as before or as after a segment's replacing."""
+"""A kill or a power failure at any operation of a compaction: the log reads as before or after the swap of a segment."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from tests.storage.conftest import memory_store
 from tests.storage.support import NOW_MS, Store, create, headers, read, reopen, roll
 
 SEGMENT_BYTES = 300
-"""Room for some of the log's segments: they become three."""
+"""A segment size at which the log's segments become three."""
 
 RECOVERY_POINT = 16
-"""What is before it is on the disk for certain."""
+"""Everything before it is on the disk."""
 
 MAP_BYTES = 5 * 24
-"""Room for some of the keys: it takes two passes, of which the second begins where the first has just put segments in place."""
+"""Memory for some of the keys: the log takes two compactions, and the second begins with swapped segments."""
 
 TRANSACTION = {"producer_id": 7, "producer_epoch": 0, "transactional": True}
 
 
 def build() -> tuple[MemoryFiles, Store, Log]:
-    """A log of eight segments, all on the disk."""
+    """Create a log of eight segments, all on the disk."""
     store = memory_store()
     files = store.files
     assert isinstance(files, MemoryFiles)
@@ -53,7 +53,7 @@ def build() -> tuple[MemoryFiles, Store, Log]:
             put(log, ("k1", None))
         roll(log)
         if number == 4:
-            # Too large to be joined with another, and nothing but its offset is left.
+            # Too large to be grouped; only its offset will remain.
             put(log, ("a", "x" * (SEGMENT_BYTES - 100)))
             roll(log)
     log.flush()
@@ -70,12 +70,12 @@ def compact(store: Store, log: Log) -> None:
 
 
 def states() -> list[list[Left]]:
-    """How the log reads before it is compacted and after each segment's replacing."""
+    """Return the contents of the log before its compaction and after each swap."""
     _, store, log = build()
     seen = [left(log)]
 
     class WatchedCompaction(LogCompaction):
-        """Notes how the log reads after each swap."""
+        """Records the contents of the log after each swap."""
 
         def swap_segments(self, cleaned: CleanedSegment, segment: Segment) -> list[Segment]:
             replaced = super().swap_segments(cleaned, segment)
@@ -93,7 +93,7 @@ KEPT_ABORT = AbortedTransaction(7, 4, 9, 10)
 
 
 def watch(files: MemoryFiles, what: Callable[[], object], crash: Callable[[], list[MemoryFiles]]) -> list[MemoryFiles]:
-    """What crashes at each operation of something leave, in their order, each different state of the disk once."""
+    """Return the different states of the disk that crashes at each operation of `what` leave, in order."""
     found: dict[int, MemoryFiles] = {}
     files.before_change = lambda _: found.update({each.fingerprint(): each for each in crash()})
     what()
@@ -102,12 +102,12 @@ def watch(files: MemoryFiles, what: Callable[[], object], crash: Callable[[], li
 
 
 def power_failures(files: MemoryFiles, directory: str) -> list[MemoryFiles]:
-    """What is left when the power fails now: of the changes of names all, none, one, or all but one."""
+    """Return the disk after a power failure: with all, none, one, or all but one of the unsynced renames."""
     return [files.after(failure) for failure in OneName.each(files.unsynced_names(directory))]
 
 
 def check(files: MemoryFiles, recovery_point: int) -> int:
-    """Open the log twice; returns which state it is in."""
+    """Open the log twice; return the index of its state."""
     store = Store(files, "/logs")
     found = []
     for _ in range(2):
@@ -135,7 +135,7 @@ def test_a_killed_process_leaves_the_log_as_before_or_after(recovery_point: int)
 
 @pytest.mark.parametrize("recovery_point", [0, RECOVERY_POINT])
 def test_a_power_failure_leaves_the_log_as_before_or_after(recovery_point: int) -> None:
-    """Names may have changed on the disk in any order since their folder was synced last."""
+    """The disk may have any of the renames since the last sync of the folder."""
     files, store, log = build()
     crashed = watch(files, lambda: compact(store, log), lambda: power_failures(files, log.directory))
     assert {check(each, recovery_point) for each in crashed} == set(range(len(STATES)))
@@ -149,7 +149,7 @@ def test_so_does_a_power_failure_while_a_start_finishes_it() -> None:
 
 
 def crashed_in_the_start(files: MemoryFiles, directory: str) -> list[MemoryFiles]:
-    """What power failures at each operation of a start leave, and when the next compaction has begun its first file."""
+    """Return the disks after power failures at each operation of a start, and in the next compaction's first file."""
     store = Store(files, "/logs")
 
     def start() -> None:

@@ -1,4 +1,4 @@
-"""Which segments become one."""
+"""Grouping segments that become one."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 import pytest
 
-from kafkacompat.storage.compaction.grouping import groups
-from kafkacompat.storage.compaction.job import Source
+from kafkacompat.storage.compaction.grouping import group_segments
+from kafkacompat.storage.compaction.job import CleaningSource
 from kafkacompat.storage.log_config import LogConfig
 
 CONFIG = LogConfig(segment_bytes=100, segment_index_bytes=40)
 
 
 def grouped(sizes: Sequence[int], index_sizes: Sequence[int] = (), distance: int = 10) -> list[list[int]]:
-    """The slots of the segments of each group; each segment holds *distance* offsets."""
-    sources = [Source(slot * distance, size, 0) for slot, size in enumerate(sizes)]
-    found = groups(sources, index_sizes or [0] * len(sizes), len(sizes) * distance, CONFIG)
+    """Return the slots of the segments of each group; each segment has `distance` offsets."""
+    sources = [CleaningSource(slot * distance, size, 0) for slot, size in enumerate(sizes)]
+    found = group_segments(sources, index_sizes or [0] * len(sizes), len(sizes) * distance, CONFIG)
     return [[each.base_offset // distance for each in group] for group in found]
 
 
@@ -31,7 +31,7 @@ def grouped(sizes: Sequence[int], index_sizes: Sequence[int] = (), distance: int
         ([0, 0, 100, 0], [[0, 1, 2, 3]]),
     ],
 )
-def test_neighbours_that_fit_into_one_segment(sizes: list[int], expected: list[list[int]]) -> None:
+def test_neighbours_that_fit_one_segment_are_grouped(sizes: list[int], expected: list[list[int]]) -> None:
     assert grouped(sizes) == expected
 
 

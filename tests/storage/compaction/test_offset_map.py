@@ -1,4 +1,4 @@
-"""The table of keys: what it forgets, and how much memory it takes."""
+"""The map of keys: its capacity and its memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kafkacompat.storage.compaction.offset_map import ENTRY_BYTES, OffsetMap
 
 
 @given(st.lists(st.tuples(st.binary(max_size=3), st.integers(0, 2**63 - 1))), st.integers(1, 60))
-def test_it_knows_the_last_offset_of_each_key_until_it_is_full(puts: list[tuple[bytes, int]], capacity: int) -> None:
+def test_the_map_has_the_last_offset_of_each_key_until_it_is_full(puts: list[tuple[bytes, int]], capacity: int) -> None:
     table = OffsetMap(capacity, 0.9)
     known: dict[bytes, int] = {}
     for key, offset in puts:
@@ -26,7 +26,7 @@ def test_it_knows_the_last_offset_of_each_key_until_it_is_full(puts: list[tuple[
     table.close()
 
 
-def test_keys_that_fall_on_one_place_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_with_the_same_slot_are_distinguished(monkeypatch: pytest.MonkeyPatch) -> None:
     class Digest:
         def __init__(self, key: bytes, digest_size: int) -> None:
             self._key = key
@@ -41,7 +41,7 @@ def test_keys_that_fall_on_one_place_are_told_apart(monkeypatch: pytest.MonkeyPa
     assert [table.get(b"%d" % number) for number in range(501)] == [*range(500), -1]
 
 
-def test_its_memory_is_what_it_was_given() -> None:
+def test_the_map_takes_the_memory_that_it_may_take() -> None:
     assert OffsetMap.of_bytes(24_000, 0.9, most_keys=1 << 40).capacity == 900
     assert OffsetMap.of_bytes(24_000, 0.9, most_keys=50).capacity == 50
     assert OffsetMap.of_bytes(10, 0.9, most_keys=50).capacity == 1
@@ -54,5 +54,5 @@ def test_too_little_memory_is_no_fault_of_a_disk(monkeypatch: pytest.MonkeyPatch
         raise OSError(errno.ENOMEM, "Cannot allocate memory")
 
     monkeypatch.setattr(offset_map, "mmap", refuse)
-    with pytest.raises(MemoryError, match="there are no 72 bytes"):
+    with pytest.raises(MemoryError, match="cannot allocate 72 bytes"):
         OffsetMap(1, 0.9)

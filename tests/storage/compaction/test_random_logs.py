@@ -1,4 +1,4 @@
-"""Random logs, compacted again and again, beside a model that keeps every record in memory."""
+"""Random logs, compacted repeatedly, compared with a model that keeps every record in memory."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ step = st.one_of(
 
 @dataclass
 class Model:
-    """Every record that was ever appended, and what became of its transaction (None: undecided)."""
+    """Every appended record, and the outcome of its transaction (None: open)."""
 
     records: dict[int, Record] = field(default_factory=dict)
     committed: dict[int, bool | None] = field(default_factory=dict)
@@ -44,11 +44,11 @@ class Model:
 
     @property
     def stable_offset(self) -> int | None:
-        """Where the first undecided transaction begins."""
+        """The first offset of the earliest open transaction."""
         return min((offsets[0] for offsets in self.open.values()), default=None)
 
     def lasts(self, end_offset: int) -> dict[int, Record]:
-        """The last committed record before an offset of each key."""
+        """Return the last committed record of each key before an offset."""
         found: dict[bytes | None, Record] = {}
         for offset, record in self.records.items():
             if offset < end_offset and self.committed[offset]:
@@ -95,7 +95,7 @@ class World:
             roll(self.log)
 
     def restart(self) -> None:
-        """As after a crash, with everything on the disk."""
+        """Open the log again, as after a crash with everything on the disk."""
         offset = self.log.cleaner_offset
         self.log.flush()
         self.log.release()
@@ -155,7 +155,7 @@ def test_of_each_key_the_last_record_stays(steps: list[tuple[Any, ...]]) -> None
     world.roll()
     while (world.log.cleaner_offset or 0) < world.log.log_end_offset:
         world.compact(0, 4, 0)
-        if world.log.compaction.cleanable(stable_offset=world.log.log_end_offset, now_ms=world.now_ms) is None:
+        if world.log.compaction.find_cleanable(stable_offset=world.log.log_end_offset, now_ms=world.now_ms) is None:
             break
     for _ in range(3):
         world.put([("a", "last")], Codec.NONE, None)

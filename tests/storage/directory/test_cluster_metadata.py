@@ -1,11 +1,11 @@
-"""Reading the log of Kafka's controllers, and noticing that it went on."""
+"""Reading the log of Kafka's controllers, and detecting that it has grown."""
 
 from __future__ import annotations
 
 import pytest
 
 from kafkacompat.storage.directory import takeover_mark
-from kafkacompat.storage.directory.cluster_metadata import FOLDER, cluster_metadata_values
+from kafkacompat.storage.directory.cluster_metadata import CLUSTER_METADATA_FOLDER, read_cluster_metadata
 from kafkacompat.storage.directory.meta_properties import LogDirectoryError
 from kafkacompat.wire.record_batch import build_batch
 from tests.fakes.memory_files import MemoryFiles
@@ -19,7 +19,7 @@ def batch(base_offset: int, count: int = 2, *, control: bool = False) -> bytes:
 
 
 def snapshot(count: int) -> bytes:
-    """As many records, with the control batches that enclose them."""
+    """A snapshot of some records between its two control batches."""
     enclosing = [
         build_batch([(0, key, b"", ())], base_offset=offset, control=True)
         for key, offset in ((b"\0\0\0\3", 0), (b"\0\0\0\4", count + 1))
@@ -28,9 +28,9 @@ def snapshot(count: int) -> bytes:
 
 
 def folder_with(**files: bytes) -> MemoryFiles:
-    """Names of segments and snapshots, without their endings."""
+    """Base names of segments and snapshots."""
     made = MemoryFiles()
-    made.make_directory(f"{ROOT}/{FOLDER}")
+    made.make_directory(f"{ROOT}/{CLUSTER_METADATA_FOLDER}")
     for name, data in files.items():
         kind, _, number = name.partition("_")
         write(made, f"{int(number):020d}" + (".log" if kind == "log" else "-0000000001.checkpoint"), data)
@@ -38,13 +38,13 @@ def folder_with(**files: bytes) -> MemoryFiles:
 
 
 def write(files: MemoryFiles, name: str, data: bytes) -> None:
-    file = files.open(f"{ROOT}/{FOLDER}/{name}", create=True)
+    file = files.open(f"{ROOT}/{CLUSTER_METADATA_FOLDER}/{name}", create=True)
     file.append((data,), len(data))
     file.close()
 
 
 def values(files: MemoryFiles) -> list[int]:
-    return [int(value) for value in cluster_metadata_values(files, ROOT)]
+    return [int(value) for value in read_cluster_metadata(files, ROOT)]
 
 
 def test_a_directory_without_has_none() -> None:
@@ -58,7 +58,7 @@ def test_all_segments_are_read_in_order_without_control_records() -> None:
     assert values(files) == [1, 2, 3, 4, 5]
 
 
-def test_the_newest_snapshot_stands_for_what_was_before_it() -> None:
+def test_the_newest_snapshot_replaces_earlier_records() -> None:
     files = folder_with(snapshot_2=snapshot(1), snapshot_5=snapshot(2), log_3=batch(3, 4), log_7=batch(7, 1))
     write(files, f"{9:020d}-0000000001.checkpoint.part", b"what is not complete counts for nothing")
     assert values(files) == [1, 2, 5, 6, 7]
@@ -76,23 +76,23 @@ def test_missing_records_are_refused() -> None:
         folder_with(log_0=batch(0) + batch(3)),
         folder_with(log_0=b"", log_1=batch(1)),
     ):
-        with pytest.raises(LogDirectoryError, match=f"{FOLDER} cannot be read .* move it away"):
+        with pytest.raises(LogDirectoryError, match=f"{CLUSTER_METADATA_FOLDER} cannot be read .* move it away"):
             values(files)
 
 
-def test_half_a_snapshot_is_refused_wherever_it_ends() -> None:
+def test_half_a_snapshot_is_rejected_wherever_it_ends() -> None:
     whole = snapshot(2)
     for size_bytes in range(len(whole)):
         with pytest.raises(LogDirectoryError, match=r"0005-0000000001\.checkpoint is not whole"):
             values(folder_with(snapshot_5=whole[:size_bytes], log_5=batch(5)))
 
 
-def test_damage_with_sound_records_behind_it_is_no_torn_end() -> None:
+def test_damage_before_sound_records_is_no_torn_end() -> None:
     whole = batch(0) + batch(2)
     for position in range(len(batch(0))):
         damaged = bytearray(whole)
         damaged[position] ^= 0xFF
-        # The leader epoch, which no checksum covers, is not made use of.
+        # The leader epoch, which no checksum covers, is not used.
         if position in range(12, 16):
             continue
         with pytest.raises(LogDirectoryError, match=r"byte 0 of 0+\.log begins no batch of 0"):
@@ -107,19 +107,19 @@ def test_a_snapshot_alone_and_a_folder_without_files_can_be_read() -> None:
 def test_the_mark_tells_whether_kafka_went_on() -> None:
     files = folder_with(log_0=batch(0))
     assert takeover_mark.has_cluster_metadata(files, ROOT)
-    assert not takeover_mark.is_marked(files, ROOT)
-    assert not takeover_mark.is_unchanged(files, ROOT)
-    assert not takeover_mark.is_older(files, ROOT)
-    takeover_mark.mark(files, ROOT)
-    assert takeover_mark.is_marked(files, ROOT)
-    assert takeover_mark.is_unchanged(files, ROOT)
-    assert takeover_mark.is_older(files, ROOT)
+    assert not takeover_mark.is_taken_over(files, ROOT)
+    assert not takeover_mark.is_metadata_unchanged(files, ROOT)
+    assert not takeover_mark.may_be_older_metadata(files, ROOT)
+    takeover_mark.write_takeover_mark(files, ROOT)
+    assert takeover_mark.is_taken_over(files, ROOT)
+    assert takeover_mark.is_metadata_unchanged(files, ROOT)
+    assert takeover_mark.may_be_older_metadata(files, ROOT)
     write(files, f"{0:020d}.log", batch(2))
-    assert not takeover_mark.is_unchanged(files, ROOT)
-    assert not takeover_mark.is_older(files, ROOT)
-    takeover_mark.mark(files, ROOT)
+    assert not takeover_mark.is_metadata_unchanged(files, ROOT)
+    assert not takeover_mark.may_be_older_metadata(files, ROOT)
+    takeover_mark.write_takeover_mark(files, ROOT)
     write(files, f"{4:020d}.log", b"")
-    assert not takeover_mark.is_unchanged(files, ROOT)
+    assert not takeover_mark.is_metadata_unchanged(files, ROOT)
 
 
 def test_a_mark_that_cannot_be_read_is_none() -> None:
@@ -128,6 +128,6 @@ def test_a_mark_that_cannot_be_read_is_none() -> None:
     for contents in (b"9\n1\nx\n", b"0\n", b"0\n1\n"):
         file.truncate(0)
         file.append((contents,), len(contents))
-        assert not takeover_mark.is_unchanged(files, ROOT)
-        # It was made when ours was begun, so ours may have been newer when it was lost.
-        assert takeover_mark.is_older(files, ROOT)
+        assert not takeover_mark.is_metadata_unchanged(files, ROOT)
+        # The mark was written when our metadata began, so that may have been newer when it was lost.
+        assert takeover_mark.may_be_older_metadata(files, ROOT)

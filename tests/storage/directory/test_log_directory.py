@@ -1,4 +1,4 @@
-"""A log directory: who may use it, what it holds, what a restart reads."""
+"""Log directories: owners, locks, partitions, checkpoints and restarts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kafkacompat.storage.directory.log_directory import LogDirectory, LogDirectoryError, StoredPartition
-from kafkacompat.storage.directory.partition_survey import survey
+from kafkacompat.storage.directory.partition_survey import survey_partition
 from kafkacompat.storage.files.checkpoints import replace_file
 from kafkacompat.storage.files.operating_system import OsFiles
 from kafkacompat.storage.log.log import Log
@@ -63,7 +63,7 @@ def test_a_directory_that_cannot_be_written_is_refused_in_one_sentence(memory: S
     memory.files.crash(lose_unsynced=False)
     memory.files.remove(memory.path("data", "meta.properties"))
     memory.files.fail_on(operation, errno.ENOSPC)
-    with pytest.raises(LogDirectoryError, match="No space left on device"):
+    with pytest.raises(LogDirectoryError, match="the disk is full"):
         take(memory)
     take(memory).release()
 
@@ -102,7 +102,7 @@ def test_logs_are_made_opened_and_listed(store: Store) -> None:
     log.maintenance.make_durable()
     store.files.make_directory(store.path("data", "__cluster_metadata-0"))
     store.files.make_directory(store.path("data", "no partition"))
-    assert directory.partitions() == [StoredPartition("a-b", 3, TOPIC_ID)]
+    assert directory.list_partitions() == [StoredPartition("a-b", 3, TOPIC_ID)]
     directory.close([log])
     again = take(store)
     log = again.open_log("a-b", 3, TOPIC_ID, LogConfig(), NOW_MS)
@@ -147,7 +147,7 @@ def test_a_log_that_was_new_when_its_process_ended_is_new_again(store: Store) ->
     log = again.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
     assert log.is_new
     log.maintenance.make_durable()
-    assert again.partitions() == [StoredPartition("t", 0, TOPIC_ID)]
+    assert again.list_partitions() == [StoredPartition("t", 0, TOPIC_ID)]
     assert offsets(log) == [0, 1]
     again.close([log])
 
@@ -161,7 +161,7 @@ def test_a_log_of_a_kafka_that_named_no_ids_is_not_new(store: Store) -> None:
     again = take(store)
     log = again.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
     again.close([log])
-    assert again.partitions() == [StoredPartition("t", 0, ZERO_UUID)]
+    assert again.list_partitions() == [StoredPartition("t", 0, ZERO_UUID)]
 
 
 def test_damaged_partition_metadata_names_the_file(store: Store) -> None:
@@ -169,7 +169,7 @@ def test_damaged_partition_metadata_names_the_file(store: Store) -> None:
     directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS).close()
     replace_file(store.files, store.path("data", "t-0", "partition.metadata"), b"?")
     with pytest.raises(LogDirectoryError, match=r"partition\.metadata"):
-        directory.partitions()
+        directory.list_partitions()
     directory.release()
 
 
@@ -277,7 +277,7 @@ def test_a_deleted_log_is_out_of_the_way_at_once(store: Store) -> None:
     region = log.read(0, 1000)
     assert region is not None
     directory.delete_log(log)
-    assert directory.partitions() == []
+    assert directory.list_partitions() == []
     (folder,) = [name for name in store.files.list(store.path("data")) if name.endswith("-delete")]
     assert folder.startswith("t-0.")
     again = directory.open_log("t", 0, OTHER_ID, LogConfig(), NOW_MS)
@@ -290,7 +290,7 @@ def test_a_deleted_log_is_out_of_the_way_at_once(store: Store) -> None:
     directory.close([again])
 
 
-def test_a_start_removes_what_was_being_deleted(store: Store) -> None:
+def test_a_start_completes_deletions(store: Store) -> None:
     directory = take(store)
     log = directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
     directory.delete_log(log)
@@ -300,7 +300,7 @@ def test_a_start_removes_what_was_being_deleted(store: Store) -> None:
     again.release()
 
 
-def test_only_what_is_named_like_a_deleted_partition_is_removed(store: Store) -> None:
+def test_only_folders_named_like_a_deleted_partition_are_removed(store: Store) -> None:
     for name in ("please-delete", "t-0.12-delete"):
         store.files.make_directory(store.path("data", name))
         store.files.open(store.path("data", name, "precious"), create=True).close()
@@ -319,7 +319,7 @@ def test_a_deleted_partition_may_be_a_link_to_another_disk(tmp_path: Path) -> No
 
 
 def linked(tmp_path: Path) -> tuple[Store, Path]:
-    """A log directory whose partition t-0, with three batches, is a link to another disk."""
+    """Write a log directory whose partition t-0, with three batches, is a link to another disk."""
     store = Store(OsFiles(), str(tmp_path))
     directory = take(store)
     log = directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
@@ -333,8 +333,8 @@ def linked(tmp_path: Path) -> tuple[Store, Path]:
 def test_a_partition_may_be_a_link_to_another_disk(tmp_path: Path) -> None:
     store, elsewhere = linked(tmp_path)
     directory = take(store)
-    assert directory.partitions() == [("t", 0, TOPIC_ID)]
-    assert survey(store.files, directory.folder("t", 0), clean_shutdown=True) == (0, -1)
+    assert directory.list_partitions() == [("t", 0, TOPIC_ID)]
+    assert survey_partition(store.files, directory.folder("t", 0), clean_shutdown=True) == (0, -1)
     log = directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
     assert append(log, batch()).base_offset == 3
     directory.close([log])
@@ -358,8 +358,8 @@ def test_a_partition_that_is_a_link_moves_to_another_directory_and_back(tmp_path
     for source, target in ((home, other), (other, home)):
         copy = target.new_copy(log)
         copy.create()
-        while copy.left_bytes():
-            copy.advance(copy.extents(), 1 << 20)
+        while copy.count_remaining_bytes():
+            copy.advance(copy.list_extents(), 1 << 20)
         moved = target.adopt(copy)
         source.delete_log(log)
         source.remove_deleted()
@@ -376,10 +376,10 @@ def test_a_link_that_leads_nowhere_is_refused(tmp_path: Path) -> None:
     elsewhere.rename(tmp_path / "unmounted")
     directory = take(store)
     with pytest.raises(LogDirectoryError, match="t-0 is a link that leads nowhere: mount the disk"):
-        directory.partitions()
+        directory.list_partitions()
     directory.release()
     (finding,) = problems(store)
-    assert (finding.path, finding.what) == (
+    assert (finding.path, finding.fault) == (
         store.path("data", "t-0"),
         "a link that leads nowhere; a broker does not start",
     )
@@ -389,7 +389,7 @@ def test_a_link_that_leads_nowhere_is_refused(tmp_path: Path) -> None:
 def test_a_folder_that_no_broker_would_name_so_is_no_partition(store: Store, name: str) -> None:
     store.files.make_directory(store.path("data", name))
     directory = take(store)
-    assert directory.partitions() == []
+    assert directory.list_partitions() == []
     directory.release()
 
 
@@ -425,7 +425,7 @@ def test_a_folder_of_no_topic_is_set_aside_and_kept(store: Store) -> None:
     log.close()
     name = directory.set_aside("t", 0)
     assert name.startswith("t-0.") and name.endswith("-stray")
-    assert directory.partitions() == []
+    assert directory.list_partitions() == []
     directory.remove_deleted()
     assert store.files.exists(store.path("data", name, "00000000000000000000.log"))
     directory.release()
@@ -435,11 +435,11 @@ def test_the_longest_topic_name_can_be_deleted(store: Store) -> None:
     directory = take(store)
     log = directory.open_log("n" * 249, 10_000, TOPIC_ID, LogConfig(), NOW_MS)
     directory.delete_log(log)
-    assert directory.partitions() == []
+    assert directory.list_partitions() == []
     directory.release()
 
 
-def test_a_new_log_is_not_taken_for_the_deleted_one_of_its_name(store: Store) -> None:
+def test_a_new_log_does_not_get_the_checkpoints_of_a_deleted_one(store: Store) -> None:
     directory = take(store)
     old = directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
     fill(old, 5)
@@ -476,9 +476,7 @@ def test_a_log_that_could_not_be_opened_is_recovered_at_the_next_start(
 
 
 @pytest.mark.parametrize(("file", "is_log"), [(f"{0:020d}.index", True), (f"{0:020d}.log", True), ("notes.log", False)])
-def test_what_is_of_no_topic_is_set_aside_where_anything_of_a_log_is_in_it(
-    store: Store, file: str, is_log: bool
-) -> None:
+def test_a_folder_without_a_topic_is_set_aside_if_it_has_a_log(store: Store, file: str, is_log: bool) -> None:
     directory = take(store)
     store.files.make_directory(store.path("data", "t-0"))
     replace_file(store.files, store.path("data", "t-0", file), b"")

@@ -1,4 +1,4 @@
-"""meta.properties: Java's format, two versions, and what is refused."""
+"""meta.properties: Java's format, two versions, and rejected files."""
 
 from __future__ import annotations
 
@@ -26,10 +26,31 @@ def test_both_versions_of_meta_properties_are_read(store: Store, text: bytes, fo
     assert read_meta_properties(store.files, store.root) == found
 
 
-@pytest.mark.parametrize("text", [b"", b"version=2\nnode.id=1\n", b"version=1\nnode.id=x\n", b"directory.id=AAAA\n"])
-def test_meta_properties_that_make_no_sense_are_refused(store: Store, text: bytes) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"version=2\nnode.id=1\n",
+        b"version=1\nnode.id=x\n",
+        b"version=1\nnode.id=x\ncluster.id=C\n",
+        b"version=1\nnode.id=1\n",
+        b"version=1\ncluster.id=C\n",
+        b"directory.id=AAAA\n",
+        b"node.id=1\ncluster.id=C\n",
+        b"a shopping list\nmilk=2\n",
+        b"\x7fELF\x02\x01\n\xff\xfe",
+    ],
+)
+def test_meta_properties_that_make_no_sense_are_refused_and_stay(store: Store, text: bytes) -> None:
     store.files.make_directory(store.path("data"))
-    replace_file(store.files, store.path("data", "meta.properties"), text)
+    path = store.path("data", "meta.properties")
+    replace_file(store.files, path, text)
+    assert "meta.properties" in refusal(store)
+    assert store.files.read(path) == text
+
+
+def test_a_folder_in_the_place_of_meta_properties_is_refused(store: Store) -> None:
+    store.files.make_directory(store.path("data", "meta.properties"))
     assert "meta.properties" in refusal(store)
 
 

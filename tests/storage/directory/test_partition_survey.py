@@ -1,20 +1,20 @@
-"""What a partition's folder says by itself."""
+"""Surveying a partition's folder."""
 
 from __future__ import annotations
 
-from kafkacompat.storage.directory.partition_survey import survey
-from kafkacompat.storage.files.checkpoints import write_lines
+from kafkacompat.storage.directory.partition_survey import survey_partition
+from kafkacompat.storage.files.checkpoints import write_checkpoint
 from tests.storage.support import Store, append, batch, create
 
 
 def test_a_folder_without_a_log_is_no_partition(store: Store) -> None:
     store.files.make_directory(store.path("photos-2024"))
-    assert survey(store.files, store.path("photos-2024"), clean_shutdown=False) is None
+    assert survey_partition(store.files, store.path("photos-2024"), clean_shutdown=False) is None
 
 
 def test_an_empty_log_names_no_epoch_and_no_producer(store: Store) -> None:
     create(store).close()
-    assert survey(store.files, store.path("t-0"), clean_shutdown=False) == (-1, -1)
+    assert survey_partition(store.files, store.path("t-0"), clean_shutdown=False) == (-1, -1)
 
 
 def test_checkpoint_and_snapshot_are_asked(store: Store) -> None:
@@ -22,10 +22,10 @@ def test_checkpoint_and_snapshot_are_asked(store: Store) -> None:
     append(log, batch(producer_id=7, producer_epoch=0, base_sequence=0), leader_epoch=3)
     log.close()
     store.files.open(store.path("t-0", f"{0:020d}.log")).truncate(0)
-    assert survey(store.files, store.path("t-0"), clean_shutdown=True) == (3, 7)
+    assert survey_partition(store.files, store.path("t-0"), clean_shutdown=True) == (3, 7)
 
 
-def test_what_a_crash_left_only_in_the_batches_counts(store: Store) -> None:
+def test_epochs_and_producers_that_only_batches_have_count(store: Store) -> None:
     log = create(store)
     append(log, batch(producer_id=7, producer_epoch=0, base_sequence=0), leader_epoch=3)
     append(log, batch(), leader_epoch=5)
@@ -33,21 +33,21 @@ def test_what_a_crash_left_only_in_the_batches_counts(store: Store) -> None:
     file = store.files.open(store.path("t-0", f"{0:020d}.log"))
     file.append((b"torn",), 4)
     file.close()
-    assert survey(store.files, store.path("t-0"), clean_shutdown=False) == (5, 7)
-    assert survey(store.files, store.path("t-0"), clean_shutdown=True) == (5, 7)
-    write_lines(store.files, store.path("t-0", "leader-epoch-checkpoint"), ["4 0"])
-    # The log is not read where the files beside it are known to be right.
-    assert survey(store.files, store.path("t-0"), clean_shutdown=True) == (4, -1)
+    assert survey_partition(store.files, store.path("t-0"), clean_shutdown=False) == (5, 7)
+    assert survey_partition(store.files, store.path("t-0"), clean_shutdown=True) == (5, 7)
+    write_checkpoint(store.files, store.path("t-0", "leader-epoch-checkpoint"), ["4 0"])
+    # The log is not read if the other files are known to be right.
+    assert survey_partition(store.files, store.path("t-0"), clean_shutdown=True) == (4, -1)
 
 
 def test_producer_ids_that_a_client_made_up_do_not_count(store: Store) -> None:
-    """Behind the largest of all there would be none left to give."""
+    """After the largest id there would be none left."""
     log = create(store)
     for producer_id in (7, 2**63 - 1):
         append(log, batch(producer_id=producer_id, producer_epoch=0, base_sequence=0))
     log.close()
-    assert survey(store.files, store.path("t-0"), clean_shutdown=True) == (0, 7)
-    assert survey(store.files, store.path("t-0"), clean_shutdown=False) == (0, 7)
+    assert survey_partition(store.files, store.path("t-0"), clean_shutdown=True) == (0, 7)
+    assert survey_partition(store.files, store.path("t-0"), clean_shutdown=False) == (0, 7)
 
 
 def test_a_snapshot_that_cannot_be_read_is_passed_over(store: Store) -> None:
@@ -55,4 +55,4 @@ def test_a_snapshot_that_cannot_be_read_is_passed_over(store: Store) -> None:
     file = store.files.open(store.path("t-0", f"{9:020d}.snapshot"), create=True)
     file.append((b"nothing",), 7)
     file.close()
-    assert survey(store.files, store.path("t-0"), clean_shutdown=False) == (-1, -1)
+    assert survey_partition(store.files, store.path("t-0"), clean_shutdown=False) == (-1, -1)

@@ -1,4 +1,4 @@
-"""The contract of a file system, kept by the real one, its portable half and the one in memory."""
+"""The contract of Files, which the real, the portable and the in-memory file system keep."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_an_append_after_truncation_continues_there(store: Store) -> None:
 
 
 @pytest.mark.parametrize("portable", [False, True])
-def test_a_failed_sync_says_that_it_was_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, portable: bool) -> None:
+def test_a_failed_sync_raises_a_sync_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, portable: bool) -> None:
     def failing(fd: int) -> None:
         raise OSError(errno.ENOSPC, "no room")
 
@@ -66,14 +66,14 @@ def test_writing_again_changes_nothing(store: Store, position: int) -> None:
     assert store.files.read(store.path("a")) == data
 
 
-def test_opening_keeps_what_is_there(store: Store) -> None:
+def test_opening_keeps_existing_contents(store: Store) -> None:
     write(store, "a", b"abc")
     write(store, "a", b"def")
     assert store.files.read(store.path("a")) == b"abcdef"
     assert store.files.size(store.path("a")) == 6
 
 
-def test_opening_what_is_not_there_needs_create(store: Store) -> None:
+def test_opening_an_absent_file_needs_create(store: Store) -> None:
     with pytest.raises(FileNotFoundError):
         store.files.open(store.path("a"))
     with pytest.raises(FileNotFoundError):
@@ -150,7 +150,7 @@ def test_modification_times_are_milliseconds(store: Store) -> None:
 
 
 def test_short_writes_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kernel may take less than it was given; the rest follows."""
+    """The kernel may write fewer bytes than it got; the rest follows."""
     real = os.write
     monkeypatch.setattr(os, "writev", lambda fd, parts: real(fd, b"".join(parts)[:3]))
     monkeypatch.setattr(os, "write", lambda fd, data: real(fd, bytes(data[:2])))

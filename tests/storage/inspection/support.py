@@ -1,10 +1,10 @@
-"""What the tests of checks share."""
+"""Helpers of the inspection tests."""
 
 from __future__ import annotations
 
 from kafkacompat.storage.directory.log_directory import LogDirectory
-from kafkacompat.storage.inspection.directory_check import check_place, find_place
-from kafkacompat.storage.inspection.findings import Finding, Unreadable
+from kafkacompat.storage.inspection.directory_check import check_target, find_check_target
+from kafkacompat.storage.inspection.findings import Finding, UnreadablePath
 from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log_config import LogConfig
 from tests.storage.support import NOW_MS, TOPIC_ID, Store, append, batch, take
@@ -13,7 +13,7 @@ FOLDER = "data/t-0"
 
 
 def write_directory(store: Store, *, batches: int = 24, close: bool = True) -> tuple[LogDirectory, Log]:
-    """A log directory with one partition of several segments, an idempotent producer and two leader epochs."""
+    """Write a log directory: one partition of several segments, an idempotent producer and two leader epochs."""
     directory = take(store)
     log = directory.open_log("t", 0, TOPIC_ID, LogConfig(segment_bytes=500, index_interval_bytes=100), NOW_MS)
     for index in range(batches):
@@ -27,14 +27,16 @@ def write_directory(store: Store, *, batches: int = 24, close: bool = True) -> t
 
 
 def check(store: Store, path: str = "data") -> list[Finding]:
-    """Everything that a check finds."""
+    """Return all findings of a check."""
     found: list[Finding] = []
-    refused: list[Unreadable] = []
-    check_place(store.files, find_place(store.files, store.path(path)), found.append, lambda _: None, refused.append)
+    refused: list[UnreadablePath] = []
+    check_target(
+        store.files, find_check_target(store.files, store.path(path)), found.append, lambda _: None, refused.append
+    )
     assert refused == []
     return found
 
 
 def problems(store: Store, path: str = "data") -> list[Finding]:
-    """What is no mere note."""
+    """Return the findings that are no notes."""
     return [finding for finding in check(store, path) if not finding.note]

@@ -1,4 +1,4 @@
-"""Checking a log directory: a sound one is sound, and whatever changes in it is found."""
+"""Checking a log directory: a sound one passes, and every change is found."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from kafkacompat.storage.files.operating_system import OsFiles
-from kafkacompat.storage.inspection.directory_check import check_place, find_place, log_bytes
-from kafkacompat.storage.inspection.findings import Unreadable
+from kafkacompat.storage.inspection.directory_check import check_target, count_log_bytes, find_check_target
+from kafkacompat.storage.inspection.findings import UnreadablePath
 from kafkacompat.storage.log_config import LogConfig
 from tests.storage.inspection.support import FOLDER, check, problems, write_directory
 from tests.storage.support import NOW_MS, TOPIC_ID, Store, append, batch, rewrite, roll, take
@@ -78,7 +78,7 @@ def test_every_flipped_bit_of_a_log_file_is_found(memory: Store) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex", ".snapshot"])
-def test_every_flipped_bit_of_the_files_beside_it_is_found(memory: Store, suffix: str) -> None:
+def test_every_flipped_bit_of_the_other_files_is_found(memory: Store, suffix: str) -> None:
     write_directory(memory)
     names = [name for name in memory.files.list(memory.path(FOLDER)) if name.endswith(suffix)]
     assert len(names) > 2
@@ -91,7 +91,7 @@ def test_every_flipped_bit_of_the_files_beside_it_is_found(memory: Store, suffix
             rewrite(memory, path, flip(position))
 
 
-def test_damage_is_told_with_position_and_offsets(memory: Store) -> None:
+def test_damage_is_reported_with_position_and_offsets(memory: Store) -> None:
     write_directory(memory)
     whole = memory.files.read(memory.path(logs(memory)[1]))
     base = int(os.path.basename(logs(memory)[1]).split(".")[0])
@@ -100,10 +100,10 @@ def test_damage_is_told_with_position_and_offsets(memory: Store) -> None:
     (finding,) = problems(memory)
     assert finding.path == memory.path(logs(memory)[1])
     assert (finding.position, finding.first_offset, finding.last_offset) == (second, base + 2, base + 3)
-    assert "checksum" in finding.what
+    assert "checksum" in finding.fault
 
 
-def test_damage_at_the_end_of_a_rolled_segment_goes_up_to_the_next(memory: Store) -> None:
+def test_damage_at_the_end_of_a_rolled_segment_extends_to_the_next_segment(memory: Store) -> None:
     write_directory(memory)
     following = int(os.path.basename(logs(memory)[2]).split(".")[0])
     rewrite(memory, logs(memory)[1], lambda data: data[:-3])
@@ -116,7 +116,7 @@ def test_a_torn_end_after_a_crash_is_a_note_and_a_finding_after_a_clean_stop(mem
     directory.release()
     rewrite(memory, logs(memory)[-1], lambda data: data[:-3])
     (note,) = check(memory)
-    assert note.note and "the next start cuts them off" in note.what
+    assert note.note and "the next start cuts them off" in note.fault
     memory.files.open(memory.path("data/.kafka_cleanshutdown"), create=True).close()
     assert [finding.note for finding in check(memory) if finding.path.endswith(".log")] == [False]
 
@@ -141,7 +141,7 @@ def test_a_missing_segment_is_found_unless_the_log_is_compacted(memory: Store) -
         ("data/replication-offset-checkpoint", b"0\n1\nt 0 1000\n", "high watermark says 1000, but the log ends at 48"),
         ("data/log-start-offset-checkpoint", b"0\n1\nt 0 1000\n", "log start offset says 1000"),
         ("data/meta.properties", b"version=9\n", "version 9"),
-        (f"{FOLDER}/leader-epoch-checkpoint", b"0\n1\n0 0\n", "the batches say epoch 1, the file says 0"),
+        (f"{FOLDER}/leader-epoch-checkpoint", b"0\n1\n0 0\n", "the batches have epoch 1, the file says 0"),
         (f"{FOLDER}/leader-epoch-checkpoint", b"0\n2\n1 0\n0 20\n", "cannot follow"),
         (f"{FOLDER}/leader-epoch-checkpoint", b"7\n", "cannot be read"),
         (f"{FOLDER}/partition.metadata", b"version: 0\ntopic_id: x", "does not name a topic id"),
@@ -154,14 +154,14 @@ def test_small_files_that_are_wrong(memory: Store, file_name: str, contents: byt
         contents = b"7\n0\n"
     rewrite(memory, file_name, lambda _: contents)
     (finding,) = problems(memory)
-    assert words in finding.what
+    assert words in finding.fault
 
 
 def test_missing_indexes(memory: Store) -> None:
     write_directory(memory)
     memory.files.remove(memory.path(logs(memory)[0].removesuffix(".log") + ".index"))
     (finding,) = problems(memory)
-    assert finding.path.endswith(".index") and finding.what == "it is missing"
+    assert finding.path.endswith(".index") and finding.fault == "it is missing"
 
 
 def test_leftovers_are_notes(memory: Store) -> None:
@@ -179,12 +179,12 @@ def test_a_folder_that_a_crash_left_empty_is_a_partition_without_segments(memory
     assert problems(memory) == []
 
 
-def test_partitions_of_one_topic_with_two_ids(memory: Store) -> None:
+def test_partitions_of_a_topic_with_different_ids_are_found(memory: Store) -> None:
     directory = take(memory)
     opened = [directory.open_log("t", index, bytes([index + 1]) * 16, LogConfig(), NOW_MS) for index in (0, 1)]
     directory.close(opened)
     (finding,) = problems(memory)
-    assert "another id" in finding.what
+    assert "another id" in finding.fault
 
 
 def test_an_aborted_transaction_needs_its_marker(memory: Store) -> None:
@@ -207,7 +207,7 @@ def test_an_aborted_transaction_needs_its_marker(memory: Store) -> None:
 
 def test_a_segment_that_a_running_broker_removes_meanwhile_is_nothing_to_tell(memory: Store) -> None:
     _, log = write_directory(memory, close=False)
-    place = find_place(memory.files, memory.path("data"))
+    place = find_check_target(memory.files, memory.path("data"))
     seen = 0
 
     def progress(size_bytes: int) -> None:
@@ -219,27 +219,27 @@ def test_a_segment_that_a_running_broker_removes_meanwhile_is_nothing_to_tell(me
         seen += size_bytes
 
     found: list[object] = []
-    check_place(memory.files, place, found.append, progress, found.append)
+    check_target(memory.files, place, found.append, progress, found.append)
     assert found == [] and seen > 0
 
 
-def test_what_cannot_be_read_does_not_end_the_check(memory: Store) -> None:
+def test_an_unreadable_file_does_not_end_the_check(memory: Store) -> None:
     write_directory(memory)
-    place = find_place(memory.files, memory.path("data"))
+    place = find_check_target(memory.files, memory.path("data"))
     place = place._replace(folders=[memory.path("data/gone-0"), *place.folders])
-    refused: list[Unreadable] = []
-    checked = check_place(memory.files, place, lambda _: None, lambda _: None, refused.append)
+    refused: list[UnreadablePath] = []
+    checked = check_target(memory.files, place, lambda _: None, lambda _: None, refused.append)
     assert [each.path for each in refused] == [memory.path("data/gone-0")]
     assert len(checked) == 1
-    assert log_bytes(memory.files, find_place(memory.files, memory.path("data"))) > 1000
+    assert count_log_bytes(memory.files, find_check_target(memory.files, memory.path("data"))) > 1000
 
 
-def test_what_is_no_data_directory_is_refused(store: Store) -> None:
+def test_a_folder_that_is_no_data_directory_is_rejected(store: Store) -> None:
     store.files.make_directory(store.path("other"))
     with pytest.raises(NotADirectoryError):
-        find_place(store.files, store.path("other"))
+        find_check_target(store.files, store.path("other"))
     with pytest.raises(OSError):
-        find_place(OsFiles(), store.path("absent"))
+        find_check_target(OsFiles(), store.path("absent"))
 
 
 def test_offset_indexes_of_kafka_0_11_name_first_offsets(memory: Store) -> None:
@@ -260,15 +260,17 @@ def test_offset_indexes_of_kafka_0_11_name_first_offsets(memory: Store) -> None:
 
 @pytest.mark.parametrize(("byte", "bit"), [(12, 7), (13, 6), (14, 0), (15, 0), (15, 1)])
 @pytest.mark.parametrize("slot", [0, 2, -1])
-def test_a_batch_with_another_leader_epoch_than_those_beside_it(memory: Store, slot: int, byte: int, bit: int) -> None:
-    """Not the list of epochs is wrong then."""
+def test_a_batch_with_another_leader_epoch_than_its_neighbours_is_found(
+    memory: Store, slot: int, byte: int, bit: int
+) -> None:
+    """The batch is wrong, not the leader epoch checkpoint."""
     write_directory(memory)
     path = logs(memory)[slot]
     rewrite(memory, path, flip(byte, bit))
     (finding,) = problems(memory)
     assert (finding.path, finding.position) == (memory.path(path), 0)
-    assert "leader epoch" in finding.what
+    assert "leader epoch" in finding.fault
     memory.files.remove(memory.path(FOLDER, "leader-epoch-checkpoint"))
-    # This epoch is that of the batch in front of it.
+    # This epoch is that of the previous batch.
     is_like_its_neighbour = (slot, byte, bit) == (2, 15, 0)
     assert (memory.path(path) in [each.path for each in problems(memory)]) is not is_like_its_neighbour

@@ -1,21 +1,21 @@
-"""What a dump shows of each kind of file."""
+"""Dumps of each kind of file."""
 
 from __future__ import annotations
 
 import pytest
 
-from kafkacompat.storage.inspection.dump import dump, known_files
-from kafkacompat.storage.inspection.rows import PROBLEM, DumpOptions, Row, plain_text
-from kafkacompat.wire.message_set import entry_writer, wrap
+from kafkacompat.storage.inspection.dump import dump_file, list_known_files
+from kafkacompat.storage.inspection.rows import PROBLEM, DumpOptions, DumpRow, decode_plain_text
+from kafkacompat.wire.message_set import make_entry_writer, wrap_messages
 from kafkacompat.wire.record_batch import NewRecord, build_batch
 from tests.storage.support import NOW_MS, Store, append, batch, create, fill, name, rewrite, roll
 
 DEEP = DumpOptions(deep_iteration=True)
-CONTENTS = DumpOptions(deep_iteration=True, decoder=plain_text)
+CONTENTS = DumpOptions(deep_iteration=True, decoder=decode_plain_text)
 
 
-def rows(store: Store, file_name: str, options: DumpOptions = DumpOptions()) -> list[Row]:  # noqa: B008
-    found = dump(store.files, store.path(file_name), options)
+def rows(store: Store, file_name: str, options: DumpOptions = DumpOptions()) -> list[DumpRow]:  # noqa: B008
+    found = dump_file(store.files, store.path(file_name), options)
     assert found is not None
     return list(found)
 
@@ -29,7 +29,7 @@ def put(store: Store, file_name: str, data: bytes) -> None:
     rewrite(store, file_name, lambda _: data)
 
 
-def test_batches_show_what_their_headers_say(memory: Store) -> None:
+def test_batches_show_their_headers(memory: Store) -> None:
     log = create(memory)
     append(log, batch(3), leader_epoch=4)
     append(log, batch(2, codec=4, producer_id=7, producer_epoch=1, base_sequence=2**31 - 1), leader_epoch=4)
@@ -93,9 +93,9 @@ def test_control_records_show_their_type(memory: Store) -> None:
 
 @pytest.mark.parametrize("magic", [0, 1])
 def test_messages_of_formats_0_and_1(memory: Store, magic: int) -> None:
-    write = entry_writer(magic, 0)
+    write = make_entry_writer(magic, 0)
     inner = b"".join(write(index if magic else 6 + index, NOW_MS, b"k", b"x") for index in range(3))
-    put(memory, name(5, ".log"), write(5, NOW_MS, b"k", b"v") + wrap(magic, 2, 8, NOW_MS, inner))
+    put(memory, name(5, ".log"), write(5, NOW_MS, b"k", b"v") + wrap_messages(magic, 2, 8, NOW_MS, inner))
     found = rows(memory, name(5, ".log"), CONTENTS)
     outer = [row.fields for row in found if row.kind == "message"]
     assert [(each["offset"], each["magic"], each["compresscodec"], each["isvalid"]) for each in outer] == [
@@ -105,7 +105,7 @@ def test_messages_of_formats_0_and_1(memory: Store, magic: int) -> None:
     assert [row.fields["offset"] for row in found if row.kind == "record"] == [5, 6, 7, 8]
 
 
-def test_damage_is_shown_and_what_follows_it_too(memory: Store) -> None:
+def test_damage_and_later_batches_are_shown(memory: Store) -> None:
     log = create(memory)
     fill(log, 3)
     log.close()
@@ -123,7 +123,7 @@ def test_max_bytes_ends_a_log_early(memory: Store) -> None:
     assert len(rows(memory, name(0, ".log"), DumpOptions(max_bytes=79 * 2 + 10))) == 2
 
 
-def test_indexes_show_their_entries_and_what_the_log_contradicts(memory: Store) -> None:
+def test_indexes_show_their_entries_and_contradictions(memory: Store) -> None:
     log = create(memory, index_interval_bytes=100)
     fill(log, 6)
     log.close()
@@ -182,7 +182,7 @@ def test_the_small_files(memory: Store) -> None:
         ("leader-epoch-checkpoint", b"0\n1\n1\n"),
     ],
 )
-def test_what_cannot_be_read_is_said(memory: Store, file_name: str, data: bytes) -> None:
+def test_a_dump_reports_unreadable_records(memory: Store, file_name: str, data: bytes) -> None:
     put(memory, file_name, data)
     assert PROBLEM in {row.kind for row in rows(memory, file_name)}
 
@@ -195,13 +195,13 @@ def test_a_directory_is_every_file_of_a_known_kind_in_it(memory: Store) -> None:
     put(memory, "t-0/notes.txt", b"")
     put(memory, name(0, ".snapshot"), b"")
     put(memory, name(7, ".log.deleted"), b"")
-    found = [path.removeprefix(memory.root + "/") for path in known_files(memory.files, memory.root)]
+    found = [path.removeprefix(memory.root + "/") for path in list_known_files(memory.files, memory.root)]
     names = [name(0, ".index"), name(0, ".log"), name(0, ".snapshot"), name(0, ".timeindex"), name(7, ".log.deleted")]
     assert found == ["meta.properties", *names, "t-0/partition.metadata"]
-    assert dump(memory.files, memory.path("t-0/notes.txt"), DEEP) is None
+    assert dump_file(memory.files, memory.path("t-0/notes.txt"), DEEP) is None
 
 
-def test_what_was_taken_out_of_a_log_is_shown_too(memory: Store) -> None:
+def test_removed_files_are_dumped_too(memory: Store) -> None:
     log = create(memory, index_interval_bytes=100)
     fill(log, 6)
     log.close()
@@ -210,7 +210,7 @@ def test_what_was_taken_out_of_a_log_is_shown_too(memory: Store) -> None:
     for file_name, data in zip(removed, (index, whole, whole[158:]), strict=True):
         put(memory, file_name, data)
     put(memory, "recovery-point-offset-checkpoint.removed", b"0\n1\nt 0 1\n")
-    found = [path.removeprefix(memory.root + "/") for path in known_files(memory.files, memory.root)]
+    found = [path.removeprefix(memory.root + "/") for path in list_known_files(memory.files, memory.root)]
     assert {*removed, "recovery-point-offset-checkpoint.removed"} <= set(found)
     assert fields(memory, name(0, ".log.158.removed"), "baseOffset", "isvalid") == [
         (2, True),
@@ -219,9 +219,9 @@ def test_what_was_taken_out_of_a_log_is_shown_too(memory: Store) -> None:
         (5, True),
     ]
     assert len(rows(memory, name(0, ".log.removed"))) == 6
-    # It is compared with the log that was taken out together with it.
+    # The index is compared with the log file that was removed with it.
     put(memory, name(0, ".log.removed"), b"")
     assert PROBLEM in {row.kind for row in rows(memory, name(0, ".index.removed"))}
     memory.files.remove(memory.path(name(0, ".log.removed")))
     (missing,) = [row for row in rows(memory, name(0, ".index.removed")) if row.kind == PROBLEM]
-    assert "00000000000000000000.log.removed is not there" in str(missing.fields["what"])
+    assert "00000000000000000000.log.removed does not exist" in str(missing.fields["what"])

@@ -1,4 +1,4 @@
-"""Random damage: checks and repairs come to an end, what they leave is sound, and readers get what was written or an error."""
+"""Random damage: checks and repairs end, a repaired log is sound, and readers get the written batches or an error."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import pytest
 from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.segment.corruption import CorruptDataError
 from kafkacompat.wire.primitives import MalformedError
-from kafkacompat.wire.record_batch import BatchHeader, batches, crc_matches, read_header
+from kafkacompat.wire.record_batch import BatchHeader, crc_matches, read_header, split_batches
 from tests.storage.conftest import memory_store
 from tests.storage.inspection.support import FOLDER, problems, write_directory
 from tests.storage.inspection.test_repair import open_log, plan, run
 from tests.storage.support import Store, rewrite, stored_headers
 
 CASES = 40
-UNREPAIRED = ("no batch holds", "against those beside it")
-"""What `repair` leaves: offsets that are gone, and leader epochs of batches."""
+UNREPAIRED = ("no batch holds", "unlike its neighbours")
+"""Faults that `repair` leaves: missing offsets, and leader epochs of batches."""
 
 
 def flip(data: bytearray, at: int, _: Random) -> None:
@@ -58,7 +58,7 @@ def damage(store: Store, file_name: str, kind: Callable[[bytearray, int, Random]
 
 
 def damaged(random: Random, *, files: tuple[str, ...] = ("",)) -> Store:
-    """A directory that was closed or whose broker was killed, some of whose files are damaged."""
+    """Write a directory, closed or left by a killed broker, and damage some of its files."""
     store = memory_store()
     closed = random.random() < 0.6
     directory, _ = write_directory(store, close=closed, batches=random.choice([3, 12, 24]))
@@ -72,16 +72,16 @@ def damaged(random: Random, *, files: tuple[str, ...] = ("",)) -> Store:
 
 
 WRITTEN = {header.crc for header in stored_headers(write_directory(memory_store(), close=False)[1])}
-"""Of all batches that any of these directories has had."""
+"""The bytes of all batches that any of these directories has had."""
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_what_was_repaired_is_sound_and_can_be_opened(seed: int) -> None:
+def test_a_repaired_directory_is_sound_and_opens(seed: int) -> None:
     random = Random(seed)
     for case in range(CASES):
         store = damaged(random)
         run(plan(store, truncate=True))
-        left = [each for each in problems(store) if not any(words in each.what for words in UNREPAIRED)]
+        left = [each for each in problems(store) if not any(words in each.fault for words in UNREPAIRED)]
         assert left == [], case
         found = list(stored_headers(open_log(store)))
         assert {header.crc for header in found} <= WRITTEN, case
@@ -89,9 +89,9 @@ def test_what_was_repaired_is_sound_and_can_be_opened(seed: int) -> None:
 
 
 def sound(piece: bytes, offset: int, end_offset: int) -> Iterator[BatchHeader]:
-    """The batches up to the first one that a reader of contents does not believe."""
+    """Return the batches before the first one that a reader of contents rejects."""
     try:
-        for batch in batches(piece):
+        for batch in split_batches(piece):
             header = read_header(batch)
             if not offset <= header.last_offset < end_offset or not crc_matches(batch, header):
                 return
@@ -102,7 +102,7 @@ def sound(piece: bytes, offset: int, end_offset: int) -> Iterator[BatchHeader]:
 
 
 def read_all(log: Log) -> list[BatchHeader]:
-    """Every batch that a reader gets who passes by what is damaged and has it looked into."""
+    """Return the batches of a reader that has damage examined and skips it."""
     found: list[BatchHeader] = []
     offset = log.log_start_offset
     for _ in range(1000):
@@ -117,14 +117,14 @@ def read_all(log: Log) -> list[BatchHeader]:
                 offset = header.last_offset + 1
             region.release()
         except CorruptDataError as error:
-            offset = error.behind or offset
+            offset = error.next_offset or offset
         if offset == before:
-            log.examiner.examine_and_reindex(log.segments[log.segments.floor(offset)])
+            log.examiner.examine_and_reindex(log.segments[log.segments.find_slot(offset)])
     raise AssertionError(f"still at {offset} of {log!r}")
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_whoever_reads_a_log_that_rots_gets_to_its_end(seed: int) -> None:
+def test_a_reader_of_a_rotten_log_reaches_its_end(seed: int) -> None:
     random = Random(seed)
     for _ in range(CASES):
         store = memory_store()

@@ -1,4 +1,4 @@
-"""Repairing: what is planned is what happens, nothing else is lost, and the log opens again."""
+"""Repairs: the steps do what the plan says, nothing else is lost, and the log opens again."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 
 from kafkacompat.storage.files.filesystem import DirectoryLockedError
 from kafkacompat.storage.files.operating_system import OsFiles
-from kafkacompat.storage.inspection.directory_check import check_place, find_place
+from kafkacompat.storage.inspection.directory_check import check_target, find_check_target
 from kafkacompat.storage.inspection.findings import Finding
-from kafkacompat.storage.inspection.repair import Step, lock_directory, plan_repair
+from kafkacompat.storage.inspection.repair import RepairStep, lock_directory, plan_repair
 from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.segment.segment_files import REMOVED_SUFFIX
@@ -24,18 +24,18 @@ END = 48
 BATCH_RECORDS = 2
 
 
-def plan(store: Store, *, truncate: bool = False) -> list[Step]:
-    place = find_place(store.files, store.path("data"))
+def plan(store: Store, *, truncate: bool = False) -> list[RepairStep]:
+    place = find_check_target(store.files, store.path("data"))
     found: list[Finding] = []
-    partitions = check_place(store.files, place, found.append, lambda _: None, found.append, live=False)  # type: ignore[arg-type]
+    partitions = check_target(store.files, place, found.append, lambda _: None, found.append, live=False)  # type: ignore[arg-type]
     return plan_repair(store.files, place, partitions, truncate)
 
 
-def names(steps: list[Step]) -> list[str]:
+def names(steps: list[RepairStep]) -> list[str]:
     return [os.path.basename(step.path) for step in steps]
 
 
-def run(steps: list[Step]) -> None:
+def run(steps: list[RepairStep]) -> None:
     for step in steps:
         step.run()
 
@@ -67,18 +67,18 @@ def test_a_sound_directory_needs_nothing(store: Store) -> None:
 
 def test_a_directory_in_use_is_refused(store: Store) -> None:
     directory, log = write_directory(store, close=False)
-    place = find_place(store.files, store.path("data"))
+    place = find_check_target(store.files, store.path("data"))
     with pytest.raises(DirectoryLockedError):
         lock_directory(store.files, place)
     with pytest.raises(DirectoryLockedError):
-        lock_directory(store.files, find_place(store.files, store.path(FOLDER)))
+        lock_directory(store.files, find_check_target(store.files, store.path(FOLDER)))
     directory.close([log])
     lock = lock_directory(store.files, place)
     assert lock is not None
     lock.release()
 
 
-def test_indexes_are_built_anew_and_nothing_else_changes(store: Store) -> None:
+def test_indexes_are_rebuilt_and_nothing_else_changes(store: Store) -> None:
     write_directory(store)
     before = files(store)
     first, second = bases(store)[:2]
@@ -114,7 +114,7 @@ def test_snapshots_and_epochs(store: Store) -> None:
     assert append(log, duplicate, leader_epoch=2).duplicate
 
 
-def test_damage_stays_unless_it_shall_be_cut(store: Store) -> None:
+def test_damage_stays_without_the_option_to_truncate(store: Store) -> None:
     write_directory(store)
     flip(store, f"{bases(store)[1]:020d}.log", 80)
     assert plan(store) == []
@@ -122,7 +122,7 @@ def test_damage_stays_unless_it_shall_be_cut(store: Store) -> None:
 
 @pytest.mark.parametrize("slot", [0, 2, -1])
 @pytest.mark.parametrize("byte", [8, 80, 200])
-def test_a_log_is_cut_at_the_first_damaged_batch_and_what_goes_is_kept(store: Store, slot: int, byte: int) -> None:
+def test_a_log_is_cut_at_the_first_damaged_batch_and_the_rest_is_kept_aside(store: Store, slot: int, byte: int) -> None:
     write_directory(store)
     before = files(store)
     base = bases(store)[slot]
@@ -147,7 +147,7 @@ def test_a_log_is_cut_at_the_first_damaged_batch_and_what_goes_is_kept(store: St
     assert append(log, batch(), leader_epoch=2).base_offset == finding.first_offset
 
 
-def test_what_a_crash_tore_is_left_to_the_next_start(memory: Store) -> None:
+def test_a_torn_end_is_left_to_the_next_start(memory: Store) -> None:
     directory, _ = write_directory(memory, close=False)
     directory.release()
     rewrite(memory, f"{FOLDER}/{bases(memory)[-1]:020d}.log", lambda data: data[:-3])
@@ -164,7 +164,7 @@ def test_a_checkpoint_that_cannot_be_read_is_set_aside(store: Store) -> None:
     assert store.files.read(store.path("data/replication-offset-checkpoint.removed")) == b"9\n0\n"
 
 
-def test_a_transaction_index_is_built_anew_from_the_markers(memory: Store) -> None:
+def test_a_transaction_index_is_rebuilt_from_the_markers(memory: Store) -> None:
     directory = take(memory)
     log = directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
     records = batch(2, producer_id=3, producer_epoch=0, base_sequence=0, transactional=True)
@@ -200,7 +200,7 @@ def test_checkpoints_are_lowered_to_the_end_of_a_log_that_is_short(memory: Store
     last = f"{FOLDER}/{bases(memory)[-1]:020d}.log"
     rewrite(memory, last, lambda data: data[: 12 + int.from_bytes(data[8:12], "big")])
     run(plan(memory))
-    assert [each for each in problems(memory) if "checkpoint" in each.what] == []
+    assert [each for each in problems(memory) if "checkpoint" in each.fault] == []
 
 
 def test_a_last_batch_with_an_offset_that_no_segment_can_hold(memory: Store) -> None:
@@ -215,8 +215,8 @@ def test_a_last_batch_with_an_offset_that_no_segment_can_hold(memory: Store) -> 
     assert open_log(memory).log_end_offset == 4
 
 
-def test_what_an_earlier_repair_took_out_stays(store: Store) -> None:
-    """A spot of the disk that is bad once is bad again."""
+def test_files_of_an_earlier_repair_stay(store: Store) -> None:
+    """A bad spot of the disk may fail again."""
     write_directory(store)
     kept: dict[str, bytes] = {}
     for _ in range(3):
@@ -240,7 +240,7 @@ def test_a_link_to_a_folder_in_use_is_refused(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     link = tmp_path / "elsewhere" / "t-0"
     link.symlink_to(tmp_path / FOLDER)
-    place = find_place(store.files, str(link))
+    place = find_check_target(store.files, str(link))
     with pytest.raises(DirectoryLockedError):
         lock_directory(store.files, place)
     directory.close([log])

@@ -1,4 +1,4 @@
-"""What of a producer's records is judged at once, and what comes of them elsewhere."""
+"""Preparing produced batches: which are checked at once, and the results of worker processes."""
 
 from __future__ import annotations
 
@@ -7,23 +7,28 @@ from typing import Any
 
 import pytest
 
-from kafkacompat.storage.intake.preparation import AT_ONCE_MESSAGES_BYTES, take_in, take_messages_at_once, taken_in
+from kafkacompat.storage.intake.preparation import (
+    AT_ONCE_MESSAGES_BYTES,
+    as_checked_batch,
+    convert_messages_at_once,
+    take_in,
+)
 from kafkacompat.storage.intake.validation import (
     AT_ONCE_PACKED_BYTES,
     AT_ONCE_RECORDS,
     AT_ONCE_UNPACKED_BYTES,
     CheckedBatch,
-    TooMuchError,
+    TooLongForTurnError,
     check_batch,
 )
 from kafkacompat.storage.log_config import LOG_APPEND_TIME, LogConfig
 from kafkacompat.wire.compression import Codec
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.wire.message_set import entry_writer, wrap
+from kafkacompat.wire.message_set import make_entry_writer, wrap_messages
 from kafkacompat.wire.record_batch import (
     HEADER_SIZE,
     InvalidRecordsError,
-    assemble,
+    assemble_batch,
     build_batch,
     crc_matches,
     read_header,
@@ -39,10 +44,10 @@ def batch(count: int = 1, size_bytes: int = 1, codec: int = 0, key: bytes | None
 
 
 def claiming(count: int, codec: int = 0) -> bytes:
-    """A batch of one record that says it has more."""
+    """Build a batch of one record whose header claims more."""
     made = batch(codec=codec)
     header = read_header(made)._replace(record_count=count, last_offset_delta=count - 1)
-    return assemble(header, made[HEADER_SIZE:])
+    return assemble_batch(header, made[HEADER_SIZE:])
 
 
 def at_once(records: bytes, **config: Any) -> CheckedBatch:
@@ -63,7 +68,7 @@ def test_many_records_are_too_much(codec: Codec) -> None:
     few, many = (batch(count, codec=codec) for count in (AT_ONCE_RECORDS, AT_ONCE_RECORDS + 1))
     assert len(at_once(few)) == len(few)
     for config in ({}, {"validation": "header", "cleanup_policy": frozenset({"compact"})}):
-        with pytest.raises(TooMuchError):
+        with pytest.raises(TooLongForTurnError):
             at_once(many, **config)
     assert len(at_once(many, validation="header")) == len(many)
 
@@ -72,12 +77,12 @@ def test_many_records_are_too_much(codec: Codec) -> None:
 def test_records_that_unpack_to_many_bytes_are_too_much(codec: Codec) -> None:
     large = batch(size_bytes=AT_ONCE_UNPACKED_BYTES, codec=codec)
     assert len(at_once(batch(size_bytes=AT_ONCE_UNPACKED_BYTES // 2, codec=codec)))
-    with pytest.raises(TooMuchError):
+    with pytest.raises(TooLongForTurnError):
         at_once(large)
     assert len(at_once(large, validation="header")) == len(large)
 
 
-def test_what_may_not_unpack_to_so_much_is_refused_at_once() -> None:
+def test_a_batch_beyond_the_decompressed_limit_is_rejected_at_once() -> None:
     large = batch(size_bytes=1000, codec=Codec.ZSTD)
     assert refusal(large, max_decompressed_bytes=1000) == ErrorCode.MESSAGE_TOO_LARGE
     assert refusal(large, max_decompressed_bytes=1000, compression_type="gzip") == ErrorCode.MESSAGE_TOO_LARGE
@@ -85,50 +90,50 @@ def test_what_may_not_unpack_to_so_much_is_refused_at_once() -> None:
 
 @pytest.mark.parametrize("mode", ["header", "records"])
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
-def test_many_bytes_to_be_packed_anew_are_too_much(mode: str, codec: Codec) -> None:
+def test_recompressing_many_bytes_takes_too_long(mode: str, codec: Codec) -> None:
     config = {"validation": mode, "compression_type": "gzip"}
     large = batch(size_bytes=AT_ONCE_PACKED_BYTES, codec=codec)
     little = at_once(batch(size_bytes=AT_ONCE_PACKED_BYTES // 2, codec=codec), **config)
     assert little.header.codec == Codec.GZIP
-    with pytest.raises(TooMuchError):
+    with pytest.raises(TooLongForTurnError):
         at_once(large, **config)
     assert len(at_once(large)) == len(large)
     packed = batch(size_bytes=AT_ONCE_PACKED_BYTES, codec=Codec.GZIP)
     assert len(at_once(packed, **config)) == len(packed)
 
 
-def test_more_records_than_there_is_room_for_are_refused_at_once() -> None:
+def test_more_records_than_fit_are_rejected_at_once() -> None:
     assert refusal(claiming(AT_ONCE_RECORDS + 1)) == ErrorCode.INVALID_RECORD
     assert refusal(claiming(2**31 - 1)) == ErrorCode.INVALID_RECORD
 
 
-def test_what_the_header_is_refused_for_is_refused_at_once() -> None:
+def test_a_bad_header_is_rejected_at_once() -> None:
     many = batch(AT_ONCE_RECORDS + 1)
     assert refusal(many[:-1] + b"x") == ErrorCode.CORRUPT_MESSAGE
     assert refusal(many, max_message_bytes=1000) == ErrorCode.MESSAGE_TOO_LARGE
 
 
-def test_a_message_set_is_converted_at_once_if_it_is_small_and_not_compressed() -> None:
-    message = entry_writer(1, 0)(0, NOW_MS, b"k", b"v")
-    checked = take_messages_at_once(message, LogConfig(), NOW_MS, AT_ONCE_MESSAGES_BYTES)
+def test_a_small_uncompressed_message_set_is_converted_at_once() -> None:
+    message = make_entry_writer(1, 0)(0, NOW_MS, b"k", b"v")
+    checked = convert_messages_at_once(message, LogConfig(), NOW_MS, AT_ONCE_MESSAGES_BYTES)
     assert [record.value for record in read_records(checked.joined())] == [b"v"]
     for messages, together_bytes in (
         (message, AT_ONCE_MESSAGES_BYTES + 1),
-        (wrap(1, Codec.GZIP, 0, NOW_MS, message), 0),
+        (wrap_messages(1, Codec.GZIP, 0, NOW_MS, message), 0),
     ):
-        with pytest.raises(TooMuchError):
-            take_messages_at_once(messages, LogConfig(), NOW_MS, together_bytes)
+        with pytest.raises(TooLongForTurnError):
+            convert_messages_at_once(messages, LogConfig(), NOW_MS, together_bytes)
 
 
-# Elsewhere
+# In a worker process
 
 
 @pytest.mark.parametrize("codec", [Codec.NONE, *CODECS])
-def test_a_batch_that_is_stored_as_it_is_does_not_come_back(codec: Codec) -> None:
+def test_a_batch_that_is_stored_unchanged_does_not_come_back(codec: Codec) -> None:
     assert take_in(batch(AT_ONCE_RECORDS + 1, codec=codec), LogConfig(), NOW_MS) is None
 
 
-def test_a_batch_comes_back_as_it_is_to_be_stored() -> None:
+def test_a_changed_batch_comes_back_as_it_is_stored() -> None:
     sent = batch(3, codec=Codec.ZSTD)
     taken = take_in(sent, LogConfig(compression_type="lz4"), NOW_MS)
     assert taken is not None
@@ -136,14 +141,14 @@ def test_a_batch_comes_back_as_it_is_to_be_stored() -> None:
     assert (header.codec, header.base_offset) == (Codec.LZ4, 0)
     assert crc_matches(taken, header)
     assert list(read_records(taken)) == list(read_records(sent))
-    checked = taken_in(taken, NOW_MS + 1)
+    checked = as_checked_batch(taken, NOW_MS + 1)
     assert checked.header == header
     assert checked.joined()[16:] == taken[16:]
 
 
 def test_a_message_set_comes_back_as_a_batch() -> None:
-    message = entry_writer(1, 0)(0, NOW_MS, b"k", b"v")
-    taken = take_in(wrap(1, Codec.GZIP, 0, NOW_MS, message), LogConfig(), NOW_MS)
+    message = make_entry_writer(1, 0)(0, NOW_MS, b"k", b"v")
+    taken = take_in(wrap_messages(1, Codec.GZIP, 0, NOW_MS, message), LogConfig(), NOW_MS)
     assert taken is not None
     assert read_header(taken).codec == Codec.GZIP
     assert [record.value for record in read_records(taken)] == [b"v"]
@@ -153,7 +158,7 @@ def test_the_time_of_the_log_is_that_of_the_append() -> None:
     config = LogConfig(message_timestamp_type=LOG_APPEND_TIME)
     taken = take_in(batch(3), config, NOW_MS)
     assert taken is not None
-    stored = taken_in(taken, NOW_MS + 5).joined()
+    stored = as_checked_batch(taken, NOW_MS + 5).joined()
     header = read_header(stored)
     assert header.is_log_append_time and header.max_timestamp == NOW_MS + 5
     assert crc_matches(stored, header)

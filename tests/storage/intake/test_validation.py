@@ -1,4 +1,4 @@
-"""What a batch is refused for, and how it is changed, before it enters a log."""
+"""Validation of batches: rejected ones, and changes to accepted ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kafkacompat.wire.record_batch import (
     LENGTH_END,
     BatchHeader,
     InvalidRecordsError,
-    assemble,
+    assemble_batch,
     build_batch,
     crc_matches,
     read_header,
@@ -31,13 +31,13 @@ SET_LOG_APPEND_TIME = 0x08
 
 
 def changed(original: bytes, **fields: int) -> bytes:
-    """The batch with other header fields and a CRC to match."""
+    """Return the batch with other header fields and a matching CRC."""
     header = read_header(original)._replace(**fields)
-    return assemble(header, original[HEADER_SIZE:])
+    return assemble_batch(header, original[HEADER_SIZE:])
 
 
 def check(records: bytes, *, from_client: bool = True, now_ms: int = NOW_MS, **config: Any) -> bytes:
-    """The batch as it would be stored at offset 0."""
+    """Return the batch as it is stored at offset 0."""
     checked = check_batch(records, LogConfig(**config), now_ms, from_client)
     header = checked.header
     stored = b"".join((records[:8], struct.pack(">ii", header.length, -1), *checked.parts))
@@ -56,7 +56,7 @@ def refusal(records: bytes, **kw: Any) -> ErrorCode:
 
 @BOTH_MODES
 @pytest.mark.parametrize("codec", list(Codec))
-def test_a_sound_batch_is_stored_as_it_came(mode: str, codec: Codec) -> None:
+def test_a_sound_batch_is_stored_unchanged(mode: str, codec: Codec) -> None:
     sent = batch(10, codec=codec)
     assert check(sent, validation=mode) == sent
 
@@ -217,7 +217,7 @@ def test_a_client_may_not_call_its_times_log_append_times(mode: str) -> None:
     log_append: dict[str, Any] = {"message_timestamp_type": LOG_APPEND_TIME, "validation": mode}
     assert refusal(sent, **log_append) == ErrorCode.INVALID_TIMESTAMP
     assert refusal(changed(sent, max_timestamp=-1, base_timestamp=-1), validation=mode) == ErrorCode.INVALID_TIMESTAMP
-    # With times in range Kafka makes create times of them.
+    # Kafka turns timestamps in range into create times.
     assert check(sent, validation=mode) == batch()
 
 
@@ -244,9 +244,9 @@ def test_the_size_limit_counts_again_after_recompression() -> None:
     assert refusal(sent, compression_type="uncompressed", max_message_bytes=1000) == ErrorCode.MESSAGE_TOO_LARGE
 
 
-def test_what_does_not_unpack_is_refused() -> None:
+def test_a_batch_that_does_not_decompress_is_rejected() -> None:
     sent = batch(50, codec=Codec.GZIP)
-    broken = assemble(read_header(sent), b"no gzip at all")
+    broken = assemble_batch(read_header(sent), b"no gzip at all")
     assert refusal(broken) == ErrorCode.INVALID_RECORD
     assert refusal(broken, validation="header", compression_type="zstd") == ErrorCode.INVALID_RECORD
     assert check(broken, validation="header") == broken

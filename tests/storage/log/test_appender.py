@@ -1,4 +1,4 @@
-"""Appending to a log: offsets, epochs, duplicates, refusals."""
+"""Appending to a log: offsets, epochs, duplicates, rejected batches."""
 
 from __future__ import annotations
 

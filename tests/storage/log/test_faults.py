@@ -1,4 +1,4 @@
-"""A disk that fails: nothing is acknowledged that was not written, and the log stays sound or goes offline."""
+"""Failures of the disk: only written batches are acknowledged, and the log stays sound or goes offline."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def refused_append(log: Log, records: bytes) -> None:
 
 @pytest.mark.parametrize("written", [0, 1, 60, 61, 1000])
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EDQUOT])
-def test_a_full_disk_takes_nothing_and_the_log_goes_on(
+def test_a_full_disk_fails_an_append_and_the_log_continues(
     memory: Store, files: MemoryFiles, written: int, error: int
 ) -> None:
     log = create(memory, index_interval_bytes=0)
@@ -62,7 +62,7 @@ def test_a_full_disk_takes_nothing_and_the_log_goes_on(
     log.close()
 
 
-def test_a_write_that_cannot_be_taken_back_takes_the_log_offline(memory: Store, files: MemoryFiles) -> None:
+def test_a_write_that_cannot_be_undone_takes_the_log_offline(memory: Store, files: MemoryFiles) -> None:
     log = create(memory)
     fill(log, 2)
     files.fail_on("append", errno.ENOSPC, after_bytes=30)
@@ -81,10 +81,10 @@ def test_a_write_that_cannot_be_taken_back_takes_the_log_offline(memory: Store, 
     again.close()
 
 
-def test_a_write_that_is_cut_short_for_want_of_memory_is_taken_back(
+def test_a_short_write_without_memory_is_undone(
     memory: Store, files: MemoryFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a short write left over is written from a copy, for which there may be no room."""
+    """The rest of a short write is copied, for which memory may be short."""
     log = create(memory)
     fill(log, 2)
     with monkeypatch.context() as short:
@@ -107,7 +107,7 @@ def test_a_broken_disk_takes_the_log_offline(memory: Store, files: MemoryFiles) 
 
 
 @pytest.mark.parametrize("operation", ["append", "pread"])
-def test_what_may_pass_does_not_take_back_what_failed_in_another_thread(
+def test_a_transient_error_does_not_reset_a_failure_of_another_thread(
     memory: Store, files: MemoryFiles, monkeypatch: pytest.MonkeyPatch, operation: str
 ) -> None:
     log = create(memory)
@@ -130,7 +130,7 @@ def test_a_failed_sync_is_never_tried_again(memory: Store, files: MemoryFiles) -
     fill(log, 2)
     files.fail_on("sync", errno.EIO)
     for _ in range(2):
-        with pytest.raises(KafkaError, match="Input/output error") as refused:
+        with pytest.raises(KafkaError, match="the disk reports an input/output error") as refused:
             log.flush()
         assert refused.value.code == ErrorCode.KAFKA_STORAGE_ERROR
     assert log.offline
@@ -198,7 +198,7 @@ def test_want_of_room_for_indexes_passes(memory: Store, files: MemoryFiles, oper
 def test_a_segment_that_cannot_be_made_leaves_the_old_one(
     memory: Store, files: MemoryFiles, operation: str, error: int
 ) -> None:
-    """Want of room is no excuse for a sync."""
+    """A failed sync is final, even for lack of room."""
     log = create(memory)
     fill(log, 2)
     files.fail_on(operation, error)
@@ -212,7 +212,7 @@ def test_a_segment_that_cannot_be_made_leaves_the_old_one(
     again.close()
 
 
-def test_what_was_flushed_survives_a_power_failure(memory: Store, files: MemoryFiles) -> None:
+def test_flushed_batches_survive_a_power_failure(memory: Store, files: MemoryFiles) -> None:
     log = create(memory, segment_bytes=300)
     fill(log, 10)
     expected = list(stored_headers(log))
@@ -226,7 +226,7 @@ def test_what_was_flushed_survives_a_power_failure(memory: Store, files: MemoryF
     again.close()
 
 
-def test_what_was_sealed_survives_a_power_failure(memory: Store, files: MemoryFiles) -> None:
+def test_sealed_segments_survive_a_power_failure(memory: Store, files: MemoryFiles) -> None:
     log = create(memory)
     fill(log, 4)
     roll(log)
@@ -239,8 +239,8 @@ def test_what_was_sealed_survives_a_power_failure(memory: Store, files: MemoryFi
     again.close()
 
 
-def test_what_recovery_removed_does_not_come_back(memory: Store, files: MemoryFiles) -> None:
-    """Segments behind the damage would overlap what is appended in their place."""
+def test_removed_files_do_not_come_back_after_recovery(memory: Store, files: MemoryFiles) -> None:
+    """Segments after the damage would overlap new batches."""
     log = create(memory, segment_bytes=300)
     fill(log, 20)
     log.flush()
@@ -277,8 +277,8 @@ def test_the_first_flush_puts_a_new_log_on_the_disk(memory: Store, files: Memory
     assert offsets(reopen(memory)) == [0, 1]
 
 
-def test_a_new_log_is_on_the_disk_before_it_gets_a_second_segment(memory: Store, files: MemoryFiles) -> None:
-    """Else a crash might leave the second alone."""
+def test_a_new_log_is_synced_before_its_second_segment(memory: Store, files: MemoryFiles) -> None:
+    """Otherwise a crash might leave the second segment alone."""
     log = create(memory)
     fill(log, 2)
     log.maintenance.prepare_segment(2)
@@ -286,7 +286,7 @@ def test_a_new_log_is_on_the_disk_before_it_gets_a_second_segment(memory: Store,
     assert files.exists(memory.path(name(0, ".log")))
 
 
-def test_a_new_log_for_which_there_is_no_room_yet_waits_for_the_first_flush(memory: Store, files: MemoryFiles) -> None:
+def test_a_new_log_without_room_is_synced_by_the_next_flush(memory: Store, files: MemoryFiles) -> None:
     log = create(memory)
     files.fail_on("append", errno.ENOSPC)
     with pytest.raises(KafkaError):
@@ -328,7 +328,7 @@ def test_a_clean_close_is_on_the_disk(memory: Store, files: MemoryFiles) -> None
     again.close()
 
 
-def test_a_truncation_is_on_the_disk_when_it_returns(memory: Store, files: MemoryFiles) -> None:
+def test_a_truncation_is_durable_when_it_returns(memory: Store, files: MemoryFiles) -> None:
     log = create(memory, segment_bytes=300)
     fill(log, 20)
     log.flush()

@@ -38,7 +38,7 @@ def test_a_damaged_file_counts_as_empty(store: Store, damage: bytes) -> None:
     assert LeaderEpochs.load(store.files, store.root).entries == []
 
 
-def test_an_entry_drops_those_it_contradicts(store: Store) -> None:
+def test_an_entry_drops_contradicting_entries(store: Store) -> None:
     made = epochs(store, (1, 0), (2, 10), (3, 20))
     made.assign(4, 15)
     assert made.entries == [(1, 0), (2, 10), (4, 15)]

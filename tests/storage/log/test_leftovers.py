@@ -1,4 +1,4 @@
-"""What an interrupted deletion, compaction or write left in a partition's folder."""
+"""Leftovers of an interrupted deletion, compaction or write in a partition's folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def copy(store: Store, old: str, new: str) -> None:
     rewrite(store, new, lambda _: store.files.read(store.path(old)))
 
 
-def test_what_was_being_deleted_or_written_goes(store: Store) -> None:
+def test_files_of_interrupted_deletions_and_writes_are_removed(store: Store) -> None:
     log = create(store)
     fill(log, 3)
     log.close()
@@ -42,7 +42,7 @@ def test_what_was_being_deleted_or_written_goes(store: Store) -> None:
 
 
 def test_a_complete_replacement_takes_its_place(store: Store) -> None:
-    """Compaction joined the first three segments into one; the crash came before the old ones were gone."""
+    """Compaction joined the first three segments; a crash came before it removed the old ones."""
     log = create(store, segment_bytes=300)
     fill(log, 12)
     bases = [segment.base_offset for segment in log.segments]
@@ -57,7 +57,7 @@ def test_a_complete_replacement_takes_its_place(store: Store) -> None:
 
 
 @pytest.mark.parametrize("byte", [0, 3, 10])
-def test_a_replacement_whose_last_header_has_rotted_takes_no_later_segment_along(store: Store, byte: int) -> None:
+def test_a_swap_with_a_rotten_last_header_removes_no_later_segment(store: Store, byte: int) -> None:
     log = create(store, segment_bytes=300)
     fill(log, 12)
     bases = [segment.base_offset for segment in log.segments]
@@ -72,7 +72,7 @@ def test_a_replacement_whose_last_header_has_rotted_takes_no_later_segment_along
     again.close()
 
 
-def test_an_incomplete_replacement_goes(store: Store) -> None:
+def test_an_incomplete_swap_is_removed(store: Store) -> None:
     log = create(store)
     fill(log, 3)
     log.close()

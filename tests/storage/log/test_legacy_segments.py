@@ -1,4 +1,4 @@
-"""Logs with messages of formats 0 and 1 are written anew when they are opened, whole or not at all."""
+"""Conversion of logs with messages of formats 0 and 1 at their opening: completely or not at all."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.segment.sound_batches import LegacyFormatError
 from kafkacompat.wire.batch_header import LOG_APPEND_TIME
 from kafkacompat.wire.compression import Codec
-from kafkacompat.wire.message_set import entry_writer, wrap
+from kafkacompat.wire.message_set import make_entry_writer, wrap_messages
 from kafkacompat.wire.primitives import ZERO_UUID
-from kafkacompat.wire.record_batch import Record, batches, build_batch, read_header, read_records
+from kafkacompat.wire.record_batch import Record, build_batch, read_header, read_records, split_batches
 from tests.fakes.memory_files import MemoryFiles
 from tests.storage.support import NOW_MS
 
@@ -27,19 +27,19 @@ NO_LIMIT = 1 << 30
 
 
 def plain(magic: int, offsets: Sequence[int], attributes: int = 0) -> bytes:
-    write = entry_writer(magic, attributes)
+    write = make_entry_writer(magic, attributes)
     return b"".join(write(offset, NOW_MS + offset, b"k%d" % offset, b"v%d" % offset) for offset in offsets)
 
 
 def wrapper(magic: int, offsets: Sequence[int], codec: int, time: int = 0) -> bytes:
-    """A compressed set as a broker stored it: in format 1 its offsets count from the first of those it once had."""
+    """A compressed set as a broker stored it: in format 1, offsets count from the first message that it once had."""
     inner = [offset - offsets[0] if magic else offset for offset in offsets]
-    write = entry_writer(magic, 0)
+    write = make_entry_writer(magic, 0)
     messages = b"".join(
         write(each, NOW_MS + offset, b"k%d" % offset, b"v%d" % offset)
         for each, offset in zip(inner, offsets, strict=True)
     )
-    return wrap(magic, codec | time, offsets[-1], NOW_MS + offsets[-1], messages)
+    return wrap_messages(magic, codec | time, offsets[-1], NOW_MS + offsets[-1], messages)
 
 
 def folder_with(*segments: tuple[int, bytes]) -> MemoryFiles:
@@ -53,7 +53,7 @@ def fill(files: MemoryFiles, *segments: tuple[int, bytes]) -> MemoryFiles:
         file.append((data,), len(data))
         file.sync()
         file.close()
-        # An index that does not fit what takes the segment's place.
+        # An index that does not fit the converted segment.
         files.open(f"{FOLDER}/{base:020d}.index", create=True).close()
     for path in ("/", "/data", FOLDER):
         files.sync_directory(path)
@@ -70,11 +70,11 @@ def data(files: MemoryFiles, base: int = 0) -> bytes:
 
 def records(files: MemoryFiles) -> list[Record]:
     names = [name for name in files.list(FOLDER) if name.endswith(".log")]
-    found = (batches(files.read(os.path.join(FOLDER, name))) for name in names)
+    found = (split_batches(files.read(os.path.join(FOLDER, name))) for name in names)
     return [record for each in found for batch in each for record in read_records(batch)]
 
 
-def test_damage_with_messages_behind_it_is_not_what_a_crash_tore() -> None:
+def test_damage_before_sound_messages_is_no_torn_end() -> None:
     damaged = bytearray(plain(1, [0, 1, 2]))
     damaged[len(damaged) // 2] ^= 0xFF
     files = folder_with((0, bytes(damaged)))
@@ -84,7 +84,7 @@ def test_damage_with_messages_behind_it_is_not_what_a_crash_tore() -> None:
 
 
 def test_an_empty_first_segment_hides_no_others() -> None:
-    """Compaction of Kafka before 1.1 left such."""
+    """Kafka's compaction before 1.1 left such sets."""
     files = folder_with((0, b""), (5, plain(1, [5, 6])), (7, build_batch([(0, b"k", b"v", ())], base_offset=7)))
     convert(files)
     assert [record.offset for record in records(files)] == [5, 6, 7]
@@ -102,7 +102,7 @@ def test_offsets_times_keys_and_values_stay() -> None:
         Record(offset, time, b"k%d" % offset, b"v%d" % offset, []) for offset, time in zip(offsets, times, strict=True)
     ]
     assert records(files) == expected
-    headers = [read_header(batch) for base in (0, 10) for batch in batches(data(files, base))]
+    headers = [read_header(batch) for base in (0, 10) for batch in split_batches(data(files, base))]
     assert [header.codec for header in headers] == [0, GZIP, 0, SNAPPY, 0]
     assert {header.partition_leader_epoch for header in headers} == {-1}
     assert files.list(FOLDER) == [f"{0:020d}.log", f"{10:020d}.log"]
@@ -111,7 +111,7 @@ def test_offsets_times_keys_and_values_stay() -> None:
 def test_times_of_a_broker_stay_its_own() -> None:
     files = folder_with((0, plain(1, [0, 1], LOG_APPEND_TIME) + wrapper(1, [2, 3], GZIP, LOG_APPEND_TIME)))
     convert(files)
-    assert all(read_header(batch).is_log_append_time for batch in batches(data(files)))
+    assert all(read_header(batch).is_log_append_time for batch in split_batches(data(files)))
     assert [record.timestamp - NOW_MS for record in records(files)] == [0, 1, 3, 3]
 
 
@@ -119,10 +119,10 @@ def test_many_messages_become_batches_of_a_moderate_size() -> None:
     files = folder_with((0, plain(1, range(1000))))
     convert(files)
     assert len(records(files)) == 1000
-    assert {read_header(batch).record_count for batch in batches(data(files))} == {100}
+    assert {read_header(batch).record_count for batch in split_batches(data(files))} == {100}
 
 
-def test_batches_behind_old_messages_stay_as_they_are() -> None:
+def test_batches_after_old_messages_stay_unchanged() -> None:
     batch = build_batch([(NOW_MS, b"k", b"v", [("h", b"x")])], base_offset=2, producer_id=7)
     files = folder_with((0, plain(1, [0, 1]) + batch), (3, batch))
     convert(files)
@@ -131,7 +131,7 @@ def test_batches_behind_old_messages_stay_as_they_are() -> None:
     assert [record.offset for record in records(files)] == [0, 1, 2, 2]
 
 
-def test_what_is_of_todays_format_is_not_touched() -> None:
+def test_segments_of_todays_format_are_not_touched() -> None:
     files = folder_with((0, build_batch([(NOW_MS, b"k", b"v", [])])), (1, b""))
     before = files.list(FOLDER)
     convert(files)
@@ -149,13 +149,13 @@ def test_a_torn_end_is_left_out_after_a_crash_only() -> None:
 
 
 @pytest.mark.parametrize("may_be_torn", [False, True])
-def test_damage_elsewhere_refuses_the_log_and_leaves_its_file(may_be_torn: bool) -> None:
+def test_damage_elsewhere_rejects_the_log_and_leaves_its_file(may_be_torn: bool) -> None:
     damaged = bytearray(plain(1, [0, 1]))
     damaged[-1] ^= 1
-    unpackable = entry_writer(1, GZIP)(0, 0, None, b"no gzip")
+    unpackable = make_entry_writer(1, GZIP)(0, 0, None, b"no gzip")
     for bad in (bytes(damaged), unpackable):
         files = folder_with((0, bad), (2, plain(1, [2])))
-        with pytest.raises(LegacyFormatError, match="the file stays as it is"):
+        with pytest.raises(LegacyFormatError, match="the file stays unchanged"):
             convert(files, may_be_torn=may_be_torn)
         assert data(files) == bad
 
@@ -167,11 +167,11 @@ def test_a_length_that_is_none_claims_no_memory() -> None:
 
 
 class CrashError(Exception):
-    """The power went."""
+    """The power failed."""
 
 
 class FailingFiles(MemoryFiles):
-    """Counts what changes names and contents, and lets the power fail at the one that is `fatal`."""
+    """Counts changes of names and contents, and lets the power fail at change number `fatal`."""
 
     fatal = 0
     count = 0
@@ -214,7 +214,7 @@ def test_a_crash_at_any_step_loses_no_message(lose_unsynced: bool) -> None:
         files.fatal = 0
         files.crash(lose_unsynced=lose_unsynced)
         convert(files, may_be_torn=True)
-        # As opening the log goes on to do.
+        # The next step of opening the log.
         clean_folder(files, FOLDER)
         assert [record.offset for record in records(files)] == list(range(9)), steps
     assert steps > 10
@@ -232,8 +232,8 @@ def test_a_log_of_an_old_format_opens_and_takes_batches() -> None:
     assert [record.value for record in records(files)] == [b"v%d" % offset for offset in range(5)]
 
 
-def test_a_segment_keeps_the_time_it_was_written_at() -> None:
-    """In format 0, where messages have no time, it is what retention goes by."""
+def test_a_converted_segment_keeps_the_time_of_its_last_write() -> None:
+    """Retention uses it in format 0, where messages have no timestamps."""
     files = folder_with((0, plain(0, [0])))
     files.set_modified_ms(f"{FOLDER}/{0:020d}.log", 12_345)
     files.now_ms = NOW_MS
@@ -242,7 +242,7 @@ def test_a_segment_keeps_the_time_it_was_written_at() -> None:
 
 
 def test_zeros_that_a_power_failure_left_are_no_messages() -> None:
-    """Neither in the place of a whole batch nor behind the first sixteen bytes of one."""
+    """Neither in place of a whole batch nor after its first sixteen bytes."""
     torn = build_batch([(NOW_MS, b"k", b"v", [])])[:16] + bytes(48)
     for data in (bytes(300), torn):
         files = folder_with((0, data), (11, data))

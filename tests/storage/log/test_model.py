@@ -1,8 +1,8 @@
 """A log under random use, compared with a list.
 
 Each case is one seed; its number is in the test's id, and `STORAGE_SEEDS=7,8 pytest …` runs those seeds. After every
-step what can be read must be what the list says. After a power failure it may be less, but never less than
-what was flushed, and never anything else.
+step, reads have to match the list. After a power failure the log may have lost batches, but no flushed ones, and it
+never has other contents.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STEPS = 120
 
 @dataclass(frozen=True)
 class Stored:
-    """A batch that was acknowledged."""
+    """An acknowledged batch."""
 
     base_offset: int
     count: int
@@ -41,7 +41,7 @@ class Stored:
         return self.base_offset + self.count - 1
 
     def header_fields(self) -> tuple[int, ...]:
-        """What of it the log shows."""
+        """The fields of its header in the log."""
         fields = (self.base_offset, self.last_offset, self.leader_epoch, self.timestamp + self.count - 1)
         return (*fields, self.producer_id, self.sequence)
 
@@ -53,7 +53,7 @@ def shown(header: BatchHeader) -> tuple[int, ...]:
 
 @dataclass
 class Model:
-    """What the log should be: every batch that was not truncated, also those that retention removed."""
+    """The expected log: every batch that was not truncated, including those that retention removed."""
 
     history: list[Stored] = field(default_factory=list)
     start: int = 0
@@ -187,7 +187,7 @@ class Run:
         if expected is None:
             assert found is None
         elif found is None or (found.offset, found.timestamp) != expected:
-            # The first segment that reaches the time may do so only before the log's start; Kafka stops there too.
+            # The first segment with the timestamp may have it only before the log start offset; Kafka stops there too.
             assert self.model.start > self.log.segments[0].base_offset
 
     def roll(self) -> None:
@@ -230,7 +230,7 @@ class Run:
         self._reopen(clean=True)
 
     def kill(self) -> None:
-        """kill -9: what was written is there, but for the last write perhaps."""
+        """Kill the process: all writes survive, but perhaps the last."""
         files = self.store.files
         if isinstance(files, MemoryFiles):
             tear = self.random.choice([None, self.random.randint(0, 200)])
@@ -262,7 +262,7 @@ class Run:
         lost = [each for each in self.model.history if each.last_offset >= end]
         assert len(lost) <= max_batches
         if end == self.model.start and not self.log.producer_state.producers:
-            # Shorter than its start: the log began anew, and knows nothing of its producers.
+            # The log ended before its start offset, so it began empty, without producers.
             self.model.history.clear()
         else:
             assert not any(each.base_offset < end for each in lost)

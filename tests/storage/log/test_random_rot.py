@@ -1,4 +1,4 @@
-"""Logs and indexes that rot at random: whatever is still as it was written can be read, whoever asks for it first."""
+"""Random rot of logs and indexes: every intact batch stays readable, in any order of reads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.segment.corruption import CorruptDataError
 from kafkacompat.wire.primitives import MalformedError
-from kafkacompat.wire.record_batch import batches, build_batch, crc_matches, read_header
+from kafkacompat.wire.record_batch import build_batch, crc_matches, read_header, split_batches
 from tests.storage.conftest import memory_store
 from tests.storage.support import NOW_MS, Store, append, create, roll
 
@@ -18,7 +18,7 @@ CASES = 30
 
 
 def build(random: Random) -> tuple[Store, Log]:
-    """A log of some rolled segments and an active one; often its batches are all of one size, a power of two."""
+    """Create a log of some rolled segments and an active one; often all batches have the same size, a power of two."""
     store = memory_store()
     log = create(store, index_interval_bytes=random.choice([1, 200, 4096]))
     size_bytes = random.choice([58, 58, None])
@@ -33,7 +33,7 @@ def build(random: Random) -> tuple[Store, Log]:
 
 
 def rot(store: Store, path: str, random: Random) -> None:
-    """Flip a bit, or write zeros or garbage over some bytes, where the file lies."""
+    """Flip a bit of a file, or overwrite some bytes with zeros or garbage."""
     file = store.files.open(path)
     data = bytearray(file.pread(file.size(), 0))
     if data:
@@ -48,21 +48,21 @@ def rot(store: Store, path: str, random: Random) -> None:
 
 
 def stored(log: Log) -> dict[int, bytes]:
-    """Every batch in its bytes, by its base offset."""
+    """Return the bytes of every batch, by base offset."""
     found = {}
     for segment in log.segments:
         with segment.pin() as file:
-            for each in batches(file.file.pread(segment.size_bytes, 0)):
+            for each in split_batches(file.file.pread(segment.size_bytes, 0)):
                 found[read_header(each).base_offset] = bytes(each)
     return found
 
 
 def intact(log: Log, written: dict[int, bytes]) -> dict[int, bytes]:
-    """Those of the batches that are still where they were."""
+    """Return the batches that are still intact."""
     found = {}
     position, segment = 0, log.segments[0]
     for base_offset, data in written.items():
-        if (holder := log.segments[log.segments.floor(base_offset)]) is not segment:
+        if (holder := log.segments[log.segments.find_slot(base_offset)]) is not segment:
             position, segment = 0, holder
         with segment.pin() as file:
             if file.file.pread(len(data), position) == data:
@@ -72,7 +72,7 @@ def intact(log: Log, written: dict[int, bytes]) -> dict[int, bytes]:
 
 
 def read_through(log: Log) -> Iterator[bytes]:
-    """What a reader gets who compares checksums, has looked into what he cannot believe, and goes on behind damage."""
+    """Return the batches of a reader that compares checksums, has damage examined, and continues after it."""
     offset, looked = log.log_start_offset, -1
     while offset < log.log_end_offset:
         before = offset
@@ -85,16 +85,16 @@ def read_through(log: Log) -> Iterator[bytes]:
                 yield each
                 offset = read_header(each).last_offset + 1
         except CorruptDataError as error:
-            offset = error.behind or offset
+            offset = error.next_offset or offset
         if offset == before:
             assert looked != offset, f"still at {offset}"
             looked = offset
-            log.examiner.examine_and_reindex(log.segments[log.segments.floor(offset)])
+            log.examiner.examine_and_reindex(log.segments[log.segments.find_slot(offset)])
 
 
 def _believed(data: bytes, offset: int, end_offset: int) -> Iterator[bytes]:
     try:
-        for each in batches(data):
+        for each in split_batches(data):
             header = read_header(each)
             if not offset <= header.last_offset < end_offset or not crc_matches(each, header):
                 return
@@ -106,7 +106,7 @@ def _believed(data: bytes, offset: int, end_offset: int) -> Iterator[bytes]:
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("scrubbed", [True, False])
-def test_what_has_not_rotted_is_read(seed: int, scrubbed: bool) -> None:
+def test_intact_batches_are_read(seed: int, scrubbed: bool) -> None:
     random = Random(seed)
     for case in range(CASES):
         store, log = build(random)

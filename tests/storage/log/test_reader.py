@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkacompat.storage.segment.lookup import ColdDataError
+from kafkacompat.storage.segment.header_scan import ColdDataError
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from tests.fakes.memory_files import MemoryFiles
 from tests.storage.support import (
@@ -60,7 +60,7 @@ def test_an_offset_inside_a_batch_reads_from_its_beginning(store: Store) -> None
 
 
 def test_remembered_batches_and_index_agree(store: Store) -> None:
-    """The short cut for the last batches gives what the index and a scan give."""
+    """The remembered positions of the last batches agree with the index."""
     log = create(store, segment_bytes=1 << 20, index_interval_bytes=100)
     for index in range(400):
         append(log, batch(1 + index % 3, size_bytes=index % 50))
@@ -120,7 +120,7 @@ def test_a_cold_place_is_not_waited_for(memory: Store) -> None:
     files.cold = True
     with pytest.raises(ColdDataError):
         log.read(1, 100, may_block=False)
-    # The tail that was just written needs no look at the file.
+    # A read at the tail needs no read of the file.
     files.cold = False
     append(log, batch())
     files.cold = True

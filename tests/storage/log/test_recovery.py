@@ -1,4 +1,4 @@
-"""Opening a log after a crash: torn tails, damaged files, leftovers, and what is rebuilt."""
+"""Opening a log after a crash: torn ends, damaged files, leftovers, rebuilt files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from kafkacompat.storage.log.log import OffsetPosition
 from kafkacompat.storage.segment.sound_batches import LegacyFormatError
 from kafkacompat.wire.compression import Codec
-from kafkacompat.wire.record_batch import HEADER_SIZE, assemble, build_batch, read_header
+from kafkacompat.wire.record_batch import HEADER_SIZE, assemble_batch, build_batch, read_header
 from tests.fakes.memory_files import MemoryFiles
 from tests.fakes.power_failures import Survivors
 from tests.storage.support import (
@@ -57,7 +57,7 @@ def test_a_tail_torn_at_any_byte_is_cut(memory: Store, cut: int) -> None:
 
 @pytest.mark.parametrize("position", range(8, len(LAST), 3))
 def test_a_damaged_byte_cuts_the_log_before_its_batch(memory: Store, position: int) -> None:
-    """The base offset in front of byte 8 lies outside the CRC: a larger one is a hole as compaction leaves them."""
+    """The CRC does not cover the base offset: a larger one looks like a gap after a compaction."""
     log = create(memory)
     fill(log, 2)
     append(log, LAST)
@@ -105,7 +105,7 @@ def test_a_batch_that_compaction_emptied_is_sound(store: Store) -> None:
     fill(log, 1)
     log.release()
     emptied = read_header(batch(4))._replace(base_offset=1, record_count=0)
-    rewrite(store, name(0, ".log"), lambda data: data + assemble(emptied, b""))
+    rewrite(store, name(0, ".log"), lambda data: data + assemble_batch(emptied, b""))
     again = reopen(store)
     assert (again.state.truncated_bytes, again.log_end_offset) == (0, 5)
     again.close()
@@ -147,7 +147,7 @@ def test_offsets_that_go_back_are_cut(store: Store, base_offset: int) -> None:
     again.close()
 
 
-def test_segments_behind_a_damaged_one_are_dropped(store: Store) -> None:
+def test_segments_after_a_damaged_one_are_dropped(store: Store) -> None:
     log = create(store, segment_bytes=300)
     fill(log, 20)
     bases = [segment.base_offset for segment in log.segments]
@@ -198,7 +198,7 @@ def test_leader_epochs_come_from_the_batches(store: Store) -> None:
     again.close()
 
 
-def test_epochs_beyond_what_survived_are_forgotten(store: Store) -> None:
+def test_epochs_after_the_recovered_end_are_dropped(store: Store) -> None:
     log = create(store)
     append(log, batch(), leader_epoch=1)
     append(log, batch(), leader_epoch=2)
@@ -210,7 +210,7 @@ def test_epochs_beyond_what_survived_are_forgotten(store: Store) -> None:
     again.close()
 
 
-def test_a_log_shorter_than_its_start_begins_anew(store: Store) -> None:
+def test_a_log_that_ends_before_its_start_begins_empty(store: Store) -> None:
     log = create(store)
     fill(log, 5)
     log.release()
@@ -222,7 +222,7 @@ def test_a_log_shorter_than_its_start_begins_anew(store: Store) -> None:
 
 
 @pytest.mark.parametrize("clean", [False, True])
-def test_what_a_log_holds_that_ends_before_its_start_is_kept_aside(
+def test_a_log_that_ends_before_its_start_keeps_its_files_aside(
     store: Store, clean: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     log = create(store, segment_bytes=300)
@@ -243,7 +243,7 @@ def test_what_a_log_holds_that_ends_before_its_start_is_kept_aside(
     reopened.close()
 
 
-def test_what_was_kept_aside_before_stays(store: Store) -> None:
+def test_files_that_were_kept_aside_earlier_stay(store: Store) -> None:
     log = create(store)
     fill(log, 2)
     log.close()
@@ -298,7 +298,7 @@ def test_older_formats_are_refused_and_not_cut(store: Store, magic: int) -> None
     assert store.files.read(store.path(name(0, ".log"))) == data
 
 
-def test_what_only_looks_like_an_older_format_is_cut(store: Store) -> None:
+def test_bytes_that_only_look_like_an_older_format_are_cut(store: Store) -> None:
     log = create(store)
     fill(log, 1)
     log.release()
@@ -314,7 +314,7 @@ def test_a_hole_left_by_compaction_is_read_over(store: Store) -> None:
     log = create(store)
     fill(log, 1)
     log.release()
-    later = assemble(read_header(batch())._replace(base_offset=50), batch()[HEADER_SIZE:])
+    later = assemble_batch(read_header(batch())._replace(base_offset=50), batch()[HEADER_SIZE:])
     rewrite(store, name(0, ".log"), lambda data: data + later)
     again = reopen(store)
     assert again.log_end_offset == 51
@@ -326,7 +326,7 @@ def test_a_hole_at_the_end_of_a_segment_leads_to_the_next(store: Store) -> None:
     log = create(store)
     fill(log, 5)
     log.release()
-    later = assemble(read_header(batch())._replace(base_offset=50), batch()[HEADER_SIZE:])
+    later = assemble_batch(read_header(batch())._replace(base_offset=50), batch()[HEADER_SIZE:])
     rewrite(store, name(40, ".log"), lambda _: later)
     again = reopen(store, recovery_point=51)
     assert read(again, 4)[:8] == struct.pack(">q", 4)
@@ -343,7 +343,7 @@ def test_a_hole_at_the_end_of_a_segment_leads_to_the_next(store: Store) -> None:
 def test_a_log_ends_where_an_unsynced_segment_lost_its_end_though_later_ones_did_not(
     memory: Store, survivors: tuple[str, str]
 ) -> None:
-    """A power failure may keep the second of two files and lose the first, even just behind a batch."""
+    """A power failure may keep the second of two files and lose the end of the first, even right after a batch."""
     assert isinstance(memory.files, MemoryFiles)
     log = create(memory)
     fill(log, 5)
@@ -360,13 +360,13 @@ def test_a_log_ends_where_an_unsynced_segment_lost_its_end_though_later_ones_did
 
 
 @pytest.mark.parametrize(("cleaner_offset", "end"), [(0, 5), (40, 51)])
-def test_a_hole_behind_the_recovery_point_is_compactions_or_a_loss(
+def test_a_gap_after_the_recovery_point_comes_from_compaction_or_a_loss(
     memory: Store, cleaner_offset: int, end: int
 ) -> None:
     log = create(memory)
     fill(log, 5)
     log.release()
-    later = assemble(read_header(batch())._replace(base_offset=50), batch()[HEADER_SIZE:])
+    later = assemble_batch(read_header(batch())._replace(base_offset=50), batch()[HEADER_SIZE:])
     rewrite(memory, name(40, ".log"), lambda _: later)
     again = reopen(memory, recovery_point=5, cleaner_offset=cleaner_offset)
     assert (again.log_end_offset, again.cleaner_offset) == (end, cleaner_offset)
@@ -374,7 +374,7 @@ def test_a_hole_behind_the_recovery_point_is_compactions_or_a_loss(
 
 
 def test_epochs_that_the_file_forgot_with_records_that_are_still_there_are_found_again(memory: Store) -> None:
-    """Records were about to be deleted, and the epochs were written down first."""
+    """A crash interrupts a deletion of records after the epochs were written."""
     assert isinstance(memory.files, MemoryFiles)
     log = create(memory)
     for epoch in (0, 0, 3, 3, 3, 4):
@@ -391,7 +391,7 @@ def test_epochs_that_the_file_forgot_with_records_that_are_still_there_are_found
 
 
 def test_names_that_a_killed_process_made_are_on_the_disk_before_anything_is_acknowledged(memory: Store) -> None:
-    """Killed between making a segment and syncing its folder, then, after more was flushed, without power."""
+    """A kill between creating a segment and syncing its folder, then, after a flush, a power failure."""
     files = memory.files
     assert isinstance(files, MemoryFiles)
     log = create(memory)

@@ -1,4 +1,4 @@
-"""Opening a log that has rotted: what a crash cannot have left is remembered, and costs nothing but itself."""
+"""Opening a rotten log: damage that no crash explains is recorded, and only the damaged batch is lost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.storage.support import Store, append, batch, create, fill, headers, n
 
 SIZE = len(batch())
 FIRST = 8
-"""Batches of one record in the rolled segment; as many follow in the active one."""
+"""Batches of one record in the rolled segment, and again in the active one."""
 END = 2 * FIRST
 BYTES = [0, 7, 8, 9, 16, 26, 30, SIZE - 1]
 CONFIG: dict[str, Any] = {"index_interval_bytes": 2 * SIZE}
@@ -40,7 +40,7 @@ def damage(store: Store, offset: int, byte: int) -> None:
 
 
 def everything_but(log: Log, bad: int) -> None:
-    """Whether all is there that is not damaged, and the log goes on where it ended."""
+    """Check that all sound batches are readable, and that the log continues at its end."""
     position = bad % FIRST * SIZE
     assert log.examiner.corrupt == {bad // FIRST * FIRST: (BadBatch(position, SIZE, bad, bad),)}
     assert (log.log_end_offset, log.state.truncated_bytes) == (END, 0)
@@ -55,7 +55,7 @@ def everything_but(log: Log, bad: int) -> None:
 @pytest.mark.parametrize("byte", BYTES)
 @pytest.mark.parametrize("bad", [0, 3, FIRST - 1])
 @pytest.mark.parametrize("clean", [True, False])
-def test_a_rolled_segment_whose_indexes_have_to_be_built_again(memory: Store, bad: int, byte: int, clean: bool) -> None:
+def test_a_rolled_segment_whose_indexes_are_rebuilt(memory: Store, bad: int, byte: int, clean: bool) -> None:
     stored(memory, clean=clean)
     damage(memory, bad, byte)
     memory.files.remove(memory.path(name(0, ".index")))
@@ -79,15 +79,15 @@ def test_a_header_in_the_last_segment_after_a_clean_stop(memory: Store, bad: int
 
 
 @pytest.mark.parametrize("byte", [byte for byte in BYTES if byte != 7])
-def test_behind_the_recovery_point_the_log_ends_before_what_is_damaged(memory: Store, byte: int) -> None:
+def test_after_the_recovery_point_the_log_ends_before_damage(memory: Store, byte: int) -> None:
     stored(memory, clean=False)
     damage(memory, FIRST + 3, byte)
     log = reopen(memory, recovery_point=FIRST + 2, **CONFIG)
     assert (log.log_end_offset, log.examiner.corrupt) == (FIRST + 3, {})
 
 
-def test_what_is_damaged_at_the_very_end_is_cut_off(memory: Store) -> None:
-    """Nothing sound follows, so nobody knows how far it would go."""
+def test_damage_at_the_very_end_is_cut_off(memory: Store) -> None:
+    """Nothing sound follows, so the extent of the damage is unknown."""
     stored(memory, clean=False)
     damage(memory, END - 1, 40)
     log = reopen(memory, recovery_point=END, **CONFIG)

@@ -1,4 +1,4 @@
-"""Regions that are being sent while the log under them gets shorter: what was promised, or nothing more."""
+"""Sending regions while the log gets shorter: a region sends its announced bytes, or fails."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from kafkacompat.storage.log.log import Log
-from kafkacompat.storage.segment.segment_file import FileRegion, RegionGoneError
+from kafkacompat.storage.segment.shared_files import FileRegion, RegionGoneError
 from tests.storage.compaction.support import roll_and_compact
 from tests.storage.support import Store, append, batch, create, fill, headers, roll
 
@@ -27,7 +27,7 @@ def truncate_and_grow(log: Log) -> None:
 
 
 def truncate_twice(log: Log) -> None:
-    """The second time lower, in what was written after the first."""
+    """The second cut is lower, in bytes that were written after the first."""
     log.trimmer.truncate_to(BATCHES - 1)
     append(log, batch(size_bytes=17))
     truncate_and_grow(log)
@@ -39,7 +39,7 @@ def empty(log: Log) -> None:
 
 
 def forget_open_files(log: Log) -> None:
-    """As the cache does; then the log is cut with another handle."""
+    """Close the file as the cache does, so that the log is cut by another open file."""
     roll(log)
     log.segments[0].unload()
     truncate_and_grow(log)
@@ -57,7 +57,7 @@ def delete(log: Log) -> None:
 
 
 def give_up(log: Log) -> None:
-    """As when the partition is deleted or its directory goes offline."""
+    """As a deletion of the partition or a failure of its directory does."""
     log.release()
 
 
@@ -68,7 +68,7 @@ def in_flight(log: Log) -> tuple[FileRegion, bytes]:
 
 
 def receive(region: FileRegion, log: Log, event: Callable[[Log], None], after: int) -> bytes:
-    """Take a region a piece at a time, with an event on the way; what was taken until it was gone."""
+    """Read a region piece by piece, with an event in between; return the bytes read before it failed."""
     received = b""
     for index in range(1 + region.size_bytes // PIECE):
         if index == after:
@@ -94,7 +94,7 @@ def test_a_cut_ends_the_sending_before_anything_else_is_sent(
 
 
 @pytest.mark.parametrize("after", [0, 1, 3, 5])
-def test_what_lies_in_front_of_a_cut_is_sent(store: Store, after: int) -> None:
+def test_bytes_before_a_cut_are_sent(store: Store, after: int) -> None:
     log = create(store)
     fill(log, BATCHES)
     region = log.read(0, 2 * SIZE)
@@ -103,7 +103,7 @@ def test_what_lies_in_front_of_a_cut_is_sent(store: Store, after: int) -> None:
     assert receive(region, log, truncate_and_grow, after) == promised
 
 
-def test_what_is_read_after_a_cut_is_what_there_is_now(store: Store) -> None:
+def test_a_read_after_a_cut_returns_the_new_bytes(store: Store) -> None:
     log = create(store)
     fill(log, BATCHES)
     truncate_and_grow(log)
@@ -113,7 +113,7 @@ def test_what_is_read_after_a_cut_is_what_there_is_now(store: Store) -> None:
 
 
 def test_a_segment_that_is_compacted_away_is_sent_to_its_end(store: Store) -> None:
-    """The new one has the same name; whoever asks from then on gets that."""
+    """The new segment has the same name; later reads use it."""
     for after in (0, 1, 3):
         log = create(store, cleanup_policy=frozenset({"compact"}))
         fill(log, BATCHES)

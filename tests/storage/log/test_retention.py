@@ -1,4 +1,4 @@
-"""Which segments go, and that going does no harm to who still reads them."""
+"""Retention: which segments are deleted, and that reads of them continue."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SIZE = len(batch())
 
 
 def log_of(store: Store, segments: int, **config: Any) -> Log:
-    """A log with two batches a segment, a second apart; the last one is the active segment."""
+    """Create a log with two batches a segment, a second apart; the last segment is active."""
     log = create(store, segment_bytes=2 * SIZE, **config)
     for index in range(2 * segments):
         append(log, batch(timestamp=NOW_MS + 1000 * index))
@@ -56,7 +56,7 @@ def delete(log: Log, now_ms: int = NOW_MS) -> None:
     ("retention_bytes", "gone"),
     [(-1, []), (8 * SIZE, []), (7 * SIZE, []), (6 * SIZE, [0]), (3 * SIZE, [0, 2]), (0, [0, 2, 4, 6])],
 )
-def test_size_lets_whole_segments_go_that_are_not_needed(store: Store, retention_bytes: int, gone: list[int]) -> None:
+def test_retention_by_size_deletes_whole_segments_only(store: Store, retention_bytes: int, gone: list[int]) -> None:
     log = log_of(store, 4, retention_bytes=retention_bytes, retention_ms=-1)
     assert expired(log) == gone
     log.close()
@@ -71,7 +71,7 @@ def test_time_counts_from_a_segments_latest_record(store: Store, age_ms: int, go
     log.close()
 
 
-def test_a_future_time_keeps_what_is_behind_it(store: Store) -> None:
+def test_a_future_timestamp_keeps_later_segments(store: Store) -> None:
     log = create(store, segment_bytes=2 * SIZE, retention_ms=500, message_timestamp_after_max_ms=2**60)
     append(log, batch(timestamp=NOW_MS * 2))
     fill(log, 6)
@@ -93,7 +93,7 @@ def test_without_times_the_last_write_counts(memory: Store) -> None:
     again.close()
 
 
-def test_nothing_from_the_high_watermark_on_goes(store: Store) -> None:
+def test_retention_keeps_everything_from_the_high_watermark_on(store: Store) -> None:
     log = log_of(store, 4, retention_bytes=0)
     assert expired(log, high_watermark=0) == []
     assert expired(log, high_watermark=3) == [0]
@@ -102,13 +102,13 @@ def test_nothing_from_the_high_watermark_on_goes(store: Store) -> None:
     log.close()
 
 
-def test_segments_before_the_log_start_go_whatever_the_policy(store: Store) -> None:
+def test_segments_before_the_log_start_are_deleted_under_any_policy(store: Store) -> None:
     log = log_of(store, 4, retention_bytes=0, retention_ms=0, cleanup_policy=frozenset({"compact"}))
     assert expired(log) == []
     log.trimmer.advance_log_start_offset(5)
     assert expired(log) == [0, 2]
     log.trimmer.advance_log_start_offset(8)
-    # Not the active one: nothing takes its place.
+    # The active segment stays, because no other would replace it.
     assert expired(log) == [0, 2, 4]
     log.close()
 
@@ -120,7 +120,7 @@ def test_an_empty_active_segment_stays(store: Store) -> None:
     log.close()
 
 
-def test_the_active_segment_goes_after_it_was_rolled_away(store: Store) -> None:
+def test_the_active_segment_is_deleted_after_a_roll(store: Store) -> None:
     log = log_of(store, 2, retention_bytes=0)
     found = log.trimmer.expired_segments(high_watermark=log.log_end_offset, now_ms=NOW_MS)
     with pytest.raises(ValueError, match="oldest segments"):
@@ -155,7 +155,7 @@ def test_deletion_moves_the_start_and_removes_the_files(store: Store) -> None:
     again.close()
 
 
-def test_a_reader_keeps_what_it_was_given(store: Store) -> None:
+def test_a_reader_keeps_its_region_after_a_deletion(store: Store) -> None:
     log = log_of(store, 4, retention_bytes=0)
     expected = read(log, 0)
     region = log.read(0, 1 << 20)
@@ -168,7 +168,7 @@ def test_a_reader_keeps_what_it_was_given(store: Store) -> None:
 
 
 def test_a_crash_while_deleting_leaves_a_whole_log(memory: Store) -> None:
-    """Whatever the crash leaves of the files, what remains is the newer part of the log without a hole."""
+    """Whatever files the crash leaves, the newer part of the log remains without a gap."""
     log = log_of(memory, 4)
     log.flush()
     doomed = list(log.segments)[:2]
@@ -193,7 +193,7 @@ def test_snapshots_go_with_their_segments(store: Store) -> None:
 
 @pytest.mark.parametrize("log_start_offset", [0, 7])
 def test_segments_that_are_marked_deleted_leave_no_gap_in_a_power_failure(memory: Store, log_start_offset: int) -> None:
-    """Whatever order the file system has for names; or the checkpoint says where the log begins."""
+    """In any order in which the file system writes names; or the checkpoint has the log start offset."""
     files = memory.files
     assert isinstance(files, MemoryFiles)
     log = create(memory)
@@ -212,7 +212,7 @@ def test_segments_that_are_marked_deleted_leave_no_gap_in_a_power_failure(memory
     files.before_change = fall
     log.trimmer.mark_deleted(oldest)
     if log_start_offset:
-        # As an earlier release, or Apache Kafka, might have left it.
+        # As an earlier release or Apache Kafka might leave it.
         gap = files.after(Survivors("all", "all", Random(0)))
         gap.rename(memory.path(name(0, ".log.deleted")), memory.path(name(0, ".log")))
         left.append(gap)

@@ -1,4 +1,4 @@
-"""When a log gets a new segment, and what sealing and flushing put on the disk."""
+"""Rolling a log, sealing its segments and flushing it."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_segments_without_times_roll_by_the_clock(store: Store, age_ms: int, rol
     log.close()
 
 
-def test_jitter_rolls_earlier_but_not_by_more_than_it_says(store: Store) -> None:
+def test_jitter_rolls_earlier_by_at_most_its_limit(store: Store) -> None:
     log = create(store, segment_ms=1000, segment_jitter_ms=500)
     append(log, batch(timestamp=NOW_MS))
     ages = [age for age in range(0, 1100) if needs_roll(log, 100, NOW_MS + age)]
@@ -123,7 +123,7 @@ def test_sealing_moves_the_recovery_point(store: Store) -> None:
     log.close()
 
 
-def test_a_flush_seals_what_was_rolled_before_it(store: Store) -> None:
+def test_a_flush_seals_rolled_segments(store: Store) -> None:
     log = create(store)
     fill(log, 3)
     old = log.maintenance.roll(log.maintenance.prepare_segment(3))

@@ -1,7 +1,7 @@
-"""Transactions of several producers under random use, compared with a list, and read as a consumer of committed records does.
+"""Transactions of several producers under random use, compared with a list, and read by a read_committed consumer.
 
-Each case is one seed; `STORAGE_SEEDS=7,8 pytest …` runs those seeds. What a reader gets, fetch by fetch, is never a record of a
-transaction that is open or was aborted, and every other record up to the last stable offset.
+Each case is one seed; `STORAGE_SEEDS=7,8 pytest …` runs those seeds. The consumer gets every record up to the last stable
+offset, fetch by fetch, except those of open and aborted transactions.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import pytest
 from kafkacompat.storage.log.log import Log, OffsetPosition
 from kafkacompat.storage.producers.transaction_marker import Marker
 from kafkacompat.storage.producers.transaction_replay import ABORT as ABORT_TYPE
-from kafkacompat.storage.producers.transaction_replay import marker_type
+from kafkacompat.storage.producers.transaction_replay import read_marker_type
 from kafkacompat.storage.segment.transaction_index import AbortedTransaction
-from kafkacompat.wire.record_batch import batches, read_header
+from kafkacompat.wire.record_batch import read_header, split_batches
 from tests.fakes.memory_files import MemoryFiles
 from tests.storage.conftest import memory_store
 from tests.storage.support import (
@@ -43,7 +43,7 @@ COMMIT, ABORT = "commit", "abort"
 
 @dataclass(frozen=True)
 class Entry:
-    """A batch of records, or a marker, with the place behind it."""
+    """A batch of records or a marker, with the position after it."""
 
     offset: int
     last_offset: int
@@ -55,7 +55,7 @@ class Entry:
 
 @dataclass
 class Model:
-    """Everything that is in the log; ``start`` is where it begins."""
+    """The expected log; `start` is its log start offset."""
 
     entries: list[Entry] = field(default_factory=list)
     start: int = 0
@@ -65,7 +65,7 @@ class Model:
         return self.entries[-1].last_offset + 1 if self.entries else 0
 
     def fates(self) -> dict[int, str]:
-        """What became of each batch of a transaction, by offset; "" of one that nothing ends."""
+        """The outcome of each transactional batch, by offset; "" while its transaction is open."""
         fates: dict[int, str] = {}
         for entry in self.entries:
             if entry.ends:
@@ -85,7 +85,7 @@ class Model:
         return max(min([high_watermark, *undecided]), self.start)
 
     def committed(self, high_watermark: int) -> list[int]:
-        """The offsets of batches that a reader of committed records gets."""
+        """The offsets of batches that a read_committed consumer gets."""
         fates, end = self.fates(), self.stable_offset(high_watermark)
         return [
             entry.offset
@@ -145,11 +145,11 @@ class Run:
     # --- steps ---
 
     def write(self) -> None:
-        """A batch of a transaction."""
+        """Append a transactional batch."""
         self._write(self.random.choice(PRODUCERS), transactional=True)
 
     def write_plain(self) -> None:
-        """A batch of none."""
+        """Append a batch without a transaction."""
         self._write(PLAIN, transactional=False)
 
     def _write(self, producer_id: int, *, transactional: bool) -> None:
@@ -166,18 +166,18 @@ class Run:
         self.model.entries.append(Entry(result.base_offset, result.last_offset, producer_id, sequence, "", result.end))
 
     def finish(self) -> None:
-        """A marker; also one that ends nothing, as a coordinator sends that does not know."""
+        """Append a marker; a coordinator may send one that ends nothing."""
         producer_id, commits = self.random.choice(PRODUCERS), self.random.random() < 0.4
         result = append_marker(self.log, Marker(producer_id, 0, 5, commits, 0))
         ends = COMMIT if commits else ABORT
         self.model.entries.append(Entry(result.base_offset, result.base_offset, producer_id, -1, ends, result.end))
 
     def advance(self) -> None:
-        """Let consumers see more."""
+        """Raise the high watermark."""
         places = [each.end for each in self.model.entries if each.end.offset > self.high_watermark.offset]
         if places:
             self.high_watermark = self.random.choice([places[-1], self.random.choice(places)])
-            self.log.producer_state.open.settle(self.high_watermark.offset)
+            self.log.producer_state.open.remove_decided(self.high_watermark.offset)
 
     def _see_all(self) -> None:
         self.high_watermark = self.log.end_position()
@@ -206,7 +206,7 @@ class Run:
         self.log.trimmer.advance_log_start_offset(self.model.start)
 
     def retain(self) -> None:
-        """Whatever is open: a reader goes on where the log begins."""
+        """Delete records in spite of open transactions: readers continue at the log start offset."""
         segments = list(self.log.segments)
         count = self.random.randrange(len(segments))
         if count and segments[count].base_offset <= self.high_watermark.offset:
@@ -242,16 +242,16 @@ class Run:
         self.model.start = self.log.log_start_offset
         self._see_all()
 
-    # --- looking ---
+    # --- reading ---
 
     def check(self, when: str) -> None:
         end = self.high_watermark.offset
-        assert self.log.committed.stable_end(self.high_watermark).offset == self.model.stable_offset(end), when
+        assert self.log.committed.find_stable_end(self.high_watermark).offset == self.model.stable_offset(end), when
         if self.random.random() < 0.3:
             assert self.read_all() == self.model.committed(end), when
 
     def read_all(self) -> list[int]:
-        """The offsets of the batches that a consumer keeps."""
+        """Return the offsets of the batches that a consumer keeps."""
         offset = self.random.choice([self.model.start, self.model.start, self._some_offset()])
         last_offsets = {each.offset: each.last_offset for each in self.model.entries}
         kept = [each for each in self.model.committed(self.high_watermark.offset) if last_offsets[each] < offset]
@@ -278,23 +278,23 @@ class Run:
 
     @staticmethod
     def _kept(data: bytes, aborted: list[AbortedTransaction]) -> list[int]:
-        """As consumers do it: from its first offset on a producer's batches are left out, up to its marker."""
+        """Filter as consumers do: skip a producer's batches from the transaction's first offset to its marker."""
         waiting = sorted(aborted, key=lambda each: each.first_offset)
         aborting: set[int] = set()
         kept = []
-        for each in batches(data):
+        for each in split_batches(data):
             header = read_header(each)
             while waiting and waiting[0].first_offset <= header.last_offset:
                 aborting.add(waiting.pop(0).producer_id)
             if not header.is_control and header.producer_id not in aborting:
                 kept.append(header.base_offset)
-            if header.is_control and marker_type(each) == ABORT_TYPE:
+            if header.is_control and read_marker_type(each) == ABORT_TYPE:
                 aborting.discard(header.producer_id)
         return kept
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_readers_get_what_is_committed_and_nothing_else(seed: int) -> None:
+def test_readers_get_committed_batches_only(seed: int) -> None:
     Run(memory_store(), seed).go()
 
 

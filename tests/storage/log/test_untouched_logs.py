@@ -1,4 +1,4 @@
-"""What starts and stops cost for logs that nobody writes to, by counting: there may be ten thousand of them."""
+"""Counting the operations of starts and stops for idle logs: there may be ten thousand of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def files(memory: Store) -> MemoryFiles:
 
 
 def changes_at_stop(files: MemoryFiles, log: Log) -> Counter[str]:
-    """What a clean stop changes, by operation."""
+    """The changes of a clean stop, by operation."""
     counted: Counter[str] = Counter()
     files.before_change = lambda operation: counted.update([operation])
     log.close()
@@ -36,12 +36,12 @@ def test_a_stop_writes_nothing_of_a_log_that_did_not_change(memory: Store, files
     log.close()
     for _ in range(2):
         again = reopen(memory, clean=True)
-        # Each start leads under a new epoch.
+        # Each start has a new leader epoch.
         again.leader_epochs.assign(again.leader_epochs.latest + 1, again.log_end_offset)
         assert changes_at_stop(files, again) == {}
 
 
-def test_a_stop_writes_what_did_change(memory: Store, files: MemoryFiles) -> None:
+def test_a_stop_writes_changed_files(memory: Store, files: MemoryFiles) -> None:
     log = create(memory)
     fill(log, 100)
     log.close()
@@ -54,7 +54,7 @@ def test_a_stop_writes_what_did_change(memory: Store, files: MemoryFiles) -> Non
 
 
 def opened_at_start(monkeypatch: pytest.MonkeyPatch, files: MemoryFiles, store: Store, **kw: Any) -> list[int]:
-    """The segments whose log files a start opens."""
+    """Return the segments whose log files a start opens."""
     opened: set[str] = set()
     begin = files.open
 
@@ -77,5 +77,5 @@ def test_a_start_reads_no_segment_that_is_known_to_be_on_the_disk(
     assert len(log.segments) == 20
     log.close()
     assert opened_at_start(monkeypatch, files, memory, clean=True, recovery_point=40) == [38]
-    # As after a kill: what was flushed is not read again.
+    # As after a kill: flushed batches are not read again.
     assert opened_at_start(monkeypatch, files, memory, recovery_point=35) == [34, 36, 38]

@@ -1,4 +1,4 @@
-"""What an opened log still knows of its producers."""
+"""Recovering the producers of a log."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kafkacompat.wire.record_batch import assemble, build_batch, read_header
+from kafkacompat.wire.record_batch import assemble_batch, build_batch, read_header
 from tests.storage.support import NOW_MS, Store, append, batch, create, fill, name, reopen, rewrite
 
 PRODUCED: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}
@@ -72,7 +72,7 @@ def test_expired_producers_are_not_loaded(store: Store) -> None:
     again.close()
 
 
-def test_one_snapshot_a_segment_and_the_latest_are_kept(store: Store) -> None:
+def test_a_snapshot_for_each_segment_and_the_latest_are_kept(store: Store) -> None:
     log = create(store, segment_bytes=400)
     fill(log, 12)
     bases = [segment.base_offset for segment in log.segments]
@@ -93,7 +93,9 @@ def test_markers_end_transactions_also_when_read_again(store: Store, coordinator
     marker = build_batch([(NOW_MS, key, value, [])], transactional=True, control=True, producer_id=7, producer_epoch=1)
     log.release()
     rewrite(
-        store, name(0, ".log"), lambda data: data + assemble(read_header(marker)._replace(base_offset=1), marker[61:])
+        store,
+        name(0, ".log"),
+        lambda data: data + assemble_batch(read_header(marker)._replace(base_offset=1), marker[61:]),
     )
     again = reopen(store)
     producer = again.producer_state.producers[7]

@@ -6,15 +6,15 @@ import struct
 
 import pytest
 
-from kafkacompat.storage.producers.producer import ENTRY, Producer, StoredBatch
-from kafkacompat.storage.producers.snapshots import CorruptSnapshotError, Snapshots, decode
-from kafkacompat.storage.producers.snapshots import encode as encode_pieces
+from kafkacompat.storage.producers.producer import PRODUCER_ENTRY, Producer, StoredBatch
+from kafkacompat.storage.producers.snapshots import CorruptSnapshotError, Snapshots, decode_snapshot
+from kafkacompat.storage.producers.snapshots import encode_snapshot as encode_pieces
 from kafkacompat.wire.checksum import crc32c
 from tests.storage.support import Store
 
 
 def entries(*producers: Producer) -> list[bytes]:
-    return [each.pack()[: ENTRY.size] for each in producers]
+    return [each.pack()[: PRODUCER_ENTRY.size] for each in producers]
 
 
 def encode(producers: list[Producer]) -> bytes:
@@ -42,7 +42,9 @@ def test_a_producer_without_batches_has_kafkas_blanks() -> None:
 
 
 def test_the_last_batch_comes_back() -> None:
-    (again, idle) = decode(encode([producer(7, StoredBatch(1, 1, 0, 5), StoredBatch(4, 12, 2, 1000)), producer(8)]))
+    (again, idle) = decode_snapshot(
+        encode([producer(7, StoredBatch(1, 1, 0, 5), StoredBatch(4, 12, 2, 1000)), producer(8)])
+    )
     assert (again.producer_id, again.producer_epoch, again.last_timestamp) == (7, 3, 1000)
     assert again.batches == [StoredBatch(4, 12, 2, 1000)]
     assert (idle.producer_id, idle.producer_epoch, idle.batches) == (8, -1, [])
@@ -51,7 +53,7 @@ def test_the_last_batch_comes_back() -> None:
 @pytest.mark.parametrize("cut", range(len(encode([producer(7)]))))
 def test_a_snapshot_that_is_cut_off_is_refused(cut: int) -> None:
     with pytest.raises(CorruptSnapshotError):
-        decode(encode([producer(7)])[:cut])
+        decode_snapshot(encode([producer(7)])[:cut])
 
 
 def test_a_flipped_bit_is_noticed() -> None:
@@ -59,7 +61,7 @@ def test_a_flipped_bit_is_noticed() -> None:
     for position in range(len(data)):
         data[position] ^= 1
         with pytest.raises(CorruptSnapshotError):
-            decode(bytes(data))
+            decode_snapshot(bytes(data))
         data[position] ^= 1
 
 
@@ -81,4 +83,4 @@ def test_many_producers_are_written_in_pieces() -> None:
     data = entries(producer(7)) * 20_000
     pieces = list(encode_pieces(data))
     assert max(map(len, pieces)) < 1 << 20
-    assert len(decode(b"".join(pieces))) == len(data)
+    assert len(decode_snapshot(b"".join(pieces))) == len(data)

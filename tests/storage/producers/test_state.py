@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from kafkacompat.storage.producers.producer import BATCHES_KEPT, ENTRY, MAX_SEQUENCE, StoredBatch
+from kafkacompat.storage.producers.producer import BATCHES_KEPT, MAX_SEQUENCE, PRODUCER_ENTRY, StoredBatch
 from kafkacompat.storage.producers.state import ProducerState
 from kafkacompat.storage.producers.verification import NOT_VERIFIED
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -23,25 +23,25 @@ def header(sequence: int, count: int = 1, epoch: int = 0, timestamp: int = 5, at
 def state_after(*batches: BatchHeader) -> ProducerState:
     state, offset = ProducerState(), 0
     for each in batches:
-        assert state.check(each, True, NOT_VERIFIED) is None
-        state.add(each, offset)
+        assert state.check_batch(each, True, NOT_VERIFIED) is None
+        state.add_batch(each, offset)
         offset += each.record_count
     return state
 
 
 def refusal(state: ProducerState, batch: BatchHeader, from_client: bool = True) -> ErrorCode:
     with pytest.raises(KafkaError) as refused:
-        state.check(batch, from_client)
+        state.check_batch(batch, from_client)
     return refused.value.code
 
 
 def test_an_unknown_producer_may_begin_anywhere() -> None:
-    assert ProducerState().check(header(17), True) is None
+    assert ProducerState().check_batch(header(17), True) is None
 
 
 def test_batches_follow_without_a_gap() -> None:
     state = state_after(header(0, 3), header(3, 2))
-    assert state.check(header(5), True) is None
+    assert state.check_batch(header(5), True) is None
     assert refusal(state, header(6)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert refusal(state, header(4)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
@@ -49,7 +49,7 @@ def test_batches_follow_without_a_gap() -> None:
 def test_each_of_the_last_five_batches_is_recognised() -> None:
     state = state_after(*(header(sequence * 2, 2, timestamp=sequence) for sequence in range(6)))
     for sequence in range(1, 6):
-        found = state.check(header(sequence * 2, 2), True)
+        found = state.check_batch(header(sequence * 2, 2), True)
         assert found == StoredBatch(sequence * 2 + 1, sequence * 2 + 1, 1, sequence)
         assert (found.base_offset, found.first_sequence) == (sequence * 2, sequence * 2)
     assert refusal(state, header(0, 2)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -63,39 +63,39 @@ def test_a_batch_that_overlaps_partly_is_no_duplicate() -> None:
 
 def test_sequence_numbers_wrap_to_zero() -> None:
     state = state_after(header(MAX_SEQUENCE - 1, 2))
-    assert state.check(header(0), True) is None
+    assert state.check_batch(header(0), True) is None
     assert refusal(state, header(1)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 def test_a_batch_may_span_the_wrap() -> None:
     state = state_after(header(MAX_SEQUENCE - 1, 4))
-    assert state.check(header(2), True) is None
-    found = state.check(header(MAX_SEQUENCE - 1, 4), True)
+    assert state.check_batch(header(2), True) is None
+    found = state.check_batch(header(MAX_SEQUENCE - 1, 4), True)
     assert found is not None and found.first_sequence == MAX_SEQUENCE - 1
 
 
-def test_a_new_epoch_begins_at_zero_and_forgets_the_old() -> None:
+def test_a_new_epoch_begins_at_zero_and_drops_the_old_batches() -> None:
     state = state_after(header(0), header(1))
     assert refusal(state, header(2, epoch=1)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-    assert state.check(header(0, epoch=1), True) is None
-    state.add(header(0, epoch=1), 2)
+    assert state.check_batch(header(0, epoch=1), True) is None
+    state.add_batch(header(0, epoch=1), 2)
     assert refusal(state, header(1, epoch=0)) == ErrorCode.INVALID_PRODUCER_EPOCH
     assert [batch.last_offset for batch in state.producers[7].batches] == [2]
 
 
 def test_a_batch_of_the_broker_itself_needs_no_sequence_but_the_epoch() -> None:
     state = state_after(header(0, epoch=1))
-    assert state.check(header(9, epoch=1), False) is None
+    assert state.check_batch(header(9, epoch=1), False) is None
     assert refusal(state, header(0, epoch=0), from_client=False) == ErrorCode.INVALID_PRODUCER_EPOCH
 
 
 def test_an_open_transaction_takes_no_other_batches() -> None:
     state = state_after(header(0, attributes=TRANSACTIONAL))
     assert refusal(state, header(1)) == ErrorCode.INVALID_TXN_STATE
-    assert state.check(header(1, attributes=TRANSACTIONAL), True) is None
+    assert state.check_batch(header(1, attributes=TRANSACTIONAL), True) is None
     state.end_transaction(header(-1, epoch=1), coordinator_epoch=4)
     assert state.producers[7].coordinator_epoch == 4
-    assert state.check(header(0, epoch=1), True) is None
+    assert state.check_batch(header(0, epoch=1), True) is None
     assert refusal(state, header(1, epoch=1)) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
@@ -116,7 +116,7 @@ def test_a_producer_with_an_open_transaction_does_not_expire() -> None:
 def test_a_million_producers_take_little_memory_and_no_time_of_the_garbage_collector() -> None:
     state = ProducerState()
     for sequence in range(BATCHES_KEPT + 2):
-        state.add(header(sequence), sequence)
+        state.add_batch(header(sequence), sequence)
     (data,) = state.producers.packed.values()
     assert sys.getsizeof(data) <= 200
     assert not gc.is_tracked(data)
@@ -125,8 +125,8 @@ def test_a_million_producers_take_little_memory_and_no_time_of_the_garbage_colle
 
 def test_producers_may_be_written_down_while_others_come() -> None:
     state = ProducerState()
-    state.add(header(0), 0)
+    state.add_batch(header(0), 0)
     values, names = state.producers.values(), iter(state.producers)
     state.producers.packed[8] = state.producers.packed.pop(7)
     assert [each.producer_id for each in values] == list(names) == [7]
-    assert [len(each) for each in state.producers.entries()] == [ENTRY.size]
+    assert [len(each) for each in state.producers.entries()] == [PRODUCER_ENTRY.size]

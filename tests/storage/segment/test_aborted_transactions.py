@@ -1,4 +1,4 @@
-"""Transaction indexes: what is entered, what of it a range of offsets meets, and what stays in memory."""
+"""Transaction indexes: their entries, the entries that a range of offsets collects, and their memory."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from kafkacompat.storage.producers.state import ProducerState
 from kafkacompat.storage.producers.transaction_marker import Marker
 from kafkacompat.storage.producers.verification import MOST_GUARDS, Verifications
 from kafkacompat.storage.segment.aborted_transactions import AbortedTransactions
-from kafkacompat.storage.segment.lookup import ColdDataError
-from kafkacompat.storage.segment.segment_transactions import KEPT
+from kafkacompat.storage.segment.header_scan import ColdDataError
+from kafkacompat.storage.segment.segment_transactions import MOST_KEPT
 from kafkacompat.storage.segment.transaction_index import AbortedTransaction, read_aborted
 from kafkacompat.wire.errors import KafkaError
 from tests.fakes.memory_files import MemoryFiles
@@ -41,14 +41,14 @@ def test_an_entry_says_up_to_where_the_log_was_stable_when_the_marker_came(store
     log.flush()
     assert read_aborted(store.files, path) == expected
     log.release()
-    # A start that reads the markers again comes to the same.
+    # A start that reads the markers rebuilds the same entries.
     store.files.remove(path)
     again = reopen(store)
     assert read_aborted(store.files, path) == expected
     again.close()
 
 
-def test_a_range_meets_just_those_that_reach_into_it() -> None:
+def test_a_range_collects_just_the_transactions_that_overlap_it() -> None:
     rng = Random(3)
     for _ in range(50):
         known = transactions(rng)
@@ -63,7 +63,7 @@ def test_a_range_meets_just_those_that_reach_into_it() -> None:
 
 
 def transactions(rng: Random) -> list[AbortedTransaction]:
-    """The aborted ones of a few producers that take turns."""
+    """Generate aborted transactions of a few producers that take turns."""
     opened: dict[int, int] = {}
     found = []
     for offset in range(60):
@@ -79,7 +79,7 @@ def transactions(rng: Random) -> list[AbortedTransaction]:
 
 def test_many_are_read_again_when_they_are_needed_and_not_before(memory: Store) -> None:
     log = create(memory)
-    for sequence in range(KEPT + 1):
+    for sequence in range(MOST_KEPT + 1):
         write(log, 1, sequence)
         append_marker(log, Marker(1, 0, 0, False, 0))
     roll(log)
@@ -87,7 +87,7 @@ def test_many_are_read_again_when_they_are_needed_and_not_before(memory: Store) 
     first.unload()
     assert not first.collect_aborted(5000, 5001, [], may_block=True)
     first.unload()
-    assert first.collect_aborted(0, 0, [], may_block=False)  # where they begin and end is known
+    assert first.collect_aborted(0, 0, [], may_block=False)  # their bounds are known
     with pytest.raises(ColdDataError):
         first.collect_aborted(0, 10, [], may_block=False)
     found: list[AbortedTransaction] = []
@@ -96,19 +96,19 @@ def test_many_are_read_again_when_they_are_needed_and_not_before(memory: Store) 
     log.close()
 
 
-def test_one_that_ends_behind_very_many_others_is_told_of(memory: Store) -> None:
+def test_a_transaction_that_ends_after_very_many_others_is_collected(memory: Store) -> None:
     log = create(memory)
     write(log, 2)
     roll(log)
-    for sequence in range(KEPT + 1):
+    for sequence in range(MOST_KEPT + 1):
         write(log, 1, sequence)
         append_marker(log, Marker(1, 0, 0, False, 0))
     roll(log)
     append_marker(log, Marker(2, 0, 0, False, 0))
-    log.producer_state.open.settle(log.log_end_offset)
+    log.producer_state.open.remove_decided(log.log_end_offset)
     many = log.segments[1]
     many.aborted()
-    many.unload()  # so that only where they begin and end is known
+    many.unload()  # so that only their bounds are known
     for _ in range(2):
         found = log.read_committed(0, 1, log.end_position())
         assert found.region is not None and [each.producer_id for each in found.aborted] == [2]
@@ -117,13 +117,13 @@ def test_one_that_ends_behind_very_many_others_is_told_of(memory: Store) -> None
 
 
 def test_less_is_read_at_once_where_very_many_were_aborted(memory: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(committed_reader, "MOST_TOLD", 30)
-    monkeypatch.setattr(committed_reader, "LEAST_BYTES", 2000)
+    monkeypatch.setattr(committed_reader, "MOST_ABORTED", 30)
+    monkeypatch.setattr(committed_reader, "LEAST_READ_BYTES", 2000)
     log = create(memory, index_interval_bytes=0)
     for sequence in range(50):
         write(log, 1, sequence)
         append_marker(log, Marker(1, 0, 0, False, 0))
-    log.producer_state.open.settle(log.log_end_offset)
+    log.producer_state.open.remove_decided(log.log_end_offset)
     found = log.read_committed(0, 1 << 30, log.end_position())
     assert found.region is not None and found.region.size_bytes == 2000 < log.size_bytes
     assert 0 < len(found.aborted) < 30
@@ -135,7 +135,7 @@ def test_less_is_read_at_once_where_very_many_were_aborted(memory: Store, monkey
 
 
 @pytest.mark.parametrize("after_bytes", [0, 10])
-def test_what_found_no_room_is_written_with_the_next_sync(memory: Store, after_bytes: int) -> None:
+def test_entries_without_room_are_written_with_the_next_sync(memory: Store, after_bytes: int) -> None:
     log = create(memory)
     write(log, 1)
     append_marker(log, Marker(1, 0, 0, False, 0))
@@ -152,7 +152,7 @@ def test_what_found_no_room_is_written_with_the_next_sync(memory: Store, after_b
     again.close()
 
 
-def test_a_segment_has_nothing_of_another_one_that_had_its_name(memory: Store) -> None:
+def test_a_new_segment_has_no_transactions_of_an_earlier_one_of_its_name(memory: Store) -> None:
     log = create(memory)
     write(log, 1)
     path = memory.path(name(1, ".txnindex"))
@@ -172,12 +172,12 @@ def test_guards_of_producers_that_never_come_back_are_bounded() -> None:
         verifications.check(0, first)
 
 
-def test_a_producer_whose_transaction_was_open_when_it_was_written_down_is_in_it_again() -> None:
+def test_a_transaction_that_was_open_in_a_snapshot_is_open_after_a_restart() -> None:
     again = ProducerState()
     again.open.restore([9, 7])
     assert (again.open.first, len(again.open)) == ((7, -1, -1), 2)
     again.open.end(7, 12)
-    again.open.settle(12)
+    again.open.remove_decided(12)
     assert again.open.first == (7, -1, -1)
-    again.open.settle(13)
+    again.open.remove_decided(13)
     assert again.open.first == (9, -1, -1)

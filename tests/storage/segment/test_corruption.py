@@ -1,4 +1,4 @@
-"""Batches that are damaged: met by readers, remembered, refused, and passed by."""
+"""Damaged batches: readers meet them, the log records them, reads of them fail, and others skip them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.segment.corruption import BadBatch, CorruptDataError
-from kafkacompat.storage.segment.lookup import ColdDataError, find_batch
+from kafkacompat.storage.segment.header_scan import ColdDataError, find_batch
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from tests.fakes.memory_files import MemoryFiles
 from tests.storage.support import NOW_MS, Store, append, batch, create, fill, headers, name, read, rewrite, roll
@@ -17,13 +17,13 @@ from tests.storage.support import NOW_MS, Store, append, batch, create, fill, he
 SIZE = len(batch())
 COUNT = 10
 BAD = 4
-"""The batch that is damaged, and its one offset."""
+"""The damaged batch, and its only offset."""
 HEADER_BYTES = (0, 8, 9, 16, 20, 26)
-"""In the base offset, the length, the format, the checksum, the last offset delta."""
+"""Bytes of the base offset, length, format, checksum and last offset delta."""
 
 
 def damaged_log(store: Store, byte: int, *, sealed: bool = True, index: int = BAD) -> Log:
-    """A log of batches of one record, one of which has a flipped bit."""
+    """Create a log of batches of one record, and flip a bit of one of them."""
     log = create(store, index_interval_bytes=3 * SIZE)
     fill(log, COUNT)
     if sealed:
@@ -57,7 +57,7 @@ def test_around_a_batch_known_bad_everything_can_be_read(memory: Store, byte: in
     log.examiner.examine(log.segments[0])
     assert log.examiner.corrupt == {0: (BadBatch(BAD * SIZE, SIZE, BAD, BAD),)}
     assert [each.base_offset for each in headers(read(log, 0))] == [0, 1, 2, 3]
-    assert refused(log, BAD).behind == BAD + 1
+    assert refused(log, BAD).next_offset == BAD + 1
     for offset in range(BAD + 1, COUNT):
         assert headers(read(log, offset))[0].base_offset == offset
     assert read(log, 2, SIZE * 100) == read(log, 2, SIZE * 2)
@@ -69,7 +69,7 @@ def test_the_first_and_the_last_batch_of_a_segment(memory: Store, index: int) ->
     log.examiner.examine(log.segments[0])
     (bad,) = log.examiner.corrupt[0]
     assert (bad.first_offset, bad.last_offset) == (index, index)
-    assert refused(log, index).behind == index + 1
+    assert refused(log, index).next_offset == index + 1
     assert headers(read(log, index + 1))[0].base_offset == index + 1
 
 
@@ -78,25 +78,25 @@ def test_a_length_that_leads_nowhere_is_neither_followed_nor_passed_over(memory:
     log = damaged_log(memory, 8, index=1)
     for offset in (2, 9):
         if log.segments[0].indexes()[0].lookup(offset) == 0:
-            assert refused(log, offset).behind is None
+            assert refused(log, offset).next_offset is None
     log.reader.warm(2)
     assert log.examiner.corrupt == {0: (BadBatch(SIZE, SIZE, 1, 1),)}
-    assert refused(log, 1).behind == 2
+    assert refused(log, 1).next_offset == 2
     assert headers(read(log, 2))[0].base_offset == 2
 
 
 @pytest.mark.parametrize("byte", [7, 26])
-def test_a_last_batch_that_claims_to_be_an_earlier_one_is_no_end(memory: Store, byte: int) -> None:
-    """A reader that waits there would wait for good."""
+def test_a_last_batch_with_an_earlier_offset_does_not_end_reads(memory: Store, byte: int) -> None:
+    """Otherwise a reader at the end would wait forever."""
     log = create(memory)
     fill(log, COUNT - 1)
     append(log, batch(4))
     rewrite(memory, name(0, ".log"), lambda data: flip_last(data, byte))
     log.state.recent_batches.clear()
     offset = log.log_end_offset - 1
-    assert refused(log, offset).behind is None
+    assert refused(log, offset).next_offset is None
     log.reader.warm(offset)
-    assert refused(log, offset).behind == log.log_end_offset
+    assert refused(log, offset).next_offset == log.log_end_offset
 
 
 def flip_last(data: bytes, byte: int) -> bytes:
@@ -105,7 +105,7 @@ def flip_last(data: bytes, byte: int) -> bytes:
     return bytes(flipped)
 
 
-def test_damage_is_told_once(memory: Store, caplog: pytest.LogCaptureFixture) -> None:
+def test_damage_is_logged_once(memory: Store, caplog: pytest.LogCaptureFixture) -> None:
     log = damaged_log(memory, 40)
     with caplog.at_level(logging.ERROR):
         log.examiner.examine(log.segments[0])
@@ -114,7 +114,7 @@ def test_damage_is_told_once(memory: Store, caplog: pytest.LogCaptureFixture) ->
     assert f"{name(0, '.log')} is damaged: bytes {BAD * SIZE} to {(BAD + 1) * SIZE - 1}, offsets 4 to 4," in message
 
 
-def test_a_truncated_segment_forgets_what_was_cut_off(memory: Store) -> None:
+def test_a_truncated_segment_forgets_damage_that_was_cut_off(memory: Store) -> None:
     log = damaged_log(memory, 40, sealed=False)
     log.examiner.examine(log.segments[0])
     log.trimmer.truncate_to(BAD)
@@ -122,7 +122,7 @@ def test_a_truncated_segment_forgets_what_was_cut_off(memory: Store) -> None:
 
 
 @pytest.mark.parametrize("byte", [8, 16, 30, SIZE - 1])
-def test_looking_up_a_time_passes_by_what_is_damaged(memory: Store, byte: int) -> None:
+def test_a_search_by_time_skips_damage(memory: Store, byte: int) -> None:
     log = damaged_log(memory, byte)
     for index in range(COUNT):
         found = log.reader.offset_for_timestamp(NOW_MS + index)
@@ -133,14 +133,14 @@ def test_looking_up_a_time_passes_by_what_is_damaged(memory: Store, byte: int) -
     assert found is not None and found.offset in (BAD, BAD + 1)
 
 
-def test_the_record_that_is_looked_for_is_in_a_damaged_batch(memory: Store) -> None:
+def test_a_search_for_a_record_in_a_damaged_batch_finds_the_next(memory: Store) -> None:
     log = damaged_log(memory, SIZE - 1)
     found = log.reader.offset_for_timestamp(NOW_MS + BAD)
     assert found is not None and found.offset == BAD + 1
     assert list(log.examiner.corrupt) == [0]
 
 
-def test_an_index_that_does_not_lead_to_batches_is_built_again(memory: Store) -> None:
+def test_an_index_that_leads_to_no_batch_is_rebuilt(memory: Store) -> None:
     log = damaged_log(memory, 40)
     damage(memory, BAD, 40)
     segment = log.segments[0]
@@ -148,31 +148,31 @@ def test_an_index_that_does_not_lead_to_batches_is_built_again(memory: Store) ->
     rewrite(memory, name(0, ".index"), lambda data: data[:7] + bytes([data[7] ^ 4]) + data[8:])
     segment.unload()
     first = segment.indexes()[0].relative_offsets[0]
-    assert refused(log, first).behind is None
+    assert refused(log, first).next_offset is None
     log.reader.warm(first)
     assert headers(read(log, first))[0].base_offset == first
     assert log.examiner.corrupt == {}
-    assert memory.files.read(segment.files.path(".index")) != sound  # with another interval, but right
+    assert memory.files.read(segment.files.path(".index")) != sound  # with another interval, but correct
     assert [headers(read(log, offset))[0].base_offset for offset in range(COUNT)] == list(range(COUNT))
 
 
-def test_a_bad_batch_does_not_keep_a_bad_index_from_being_built_again(memory: Store) -> None:
+def test_a_bad_index_beside_a_bad_batch_is_rebuilt(memory: Store) -> None:
     bad = BAD + 2
     log = damaged_log(memory, 40, index=bad)
     segment = log.segments[0]
     rewrite(memory, name(0, ".index"), lambda data: data[:7] + bytes([data[7] ^ 4]) + data[8:])
     segment.unload()
     first = segment.indexes()[0].relative_offsets[0]
-    assert first < bad and refused(log, first).behind is None
+    assert first < bad and refused(log, first).next_offset is None
     log.reader.warm(first)
     assert log.examiner.corrupt == {0: (BadBatch(bad * SIZE, SIZE, bad, bad),)}
     for offset in [each for each in range(COUNT) if each != bad]:
         assert headers(read(log, offset))[0].base_offset == offset
-    assert refused(log, bad).behind == bad + 1
+    assert refused(log, bad).next_offset == bad + 1
 
 
 @pytest.mark.parametrize("wrong_bytes", [2 * SIZE, 1 << 20])
-def test_an_index_that_leads_too_far_takes_no_batches_away(memory: Store, wrong_bytes: int) -> None:
+def test_an_index_that_leads_too_far_hides_no_batches(memory: Store, wrong_bytes: int) -> None:
     log = damaged_log(memory, 40)
     damage(memory, BAD, 40)
     segment = log.segments[0]
@@ -180,14 +180,14 @@ def test_an_index_that_leads_too_far_takes_no_batches_away(memory: Store, wrong_
     first, position = offset_index.relative_offsets[0], offset_index.positions[0] + wrong_bytes
     rewrite(memory, name(0, ".index"), lambda data: data[:4] + position.to_bytes(4, "big") + data[8:])
     segment.unload()
-    assert refused(log, first).behind is None
+    assert refused(log, first).next_offset is None
     log.reader.warm(first)
     assert log.examiner.corrupt == {}
     assert [headers(read(log, offset))[0].base_offset for offset in range(COUNT)] == list(range(COUNT))
 
 
 @pytest.mark.parametrize("wrong_bytes", [2 * SIZE, 1 << 20])
-def test_nor_from_a_search_by_time(memory: Store, wrong_bytes: int) -> None:
+def test_a_search_by_time_survives_an_index_that_leads_too_far(memory: Store, wrong_bytes: int) -> None:
     log = damaged_log(memory, 40)
     damage(memory, BAD, 40)
     offset_index = log.segments[0].indexes()[0]
@@ -199,14 +199,14 @@ def test_nor_from_a_search_by_time(memory: Store, wrong_bytes: int) -> None:
 
 
 @pytest.mark.parametrize("wrong_bytes", [2 * SIZE, 5, 1 << 20])
-def test_the_indexes_of_the_active_segment_are_built_again_too(memory: Store, wrong_bytes: int) -> None:
-    """A clean start believes what its file says."""
+def test_the_indexes_of_the_active_segment_are_rebuilt_too(memory: Store, wrong_bytes: int) -> None:
+    """A clean start trusts the index file."""
     log = damaged_log(memory, 40, sealed=False)
     damage(memory, BAD, 40)
     offset_index = log.segments.active.indexes()[0]
     first = offset_index.relative_offsets[0]
     offset_index.positions[0] += wrong_bytes
-    assert refused(log, first).behind is None
+    assert refused(log, first).next_offset is None
     log.reader.warm(first)
     assert log.examiner.corrupt == {} and log.segments.active.indexes_changed
     append(log, batch(timestamp=NOW_MS + COUNT))
@@ -217,7 +217,7 @@ def test_the_indexes_of_the_active_segment_are_built_again_too(memory: Store, wr
 
 
 @pytest.mark.parametrize("byte", [0, 1, 3])
-def test_indexes_that_are_lost_are_built_around_what_has_no_room_in_them(memory: Store, byte: int) -> None:
+def test_lost_indexes_are_rebuilt_around_offsets_that_do_not_fit(memory: Store, byte: int) -> None:
     log = create(memory, index_interval_bytes=SIZE)
     fill(log, 3)
     append(log, batch(size_bytes=5000))
@@ -231,11 +231,11 @@ def test_indexes_that_are_lost_are_built_around_what_has_no_room_in_them(memory:
     log.state.recent_batches.clear()
     assert headers(read(log, 5))[0].base_offset == 5
     log.examiner.examine(log.segments[0])
-    assert refused(log, 2).behind == 3
+    assert refused(log, 2).next_offset == 3
 
 
 class _Page:
-    """A file of which only the first bytes are in memory."""
+    """A file with only its first bytes in the page cache."""
 
     def __init__(self, data: bytes, resident_bytes: int) -> None:
         self._data = data
@@ -249,7 +249,7 @@ class _Page:
         return self._data[position:end] if position < end else None
 
 
-def test_a_header_that_goes_on_in_a_page_that_is_not_in_memory_is_cold_not_absent() -> None:
+def test_a_header_that_continues_in_a_cold_page_is_cold_not_absent() -> None:
     data = batch(base_offset=0) + batch(base_offset=1)
     file = _Page(data, SIZE + 5)
     with pytest.raises(ColdDataError):
@@ -258,7 +258,7 @@ def test_a_header_that_goes_on_in_a_page_that_is_not_in_memory_is_cold_not_absen
     assert found is not None and found.position == SIZE
 
 
-def test_a_segment_that_is_gone_is_not_examined(memory: Store) -> None:
+def test_a_deleted_segment_is_not_examined(memory: Store) -> None:
     log = damaged_log(memory, 40)
     gone = log.segments[0]
     log.trimmer.detach([gone])

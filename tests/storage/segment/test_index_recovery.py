@@ -1,4 +1,4 @@
-"""Indexes that are missing or damaged are built again, and are what they were."""
+"""Missing and damaged indexes are rebuilt with their previous contents."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_damaged_index_does_not_mislead(store: Store, suffix: str, damage: Cal
     again.close()
 
 
-def test_a_sealed_segment_whose_indexes_did_not_reach_the_disk_is_indexed_again(store: Store) -> None:
+def test_lost_indexes_of_a_sealed_segment_are_rebuilt(store: Store) -> None:
     log = create(store, index_interval_bytes=0)
     fill(log, 10)
     log.maintenance.roll(log.maintenance.prepare_segment(10))
@@ -67,10 +67,10 @@ def test_a_sealed_segment_whose_indexes_did_not_reach_the_disk_is_indexed_again(
     again.close()
 
 
-def test_indexes_of_an_earlier_process_are_not_taken_for_those_of_a_segment_that_was_never_sealed(
+def test_an_unsealed_segment_does_not_use_indexes_of_an_earlier_process(
     memory: Store,
 ) -> None:
-    """Everything was flushed, and just there a segment began: the recovery point does not tell whether the old one was sealed."""
+    """Everything was flushed up to the new segment, so the recovery point does not show whether the old one was sealed."""
     assert isinstance(memory.files, MemoryFiles)
     log = create(memory, index_interval_bytes=0)
     fill(log, 5)
@@ -90,7 +90,7 @@ def test_indexes_of_an_earlier_process_are_not_taken_for_those_of_a_segment_that
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
 @pytest.mark.parametrize("size", [16, 24])
 def test_indexes_with_zeros_inside_are_built_again(memory: Store, suffix: str, size: int) -> None:
-    """A power failure came while they were written."""
+    """A power failure interrupted their writing."""
     log = create(memory, index_interval_bytes=0)
     fill(log, 10)
     log.flush()
@@ -103,8 +103,8 @@ def test_indexes_with_zeros_inside_are_built_again(memory: Store, suffix: str, s
     again.close()
 
 
-def test_a_time_index_whose_only_entry_is_half_there_is_built_again(memory: Store) -> None:
-    """A page of the file ended within the entry, and the next one never reached the disk."""
+def test_a_time_index_with_half_an_entry_is_rebuilt(memory: Store) -> None:
+    """The entry crosses a page of the file, and the second page never reached the disk."""
     log = create(memory)
     append(log, batch(3))
     log.flush()
@@ -118,7 +118,7 @@ def test_a_time_index_whose_only_entry_is_half_there_is_built_again(memory: Stor
 
 
 def test_indexes_that_lead_into_the_middle_of_a_batch_are_built_again(memory: Store) -> None:
-    """They are of batches that were cut off, and others were written in their place."""
+    """Their batches were cut off, and others replaced them."""
     log = create(memory, index_interval_bytes=0)
     fill(log, 10)
     log.flush()

@@ -60,7 +60,7 @@ def test_a_timestamp_is_looked_up_at_the_last_entry_not_after_it(timestamp: int,
 
 
 @pytest.mark.parametrize(("offset", "kept"), [(0, 0), (110, 0), (111, 1), (120, 1), (121, 2), (10**15, 2)])
-def test_truncation_forgets_the_offset_and_all_behind_it(offset: int, kept: int) -> None:
+def test_truncation_drops_the_offset_and_all_later_ones(offset: int, kept: int) -> None:
     index = offset_index((110, 500), (120, 900))
     index.truncate_to(offset)
     assert len(index) == kept
@@ -74,7 +74,7 @@ def test_truncation_forgets_the_offset_and_all_behind_it(offset: int, kept: int)
     [
         bytes(7),
         bytes.fromhex("0000000a 000001f4 00000000 00000000"),  # the zeros of a preallocated file
-        bytes.fromhex("0000000a 000003e8"),  # beyond the segment's end
+        bytes.fromhex("0000000a 000003e8"),  # after the segment's end
         bytes.fromhex("fffffff6 00000000"),
         bytes.fromhex("0000000a ffffffff"),
     ],

@@ -1,4 +1,4 @@
-"""Going through a damaged log file: what is found, and where the walk goes on."""
+"""Walking through damaged log files."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from kafkacompat.storage.segment.walk import Bounds, Stretch, walk
+from kafkacompat.storage.segment.walk import Bounds, Stretch, walk_log_file
 from kafkacompat.storage.segment.window import Window
-from kafkacompat.wire.message_set import entry_writer, wrap
+from kafkacompat.wire.message_set import make_entry_writer, wrap_messages
 from kafkacompat.wire.record_batch import HEADER_SIZE, NewRecord, build_batch
 from tests.fakes.memory_files import MemoryFiles
 
@@ -39,7 +39,7 @@ def walked(data: bytes, first: int = FIRST, last: int = LAST) -> list[Stretch]:
     files.make_directory("/d")
     file = files.open("/d/x", create=True)
     file.append((data,), len(data))
-    found = list(walk(file, Bounds(len(data), last), first))
+    found = list(walk_log_file(file, Bounds(len(data), last), first))
     assert [each.position for each in found] == [0, *(each.end for each in found[:-1])][: len(found)]
     assert not found or found[-1].end == len(data)
     return found
@@ -57,7 +57,7 @@ def test_a_sound_file_is_all_batches() -> None:
 
 
 def test_every_flipped_bit_of_a_batch_is_found_and_costs_no_other_batch() -> None:
-    """But for the leader epoch, which no checksum covers and any number could be."""
+    """Except for the leader epoch: no checksum covers it, and any number is valid."""
     index = 2
     data = b"".join(BATCHES)
     expected = (STARTS[index], STARTS[index + 1], OFFSETS[index], OFFSETS[index + 1] - 1)
@@ -83,7 +83,7 @@ def test_the_first_and_the_last_batch_are_no_exception() -> None:
             assert found[3] in (last, -1)
 
 
-def test_batches_behind_garbage_of_any_length_are_found() -> None:
+def test_batches_after_garbage_of_any_length_are_found() -> None:
     for size_bytes in (1, 5, 27, 61, 5000, 3 << 20):
         for filling in (b"\0", b"\xff", b"\2"):
             data = BATCHES[0] + filling * size_bytes + b"".join(BATCHES[2:])
@@ -107,10 +107,10 @@ def test_a_repeated_batch_is_damage() -> None:
 
 
 def message_sets(magic: int) -> list[bytes]:
-    write = entry_writer(magic, 0)
+    write = make_entry_writer(magic, 0)
     plain = [write(FIRST + index, 1_700_000_000_000, b"k", b"value") for index in range(3)]
     inner = b"".join(write(index if magic else FIRST + 3 + index, 1_700_000_000_000, None, b"x") for index in range(4))
-    return [*plain, wrap(magic, 1, FIRST + 6, 1_700_000_000_000, inner), write(FIRST + 7, 1, None, None)]
+    return [*plain, wrap_messages(magic, 1, FIRST + 6, 1_700_000_000_000, inner), write(FIRST + 7, 1, None, None)]
 
 
 @pytest.mark.parametrize("magic", [0, 1])

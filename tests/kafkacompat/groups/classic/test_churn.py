@@ -1,4 +1,4 @@
-"""Members that come, go, fall silent and come back at random: what holds whatever happens.
+"""Members that join, leave, fall silent and rejoin at random: invariants that always hold.
 
 A failure prints its seed; ``CHURN_SEED=n pytest tests/kafkacompat/groups/classic/test_churn.py`` repeats it.
 """
@@ -35,7 +35,7 @@ REFUSALS = {
 
 @dataclass
 class Generation:
-    """What its members were told."""
+    """The assignments that the members received."""
 
     leaders: set[str] = field(default_factory=set)
     protocols: set[str | None] = field(default_factory=set)
@@ -44,7 +44,7 @@ class Generation:
 
 
 class Client:
-    """A consumer that does what the answers say, or something else."""
+    """A consumer that obeys the responses, or misbehaves."""
 
     def __init__(self, churn: "Churn", number: int) -> None:
         self.churn = churn
@@ -98,7 +98,7 @@ class Client:
         self.forget_if_unknown(code)
 
     def unless_restarted(self, response: T, then: Callable[[T], None], answer: object) -> None:
-        """An answer that comes after its process was killed reaches nobody."""
+        """Ignore a response that comes after the process was killed."""
         if self.waiting is answer:
             then(response)
 
@@ -111,7 +111,7 @@ class Client:
         self.member_id = ""
 
     def restart(self) -> None:
-        """Forget everything, as a process that was killed."""
+        """Forget everything, like a process that was killed."""
         self.member_id, self.waiting = "", None
 
     def forget_if_unknown(self, code: ErrorCode) -> None:
@@ -129,7 +129,7 @@ class Churn:
         self.generations: dict[int, Generation] = {}
         self.newest = 0
         self.requests: list[Deferred[Any]] = []
-        # What callbacks found wrong: an assertion in them would go unheard.
+        # Errors that callbacks noticed: a failed assertion in a callback would be lost.
         self.broken: list[str] = []
 
     def began(self, answer: JoinGroupResponse) -> None:
@@ -171,7 +171,7 @@ class Churn:
         assert self.broken == []
         group = self.world.coordinator.describe(GROUP)
         if group.group_state == "Dead":
-            # Everybody left before anything was assigned: the next group of this name starts from the beginning.
+            # All members left before the first assignment: the next group of this name starts again.
             self.newest = 0
             self.generations.clear()
         members = [member.member_id for member in group.members]
@@ -199,7 +199,7 @@ class Churn:
         )
 
     def calm_down(self) -> None:
-        """When everybody behaves the group becomes stable, with everybody in it."""
+        """When all members behave, the group becomes stable and has all of them."""
         for _ in range(120):
             for client in self.clients:
                 if client.waiting is None:

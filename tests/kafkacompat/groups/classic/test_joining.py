@@ -1,4 +1,4 @@
-"""JoinGroup: who is let in, and what is said to the others."""
+"""JoinGroup: which members may join, and the responses to the others."""
 
 import re
 from typing import Any
@@ -127,7 +127,7 @@ def test_a_protocol_named_twice_counts_once() -> None:
     assert [each.metadata for each in now(answer).members] == [b"first"]
 
 
-# A known member joins again: state, leader?, changed? -> what happens
+# A known member rejoins: state, leader?, changed? -> effect
 
 
 @pytest.mark.parametrize("is_leader", [True, False])
@@ -210,7 +210,7 @@ def test_the_metadata_of_all_members_is_bounded() -> None:
     assert is_waiting(world.join(protocols=large, version=3, group="other"))
     refused = now(world.join(protocols=large, version=3))
     assert refused.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
-    world.wait(DELAY_S + MINUTE_S)  # their generation has begun, but nobody asked for an assignment
+    world.wait(DELAY_S + MINUTE_S)  # their generation has started, but no member has sent SyncGroup
     assert world.coordinator.list() == []
     assert is_waiting(world.join(protocols=large, version=3))
 

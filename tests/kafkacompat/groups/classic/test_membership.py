@@ -226,7 +226,7 @@ def test_a_static_member_is_removed_by_its_instance_id() -> None:
     assert world.heartbeat(member_id, 1, instance="i") is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-# Whose coordinator
+# Other coordinators
 
 
 def test_a_partition_that_goes_to_another_broker_takes_its_groups_along() -> None:

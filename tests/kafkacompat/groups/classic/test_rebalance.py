@@ -1,4 +1,4 @@
-"""From generation to generation: who is waited for, how long, and what the others are told."""
+"""Rebalances: which members the group waits for, how long, and the responses to the others."""
 
 import pytest
 from twisted.internet.defer import Deferred
@@ -25,7 +25,7 @@ def test_each_newcomer_extends_the_time_but_not_beyond_the_rebalance_timeout() -
     for _ in range(5):
         answers.append(world.join_twice(rebalance_s=10)[1])
         world.wait(2)
-    # 10 s after the first join, though the last newcomer came 2 s ago.
+    # 10 s after the first JoinGroup, although the last member joined only 2 s ago.
     assert {now(answer).generation_id for answer in answers} == {1}
     assert [len(now(answer).members) for answer in answers] == [5, 0, 0, 0, 0]
 
@@ -49,7 +49,7 @@ def test_all_members_that_left_during_the_first_rebalance_leave_no_group() -> No
     assert world.coordinator.list() == []
 
 
-# Every other one
+# Further rebalances
 
 
 def rejoin(world: World, members: list[str]) -> list[Deferred[JoinGroupResponse]]:
@@ -161,7 +161,7 @@ def test_the_assignment_is_owed_within_the_rebalance_timeout() -> None:
     members = world.form(3, session_s=100)
     follower = world.sync(members[1], 1)
     world.clock.advance(REBALANCE_S)
-    # The leader and the third never asked: they are out, and the second joins again.
+    # The leader and the third member never sent SyncGroup: they are removed, and the second member rejoins.
     assert now(follower).error_code == ErrorCode.REBALANCE_IN_PROGRESS
     assert [world.heartbeat(member_id, 1) for member_id in members] == [
         ErrorCode.UNKNOWN_MEMBER_ID,

@@ -2,11 +2,11 @@
 
 from kafkacompat.coordination.coordinator_log import CoordinatorLog
 from kafkacompat.coordination.memory_budget import MemoryBudget
-from kafkacompat.coordination.record_format import read_value
+from kafkacompat.coordination.record_format import decode_value
 from kafkacompat.coordination.shard import Shard
-from kafkacompat.coordination.writer import Writer
+from kafkacompat.coordination.writer import ShardWriter
 from kafkacompat.groups.classic.group import ClassicGroup
-from kafkacompat.groups.classic.member import Member
+from kafkacompat.groups.classic.member import ClassicMember
 from kafkacompat.groups.classic.records import GroupMetadataValue, group_tombstone
 from tests.fakes.coordinator_log import FakeCoordinatorLog
 from tests.kafkacompat.groups.support import TurningClock
@@ -18,7 +18,7 @@ def test_a_tombstone() -> None:
 
 def a_group() -> ClassicGroup:
     log: CoordinatorLog = FakeCoordinatorLog()
-    shard = Shard(0, Writer(0, log, TurningClock(), timeout_ms=5000))
+    shard = Shard(0, ShardWriter(0, log, TurningClock(), timeout_ms=5000))
     return ClassicGroup("g", shard, MemoryBudget(10_000), 1000)
 
 
@@ -30,7 +30,7 @@ def test_an_empty_group() -> None:
 
 def test_a_group_with_a_member() -> None:
     group = a_group()
-    group.add(Member("m", "i", "c", "/h", 10_000, 60_000, (("r", b"sub"), ("s", b""))), "consumer")
+    group.add_member(ClassicMember("m", "i", "c", "/h", 10_000, 60_000, (("r", b"sub"), ("s", b""))), "consumer")
     group.generation_id, group.protocol_name = 7, "r"
     _, value = group.generation_record({"m": b"ass"})
     member = "0001 6d 0001 69 0001 63 0002 2f68 0000ea60 00002710 00000003 737562 00000003 617373"
@@ -41,7 +41,7 @@ def test_a_group_with_a_member() -> None:
 def test_older_versions_of_groups_are_read() -> None:
     text = "0008 636f6e73756d6572 00000007 0001 72 0001 6d"
     member = "0001 6d 0001 63 0002 2f68 00002710 00000003 737562 00000003 617373"
-    value = read_value(GroupMetadataValue, bytes.fromhex(f"0000 {text} 00000001 {member}"))
+    value = decode_value(GroupMetadataValue, bytes.fromhex(f"0000 {text} 00000001 {member}"))
     assert (value.protocol_type, value.generation, value.current_state_timestamp) == ("consumer", 7, -1)
     assert (value.members[0].rebalance_timeout, value.members[0].session_timeout) == (-1, 10_000)
     assert value.members[0].assignment == b"ass"

@@ -9,12 +9,12 @@ from kafkacompat.groups.classic.state import (
     PREPARING_REBALANCE,
     REJOIN,
     TRANSITIONS,
-    Event,
+    GroupEvent,
     GroupState,
     next_state,
 )
 
-# As Kafka lists them: state -> from where it can be reached.
+# As Kafka lists them: state -> the states that may precede it.
 VALID_PREVIOUS_STATES = {
     "Empty": {"PreparingRebalance"},
     "PreparingRebalance": {"Stable", "CompletingRebalance", "Empty"},
@@ -43,9 +43,9 @@ def test_rejoining_is_defined_for_every_state_with_members_and_every_situation()
 
 
 def test_an_event_that_is_not_listed_is_an_error() -> None:
-    assert next_state(EMPTY, Event.CHANGED) is PREPARING_REBALANCE
+    assert next_state(EMPTY, GroupEvent.CHANGED) is PREPARING_REBALANCE
     with pytest.raises(ValueError, match="Empty cannot take the event ASSIGNED"):
-        next_state(EMPTY, Event.ASSIGNED)
-    for event in Event:
+        next_state(EMPTY, GroupEvent.ASSIGNED)
+    for event in GroupEvent:
         with pytest.raises(ValueError, match="Dead"):
             next_state(DEAD, event)

@@ -1,4 +1,4 @@
-"""Members that lose answers, meet a log that refuses, and are told late; they name topics by id, as brokers do."""
+"""Members that lose responses, get late ones, and meet a log that rejects appends. They name topics by id, as brokers do."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LATER = (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROG
 
 
 class Member:
-    """A member of the consumer protocol: what it ``has`` it reads, until it hears otherwise or joins anew."""
+    """A member of the consumer protocol. It reads the partitions that it ``has`` until a response revokes them or it rejoins."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Member:
         self._said: set[Partition] | None = None
 
     def beat(self, **fields: Any) -> None:
-        """Hear an answer that is there, or send a heartbeat, unless one is under way."""
+        """Receive a waiting response, or send a heartbeat unless one is under way."""
         self.hear()
         if self._waiting is not None:
             return
@@ -60,20 +60,20 @@ class Member:
         self.hear()
 
     def lose(self) -> None:
-        """Never hear the answer that is under way, and say everything with the next heartbeat."""
+        """Lose the response under way, and send all fields with the next heartbeat."""
         self._waiting, self._says_all = None, True
 
     def subscribe(self, topics: list[str]) -> None:
-        """Read other topics from the next heartbeat on."""
+        """Subscribe to other topics with the next heartbeat."""
         self.topics, self._says_all = topics, True
 
     def leave(self, epoch: int) -> None:
-        """Read nothing any more, and say so."""
+        """Stop reading, and leave the group."""
         self.has = set()
         self.world.send(self.member_id, epoch, instance_id=self.instance)
 
     def hear(self) -> None:
-        """Do what an answer says, if there is one."""
+        """Obey a response, if there is one."""
         waiting = self._waiting
         if waiting is None or (
             isinstance(waiting, Deferred) and isinstance(getattr(waiting, "result", waiting), Deferred)
@@ -103,7 +103,7 @@ class Member:
 
 
 class ClassicMember:
-    """A member of the classic protocol that keeps what it has while it joins again."""
+    """A member of the classic protocol that keeps its partitions while it rejoins."""
 
     def __init__(self, world: ConsumerWorld, topics: list[str]) -> None:
         self.world = world
@@ -113,7 +113,7 @@ class ClassicMember:
         self.has: set[Partition] = set()
 
     def beat(self, **fields: Any) -> None:
-        """Send a heartbeat and do what the answer says; nothing while the log is slow."""
+        """Send a heartbeat and obey the response; do nothing while the log is slow."""
         group = self.world.coordinator._registry.by_id.get(GROUP)
         if self.world.log.hold or group is None or group.is_empty:
             return
@@ -141,7 +141,7 @@ class ClassicMember:
             }
 
     def leave(self, epoch: int) -> None:
-        """Read nothing any more, and say so."""
+        """Stop reading, and leave the group."""
         self.has = set()
         if self.member_id and not self.world.log.hold:
             self.world.leave(self.member_id)

@@ -1,4 +1,4 @@
-"""Members of the classic protocol that live in a consumer group as real ones do."""
+"""Members of the classic protocol in a consumer group that behave like real ones."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Classic:
         return self
 
     def beat(self) -> ErrorCode:
-        """A heartbeat, and what a consumer does if it is to join again."""
+        """Send a heartbeat, and rejoin if the response requires it."""
         code = self.world.heartbeat(self.member_id, self.generation, instance=self.instance)
         if code == ErrorCode.REBALANCE_IN_PROGRESS:
             self.join()

@@ -1,4 +1,4 @@
-"""A coordinator with topics, and members of the consumer protocol that live as real ones do."""
+"""A coordinator with topics, and members of the consumer protocol that behave like real ones."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 
-from kafkacompat.groups.consumer.contents import Contents
+from kafkacompat.groups.consumer.contents import GroupContents
 from kafkacompat.groups.consumer.group import ConsumerGroup
-from kafkacompat.groups.consumer.progress import Client
+from kafkacompat.groups.consumer.progress import ClientIdentity
 from kafkacompat.metadata.image import PartitionImage, TopicImage
 from kafkacompat.wire.apis.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -22,13 +22,13 @@ from tests.kafkacompat.groups.support import GROUP, World, is_waiting, now
 INTERVAL_S = 5
 SESSION_S = 45
 REBALANCE_MS = 30_000
-CLIENT = Client("client", "/127.0.0.1")
+CLIENT = ClientIdentity("client", "/127.0.0.1")
 
 Partitions = Mapping[str, set[int]]
 
 
 def topic_id(name: str, generation: int = 0) -> bytes:
-    """A topic's id; one that is made again has another."""
+    """Return the id of a topic; *generation* counts its creations."""
     return f"{name}{generation}".encode().ljust(16, b".")
 
 
@@ -45,7 +45,7 @@ class ConsumerWorld(World):
         self.set_topics(t=4, u=2)
 
     def set_topics(self, **partitions: int) -> None:
-        """Let there be these topics and no others."""
+        """Publish metadata with exactly these topics."""
         self.publish(*(topic(name, count) for name, count in partitions.items()))
 
     def publish(self, *topics: TopicImage) -> None:
@@ -57,7 +57,7 @@ class ConsumerWorld(World):
         assert isinstance(group, ConsumerGroup)
         return group
 
-    def contents(self, name: str = GROUP) -> Contents:
+    def contents(self, name: str = GROUP) -> GroupContents:
         return self.group(name).contents
 
     def send(
@@ -70,13 +70,13 @@ class ConsumerWorld(World):
         return self.coordinator.consumer_heartbeat(request, CLIENT, needs_member_id=needs_member_id)
 
     def beat(self, member_id: str, epoch: int, **fields: Any) -> ConsumerGroupHeartbeatResponse:
-        """A heartbeat that is answered at once, or once the topics of its pattern are found."""
+        """Send a heartbeat, and return its response; a new pattern takes some turns."""
         answer = self.send(member_id, epoch, **fields)
         self.turn(5 if is_waiting(answer) else 0)
         return now(answer)
 
     def come(self, member_id: str, *topics: str, **fields: Any) -> ConsumerGroupHeartbeatResponse:
-        """A member joins."""
+        """Let a member join."""
         joining: dict[str, Any] = {
             "rebalance_timeout_ms": REBALANCE_MS,
             "subscribed_topic_names": list(topics),
@@ -89,7 +89,7 @@ class ConsumerWorld(World):
         return found.name if found else wanted.decode()
 
     def owned(self, **partitions: set[int]) -> list[TopicPartitions]:
-        """What a member says that it has."""
+        """Return the partitions that a member reports to own."""
         topics = self.metadata.image.topics
         return [
             TopicPartitions(
@@ -99,14 +99,14 @@ class ConsumerWorld(World):
         ]
 
     def read(self, response: ConsumerGroupHeartbeatResponse) -> dict[str, set[int]] | None:
-        """What a member is told that it may read."""
+        """Return the assignment in a response, by topic name."""
         if response.assignment is None:
             return None
         return {self.name_of(part.topic_id): set(part.partitions) for part in response.assignment.topic_partitions}
 
 
 class Consumer:
-    """A member that does what it is told: it gives up and takes partitions with its next heartbeat."""
+    """A member that obeys: it gives up and takes partitions with its next heartbeat."""
 
     def __init__(self, world: ConsumerWorld, member_id: str, *topics: str, **fields: Any) -> None:
         self.world = world
@@ -123,7 +123,7 @@ class Consumer:
         return self
 
     def beat(self, **fields: Any) -> Consumer:
-        """Send a heartbeat; what has changed since the last one is said, and an error means to join anew."""
+        """Send a heartbeat with the changes since the last one; rejoin after an error."""
         if self.has != self._said:
             fields.setdefault("topic_partitions", self.world.owned(**self.has))
         self._said = {name: set(some) for name, some in self.has.items()}
@@ -142,7 +142,7 @@ class Consumer:
 
 
 def settle(world: ConsumerWorld, *consumers: Consumer) -> None:
-    """Let everybody send heartbeats until nothing changes any more."""
+    """Let all members send heartbeats until nothing changes any more."""
     for _ in range(8):
         world.wait(1)
         for consumer in consumers:

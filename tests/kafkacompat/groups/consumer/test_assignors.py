@@ -1,4 +1,4 @@
-"""The assignors, on examples and on groups of whatever shape."""
+"""The assignors, on examples and on random groups."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def sizes(assignments: Mapping[str, Assignment]) -> list[int]:
 
 
 def again(subscribers: Mapping[str, Subscriber], assignments: Mapping[str, Assignment]) -> dict[str, Subscriber]:
-    """The same subscribers, with what they were given."""
+    """Return the same subscribers with their assignments as targets."""
     return {name: each._replace(target=assignments.get(name, {})) for name, each in subscribers.items()}
 
 
 def moved(before: Mapping[str, Assignment], after: Mapping[str, Assignment]) -> int:
-    """How many partitions somebody has that had it before no more."""
+    """Count the partitions that moved from one member to another."""
     return sum(
         len(partitions - after.get(name, {}).get(topic_id, frozenset()))
         for name, target in before.items()
@@ -94,7 +94,7 @@ def test_members_without_topics_and_topics_without_members_are_fine(name: str) -
 @pytest.mark.parametrize(("topics", "partitions"), [(10_000, 1), (1, 10_000)])
 @pytest.mark.parametrize("name", ASSIGNORS)
 def test_many_partitions_take_little_time(name: str, topics: int, partitions: int) -> None:
-    """Nobody else is served meanwhile: some 70 ms, where to look through all topics for each partition took 15 s."""
+    """The assignor blocks the reactor, so it has to be fast: some 70 ms. A search of all topics for each partition takes 15 s."""
     topic_ids = [number.to_bytes(16, "big") for number in range(topics)]
     counts = dict.fromkeys(topic_ids, partitions)
     one = {"m1": reader(*topic_ids)}
@@ -117,7 +117,7 @@ TARGETS = st.dictionaries(st.sampled_from(TOPICS), st.frozensets(st.integers(0, 
 def test_each_partition_goes_to_exactly_one_of_its_readers(
     name: str, counts: dict[bytes, int], subscriptions: dict[str, frozenset[bytes]], targets: list[Assignment]
 ) -> None:
-    """Whatever the members had, were it nonsense."""
+    """The members' targets may be anything, even nonsense."""
     subscribers = {
         member: Subscriber(None, topics, target)
         for (member, topics), target in zip(subscriptions.items(), targets, strict=False)

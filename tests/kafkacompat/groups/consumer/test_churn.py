@@ -1,4 +1,4 @@
-"""Members that come, go, crash and lose answers at random: nobody ever reads what another one does."""
+"""Members that join, leave, crash and lose responses at random: no two members ever read the same partition."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from kafkacompat.groups.consumer.contents import Contents
+from kafkacompat.groups.consumer.contents import GroupContents
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.wire.errors import ErrorCode
 from tests.kafkacompat.groups.consumer.churn_support import ClassicMember, Member, Partition
@@ -15,12 +15,12 @@ from tests.kafkacompat.groups.consumer.support import SESSION_S, ConsumerWorld, 
 STEPS = 250
 MOST_MEMBERS = 6
 PATTERNS = ["t|u", "[uv].*", "x?"]
-# Those of the classic protocol may come in, and keep the group a consumer group.
+# Members of the classic protocol may join, and do not convert the group.
 SETTINGS = ConsumerGroupSettings(migration_policy="UPGRADE")
 
 
 class Churn:
-    """A group whose members do one thing after the other, each checked by what all of them believe."""
+    """A group whose members act one after the other. After each step the assignments that all of them believe in are checked."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
@@ -40,7 +40,7 @@ class Churn:
             self.check()
         self.come_to_rest()
 
-    # What may happen
+    # Events
 
     def some_topics(self) -> list[str]:
         return self.random.sample(sorted(self.topics), self.random.randint(0, len(self.topics)))
@@ -92,8 +92,8 @@ class Churn:
     def come_back(self) -> None:
         if self.away and not self.world.log.hold:
             instance = self.away.pop()
-            known = self.world.contents().static_member(instance) if self.has_group() else None
-            if known is None or known.has_left_for_a_while:
+            known = self.world.contents().find_static_member(instance) if self.has_group() else None
+            if known is None or known.has_left_temporarily:
                 self.new(instance)
 
     def resubscribe(self) -> None:
@@ -119,7 +119,7 @@ class Churn:
         self.publish()
 
     def make_again(self) -> None:
-        """Delete a topic, and sooner or later make it again."""
+        """Delete a topic, and create it again later."""
         name = self.random.choice(sorted(self.topics))
         count, generation = self.topics.pop(name)
         self.publish()
@@ -132,22 +132,22 @@ class Churn:
         self.world.publish(*(topic(name, *shape) for name, shape in self.topics.items()))
 
     def refuse(self) -> None:
-        """The log takes nothing for a moment."""
+        """Let the log reject appends for a moment."""
         if not self.world.log.hold:
             self.world.log.refuse_with = ErrorCode.NOT_ENOUGH_REPLICAS
             self.random.choice([self.beat, self.leave, self.join, self.resubscribe, self.be_silent])()
             self.world.log.refuse_with = None
 
     def be_silent(self) -> None:
-        """Nobody sends anything for longer than a session lasts."""
+        """Let all members be silent for longer than their session timeout."""
         self.world.wait(SESSION_S + 1)
 
     def hold(self) -> None:
-        """The log is slow from now on."""
+        """Make the log slow."""
         self.world.log.hold = True
 
     def decide(self) -> None:
-        """The log takes what it has been given, or from some point on nothing of it."""
+        """Let the slow log accept all pending appends, or reject them from some point on."""
         log = self.world.log
         held, log.held, log.hold = log.held, [], False
         taken = self.random.choice([len(held), self.random.randint(0, len(held))])
@@ -160,7 +160,7 @@ class Churn:
             log.held.pop(0).succeed()
         self.world.turn(50)
 
-    # What must be so
+    # Invariants
 
     def has_group(self) -> bool:
         return "g" in self.world.coordinator._registry.by_id
@@ -177,14 +177,14 @@ class Churn:
         readers: dict[Partition, str] = {}
         for member in self.members:
             known = contents.members.get(member.member_id)
-            # One that was taken out does not know it yet, and reads on until its next heartbeat.
+            # A member that was removed does not know it yet, and reads on until its next heartbeat.
             if known is not None:
                 for each in member.has:
-                    assert each[0] not in there or known.epoch_of(*each) is not None, (member.member_id, each)
+                    assert each[0] not in there or known.assignment_epoch(*each) is not None, (member.member_id, each)
                     assert readers.setdefault(each, member.member_id) == member.member_id
 
-    def check_contents(self, contents: Contents) -> None:
-        """What is kept beside the members follows from them."""
+    def check_contents(self, contents: GroupContents) -> None:
+        """Check that the fields of the contents that repeat the members agree with them."""
         held = [
             ((topic_id, number), member_id)
             for member_id, member in contents.members.items()

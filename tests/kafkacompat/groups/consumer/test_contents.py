@@ -1,11 +1,10 @@
-"""What a coordinator makes of the records of consumer groups, also of such as older and newer Kafkas write."""
+"""Loading the records of consumer groups, also records that older and newer Kafkas write."""
 
 from __future__ import annotations
 
 from kafkacompat.coordination.coordinator_log import Record
 from kafkacompat.groups.consumer.member import MemberState
 from kafkacompat.groups.consumer.records import (
-    Change,
     GroupKey,
     GroupValue,
     HeldPartitions,
@@ -17,10 +16,11 @@ from kafkacompat.groups.consumer.records import (
     MemberValue,
     PartitionMetadataKey,
     PartitionMetadataValue,
+    RecordChange,
     TargetKey,
     TargetPartitions,
     TargetValue,
-    write,
+    as_record,
 )
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import build_batch
@@ -31,7 +31,7 @@ from tests.kafkacompat.groups.support import GROUP, World
 NAMES = {"group_id": GROUP, "member_id": "m"}
 
 
-def group(state: int = 0, **more: object) -> list[Change]:
+def group(state: int = 0, **more: object) -> list[RecordChange]:
     """A group with one member that reads t, as Kafka 4.0 wrote it: without the epochs of partitions."""
     held = [HeldPartitions(topic_id=topic_id("t"), partitions=[0, 1, 2, 3])]
     target = [TargetPartitions(topic_id=topic_id("t"), partitions=[0, 1, 2, 3])]
@@ -49,9 +49,9 @@ def group(state: int = 0, **more: object) -> list[Change]:
     ]
 
 
-def loaded(changes: list[Change], *raw: Record) -> ConsumerWorld:
+def loaded(changes: list[RecordChange], *raw: Record) -> ConsumerWorld:
     log = FakeCoordinatorLog()
-    records = [write(change) for change in changes] + list(raw)
+    records = [as_record(change) for change in changes] + list(raw)
     log.store(World().coordinator.partition_for(GROUP), build_batch([(0, key, value, ()) for key, value in records]))
     world = ConsumerWorld(log)
     world.turn(20)
@@ -81,7 +81,7 @@ def test_what_kafka_4_0_knew_of_topics_is_deleted_with_the_first_heartbeat() -> 
     assert world.beat("m", 7).member_epoch == 8
     assert not world.contents().has_partition_metadata
     last = {record.key: record.value for record in world.log.records()}
-    assert last[write((PartitionMetadataKey(group_id=GROUP), None))[0]] is None
+    assert last[as_record((PartitionMetadataKey(group_id=GROUP), None))[0]] is None
 
 
 def test_a_member_in_a_state_of_a_newer_kafka_starts_anew() -> None:
@@ -93,7 +93,9 @@ def test_a_member_in_a_state_of_a_newer_kafka_starts_anew() -> None:
 
 
 def test_a_record_of_a_newer_version_is_left_out() -> None:
-    key, value = write((MemberKey(**NAMES), MemberValue(client_id="c", client_host="/h", subscribed_topic_names=["u"])))
+    key, value = as_record(
+        (MemberKey(**NAMES), MemberValue(client_id="c", client_host="/h", subscribed_topic_names=["u"]))
+    )
     assert value is not None
     world = loaded(group(), (key, b"\x00\x01" + value[2:]), (key, b"\x00\x00"))
     assert world.contents().members["m"].topics == frozenset({"t"})
@@ -112,10 +114,10 @@ def test_a_member_goes_with_its_record_even_if_what_it_had_was_not_deleted_befor
 
 
 def test_a_partition_that_was_passed_on_stays_with_who_got_it() -> None:
-    """Whatever order a compaction leaves their records in."""
+    """Compaction may leave the records in any order."""
     other = {"group_id": GROUP, "member_id": "n"}
     held = [HeldPartitions(topic_id=topic_id("t"), partitions=[0])]
-    passed_on: list[Change] = [
+    passed_on: list[RecordChange] = [
         (MemberCurrentKey(**other), MemberCurrentValue(member_epoch=8, assigned_partitions=held)),
         (MemberCurrentKey(**NAMES), MemberCurrentValue(member_epoch=8)),
     ]

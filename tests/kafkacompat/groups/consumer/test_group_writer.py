@@ -1,4 +1,4 @@
-"""What consumer groups write, what they are after a restart, and how much memory they take."""
+"""The records that consumer groups write, the groups after a restart, and their memory."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_only_what_changed_is_written(world: ConsumerWorld) -> None:
     assert len(world.log.records()) == before
     world.beat("m2", 3, subscribed_topic_names=["t", "v"])
     kinds = [int.from_bytes(bytes(record.key or b"")[:2], "big") for record in world.log.records()[before:]]
-    # It said something new, so there is an epoch more, with the same targets, and it is in that epoch.
+    # The member reported a change, so the group and the member have a new epoch, with the same targets.
     assert kinds == [MemberKey.TYPE, GroupKey.TYPE, TargetKey.TYPE, MemberCurrentKey.TYPE]
 
 

@@ -25,7 +25,7 @@ def world() -> ConsumerWorld:
     return ConsumerWorld()
 
 
-# Alone in a group
+# One member
 
 
 def test_the_first_member_has_everything_at_once(world: ConsumerWorld) -> None:
@@ -71,7 +71,7 @@ def test_it_must_stop_reading_what_it_is_not_subscribed_to_any_more(world: Consu
     assert (member.epoch, member.has) == (3, {"u": {0, 1}})
 
 
-# What is refused
+# Rejected heartbeats
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_member_with_another_epoch_is_fenced(world: ConsumerWorld) -> None:
 
 
 def test_the_epoch_before_is_good_for_who_has_no_more_than_its_own(world: ConsumerWorld) -> None:
-    """The answer with the next epoch may have been lost."""
+    """The response with the next epoch may have been lost."""
     member = Consumer(world, "m", "t").join()
     world.wait(1)
     world.beat("m", member.epoch, subscribed_topic_names=["t", "u"])

@@ -1,11 +1,11 @@
-"""Offsets of consumer groups: who may commit and read them, and how long they are kept."""
+"""Offsets of consumer groups: which members may commit and read them, and their retention."""
 
 from __future__ import annotations
 
 import pytest
 
 from kafkacompat.coordination.coordinator_log import LogProducer
-from kafkacompat.groups.any_group import Identity
+from kafkacompat.groups.any_group import SenderIdentity
 from kafkacompat.groups.commits import OffsetToCommit
 from kafkacompat.storage.producers.verification import NOT_VERIFIED
 from kafkacompat.wire.errors import ErrorCode
@@ -25,7 +25,7 @@ def commit(
     world: ConsumerWorld, member_id: str, epoch: int, partition: int = 0, *, knows_epochs: bool = True
 ) -> ErrorCode:
     one = OffsetToCommit("t", topic_id("t"), partition, 7, 0, "")
-    identity = Identity(member_id, None, epoch, knows_epochs=knows_epochs)
+    identity = SenderIdentity(member_id, None, epoch, knows_epochs=knows_epochs)
     return now(world.coordinator.commit(GROUP, identity, [one]))[0]
 
 
@@ -33,7 +33,7 @@ def commit_in_transaction(
     world: ConsumerWorld, member_id: str, epoch: int, partition: int = 0, instance: str | None = None
 ) -> ErrorCode:
     one = OffsetToCommit("t", topic_id("t"), partition, 7, 0, "")
-    identity = Identity(member_id, instance, epoch)
+    identity = SenderIdentity(member_id, instance, epoch)
     producer = LogProducer(9, 0, NOT_VERIFIED)
     return now(world.coordinator.commit_in_transaction(GROUP, identity, producer, [one]))[0]
 
@@ -58,7 +58,7 @@ def test_others_cannot(world: ConsumerWorld) -> None:
 
 
 def test_an_old_epoch_is_good_for_what_was_held_in_it(world: ConsumerWorld) -> None:
-    """A commit may cross the answer with the next epoch on its way (KIP-1251)."""
+    """A commit may be under way at the same time as the response with the next epoch (KIP-1251)."""
     first, second = Consumer(world, "m1", "t").join(), Consumer(world, "m2", "t").join()
     settle(world, first, second)
     kept, other = min(first.has["t"]), min(second.has["t"])
@@ -117,7 +117,9 @@ def test_in_a_transaction_whoever_names_nobody_may_commit(world: ConsumerWorld) 
 
 @pytest.mark.parametrize("is_commit", [True, False])
 def test_what_waits_stays_with_a_group_that_changes_its_protocol(world: ConsumerWorld, is_commit: bool) -> None:
-    now(world.coordinator.commit(GROUP, Identity("", None, -1), [OffsetToCommit("t", topic_id("t"), 0, 5, 0, "")]))
+    now(
+        world.coordinator.commit(GROUP, SenderIdentity("", None, -1), [OffsetToCommit("t", topic_id("t"), 0, 5, 0, "")])
+    )
     assert commit_in_transaction(world, "", -1) == 0
     world.come("m", "t")
     for each in (world, world.restarted()):
@@ -129,7 +131,7 @@ def test_what_waits_stays_with_a_group_that_changes_its_protocol(world: Consumer
     assert [each.committed() for each in (world, world.restarted())] == [7 if is_commit else 5] * 2
 
 
-# Reading, and growing old
+# Reading and retention
 
 
 def test_members_read_with_their_epoch_and_everybody_without(world: ConsumerWorld) -> None:

@@ -166,7 +166,7 @@ def test_patterns_are_matched_anew_after_a_restart_if_there_are_new_topics(world
 
 
 def test_a_pattern_that_takes_too_much_work_is_left(world: ConsumerWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pattern_subscriptions, "MOST_SECONDS", 0)
+    monkeypatch.setattr(pattern_subscriptions, "MAX_SECONDS", 0)
     monkeypatch.setattr(pattern_subscriptions, "TURN_SECONDS", 0)
     Consumer(world, "m", **PATTERN).join()
     turned(world)
@@ -190,7 +190,7 @@ def test_topics_of_patterns_that_there_is_no_memory_for_are_not_taken() -> None:
 def test_patterns_are_looked_up_again_after_that_failed(world: ConsumerWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     world.come("m", "t")
     with monkeypatch.context() as broken:
-        broken.delattr(pattern_subscriptions, "MOST_SECONDS")
+        broken.delattr(pattern_subscriptions, "MAX_SECONDS")
         world.beat("m", 2, **PATTERN)
         turned(world)
     world.beat("m", 2)
@@ -213,7 +213,7 @@ def test_new_topics_are_found_though_the_log_refused_them_at_first(world: Consum
 
 
 def looked_up(world: ConsumerWorld) -> int:
-    """How often the log was told what a pattern matches."""
+    """The number of records with the topics of a pattern."""
     kind = PatternKey.TYPE.to_bytes(2, "big")
     return sum(bytes(record.key or b"").startswith(kind) and record.value is not None for record in world.log.records())
 

@@ -1,4 +1,4 @@
-"""From what a member has to what it shall have: the table, and each rule by itself."""
+"""Moving a member from its assignment to its target: the table, and each rule by itself."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from kafkacompat.groups.consumer.member import ConsumerMember, MemberState
-from kafkacompat.groups.consumer.reconciliation import STEPS, Step, Target, reconcile
+from kafkacompat.groups.consumer.reconciliation import STEPS, MemberTarget, ReconciliationStep, reconcile_member
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 T, U = b"t" * 16, b"u" * 16
@@ -29,9 +29,9 @@ def target(
     epoch: int = 6,
     subscribed: Collection[bytes] = (T, U),
     owners: Mapping[tuple[bytes, int], str] | None = None,
-) -> Target:
+) -> MemberTarget:
     wanted = {topic_id: frozenset(some) for topic_id, some in partitions.items()}
-    return Target(epoch, wanted, lambda topic_id: topic_id in subscribed, lambda *one: (owners or {}).get(one))
+    return MemberTarget(epoch, wanted, lambda topic_id: topic_id in subscribed, lambda *one: (owners or {}).get(one))
 
 
 def owned(partitions: Mapping[bytes, set[int]]) -> dict[bytes, frozenset[int]]:
@@ -39,16 +39,20 @@ def owned(partitions: Mapping[bytes, set[int]]) -> dict[bytes, frozenset[int]]:
 
 
 def step(
-    before: ConsumerMember, to: Target, has: Mapping[bytes, frozenset[int]] | None = None, *, changed: bool = False
+    before: ConsumerMember,
+    to: MemberTarget,
+    has: Mapping[bytes, frozenset[int]] | None = None,
+    *,
+    changed: bool = False,
 ) -> ConsumerMember:
-    return reconcile(before, to, has, has_new_subscription=changed)
+    return reconcile_member(before, to, has, has_new_subscription=changed)
 
 
 def test_the_table_has_an_answer_for_every_case() -> None:
     assert STEPS.keys() == set(MemberState)
     for row in STEPS.values():
         assert row.keys() == set(product([False, True], repeat=2))
-    fencing = {state for state, row in STEPS.items() if Step.FENCE in row.values()}
+    fencing = {state for state, row in STEPS.items() if ReconciliationStep.FENCE in row.values()}
     assert fencing == {MemberState.UNKNOWN}
 
 

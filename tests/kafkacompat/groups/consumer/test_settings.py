@@ -1,10 +1,10 @@
-"""What consumer groups obey: a broker's properties and a group's own configs."""
+"""The settings of consumer groups: the broker's properties and a group's own configs."""
 
 from __future__ import annotations
 
 from kafkacompat.config import BrokerConfig
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.groups.consumer.settings import Bounded, ConsumerGroupSettings, GroupConfigs
+from kafkacompat.groups.consumer.settings import BoundedNumber, ConsumerGroupSettings, GroupConfigs
 from kafkacompat.metadata.image import ImageHolder, MetadataImage
 from tests.kafkacompat.groups.consumer.support import ConsumerWorld
 
@@ -30,9 +30,9 @@ def test_properties_are_read() -> None:
         migration_policy="upgrade",
         regex_refresh_interval_ms="10000",
     )
-    assert read.session_timeout_ms == Bounded(50_000, 45_000, 60_000)
+    assert read.session_timeout_ms == BoundedNumber(50_000, 45_000, 60_000)
     assert (read.max_size, read.assignors, read.regex_refresh_interval_ms) == (7, ("range", "uniform"), 10_000)
-    assert (read.may_upgrade, read.may_downgrade, read.lets_classic_members_in) == (True, False, True)
+    assert (read.may_upgrade, read.may_downgrade, read.accepts_classic_members) == (True, False, True)
 
 
 def test_a_group_may_have_its_own_within_bounds() -> None:
@@ -47,7 +47,7 @@ def test_a_group_may_have_its_own_within_bounds() -> None:
 
 
 def test_without_an_interval_partitions_are_shared_out_at_once_whatever_the_clock_says() -> None:
-    without = ConsumerGroupSettings(assignment_interval_ms=lambda: Bounded(0, 0, 15_000))
+    without = ConsumerGroupSettings(assignment_interval_ms=lambda: BoundedNumber(0, 0, 15_000))
     world = ConsumerWorld(consumer_settings=without)
     world.come("m1", "t")
     world.clock.rightNow -= 3600

@@ -1,10 +1,10 @@
-"""Static members of consumer groups (KIP-345): away for a while, replaced, in the way of each other."""
+"""Static members of consumer groups (KIP-345): they leave temporarily, are replaced, and conflict with each other."""
 
 from __future__ import annotations
 
 import pytest
 
-from kafkacompat.groups.any_group import Identity
+from kafkacompat.groups.any_group import SenderIdentity
 from kafkacompat.groups.commits import OffsetToCommit
 from kafkacompat.wire.errors import ErrorCode
 from tests.kafkacompat.groups.consumer.support import SESSION_S, Consumer, ConsumerWorld, settle, topic_id
@@ -64,7 +64,7 @@ def test_an_instance_id_in_use_is_not_given_away(world: ConsumerWorld) -> None:
 
 
 def test_a_static_member_that_joins_again_under_its_id_is_the_same(world: ConsumerWorld) -> None:
-    """The answer to the first time may have been lost."""
+    """The response to the first request may have been lost."""
     first, again = (world.come("m1", "t", instance_id="i1") for _ in range(2))
     assert (again.error_code, again.member_epoch, world.read(again)) == (0, first.member_epoch, world.read(first))
     world.beat("m1", -2, instance_id="i1")
@@ -94,7 +94,7 @@ def test_one_that_is_back_may_commit_for_what_it_had_before(world: ConsumerWorld
     world.beat("m1", -2, instance_id="i1")
     world.come("m2", "t", instance_id="i1")
     one = OffsetToCommit("t", topic_id("t"), 0, 7, 0, "")
-    assert now(world.coordinator.commit(GROUP, Identity("m2", None, 1), [one])) == [ErrorCode.NONE]
+    assert now(world.coordinator.commit(GROUP, SenderIdentity("m2", None, 1), [one])) == [ErrorCode.NONE]
 
 
 def test_one_that_comes_back_with_another_subscription_gets_what_belongs_to_that(world: ConsumerWorld) -> None:

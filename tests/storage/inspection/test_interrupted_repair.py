@@ -1,4 +1,4 @@
-"""A repair that is killed, or that a power failure ends, at any of its operations: nothing is lost, and the next one completes it."""
+"""A kill or a power failure at any operation of a repair: nothing is lost, and the next repair completes it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from kafkacompat.storage.segment.corruption import CorruptDataError
-from kafkacompat.storage.segment.walk import LARGEST_OFFSET, Bounds, walk
+from kafkacompat.storage.segment.walk import LARGEST_OFFSET, Bounds, walk_log_file
 from kafkacompat.wire.record_batch import crc_matches
 from tests.fakes.memory_files import MemoryFiles
 from tests.fakes.power_failures import OneName
@@ -18,7 +18,7 @@ from tests.storage.support import Store, read, stored_headers
 
 
 def build() -> tuple[Store, MemoryFiles, set[bytes]]:
-    """A directory with a damaged log; its sound batches, in their bytes."""
+    """Write a directory with a damaged log; return the bytes of its sound batches."""
     store = memory_store()
     write_directory(store)
     flip(store, f"{bases(store)[1]:020d}.log", 80)
@@ -34,12 +34,12 @@ def build() -> tuple[Store, MemoryFiles, set[bytes]]:
 
 
 def sound_batches(store: Store) -> set[bytes]:
-    """Those of the log, and of what was taken out of it."""
+    """Return the sound batches of the log and of its removed files."""
     found = set()
     for name, data in files(store).items():
         if ".log" in name and not name.endswith(".tmp"):
             file = store.files.open(store.path(FOLDER, name))
-            for each in walk(file, Bounds(len(data), LARGEST_OFFSET), 0):
+            for each in walk_log_file(file, Bounds(len(data), LARGEST_OFFSET), 0):
                 if not each.problem:
                     found.add(data[each.position : each.end])
             file.close()
@@ -54,7 +54,7 @@ def crashes(store: Store, left: MemoryFiles, *, is_power: bool) -> list[MemoryFi
 
 
 def states(is_power: bool) -> tuple[list[Store], set[bytes]]:
-    """What a repair leaves that ends too early, each different state of the disk once, and the sound batches there were."""
+    """Return the different states of the disk that an interrupted repair leaves, and the sound batches before it."""
     store, left, written = build()
     steps = plan(store, truncate=True)
     found: dict[int, MemoryFiles] = {}
@@ -68,7 +68,7 @@ def states(is_power: bool) -> tuple[list[Store], set[bytes]]:
 
 
 @pytest.mark.parametrize("is_power", [False, True])
-def test_nothing_is_lost_and_the_next_one_completes_it(is_power: bool) -> None:
+def test_an_interrupted_repair_loses_nothing_and_the_next_one_completes_it(is_power: bool) -> None:
     stores, written = states(is_power)
     for store in stores:
         assert sound_batches(store) >= written

@@ -1,4 +1,4 @@
-"""Which records of a batch stay, and the batch without the others."""
+"""Filtering batches: which records stay, and rewriting the batch without the others."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from kafkacompat.storage.compaction.job import CleaningJob
 from kafkacompat.storage.compaction.offset_map import OffsetMap
-from kafkacompat.storage.compaction.transaction_tracking import Transactions
-from kafkacompat.storage.intake.validation import codec_levels
+from kafkacompat.storage.compaction.transaction_tracking import TransactionTracker
+from kafkacompat.storage.intake.validation import list_codec_levels
 from kafkacompat.storage.log_config import LONG_MAX
-from kafkacompat.storage.producers.producer import ENTRY
+from kafkacompat.storage.producers.producer import PRODUCER_ENTRY
 from kafkacompat.wire.compression import compress
 from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.record_batch import (
@@ -18,52 +18,49 @@ from kafkacompat.wire.record_batch import (
     LOG_APPEND_TIME,
     TRANSACTIONAL,
     BatchHeader,
-    assemble,
+    assemble_batch,
     read_body,
 )
 from kafkacompat.wire.record_slices import moved_record, record_slices, timestamp_delta
 
 _OF_EMPTY = LOG_APPEND_TIME | TRANSACTIONAL | CONTROL
-"""The attributes that a batch without records keeps."""
+"""Attributes that a batch without records keeps."""
 
 
 class _Kept(NamedTuple):
-    """Records of a batch that stay: where each lies, and whether one is a tombstone."""
+    """The records of a batch that stay: (start, end) of each in the body, and whether one is a tombstone."""
 
     slices: list[tuple[int, int]]
     has_tombstones: bool
 
 
 class BatchFilter:
-    """Looks at the batches of a log in order.
+    """Filters the batches of a log in order, and counts `records_read`, `records_kept` and `keyless` records."""
 
-    `records_read`, `records_kept` and `keyless` count.
-    """
-
-    def __init__(self, job: CleaningJob, offset_map: OffsetMap, transactions: Transactions) -> None:
+    def __init__(self, job: CleaningJob, offset_map: OffsetMap, transactions: TransactionTracker) -> None:
         self._job = job
         self._map = offset_map
         self._transactions = transactions
-        self._levels = codec_levels(job.config)
+        self._levels = list_codec_levels(job.config)
         self._horizon_ms = job.now_ms + job.config.delete_retention_ms
         self._last_offsets: dict[int, int] = {}
         self._marker_epochs: dict[int, int] = {}
-        """Of producers of which only a marker is left."""
-        for producer_id, epoch, _, last_offset, *_ in ENTRY.iter_unpack(job.producers):
+        """Epochs of the producers that have a marker but no batch."""
+        for producer_id, epoch, _, last_offset, *_ in PRODUCER_ENTRY.iter_unpack(job.producers):
             if last_offset >= 0:
                 self._last_offsets[producer_id] = last_offset
             else:
                 self._marker_epochs[producer_id] = epoch
         self.records_read = self.records_kept = self.keyless = 0
 
-    def filtered(self, header: BatchHeader, batch: Buffer, *, must_stay: bool) -> Buffer | None:
-        """What is left of a batch: the batch itself, one with fewer records, or None.
+    def filter_batch(self, header: BatchHeader, batch: Buffer, *, must_stay: bool) -> Buffer | None:
+        """Return the batch itself, one with fewer records, or None if none stays.
 
-        It stays without any records if it `must_stay`, or has its producer's last sequence number.
+        A batch that `must_stay`, or has its producer's last sequence number, stays even without records.
         Raises MalformedError.
         """
         self.records_read += header.record_count
-        of_nothing = header.is_control and self._transactions.is_marker_of_nothing(header, batch)
+        of_nothing = header.is_control and self._transactions.is_marker_without_batches(header, batch)
         if of_nothing:
             horizon_ms = header.delete_horizon_ms
             gone = horizon_ms is not None and horizon_ms <= self._job.now_ms
@@ -110,9 +107,9 @@ class BatchFilter:
         return header.is_control and header.producer_epoch == self._marker_epochs.get(header.producer_id)
 
     def _may_have_horizon(self, header: BatchHeader, body: bytes, slices: list[tuple[int, int]]) -> bool:
-        """Whether it has none yet and 64 bits are enough for it, and for how far each timestamp is from it.
+        """Return whether the batch lacks a delete horizon, and it and all deltas to it fit 64 bits.
 
-        Where they are not, as with delete.retention.ms at its largest, what it would let go stays.
+        They do not with the largest delete.retention.ms; then tombstones stay.
         """
         if header.delete_horizon_ms is not None or self._horizon_ms > LONG_MAX:
             return False
@@ -138,9 +135,11 @@ class BatchFilter:
             max_timestamp=max_timestamp,
             record_count=len(slices),
         )
-        return assemble(changed, compress(header.codec, records, self._levels.get(header.codec)))
+        return assemble_batch(changed, compress(header.codec, records, self._levels.get(header.codec)))
 
 
 def _emptied(header: BatchHeader) -> bytes:
-    """A batch without records, which keeps its offsets, its producer and its largest timestamp."""
-    return assemble(header._replace(attributes=header.attributes & _OF_EMPTY, base_timestamp=-1, record_count=0), b"")
+    """Return the batch without records; it keeps offsets, producer and maximum timestamp."""
+    return assemble_batch(
+        header._replace(attributes=header.attributes & _OF_EMPTY, base_timestamp=-1, record_count=0), b""
+    )

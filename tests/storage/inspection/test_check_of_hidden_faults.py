@@ -1,4 +1,4 @@
-"""Checking: what a directory keeps from being seen, and what looks wrong and is not."""
+"""Checks of hidden faults, and of oddities that are no faults."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafkacompat.storage.inspection.directory_check import find_place, log_bytes
+from kafkacompat.storage.inspection.directory_check import count_log_bytes, find_check_target
 from kafkacompat.storage.inspection.segment_check import MOST_GAPS, CheckedSegment
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.segment.walk import Stretch
@@ -20,8 +20,8 @@ def logs(store: Store) -> list[str]:
 
 
 @pytest.mark.parametrize("in_same_segment", [True, False])
-def test_a_transaction_that_was_aborted_has_to_be_in_the_index(memory: Store, in_same_segment: bool) -> None:
-    """Consumers would be given its records."""
+def test_an_aborted_transaction_without_an_entry_is_found(memory: Store, in_same_segment: bool) -> None:
+    """Consumers would receive its records."""
     directory = take(memory)
     log = directory.open_log("t", 0, TOPIC_ID, LogConfig(), NOW_MS)
     producer: dict[str, Any] = {"producer_id": 3, "producer_epoch": 0, "transactional": True}
@@ -41,21 +41,21 @@ def test_a_transaction_that_was_aborted_has_to_be_in_the_index(memory: Store, in
     assert problems(memory) == []
     memory.files.remove(memory.path(path))
     (finding,) = problems(memory)
-    assert finding.path == memory.path(path) and "aborted a transaction at 5" in finding.what
+    assert finding.path == memory.path(path) and "aborted a transaction at 5" in finding.fault
 
 
-def test_the_log_directory_says_of_a_folder_alone_whether_it_was_compacted(memory: Store) -> None:
+def test_a_single_folder_is_compacted_if_the_log_directory_says_so(memory: Store) -> None:
     write_directory(memory)
     memory.files.remove(memory.path(logs(memory)[1]))
-    assert any("no batch holds" in each.what for each in problems(memory, FOLDER))
+    assert any("no batch holds" in each.fault for each in problems(memory, FOLDER))
     rewrite(memory, "data/cleaner-offset-checkpoint", lambda _: b"0\n1\nt 0 20\n")
-    assert not any("no batch holds" in each.what for each in problems(memory, FOLDER))
+    assert not any("no batch holds" in each.fault for each in problems(memory, FOLDER))
 
 
-def test_files_that_go_while_they_are_counted_are_no_mistake(memory: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_vanish_while_they_are_counted_are_no_fault(memory: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     write_directory(memory)
-    place, files = find_place(memory.files, memory.path("data")), memory.files
-    whole, going = log_bytes(files, place), memory.path(logs(memory)[1])
+    place, files = find_check_target(memory.files, memory.path("data")), memory.files
+    whole, going = count_log_bytes(files, place), memory.path(logs(memory)[1])
     size_of, list_of = files.size, files.list
 
     def size(path: str) -> int:
@@ -64,7 +64,7 @@ def test_files_that_go_while_they_are_counted_are_no_mistake(memory: Store, monk
         return size_of(path)
 
     monkeypatch.setattr(files, "size", size)
-    assert log_bytes(files, place) == whole - size_of(going)
+    assert count_log_bytes(files, place) == whole - size_of(going)
 
     def gone(path: str) -> list[str]:
         if path.endswith("t-0"):
@@ -72,12 +72,12 @@ def test_files_that_go_while_they_are_counted_are_no_mistake(memory: Store, monk
         return list_of(path)
 
     monkeypatch.setattr(files, "list", gone)
-    assert log_bytes(files, place) == 0
+    assert count_log_bytes(files, place) == 0
 
 
-def test_of_a_log_full_of_gaps_the_first_are_remembered() -> None:
+def test_only_the_first_of_very_many_gaps_are_remembered() -> None:
     checked = CheckedSegment("0.log", 0, 1 << 30, 0)
     for offset in range(0, 4 * MOST_GAPS, 2):
         header = read_header(batch(base_offset=offset))
-        checked.take(Stretch(0, 100, offset, offset, header=header))
+        checked.add_stretch(Stretch(0, 100, offset, offset, header=header))
     assert len(checked.gaps) == MOST_GAPS and checked.gaps[:2] == [(1, 1), (3, 3)]

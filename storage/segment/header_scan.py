@@ -1,4 +1,4 @@
-"""Finding batches in a log file by reading batch headers only."""
+"""Finding batches in a log file by their headers alone."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ LENGTH_PREFIX = 12
 SMALLEST_BATCH = HEADER_SIZE
 
 _BATCH_START = Struct(">qiibIhi")
-"""The first 27 bytes of a batch, all that finding an offset needs: base offset, length, leader epoch, magic,
-CRC, attributes, last offset delta."""
+"""The first 27 bytes of a batch, which a search by offset needs: base offset, length, leader epoch, magic, CRC,
+attributes, last offset delta."""
 
 _CHUNK = 4096
 
 
 class ColdDataError(Exception):
-    """The answer lies on the disk only, and the caller would not wait for it."""
+    """The answer needs cold data, and the caller does not wait for the disk."""
 
 
 class DamagedError(Exception):
-    """A header that leads nowhere: what lies there cannot be a batch."""
+    """A header leads to bytes that are no batch."""
 
 
 class BatchPlace(NamedTuple):
-    """Where a batch lies in its segment."""
+    """The place of a batch in its segment."""
 
     position: int
     size_bytes: int
@@ -38,10 +38,10 @@ class BatchPlace(NamedTuple):
 
 
 def find_batch(file: File, offset: int, position: int, end: int, *, may_block: bool) -> BatchPlace | None:
-    """The first batch from `position` (a batch's beginning) whose last offset is >= `offset`; None before `end`.
+    """Find the first batch from `position` (a batch's beginning) to `end` whose last offset is >= `offset`; else None.
 
-    Raises ColdDataError when the disk would have to be waited for and `may_block` is False, DamagedError when the way does
-    not lead to `end` from batch to batch.
+    Raises ColdDataError if `may_block` is False and the headers are not in memory, and DamagedError if the lengths do not
+    lead from batch to batch to `end`.
     """
     chunk, chunk_position = _read(file, position, may_block), position
     while position + _BATCH_START.size <= end:
@@ -49,7 +49,7 @@ def find_batch(file: File, offset: int, position: int, end: int, *, may_block: b
             chunk, chunk_position = _read(file, position, may_block), position
             if len(chunk) < _BATCH_START.size:
                 if not may_block:
-                    raise ColdDataError  # it goes on in a page that is not in memory
+                    raise ColdDataError  # the next page is not in memory
                 break
         base_offset, length, _, _, _, _, last_delta = _BATCH_START.unpack_from(chunk, position - chunk_position)
         if length < SMALLEST_BATCH - LENGTH_PREFIX or position + LENGTH_PREFIX + length > end:
@@ -63,9 +63,9 @@ def find_batch(file: File, offset: int, position: int, end: int, *, may_block: b
 
 
 def holds_no_record(file: File, position: int, end: int, *, may_block: bool) -> bool:
-    """Whether batches without records are all there is between; False where there are more than one look tells.
+    """Return whether only batches without records lie between two positions; False if they are too far apart for one read.
 
-    Raises ColdDataError when the disk would have to be waited for and `may_block` is False.
+    Raises ColdDataError if `may_block` is False and the headers are not in memory.
     """
     size_bytes = end - position
     if size_bytes > _CHUNK or size_bytes % SMALLEST_BATCH:
@@ -87,7 +87,7 @@ def _read(file: File, position: int, may_block: bool) -> bytes | bytearray | mem
 
 
 def scan_headers(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
-    """(position, header) of each whole batch from `position` up to `end`, trusting what the headers say."""
+    """Yield (position, header) of each whole batch from `position` to `end`, trusting the headers."""
     chunk, chunk_position = b"", position
     while position + SMALLEST_BATCH <= end:
         if position + SMALLEST_BATCH > chunk_position + len(chunk):
@@ -101,8 +101,8 @@ def scan_headers(file: File, position: int, end: int) -> Iterator[tuple[int, Bat
         position += header.size_bytes
 
 
-def claimed_end_offset(files: Files, path: str, base_offset: int) -> int:
-    """Where the segment of a log file ends, trusting what the headers of its batches say."""
+def read_claimed_end_offset(files: Files, path: str, base_offset: int) -> int:
+    """Return the end offset of the segment in a log file, trusting the headers of its batches."""
     end_offset = base_offset
     file = files.open(path)
     try:

@@ -1,4 +1,4 @@
-"""What is converted down for one answer: each region's way to its outcome, in the broker or in a worker process."""
+"""Down-conversion of the regions of one response, each in the broker or in a worker process."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ import os
 from typing import NamedTuple, TypeAlias
 
 from kafkacompat.conversion.spool import Spool
+from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.log.log import Log
-from kafkacompat.storage.segment.segment_file import FileRegion
-from kafkacompat.wire.conversion import Converted, down_convert
+from kafkacompat.storage.segment.shared_files import FileRegion
+from kafkacompat.wire.conversion import ConvertedMessages, down_convert
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.workers.processes import Call
 
-Key: TypeAlias = "tuple[bytes, int, int, int, int, int]"
-"""Topic id, partition, first offset, bytes of batches, format, most bytes of messages."""
+ConversionKey: TypeAlias = "tuple[bytes, int, int, int, int, int]"
+"""Topic id, partition, first offset, bytes of batches, message format, most bytes of messages."""
 
 
-class Unconverted(NamedTuple):
-    """Batches of a log, and what is wanted of them (see `down_convert`)."""
+class RegionToConvert(NamedTuple):
+    """Batches of a log, and the arguments of `down_convert` for them."""
 
     log: Log
     region: FileRegion
@@ -26,22 +27,22 @@ class Unconverted(NamedTuple):
 
 
 class ConvertedRecords(NamedTuple):
-    """A message set (None: an empty one), and the offset behind the last batch that was looked at for it."""
+    """A message set (None: an empty one), and the offset after the last batch converted for it."""
 
     records: bytes | FileRegion | None
     next_offset: int
 
     @property
     def size_bytes(self) -> int:
-        """Bytes that lie in a file."""
+        """Bytes of the message set if it is in a file, otherwise 0."""
         return self.records.size_bytes if isinstance(self.records, FileRegion) else 0
 
     def share(self) -> ConvertedRecords:
-        """The same once more, to be released by itself."""
+        """Return the same records for another holder, who releases them separately."""
         return self._replace(records=self.records.share()) if isinstance(self.records, FileRegion) else self
 
     def release(self) -> None:
-        """Let go of the file."""
+        """Release the file."""
         if isinstance(self.records, FileRegion):
             self.records.release()
 
@@ -49,54 +50,56 @@ class ConvertedRecords(NamedTuple):
 Outcome: TypeAlias = "ConvertedRecords | KafkaError"
 
 
-class Job:
-    """One region on its way; ``disk`` is the folder of its log directory."""
+class ConversionJob:
+    """The conversion of one region; ``disk`` is the folder of its log directory."""
 
-    def __init__(self, wanted: Unconverted, magic: int) -> None:
+    def __init__(self, wanted: RegionToConvert, magic: int) -> None:
         log, self.region, first_offset, max_bytes = wanted
-        self.key: Key = (log.topic_id, log.partition, first_offset, self.region.size_bytes, magic, max_bytes)
+        self.key: ConversionKey = (log.topic_id, log.partition, first_offset, self.region.size_bytes, magic, max_bytes)
         self.disk = os.path.dirname(log.directory)
         self.outcome: Outcome | None = None
         self._first_offset = first_offset
         self._arguments = magic, first_offset, max_bytes, log.config.max_decompressed_bytes
 
-    def settle(self, outcome: Outcome) -> None:
-        """Give it the outcome; the region is released."""
+    def set_outcome(self, outcome: Outcome) -> None:
+        """Set the outcome and release the region."""
         self.region.release()
         self.outcome = outcome
 
     def convert_in_place(self, data: bytes) -> None:
-        """Convert the region's bytes, now."""
+        """Convert the region's bytes at once."""
         try:
             converted = down_convert(data, *self._arguments, len(data))
         except KafkaError as problem:
-            self.settle(problem)
+            self.set_outcome(problem)
         else:
-            self.settle(ConvertedRecords(converted.data or None, converted.next_offset))
+            self.set_outcome(ConvertedRecords(converted.data or None, converted.next_offset))
 
     def convert_elsewhere(self, call: Call, spool: Spool, enough_bytes: int) -> int:
-        """Convert in a worker process, into a file, until *enough_bytes* were unpacked; returns how many were.
+        """Convert in a worker process, into a file, until *enough_bytes* are unpacked; returns the unpacked bytes.
 
-        In a thread; the region is left to the reactor's.
+        This runs in a thread; the reactor's thread releases the region.
         """
         try:
             data = self.region.pread(0, self.region.size_bytes)
-            converted: Converted = call("down_convert", data, *self._arguments, enough_bytes)
+            converted: ConvertedMessages = call("down_convert", data, *self._arguments, enough_bytes)
             records = spool.put(converted.data) if converted.data else None
         except KafkaError as problem:
             self.outcome = problem
         except OSError as problem:
-            self.outcome = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"converting records in {self.disk}: {problem}")
+            self.outcome = KafkaError(
+                ErrorCode.KAFKA_STORAGE_ERROR, f"converting records in {self.disk}: {describe_error(problem)}"
+            )
         else:
             self.outcome = ConvertedRecords(records, converted.next_offset)
             return converted.unpacked_bytes
         return 0
 
-    def put_off(self) -> None:
-        """Give nothing for now; the client asks again."""
+    def postpone(self) -> None:
+        """Set an empty outcome; the client fetches again."""
         self.outcome = ConvertedRecords(None, self._first_offset)
 
-    def drop(self) -> None:
-        """Let go of an outcome that nobody takes."""
+    def release_outcome(self) -> None:
+        """Release an outcome that no response takes."""
         if isinstance(self.outcome, ConvertedRecords):
             self.outcome.release()

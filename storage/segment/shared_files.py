@@ -1,4 +1,4 @@
-"""Open log files that are shared: counted, bounded in number, and handed out as regions to send."""
+"""Open log files that threads and connections share: their uses are counted, their number is bounded."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from kafkacompat.wire.primitives import Buffer
 
 
 class SegmentFile:
-    """A segment's open log file, closed when the last of its users has released it; `with` releases it, too."""
+    """A segment's open log file, closed when the last user has released it; leaving a `with` block releases it, too."""
 
     __slots__ = ("_lock", "_users", "cuts", "file")
 
     def __init__(self, file: File, cuts: Sequence[int] = ()) -> None:
         self.file = file
         self.cuts = cuts
-        """Where the segment was cut, in the order in which it was: what is written behind a cut is something else."""
+        """Positions at which the segment was truncated, oldest first: bytes after a cut are other bytes than before it."""
         self._users = 1
         self._lock = Lock()
 
     def acquire(self) -> bool:
-        """Count one more user; False when the file was closed already."""
+        """Count one more user; False if the file is closed already."""
         with self._lock:
             if self._users == 0:
                 return False
@@ -38,7 +38,7 @@ class SegmentFile:
         self.release()
 
     def release(self) -> None:
-        """Count one user less; the last one closes the file."""
+        """Count one user less; the last user's release closes the file."""
         with self._lock:
             self._users -= 1
             last = self._users == 0
@@ -47,14 +47,14 @@ class SegmentFile:
 
 
 class RegionGoneError(OSError):
-    """A file was cut within a region of it that was promised to a client: the connection has to be closed."""
+    """A file was truncated within a region that a response has announced: the connection has to be closed."""
 
 
 class FileRegion:
-    """Bytes of a log file to be sent as they are.
+    """Bytes of a log file that are sent unchanged.
 
-    Keeps the file open until `release`, also when the segment is deleted or replaced meanwhile. Once the file was cut
-    within the region RegionGoneError is raised in place of its bytes, also when the log has grown again since.
+    The region keeps the file open until `release`, even if the segment is deleted or replaced. If the file is truncated
+    within the region, reads raise RegionGoneError, even after the log has grown again.
     """
 
     __slots__ = ("_cuts_before", "_file", "position", "size_bytes")
@@ -79,29 +79,29 @@ class FileRegion:
         return file
 
     def fileno(self) -> int:
-        """The descriptor to give to sendfile, with `position` and `size_bytes`."""
+        """Return the descriptor for sendfile, which takes `position` and `size_bytes` too."""
         return self._whole_file().fileno()
 
     def pread(self, offset_in_region: int, size_bytes: int) -> bytes:
-        """Bytes of the region; fewer than asked only at its end."""
+        """Read bytes of the region; fewer than requested only at its end."""
         size_bytes = min(size_bytes, self.size_bytes - offset_in_region)
         return self._whole_file().pread(size_bytes, self.position + offset_in_region)
 
     def peek(self) -> Buffer | None:
-        """All of its bytes, unless reading them would wait for a disk or the file has become too short. [loop]"""
+        """Return all bytes, or None if reading them would wait for a disk or the file is too short now. [loop]"""
         data = self._whole_file().pread_nowait(self.size_bytes, self.position)
         return data if data is not None and len(data) == self.size_bytes else None
 
     def is_resident(self, offset_in_region: int, size_bytes: int) -> bool:
-        """Whether sending a piece of it would wait for no disk. [loop]"""
+        """Return whether the page cache holds a piece of the region. [loop]"""
         return self._open_file().is_resident(self.position + offset_in_region, size_bytes)
 
     def load(self, offset_in_region: int, size_bytes: int) -> None:
-        """Bring a piece of it into the page cache. [disk]"""
+        """Load a piece of the region into the page cache. [disk]"""
         self._open_file().load(self.position + offset_in_region, size_bytes)
 
     def share(self) -> FileRegion:
-        """The same bytes once more, to be released by themselves."""
+        """Return another region of the same bytes, to be released by itself."""
         if self._file is None or not self._file.acquire():
             raise ValueError("this region was released")
         shared = FileRegion(self._file, self.position, self.size_bytes)
@@ -109,27 +109,27 @@ class FileRegion:
         return shared
 
     def release(self) -> None:
-        """Give the file back; a second call does nothing."""
+        """Release the file; a second call does nothing."""
         file, self._file = self._file, None
         if file is not None:
             file.release()
 
 
-class Unloadable(Protocol):
-    """What a cache holds: something that can give back its open file and its indexes."""
+class CachedSegment(Protocol):
+    """An entry of the cache, with an open file and indexes."""
 
     def unload(self) -> None:
-        """Give them back."""
+        """Close the file and drop the indexes."""
 
     def close_file(self) -> None:
-        """Give back the file alone."""
+        """Close the file alone."""
 
 
 class SegmentCache:
-    """Bounds how many segments, of any number of logs, are open: sealed ones with their indexes, active ones with their file alone.
+    """Bounds the open segments of any number of logs: sealed ones with their indexes, active ones with the file alone.
 
-    `lock` guards the fields that say whether a segment is loaded; it is never held during a file operation,
-    so the reactor thread and a directory's own thread may share a cache.
+    `lock` guards the open files of segments. It is never held during a file operation, so the reactor thread and the
+    threads of directories can share a cache.
     """
 
     __slots__ = ("_active", "_capacity", "_loaded", "_most_active", "lock")
@@ -137,20 +137,20 @@ class SegmentCache:
     def __init__(self, capacity: int = 256, most_active: int = 1 << 20) -> None:
         self._capacity = capacity
         self._most_active = most_active
-        self._loaded: OrderedDict[Unloadable, None] = OrderedDict()
-        self._active: OrderedDict[Unloadable, None] = OrderedDict()
+        self._loaded: OrderedDict[CachedSegment, None] = OrderedDict()
+        self._active: OrderedDict[CachedSegment, None] = OrderedDict()
         self.lock = Lock()
 
     @classmethod
-    def within(cls, open_files: int) -> SegmentCache:
-        """One for a process that may have so many files open: three eighths of them are left for clients and all else."""
+    def for_open_files(cls, open_files: int) -> SegmentCache:
+        """Return a cache for a process with a limit of open files, three eighths of which stay free for connections."""
         return cls(min(256, open_files // 8), open_files // 2)
 
     def __len__(self) -> int:
         return len(self._loaded)
 
-    def touch(self, segment: Unloadable) -> None:
-        """Note that a loaded segment was used; the one unused for longest is unloaded when there are too many."""
+    def touch(self, segment: CachedSegment) -> None:
+        """Note a use of a loaded segment; if too many are loaded, unload the one least recently used."""
         with self.lock:
             self._loaded[segment] = None
             self._loaded.move_to_end(segment)
@@ -158,11 +158,10 @@ class SegmentCache:
         if oldest is not None:
             oldest.unload()
 
-    def opened(self, segment: Unloadable) -> None:
-        """Note that an active segment's file was opened; with too many, the one open for longest is closed. [loop]
+    def note_opened(self, segment: CachedSegment) -> None:
+        """Note that an active segment's file was opened; if too many are open, close the one open for longest. [loop]
 
-        One that is still written to is opened again, once in as many times as there may be open: that needs no book about
-        who is used.
+        A closed file that is written to is opened again. That is rare enough to keep no record of uses.
         """
         with self.lock:
             self._active[segment] = None
@@ -170,8 +169,8 @@ class SegmentCache:
         if oldest is not None:
             oldest.close_file()
 
-    def forget(self, segment: Unloadable) -> None:
-        """Count a segment no longer."""
+    def forget(self, segment: CachedSegment) -> None:
+        """Stop counting a segment."""
         with self.lock:
             self._loaded.pop(segment, None)
             self._active.pop(segment, None)

@@ -6,7 +6,7 @@ import pytest
 
 from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log_config import LogConfig
-from kafkacompat.storage.segment.segment_file import SegmentCache, SegmentFile
+from kafkacompat.storage.segment.shared_files import SegmentCache, SegmentFile
 from tests.fakes.memory_files import MemoryFiles
 from tests.storage.support import TOPIC_ID, Store, fill, read, stored_headers
 
@@ -32,7 +32,7 @@ def log_with(store: Store, cache: SegmentCache) -> Log:
     return Log.create(store.files, store.path("t-0"), "t", 0, TOPIC_ID, config, cache=cache)
 
 
-def test_the_cache_bounds_what_sealed_segments_hold_open(memory: Store, files: MemoryFiles) -> None:
+def test_the_cache_bounds_the_open_sealed_segments(memory: Store, files: MemoryFiles) -> None:
     cache = SegmentCache(capacity=3)
     log = log_with(memory, cache)
     fill(log, 40)
@@ -61,7 +61,7 @@ def test_a_region_outlives_its_place_in_the_cache(memory: Store, files: MemoryFi
     assert files.open_handles == 0
 
 
-def test_the_least_recently_used_goes_first(memory: Store, files: MemoryFiles) -> None:
+def test_the_least_recently_used_segment_is_closed_first(memory: Store, files: MemoryFiles) -> None:
     log = log_with(memory, SegmentCache(capacity=2))
     fill(log, 10)
     for offset in (0, 2, 0, 4):
@@ -102,7 +102,7 @@ def test_no_more_segments_that_are_written_to_are_open_than_may_be(memory: Store
             fill(log, 1)
             assert files.open_handles <= 2
     for log in logs:
-        # Neither a look-up on the reactor thread nor what the disk thread does opens more.
+        # Neither a search on the reactor thread nor an operation of the disk thread keeps more files open.
         region = log.read(0, 1000, may_block=False)
         assert region is not None
         assert files.open_handles <= 3
@@ -141,5 +141,5 @@ def test_a_rolled_segment_counts_as_sealed(memory: Store, files: MemoryFiles) ->
 
 
 def test_a_process_of_few_open_files_leaves_some_for_clients() -> None:
-    cache = SegmentCache.within(1024)
+    cache = SegmentCache.for_open_files(1024)
     assert (cache._capacity, cache._most_active) == (128, 512)

@@ -1,0 +1,64 @@
+"""Which form of the walk over records runs: compiled, or plain Python.
+
+An install with a C compiler builds `compiled_record_walk` beside `record_walk`. The compiled module carries the sources that
+it was built from. If they have changed since, the plain form runs, and the broker warns at its start.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple, TypeAlias
+
+from kafkacompat.wire import record_walk
+
+PLAIN_WALK_VARIABLE = "KAFKACOMPAT_PLAIN_WALK"
+"""Environment variable that selects the plain form if it is "1"; worker processes inherit it."""
+
+Walk: TypeAlias = "Callable[[bytes, int, bool], tuple[int, list[int]]]"
+
+_COMPILED_MODULE = "kafkacompat.wire.compiled_record_walk"
+_SOURCES = ("record_walk.py", "record_walk.pxd")
+
+
+class StaleModuleError(Exception):
+    """The compiled module was built from other sources than those beside it."""
+
+
+class WalkForm(NamedTuple):
+    """The chosen form; ``reason`` says why it is the plain one."""
+
+    name: str
+    walk: Walk
+    reason: str = ""
+    is_stale: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.reason})" if self.reason else self.name
+
+
+def load_compiled_walk() -> ModuleType:
+    """Return the compiled module; raises ImportError if this Python has none, StaleModuleError."""
+    compiled = import_module(_COMPILED_MODULE)
+    if tuple(Path(__file__).with_name(name).read_bytes() for name in _SOURCES) != compiled.SOURCES:
+        raise StaleModuleError(f"{compiled.__file__} is older than its source; install kafkacompat again")
+    return compiled
+
+
+def choose_walk(plain_wanted: bool) -> WalkForm:
+    """Choose the compiled form where it can run, unless the plain one is wanted."""
+    if plain_wanted:
+        return WalkForm("plain", record_walk.walk, f"{PLAIN_WALK_VARIABLE}=1")
+    try:
+        return WalkForm("compiled", load_compiled_walk().walk)
+    except ImportError:
+        return WalkForm("plain", record_walk.walk, "not compiled for this Python")
+    except StaleModuleError as problem:
+        return WalkForm("plain", record_walk.walk, str(problem), is_stale=True)
+
+
+FORM = choose_walk(os.environ.get(PLAIN_WALK_VARIABLE) == "1")
+walk = FORM.walk
