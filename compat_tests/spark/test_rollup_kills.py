@@ -120,7 +120,9 @@ def test_killed_and_resumed(broker: Broker, name: str, tmp_path: Path, mode: str
     for number in range(kill_count()):
         if number % 2:
             # A killed batch writes its results again, so their number is unknown.
-            kill_in_the_middle(tmp_path / f"run{number}", words, job.count_results, job.count_results() + A_FEW, math.inf)
+            kill_in_the_middle(
+                tmp_path / f"run{number}", words, job.count_results, job.count_results() + A_FEW, math.inf
+            )
             assert job.accounts() < batches
         else:
             # The first kills leave work for the later ones.
