@@ -21,7 +21,7 @@ from compat_tests.brokers import Broker
 from compat_tests.confluent import create_topic
 from compat_tests.frameworks.programme import FOLDER, Programme, python_of
 from compat_tests.ports import free_port
-from compat_tests.spark.copies import Run, held
+from compat_tests.spark.copies import Run, count_offsets
 
 pytestmark = pytest.mark.frameworks
 
@@ -144,7 +144,7 @@ def test_spark_validates_by_it(
         number: (number, word) for number, word in wanted.items()
     }
     assert len(rows) == COUNT
-    assert held(broker, f"{name}-bad") == 2
+    assert count_offsets(broker, f"{name}-bad") == 2
 
 
 def produce(broker: Broker, topic: str, values: Sequence[bytes]) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from compat_tests.brokers import BROKERS, ROOT
-from compat_tests.spark.observations import compared, read
+from compat_tests.spark.observations import compare_observations, read_observations
 from compat_tests.spark.releases import python_of
 
 FOLDER = Path(__file__).resolve().parent
@@ -46,7 +46,7 @@ def compare(python: Path, options: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         files = {kind: Path(folder) / kind for kind in BROKERS}
         codes = [run(python, kind, [f"--observations={file}", *options]) for kind, file in files.items()]
-        lines, same = compared({kind: read(file) for kind, file in files.items()})
+        lines, same = compare_observations({kind: read_observations(file) for kind, file in files.items()})
     print("\n".join(lines))
     return 0 if same and not any(codes) else 1
 

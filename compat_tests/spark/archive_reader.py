@@ -9,7 +9,7 @@ import pickle
 import sys
 from pathlib import Path
 
-from compat_tests.spark.archives import in_frame
+from compat_tests.spark.archives import read_frame
 from spark_integration.archive.reading import read_archive
 from spark_integration.session import start_session
 
@@ -18,7 +18,7 @@ def main(form: str, path: str, file: str) -> None:
     """Read the archive and write its records."""
     packages = [] if form == "parquet" else [form]
     spark = start_session("archive-reader", master="local[2]", memory="512m", packages=packages)
-    Path(file).write_bytes(pickle.dumps({tuple(record) for record in in_frame(read_archive(spark, path))}))
+    Path(file).write_bytes(pickle.dumps({tuple(record) for record in read_frame(read_archive(spark, path))}))
     spark.stop()
 
 

@@ -15,7 +15,7 @@ from unittest.mock import patch
 import pytest
 
 from compat_tests.confluent import admin_of
-from compat_tests.spark.archives import assert_the_same, held, produce_all_kinds, run
+from compat_tests.spark.archives import assert_the_same, held, produce_all_kinds, run_archive
 from compat_tests.spark.scene import Scene
 from spark_integration.archive.ledger import ArchiveLedger
 from spark_integration.archive.tables import TableStore
@@ -42,9 +42,9 @@ def added_later(scene: Scene, form: str) -> None:
     """Archive from the middle first, then from the beginning: each end is counted by itself."""
     scene.create(1)
     produce_all_kinds(scene.broker, scene.topic, 30, 1)
-    run(scene, format=form, startingOffsets=f'{{"{scene.topic}":{{"0":10}}}}')
+    run_archive(scene, format=form, startingOffsets=f'{{"{scene.topic}":{{"0":10}}}}')
     produce_all_kinds(scene.broker, scene.topic, 10, 1, first=30)
-    summary = run(scene, "other", format=form)
+    summary = run_archive(scene, "other", format=form)
     assert (summary.records, summary.offsets_there_already) == (20, 20)
     ranges = read_manifest(scene.session, str(scene.folder / "archive")).ranges
     assert sorted(one[3:] for one in ranges) == [(0, 10, 10, 0, 9), (10, 30, 20, 10, 29), (30, 40, 10, 30, 39)]
@@ -61,13 +61,13 @@ def killed_behind_its_append(scene: Scene, form: str) -> None:
     scene.create(2)
     produce_all_kinds(scene.broker, scene.topic, 20, 2)
     with patch.object(ArchiveLedger, "_close", refuse), pytest.raises(PipelineError, match="not today"):
-        run(scene, format=form)
+        run_archive(scene, format=form)
     assert rows(scene, form) == 40
     assert held(scene).count() == 0
     produce_all_kinds(scene.broker, scene.topic, 5, 2, first=20)
     store = next(one for one in TableStore.__subclasses__() if one.format == form)
     with patch.object(store, "has", lambda *_: False):
-        assert run(scene, "new", format=form).records == 10
+        assert run_archive(scene, "new", format=form).records == 10
     assert rows(scene, form) == 50
     assert_the_same(scene)
 
@@ -84,10 +84,10 @@ def made_anew_while_it_is_read(scene: Scene, form: str) -> None:
         return publish(self, frame, commit, new)
 
     with patch.object(TableStore, "publish", slowly), pytest.raises(PipelineError, match="recreated"):
-        run(scene, format=form)
+        run_archive(scene, format=form)
     assert held(scene).count() == 0
     with pytest.raises(PipelineError, match="recreated"):
-        run(scene, "new", format=form)
+        run_archive(scene, "new", format=form)
 
 
 CASES: tuple[Callable[[Scene, str], None], ...] = (added_later, killed_behind_its_append, made_anew_while_it_is_read)

@@ -73,7 +73,7 @@ def produce_all_kinds(broker: Broker, topic: str, count: int, partitions: int, f
     assert not refused
 
 
-def in_topics(broker: Broker, topics: Iterable[str]) -> set[Archived]:
+def read_topics(broker: Broker, topics: Iterable[str]) -> set[Archived]:
     """Return every record that a consumer of committed records receives, from the topics' beginning to their end."""
     consumer = consumer_of(broker, "archives", **{"enable.partition.eof": True, "isolation.level": "read_committed"})
     try:
@@ -112,7 +112,7 @@ def _archived(message: Any) -> Archived:
     )
 
 
-def in_frame(frame: Any) -> set[Archived]:
+def read_frame(frame: Any) -> set[Archived]:
     """Return every record of an archive; AssertionError if it holds one twice."""
     return once([_from_row(*row) for row in frame.selectExpr(*COLUMNS).collect()])
 
@@ -127,7 +127,7 @@ def _bytes(value: Any) -> bytes | None:
     return None if value is None else bytes(value)
 
 
-def run(scene: Scene, checkpoint: str = "checkpoint", path: str = "archive", **options: Any) -> ArchiveSummary:
+def run_archive(scene: Scene, checkpoint: str = "checkpoint", path: str = "archive", **options: Any) -> ArchiveSummary:
     """Archive the scene's topic, or the topics of *options* of Spark's source, to the end."""
     files, partition_by = options.pop("files", FileOptions()), options.pop("partition_by", None)
     source = {"kafka.bootstrap.servers": scene.broker.bootstrap, "startingOffsets": "earliest", **options}
@@ -146,8 +146,8 @@ def held(scene: Scene) -> Any:
 
 
 def assert_the_same(scene: Scene, *topics: str) -> None:
-    there = in_topics(scene.broker, topics or [scene.topic])
-    assert in_frame(held(scene)) == there
+    there = read_topics(scene.broker, topics or [scene.topic])
+    assert read_frame(held(scene)) == there
     assert read_manifest(scene.session, str(scene.folder / "archive")).records == len(there)
 
 

@@ -32,7 +32,7 @@ START_SECONDS = 120
 OTHERS = re.compile(r"(PYTHON|SPARK_|PYSPARK_)")
 
 
-def environment(**further: str) -> dict[str, str]:
+def make_environment(**further: str) -> dict[str, str]:
     """Return the environment of a process of the cluster, or of a driver: on loopback, with the Python of the tests."""
     kept = {name: value for name, value in os.environ.items() if not OTHERS.match(name)}
     path = f"{Path(sys.executable).parent}{os.pathsep}{kept.get('PATH', '')}"
@@ -51,14 +51,14 @@ class Daemon:
             self.process = subprocess.Popen(
                 command,
                 cwd=self.folder,
-                env=environment(SPARK_DAEMON_MEMORY="256m"),
+                env=make_environment(SPARK_DAEMON_MEMORY="256m"),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
 
-    def told(self, pattern: str) -> list[str]:
+    def wait_for_matches(self, pattern: str) -> list[str]:
         """Wait until the log matches *pattern*, and return all matches."""
 
         def found() -> list[str]:
@@ -105,12 +105,12 @@ class SparkCluster:
 
     def _start(self) -> None:
         master = self._daemon("master", ["org.apache.spark.deploy.master.Master"])
-        self.url = master.told(r"Starting Spark master at (spark://\S+)")[0]
+        self.url = master.wait_for_matches(r"Starting Spark master at (spark://\S+)")[0]
         for number in range(WORKERS):
             worker = ["org.apache.spark.deploy.worker.Worker", "--cores", "1", "--memory", "1g"]
             self._daemon(f"worker{number}", [*worker, "--work-dir", str(self.folder / f"work{number}"), self.url])
         for worker_daemon in self.workers:
-            worker_daemon.told(r"Successfully registered with master")
+            worker_daemon.wait_for_matches(r"Successfully registered with master")
 
     def _daemon(self, name: str, arguments: Sequence[str]) -> Daemon:
         daemon = Daemon(self.folder, name, arguments)

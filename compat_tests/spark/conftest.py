@@ -45,7 +45,7 @@ def scene(
     for query in scene.queries:
         query.stop()
     if file := request.config.getoption("--observations"):
-        observations.write(Path(file), request.node.nodeid, scene.seen, scene.topic)
+        observations.append_observations(Path(file), request.node.nodeid, scene.seen, scene.topic)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -37,7 +37,7 @@ class Record(NamedTuple):
     origin: dict[str, str]
 
 
-def contents(broker: Broker, topic: str) -> dict[int, list[Record]]:
+def read_contents(broker: Broker, topic: str) -> dict[int, list[Record]]:
     """Return all committed records of a topic by partition, as librdkafka reads them."""
     consumer = Consumer(
         {
@@ -72,20 +72,20 @@ def _record(message: Any) -> Record:
     )
 
 
-def of_contents(records: dict[int, list[Record]]) -> dict[int, list[Content]]:
+def record_contents(records: dict[int, list[Record]]) -> dict[int, list[Content]]:
     """Return the contents of the records of each partition, in their order."""
     return {partition: [one.content for one in each] for partition, each in records.items()}
 
 
-def origins(records: dict[int, list[Record]]) -> dict[int, list[int]]:
+def record_origins(records: dict[int, list[Record]]) -> dict[int, list[int]]:
     """Return the offsets that the records of each partition came from, in their order."""
     return {partition: [int(one.origin["offset"]) for one in each] for partition, each in records.items()}
 
 
 def assert_copied(source: Broker, topic: str, target: Broker, copy: str, cluster: bool = True) -> None:
     """Assert that *copy* has the committed records of *topic*: once, in their order, with their origin."""
-    original, copied = contents(source, topic), contents(target, copy)
-    assert of_contents(copied) == of_contents(original)
+    original, copied = read_contents(source, topic), read_contents(target, copy)
+    assert record_contents(copied) == record_contents(original)
     for partition, records in original.items():
         told = [(one.origin["topic"], int(one.origin["partition"])) for one in copied[partition]]
         assert told == [(topic, partition)] * len(records)
@@ -94,7 +94,7 @@ def assert_copied(source: Broker, topic: str, target: Broker, copy: str, cluster
         assert all(("cluster" in one.origin) is cluster for one in copied[partition])
 
 
-def various(dice: random.Random, count: int) -> list[Content]:
+def make_various_records(dice: random.Random, count: int) -> list[Content]:
     """Make records of all kinds: without key, value or headers, with empty ones, with a header's name twice."""
     keys: list[bytes | None] = [None, b"", b"\xff\x00", *(b"key %d" % number for number in range(5))]
     headers: list[Header] = [("a", b"1"), ("a", b"2"), ("\u00fc", b""), ("none", None), ("b", bytes(200))]
@@ -108,7 +108,7 @@ def various(dice: random.Random, count: int) -> list[Content]:
     ]
 
 
-def produce(broker: Broker, topic: str, records: Sequence[Content], partitions: int, **settings: Any) -> None:
+def produce_records(broker: Broker, topic: str, records: Sequence[Content], partitions: int, **settings: Any) -> None:
     """Produce records to the partitions in turn; all are acknowledged."""
     refused: list[Any] = []
 
@@ -124,12 +124,12 @@ def produce(broker: Broker, topic: str, records: Sequence[Content], partitions: 
     assert not refused, refused[0]
 
 
-def numbered(count: int, size_bytes: int = 100) -> list[Content]:
+def make_numbered_records(count: int, size_bytes: int = 100) -> list[Content]:
     """Make records that all differ."""
     return [(b"%d" % (number % 97), b"%d".ljust(size_bytes) % number, ()) for number in range(count)]
 
 
-def held(broker: Broker, topic: str) -> int:
+def count_offsets(broker: Broker, topic: str) -> int:
     """Return the number of offsets of a topic; 0 if it does not exist, or has no leader yet."""
     consumer = _watcher(broker)
     try:
@@ -145,18 +145,22 @@ def _watcher(broker: Broker) -> Consumer:
     return Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "watcher", "log_level": 0})
 
 
-def options(broker: Broker, **more: str) -> dict[str, str]:
+def client_options(broker: Broker, **more: str) -> dict[str, str]:
     """Return Spark's options for clients of a broker."""
     return {"kafka.bootstrap.servers": broker.bootstrap, **more}
 
 
-def mirrored(
+def run_mirror(
     spark: Any, source: Broker, target: Broker, checkpoint: Path, names: TargetNames | None = None, /, **more: str
 ) -> MirrorSummary:
     """Mirror the existing records in this process; the offset map is a topic named after the checkpoint."""
-    reading = options(source, **{"startingOffsets": "earliest", "kafka.isolation.level": "read_committed", **more})
+    reading = client_options(
+        source, **{"startingOffsets": "earliest", "kafka.isolation.level": "read_committed", **more}
+    )
     stream = StreamOptions(str(checkpoint))
-    return mirror(spark, reading, options(target), stream=stream, names=names, offset_map=f"map-{checkpoint.name}")
+    return mirror(
+        spark, reading, client_options(target), stream=stream, names=names, offset_map=f"map-{checkpoint.name}"
+    )
 
 
 class Run:
@@ -218,11 +222,11 @@ def kill_in_the_middle(
 
 
 def kill_some_times(folder: Path, arguments: Sequence[str], done: Callable[[], int], count: int) -> None:
-    """Kill a pipeline in the middle, and again after it continues, as often as `kills` says."""
-    for number in range(kills()):
-        kill_in_the_middle(folder / f"run{number}", arguments, done, count * (number + 1) // (kills() + 2), count)
+    """Kill a pipeline in the middle, and again after it continues, as often as `kill_count` says."""
+    for number in range(kill_count()):
+        kill_in_the_middle(folder / f"run{number}", arguments, done, count * (number + 1) // (kill_count() + 2), count)
 
 
-def kills() -> int:
+def kill_count() -> int:
     """Return the number of kills of a test, which COMPAT_TESTS_KILLS sets."""
     return int(os.environ.get("COMPAT_TESTS_KILLS", "3"))

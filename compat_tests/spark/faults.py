@@ -29,7 +29,7 @@ class Faults:
         return [record for records in self.sent.values() for record in records]
 
 
-def faulty(seed: int, producers: int = 4, count: int = 100, partitions: int = 2) -> Faults:
+def make_faults(seed: int, producers: int = 4, count: int = 100, partitions: int = 2) -> Faults:
     """Let each producer number *count* records from 0; the first and the last ones have no fault.
 
     No two faults touch each other, so that each is the fault that was meant.
@@ -51,10 +51,10 @@ def faulty(seed: int, producers: int = 4, count: int = 100, partitions: int = 2)
             order.remove(place)
             order.insert(order.index(place + 1) + 1, place)
         faults.sent.setdefault(number % partitions, []).extend((name, place) for place in order)
-    return interleaved(faults, rng)
+    return interleave(faults, rng)
 
 
-def interleaved(faults: Faults, rng: Random) -> Faults:
+def interleave(faults: Faults, rng: Random) -> Faults:
     """Mix the records of a partition's producers; each keeps its own order."""
     for partition, records in faults.sent.items():
         queues = [[one for one in records if one[0] == name] for name in sorted({name for name, _ in records})]
@@ -67,7 +67,7 @@ def _mixed(queues: list[list[Numbered]], rng: Random) -> Iterator[Numbered]:
         yield rng.choice(left).pop(0)
 
 
-def send(
+def send_records(
     broker: Broker,
     topic: str,
     sent: Mapping[int, Sequence[Numbered]],
@@ -90,7 +90,7 @@ def produce(
         producer.produce(topic, json.dumps(value), key=name, partition=partition, headers=headers)
 
 
-def told(rows: Iterable[Mapping[str, Any]]) -> set[Numbered]:
+def numbers_of_findings(rows: Iterable[Mapping[str, Any]]) -> set[Numbered]:
     """Return the records that the findings of one kind name, which may be ranges."""
     found = [(row["producer"], number) for row in rows for number in range(row["first"], row["last"] + 1)]
     assert len(set(found)) == len(found), "a finding is told twice"

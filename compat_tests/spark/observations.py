@@ -13,31 +13,35 @@ ABSENT = "nothing"
 SHOWN = 500
 
 
-def write(file: Path, test: str, seen: Mapping[str, Any], topic: str) -> None:
+def append_observations(file: Path, test: str, seen: Mapping[str, Any], topic: str) -> None:
     """Append a test's observations to a file; its own topic, whose name counts the tests before it, becomes "topic"."""
     with file.open("a") as lines:
         lines.write(json.dumps({"test": test, "seen": seen}).replace(topic, "topic") + "\n")
 
 
-def read(file: Path) -> Observations:
+def read_observations(file: Path) -> Observations:
     """Return the observations in a file; none if it does not exist."""
     lines = file.read_text().splitlines() if file.exists() else []
     return {entry["test"]: entry["seen"] for entry in map(json.loads, lines)}
 
 
-def compared(observed: Mapping[str, Observations]) -> tuple[list[str], bool]:
+def compare_observations(observed: Mapping[str, Observations]) -> tuple[list[str], bool]:
     """Compare two brokers' observations; return lines about them, and whether there are any and all are equal."""
     (one, ours), (other, theirs) = observed.items()
     lines: list[str] = []
-    for test, what, here, there in differences(ours, theirs):
-        lines += [f"{test}: {what}", f"  {one}: {shortened(here, there)}", f"  {other}: {shortened(there, here)}"]
+    for test, what, here, there in list_differences(ours, theirs):
+        lines += [
+            f"{test}: {what}",
+            f"  {one}: {shorten_value(here, there)}",
+            f"  {other}: {shorten_value(there, here)}",
+        ]
     noted = sum(len(seen) for seen in ours.values())
     different = len(lines) // 3
     lines.append(f"{noted} observations of {len(ours)} tests on {one} and on {other}: {different} differ")
     return lines, different == 0 and noted > 0
 
 
-def differences(ours: Observations, theirs: Observations) -> Iterator[tuple[str, str, Any, Any]]:
+def list_differences(ours: Observations, theirs: Observations) -> Iterator[tuple[str, str, Any, Any]]:
     """Yield (test, name, ours, theirs) for each value that is missing on one broker or differs."""
     for test in sorted(ours.keys() | theirs.keys()):
         here, there = ours.get(test, {}), theirs.get(test, {})
@@ -46,7 +50,7 @@ def differences(ours: Observations, theirs: Observations) -> Iterator[tuple[str,
                 yield test, what, here.get(what, ABSENT), there.get(what, ABSENT)
 
 
-def shortened(value: Any, other: Any) -> str:
+def shorten_value(value: Any, other: Any) -> str:
     """Return a value as text, without the part of a list that the other has too."""
     if isinstance(value, list) and isinstance(other, list):
         value = [one for one in value if one not in other] or value

@@ -14,7 +14,7 @@ from typing import Any
 from spark_integration.session import start_session
 
 
-def told(batches: Iterable[Any]) -> Iterable[Any]:
+def report_batches(batches: Iterable[Any]) -> Iterable[Any]:
     """Add to each record its place as the shipped code formats it, the path of that code, and the working directory."""
     import os
 
@@ -37,7 +37,7 @@ def main(master: str, bootstrap: str, topic: str) -> None:
     options = {"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "startingOffsets": "earliest"}
     read = spark.read.format("kafka").options(**options, minPartitions="8").load()
     texts = read.selectExpr("topic", "partition", "offset", "string(value) as value")
-    rows = texts.mapInArrow(told, "value string, place string, code string, cwd string").collect()
+    rows = texts.mapInArrow(report_batches, "value string, place string, code string, cwd string").collect()
     admin = spark._jvm.org.apache.kafka.clients.admin.AdminClient
     json.dump({"admin": type(admin).__name__, "rows": [row.asDict() for row in rows]}, sys.stdout)
     spark.stop()

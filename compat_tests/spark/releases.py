@@ -24,19 +24,19 @@ def python_of(release: str) -> Path:
 
     If the extras change, a new environment is made. Raises subprocess.CalledProcessError if pip fails, with its output.
     """
-    digest = hashlib.sha256(requirements().encode()).hexdigest()[:12]
+    digest = hashlib.sha256(read_requirements().encode()).hexdigest()[:12]
     target = BUILD / "spark" / f"{release}-{digest}"
     build_once(target, lambda partial: _install(partial, release))
     return target / "bin" / "python"
 
 
-def tables() -> list[str]:
+def table_formats() -> list[str]:
     """Return the formats of tables for which the Spark of this Python has jars."""
     release = packages.RELEASES[packages.minor_release(packages.find_installation().spark)]
     return [package for package in release.packages if package != "kafka"]
 
 
-def requirements() -> str:
+def read_requirements() -> str:
     """Return the requirements of the project and its extras in setup.cfg."""
     parser = ConfigParser()
     parser.read(ROOT / "setup.cfg")

@@ -11,7 +11,7 @@ import pytest
 
 from compat_tests.brokers import Broker
 from compat_tests.confluent import create_topic, produce
-from compat_tests.spark.rollups import MEASURES, Event, Model, in_table, in_topic
+from compat_tests.spark.rollups import MEASURES, Event, Model, read_last_values, read_table
 from spark_integration.errors import PipelineError
 from spark_integration.queries.settings import StreamOptions
 from spark_integration.rollup.pipeline import RollupSummary, rollup
@@ -53,8 +53,8 @@ class Case:
 
     def results(self) -> Any:
         """Return the results in topic and table, which must be equal."""
-        last, _ = in_topic(self.broker, self.settings.topic)
-        assert in_table(self.folder / "table") == last
+        last, _ = read_last_values(self.broker, self.settings.topic)
+        assert read_table(self.folder / "table") == last
         return last
 
     def account(self) -> dict[str, int]:

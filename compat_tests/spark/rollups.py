@@ -92,7 +92,7 @@ class Model:
                 "window_start": iso(start),
                 "window_end": iso(start + self.window_ms),
                 "place_country": country,
-                **measured(events),
+                **compute_measures(events),
             }
             for (start, country), events in self.groups.items()
             if start + self.window_ms > from_ms and (not closed or start + self.window_ms <= self.watermark_ms)
@@ -105,7 +105,7 @@ class Model:
             start -= self.slide_ms
 
 
-def measured(events: Sequence[Event]) -> dict[str, Any]:
+def compute_measures(events: Sequence[Event]) -> dict[str, Any]:
     """Compute MEASURES."""
     amounts = [one["amount"] for one in events if isinstance(one["amount"], (int, float))]
     return {
@@ -120,7 +120,7 @@ def measured(events: Sequence[Event]) -> dict[str, Any]:
     }
 
 
-def records_of(broker: Broker, topic: str, partitions: int = 1) -> list[Any]:
+def read_messages(broker: Broker, topic: str, partitions: int = 1) -> list[Any]:
     """Return all messages of a topic, in the order of each partition."""
     settings = {"bootstrap.servers": broker.bootstrap, "group.id": "reads", "enable.auto.commit": False}
     consumer = Consumer({**settings, "isolation.level": "read_committed"})
@@ -138,10 +138,10 @@ def records_of(broker: Broker, topic: str, partitions: int = 1) -> list[Any]:
     return messages
 
 
-def in_topic(broker: Broker, topic: str, partitions: int = 1) -> tuple[Results, set[Key]]:
+def read_last_values(broker: Broker, topic: str, partitions: int = 1) -> tuple[Results, set[Key]]:
     """Return the last value of each key, and the keys whose last record is a tombstone."""
     last: dict[Key, Any] = {}
-    for message in records_of(broker, topic, partitions):
+    for message in read_messages(broker, topic, partitions):
         key = tuple(json.loads(message.key()).values())
         last[key] = json.loads(message.value()) if message.value() is not None else None
     return {key: value for key, value in last.items() if value is not None}, {
@@ -149,10 +149,10 @@ def in_topic(broker: Broker, topic: str, partitions: int = 1) -> tuple[Results, 
     }
 
 
-def in_table(folder: Path) -> Results:
+def read_table(folder: Path) -> Results:
     """Return the rows of a table in Parquet or Delta; AssertionError if it holds one twice."""
     found: Results = {}
-    for row in (row for file in files_of_table(folder) for row in rows_of(file)):
+    for row in (row for file in files_of_table(folder) for row in read_rows(file)):
         texts = {name: _text(value) for name, value in row.items()}
         key = (texts["window_start"], texts["place_country"])
         assert key not in found, f"{key} is in the table twice"
@@ -160,7 +160,7 @@ def in_table(folder: Path) -> Results:
     return found
 
 
-def rows_of(file: Path) -> list[dict[str, Any]]:
+def read_rows(file: Path) -> list[dict[str, Any]]:
     """Read a file's rows without the columns that its folder names, which Delta 4.2 writes into files as well."""
     told = [part.partition("=")[0] for part in file.parts if "=" in part]
     table = parquet.ParquetFile(file).read()

@@ -15,7 +15,7 @@ from typing import Any
 
 from pyspark.sql import functions as sql
 
-from compat_tests.spark.releases import tables
+from compat_tests.spark.releases import table_formats
 from spark_integration.archive.pipeline import archive
 from spark_integration.archive.reading import read_archive
 from spark_integration.queries.settings import StreamOptions
@@ -33,7 +33,7 @@ def rows_of(frame: Any) -> list[list[Any]]:
     return sorted(list(row) for row in frame.select(*plain).collect())
 
 
-def written() -> list[Any]:
+def written_columns() -> list[Any]:
     """Return the SQL columns of the numbered `RECORDS`."""
     header = sql.array(sql.struct(sql.lit("parity").alias("key"), (sql.col("id") % 2).cast("string").cast("binary")))
     value = sql.col("id").cast("string").alias("value")
@@ -51,7 +51,7 @@ def double(batches: Iterable[Any]) -> Iterable[Any]:
         yield batch.from_arrays([doubled], ["number"])
 
 
-def archived(spark: Any, source: dict[str, str], folder: Path, format: str) -> list[list[Any]]:
+def archive_topic(spark: Any, source: dict[str, str], folder: Path, format: str) -> list[list[Any]]:
     """Archive the topic in a format, in several micro-batches, and return the archive's records."""
     path, checkpoint = str(folder / format), str(folder / f"{format}-checkpoint")
     archive(spark, {**source, "maxOffsetsPerTrigger": "400"}, path, StreamOptions(checkpoint), format=format)
@@ -60,10 +60,10 @@ def archived(spark: Any, source: dict[str, str], folder: Path, format: str) -> l
 
 def main(bootstrap: str, topic: str) -> None:
     """Write, read and archive in every format that this release has, and print the results."""
-    spark: Any = start_session("round-trip", master="local[2]", packages=tables())
+    spark: Any = start_session("round-trip", master="local[2]", packages=table_formats())
     target = {"kafka.bootstrap.servers": bootstrap, "topic": topic}
     source = {"kafka.bootstrap.servers": bootstrap, "subscribe": topic, "startingOffsets": "earliest"}
-    spark.range(RECORDS).select(*written()).write.format("kafka").options(**target).save()
+    spark.range(RECORDS).select(*written_columns()).write.format("kafka").options(**target).save()
     batch = spark.read.format("kafka").options(**source, includeHeaders="true").load()
     doubled = batch.select(sql.col("value").cast("string").cast("long").alias("number")).mapInArrow(
         double, "number long"
@@ -72,7 +72,9 @@ def main(bootstrap: str, topic: str) -> None:
         seen = {
             "spark": spark.version,
             "batch": rows_of(batch),
-            "archives": {format: archived(spark, source, Path(folder), format) for format in ["parquet", *tables()]},
+            "archives": {
+                format: archive_topic(spark, source, Path(folder), format) for format in ["parquet", *table_formats()]
+            },
             "doubled": sum(row.number for row in doubled.collect()),
         }
     spark.stop()

@@ -40,7 +40,7 @@ class Scene:
     def note(self, what: str, value: Seen) -> Seen:
         """Record an observation, to be compared with that on another broker, and return it."""
         assert what not in self.seen, f"two observations are called {what}"
-        self.seen[what] = plain(value)
+        self.seen[what] = plain_value(value)
         return value
 
     def on(self, broker: Broker) -> Scene:
@@ -59,7 +59,7 @@ class Scene:
 
     def fill(self, values: Mapping[int, Sequence[str]], topic: str = "", **options: Any) -> set[Record]:
         """Produce values into partitions; return the places that the broker reported."""
-        return fill(self.broker, topic or self.topic, values, **options)
+        return produce_values(self.broker, topic or self.topic, values, **options)
 
     def batch(self, **options: str) -> Any:
         """Return the frame of a batch read, by default of the scene's topic from its beginning."""
@@ -116,7 +116,7 @@ class Query:
     def _keep(self, frame: Any, number: int) -> None:
         try:
             self.on_batch(number)
-            self.batches[number] = rows(frame, self.columns)
+            self.batches[number] = collect_rows(frame, self.columns)
         except Exception as problem:
             self.problem = problem
             raise
@@ -168,15 +168,15 @@ def progress_of(query: Any) -> list[dict[str, Any]]:
     return [json.loads(entry.json()) for entry in query._jsq.recentProgress()]
 
 
-def rows(frame: Any, columns: Sequence[str] = PLACE) -> list[Any]:
+def collect_rows(frame: Any, columns: Sequence[str] = PLACE) -> list[Any]:
     """Collect these columns; binary ones as text."""
     texts = [f"cast({name} as string) as {name}" if name in {"key", "value"} else name for name in columns]
     return [tuple(row) for row in frame.selectExpr(*texts).collect()]
 
 
-def records(frame: Any, columns: Sequence[str] = PLACE) -> set[Any]:
+def collect_records(frame: Any, columns: Sequence[str] = PLACE) -> set[Any]:
     """Collect a batch; AssertionError if it holds a record twice."""
-    return once(rows(frame, columns))
+    return once(collect_rows(frame, columns))
 
 
 def once(found: Sequence[Any]) -> set[Any]:
@@ -184,7 +184,7 @@ def once(found: Sequence[Any]) -> set[Any]:
     return set(found)
 
 
-def fill(
+def produce_values(
     broker: Broker, topic: str, values: Mapping[int, Sequence[str]], timestamp: int = 0, **settings: Any
 ) -> set[Record]:
     """Produce values into partitions, at *timestamp* (ms since 1970; 0: now)."""
@@ -202,7 +202,7 @@ def fill(
     return acknowledged
 
 
-def stored(broker: Broker, topic: str) -> set[Record]:
+def read_stored(broker: Broker, topic: str) -> set[Record]:
     """Return the records that a plain consumer reads in a topic, from its beginning to its end."""
     consumer = consumer_of(broker, f"{topic}-reader", **{"enable.partition.eof": True})
     places = [
@@ -224,32 +224,32 @@ def stored(broker: Broker, topic: str) -> set[Record]:
     return found
 
 
-def numbered(count: int, partitions: int = 1, start: int = 0) -> dict[int, list[str]]:
+def make_values(count: int, partitions: int = 1, start: int = 0) -> dict[int, list[str]]:
     """Return *count* values for each partition, which all differ."""
     return {part: [f"{part}/{number}" for number in range(start, start + count)] for part in range(partitions)}
 
 
-def plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """Return a value as JSON has it, with sets in order."""
     if isinstance(value, (set, frozenset)):
-        return sorted((plain(one) for one in value), key=repr)
+        return sorted((plain_value(one) for one in value), key=repr)
     if isinstance(value, (list, tuple)):
-        return [plain(one) for one in value]
+        return [plain_value(one) for one in value]
     if isinstance(value, Mapping):
-        return {str(key): plain(content) for key, content in value.items()}
+        return {str(key): plain_value(content) for key, content in value.items()}
     return value
 
 
-def refusal(action: Callable[[], Any]) -> list[str]:
+def catch_failure(action: Callable[[], Any]) -> list[str]:
     """Do something that must fail, and return the Java exceptions of its failure."""
     try:
         action()
     except (PySparkException, Py4JJavaError) as problem:
-        return failure(problem)
+        return java_exceptions(problem)
     raise AssertionError("nothing was refused")
 
 
-def failure(problem: Any) -> list[str]:
+def java_exceptions(problem: Any) -> list[str]:
     """Return the Java exceptions of one of pyspark's, outermost first, each with its condition if it has one."""
     found: list[str] = []
     cause = problem.java_exception if isinstance(problem, Py4JJavaError) else getattr(problem, "_origin", None)

@@ -10,8 +10,16 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import NewPartitions
 
 from compat_tests.confluent import admin_of
-from compat_tests.spark.archives import assert_the_same, held, in_frame, in_topics, produce_all_kinds, run, spans
-from compat_tests.spark.scene import Scene, fill, numbered
+from compat_tests.spark.archives import (
+    assert_the_same,
+    held,
+    produce_all_kinds,
+    read_frame,
+    read_topics,
+    run_archive,
+    spans,
+)
+from compat_tests.spark.scene import Scene, make_values, produce_values
 from spark_integration.archive import compaction
 from spark_integration.archive.ledger import ArchiveLedger
 from spark_integration.archive.settings import FileOptions
@@ -23,7 +31,7 @@ from spark_integration.state.checkpoint import read_planned_batch
 def test_an_archive_holds_all_that_the_topic_holds(scene: Scene) -> None:
     scene.create(2)
     produce_all_kinds(scene.broker, scene.topic, 200, 2)
-    assert run(scene).records == 400
+    assert run_archive(scene).records == 400
     assert_the_same(scene)
 
 
@@ -31,11 +39,11 @@ def test_an_archive_holds_all_that_the_topic_holds(scene: Scene) -> None:
 def test_with_a_new_checkpoint_nothing_is_archived_twice(scene: Scene) -> None:
     scene.create(2)
     produce_all_kinds(scene.broker, scene.topic, 100, 2)
-    assert run(scene, maxOffsetsPerTrigger="80").batches == 3
-    assert run(scene).records == 0
+    assert run_archive(scene, maxOffsetsPerTrigger="80").batches == 3
+    assert run_archive(scene).records == 0
     produce_all_kinds(scene.broker, scene.topic, 10, 2, first=100)
     shutil.rmtree(scene.folder / "checkpoint")
-    summary = run(scene, maxOffsetsPerTrigger="70")
+    summary = run_archive(scene, maxOffsetsPerTrigger="70")
     # Records that the archive holds are not read again.
     assert (summary.records, summary.batches, summary.offsets_there_already) == (20, 1, 0)
     begun = read_planned_batch(scene.session, str(scene.folder / "checkpoint"), 0).start
@@ -47,9 +55,9 @@ def test_with_a_new_checkpoint_nothing_is_archived_twice(scene: Scene) -> None:
 def test_with_a_new_checkpoint_latest_is_where_the_archive_ends(scene: Scene) -> None:
     scene.create(1)
     produce_all_kinds(scene.broker, scene.topic, 10, 1)
-    run(scene)
+    run_archive(scene)
     produce_all_kinds(scene.broker, scene.topic, 10, 1, first=10)
-    assert run(scene, "new", startingOffsets="latest").records == 10
+    assert run_archive(scene, "new", startingOffsets="latest").records == 10
     assert_the_same(scene)
 
 
@@ -57,12 +65,12 @@ def test_with_a_new_checkpoint_latest_is_where_the_archive_ends(scene: Scene) ->
 def test_with_a_new_checkpoint_one_partition_alone(scene: Scene) -> None:
     scene.create(2)
     produce_all_kinds(scene.broker, scene.topic, 10, 2)
-    run(scene)
+    run_archive(scene)
     produce_all_kinds(scene.broker, scene.topic, 10, 2, first=10)
     source = {"assign": f'{{"{scene.topic}":[1]}}'}
-    assert run(scene, "one", startingOffsets="latest", **source).records == 10
-    assert run(scene, "again", startingOffsets="earliest", **source).records == 0
-    assert run(scene).records == 10
+    assert run_archive(scene, "one", startingOffsets="latest", **source).records == 10
+    assert run_archive(scene, "again", startingOffsets="earliest", **source).records == 0
+    assert run_archive(scene).records == 10
     assert_the_same(scene)
 
 
@@ -72,9 +80,9 @@ def test_what_came_before_is_added_later(scene: Scene) -> None:
     scene.create(1)
     produce_all_kinds(scene.broker, scene.topic, 30, 1)
     starting = f'{{"{scene.topic}":{{"0":10}}}}'
-    run(scene, startingOffsets=starting)
+    run_archive(scene, startingOffsets=starting)
     produce_all_kinds(scene.broker, scene.topic, 10, 1, first=30)
-    summary = run(scene, "other")
+    summary = run_archive(scene, "other")
     assert (summary.records, summary.offsets_there_already) == (20, 20)
     assert spans(scene) == [(0, 0, 10), (0, 10, 30), (0, 30, 40)]
     assert_the_same(scene)
@@ -86,12 +94,12 @@ def test_new_partitions_and_topics_are_picked_up(scene: Scene) -> None:
     scene.create(1, first)
     produce_all_kinds(scene.broker, first, 20, 1)
     # Spark reads it, as a regular expression of Java's.
-    run(scene, subscribePattern=rf"{scene.topic}-\p{{Graph}}*")
+    run_archive(scene, subscribePattern=rf"{scene.topic}-\p{{Graph}}*")
     admin_of(scene.broker).create_partitions([NewPartitions(first, 3)])[first].result(30)
     scene.create(2, second)
     produce_all_kinds(scene.broker, first, 10, 3, first=20)
     produce_all_kinds(scene.broker, second, 10, 2)
-    assert run(scene, subscribePattern=f"{scene.topic}-.*").topics == 2
+    assert run_archive(scene, subscribePattern=f"{scene.topic}-.*").topics == 2
     assert_the_same(scene, first, second)
 
 
@@ -106,7 +114,7 @@ def test_aborted_transactions_are_absent(scene: Scene) -> None:
             producer.produce(scene.topic, f"{number}/{record}", partition=0)
         assert producer.flush(30) == 0  # an abort would forget records that were not sent
         producer.commit_transaction(30) if number % 2 else producer.abort_transaction(30)
-    summary = run(scene, maxOffsetsPerTrigger="7")
+    summary = run_archive(scene, maxOffsetsPerTrigger="7")
     assert summary.records == 15
     assert_the_same(scene)
     assert spans(scene)[-1][2] == 36
@@ -121,18 +129,18 @@ def sql_configs(scene: Scene) -> set[tuple[str, str]]:
 def test_small_files_are_merged(scene: Scene) -> None:
     scene.create(2)
     produce_all_kinds(scene.broker, scene.topic, 40, 2)
-    before = run(scene, maxOffsetsPerTrigger="16", files=FileOptions(tasks=1)).files
+    before = run_archive(scene, maxOffsetsPerTrigger="16", files=FileOptions(tasks=1)).files
     early = held(scene)
     configs = sql_configs(scene)
     assert before == len(list((scene.folder / "archive").rglob("part-*.parquet"))) >= 16
     produce_all_kinds(scene.broker, scene.topic, 4, 2, first=40)
-    run(scene, files=FileOptions(merge_files=3))
+    run_archive(scene, files=FileOptions(merge_files=3))
     assert len(list((scene.folder / "archive").rglob("part-*.parquet"))) == 4
     assert_the_same(scene)
     with pytest.raises(Exception, match=r"(?i)does not exist|FileNotFound") as problem:
         early.collect()
     assert explain_failure(problem.value)
-    run(scene)
+    run_archive(scene)
     assert_the_same(scene)
     assert sql_configs(scene) == configs
 
@@ -142,18 +150,18 @@ def test_a_long_manifest_is_made_short(scene: Scene, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(compaction, "MANIFEST_COMMITS", 4)
     scene.create(1)
     produce_all_kinds(scene.broker, scene.topic, 40, 1)
-    assert run(scene, maxOffsetsPerTrigger="8").batches == 5
+    assert run_archive(scene, maxOffsetsPerTrigger="8").batches == 5
     manifest = read_manifest(scene.session, str(scene.folder / "archive"))
     assert [one.kind for one in manifest.commits] == ["compact", "batch"]
     assert_the_same(scene)
-    assert run(scene, "new").records == 0
+    assert run_archive(scene, "new").records == 0
 
 
 @pytest.mark.spark
 def test_files_have_at_most_so_many_records(scene: Scene) -> None:
     scene.create(4)
-    fill(scene.broker, scene.topic, numbered(25, 4))
-    assert run(scene, files=FileOptions(tasks=1, max_records_per_file=30)).files == 4
+    produce_values(scene.broker, scene.topic, make_values(25, 4))
+    assert run_archive(scene, files=FileOptions(tasks=1, max_records_per_file=30)).files == 4
     assert_the_same(scene)
 
 
@@ -164,10 +172,10 @@ def test_other_readers_read_the_folder(scene: Scene, partition_by: tuple[str, ..
 
     scene.create(2)
     produce_all_kinds(scene.broker, scene.topic, 50, 2)
-    run(scene, maxOffsetsPerTrigger="40", partition_by=partition_by)
+    run_archive(scene, maxOffsetsPerTrigger="40", partition_by=partition_by)
     assert_the_same(scene)
     folder = scene.folder / "archive"
-    assert in_frame(scene.session.read.parquet(str(folder))) == in_topics(scene.broker, [scene.topic])
+    assert read_frame(scene.session.read.parquet(str(folder))) == read_topics(scene.broker, [scene.topic])
     table = pandas.read_parquet(folder)
     assert {(int(row.partition), row.offset) for row in table.itertuples()} == {
         (partition, offset) for partition in range(2) for offset in range(50)
@@ -182,10 +190,10 @@ def test_a_batch_that_was_not_finished_before_partitions_came(scene: Scene, monk
     with monkeypatch.context() as patched:
         patched.setattr(ArchiveLedger, "commit", refuse)
         with pytest.raises(PipelineError, match="not today"):
-            run(scene, maxOffsetsPerTrigger="10")
+            run_archive(scene, maxOffsetsPerTrigger="10")
     admin_of(scene.broker).create_partitions([NewPartitions(scene.topic, 2)])[scene.topic].result(30)
     produce_all_kinds(scene.broker, scene.topic, 5, 2, first=30)
-    assert run(scene, maxOffsetsPerTrigger="10").records == 40
+    assert run_archive(scene, maxOffsetsPerTrigger="10").records == 40
     assert_the_same(scene)
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.spark.archives import held, run
-from compat_tests.spark.scene import Scene, fill, numbered
+from compat_tests.spark.archives import held, run_archive
+from compat_tests.spark.scene import Scene, make_values, produce_values
 from spark_integration.errors import PipelineError, explain_failure
 
 
@@ -31,8 +31,8 @@ def flip(file: Path) -> None:
 @pytest.mark.parametrize("damage", [lose, cut, flip])
 def test_a_file_that_is_missing_or_damaged_is_found(scene: Scene, damage: Callable[[Path], None]) -> None:
     scene.create(1)
-    fill(scene.broker, scene.topic, numbered(500))
-    run(scene)
+    produce_values(scene.broker, scene.topic, make_values(500))
+    run_archive(scene)
     file = next((scene.folder / "archive").rglob("part-*.parquet"))
     damage(file)
     with pytest.raises(Exception, match=r"missing|damaged|FAILED_READ_FILE|error while reading file") as problem:
@@ -45,8 +45,8 @@ def test_a_file_that_is_missing_or_damaged_is_found(scene: Scene, damage: Callab
 @pytest.mark.spark
 def test_a_commit_that_is_missing_is_found(scene: Scene) -> None:
     scene.create(1)
-    fill(scene.broker, scene.topic, numbered(30))
-    run(scene, maxOffsetsPerTrigger="10")
+    produce_values(scene.broker, scene.topic, make_values(30))
+    run_archive(scene, maxOffsetsPerTrigger="10")
     manifest = scene.folder / "archive/_kafkacompat_archive/manifest"
     (manifest / f"{2:020d}.json").unlink()
     with pytest.raises(PipelineError, match="lacks commit 2"):

@@ -21,9 +21,9 @@ from confluent_kafka.admin import NewPartitions
 
 from compat_tests.brokers import ROOT, Broker
 from compat_tests.confluent import admin_of, create_topic
-from compat_tests.spark.archives import in_topics, produce_all_kinds
-from compat_tests.spark.copies import kills
-from compat_tests.spark.releases import tables
+from compat_tests.spark.archives import produce_all_kinds, read_topics
+from compat_tests.spark.copies import kill_count
+from compat_tests.spark.releases import table_formats
 from compat_tests.waiting import pause, until
 from spark_integration.state.manifest import COMMITS, ArchiveCommit, parse_commit
 
@@ -101,7 +101,7 @@ def finish(runs: Runs) -> None:
         assert process.wait(LIMIT_SECONDS) == 0, runs.output()
 
 
-@pytest.mark.parametrize("form", ["parquet", *tables()])
+@pytest.mark.parametrize("form", ["parquet", *table_formats()])
 def test_killed_at_random_moments(broker: Broker, name: str, tmp_path: Path, form: str) -> None:
     seed = random.SystemRandom().randrange(1 << 32)
     print("seed", seed)
@@ -109,8 +109,8 @@ def test_killed_at_random_moments(broker: Broker, name: str, tmp_path: Path, for
     first, second = f"{name}-{form}-a", f"{name}-{form}-b"
     runs = Runs(broker, f"{name}-{form}-.*", tmp_path, form)
     create_topic(broker, first, 2)
-    produce_all_kinds(broker, first, kills() * BATCHES_BETWEEN * BATCH // 2, 2)
-    for number in range(kills()):
+    produce_all_kinds(broker, first, kill_count() * BATCHES_BETWEEN * BATCH // 2, 2)
+    for number in range(kill_count()):
         kill_in_the_middle(runs, chance)
         if number == 0:
             create_topic(broker, second, 1)
@@ -119,7 +119,7 @@ def test_killed_at_random_moments(broker: Broker, name: str, tmp_path: Path, for
             produce_all_kinds(broker, first, 50, 3, first=10_000)
         if number == 1:
             shutil.rmtree(runs.checkpoint)
-    there = in_topics(broker, [first, second])
+    there = read_topics(broker, [first, second])
     done = sum(one.records for commit in runs.commits() if commit.kind == "batch" for one in commit.ranges)
     assert 0 < done < len(there), "the kills did not fall in the middle"
     finish(runs)

@@ -10,8 +10,8 @@ from confluent_kafka import TopicPartition
 from pyspark.errors import StreamingQueryException
 
 from compat_tests.confluent import admin_of
-from compat_tests.spark.archives import held, in_frame, in_topics, run
-from compat_tests.spark.scene import Scene, fill, numbered
+from compat_tests.spark.archives import held, read_frame, read_topics, run_archive
+from compat_tests.spark.scene import Scene, make_values, produce_values
 from spark_integration.archive.settings import FileOptions
 from spark_integration.errors import PipelineError, explain_failure
 
@@ -25,33 +25,33 @@ def truncate(scene: Scene, offset: int) -> None:
 @pytest.mark.spark
 def test_records_that_went_before_they_were_archived(scene: Scene) -> None:
     scene.create(1)
-    fill(scene.broker, scene.topic, numbered(20))
-    run(scene)
-    first = in_topics(scene.broker, [scene.topic])
-    fill(scene.broker, scene.topic, numbered(20, start=20))
+    produce_values(scene.broker, scene.topic, make_values(20))
+    run_archive(scene)
+    first = read_topics(scene.broker, [scene.topic])
+    produce_values(scene.broker, scene.topic, make_values(20, start=20))
     truncate(scene, 30)
     with pytest.raises(StreamingQueryException) as refused:
-        run(scene)
+        run_archive(scene)
     assert "give --failOnDataLoss false" in explain_failure(refused.value)
     with pytest.raises(PipelineError, match=r"offsets 20 to 29 .* are gone and were not archived"):
-        run(scene, "new")
-    assert run(scene, failOnDataLoss="false").records == 10
-    assert in_frame(held(scene)) == first | in_topics(scene.broker, [scene.topic])
+        run_archive(scene, "new")
+    assert run_archive(scene, failOnDataLoss="false").records == 10
+    assert read_frame(held(scene)) == first | read_topics(scene.broker, [scene.topic])
 
 
 @pytest.mark.spark
 def test_a_topic_made_anew_is_not_taken_for_the_old_one(scene: Scene) -> None:
     scene.create(1)
-    fill(scene.broker, scene.topic, numbered(20))
-    run(scene)
-    before = in_frame(held(scene))
+    produce_values(scene.broker, scene.topic, make_values(20))
+    run_archive(scene)
+    before = read_frame(held(scene))
     admin_of(scene.broker).delete_topics([scene.topic])[scene.topic].result(30)
     scene.create(1)
-    fill(scene.broker, scene.topic, numbered(30, start=100))
+    produce_values(scene.broker, scene.topic, make_values(30, start=100))
     for options in ({}, {"checkpoint": "new"}, {"failOnDataLoss": "false"}):
         with pytest.raises(PipelineError, match="recreated"):
-            run(scene, **options)
-    assert in_frame(held(scene)) == before
+            run_archive(scene, **options)
+    assert read_frame(held(scene)) == before
 
 
 def files_of(folder: Path) -> set[str]:
@@ -62,9 +62,9 @@ def files_of(folder: Path) -> set[str]:
 def test_what_does_not_fit_is_refused_before_anything_is_written(scene: Scene) -> None:
     scene.create(1)
     scene.create(1, f"{scene.topic}-other")
-    fill(scene.broker, scene.topic, numbered(5))
-    run(scene)
-    run(scene, "of-other", "other", subscribe=f"{scene.topic}-other")
+    produce_values(scene.broker, scene.topic, make_values(5))
+    run_archive(scene)
+    run_archive(scene, "of-other", "other", subscribe=f"{scene.topic}-other")
     (scene.folder / "occupied").mkdir()
     (scene.folder / "occupied/data.csv").write_text("1")
     (scene.folder / "file").write_text("1")
@@ -99,5 +99,5 @@ def test_what_does_not_fit_is_refused_before_anything_is_written(scene: Scene) -
     before = files_of(scene.folder)
     for sentence, options in refused:
         with pytest.raises(PipelineError, match=sentence):
-            run(scene, **options)
+            run_archive(scene, **options)
         assert files_of(scene.folder) == before, options

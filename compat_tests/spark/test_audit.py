@@ -17,7 +17,7 @@ from compat_tests.batches import RECENT_MS
 from compat_tests.brokers import Broker
 from compat_tests.confluent import create_topic
 from compat_tests.spark.auditing import BY_VALUE, judged, offsets_of, source_of
-from compat_tests.spark.faults import faulty, send, told
+from compat_tests.spark.faults import make_faults, numbers_of_findings, send_records
 from spark_integration.audit.conditions import parse_conditions
 from spark_integration.audit.pipeline import audit
 from spark_integration.audit.settings import AuditFields, AuditSettings
@@ -26,12 +26,12 @@ from spark_integration.errors import PipelineError
 
 def test_faults_are_named(broker: Broker, spark: Any, name: str) -> None:
     create_topic(broker, name, 2)
-    faults = faulty(seed=1)
-    send(broker, name, faults.sent)
+    faults = make_faults(seed=1)
+    send_records(broker, name, faults.sent)
     summary = judged(spark, broker, name)
-    assert told(summary.details["gap"]) == faults.dropped
-    assert told(summary.details["duplicate"]) == faults.doubled
-    assert told(summary.details["inversion"]) == faults.overtaken
+    assert numbers_of_findings(summary.details["gap"]) == faults.dropped
+    assert numbers_of_findings(summary.details["duplicate"]) == faults.doubled
+    assert numbers_of_findings(summary.details["inversion"]) == faults.overtaken
     assert summary.found == {"gap": 12, "duplicate": 12, "inversion": 12}
     assert [row["records"] for row in summary.topics] == [len(faults.all_sent())]
 
@@ -45,30 +45,30 @@ def test_faults_are_named(broker: Broker, spark: Any, name: str) -> None:
 def test_faults_by_headers_and_keys(broker: Broker, spark: Any, name: str, fields: AuditFields) -> None:
     """Every producer began with 0, so if producers are said to begin with -1, that number is missing."""
     create_topic(broker, name, 2)
-    faults = faulty(seed=2)
-    send(broker, name, faults.sent)
+    faults = make_faults(seed=2)
+    send_records(broker, name, faults.sent)
     summary = judged(spark, broker, name, fields)
     before = {(f"producer-{number}", -1) for number in range(4)} if fields.first_sequence == -1 else set()
-    assert told(summary.details["gap"]) == faults.dropped | before
-    assert told(summary.details["duplicate"]) == faults.doubled
-    assert told(summary.details["inversion"]) == faults.overtaken
+    assert numbers_of_findings(summary.details["gap"]) == faults.dropped | before
+    assert numbers_of_findings(summary.details["duplicate"]) == faults.doubled
+    assert numbers_of_findings(summary.details["inversion"]) == faults.overtaken
 
 
 @pytest.mark.spark
 def test_what_producers_begin_with(broker: Broker, spark: Any, name: str) -> None:
     """p lacks the number before its first, q begins with the first, r with the third, and s has 0 twice."""
     create_topic(broker, name, 1)
-    send(broker, name, {0: [("p", 0), ("q", 1), ("r", 3), ("s", 0), ("s", 0), ("s", 1)]})
+    send_records(broker, name, {0: [("p", 0), ("q", 1), ("r", 3), ("s", 0), ("s", 0), ("s", 1)]})
     summary = judged(spark, broker, name, AuditFields("$.producer", "$.sequence", first_sequence=1))
-    assert told(summary.details["gap"]) == {("r", 1), ("r", 2)}
-    assert told(summary.details["duplicate"]) == {("s", 0)}
+    assert numbers_of_findings(summary.details["gap"]) == {("r", 1), ("r", 2)}
+    assert numbers_of_findings(summary.details["duplicate"]) == {("s", 0)}
     assert summary.found == {"gap": 2, "duplicate": 1}
 
 
 @pytest.mark.spark
 def test_a_producer_that_counts_by_partition(broker: Broker, spark: Any, name: str) -> None:
     create_topic(broker, name, 2)
-    send(
+    send_records(
         broker,
         name,
         {partition: [("p", number) for number in range(5) if number != 2 + partition] for partition in (0, 1)},
@@ -82,7 +82,7 @@ def test_a_producer_that_counts_by_partition(broker: Broker, spark: Any, name: s
 @pytest.mark.spark
 def test_records_that_do_not_tell(broker: Broker, spark: Any, name: str) -> None:
     create_topic(broker, name, 1)
-    send(broker, name, {0: [("p", 0), ("p", 1)]})
+    send_records(broker, name, {0: [("p", 0), ("p", 1)]})
     producer = Producer({"bootstrap.servers": broker.bootstrap})
     for value in ("no JSON", '{"producer": "p"}', '{"producer": "p", "sequence": "x"}', None):
         producer.produce(name, value, partition=0)
@@ -158,7 +158,7 @@ def told_ends(rows: list[dict[str, Any]]) -> set[tuple[str, int, int]]:
 def test_the_brokers_own_time(broker: Broker, spark: Any, name: str) -> None:
     create_topic(broker, name, 1, message_timestamp_type="LogAppendTime")
     sent = [("p", number) for number in range(20)]
-    send(broker, name, {0: sent}, dict.fromkeys(sent, RECENT_MS - 10))
+    send_records(broker, name, {0: sent}, dict.fromkeys(sent, RECENT_MS - 10))
     summary = judged(spark, broker, name, AuditFields("$.producer", "$.sequence", "$.time"))
     (row,) = summary.latency
     assert row["stage"] == "event-broker"
@@ -170,7 +170,7 @@ def test_a_range_and_several_topics(broker: Broker, spark: Any, name: str) -> No
     topics = [f"{name}-{number}" for number in range(3)]
     for topic in topics[:2]:
         create_topic(broker, topic, 1)
-        send(broker, topic, {0: [("p", number) for number in range(10) if number != 4]})
+        send_records(broker, topic, {0: [("p", number) for number in range(10) if number != 4]})
     create_topic(broker, topics[2], 1)
     starts = json.dumps({topic: {"0": start} for topic, start in zip(topics, (-2, 5, 0), strict=True)})
     source = source_of(broker, ",".join(topics), startingOffsets=starts)
@@ -185,7 +185,7 @@ def test_a_range_and_several_topics(broker: Broker, spark: Any, name: str) -> No
 @pytest.mark.spark
 def test_what_cannot_be_audited(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
     create_topic(broker, name, 1)
-    send(broker, name, {0: [("p", 0)]})
+    send_records(broker, name, {0: [("p", 0)]})
     source = source_of(broker, name)
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"source": source_of(broker, "nowhere")}, "there is no topic nowhere"),
@@ -193,7 +193,7 @@ def test_what_cannot_be_audited(broker: Broker, spark: Any, name: str, tmp_path:
         ({"settings": AuditSettings(AuditFields("$.producer", "$.number"))}, "none of 1 records has a sequence"),
         ({"settings": AuditSettings(AuditFields(event_time="$.when"))}, "none of 1 records has an event time"),
         ({"report": tmp_path / "no" / "report.html"}, "there is no folder"),
-        ({"counts": str(tmp_path)}, "is there already"),
+        ({"counts": str(tmp_path)}, "exists already"),
         ({"path": str(tmp_path)}, "there is no archive"),
         ({"source": None}, "there is nothing to audit"),
     ]
@@ -206,7 +206,7 @@ def test_what_cannot_be_audited(broker: Broker, spark: Any, name: str, tmp_path:
 def test_the_command(broker: Broker, name: str, tmp_path: Path) -> None:
     """A table for people, or JSON; report and counts beside it; and exit code 1 for --fail-on."""
     create_topic(broker, name, 1)
-    send(broker, name, {0: [("p", number) for number in range(10) if number != 4]})
+    send_records(broker, name, {0: [("p", number) for number in range(10) if number != 4]})
     report, counts = tmp_path / "report.html", tmp_path / "counts"
     fields = ["--producer-field", "$.producer", "--sequence-field", "$.sequence"]
     options = [*fields, "--fail-on", "gap,latency:p99>1ms", "--report", str(report), "--counts", str(counts)]

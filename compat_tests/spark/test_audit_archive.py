@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 from compat_tests.brokers import Broker
 from compat_tests.confluent import admin_of, create_topic
 from compat_tests.spark.auditing import ALL, BY_VALUE, offsets_of, source_of
-from compat_tests.spark.faults import Numbered, faulty, produce, send, told
+from compat_tests.spark.faults import Numbered, make_faults, numbers_of_findings, produce, send_records
 from spark_integration.archive.pipeline import archive
 from spark_integration.audit import pipeline, ranges
 from spark_integration.audit.pipeline import audit
@@ -41,14 +41,14 @@ def files_of(path: str) -> list[Path]:
 def test_a_whole_archive(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
     """An archive has the faults of its topic and no others; later records are pending; each stage has its time."""
     create_topic(broker, name, 2)
-    faults = faulty(seed=4)
-    send(broker, name, faults.sent)
+    faults = make_faults(seed=4)
+    send_records(broker, name, faults.sent)
     path = archived(spark, broker, name, tmp_path)
-    send(broker, name, {0: [("late", number) for number in range(7)]})
+    send_records(broker, name, {0: [("late", number) for number in range(7)]})
     summary = audit(spark, source_of(broker, name), path=path, settings=JUDGING)
     for kind, wanted in (("gap", faults.dropped), ("duplicate", faults.doubled), ("inversion", faults.overtaken)):
         for place in ("topic", "archive"):
-            assert told(row for row in summary.details[kind] if row["place"] == place) == wanted
+            assert numbers_of_findings(row for row in summary.details[kind] if row["place"] == place) == wanted
     end = len(faults.sent[0])
     assert offsets_of(summary, "pending") == {(0, offset) for offset in range(end, end + 7)}
     assert summary.found == {"gap": 24, "duplicate": 24, "inversion": 24, "pending": 7}
@@ -64,12 +64,12 @@ def test_an_archive_that_grows(
 ) -> None:
     """Records that reach topic and archive after the topic's end was read are not reported as the archive's alone."""
     create_topic(broker, name, 1)
-    send(broker, name, {0: [("p", number) for number in range(10)]})
+    send_records(broker, name, {0: [("p", number) for number in range(10)]})
     path = archived(spark, broker, name, tmp_path)
 
     def growing(cluster: Cluster, source: dict[str, str]) -> Ranges:
         found = ranges.resolve_ranges(cluster, source)
-        send(broker, name, {0: [("p", number) for number in range(10, 30)]})
+        send_records(broker, name, {0: [("p", number) for number in range(10, 30)]})
         archived(spark, broker, name, tmp_path)
         return found
 
@@ -87,9 +87,9 @@ def test_topics_that_the_archive_does_not_have(broker: Broker, spark: Any, name:
     archive_of, later, empty = (f"{name}-{number}" for number in range(3))
     for topic in (archive_of, later, empty):
         create_topic(broker, topic, 1)
-    send(broker, archive_of, {0: [("p", 0), ("p", 1)]})
+    send_records(broker, archive_of, {0: [("p", 0), ("p", 1)]})
     path = archived(spark, broker, archive_of, tmp_path)
-    send(broker, later, {0: [("p", 0), ("p", 1), ("p", 2)]})
+    send_records(broker, later, {0: [("p", 0), ("p", 1), ("p", 2)]})
     summary = audit(spark, source_of(broker, f"{archive_of},{later},{empty}"), path=path)
     assert [(row["place"], row["topic"], row["first"], row["last"]) for row in summary.details["pending"]] == [
         ("archive", later, 0, 2)
@@ -108,7 +108,7 @@ def test_an_archive_of_an_empty_topic(broker: Broker, spark: Any, name: str, tmp
 def test_a_lost_file(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
     create_topic(broker, name, 2)
     sent = {partition: [(f"p{partition}", number) for number in range(150)] for partition in (0, 1)}
-    send(broker, name, sent)
+    send_records(broker, name, sent)
     path = archived(spark, broker, name, tmp_path)
     victim = files_of(path)[1]
     rows = spark.read.parquet(str(victim)).selectExpr("partition", "offset").collect()
@@ -121,7 +121,7 @@ def test_a_lost_file(broker: Broker, spark: Any, name: str, tmp_path: Path) -> N
     assert offsets_of(summary, "lost") == gone
     assert {row["note"] for row in summary.details["lost"]} == {f"{victim.relative_to(path)} is missing"}
     assert summary.found["missing"] == summary.found["lost"] == len(gone)
-    assert told(summary.details.get("gap", [])) == inner(names)
+    assert numbers_of_findings(summary.details.get("gap", [])) == inner(names)
     alone = audit(spark, path=path, settings=JUDGING)
     assert offsets_of(alone, "lost") == gone
 
@@ -138,11 +138,11 @@ def inner(names: set[Numbered]) -> set[Numbered]:
 def test_another_topic_of_that_name(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
     """Records that differ, and records of partitions and offsets that the topic does not have."""
     create_topic(broker, name, 2)
-    send(broker, name, {0: [("p", number) for number in range(10)], 1: [("q", 0), ("q", 1)]})
+    send_records(broker, name, {0: [("p", number) for number in range(10)], 1: [("q", 0), ("q", 1)]})
     path = archived(spark, broker, name, tmp_path)
     admin_of(broker).delete_topics([name])[name].result(30)
     create_topic(broker, name, 1)
-    send(broker, name, {0: [("p", number) for number in (0, 1, 2, 7, 8)]})
+    send_records(broker, name, {0: [("p", number) for number in (0, 1, 2, 7, 8)]})
     summary = audit(spark, source_of(broker, name), path=path)
     # Their timestamps differ as well.
     assert offsets_of(summary, "differing") == {(0, offset) for offset in range(5)}
@@ -163,7 +163,7 @@ def test_aborted_records_in_an_archive(broker: Broker, spark: Any, name: str, tm
         produce(producer, name, 0, [("p", number) for number in numbers], {})
         assert producer.flush(30) == 0
         (producer.commit_transaction if is_kept else producer.abort_transaction)(30)
-    send(broker, name, {0: [("p", 6)]})
+    send_records(broker, name, {0: [("p", 6)]})
     path = archived(spark, broker, name, tmp_path, **{"kafka.isolation.level": "read_uncommitted"})
     summary = audit(spark, source_of(broker, name), path=path, settings=JUDGING)
     assert offsets_of(summary, "extra") == {(0, 3), (0, 4), (0, 5)}
@@ -172,7 +172,7 @@ def test_aborted_records_in_an_archive(broker: Broker, spark: Any, name: str, tm
 
 def test_a_file_that_is_cut_off(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
     create_topic(broker, name, 1)
-    send(broker, name, {0: [("p", number) for number in range(20)]})
+    send_records(broker, name, {0: [("p", number) for number in range(20)]})
     path = archived(spark, broker, name, tmp_path)
     for file in files_of(path):
         file.write_bytes(file.read_bytes()[:-7])

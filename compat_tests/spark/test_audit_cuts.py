@@ -11,7 +11,7 @@ from confluent_kafka import Producer, TopicPartition
 from compat_tests.brokers import Broker
 from compat_tests.confluent import admin_of, create_topic
 from compat_tests.spark.auditing import judged, source_of
-from compat_tests.spark.faults import produce, send, told
+from compat_tests.spark.faults import numbers_of_findings, produce, send_records
 from spark_integration.audit.pipeline import audit
 from spark_integration.audit.settings import AuditFields, AuditSettings
 
@@ -24,7 +24,7 @@ def alternating(broker: Broker, topic: str, dropped: int) -> None:
     """Send 40 records, even ones to one partition and odd ones to the other, except for one of them."""
     create_topic(broker, topic, 2)
     left = [number for number in range(40) if number != dropped]
-    send(broker, topic, {part: [("p", number) for number in left if number % 2 == part] for part in (0, 1)})
+    send_records(broker, topic, {part: [("p", number) for number in left if number % 2 == part] for part in (0, 1)})
 
 
 def test_what_went_before(broker: Broker, spark: Any, name: str) -> None:
@@ -33,8 +33,8 @@ def test_what_went_before(broker: Broker, spark: Any, name: str) -> None:
     for future in admin_of(broker).delete_records([TopicPartition(name, 0, 10)]).values():
         future.result(30)
     summary = judged(spark, broker, name, FROM_ZERO)
-    assert told(summary.details["cut-sequence"]) == {("p", number) for number in range(0, 20, 2)}
-    assert told(summary.details["gap"]) == {("p", 31)}
+    assert numbers_of_findings(summary.details["cut-sequence"]) == {("p", number) for number in range(0, 20, 2)}
+    assert numbers_of_findings(summary.details["gap"]) == {("p", 31)}
     assert summary.found == {"gap": 1, "cut-sequence": 10}
     by_partition = AuditSettings(AuditFields("$.producer", "$.sequence"), sequence_scope="partition")
     assert "cut-sequence" not in audit(spark, source_of(broker, name), settings=by_partition).found
@@ -45,23 +45,23 @@ def test_what_comes_behind(broker: Broker, spark: Any, name: str) -> None:
     alternating(broker, name, dropped=11)
     ends = json.dumps({name: {"0": 10, "1": -1}})
     summary = audit(spark, source_of(broker, name, endingOffsets=ends), settings=AuditSettings(FROM_ZERO))
-    assert told(summary.details["cut-sequence"]) == {("p", number) for number in range(20, 39, 2)}
-    assert told(summary.details["gap"]) == {("p", 11)}
+    assert numbers_of_findings(summary.details["cut-sequence"]) == {("p", number) for number in range(20, 39, 2)}
+    assert numbers_of_findings(summary.details["gap"]) == {("p", 11)}
 
 
 def test_an_open_transaction(broker: Broker, spark: Any, name: str) -> None:
     """An open transaction hides what another producer has sent after it to that partition."""
     create_topic(broker, name, 2)
-    send(broker, name, {0: [("p", 0), ("p", 2)], 1: [("p", 3)]})
+    send_records(broker, name, {0: [("p", 0), ("p", 2)], 1: [("p", 3)]})
     producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": name, "linger.ms": 0})
     producer.init_transactions(30)
     producer.begin_transaction()
     produce(producer, name, 0, [("q", 0)], {})
     assert producer.flush(30) == 0
-    send(broker, name, {0: [("p", 4), ("p", 6)], 1: [("p", 5), ("p", 7)]})
+    send_records(broker, name, {0: [("p", 4), ("p", 6)], 1: [("p", 5), ("p", 7)]})
     summary = judged(spark, broker, name)
     producer.abort_transaction(30)
-    assert told(summary.details["cut-sequence"]) == {("p", 4), ("p", 6)}
-    assert told(summary.details["gap"]) == {("p", 1)}
+    assert numbers_of_findings(summary.details["cut-sequence"]) == {("p", 4), ("p", 6)}
+    assert numbers_of_findings(summary.details["gap"]) == {("p", 1)}
     after = judged(spark, broker, name)
     assert after.found == {"gap": 1, "marker": 1, "aborted": 1, "aborted-sequence": 1}

@@ -15,8 +15,8 @@ from compat_tests.brokers import Broker
 from compat_tests.confluent import create_topic
 from compat_tests.conftest import MakeBroker
 from compat_tests.spark.auditing import BY_VALUE, judged, offsets_of, source_of
-from compat_tests.spark.copies import held
-from compat_tests.spark.faults import produce, send, told
+from compat_tests.spark.copies import count_offsets
+from compat_tests.spark.faults import numbers_of_findings, produce, send_records
 from compat_tests.waiting import pause, until
 from spark_integration.audit.pipeline import audit
 from spark_integration.audit.settings import AuditSettings
@@ -35,14 +35,14 @@ def test_transactions(broker: Broker, spark: Any, name: str) -> None:
         produce(producer, name, 0, [("p", number) for number in numbers], {})
         assert producer.flush(30) == 0
         (producer.commit_transaction if is_kept else producer.abort_transaction)(30)
-    until(lambda: held(broker, name) == 11)  # Kafka writes the marker a moment after its response
-    send(broker, name, {0: [("p", 7)]})
+    until(lambda: count_offsets(broker, name) == 11)  # Kafka writes the marker a moment after its response
+    send_records(broker, name, {0: [("p", 7)]})
     summary = judged(spark, broker, name)
     # Offsets: 0-2 and the marker 3, 4-5 aborted and the marker 6, 7 and 8, 9 and 10, then 11.
     assert offsets_of(summary, "marker") == {(0, offset) for offset in (3, 6, 8, 10)}
     assert offsets_of(summary, "aborted") == {(0, 4), (0, 5)}
-    assert told(summary.details["aborted-sequence"]) == {("p", 4)}
-    assert told(summary.details["gap"]) == {("p", 5)}
+    assert numbers_of_findings(summary.details["aborted-sequence"]) == {("p", 4)}
+    assert numbers_of_findings(summary.details["gap"]) == {("p", 5)}
     assert summary.found == {"gap": 1, "marker": 4, "aborted": 2, "aborted-sequence": 1}
     assert [(row["records"], row["offsets"]) for row in summary.topics] == [(6, 12)]
 
@@ -80,8 +80,8 @@ def test_a_compacted_topic(make_broker: MakeBroker, spark: Any, name: str) -> No
     assert 5 < len(there) < 200, "nothing was compacted, or all"
     summary = judged(spark, broker, name)
     assert offsets_of(summary, "compacted") == {(0, offset) for offset in range(499) if offset not in there}
-    assert told(summary.details["gap"]) == dropped
-    assert told(summary.details["compacted-sequence"]) == {
+    assert numbers_of_findings(summary.details["gap"]) == dropped
+    assert numbers_of_findings(summary.details["compacted-sequence"]) == {
         ("p", offset) for offset in range(499) if offset not in there
     }
     assert summary.found.keys() == {"gap", "compacted", "compacted-sequence"}
@@ -104,21 +104,21 @@ def test_batches_that_a_log_has_lost(make_broker: MakeBroker, spark: Any, name: 
     broker = make_broker()
     create_topic(broker, name, 1)
     for number in range(6):
-        send(broker, name, {0: [("p", 2 * number), ("p", 2 * number + 1)]})
+        send_records(broker, name, {0: [("p", 2 * number), ("p", 2 * number + 1)]})
     producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": name})
     producer.init_transactions(30)
     producer.begin_transaction()
     produce(producer, name, 0, [("p", 12)], {})
     producer.commit_transaction(30)
-    until(lambda: held(broker, name) == 14)
-    send(broker, name, {0: [("p", 13)]})
+    until(lambda: count_offsets(broker, name) == 14)
+    send_records(broker, name, {0: [("p", 13)]})
     broker.stop()
     lost = without_batches(broker.data_folder / f"{name}-0", {2, 3, 5})
     broker.start()
     summary = judged(spark, broker, name)
     assert offsets_of(summary, "unexplained") == {(0, offset) for offset in lost}
     assert offsets_of(summary, "marker") == {(0, 13)}
-    assert told(summary.details["gap"]) == {("p", offset) for offset in lost}
+    assert numbers_of_findings(summary.details["gap"]) == {("p", offset) for offset in lost}
     assert summary.found == {"gap": len(lost), "unexplained": len(lost), "marker": 1}
 
 

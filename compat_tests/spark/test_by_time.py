@@ -7,7 +7,7 @@ import json
 import pytest
 
 from compat_tests.batches import RECENT_MS
-from compat_tests.spark.scene import Record, Scene, numbered, records, refusal
+from compat_tests.spark.scene import Record, Scene, catch_failure, collect_records, make_values
 
 pytestmark = pytest.mark.spark
 
@@ -21,8 +21,8 @@ NONE_SO_LATE = ("IllegalArgumentException", "AssertionError")
 def three_partitions(scene: Scene) -> set[Record]:
     """Partition 0 has ten early and ten late records, 1 has ten early ones, 2 has none."""
     scene.create(3)
-    there = scene.fill(numbered(10, 2), timestamp=EARLY)
-    return there | scene.fill({0: numbered(10, start=10)[0]}, timestamp=LATE)
+    there = scene.fill(make_values(10, 2), timestamp=EARLY)
+    return there | scene.fill({0: make_values(10, start=10)[0]}, timestamp=LATE)
 
 
 def by_partition(scene: Scene, *times: str) -> str:
@@ -33,11 +33,15 @@ def test_one_time_for_all_partitions(scene: Scene) -> None:
     """If no record is that late, beginning there is an error, and ending there is ending at the end."""
     there = three_partitions(scene)
     frame = scene.batch(startingTimestamp=BETWEEN)
-    assert scene.note("refusal", refusal(frame.collect))[-1] in NONE_SO_LATE
+    assert scene.note("refusal", catch_failure(frame.collect))[-1] in NONE_SO_LATE
     frame = scene.batch(startingTimestamp=BETWEEN, startingOffsetsByTimestampStrategy="latest")
-    assert scene.note("late", records(frame)) == {(part, offset, text) for part, offset, text in there if offset >= 10}
+    assert scene.note("late", collect_records(frame)) == {
+        (part, offset, text) for part, offset, text in there if offset >= 10
+    }
     frame = scene.batch(endingTimestamp=BETWEEN)
-    assert scene.note("early", records(frame)) == {(part, offset, text) for part, offset, text in there if offset < 10}
+    assert scene.note("early", collect_records(frame)) == {
+        (part, offset, text) for part, offset, text in there if offset < 10
+    }
 
 
 def test_a_time_for_each_partition(scene: Scene) -> None:
@@ -46,10 +50,12 @@ def test_a_time_for_each_partition(scene: Scene) -> None:
     ends = by_partition(scene, NEVER, str(EARLY), NEVER)
     options = {"startingOffsetsByTimestamp": starts, "startingOffsetsByTimestampStrategy": "latest"}
     late = {record for record in there if record[1] >= 10}
-    assert scene.note("from", records(scene.batch(**options))) == late | {record for record in there if record[0] == 1}
-    assert scene.note("between", records(scene.batch(endingOffsetsByTimestamp=ends, **options))) == late
+    assert scene.note("from", collect_records(scene.batch(**options))) == late | {
+        record for record in there if record[0] == 1
+    }
+    assert scene.note("between", collect_records(scene.batch(endingOffsetsByTimestamp=ends, **options))) == late
     refused = scene.batch(startingOffsetsByTimestamp=starts, startingOffsetsByTimestampStrategy="error")
-    assert scene.note("refusal", refusal(refused.collect))[-1] in NONE_SO_LATE
+    assert scene.note("refusal", catch_failure(refused.collect))[-1] in NONE_SO_LATE
 
 
 def test_times_go_before_offsets(scene: Scene) -> None:
@@ -57,9 +63,9 @@ def test_times_go_before_offsets(scene: Scene) -> None:
     there = three_partitions(scene)
     options = {"startingOffsetsByTimestampStrategy": "latest", "startingOffsets": "earliest"}
     late = {record for record in there if record[1] >= 10}
-    assert scene.note("time", records(scene.batch(startingTimestamp=BETWEEN, **options))) == late
+    assert scene.note("time", collect_records(scene.batch(startingTimestamp=BETWEEN, **options))) == late
     both = {"startingTimestamp": BETWEEN, "startingOffsetsByTimestamp": by_partition(scene, *[str(EARLY)] * 3)}
-    assert scene.note("both", records(scene.batch(**both, **options))) == late
+    assert scene.note("both", collect_records(scene.batch(**both, **options))) == late
 
 
 def test_a_stream_begins_at_a_time(scene: Scene) -> None:
@@ -68,5 +74,5 @@ def test_a_stream_begins_at_a_time(scene: Scene) -> None:
     frame = scene.stream(startingTimestamp=BETWEEN, startingOffsetsByTimestampStrategy="latest")
     late = {record for record in there if record[1] >= 10}
     assert scene.note("first", scene.run_to_the_end(frame).records()) == late
-    more = scene.fill(numbered(3, 3, start=100), timestamp=EARLY)
+    more = scene.fill(make_values(3, 3, start=100), timestamp=EARLY)
     assert scene.note("second", scene.run_to_the_end(frame).records()) == more

@@ -14,9 +14,9 @@ import pytest
 from compat_tests.brokers import Broker
 from compat_tests.confluent import create_topic
 from compat_tests.processes import is_alive
-from compat_tests.spark.cluster import SparkCluster, environment
+from compat_tests.spark.cluster import SparkCluster, make_environment
 from compat_tests.spark.releases import ROOT
-from compat_tests.spark.scene import Record, fill, numbered
+from compat_tests.spark.scene import Record, make_values, produce_values
 from compat_tests.waiting import until
 
 pytestmark = pytest.mark.spark
@@ -35,7 +35,7 @@ def cluster(tmp_path: Path) -> Iterator[SparkCluster]:
 @pytest.fixture
 def filled(broker: Broker, name: str) -> set[Record]:
     create_topic(broker, name, PARTITIONS)
-    return fill(broker, name, numbered(500, PARTITIONS))
+    return produce_values(broker, name, make_values(500, PARTITIONS))
 
 
 def driver(arguments: Sequence[str], folder: Path) -> subprocess.Popen[str]:
@@ -43,7 +43,7 @@ def driver(arguments: Sequence[str], folder: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", *arguments],
         cwd=folder,
-        env=environment(PYTHONPATH=str(ROOT)),
+        env=make_environment(PYTHONPATH=str(ROOT)),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=(folder / "driver.log").open("w"),

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Producer
 
 from compat_tests.conftest import MakeBroker
-from compat_tests.spark.scene import Record, Scene, records, stored
+from compat_tests.spark.scene import Record, Scene, collect_records, read_stored
 from compat_tests.waiting import pause, until
 
 pytestmark = pytest.mark.spark
@@ -41,28 +41,28 @@ def compacted(scene: Scene, make_broker: MakeBroker) -> Scene:
 
 def is_settled(scene: Scene) -> bool:
     """Return whether the cleaner has cleaned all that it may, which is all but the last segment."""
-    before = stored(scene.broker, scene.topic)
+    before = read_stored(scene.broker, scene.topic)
     pause(1)
-    return len(before) < WRITTEN / 5 and stored(scene.broker, scene.topic) == before
+    return len(before) < WRITTEN / 5 and read_stored(scene.broker, scene.topic) == before
 
 
 def test_a_batch_over_holes(compacted: Scene) -> None:
     """Even with so many tasks that some have only holes, and with ranges that begin and end in a hole."""
-    there = stored(compacted.broker, compacted.topic)
+    there = read_stored(compacted.broker, compacted.topic)
     offsets = {offset for _, offset, _ in there}
     hole = next(offset for offset in range(100, WRITTEN) if not offsets & {offset - 1, offset, offset + 1})
-    assert compacted.note("is as left", records(compacted.batch(**STRICT)) == there) is True
-    assert compacted.note("by tasks", records(compacted.batch(minPartitions="200", **STRICT)) == there) is True
+    assert compacted.note("is as left", collect_records(compacted.batch(**STRICT)) == there) is True
+    assert compacted.note("by tasks", collect_records(compacted.batch(minPartitions="200", **STRICT)) == there) is True
     ranges = {
         "startingOffsets": json.dumps({compacted.topic: {"0": 1}}),
         "endingOffsets": json.dumps({compacted.topic: {"0": hole}}),
     }
-    found = records(compacted.batch(**ranges, **STRICT))
+    found = collect_records(compacted.batch(**ranges, **STRICT))
     assert compacted.note("range", found == {record for record in there if 1 <= record[1] < hole}) is True
 
 
 def test_a_stream_over_holes(compacted: Scene) -> None:
-    there = stored(compacted.broker, compacted.topic)
+    there = read_stored(compacted.broker, compacted.topic)
     query = compacted.run_to_the_end(compacted.stream(maxOffsetsPerTrigger="100", **STRICT))
     assert compacted.note("is as left", query.records() == there) is True
     assert compacted.note("ranges", query.ranges())[-1]["to"] == {compacted.topic: {"0": WRITTEN}}
@@ -85,4 +85,4 @@ def test_compacted_while_a_stream_runs(scene: Scene, make_broker: MakeBroker) ->
     found = query.records()
     assert scene.note("last", found & last) == last
     assert found <= written
-    assert found >= stored(scene.broker, scene.topic)
+    assert found >= read_stored(scene.broker, scene.topic)

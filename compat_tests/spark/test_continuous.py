@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka.admin import NewPartitions
 
 from compat_tests.confluent import admin_of
-from compat_tests.spark.scene import Record, Scene, numbered, stored
+from compat_tests.spark.scene import Record, Scene, make_values, read_stored
 from compat_tests.waiting import until
 
 pytestmark = pytest.mark.spark
@@ -29,7 +29,7 @@ def start(scene: Scene, target: str) -> Any:
 
 def copied(scene: Scene, target: str) -> Counter[str | None]:
     """Count the values with a plain consumer, since the query's tasks leave Spark no core."""
-    return Counter(value for _, _, value in stored(scene.broker, target))
+    return Counter(value for _, _, value in read_stored(scene.broker, target))
 
 
 def copy_until(scene: Scene, query: Any, target: str, wanted: set[Record]) -> None:
@@ -55,11 +55,11 @@ def test_a_topic_is_copied_continuously(scene: Scene) -> None:
     target = scene.topic + "-target"
     scene.create(2)
     scene.create(1, target)
-    wanted = scene.fill(numbered(100, 2))
+    wanted = scene.fill(make_values(100, 2))
     for first in (100, 200):
         query = start(scene, target)
         copy_until(scene, query, target, wanted)
-        wanted |= scene.fill(numbered(100, 2, first))
+        wanted |= scene.fill(make_values(100, 2, first))
         copy_until(scene, query, target, wanted)
         query.stop()
     assert scene.note("values", copied(scene, target)) == {value: 1 for _, _, value in wanted}
@@ -70,11 +70,11 @@ def test_a_partition_that_comes(scene: Scene) -> None:
     target = scene.topic + "-target"
     scene.create(1)
     scene.create(1, target)
-    wanted = scene.fill(numbered(50))
+    wanted = scene.fill(make_values(50))
     query = start(scene, target)
     copy_until(scene, query, target, wanted)
     admin_of(scene.broker).create_partitions([NewPartitions(scene.topic, 2)])[scene.topic].result(30)
-    wanted |= scene.fill({0: numbered(50, start=50)[0], 1: numbered(30, 2)[1]})
+    wanted |= scene.fill({0: make_values(50, start=50)[0], 1: make_values(30, 2)[1]})
     copy_until(scene, query, target, wanted)
     query.stop()
     scene.note("values", set(copied(scene, target)))

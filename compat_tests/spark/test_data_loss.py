@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import TopicPartition
 
 from compat_tests.confluent import admin_of
-from compat_tests.spark.scene import IS_SPARK_4, Record, Scene, numbered, records, refusal
+from compat_tests.spark.scene import IS_SPARK_4, Record, Scene, catch_failure, collect_records, make_values
 from compat_tests.waiting import until
 
 pytestmark = pytest.mark.spark
@@ -46,7 +46,7 @@ def recreate(scene: Scene, count: int, partitions: int = 2) -> None:
     """Delete the topic, and create it again with *count* records in each partition."""
     delete(scene)
     scene.create(partitions)
-    scene.fill({part: [f"new {text}" for text in texts] for part, texts in numbered(count, partitions).items()})
+    scene.fill({part: [f"new {text}" for text in texts] for part, texts in make_values(count, partitions).items()})
 
 
 OUT_OF_RANGE = "OffsetOutOfRangeException"
@@ -93,13 +93,13 @@ def test_a_stream_resumes(scene: Scene, what: str, fail: bool) -> None:
     loss = LOSSES[what]
     scene.create(2)
     options = {"failOnDataLoss": str(fail).lower(), **IMPATIENT}
-    first = scene.fill(numbered(10, 2))
+    first = scene.fill(make_values(10, 2))
     assert scene.run_to_the_end(scene.stream(**options)).records() == first
-    scene.fill(numbered(10, 2, start=10))
+    scene.fill(make_values(10, 2, start=10))
     loss.harm(scene)
     query = scene.run(scene.stream(**options), availableNow=True)
     if fail and loss.refused is not None:
-        assert scene.note("refusal", refusal(query.finish))[-1] == loss.refused
+        assert scene.note("refusal", catch_failure(query.finish))[-1] == loss.refused
     else:
         query.finish()
         assert scene.note("rows", query.records()) == all_of(*loss.found)
@@ -109,11 +109,11 @@ def test_a_stream_resumes(scene: Scene, what: str, fail: bool) -> None:
 def test_a_stream_whose_topic_is_gone(scene: Scene, fail: bool) -> None:
     scene.create(2)
     options = {"failOnDataLoss": str(fail).lower(), **IMPATIENT}
-    scene.fill(numbered(10, 2))
+    scene.fill(make_values(10, 2))
     scene.run_to_the_end(scene.stream(**options))
     delete(scene)
     query = scene.run(scene.stream(**options), availableNow=True)
-    assert scene.note("refusal", refusal(query.finish))[-1] == UNKNOWN
+    assert scene.note("refusal", catch_failure(query.finish))[-1] == UNKNOWN
 
 
 @pytest.mark.parametrize("fail", [True, False])
@@ -122,14 +122,14 @@ def test_a_pattern_one_of_whose_topics_is_gone(scene: Scene, fail: bool) -> None
     scene.create(2)
     scene.create(2, other)
     options = {"subscribePattern": f"{scene.topic}.*", "failOnDataLoss": str(fail).lower(), **IMPATIENT}
-    scene.fill(numbered(10, 2))
-    scene.fill(numbered(10, 2), other)
+    scene.fill(make_values(10, 2))
+    scene.fill(make_values(10, 2), other)
     scene.run_to_the_end(scene.stream(**options))
-    more = scene.fill(numbered(3, 2, start=10), other)
+    more = scene.fill(make_values(3, 2, start=10), other)
     delete(scene)
     query = scene.run(scene.stream(**options))
     if fail:
-        refused = scene.note("refusal", refusal(lambda: query.wait_for(more)))
+        refused = scene.note("refusal", catch_failure(lambda: query.wait_for(more)))
         assert refused[-1] == data_loss("PARTITIONS_DELETED")
     else:
         query.wait_for(more)
@@ -139,14 +139,14 @@ def test_a_pattern_one_of_whose_topics_is_gone(scene: Scene, fail: bool) -> None
 @pytest.mark.parametrize("fail", [True, False])
 def test_a_batch_begins_before_the_log(scene: Scene, fail: bool) -> None:
     scene.create(2)
-    there = scene.fill(numbered(10, 2))
+    there = scene.fill(make_values(10, 2))
     truncate(scene, 4)
     starts = json.dumps({scene.topic: {"0": 0, "1": 2}})
     frame = scene.batch(startingOffsets=starts, failOnDataLoss=str(fail).lower(), **IMPATIENT)
     if fail:
-        assert scene.note("refusal", refusal(frame.collect))[-1] == OUT_OF_RANGE
+        assert scene.note("refusal", catch_failure(frame.collect))[-1] == OUT_OF_RANGE
     else:
-        assert scene.note("rows", records(frame)) == {record for record in there if record[1] >= 4}
+        assert scene.note("rows", collect_records(frame)) == {record for record in there if record[1] >= 4}
 
 
 # The loss, and (kind of record, offsets) that are read then; None if both ways end alike.
@@ -162,7 +162,7 @@ HARMS: dict[str, tuple[Callable[[Scene], None], tuple[str, range] | None]] = {
 def test_a_batch_that_was_planned_before(scene: Scene, harm: str, fail: bool) -> None:
     """Offsets that the batch names are read as they are; each task looks up `earliest` and `latest`."""
     scene.create(2)
-    scene.fill(numbered(10, 2))
+    scene.fill(make_values(10, 2))
     ranges = {
         "startingOffsets": json.dumps({scene.topic: {"0": 0, "1": 0}}),
         "endingOffsets": json.dumps({scene.topic: {"0": 10, "1": 10}}),
@@ -172,8 +172,8 @@ def test_a_batch_that_was_planned_before(scene: Scene, harm: str, fail: bool) ->
     do_harm, found = HARMS[harm]
     do_harm(scene)
     if found is None:
-        assert scene.note("refusal", refusal(planned.collect))[-1] == "TimeoutException"
+        assert scene.note("refusal", catch_failure(planned.collect))[-1] == "TimeoutException"
     elif fail:
-        assert scene.note("refusal", refusal(planned.collect))[-1] == OUT_OF_RANGE
+        assert scene.note("refusal", catch_failure(planned.collect))[-1] == OUT_OF_RANGE
     else:
         assert scene.note("rows", {tuple(row) for row in planned.collect()}) == all_of(*found)

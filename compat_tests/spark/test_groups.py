@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions
 
 from compat_tests.confluent import admin_of
-from compat_tests.spark.scene import Query, Scene, numbered, records
+from compat_tests.spark.scene import Query, Scene, collect_records, make_values
 from compat_tests.waiting import until
 
 pytestmark = pytest.mark.spark
@@ -45,12 +45,12 @@ def test_who_joins_a_group(scene: Scene, option: str, way: str, deprecated: bool
     scene.create(2)
     given, expected = (name.format(scene.topic) for name in NAMES[option])
     options = {**chosen(scene, way), **({option: given} if option else {})}
-    there = scene.fill(numbered(5, 2))
+    there = scene.fill(make_values(5, 2))
     query = scene.run(scene.stream(**options))
     query.wait_for(there)
     joins = deprecated and way != "assign"
     assert scene.note("groups", members(scene)) == ({expected: ("STABLE", 1)} if joins else {})
-    more = scene.fill(numbered(5, 2, start=5))
+    more = scene.fill(make_values(5, 2, start=5))
     query.wait_for(there | more)
     assert scene.note("rows", query.records()) == there | more
     stop_and_leave(scene, query)
@@ -66,9 +66,9 @@ def test_the_group_of_a_batch(scene: Scene) -> None:
     """The driver joins it while it looks up offsets; the executors' consumers assign their partitions themselves."""
     scene = scene.with_conf(spark__sql__streaming__kafka__useDeprecatedOffsetFetching="true")
     scene.create(2)
-    there = scene.fill(numbered(5, 2))
+    there = scene.fill(make_values(5, 2))
     for option in ("kafka.group.id", "groupIdPrefix"):
-        assert scene.note(option, records(scene.batch(**{option: scene.topic}))) == there
+        assert scene.note(option, collect_records(scene.batch(**{option: scene.topic}))) == there
     until(lambda: not members(scene))
 
 
@@ -76,7 +76,7 @@ def test_the_group_of_a_batch(scene: Scene) -> None:
 def test_nothing_is_committed(scene: Scene, deprecated: bool) -> None:
     scene = scene.with_conf(spark__sql__streaming__kafka__useDeprecatedOffsetFetching=str(deprecated).lower())
     scene.create(2)
-    there = scene.fill(numbered(5, 2))
+    there = scene.fill(make_values(5, 2))
     query = scene.run_to_the_end(scene.stream(**{"kafka.group.id": scene.topic}))
     assert query.records() == there
     asked = [ConsumerGroupTopicPartitions(scene.topic)]

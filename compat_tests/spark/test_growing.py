@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka.admin import NewPartitions
 
 from compat_tests.confluent import admin_of
-from compat_tests.spark.scene import Scene, numbered
+from compat_tests.spark.scene import Scene, make_values
 
 pytestmark = pytest.mark.spark
 
@@ -24,14 +24,14 @@ def test_partitions_that_come_while_a_stream_runs(scene: Scene, deprecated: str)
     """They are read from their beginning, even by a stream that began at the end."""
     scene = looking_for_topics(scene, deprecated)
     scene.create(1)
-    scene.fill(numbered(5))
+    scene.fill(make_values(5))
     query = scene.run(scene.stream(startingOffsets="latest", **{"kafka.metadata.max.age.ms": "200"}))
     query.wait_until(lambda: len(query.progress()) > 0)
-    there = scene.fill(numbered(5, start=5))
+    there = scene.fill(make_values(5, start=5))
     query.wait_for(there)
     for total in (2, 4):
         add_partitions(scene, total)
-        there |= scene.fill(numbered(5, total, start=total * 10))
+        there |= scene.fill(make_values(5, total, start=total * 10))
         query.wait_for(there)
     assert scene.note("rows", query.records()) == there
 
@@ -48,8 +48,8 @@ def test_topics_that_come_while_a_stream_runs(scene: Scene, deprecated: str) -> 
         if number > 0:
             scene.create(number + 1, topic)
         scene.create(1, f"{scene.topic}-out-{number}")
-        scene.fill(numbered(5), f"{scene.topic}-out-{number}")
-        there |= {(topic, *record) for record in scene.fill(numbered(5, number + 1), topic)}
+        scene.fill(make_values(5), f"{scene.topic}-out-{number}")
+        there |= {(topic, *record) for record in scene.fill(make_values(5, number + 1), topic)}
         query.wait_for(there)
     assert scene.note("rows", query.records()) == there
 
@@ -63,13 +63,13 @@ def test_topics_and_partitions_between_two_runs(scene: Scene, deprecated: str) -
     scene = looking_for_topics(scene, deprecated)
     pattern = {"subscribePattern": f"{scene.topic}.*"}
     scene.create(1)
-    first = {(scene.topic, *record) for record in scene.fill(numbered(5))}
+    first = {(scene.topic, *record) for record in scene.fill(make_values(5))}
     assert scene.run_to_the_end(scene.stream(**pattern), columns=WITH_TOPIC).records() == first
     add_partitions(scene, 3)
     other = scene.topic + "-other"
     scene.create(2, other)
-    second = {(scene.topic, *record) for record in scene.fill(numbered(5, 3, start=5))}
-    second |= {(other, *record) for record in scene.fill(numbered(5, 2), other)}
+    second = {(scene.topic, *record) for record in scene.fill(make_values(5, 3, start=5))}
+    second |= {(other, *record) for record in scene.fill(make_values(5, 2), other)}
     resumed = scene.run_to_the_end(scene.stream(**pattern), columns=WITH_TOPIC).records()
     assert scene.note("rows", resumed) == second
 
@@ -77,12 +77,12 @@ def test_topics_and_partitions_between_two_runs(scene: Scene, deprecated: str) -
 def test_several_queries_of_one_session(scene: Scene) -> None:
     """Each has its own place in the topic, though they share executors and their cached consumers."""
     scene.create(2)
-    there = scene.fill(numbered(200, 2))
+    there = scene.fill(make_values(200, 2))
     limits = ("30", "70", "1000")
     queries = [scene.run(scene.stream(maxOffsetsPerTrigger=limit), checkpoint=limit) for limit in limits]
     late = scene.run(scene.stream(startingOffsets="latest"), checkpoint="late")
     late.wait_until(lambda: len(late.progress()) > 0)
-    more = scene.fill(numbered(20, 2, start=200))
+    more = scene.fill(make_values(20, 2, start=200))
     for query in queries:
         query.wait_for(there | more)
     late.wait_for(more)
@@ -94,7 +94,7 @@ def test_two_sources_in_one_query(scene: Scene) -> None:
     other = scene.topic + "-other"
     scene.create(2)
     scene.create(1, other)
-    here, there = scene.fill(numbered(20, 2)), scene.fill(numbered(20), other)
+    here, there = scene.fill(make_values(20, 2)), scene.fill(make_values(20), other)
     frame = scene.stream().union(scene.stream(subscribe=other))
     wanted = {(scene.topic, *record) for record in here} | {(other, *record) for record in there}
     query = scene.run_to_the_end(frame, columns=WITH_TOPIC)

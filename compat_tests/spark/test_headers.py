@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Producer
 
 from compat_tests.batches import RECENT_MS
-from compat_tests.spark.scene import Scene, records, refusal
+from compat_tests.spark.scene import Scene, catch_failure, collect_records
 
 pytestmark = pytest.mark.spark
 
@@ -58,7 +58,7 @@ def test_a_batch_with_headers(scene: Scene) -> None:
     scene.create()
     produce_odd_ones(scene)
     frame = scene.batch(includeHeaders="true")
-    assert scene.note("contents", records(frame.selectExpr(*IN_DIGITS), COLUMNS)) == wanted()
+    assert scene.note("contents", collect_records(frame.selectExpr(*IN_DIGITS), COLUMNS)) == wanted()
     times = {(row.offset, row.timestampType) for row in frame.collect()}
     assert scene.note("times", times) == {(offset, 0) for offset in range(len(ODD))}
     assert scene.note("columns", scene.batch().columns) == [*frame.columns[:-1]]
@@ -81,7 +81,7 @@ def test_headers_through_the_sink(scene: Scene) -> None:
     options = {"kafka.bootstrap.servers": scene.broker.bootstrap, "topic": target, "includeHeaders": "true"}
     ordered.drop("offset").write.format("kafka").options(**options).save()
     copy = scene.batch(subscribe=target, includeHeaders="true").selectExpr(*IN_DIGITS)
-    assert scene.note("copy", records(copy, COLUMNS)) == wanted()
+    assert scene.note("copy", collect_records(copy, COLUMNS)) == wanted()
 
 
 def test_the_time_that_the_broker_gives(scene: Scene) -> None:
@@ -95,4 +95,6 @@ def test_the_time_that_the_broker_gives(scene: Scene) -> None:
 def test_headers_of_another_shape_are_refused(scene: Scene) -> None:
     frame = scene.session.sql("select 'value' as value, map('a', 'b') as headers")
     writer = frame.write.format("kafka").option("kafka.bootstrap.servers", scene.broker.bootstrap)
-    assert scene.note("refusal", refusal(writer.option("topic", scene.topic).save))[0].startswith("AnalysisException")
+    assert scene.note("refusal", catch_failure(writer.option("topic", scene.topic).save))[0].startswith(
+        "AnalysisException"
+    )

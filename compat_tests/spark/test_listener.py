@@ -21,7 +21,7 @@ from compat_tests.brokers import KafkaBroker
 from compat_tests.confluent import admin_of, consumer_of, create_topic
 from compat_tests.java_tools import run_java
 from compat_tests.ports import free_port
-from compat_tests.spark.scene import Scene, fill, numbered
+from compat_tests.spark.scene import Scene, make_values, produce_values
 from compat_tests.waiting import until
 from spark_integration.errors import PipelineError
 from spark_integration.queries.listener import BatchProgress, KafkaListener
@@ -46,7 +46,7 @@ class Job:
         self.lines = scene.folder / "progress.jsonl"
         self.metrics = scene.folder / "spark.prom"
         scene.create(2)
-        scene.fill(numbered(15, 2))
+        scene.fill(make_values(15, 2))
 
     @property
     def cluster(self) -> Cluster:
@@ -64,7 +64,7 @@ class Job:
         with self.cluster as cluster:
             run_query(self.spark, writer, options, name="job", cluster=cluster, observers=observers)
 
-    def told(self) -> list[dict[str, Any]]:
+    def progress_lines(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.lines.read_text().splitlines()]
 
     def committed(self) -> Offsets:
@@ -87,7 +87,7 @@ def in_all(offsets: Mapping[str, Mapping[str, int]]) -> int:
 @pytest.mark.spark
 def test_lines_and_metrics_of_each_batch(job: Job) -> None:
     job.run()
-    lines = job.told()
+    lines = job.progress_lines()
     assert [line["batch_id"] for line in lines] == [0, 1, 2, 3]
     for before, after in pairwise(lines):
         assert after["start_offsets"] == before["end_offsets"]
@@ -115,12 +115,12 @@ def test_commits_are_seen_by_lag_tools_and_never_ahead_of_the_checkpoint(job: Jo
 
     job.run(look, group=job.group)
     # The observer is called after the committer.
-    ends = [parse_offsets(json.dumps(line["end_offsets"])) for line in job.told()]
+    ends = [parse_offsets(json.dumps(line["end_offsets"])) for line in job.progress_lines()]
     for number, (committed, _) in enumerate(seen):
         assert committed == ends[number]
     assert len(seen) == 4
     assert job.committed() == job.ends
-    job.scene.fill(numbered(5))
+    job.scene.fill(make_values(5))
     words = ["--bootstrap-server", job.scene.broker.bootstrap, "--describe", "--group", job.group]
     rows = [line.split() for line in run_java(CONSUMER_GROUPS, words).stdout.splitlines() if job.topic in line]
     # GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG
@@ -131,7 +131,7 @@ def test_commits_are_seen_by_lag_tools_and_never_ahead_of_the_checkpoint(job: Jo
 def test_a_run_that_ended_before_its_commit_is_made_good(job: Job) -> None:
     """The start commits what the checkpoint says is finished, and nothing that was only planned."""
     job.run()
-    ends = [parse_offsets(json.dumps(line["end_offsets"])) for line in job.told()]
+    ends = [parse_offsets(json.dumps(line["end_offsets"])) for line in job.progress_lines()]
     # A kill within the last batch leaves this.
     for path in (job.checkpoint / "commits").glob("*3*"):
         path.unlink()
@@ -178,9 +178,9 @@ def test_members_that_come_later_end_the_telling_and_not_the_query(job: Job) -> 
     with pytest.raises(PipelineError, match=r"the query succeeded, but reporting it failed: .* has members of its own"):
         job.run(join, group=job.group)
     consumer.close()
-    assert [line["batch_id"] for line in job.told()] == [0, 1, 2, 3]
+    assert [line["batch_id"] for line in job.progress_lines()] == [0, 1, 2, 3]
     assert job.finished_batches() == {0, 1, 2, 3}
-    assert sum(job.committed().values()) == in_all(job.told()[1]["end_offsets"])
+    assert sum(job.committed().values()) == in_all(job.progress_lines()[1]["end_offsets"])
 
 
 @pytest.mark.spark
@@ -204,7 +204,7 @@ def test_a_group_that_one_may_not_touch(job: Job, tmp_path: Path) -> None:
     with KafkaBroker(tmp_path / "authorized", properties) as broker:
         scene = job.scene.on(broker)
         create_topic(broker, job.topic, 2)
-        fill(broker, job.topic, numbered(3, 2))
+        produce_values(broker, job.topic, make_values(3, 2))
         denied = AclBinding(
             ResourceType.GROUP,
             job.group,
@@ -234,6 +234,6 @@ def test_a_query_of_the_users_own(job: Job) -> None:
     assert listener.wait_until_ended(str(query.query.runId))
     job.spark.streams.removeListener(listener)
     cluster.close()
-    assert [line["end_offsets"] for line in job.told()] == [{job.topic: {"0": 15, "1": 15}}]
+    assert [line["end_offsets"] for line in job.progress_lines()] == [{job.topic: {"0": 15, "1": 15}}]
     assert job.committed() == job.ends
     assert listener.failure is None

@@ -17,17 +17,17 @@ from compat_tests.spark.copies import (
     RUN_SECONDS,
     Run,
     assert_copied,
-    contents,
-    held,
+    client_options,
+    count_offsets,
+    kill_count,
     kill_some_times,
-    kills,
-    mirrored,
-    numbered,
-    of_contents,
-    options,
-    origins,
-    produce,
-    various,
+    make_numbered_records,
+    make_various_records,
+    produce_records,
+    read_contents,
+    record_contents,
+    record_origins,
+    run_mirror,
 )
 from compat_tests.waiting import until
 from spark_integration.errors import PipelineError
@@ -47,9 +47,9 @@ def topics(broker: Broker) -> set[str]:
 
 def test_a_mirror_is_its_source(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
     create_topic(broker, name, 2, retention_ms="77777777")
-    records = various(random.Random(SEED), 200)
-    produce(broker, name, records, 2)
-    summary = mirrored(spark, broker, broker, tmp_path / name, TargetNames("copy."), subscribe=name)
+    records = make_various_records(random.Random(SEED), 200)
+    produce_records(broker, name, records, 2)
+    summary = run_mirror(spark, broker, broker, tmp_path / name, TargetNames("copy."), subscribe=name)
     assert summary == MirrorSummary(1, 200, 1, 0, f"map-{name}")
     assert_copied(broker, name, broker, f"copy.{name}")
     resource = ConfigResource(ConfigResource.Type.TOPIC, f"copy.{name}")
@@ -71,7 +71,7 @@ class TestContents:
                 producer.produce(name, b"%d/%d" % (number, value), partition=value % 2)
             (producer.abort_transaction if number % 3 == 1 else producer.commit_transaction)(30)
         target = make_broker()
-        assert mirrored(spark, broker, target, tmp_path / "c", subscribe=name).records_written == 130
+        assert run_mirror(spark, broker, target, tmp_path / "c", subscribe=name).records_written == 130
         assert_copied(broker, name, target, name)
 
     def test_growth_and_new_topics_are_picked_up(
@@ -79,16 +79,16 @@ class TestContents:
     ) -> None:
         target = make_broker()
         create_topic(broker, f"{name}-a", 1)
-        produce(broker, f"{name}-a", numbered(50), 1)
+        produce_records(broker, f"{name}-a", make_numbered_records(50), 1)
         pattern = {"subscribePattern": f"{name}-.*", "maxOffsetsPerTrigger": "20"}
-        mirrored(spark, broker, target, tmp_path / "c", **pattern)
+        run_mirror(spark, broker, target, tmp_path / "c", **pattern)
         admin_of(broker).create_partitions([NewPartitions(f"{name}-a", 3)])[f"{name}-a"].result(30)
         create_topic(broker, f"{name}-b", 2)
         create_topic(broker, f"{name}-empty", 4)
         until(lambda: topics(broker) >= {f"{name}-empty"})
-        produce(broker, f"{name}-a", numbered(60), 3)
-        produce(broker, f"{name}-b", numbered(30), 2)
-        summary = mirrored(spark, broker, target, tmp_path / "c", **pattern)
+        produce_records(broker, f"{name}-a", make_numbered_records(60), 3)
+        produce_records(broker, f"{name}-b", make_numbered_records(30), 2)
+        summary = run_mirror(spark, broker, target, tmp_path / "c", **pattern)
         assert (summary.records_written, summary.topics_created, summary.partitions_added) == (90, 2, 2)
         for one in ("a", "b", "empty"):
             assert_copied(broker, f"{name}-{one}", target, f"{name}-{one}")
@@ -98,21 +98,21 @@ class TestContents:
     ) -> None:
         other = make_broker()
         create_topic(broker, name, 2)
-        produce(broker, name, numbered(40), 2)
+        produce_records(broker, name, make_numbered_records(40), 2)
 
         def there() -> int:
-            return mirrored(spark, broker, other, tmp_path / "c", subscribe=name).records_written
+            return run_mirror(spark, broker, other, tmp_path / "c", subscribe=name).records_written
 
         def back() -> int:
-            return mirrored(spark, other, broker, tmp_path / "d" / "c", subscribe=name).records_written
+            return run_mirror(spark, other, broker, tmp_path / "d" / "c", subscribe=name).records_written
 
         assert there() == 40
-        produce(other, name, numbered(6), 2)
+        produce_records(other, name, make_numbered_records(6), 2)
         assert back() == 6
         assert there() == 0
         assert back() == 0
-        assert held(broker, name) == held(other, name) == 46
-        here, far = of_contents(contents(broker, name)), of_contents(contents(other, name))
+        assert count_offsets(broker, name) == count_offsets(other, name) == 46
+        here, far = record_contents(read_contents(broker, name)), record_contents(read_contents(other, name))
         # The forty are the first in both; each cluster's own records are where they were produced.
         assert {partition: sorted(each) for partition, each in here.items()} == {
             partition: sorted(each) for partition, each in far.items()
@@ -125,10 +125,10 @@ class TestContents:
         create_topic(one, name, 1)
         create_topic(one, f"{name}-empty", 1)
         create_topic(other, f"{name}-other", 1)
-        produce(one, name, numbered(10), 1)
+        produce_records(one, name, make_numbered_records(10), 1)
         for times in range(2):
-            there = mirrored(spark, one, other, tmp_path / "c", TargetNames("one."), subscribePattern=".*")
-            back = mirrored(spark, other, one, tmp_path / "d" / "c", TargetNames("other."), subscribePattern=".*")
+            there = run_mirror(spark, one, other, tmp_path / "c", TargetNames("one."), subscribePattern=".*")
+            back = run_mirror(spark, other, one, tmp_path / "d" / "c", TargetNames("other."), subscribePattern=".*")
             assert there.left_out == (f"other.{name}-other" if times else None)
             assert back.left_out == f"one.{name}, one.{name}-empty"
         assert topics(one) == {name, f"{name}-empty", f"other.{name}-other", "map-c"}
@@ -142,10 +142,10 @@ class TestGoingOn:
     ) -> None:
         target = make_broker()
         create_topic(broker, name, 3)
-        produce(broker, name, numbered(300), 3)
-        mirrored(spark, broker, target, tmp_path / "c", subscribe=name)
-        produce(broker, name, numbered(60), 3)
-        summary = mirrored(spark, broker, target, tmp_path / "new" / "c", subscribe=name, maxOffsetsPerTrigger="100")
+        produce_records(broker, name, make_numbered_records(300), 3)
+        run_mirror(spark, broker, target, tmp_path / "c", subscribe=name)
+        produce_records(broker, name, make_numbered_records(60), 3)
+        summary = run_mirror(spark, broker, target, tmp_path / "new" / "c", subscribe=name, maxOffsetsPerTrigger="100")
         assert summary.records_written == 60
         assert_copied(broker, name, target, name)
 
@@ -154,57 +154,57 @@ class TestGoingOn:
     ) -> None:
         target = make_broker()
         create_topic(broker, name, 2)
-        produce(broker, name, numbered(2), 2)
-        mirrored(spark, broker, target, tmp_path / "c", subscribe=name)
-        produce(broker, name, numbered(20), 2)
-        with Cluster(spark, options(broker)) as cluster:
+        produce_records(broker, name, make_numbered_records(2), 2)
+        run_mirror(spark, broker, target, tmp_path / "c", subscribe=name)
+        produce_records(broker, name, make_numbered_records(20), 2)
+        with Cluster(spark, client_options(broker)) as cluster:
             cluster_id = cluster.cluster_id()
         # A producer that gave up on offset 4 of partition 1 leaves this.
-        rows = read_batch(spark, options(broker, subscribe=name)).where(
+        rows = read_batch(spark, client_options(broker, subscribe=name)).where(
             "partition = 1 and offset in (1, 2, 3, 5, 6) or partition = 0 and offset in (1, 2)"
         )
-        write_batch(add_origin(rows, cluster_id).sortWithinPartitions("offset"), options(target))
-        assert mirrored(spark, broker, target, tmp_path / "c", subscribe=name).records_written == 8 + 7
-        assert origins(contents(target, name)) == {0: list(range(11)), 1: [0, 1, 2, 3, 5, 6, *range(4, 11)]}
+        write_batch(add_origin(rows, cluster_id).sortWithinPartitions("offset"), client_options(target))
+        assert run_mirror(spark, broker, target, tmp_path / "c", subscribe=name).records_written == 8 + 7
+        assert record_origins(read_contents(target, name)) == {0: list(range(11)), 1: [0, 1, 2, 3, 5, 6, *range(4, 11)]}
 
     def test_a_topic_made_anew_is_another_one(
         self, broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
     ) -> None:
         target = make_broker()
         create_topic(broker, name, 1)
-        produce(broker, name, numbered(30), 1)
-        mirrored(spark, broker, target, tmp_path / "c", subscribe=name)
+        produce_records(broker, name, make_numbered_records(30), 1)
+        run_mirror(spark, broker, target, tmp_path / "c", subscribe=name)
         admin_of(broker).delete_topics([name])[name].result(30)
         until(lambda: name not in topics(broker))
         create_topic(broker, name, 1)
-        produce(broker, name, numbered(40)[::-1], 1)
-        assert mirrored(spark, broker, target, tmp_path / "new" / "c", subscribe=name).records_written == 40
-        assert [value for _, value, _ in of_contents(contents(target, name))[0]] == [
-            value for _, value, _ in [*numbered(30), *numbered(40)[::-1]]
+        produce_records(broker, name, make_numbered_records(40)[::-1], 1)
+        assert run_mirror(spark, broker, target, tmp_path / "new" / "c", subscribe=name).records_written == 40
+        assert [value for _, value, _ in record_contents(read_contents(target, name))[0]] == [
+            value for _, value, _ in [*make_numbered_records(30), *make_numbered_records(40)[::-1]]
         ]
 
     def test_killed_at_any_moment_it_goes_on(
         self, broker: Broker, make_broker: MakeBroker, name: str, tmp_path: Path
     ) -> None:
-        target, count = make_broker(), 40_000 * kills()
+        target, count = make_broker(), 40_000 * kill_count()
         create_topic(broker, name, 3)
-        produce(broker, name, numbered(count), 3)
+        produce_records(broker, name, make_numbered_records(count), 3)
         arguments = [
             "mirror",
             *("--bootstrap-server", broker.bootstrap, "--target-bootstrap-server", target.bootstrap),
             *("--subscribe", name, "--checkpointLocation", str(tmp_path / "c")),
             *("--maxOffsetsPerTrigger", "10000"),
         ]
-        kill_some_times(tmp_path, arguments, lambda: held(target, name), count)
+        kill_some_times(tmp_path, arguments, lambda: count_offsets(target, name), count)
         last = Run(tmp_path / "last", *arguments)
         assert last.wait() == 0, last.stderr
-        assert held(target, name) == count
+        assert count_offsets(target, name) == count
         assert_copied(broker, name, target, name)
 
 
 def wait_for(running: Run, target: Broker, topic: str, count: int) -> None:
     """Wait until the mirror has this many records, or has ended."""
-    until(lambda: held(target, topic) >= count or running.has_ended, timeout_seconds=RUN_SECONDS)
+    until(lambda: count_offsets(target, topic) >= count or running.has_ended, timeout_seconds=RUN_SECONDS)
 
 
 @pytest.mark.spark
@@ -212,7 +212,7 @@ def wait_for(running: Run, target: Broker, topic: str, count: int) -> None:
 def test_it_outlives_restarts_of_both_clusters(kinds: tuple[str, str], name: str, tmp_path: Path) -> None:
     with BROKERS[kinds[0]](tmp_path / "source") as source, BROKERS[kinds[1]](tmp_path / "target") as target:
         create_topic(source, name, 3)
-        produce(source, name, various(random.Random(1), 3000), 3)
+        produce_records(source, name, make_various_records(random.Random(1), 3000), 3)
         running = Run(
             tmp_path / "run",
             "mirror",
@@ -226,7 +226,7 @@ def test_it_outlives_restarts_of_both_clusters(kinds: tuple[str, str], name: str
                 broker.stop()
                 assert not running.has_ended
                 broker.start()
-                produce(source, name, various(random.Random(number), 3000), 3)
+                produce_records(source, name, make_various_records(random.Random(number), 3000), 3)
                 wait_for(running, target, name, 6000 + 3000 * number)
             assert running.end() == 0, running.stderr
         finally:
@@ -262,7 +262,7 @@ class TestRefusals:
         before = topics(broker)
         source = {key: value.replace("{topic}", name) for key, value in wrong.items()}
         with pytest.raises(PipelineError, match=told):
-            mirrored(spark, broker, broker, tmp_path / "c", names, **source)
+            run_mirror(spark, broker, broker, tmp_path / "c", names, **source)
         assert topics(broker) == before
         assert not (tmp_path / "c").exists()
 

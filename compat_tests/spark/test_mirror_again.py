@@ -15,16 +15,16 @@ from compat_tests.conftest import MakeBroker
 from compat_tests.spark.copies import (
     Run,
     assert_copied,
-    contents,
-    held,
+    client_options,
+    count_offsets,
+    kill_count,
     kill_some_times,
-    kills,
-    mirrored,
-    numbered,
-    of_contents,
-    options,
-    origins,
-    produce,
+    make_numbered_records,
+    produce_records,
+    read_contents,
+    record_contents,
+    record_origins,
+    run_mirror,
 )
 from compat_tests.waiting import until
 from spark_integration.errors import PipelineError
@@ -41,20 +41,20 @@ pytestmark = pytest.mark.spark
 
 def write(spark: Any, source: Broker, target: Broker, topic: str, *ranges: range) -> None:
     """Write offsets of partition 0 like a mirror that is killed before it extends its map."""
-    with Cluster(spark, options(source)) as cluster:
+    with Cluster(spark, client_options(source)) as cluster:
         cluster_id = cluster.cluster_id()
-    rows = read_batch(spark, options(source, subscribe=topic))
+    rows = read_batch(spark, client_options(source, subscribe=topic))
     for offsets in ranges:
         chosen = (
             rows.where(sql.col("offset").between(offsets[0], offsets[-1])).coalesce(1).sortWithinPartitions("offset")
         )
-        write_batch(add_origin(chosen, cluster_id), options(target))
+        write_batch(add_origin(chosen, cluster_id), client_options(target))
 
 
 def assert_pairs_hold(target: Broker, offset_map: str, topic: str) -> None:
     """Assert for every pair ever written: exactly the records before the source's offset lie before the target's."""
-    found = contents(target, topic)
-    for record in contents(target, offset_map)[0]:
+    found = read_contents(target, topic)
+    for record in read_contents(target, offset_map)[0]:
         key, value = (text.decode() for text in record.content[:2] if text is not None)
         link, _, pair = parse_entry(offset_map, key, value)
         before = {int(one.origin["offset"]) for one in found[link.partition] if one.offset < pair.target}
@@ -69,11 +69,11 @@ def test_a_new_checkpoint_behind_a_kill(
     """Its batches have other ends; some end within records that the killed run wrote without extending the map."""
     target = make_broker()
     create_topic(broker, name, 1)
-    produce(broker, name, numbered(20), 1)
-    mirrored(spark, broker, target, tmp_path / "c", subscribe=name)
-    produce(broker, name, numbered(100), 1)
+    produce_records(broker, name, make_numbered_records(20), 1)
+    run_mirror(spark, broker, target, tmp_path / "c", subscribe=name)
+    produce_records(broker, name, make_numbered_records(100), 1)
     write(spark, broker, target, name, range(20, 90))
-    mirrored(spark, broker, target, tmp_path / "new" / "c", subscribe=name, maxOffsetsPerTrigger="35")
+    run_mirror(spark, broker, target, tmp_path / "new" / "c", subscribe=name, maxOffsetsPerTrigger="35")
     assert_copied(broker, name, target, name)
     assert_pairs_hold(target, "map-c", name)
 
@@ -83,13 +83,13 @@ def test_without_its_map_nothing_is_written_twice(
 ) -> None:
     target = make_broker()
     create_topic(broker, name, 2)
-    produce(broker, name, numbered(60), 2)
-    mirrored(spark, broker, target, tmp_path / "a" / "map", subscribe=name)
-    produce(broker, name, numbered(30), 2)
+    produce_records(broker, name, make_numbered_records(60), 2)
+    run_mirror(spark, broker, target, tmp_path / "a" / "map", subscribe=name)
+    produce_records(broker, name, make_numbered_records(30), 2)
     # Each has a map of its own: the first continues from its checkpoint, the second starts over.
     (tmp_path / "a" / "map").rename(tmp_path / "a" / "other")
-    assert mirrored(spark, broker, target, tmp_path / "a" / "other", subscribe=name).records_written == 30
-    assert mirrored(spark, broker, target, tmp_path / "b" / "third", subscribe=name).records_written == 0
+    assert run_mirror(spark, broker, target, tmp_path / "a" / "other", subscribe=name).records_written == 30
+    assert run_mirror(spark, broker, target, tmp_path / "b" / "third", subscribe=name).records_written == 0
     assert_copied(broker, name, target, name)
     for offset_map in ("map-map", "map-other", "map-third"):
         assert_pairs_hold(target, offset_map, name)
@@ -123,10 +123,10 @@ def test_behind_a_record_that_is_missing_all_are_written_again(
     target = make_broker()
     create_topic(broker, name, 1)
     create_topic(target, name, 1)
-    produce(broker, name, numbered(60), 1)
+    produce_records(broker, name, make_numbered_records(60), 1)
     write(spark, broker, target, name, *there)
-    again = mirrored(spark, broker, target, tmp_path / "anew", subscribe=name, maxOffsetsPerTrigger=batch)
-    assert origins(contents(target, name)) == {0: wanted}
+    again = run_mirror(spark, broker, target, tmp_path / "anew", subscribe=name, maxOffsetsPerTrigger=batch)
+    assert record_origins(read_contents(target, name)) == {0: wanted}
     assert again.records_written == len(wanted) - sum(map(len, there))
 
 
@@ -141,10 +141,10 @@ def test_begun_anew_it_reads_once_what_the_target_has(
         return find_written_records(*arguments)
 
     create_topic(broker, name, 2)
-    produce(broker, name, numbered(60), 2)
-    mirrored(spark, broker, target, tmp_path / "before", subscribe=name)
+    produce_records(broker, name, make_numbered_records(60), 2)
+    run_mirror(spark, broker, target, tmp_path / "before", subscribe=name)
     monkeypatch.setattr(batches, "find_written_records", counted)
-    anew = mirrored(spark, broker, target, tmp_path / "anew", subscribe=name, maxOffsetsPerTrigger="10")
+    anew = run_mirror(spark, broker, target, tmp_path / "anew", subscribe=name, maxOffsetsPerTrigger="10")
     assert (anew.batches, anew.records_written, len(looks)) == (6, 0, 1)
     assert spark._jsparkSession.sharedState().cacheManager().isEmpty()
 
@@ -162,28 +162,30 @@ def test_a_topic_made_anew_needs_a_new_checkpoint(
     """Spark would read it from the checkpoint's offset on; without the map, old records are known by their times."""
     target = make_broker()
     create_topic(broker, name, 1)
-    produce(broker, name, numbered(30), 1)
-    mirrored(spark, broker, target, tmp_path / "c", subscribe=name)
+    produce_records(broker, name, make_numbered_records(30), 1)
+    run_mirror(spark, broker, target, tmp_path / "c", subscribe=name)
     make_anew(broker, name)
-    produce(broker, name, numbered(40)[::-1], 1)
+    produce_records(broker, name, make_numbered_records(40)[::-1], 1)
     with pytest.raises(PipelineError, match=f"^topic {name} on .* was deleted and recreated"):
-        mirrored(spark, broker, target, tmp_path / "c", subscribe=name)
-    assert held(target, name) == 30
-    assert mirrored(spark, broker, target, tmp_path / "new", subscribe=name).records_written == 40
-    wanted = [*numbered(30), *numbered(40)[::-1]]
-    assert [content[:2] for content in of_contents(contents(target, name))[0]] == [content[:2] for content in wanted]
+        run_mirror(spark, broker, target, tmp_path / "c", subscribe=name)
+    assert count_offsets(target, name) == 30
+    assert run_mirror(spark, broker, target, tmp_path / "new", subscribe=name).records_written == 40
+    wanted = [*make_numbered_records(30), *make_numbered_records(40)[::-1]]
+    assert [content[:2] for content in record_contents(read_contents(target, name))[0]] == [
+        content[:2] for content in wanted
+    ]
 
 
 def test_killed_and_begun_anew_it_writes_nothing_twice(
     broker: Broker, make_broker: MakeBroker, name: str, tmp_path: Path
 ) -> None:
-    target, count = make_broker(), 40_000 * kills()
+    target, count = make_broker(), 40_000 * kill_count()
     create_topic(broker, name, 3)
-    produce(broker, name, numbered(count), 3)
+    produce_records(broker, name, make_numbered_records(count), 3)
     arguments = ["mirror", "--bootstrap-server", broker.bootstrap, "--target-bootstrap-server", target.bootstrap]
     arguments += ["--subscribe", name]
     first = ["--checkpointLocation", str(tmp_path / "c"), "--maxOffsetsPerTrigger", "10000"]
-    kill_some_times(tmp_path, [*arguments, *first], lambda: held(target, name), count)
+    kill_some_times(tmp_path, [*arguments, *first], lambda: count_offsets(target, name), count)
     anew = ["--checkpointLocation", str(tmp_path / "new"), "--maxOffsetsPerTrigger", "17000"]
     last = Run(tmp_path / "last", *arguments, *anew)
     assert last.wait() == 0, last.stderr

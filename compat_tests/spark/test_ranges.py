@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.spark.scene import IS_SPARK_4, Record, Scene, numbered, records, refusal
+from compat_tests.spark.scene import IS_SPARK_4, Record, Scene, catch_failure, collect_records, make_values
 
 pytestmark = pytest.mark.spark
 
@@ -18,10 +18,10 @@ WITH_TASK = ("task", "partition", "offset", "value")
 def test_offsets_of_each_partition(scene: Scene) -> None:
     """-2 is the beginning and -1 the end; a range may be empty."""
     scene.create(4)
-    there = scene.fill(numbered(10, 4))
+    there = scene.fill(make_values(10, 4))
     starts = json.dumps({scene.topic: {"0": 3, "1": -2, "2": 10, "3": -2}})
     ends = json.dumps({scene.topic: {"0": 7, "1": 4, "2": -1, "3": -1}})
-    found = scene.note("rows", records(scene.batch(startingOffsets=starts, endingOffsets=ends)))
+    found = scene.note("rows", collect_records(scene.batch(startingOffsets=starts, endingOffsets=ends)))
     wanted = {0: range(3, 7), 1: range(4), 3: range(10)}
     assert found == {record for record in there if record[1] in wanted.get(record[0], ())}
 
@@ -32,20 +32,20 @@ def test_offsets_must_name_every_partition(scene: Scene) -> None:
     refused = (
         "KafkaIllegalStateException KAFKA_START_OFFSET_DOES_NOT_MATCH_ASSIGNED" if IS_SPARK_4 else "AssertionError"
     )
-    assert scene.note("refusal", refusal(frame.collect))[-1] == refused
+    assert scene.note("refusal", catch_failure(frame.collect))[-1] == refused
 
 
 def test_a_batch_does_not_begin_at_the_end(scene: Scene) -> None:
-    refused = refusal(lambda: scene.batch(startingOffsets="latest"))
+    refused = catch_failure(lambda: scene.batch(startingOffsets="latest"))
     assert scene.note("refusal", refused) == ["IllegalArgumentException"]
 
 
 def test_offsets_behind_the_end(scene: Scene) -> None:
     scene.create()
-    scene.fill(numbered(5))
+    scene.fill(make_values(5))
     ends = json.dumps({scene.topic: {"0": 50}})
     frame = scene.batch(endingOffsets=ends, **{"kafkaConsumer.pollTimeoutMs": "10000"})
-    assert scene.note("refusal", refusal(frame.collect))[-1] == "OffsetOutOfRangeException"
+    assert scene.note("refusal", catch_failure(frame.collect))[-1] == "OffsetOutOfRangeException"
 
 
 def test_assign(scene: Scene) -> None:
@@ -53,9 +53,9 @@ def test_assign(scene: Scene) -> None:
     other = scene.topic + "-other"
     scene.create(3)
     scene.create(2, other)
-    here, there = scene.fill(numbered(5, 3)), scene.fill(numbered(5, 2), other)
+    here, there = scene.fill(make_values(5, 3)), scene.fill(make_values(5, 2), other)
     assigned = json.dumps({scene.topic: [0, 2], other: [1]})
-    found = scene.note("rows", records(scene.batch(assign=assigned), WITH_TOPIC))
+    found = scene.note("rows", collect_records(scene.batch(assign=assigned), WITH_TOPIC))
     wanted = {(scene.topic, *record) for record in here if record[0] != 1}
     assert found == wanted | {(other, *record) for record in there if record[0] == 1}
 
@@ -66,25 +66,25 @@ def test_several_topics(scene: Scene, way: str) -> None:
     there: set[Any] = set()
     for topic in topics:
         scene.create(2, topic)
-        there |= {(topic, *record) for record in scene.fill(numbered(5, 2), topic) if topic != topics[3]}
+        there |= {(topic, *record) for record in scene.fill(make_values(5, 2), topic) if topic != topics[3]}
     chosen = {"subscribe": ",".join(topics[:3]), "subscribePattern": f"{scene.topic}-[0-2]"}[way]
-    found = scene.note("rows", records(scene.batch(**{way: chosen}), WITH_TOPIC))
+    found = scene.note("rows", collect_records(scene.batch(**{way: chosen}), WITH_TOPIC))
     assert found == there
 
 
 def test_a_topic_that_is_not_there(scene: Scene) -> None:
-    assert scene.note("refusal", refusal(scene.batch().collect))[-1] == "UnknownTopicOrPartitionException"
+    assert scene.note("refusal", catch_failure(scene.batch().collect))[-1] == "UnknownTopicOrPartitionException"
 
 
 def test_a_pattern_that_no_topic_fits(scene: Scene) -> None:
-    assert scene.note("rows", records(scene.batch(subscribePattern=scene.topic + ".*"))) == set()
+    assert scene.note("rows", collect_records(scene.batch(subscribePattern=scene.topic + ".*"))) == set()
 
 
 def test_empty_topics_and_partitions(scene: Scene) -> None:
     scene.create(3)
-    assert scene.note("nothing", records(scene.batch())) == set()
+    assert scene.note("nothing", collect_records(scene.batch())) == set()
     there = scene.fill({1: ["only"]})
-    assert scene.note("one partition", records(scene.batch())) == there == {(1, 0, "only")}
+    assert scene.note("one partition", collect_records(scene.batch())) == there == {(1, 0, "only")}
 
 
 # The tasks of 90 and 30 records: (partition, first offset, records) of each.
@@ -112,7 +112,7 @@ def tasks_of(found: set[Any]) -> set[tuple[int, int, int]]:
 def test_tasks_of_a_batch(scene: Scene, option: str, value: str, tasks: set[Any]) -> None:
     """Spark cuts the partitions' ranges in proportion to their lengths; in a batch the second option changes nothing."""
     there = fill_unevenly(scene)
-    found = records(scene.batch(**{option: value}).selectExpr("spark_partition_id() as task", "*"), WITH_TASK)
+    found = collect_records(scene.batch(**{option: value}).selectExpr("spark_partition_id() as task", "*"), WITH_TASK)
     assert {record[1:] for record in found} == there
     assert scene.note("tasks", tasks_of(found)) == tasks
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from compat_tests.confluent import admin_of
-from compat_tests.spark.copies import Run, held, kill_some_times, kills
+from compat_tests.spark.copies import Run, count_offsets, kill_count, kill_some_times
 from compat_tests.spark.scene import Scene
-from compat_tests.spark.validation import Validation, headers_of, key_of, produce, split
+from compat_tests.spark.validation import Validation, headers_of, key_of, produce_values, split_headers
 from compat_tests.waiting import until
 from spark_integration.errors import PipelineError
 from spark_integration.redrive.ledger import RedriveLedger
@@ -29,7 +29,7 @@ class Redrive:
         self.run = Validation(scene)
         self.schemas = SchemaOptions(schema=self.run.file("a.ddl", "id bigint"))
         self.ledger = str(scene.folder / "ledger")
-        produce(scene.broker, scene.topic, 1, VALUES)
+        produce_values(scene.broker, scene.topic, 1, VALUES)
         self.run.run(self.schemas, path=self.run.path)
         assert self.run.letters().keys() == {(1, number) for number in range(1, 5)}
 
@@ -49,7 +49,7 @@ def test_what_is_repaired_is_validated_again(scene: Scene) -> None:
     repair = "replace(cast(value as string), '\"two\"', '2')"
     assert redriven("detail like '%.id is%'", repair) == RedriveSummary(2, 2, 0, 0)
     assert redriven.back() == [(1, key_of(2), b'{"id": 2}'), (1, key_of(3), b'{"id": "three"}')]
-    own, added = split(redriven.run.records(scene.topic)[5].headers)
+    own, added = split_headers(redriven.run.records(scene.topic)[5].headers)
     assert own == headers_of(2)
     assert (added["origin-offset"], added["redriven-topic"], added["redriven-offset"]) == ("2", redriven.run.bad, "1")
     assert not any(name.startswith("dead-letter") for name in added)
@@ -97,7 +97,7 @@ def test_dead_letters_of_another_topic_need_another_ledger(scene: Scene) -> None
 def test_into_another_topic(scene: Scene) -> None:
     """A record that is no dead letter stays where it is."""
     redriven = Redrive(scene)
-    produce(scene.broker, redriven.run.bad, 0, [b"by hand"])
+    produce_values(scene.broker, redriven.run.bad, 0, [b"by hand"])
     assert redriven(to=redriven.run.good) == RedriveSummary(4, 0, 0, 1)
     assert redriven.back(redriven.run.good) == [(0, key_of(number), VALUES[number]) for number in range(1, 5)]
 
@@ -120,14 +120,14 @@ def test_what_cannot_be_done(scene: Scene, arguments: list[Any], told: str) -> N
 
 
 def test_killed_at_any_moment_each_comes_back_once(scene: Scene) -> None:
-    run, count = Validation(scene, 3), 21_000 * kills()
+    run, count = Validation(scene, 3), 21_000 * kill_count()
     for partition in range(3):
-        produce(scene.broker, scene.topic, partition, [b"broken %d" % number for number in range(count // 3)])
+        produce_values(scene.broker, scene.topic, partition, [b"broken %d" % number for number in range(count // 3)])
     run.run(SchemaOptions(schema=run.file("a.ddl", "id bigint")), path=run.path)
-    assert held(scene.broker, run.bad) == count
+    assert count_offsets(scene.broker, run.bad) == count
     arguments = ["redrive", "--bootstrap-server", scene.broker.bootstrap, "--dead-letter-topic", run.bad]
     arguments += ["--ledger", str(scene.folder / "ledger"), "--to", run.good]
-    kill_some_times(scene.folder, arguments, lambda: held(scene.broker, run.good), count)
+    kill_some_times(scene.folder, arguments, lambda: count_offsets(scene.broker, run.good), count)
     last = Run(scene.folder / "last", *arguments)
     assert last.wait() == 0, last.stderr
     found = run.good_places()

@@ -21,14 +21,14 @@ from compat_tests.spark.copies import (
     Record,
     Run,
     assert_copied,
-    contents,
-    held,
+    count_offsets,
+    kill_count,
     kill_some_times,
-    kills,
-    numbered,
-    of_contents,
-    produce,
-    various,
+    make_numbered_records,
+    make_various_records,
+    produce_records,
+    read_contents,
+    record_contents,
 )
 from compat_tests.waiting import until
 from spark_integration.archive.pipeline import archive
@@ -63,7 +63,7 @@ def to(broker: Broker) -> dict[str, str]:
 
 def test_a_replay_is_what_was_archived(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
     create_topic(broker, name, 2)
-    produce(broker, name, various(random.Random(SEED), 200), 2)
+    produce_records(broker, name, make_various_records(random.Random(SEED), 200), 2)
     path = archived(spark, broker, name, tmp_path)
     summary = replay(spark, path, to(broker), names=TargetNames("again."))
     assert summary == ReplaySummary(1, 2, 200, 200, 200, 1)
@@ -78,10 +78,10 @@ def two_topics(broker: Broker, spark: Any, tmp_path_factory: pytest.TempPathFact
     """An archive of topic A, of three partitions and 300 records, and of topic B, of one partition and 50 records."""
     create_topic(broker, A, 3)
     create_topic(broker, B, 1)
-    records = numbered(300)
+    records = make_numbered_records(300)
     for number in range(0, 300, 30):
-        produce(broker, A, records[number : number + 30], 3)
-    produce(broker, B, numbered(50), 1)
+        produce_records(broker, A, records[number : number + 30], 3)
+    produce_records(broker, B, make_numbered_records(50), 1)
     return archived(spark, broker, f"{A},{B}", tmp_path_factory.mktemp("replay"), maxOffsetsPerTrigger="120")
 
 
@@ -98,11 +98,11 @@ class TestSelection:
         last = {TopicPartition(A, 0): 13, TopicPartition(A, 1): -1}
         selection = ReplaySelection((A,), first, last)
         replay(spark, two_topics, to(broker), selection=selection, names=TargetNames(f"{name}."))
-        original = of_contents(contents(broker, A))
-        assert of_contents(contents(broker, f"{name}.{A}")) == {**original, 0: original[0][10:13]}
+        original = record_contents(read_contents(broker, A))
+        assert record_contents(read_contents(broker, f"{name}.{A}")) == {**original, 0: original[0][10:13]}
 
     def test_a_range_of_time(self, broker: Broker, spark: Any, name: str, two_topics: str) -> None:
-        original = contents(broker, A)
+        original = read_contents(broker, A)
         times = sorted(one.timestamp for each in original.values() for one in each)
         first, last = times[60], times[200]
         selection = ReplaySelection(starting_timestamp_ms=first, ending_timestamp_ms=last)
@@ -111,12 +111,12 @@ class TestSelection:
             part: [one.content for one in each if first <= one.timestamp < last] for part, each in original.items()
         }
         assert 0 < sum(map(len, wanted.values())) < 300
-        assert of_contents(contents(broker, name)) == wanted
+        assert record_contents(read_contents(broker, name)) == wanted
 
     def test_by_key(self, broker: Broker, spark: Any, name: str, two_topics: str) -> None:
         create_topic(broker, f"{name}.{A}", 2)
         replay(spark, two_topics, to(broker), names=TargetNames(f"{name}."), partitioner="key")
-        original, copied = contents(broker, A), contents(broker, f"{name}.{A}")
+        original, copied = read_contents(broker, A), read_contents(broker, f"{name}.{A}")
         assert Counter(one.content for each in copied.values() for one in each) == Counter(
             one.content for each in original.values() for one in each
         )
@@ -127,7 +127,7 @@ class TestSelection:
     def test_a_dry_run_writes_nothing(self, broker: Broker, spark: Any, name: str, two_topics: str) -> None:
         summary = replay(spark, two_topics, to(broker), names=TargetNames(f"{name}."), dry_run=True)
         assert summary == ReplaySummary(2, 4, 350, 350, 0, 0)
-        assert held(broker, f"{name}.{A}") == 0
+        assert count_offsets(broker, f"{name}.{A}") == 0
 
     @pytest.mark.parametrize(
         ("selection", "names", "told"),
@@ -172,7 +172,7 @@ class TestRate:
         monkeypatch.setattr(pace, "paced_slices", noted)
         replay(spark, two_topics, to(broker), selection=ReplaySelection((A,)), names=TargetNames(f"{name}."), rate=60)
         assert_copied(broker, A, broker, f"{name}.{A}", cluster=False)
-        copied = [one for each in contents(broker, f"{name}.{A}").values() for one in each]
+        copied = [one for each in read_contents(broker, f"{name}.{A}").values() for one in each]
         copied.sort(key=lambda one: one.timestamp)
         slices = [copied[first : first + 60] for first in range(0, 300, 60)]
         assert len(begun) == len(slices)
@@ -187,9 +187,9 @@ class TestRate:
     ) -> None:
         arguments = ["--path", two_topics, "--topics", A, "--bootstrap-server", broker.bootstrap]
         run = Run(tmp_path / "run", "replay", *arguments, "--prefix", f"{name}.", "--rate", "7")
-        until(lambda: held(broker, f"{name}.{A}") >= 7, timeout_seconds=120)
+        until(lambda: count_offsets(broker, f"{name}.{A}") >= 7, timeout_seconds=120)
         assert run.end() == 2
-        there = held(broker, f"{name}.{A}")
+        there = count_offsets(broker, f"{name}.{A}")
         assert 0 < there < 300
         assert run.stderr.splitlines()[-1] == f"Error: ended after {there} of 300 records: run it again to continue"
 
@@ -208,7 +208,7 @@ class TestGoingOn:
         assert_copied(broker, A, broker, f"{name}.{A}", cluster=False)
         assert replay(spark, two_topics, to(broker), names=TargetNames(f"{name}.")).records_written == 0
         assert replay(spark, two_topics, to(broker), names=TargetNames(f"{name}."), again=True).records_written == 350
-        assert held(broker, f"{name}.{A}") == 600
+        assert count_offsets(broker, f"{name}.{A}") == 600
 
     def test_a_damaged_archive_leaves_nothing(self, broker: Broker, spark: Any, name: str, damaged: Path) -> None:
         file = min(damaged.rglob("*.parquet"))
@@ -218,7 +218,7 @@ class TestGoingOn:
         file.unlink()
         with pytest.raises(PipelineError, match=f"{file.name} is missing"):
             replay(spark, str(damaged), to(broker), names=TargetNames(f"{name}."))
-        assert held(broker, f"{name}.{A}") == held(broker, f"{name}.{B}") == 0
+        assert count_offsets(broker, f"{name}.{A}") == count_offsets(broker, f"{name}.{B}") == 0
 
     def test_a_damaged_page_leaves_nothing(self, broker: Broker, name: str, damaged: Path, tmp_path: Path) -> None:
         """Damage that only reading reveals is found before the first record is written."""
@@ -232,7 +232,7 @@ class TestGoingOn:
         failed = Run(tmp_path / "run", "replay", *arguments)
         assert failed.wait() == 2
         assert "Error: " in failed.stderr.splitlines()[-1]
-        assert held(broker, f"{name}.{A}") == held(broker, f"{name}.{B}") == 0
+        assert count_offsets(broker, f"{name}.{A}") == count_offsets(broker, f"{name}.{B}") == 0
 
     def test_no_archive_at_all(self, broker: Broker, tmp_path: Path) -> None:
         path = tmp_path / "none"
@@ -244,14 +244,14 @@ class TestGoingOn:
     def test_killed_at_any_moment_it_goes_on(
         self, broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path, rate: int | None
     ) -> None:
-        target, count = make_broker(), 40_000 * kills()
+        target, count = make_broker(), 40_000 * kill_count()
         create_topic(broker, name, 3)
-        produce(broker, name, numbered(count), 3)
+        produce_records(broker, name, make_numbered_records(count), 3)
         path = archived(spark, broker, name, tmp_path)
         arguments = ["replay", "--path", path, "--bootstrap-server", target.bootstrap]
         if rate:
             arguments += ["--rate", str(rate)]
-        kill_some_times(tmp_path, arguments, lambda: held(target, name), count)
+        kill_some_times(tmp_path, arguments, lambda: count_offsets(target, name), count)
         last = Run(tmp_path / "last", *arguments)
         assert last.wait() == 0, last.stderr
         assert_copied(broker, name, target, name, cluster=False)

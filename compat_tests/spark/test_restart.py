@@ -15,7 +15,7 @@ import pytest
 from compat_tests.brokers import ROOT
 from compat_tests.conftest import MakeBroker
 from compat_tests.spark.driver import LIMIT, to_parquet
-from compat_tests.spark.scene import Query, Record, Scene, numbered, records, rows
+from compat_tests.spark.scene import Query, Record, Scene, collect_records, collect_rows, make_values
 from compat_tests.waiting import until
 
 pytestmark = pytest.mark.spark
@@ -41,13 +41,13 @@ def numbers_in(folder: Path) -> set[int]:
 def test_a_micro_batch_that_was_planned_is_what_it_was(scene: Scene) -> None:
     """Its offsets are in the checkpoint; new records and another limit count from the next batch on."""
     scene.create(2)
-    there = scene.fill(numbered(20, 2))
+    there = scene.fill(make_values(20, 2))
     query = scene.run(scene.stream(maxOffsetsPerTrigger="10"), on_batch=fail_in(2), availableNow=True)
     with pytest.raises(FailsInBatchError):
         query.finish()
     assert numbers_in(query.checkpoint / "offsets") == {0, 1, 2}
     assert numbers_in(query.checkpoint / "commits") == {0, 1}
-    more = scene.fill(numbered(20, 2, start=20))
+    more = scene.fill(make_values(20, 2, start=20))
     resumed = scene.run_to_the_end(scene.stream(maxOffsetsPerTrigger="30"))
     assert resumed.batches.keys() == {2, 3, 4}
     batches = {number: set(batch) for number, batch in (query.batches | resumed.batches).items()}
@@ -61,10 +61,10 @@ def test_a_sink_that_is_no_part_of_the_checkpoint_gets_a_batch_twice(scene: Scen
     target = scene.topic + "-target"
     scene.create(1)
     scene.create(1, target)
-    scene.fill(numbered(30))
+    scene.fill(make_values(30))
     for _ in range(2):
         copy_and_fail_once(scene, target)
-    copied = [record[2] for record in sorted(rows(scene.batch(subscribe=target)))]
+    copied = [record[2] for record in sorted(collect_rows(scene.batch(subscribe=target)))]
     assert scene.note("copied", copied) == [f"0/{number}" for number in [*range(20), *range(10, 30)]]
 
 
@@ -91,7 +91,7 @@ def copy_and_fail_once(scene: Scene, target: str) -> None:
 def test_a_driver_that_is_killed(scene: Scene) -> None:
     """Twice between the first micro-batch and the last, then resumed here: every record once, by the sink's own log."""
     scene.create(2)
-    there = scene.fill(numbered(4000, 2))
+    there = scene.fill(make_values(4000, 2))
     commits = scene.folder / "parquet-checkpoint" / "commits"
     for least in (5, 10):
         kill_behind(scene, commits, least)
@@ -100,7 +100,7 @@ def test_a_driver_that_is_killed(scene: Scene) -> None:
     query = to_parquet(scene.stream(), scene.folder).trigger(availableNow=True).start()
     assert query.awaitTermination(240)
     parquet = scene.session.read.parquet(str(scene.folder / "parquet"))
-    assert scene.note("rows", records(parquet)) == there
+    assert scene.note("rows", collect_records(parquet)) == there
 
 
 def kill_behind(scene: Scene, commits: Path, least: int) -> None:
@@ -128,17 +128,17 @@ def test_the_broker_restarts_under_a_stream(scene: Scene, make_broker: MakeBroke
     """The query continues by itself, with nothing lost and nothing twice."""
     scene = scene.on(make_broker())
     scene.create(2)
-    there = scene.fill(numbered(100, 2))
+    there = scene.fill(make_values(100, 2))
     query = scene.run(scene.stream(maxOffsetsPerTrigger="30"))
     query.wait_until(lambda: len(query.batches) >= 2)
     restart(scene, way)
     assert len(query.records()) < len(there), "the restart did not fall in the middle"
-    there |= scene.fill(numbered(100, 2, start=100))
+    there |= scene.fill(make_values(100, 2, start=100))
     query.wait_for(there)
     assert scene.note("rows", query.records()) == there
     still_idle(query)
     restart(scene, way)
-    there |= scene.fill(numbered(10, 2, start=200))
+    there |= scene.fill(make_values(10, 2, start=200))
     query.wait_for(there)
     assert scene.note("rows behind the second", query.records()) == there
 
@@ -163,7 +163,7 @@ def test_the_broker_restarts_under_a_batch(scene: Scene, make_broker: MakeBroker
     scene.create(2)
     there: set[Record] = set()
     for start in (0, 10):
-        there |= scene.fill(numbered(10, 2, start))
+        there |= scene.fill(make_values(10, 2, start))
         planned = scene.batch().selectExpr("partition", "offset", "string(value) as value").rdd
         restart(scene, "killed")
         assert scene.note(f"rows {start}", {tuple(row) for row in planned.collect()}) == there

@@ -18,13 +18,13 @@ from compat_tests.spark.rollups import (
     START_MS,
     Model,
     event,
-    in_table,
-    in_topic,
     iso,
     random_events,
-    records_of,
+    read_last_values,
+    read_messages,
+    read_table,
 )
-from compat_tests.spark.scene import fill
+from compat_tests.spark.scene import produce_values
 from spark_integration.rollup.events import LAST_MS
 
 
@@ -88,9 +88,9 @@ def test_overlapping_windows(case: Case) -> None:
 @with_options(time_field=None, dimensions="", measures="count")
 def test_the_record_timestamp_and_no_dimensions(case: Case) -> None:
     for minutes in (0, 0.5, 3, 30):
-        fill(case.broker, case.topic, {0: ["{}"]}, timestamp=START_MS + int(minutes * MINUTE_MS))
+        produce_values(case.broker, case.topic, {0: ["{}"]}, timestamp=START_MS + int(minutes * MINUTE_MS))
     case.run()
-    last, _ = in_topic(case.broker, case.settings.topic)
+    last, _ = read_last_values(case.broker, case.settings.topic)
     assert {key: value["count"] for key, value in last.items()} == {
         (iso(START_MS),): 2,
         (iso(START_MS + 3 * MINUTE_MS),): 1,
@@ -104,12 +104,12 @@ def test_a_record_timestamp_that_is_no_year(case: Case) -> None:
     case.topic = f"{case.topic}-of-any-time"
     create_topic(case.broker, case.topic, message_timestamp_after_max_ms=str(2**63 - 1))
     for timestamp in (START_MS, LAST_MS + 1, START_MS + 30 * MINUTE_MS):
-        fill(case.broker, case.topic, {0: ["{}"]}, timestamp=timestamp)
+        produce_values(case.broker, case.topic, {0: ["{}"]}, timestamp=timestamp)
     done = case.run()
     assert (done.rows, done.dead_rows, done.watermark) == (3, 1, "2026-01-01T10:25:00.000Z")
-    (dead,) = records_of(case.broker, case.settings.dead_topic or "")
+    (dead,) = read_messages(case.broker, case.settings.dead_topic or "")
     assert dict(dead.headers())["kafkacompat-dead-letter-reason"] == b"no-time"
-    assert in_topic(case.broker, case.settings.topic)[0][(iso(START_MS),)]["count"] == 1
+    assert read_last_values(case.broker, case.settings.topic)[0][(iso(START_MS),)]["count"] == 1
 
 
 BROKEN = ["", "no JSON", "[1]", '{"time": "2026', "null", '"text"']
@@ -133,11 +133,11 @@ def test_dead_letters(case: Case) -> None:
     done = case.run([event(1), event(30)])
     assert (done.rows, done.dead_rows) == (14, 12)
     assert case.results() == case.model.results(closed=True)
-    found = records_of(case.broker, f"{case.topic}-dead")
+    found = read_messages(case.broker, f"{case.topic}-dead")
     assert sorted(message.value().decode() for message in found) == sorted([*BROKEN, *TIMELESS[:3], *TIMELESS[4:]])
     reasons = {message.value().decode(): dict(message.headers())["kafkacompat-dead-letter-reason"] for message in found}
     assert reasons == dict.fromkeys(BROKEN, b"malformed") | dict.fromkeys(TIMELESS[:3] + TIMELESS[4:], b"no-time")
-    there = {(one.partition(), one.offset()): one.value() for one in records_of(case.broker, case.topic, 2)}
+    there = {(one.partition(), one.offset()): one.value() for one in read_messages(case.broker, case.topic, 2)}
     for message in found:
         headers = dict(message.headers())
         place = int(headers["kafkacompat-origin-partition"]), int(headers["kafkacompat-origin-offset"])
@@ -164,14 +164,14 @@ def test_retention(case: Case) -> None:
     second = case.run([event(60, "it"), event(70)])
     horizon_ms = START_MS + 35 * MINUTE_MS
     assert second.retained_from == iso(horizon_ms)
-    last, buried = in_topic(case.broker, case.settings.topic)
+    last, buried = read_last_values(case.broker, case.settings.topic)
     assert last == case.model.results(closed=True, from_ms=horizon_ms)
     assert buried == set(first)
     assert second.tombstones == len(first)
     assert case.run([event(71)]).tombstones == 0
     late_day = 26 * 60
     case.run([event(late_day), event(late_day + 10)])
-    assert {key[0][:10] for key in in_table(case.folder / "table")} == {"2026-01-02"}
+    assert {key[0][:10] for key in read_table(case.folder / "table")} == {"2026-01-02"}
 
 
 @pytest.mark.spark
@@ -180,6 +180,8 @@ def test_windows_too_old_at_first_are_not_written(case: Case) -> None:
     case.run([*random_events(random.Random(6), 60, 20), event(60)])
     done = case.run([event(70)])
     assert done.tombstones == 0
-    last, buried = in_topic(case.broker, case.settings.topic)
-    assert last == in_table(case.folder / "table") == case.model.results(closed=True, from_ms=START_MS + 35 * MINUTE_MS)
+    last, buried = read_last_values(case.broker, case.settings.topic)
+    assert (
+        last == read_table(case.folder / "table") == case.model.results(closed=True, from_ms=START_MS + 35 * MINUTE_MS)
+    )
     assert not buried

@@ -14,7 +14,16 @@ import pytest
 from compat_tests.brokers import Broker
 from compat_tests.confluent import admin_of, create_topic
 from compat_tests.spark.rollup_case import Case, with_options
-from compat_tests.spark.rollups import MINUTE_MS, START_MS, event, in_table, in_topic, iso, random_events, records_of
+from compat_tests.spark.rollups import (
+    MINUTE_MS,
+    START_MS,
+    event,
+    iso,
+    random_events,
+    read_last_values,
+    read_messages,
+    read_table,
+)
 from spark_integration.errors import PipelineError
 from spark_integration.rollup import pipeline
 
@@ -60,14 +69,14 @@ def test_a_run_that_ends_anywhere_is_done_again(
     monkeypatch.undo()
     case.run()
     horizon_ms = START_MS + 35 * MINUTE_MS
-    last, buried = in_topic(case.broker, case.settings.topic)
+    last, buried = read_last_values(case.broker, case.settings.topic)
     assert last == case.model.results(closed=True, from_ms=horizon_ms)
-    table = in_table(case.folder / "table")
+    table = read_table(case.folder / "table")
     assert {key: value for key, value in table.items() if value["window_end"] > iso(horizon_ms)} == last
     account = case.account()
     assert (account["rows"], account["dead_rows"]) == (len(first) + len(events) + len(BROKEN), len(BROKEN))
     assert account["late_rows"] == case.model.late > 0
-    assert {message.value().decode() for message in records_of(case.broker, f"{case.topic}-dead")} == set(BROKEN)
+    assert {message.value().decode() for message in read_messages(case.broker, f"{case.topic}-dead")} == set(BROKEN)
     assert account["windows_written"] - account["tombstones"] == len(last)
     assert len(buried) == account["tombstones"]
 

@@ -12,8 +12,17 @@ import pytest
 
 from compat_tests.brokers import Broker
 from compat_tests.confluent import create_topic, produce
-from compat_tests.spark.copies import Run, held, kill_in_the_middle, kills
-from compat_tests.spark.rollups import MEASURES, MINUTE_MS, Model, event, in_table, in_topic, random_events, records_of
+from compat_tests.spark.copies import Run, count_offsets, kill_count, kill_in_the_middle
+from compat_tests.spark.rollups import (
+    MEASURES,
+    MINUTE_MS,
+    Model,
+    event,
+    random_events,
+    read_last_values,
+    read_messages,
+    read_table,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -62,8 +71,8 @@ class Job:
         numbers = [int(path.name) for path in folder.glob("*") if path.name.isdecimal()]
         return max(numbers, default=-1) + 1
 
-    def told(self) -> int:
-        return held(self.broker, self.results)
+    def count_results(self) -> int:
+        return count_offsets(self.broker, self.results)
 
     def account(self) -> dict[str, int]:
         account: dict[str, int] = json.loads((self.folder / "checkpoint/rollup" / str(self.accounts() - 1)).read_text())
@@ -100,30 +109,32 @@ def test_killed_and_resumed(broker: Broker, name: str, tmp_path: Path, mode: str
     job = Job(broker, name, tmp_path)
     create_topic(broker, name, 1)
     # Two batches for each kill, so that each can come in the middle.
-    values = values_of(dice, A_BATCH * (2 * kills() + 4))
+    values = values_of(dice, A_BATCH * (2 * kill_count() + 4))
     produce(broker, name, values)
     model, batches = model_of(values), len(values) // A_BATCH
-    assert model.late > kills()
+    assert model.late > kill_count()
     horizon_ms = model.watermark_ms - RETENTION_MS
     all_results, results = (model.results(closed=mode == "append", from_ms=one) for one in (0, horizon_ms))
     words = job.words("--mode", mode, "--format", format)
     gone = all_results.keys() - results.keys()
-    for number in range(kills()):
+    for number in range(kill_count()):
         if number % 2:
             # A killed batch writes its results again, so their number is unknown.
-            kill_in_the_middle(tmp_path / f"run{number}", words, job.told, job.told() + A_FEW, math.inf)
+            kill_in_the_middle(
+                tmp_path / f"run{number}", words, job.count_results, job.count_results() + A_FEW, math.inf
+            )
             assert job.accounts() < batches
         else:
             # The first kills leave work for the later ones.
-            most = batches * (number + 1) // (kills() + 2)
+            most = batches * (number + 1) // (kill_count() + 2)
             kill_in_the_middle(tmp_path / f"run{number}", words, job.accounts, most, batches)
     last = Run(tmp_path / "last", *words, "--json")
     assert last.wait() == 0, last.stderr[-3000:]
-    told, buried = in_topic(broker, job.results)
+    told, buried = read_last_values(broker, job.results)
     assert told == results
     assert buried == gone
     # Parquet drops whole days, and this is one.
-    assert in_table(tmp_path / "table") == (all_results if format == "parquet" else results)
+    assert read_table(tmp_path / "table") == (all_results if format == "parquet" else results)
     broken = {offset: value for offset, value in enumerate(values) if not value.startswith("{")}
     assert dead_letters(broker, job.dead) == broken
     account = job.account()
@@ -133,5 +144,5 @@ def test_killed_and_resumed(broker: Broker, name: str, tmp_path: Path, mode: str
 
 def dead_letters(broker: Broker, topic: str) -> dict[int, str]:
     """Return the dead letters by the offsets of their origin; a killed batch may have written them twice."""
-    found = records_of(broker, topic)
+    found = read_messages(broker, topic)
     return {int(dict(one.headers())["kafkacompat-origin-offset"]): one.value().decode() for one in found}

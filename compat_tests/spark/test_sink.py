@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.spark.scene import Scene, fill, numbered, records, refusal
+from compat_tests.spark.scene import Scene, catch_failure, collect_records, make_values, produce_values
 from kafkacompat.wire.compression import Codec
 from kafkacompat.wire.record_batch import read_header, split_batches
 
@@ -33,10 +33,10 @@ def test_the_topic_of_each_row(scene: Scene) -> None:
     for topic in topics:
         scene.create(1, topic)
     write(scene, numbers(scene, 30, f"concat('{scene.topic}-', id % 3) as topic"))
-    by_column = records(scene.batch(subscribe=",".join(topics)), WITH_TOPIC)
+    by_column = collect_records(scene.batch(subscribe=",".join(topics)), WITH_TOPIC)
     assert scene.note("by column", by_column) == {(topics[one % 3], 0, one // 3, str(one)) for one in range(30)}
     write(scene, numbers(scene, 5, f"'{topics[0]}' as topic"), topic=topics[1])
-    by_option = records(scene.batch(subscribe=",".join(topics)), WITH_TOPIC) - by_column
+    by_option = collect_records(scene.batch(subscribe=",".join(topics)), WITH_TOPIC) - by_column
     assert scene.note("by option", by_option) == {(topics[1], 0, 10 + one, str(one)) for one in range(5)}
 
 
@@ -44,10 +44,12 @@ def test_the_partition_of_each_row(scene: Scene) -> None:
     """A row that names a partition goes there, in the order of the rows; for others the key decides."""
     scene.create(4)
     write(scene, numbers(scene, 40, "int(3 - id % 4) as partition", "'key' as key"), topic=scene.topic)
-    found = scene.note("named", records(scene.batch()))
+    found = scene.note("named", collect_records(scene.batch()))
     assert found == {(3 - one % 4, one // 4, str(one)) for one in range(40)}
     write(scene, numbers(scene, 40, "string(id % 10) as key", "cast(null as int) as partition"), topic=scene.topic)
-    by_key = {(one[0], one[2]) for one in records(scene.batch(), ("partition", "offset", "key")) if one[2] != "key"}
+    by_key = {
+        (one[0], one[2]) for one in collect_records(scene.batch(), ("partition", "offset", "key")) if one[2] != "key"
+    }
     assert len(scene.note("by key", by_key)) == 10
     assert len({partition for partition, _ in by_key}) == 4
 
@@ -55,20 +57,20 @@ def test_the_partition_of_each_row(scene: Scene) -> None:
 def test_a_partition_that_is_not_there(scene: Scene) -> None:
     scene.create(2)
     frame = numbers(scene, 5, "5 as partition")
-    refused = refusal(lambda: write(scene, frame, topic=scene.topic, **{"kafka.max.block.ms": "1500"}))
+    refused = catch_failure(lambda: write(scene, frame, topic=scene.topic, **{"kafka.max.block.ms": "1500"}))
     assert "TimeoutException" in scene.note("refusal", refused)
-    assert records(scene.batch()) == set()
+    assert collect_records(scene.batch()) == set()
 
 
 def test_rows_without_a_topic(scene: Scene) -> None:
-    assert refusal(lambda: write(scene, numbers(scene, 5)))[0].startswith("AnalysisException")
+    assert catch_failure(lambda: write(scene, numbers(scene, 5)))[0].startswith("AnalysisException")
     frame = numbers(scene, 5, "cast(null as string) as topic")
-    assert scene.note("refusal", refusal(lambda: write(scene, frame))) != []
+    assert scene.note("refusal", catch_failure(lambda: write(scene, frame))) != []
 
 
 def test_a_topic_that_is_made_by_writing(scene: Scene) -> None:
     write(scene, numbers(scene, 100), topic=scene.topic)
-    assert scene.note("rows", records(scene.batch())) == {(0, one, str(one)) for one in range(100)}
+    assert scene.note("rows", collect_records(scene.batch())) == {(0, one, str(one)) for one in range(100)}
 
 
 def codecs_on_disk(scene: Scene) -> set[Codec]:
@@ -80,7 +82,7 @@ def codecs_on_disk(scene: Scene) -> set[Codec]:
 def test_compression(scene: Scene, codec: str) -> None:
     scene.create()
     write(scene, numbers(scene, 5000), topic=scene.topic, **{"kafka.compression.type": codec})
-    assert records(scene.batch()) == {(0, one, str(one)) for one in range(5000)}
+    assert collect_records(scene.batch()) == {(0, one, str(one)) for one in range(5000)}
     assert scene.note("codecs", {found.name for found in codecs_on_disk(scene)}) == {codec.upper()}
 
 
@@ -89,7 +91,7 @@ def test_the_topics_own_compression(scene: Scene, codec: str) -> None:
     """The broker compresses again what arrives with another codec."""
     scene.create(compression_type=codec)
     write(scene, numbers(scene, 5000), topic=scene.topic, **{"kafka.compression.type": "zstd"})
-    assert records(scene.batch()) == {(0, one, str(one)) for one in range(5000)}
+    assert collect_records(scene.batch()) == {(0, one, str(one)) for one in range(5000)}
     assert scene.note("codecs", {found.name for found in codecs_on_disk(scene)}) == {codec.upper()}
 
 
@@ -106,7 +108,7 @@ PRODUCERS: dict[str, Mapping[str, str]] = {
 def test_producers_of_several_kinds(scene: Scene, producer: str) -> None:
     scene.create()
     write(scene, numbers(scene, 2000), topic=scene.topic, **PRODUCERS[producer])
-    assert scene.note("rows", records(scene.batch())) == {(0, one, str(one)) for one in range(2000)}
+    assert scene.note("rows", collect_records(scene.batch())) == {(0, one, str(one)) for one in range(2000)}
 
 
 SIZE_BYTES = 5_000_000
@@ -120,7 +122,7 @@ def test_large_records(scene: Scene) -> None:
     write(scene, frame, topic=scene.topic, **{"kafka.max.request.size": "20000000"})
     digests = scene.batch().selectExpr("partition", "offset", "concat(length(value), ' ', sha2(value, 256)) as value")
     wanted = frame.selectExpr("concat(length(value), ' ', sha2(value, 256)) as value").collect()
-    assert scene.note("rows", records(digests)) == {(0, offset, row.value) for offset, row in enumerate(wanted)}
+    assert scene.note("rows", collect_records(digests)) == {(0, offset, row.value) for offset, row in enumerate(wanted)}
     assert wanted[4].value.startswith(f"{SIZE_BYTES} ")
 
 
@@ -129,11 +131,11 @@ def test_records_too_large(scene: Scene) -> None:
     scene.create(max_message_bytes="100000")
     frame = scene.session.range(1).selectExpr("repeat('x', 2000000) as value")
     limits = {"kafka.max.request.size": "20000000"}
-    refused = scene.note("by the producer", refusal(lambda: write(scene, frame, topic=scene.topic)))
+    refused = scene.note("by the producer", catch_failure(lambda: write(scene, frame, topic=scene.topic)))
     assert "RecordTooLargeException" in refused
-    refused = scene.note("by the broker", refusal(lambda: write(scene, frame, topic=scene.topic, **limits)))
+    refused = scene.note("by the broker", catch_failure(lambda: write(scene, frame, topic=scene.topic, **limits)))
     assert "RecordTooLargeException" in refused
-    assert records(scene.batch()) == set()
+    assert collect_records(scene.batch()) == set()
 
 
 def test_from_topic_to_topics(scene: Scene) -> None:
@@ -143,7 +145,7 @@ def test_from_topic_to_topics(scene: Scene) -> None:
     for topic in targets:
         scene.create(3, topic)
     for start in (0, 50):
-        fill(scene.broker, scene.topic, numbered(50, 2, start))
+        produce_values(scene.broker, scene.topic, make_values(50, 2, start))
         copy(scene)
     columns = ("topic", "partition", "key", "value", "headers[0].key", "string(headers[0].value)")
     copied = scene.batch(subscribe=",".join(targets), includeHeaders="true").selectExpr(*columns).collect()

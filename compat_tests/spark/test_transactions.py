@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from confluent_kafka import Message, Producer
 
-from compat_tests.spark.scene import Record, Scene, records
+from compat_tests.spark.scene import Record, Scene, collect_records
 
 pytestmark = pytest.mark.spark
 
@@ -65,8 +65,8 @@ def transactions(scene: Scene) -> Transactions:
 def both_levels(scene: Scene, label: str = "", **options: str) -> tuple[set[Record], set[Record]]:
     """Return the committed records and all records that a batch finds."""
     return (
-        scene.note(f"committed {label}", records(scene.batch(**COMMITTED, **options))),
-        scene.note(f"all {label}", records(scene.batch(**UNCOMMITTED, **options))),
+        scene.note(f"committed {label}", collect_records(scene.batch(**COMMITTED, **options))),
+        scene.note(f"all {label}", collect_records(scene.batch(**UNCOMMITTED, **options))),
     )
 
 
@@ -117,7 +117,7 @@ def test_an_open_transaction_ends_what_is_stable(scene: Scene, transactions: Tra
     behind = scene.fill({0: ["behind"], 1: ["behind"]})
     assert both_levels(scene) == (kept, kept | opened | behind)
     transactions.producer.commit_transaction(30)
-    assert scene.note("then", records(scene.batch(**COMMITTED))) == kept | opened | behind
+    assert scene.note("then", collect_records(scene.batch(**COMMITTED))) == kept | opened | behind
 
 
 @pytest.mark.parametrize("level", ["read_committed", "read_uncommitted"])

@@ -12,13 +12,20 @@ from confluent_kafka import TopicPartition
 from compat_tests.brokers import Broker
 from compat_tests.confluent import consumer_of, create_topic, read
 from compat_tests.conftest import MakeBroker
-from compat_tests.spark.copies import contents, mirrored, numbered, of_contents, options, produce
+from compat_tests.spark.copies import (
+    client_options,
+    make_numbered_records,
+    produce_records,
+    read_contents,
+    record_contents,
+    run_mirror,
+)
 from spark_integration.errors import PipelineError
 from spark_integration.mirror.translation import translate
 
 
 def _values(broker: Broker, topic: str, partition: int) -> list[bytes | None]:
-    return [value for _, value, _ in of_contents(contents(broker, topic))[partition]]
+    return [value for _, value, _ in record_contents(read_contents(broker, topic))[partition]]
 
 
 @pytest.mark.spark
@@ -29,13 +36,13 @@ def test_a_group_goes_on_in_the_mirror(
     create_topic(broker, name, 3)
     # All records have other offsets in the target than in the source.
     create_topic(target, name, 3)
-    produce(target, name, numbered(40), 3)
-    produce(broker, name, numbered(count), 3)
+    produce_records(target, name, make_numbered_records(40), 3)
+    produce_records(broker, name, make_numbered_records(count), 3)
     read_so_far = {0: 130, 1: 0, 2: 299}
     committed = [TopicPartition(name, partition, offset) for partition, offset in read_so_far.items()]
     consumer_of(broker, name).commit(offsets=committed, asynchronous=False)
-    mirrored(spark, broker, target, tmp_path / "c", subscribe=name, maxOffsetsPerTrigger="250")
-    summary = translate(spark, options(broker), options(target), name, offset_map="map-c")
+    run_mirror(spark, broker, target, tmp_path / "c", subscribe=name, maxOffsetsPerTrigger="250")
+    summary = translate(spark, client_options(broker), client_options(target), name, offset_map="map-c")
     assert summary.committed
     assert summary.not_mirrored == 0
     wanted = {(one, record) for one, offset in read_so_far.items() for record in _values(broker, name, one)[offset:]}
@@ -55,10 +62,10 @@ def test_nothing_is_left_out_of_what_came_from_the_target(
     create_topic(here, name, 1)
 
     def mirror(source: Broker, target: Broker, folder: str) -> None:
-        mirrored(spark, source, target, tmp_path / folder / "c", subscribe=name)
+        run_mirror(spark, source, target, tmp_path / folder / "c", subscribe=name)
 
     def send(to: Broker, *values: str) -> None:
-        produce(to, name, [(None, value.encode(), ()) for value in values], 1)
+        produce_records(to, name, [(None, value.encode(), ()) for value in values], 1)
 
     send(here, *(f"a{number}" for number in range(10)))
     mirror(here, there, "there")
@@ -72,7 +79,7 @@ def test_nothing_is_left_out_of_what_came_from_the_target(
     for committed, wanted in ((5, 5), (12, 12), (20, 16)):
         group = f"{name}-{committed}"
         consumer_of(here, group).commit(offsets=[TopicPartition(name, 0, committed)], asynchronous=False)
-        summary = translate(spark, options(here), options(there), group, offset_map="map-c")
+        summary = translate(spark, client_options(here), client_options(there), group, offset_map="map-c")
         assert json.loads(summary.offsets) == {name: {"0": wanted}}
         unread = everything - {*_values(here, name, 0)[:committed]}
         assert unread <= {*_values(there, name, 0)[wanted:]}
@@ -81,4 +88,4 @@ def test_nothing_is_left_out_of_what_came_from_the_target(
 @pytest.mark.spark
 def test_who_has_committed_nothing_is_told(broker: Broker, spark: Any, name: str) -> None:
     with pytest.raises(PipelineError, match=f"group {name} has committed nothing"):
-        translate(spark, options(broker), options(broker), name)
+        translate(spark, client_options(broker), client_options(broker), name)

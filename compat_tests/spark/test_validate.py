@@ -15,7 +15,15 @@ from pyarrow import parquet
 from compat_tests.spark.rollups import files_of_table
 from compat_tests.spark.scene import Scene
 from compat_tests.spark.schema_registry import FakeRegistry
-from compat_tests.spark.validation import Validation, avro, headers_of, key_of, produce, record, split
+from compat_tests.spark.validation import (
+    Validation,
+    encode_avro,
+    headers_of,
+    key_of,
+    produce_values,
+    record_schema,
+    split_headers,
+)
 from spark_integration.errors import PipelineError
 from spark_integration.validate.registry import RegistryOptions
 from spark_integration.validate.settings import SchemaOptions
@@ -30,15 +38,15 @@ def test_every_record_is_in_one_output(scene: Scene) -> None:
     """JSON by a DDL: typed columns, and unchanged dead letters."""
     run = Validation(scene)
     values = [json.dumps(one).encode() for one in GOOD] + BAD
-    produce(scene.broker, scene.topic, 0, [*values, None])
+    produce_values(scene.broker, scene.topic, 0, [*values, None])
     summary = run.run(SchemaOptions(schema=run.file("schema.ddl", DDL)), path=run.path)
     assert (summary.records, summary.good, summary.reasons) == (8, 3, {"malformed": 2, "does-not-fit": 3})
     assert run.table() == {(0, 0): GOOD[0], (0, 1): GOOD[1], (0, 7): None}
     assert run.letters() == {(0, n): (key_of(n), values[n], headers_of(n), REASONS[n - 2]) for n in range(2, 7)}
 
 
-FIRST = record(("number", "int"), ("old", "string"))
-SECOND = record(("number", "long"), ("word", "string"), word="none")
+FIRST = record_schema(("number", "int"), ("old", "string"))
+SECOND = record_schema(("number", "long"), ("word", "string"), word="none")
 
 
 def with_registry(registry: FakeRegistry, **more: Any) -> SchemaOptions:
@@ -52,16 +60,18 @@ def test_two_versions_mixed(scene: Scene) -> None:
     with FakeRegistry() as registry:
         one, two = (registry.register(f"{scene.topic}-value", json.dumps(kind)) for kind in (FIRST, SECOND))
         values = [
-            avro(one, FIRST, {"number": n, "old": "x"}) if n % 2 else avro(two, SECOND, {"number": n, "word": f"w{n}"})
+            encode_avro(one, FIRST, {"number": n, "old": "x"})
+            if n % 2
+            else encode_avro(two, SECOND, {"number": n, "word": f"w{n}"})
             for n in range(10)
         ]
         bad = [
             b"\1abc",
             b"\0\0",
-            avro(77, FIRST, {"number": 1, "old": ""}),
-            avro(one, FIRST, {"number": 1, "old": ""})[:-2],
+            encode_avro(77, FIRST, {"number": 1, "old": ""}),
+            encode_avro(one, FIRST, {"number": 1, "old": ""})[:-2],
         ]
-        produce(scene.broker, scene.topic, 1, [*values, *bad])
+        produce_values(scene.broker, scene.topic, 1, [*values, *bad])
         summary = run.run(with_registry(registry))
         wanted = {(1, n): {"number": n, "word": "none" if n % 2 else f"w{n}"} for n in range(10)}
         assert run.table() == wanted
@@ -70,10 +80,10 @@ def test_two_versions_mixed(scene: Scene) -> None:
         assert run.letters() == letters
         assert summary.drift == {"new value.old": 6, "changed value.number": 6}
 
-        third = record(("number", "long"), ("word", "string"), ("more", "int"))
+        third = record_schema(("number", "long"), ("word", "string"), ("more", "int"))
         options = with_registry(registry, schema=run.file("second.avsc", json.dumps(SECOND)))
         three = registry.register(f"{scene.topic}-value", json.dumps(third))
-        produce(scene.broker, scene.topic, 0, [avro(three, third, {"number": 5, "word": "w", "more": 1})])
+        produce_values(scene.broker, scene.topic, 0, [encode_avro(three, third, {"number": 5, "word": "w", "more": 1})])
         assert run.run(options).drift == {"new value.more": 1}
         assert run.table() == wanted | {(0, 0): {"number": 5, "word": "w"}}
 
@@ -82,7 +92,7 @@ def test_two_versions_mixed(scene: Scene) -> None:
 def test_drift_stops_before_anything_is_written(scene: Scene) -> None:
     """Once the schema is repaired, the same checkpoint continues with that batch."""
     run = Validation(scene)
-    produce(scene.broker, scene.topic, 0, [b'{"id": 1}', b'{"id": 2, "extra": true}'])
+    produce_values(scene.broker, scene.topic, 0, [b'{"id": 1}', b'{"id": 2, "extra": true}'])
     with pytest.raises(PipelineError, match=r"differ from the schema: new value\.extra \(1\)"):
         run.run(SchemaOptions(schema=run.file("a.ddl", "id bigint")), on_drift="fail")
     assert run.records(run.good) == run.records(run.bad) == []
@@ -94,9 +104,9 @@ def test_drift_stops_before_anything_is_written(scene: Scene) -> None:
 def test_an_inferred_schema_is_kept(scene: Scene) -> None:
     """Later records are read by the type that the first run inferred."""
     run = Validation(scene)
-    produce(scene.broker, scene.topic, 0, [b'{"a": 1, "b": {"c": "x"}}', b'{"a": 2.5}', b"no json"])
+    produce_values(scene.broker, scene.topic, 0, [b'{"a": 1, "b": {"c": "x"}}', b'{"a": 2.5}', b"no json"])
     run.run(SchemaOptions())
-    produce(scene.broker, scene.topic, 1, [b'{"a": "text"}', b'{"a": 3, "new": 1}'])
+    produce_values(scene.broker, scene.topic, 1, [b'{"a": "text"}', b'{"a": 3, "new": 1}'])
     summary = run.run(SchemaOptions())
     assert summary.drift == {"changed value.a": 1, "new value.new": 1, "missing value.b": 1}
     assert run.table() == {
@@ -114,7 +124,7 @@ def test_an_inferred_schema_is_kept(scene: Scene) -> None:
 def test_a_schema_is_inferred_behind_the_header_of_a_registry(scene: Scene) -> None:
     """A registry's serializers put a 0 and an id before JSON, too."""
     run = Validation(scene)
-    produce(scene.broker, scene.topic, 0, [b"\0\0\0\0\1" + b'{"a": 1}', b"none", None])
+    produce_values(scene.broker, scene.topic, 0, [b"\0\0\0\0\1" + b'{"a": 1}', b"none", None])
     run.run(SchemaOptions(wire_format="confluent"))
     assert run.table() == {(0, 0): {"a": 1}, (0, 2): None}
     assert {place: letter[3] for place, letter in run.letters().items()} == {(0, 1): "no-schema-id"}
@@ -127,7 +137,7 @@ def test_a_registry_that_fails_kills_no_records(scene: Scene) -> None:
     with FakeRegistry("me:secret") as registry:
         one = registry.register("elsewhere", json.dumps(FIRST))
         value = {"number": 1, "old": "x"}
-        produce(scene.broker, scene.topic, 0, [avro(one, FIRST, value)])
+        produce_values(scene.broker, scene.topic, 0, [encode_avro(one, FIRST, value)])
         options = with_registry(registry, schema=run.file("first.avsc", json.dumps(FIRST)), subject="none")
         known = replace(options, registry=RegistryOptions(registry.url, (("basic.auth.user.info", "me:secret"),)))
         with pytest.raises(PipelineError, match="refuses the credentials"):
@@ -146,7 +156,7 @@ def test_a_registry_that_fails_kills_no_records(scene: Scene) -> None:
 def test_good_records_in_a_topic(scene: Scene) -> None:
     """As JSON, with key, headers and origin; a tombstone stays one, so that a compacted topic forgets its key."""
     run = Validation(scene)
-    produce(scene.broker, scene.topic, 0, [*(json.dumps(one).encode() for one in GOOD), None])
+    produce_values(scene.broker, scene.topic, 0, [*(json.dumps(one).encode() for one in GOOD), None])
     run.run(SchemaOptions(schema=run.file("schema.ddl", DDL)), topic=run.good)
     rows = run.records(run.good)
     assert [(row.key, row.value and json.loads(row.value)) for row in rows] == [
@@ -154,14 +164,14 @@ def test_good_records_in_a_topic(scene: Scene) -> None:
         (key_of(1), GOOD[1]),
         (key_of(2), None),
     ]
-    assert [split(row.headers)[0] for row in rows] == [headers_of(number) for number in range(3)]
+    assert [split_headers(row.headers)[0] for row in rows] == [headers_of(number) for number in range(3)]
     assert run.good_records().keys() == {(0, 0), (0, 1), (0, 2)}
 
 
 @pytest.mark.spark
 def test_types_in_a_table_and_a_topic(scene: Scene) -> None:
     """What Spark stores for Avro's types."""
-    kind = record(
+    kind = record_schema(
         ("when", {"type": "long", "logicalType": "timestamp-micros"}),
         ("local", {"type": "long", "logicalType": "local-timestamp-micros"}),
         ("price", {"type": "bytes", "logicalType": "decimal", "precision": 10, "scale": 2}),
@@ -170,10 +180,10 @@ def test_types_in_a_table_and_a_topic(scene: Scene) -> None:
         ("some", ["null", "int", "string"]),
     )
     run = Validation(scene)
-    payload = avro(
+    payload = encode_avro(
         0, kind, {"when": 1_000_001, "local": 2, "price": Decimal(0), "raw": b"\0", "tags": {"a": 1}, "some": "x"}
     )[5:]
-    produce(scene.broker, scene.topic, 0, [payload])
+    produce_values(scene.broker, scene.topic, 0, [payload])
     run.run(SchemaOptions(value_format="avro", schema=run.file("kind.avsc", json.dumps(kind))))
     (found,) = run.table().values()
     assert found["when"] == datetime(1970, 1, 1, 0, 0, 1, 1)
@@ -188,7 +198,7 @@ def test_types_in_a_table_and_a_topic(scene: Scene) -> None:
 def test_delta(scene: Scene) -> None:
     """A table gets new columns; a batch that it has, by its number, is not appended again."""
     run = Validation(scene)
-    produce(scene.broker, scene.topic, 0, [b'{"id": 1}', b"no json"])
+    produce_values(scene.broker, scene.topic, 0, [b'{"id": 1}', b"no json"])
     first = run.command(run.file("a.ddl", "id bigint"), "--path", run.path, "--format", "delta")
     assert first.wait() == 0, first.stderr
     assert json.loads(first.stdout)["reasons"] == {"malformed": 1}
@@ -196,7 +206,7 @@ def test_delta(scene: Scene) -> None:
     commits = Path(run.stream.checkpoint_location) / "commits"
     for name in ("0", ".0.crc"):
         (commits / name).unlink()
-    produce(scene.broker, scene.topic, 0, [b'{"id": 2, "more": "x"}'])
+    produce_values(scene.broker, scene.topic, 0, [b'{"id": 2, "more": "x"}'])
     second = run.command(run.file("b.ddl", "id bigint, more string"), "--path", run.path, "--format", "delta")
     assert second.wait() == 0, second.stderr
     rows = [row for file in files_of_table(Path(run.path)) for row in parquet.ParquetFile(file).read().to_pylist()]

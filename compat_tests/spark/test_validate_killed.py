@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from compat_tests.spark.copies import Run, held, kill_some_times, kills
+from compat_tests.spark.copies import Run, count_offsets, kill_count, kill_some_times
 from compat_tests.spark.scene import Scene
 from compat_tests.spark.schema_registry import FakeRegistry
-from compat_tests.spark.validation import Validation, avro, key_of, produce, record
+from compat_tests.spark.validation import Validation, encode_avro, key_of, produce_values, record_schema
 from spark_integration.validate import batches
 from spark_integration.validate.outputs import select_lacking, write_topic
 from spark_integration.validate.registry import RegistryOptions
@@ -18,9 +18,9 @@ from spark_integration.validate.settings import SchemaOptions
 
 pytestmark = pytest.mark.spark
 
-OLD = record(("a", "int"))
+OLD = record_schema(("a", "int"))
 # It cannot read anything that was written with OLD.
-NEW = record(("a", "int"), ("b", "int"))
+NEW = record_schema(("a", "int"), ("b", "int"))
 
 
 @pytest.mark.parametrize("fails_at", [1, 2])
@@ -38,9 +38,9 @@ def test_a_batch_that_failed_between_its_outputs(scene: Scene, monkeypatch: pyte
     with FakeRegistry() as registry:
         options = SchemaOptions("avro", registry=RegistryOptions(registry.url))
         old = registry.register(f"{scene.topic}-value", json.dumps(OLD))
-        values = [avro(old, OLD, {"a": number}) for number in range(20)]
+        values = [encode_avro(old, OLD, {"a": number}) for number in range(20)]
         values[5] = values[15] = b"\0\0\0\0\1"
-        produce(scene.broker, scene.topic, 0, values)
+        produce_values(scene.broker, scene.topic, 0, values)
         monkeypatch.setattr(batches, "write_topic", write_and_fail)
         with pytest.raises(Exception, match="the power is gone"):
             run.run(options)
@@ -51,7 +51,9 @@ def test_a_batch_that_failed_between_its_outputs(scene: Scene, monkeypatch: pyte
         assert run.letters().keys() == {(0, 5), (0, 15)}
 
         # The next batch is read with the newest schema.
-        produce(scene.broker, scene.topic, 1, [avro(new, NEW, {"a": 1, "b": 2}), avro(old, OLD, {"a": 1})])
+        produce_values(
+            scene.broker, scene.topic, 1, [encode_avro(new, NEW, {"a": 1, "b": 2}), encode_avro(old, OLD, {"a": 1})]
+        )
         run.run(options)
         assert run.good_records() == good | {(1, 0): {"a": 1, "b": 2}}
         assert run.letters()[(1, 1)][3] == "does-not-fit"
@@ -61,13 +63,13 @@ def test_killed_at_any_moment_nothing_is_lost_or_twice(scene: Scene) -> None:
     run, each = Validation(scene, 3, of_outputs=3), 10_000
     values = [b"broken %d" % number if number % 3 == 0 else b'{"id": %d}' % number for number in range(each)]
     for partition in range(3):
-        produce(scene.broker, scene.topic, partition, values)
+        produce_values(scene.broker, scene.topic, partition, values)
     arguments = run.arguments("--schema", str(run.file("a.ddl", "id bigint")), "--path", run.path, "--topic", run.good)
     # Two batches for each kill, so that each can come in the middle.
-    arguments += ["--maxOffsetsPerTrigger", str(3 * each // (2 * kills() + 4))]
+    arguments += ["--maxOffsetsPerTrigger", str(3 * each // (2 * kill_count() + 4))]
 
     def done() -> int:
-        return held(scene.broker, run.good) + held(scene.broker, run.bad)
+        return count_offsets(scene.broker, run.good) + count_offsets(scene.broker, run.bad)
 
     kill_some_times(scene.folder, arguments, done, 3 * each)
     last = Run(scene.folder / "last", *arguments)

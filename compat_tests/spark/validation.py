@@ -23,7 +23,7 @@ from spark_integration.validate.settings import SchemaOptions, ValidateOutputs
 Place = tuple[int, int]
 
 
-def produce(broker: Broker, topic: str, partition: int, values: Sequence[bytes | None]) -> None:
+def produce_values(broker: Broker, topic: str, partition: int, values: Sequence[bytes | None]) -> None:
     """Produce values with a key and headers each, which name the value's number."""
     producer = Producer({"bootstrap.servers": broker.bootstrap, **ANY_NUMBER})
     for number, value in enumerate(values):
@@ -40,7 +40,7 @@ def headers_of(number: int) -> list[tuple[str, Any]]:
     return [("n", b"%d" % number), ("n", None)]
 
 
-def avro(schema_id: int, schema: Any, value: Any) -> bytes:
+def encode_avro(schema_id: int, schema: Any, value: Any) -> bytes:
     """Encode a value like the serializers of schema registries."""
     stream = io.BytesIO(b"\0" + schema_id.to_bytes(4, "big"))
     stream.seek(0, io.SEEK_END)
@@ -48,7 +48,7 @@ def avro(schema_id: int, schema: Any, value: Any) -> bytes:
     return stream.getvalue()
 
 
-def record(*fields: tuple[str, Any], **defaults: Any) -> dict[str, Any]:
+def record_schema(*fields: tuple[str, Any], **defaults: Any) -> dict[str, Any]:
     """Return an Avro schema with these fields."""
     made = [
         {"name": name, "type": kind, **({"default": defaults[name]} if name in defaults else {})}
@@ -115,11 +115,11 @@ class Validation:
 
     def good_places(self) -> list[Place]:
         """Return the origins of the records of the good topic, one of them twice if it is there twice."""
-        return [place_of(split(row.headers)[1]) for row in self.records(self.good)]
+        return [place_of(split_headers(row.headers)[1]) for row in self.records(self.good)]
 
     def good_records(self) -> dict[Place, Any]:
         """Return the JSON of the good topic by the records' origin; AssertionError if one is there twice."""
-        rows = [(split(row.headers)[1], row.value) for row in self.records(self.good)]
+        rows = [(split_headers(row.headers)[1], row.value) for row in self.records(self.good)]
         found = {place_of(added): value and json.loads(value) for added, value in rows}
         assert len(found) == len(rows)
         return found
@@ -128,7 +128,7 @@ class Validation:
         """Return the dead letters by their origin: key, value, own headers, reason."""
         found: dict[Place, tuple[Any, ...]] = {}
         for row in self.records(self.bad):
-            own, added = split(row.headers)
+            own, added = split_headers(row.headers)
             assert place_of(added) not in found
             assert added["origin-topic"] == self.scene.topic
             found[place_of(added)] = row.key, row.value, own, added["dead-letter-reason"]
@@ -139,7 +139,7 @@ def place_of(added: dict[str, str]) -> Place:
     return int(added["origin-partition"]), int(added["origin-offset"])
 
 
-def split(headers: list[Any]) -> tuple[list[tuple[str, Any]], dict[str, str]]:
+def split_headers(headers: list[Any]) -> tuple[list[tuple[str, Any]], dict[str, str]]:
     """Split a record's headers into its own and the added ones, the latter without their prefix."""
     first = next(number for number, header in enumerate(headers) if header.key.startswith("kafkacompat-"))
     own = [(header.key, header.value) for header in headers[:first]]
