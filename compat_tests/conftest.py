@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from xdist.remote import Producer
 
 from compat_tests.brokers import BROKERS, Broker
 from compat_tests.scheduling import GroupScheduling, rank_of
@@ -26,10 +27,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config) -> GroupScheduling:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> GroupScheduling:
     """Have pytest-xdist run each group of tests on one worker, whatever `--dist` says."""
     config.option.loadscopereorder = False
-    return GroupScheduling(config)
+    return GroupScheduling(config, log)
 
 
 @pytest.fixture(scope="session")
