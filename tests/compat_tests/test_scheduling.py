@@ -47,6 +47,7 @@ def test_a_group_runs_on_one_worker(pytester: pytest.Pytester, monkeypatch: pyte
     pytester.makepyfile(**{f"test_{file.stem.replace('-', '_')}": MODULE.format(file=str(file)) for file in files})
     result = pytester.runpytest_subprocess("-n", "2", "-p", "no:cacheprovider")
     result.assert_outcomes(passed=20)
+    result.stderr.no_fnmatch_line("*")
     workers = [set(file.read_text().split()) for file in files]
     assert [len(each) for each in workers] == [1] * len(files)
     assert set().union(*workers) == {"gw0", "gw1"}
