@@ -25,7 +25,7 @@ _SOURCES = ("record_walk.py", "record_walk.pxd")
 
 
 class StaleModuleError(Exception):
-    """The compiled module was built from other sources than those beside it."""
+    """The compiled module was built from other sources than those beside it, or cannot be imported."""
 
 
 class WalkForm(NamedTuple):
@@ -41,8 +41,17 @@ class WalkForm(NamedTuple):
 
 
 def load_compiled_walk() -> ModuleType:
-    """Return the compiled module; raises ImportError if this Python has none, StaleModuleError."""
-    compiled = import_module(_COMPILED_MODULE)
+    """Return the compiled module.
+
+    Raises ModuleNotFoundError if this Python has none, StaleModuleError if the one it has cannot be used.
+    """
+    try:
+        compiled = import_module(_COMPILED_MODULE)
+    except ImportError as problem:
+        if isinstance(problem, ModuleNotFoundError) and problem.name == _COMPILED_MODULE:
+            raise
+        # It may import a name that is gone from the newer sources.
+        raise StaleModuleError(f"{problem}; install kafkacompat again") from problem
     if tuple(Path(__file__).with_name(name).read_bytes() for name in _SOURCES) != compiled.SOURCES:
         raise StaleModuleError(f"{compiled.__file__} is older than its source; install kafkacompat again")
     return compiled
@@ -54,7 +63,7 @@ def choose_walk(plain_wanted: bool) -> WalkForm:
         return WalkForm("plain", record_walk.walk, f"{PLAIN_WALK_VARIABLE}=1")
     try:
         return WalkForm("compiled", load_compiled_walk().walk)
-    except ImportError:
+    except ModuleNotFoundError:
         return WalkForm("plain", record_walk.walk, "not compiled for this Python")
     except StaleModuleError as problem:
         return WalkForm("plain", record_walk.walk, str(problem), is_stale=True)

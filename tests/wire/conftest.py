@@ -16,7 +16,7 @@ def find_walk(form: str) -> Walk:
         return record_walk.walk
     try:
         walk: Walk = load_compiled_walk().walk
-    except (ImportError, StaleModuleError) as problem:
+    except (ModuleNotFoundError, StaleModuleError) as problem:
         pytest.skip(f"there is no compiled walk to test: {problem}")
     return walk
 

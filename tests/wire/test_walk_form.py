@@ -45,6 +45,16 @@ def test_a_module_that_was_built_from_other_sources_is_not_chosen(monkeypatch: p
     assert str(form) == "plain (compiled.so is older than its source; install kafkacompat again)"
 
 
+def test_a_module_that_cannot_be_imported_is_not_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    def import_module(name: str) -> ModuleType:
+        raise ImportError("cannot import name 'renamed'")
+
+    monkeypatch.setattr(walk_form, "import_module", import_module)
+    form = choose_walk(plain_wanted=False)
+    assert (form.walk, form.is_stale) == (record_walk.walk, True)
+    assert str(form) == "plain (cannot import name 'renamed'; install kafkacompat again)"
+
+
 def test_without_a_compiled_module_the_plain_form_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, MODULE, None)
     form = choose_walk(plain_wanted=False)
