@@ -118,7 +118,7 @@ matrix: $(VENV)/.jars
 	@$(BIN)/python -m compat_tests.matrix $(ROWS)
 
 clean:
-	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info
+	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info wire/compiled_record_walk.*
 
 $(BIN)/python:
 	@echo "Creating $(VENV) ..."

@@ -1,4 +1,4 @@
-"""FunctionSource code under construction: what the builders of readers and writers share."""
+"""Source code under construction: what the builders of readers and writers share."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def format_uuid(uuid: bytes) -> str:
 
 
 def parse_uuid(text: str) -> bytes:
-    """Parse the form that `uuid_text` returns; raises ValueError."""
+    """Parse the form that `format_uuid` returns; raises ValueError."""
     uuid = base64.urlsafe_b64decode(text + "==")
     if len(uuid) != 16:
         raise ValueError(f"{text!r} is no UUID")

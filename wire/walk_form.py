@@ -52,7 +52,12 @@ def load_compiled_walk() -> ModuleType:
             raise
         # It may import a name that is gone from the newer sources.
         raise StaleModuleError(f"{problem}; install kafkacompat again") from problem
-    if tuple(Path(__file__).with_name(name).read_bytes() for name in _SOURCES) != compiled.SOURCES:
+    try:
+        sources = tuple(Path(__file__).with_name(name).read_bytes() for name in _SOURCES)
+        is_current = sources == compiled.SOURCES
+    except (OSError, AttributeError) as problem:
+        raise StaleModuleError(f"{compiled.__file__} cannot be compared with its source ({problem})") from problem
+    if not is_current:
         raise StaleModuleError(f"{compiled.__file__} is older than its source; install kafkacompat again")
     return compiled
 

@@ -77,9 +77,10 @@ def serve(
     is node 1 on 127.0.0.1:9092 with its data in ./kafkacompat-data.
 
     An environment variable sets any property: KAFKACOMPAT_ and the property in capitals, where _ stands for a dot,
-    __ for an underscore and ___ for a dash, as for the container image of Apache Kafka. KAFKACOMPAT_PORTABLE alone is
-    no property: with the value 1, the broker uses portable system calls only. Options win over variables, and variables
-    over the file.
+    __ for an underscore and ___ for a dash, as for the container image of Apache Kafka. Two variables are
+    switches, not properties: with the value 1, KAFKACOMPAT_PORTABLE makes the broker use portable system calls only, and
+    KAFKACOMPAT_PLAIN_WALK makes it check records in plain Python instead of compiled code. Options win over variables,
+    and variables over the file.
 
     When clients can connect, the command prints a line that begins with "kafkacompat ready" and names the listeners,
     the node's id, the cluster's id and the data directories. Log lines go to standard error.

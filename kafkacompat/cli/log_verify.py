@@ -55,7 +55,8 @@ def show_findings(findings: Sequence[Finding], as_json: bool) -> None:
     ordered = sorted(findings, key=lambda finding: finding.note)
     if as_json:
         for finding in ordered:
-            click.echo(json.dumps(finding._asdict()))
+            fields = finding._asdict()
+            click.echo(json.dumps({"path": fields.pop("path"), "what": fields.pop("fault"), **fields}))
         return
     write_columns((DumpRow("finding", _finding_fields(finding)) for finding in ordered), click.echo, click.echo)
 

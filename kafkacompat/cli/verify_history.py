@@ -151,7 +151,7 @@ def _read_client_config(command_config: Path) -> dict[str, str]:
 
 @contextmanager
 def _show_progress(plan: RunPlan) -> Iterator[ShowTally]:
-    """ShowTally a bar of seconds on standard error, where that is a terminal."""
+    """Show a bar of seconds on standard error, where that is a terminal."""
     with progress_bar(BarColumn(), TextColumn("{task.fields[counts]}"), TimeRemainingColumn()) as bar:
         task = bar.add_task("starting", total=plan.seconds, counts="")
 

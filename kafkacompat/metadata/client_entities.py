@@ -82,7 +82,7 @@ def format_client_values(config: ClientConfig) -> dict[str, str]:
 
 
 def parse_client_values(values: Mapping[str, str]) -> ClientConfig:
-    """Parse the texts that `client_values` formatted; raises ValueError."""
+    """Parse the texts that `format_client_values` wrote; raises ValueError."""
     quotas = {key: float(text) for key, text in values.items() if key not in _MECHANISMS}
     credentials = {_MECHANISMS[key]: parse_credential(text) for key, text in values.items() if key in _MECHANISMS}
     return ClientConfig(quotas, credentials)

@@ -58,7 +58,7 @@ def format_credential(credential: ScramCredential) -> str:
 
 
 def parse_credential(text: str) -> ScramCredential:
-    """Parse a text that `credential_text` wrote; raises ValueError, whose message shows no part of the text."""
+    """Parse a text that `format_credential` wrote; raises ValueError, whose message shows no part of the text."""
     fields = dict(word.partition("=")[::2] for word in text.split(","))
     try:
         salt, stored_key, server_key = (

@@ -170,7 +170,7 @@ class PartitionReader:
         return record if record is not None and record.offset < self.end_offset(committed=committed) else None
 
     def segment_starts(self, now_ms: int) -> list[tuple[int, int]]:
-        """Return (offset, time in ms) of each segment as `Log.segment_starts` does, up to the high watermark."""
+        """Return (offset, time in ms) of each segment as `LogReader.list_segment_starts` does, up to the high watermark."""
         starts, end_offset = self._state.log.reader.list_segment_starts(now_ms), self._state.high_watermark.offset
         visible = [start for start in starts if start[0] < end_offset]
         return starts if starts[-1][0] <= end_offset else [*visible, (end_offset, now_ms)]

@@ -185,7 +185,7 @@ class PartitionMoves:
         self.start(partition, target).addErrback(lambda failure: log.error("%s", failure.value))
 
     def start(self, partition: Partition, target: Directory) -> Deferred[None]:
-        """PartitionMoveTask a partition to a directory, instead of any move under way; fires when the copy has begun.
+        """Move a partition to a directory, instead of any move under way; fires when the copy has begun.
 
         Does nothing when the partition is in that directory or is being moved there. Fails with KafkaError
         KAFKA_STORAGE_ERROR.

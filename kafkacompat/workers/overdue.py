@@ -46,7 +46,7 @@ class AnswerTimeouts:
             self._next_check = self._clock.callLater(self._timeout_s, self._end_overdue, self._timeout_s)
 
     def end_work(self) -> None:
-        """Stop checking if no other work is left; call it once for each `work_begins`."""
+        """Stop checking if no other work is left; call it once for each `begin_work`."""
         self._works -= 1
         if not self._works:
             self.stop()

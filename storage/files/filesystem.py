@@ -119,7 +119,7 @@ class Files(Protocol):
         """Return when the directory's names are on the disk; raises SyncError."""
 
     def lock(self, path: str) -> FileLock:
-        """FileLock a file, created if absent, as Kafka does (fcntl). Raises DirectoryLockedError if the lock is held."""
+        """Lock a file, created if absent, as Kafka does (fcntl). Raises DirectoryLockedError if the lock is held."""
 
     def disk_usage(self, path: str) -> DiskUsage:
         """Return total and free bytes of the file system that a path lies on."""

@@ -161,7 +161,7 @@ class OsLock:
         self._inode = inode
 
     def release(self) -> None:
-        """See Lock.release."""
+        """See FileLock.release."""
         _locked_inodes.discard(self._inode)
         os.close(self._fd)
 

@@ -192,7 +192,7 @@ def _report_folders(files: Files, path: str, report: ReportFinding) -> None:
 
 
 def _report_topic_ids(files: Files, folders: Sequence[str], report: ReportFinding) -> None:
-    """ReportFinding partitions whose topic id differs from another partition's of the topic."""
+    """Report partitions whose topic id differs from another partition's of the topic."""
     ids: dict[str, tuple[bytes, str]] = {}
     for folder in folders:
         topic = os.path.basename(folder).rpartition("-")[0]

@@ -27,7 +27,7 @@ def check_epochs(
     written_to: int,
     report: ReportFinding,
 ) -> bool:
-    """ReportFinding differences; return whether the checkpoint is wrong.
+    """Report differences; return whether the checkpoint is wrong.
 
     It may lack epochs from offset `written_to` on, and those before `start_offset`.
     """

@@ -147,7 +147,7 @@ def _extend_damage(checked: CheckedSegment, following: int | None) -> None:
 def _report_gaps(
     segments: Sequence[CheckedSegment | None], circumstances: PartitionCircumstances, report: ReportFinding
 ) -> None:
-    """ReportFinding offsets without a batch, unless compaction removed them, or retention removed a segment (None)."""
+    """Report offsets without a batch, unless compaction removed them, or retention removed a segment (None)."""
     if circumstances.compacted or any(segment is not None and segment.compacted for segment in segments):
         return
     end_offset = None
@@ -165,7 +165,7 @@ def _report_gaps(
 
 
 def _check_offsets(checked: CheckedPartition, circumstances: PartitionCircumstances, report: ReportFinding) -> None:
-    """ReportFinding checkpoints with offsets after the log's end."""
+    """Report checkpoints with offsets after the log's end."""
     end_offset = checked.end_offset
     checkpoints = [("log start offset", circumstances.log_start_offset, False)]
     if circumstances.clean:

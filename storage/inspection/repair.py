@@ -59,7 +59,7 @@ class RepairStep(NamedTuple):
 
 
 def lock_directory(files: Files, place: CheckTarget) -> FileLock | None:
-    """FileLock a log directory against brokers; None outside of one. Raises DirectoryLockedError while a broker runs."""
+    """Lock a log directory against brokers; None outside of one. Raises DirectoryLockedError while a broker runs."""
     path = os.path.join(place.directory, LOCK_FILE)
     return files.lock(path) if place.path is not None or files.exists(path) else None
 

@@ -155,7 +155,7 @@ def _index_checks(files: Files, stem: str, checked: CheckedSegment) -> dict[str,
 
 
 def report_segment(checked: CheckedSegment, report: ReportFinding) -> None:
-    """ReportFinding the faults of a segment."""
+    """Report the faults of a segment."""
     for stretch in checked.damage:
         torn = checked.is_torn(stretch)
         fault = f"{stretch.size_bytes} bytes are no sound batch: {stretch.problem}"

@@ -39,7 +39,7 @@ class LogCompaction:
         )
 
     def find_unknown_first_timestamps(self) -> list[Segment]:
-        """Return the segments whose first timestamp `cleanable` lacks to decide whether they are overdue. [loop]"""
+        """Return the segments whose first timestamp `find_cleanable` lacks to decide whether they are overdue. [loop]"""
         if self._state.config.max_compaction_lag_ms == LONG_MAX:
             return []
         return [

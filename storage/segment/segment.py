@@ -260,7 +260,7 @@ class Segment:
         indexes = self._indexes.loaded
         if indexes is None:
             raise ValueError(f"{self!r} is not the active one")
-        return len(indexes[0].positions), len(indexes[1].timestamps)
+        return indexes.entry_counts
 
     @property
     def indexes_changed(self) -> bool:

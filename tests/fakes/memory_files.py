@@ -27,7 +27,7 @@ class MemoryLock:
         self._path = path
 
     def release(self) -> None:
-        """See Lock.release."""
+        """See FileLock.release."""
         self._files.locked.discard(self._path)
 
 

@@ -24,21 +24,21 @@ class ConsumerGroupRecordKey(Message, versions="0"):
 
 
 class GroupKey(ConsumerGroupRecordKey, versions="0"):
-    """ConsumerGroupRecordKey of a group's epoch."""
+    """Key of a group's epoch."""
 
     TYPE = 3
     group_id: str = string()
 
 
 class PartitionMetadataKey(ConsumerGroupRecordKey, versions="0"):
-    """ConsumerGroupRecordKey of the metadata of a group's topics, which Kafka up to 4.0 wrote; this broker only deletes it."""
+    """Key of the metadata of a group's topics, which Kafka up to 4.0 wrote; this broker only deletes it."""
 
     TYPE = 4
     group_id: str = string()
 
 
 class MemberKey(ConsumerGroupRecordKey, versions="0"):
-    """ConsumerGroupRecordKey of the fields that a member reports about itself."""
+    """Key of the fields that a member reports about itself."""
 
     TYPE = 5
     group_id: str = string()
@@ -46,14 +46,14 @@ class MemberKey(ConsumerGroupRecordKey, versions="0"):
 
 
 class TargetKey(ConsumerGroupRecordKey, versions="0"):
-    """ConsumerGroupRecordKey of the epoch of a group's targets."""
+    """Key of the epoch of a group's targets."""
 
     TYPE = 6
     group_id: str = string()
 
 
 class MemberTargetKey(ConsumerGroupRecordKey, versions="0"):
-    """ConsumerGroupRecordKey of a member's target."""
+    """Key of a member's target."""
 
     TYPE = 7
     group_id: str = string()
@@ -61,7 +61,7 @@ class MemberTargetKey(ConsumerGroupRecordKey, versions="0"):
 
 
 class MemberCurrentKey(ConsumerGroupRecordKey, versions="0"):
-    """ConsumerGroupRecordKey of a member's epoch, state and assignment."""
+    """Key of a member's epoch, state and assignment."""
 
     TYPE = 8
     group_id: str = string()
@@ -69,7 +69,7 @@ class MemberCurrentKey(ConsumerGroupRecordKey, versions="0"):
 
 
 class PatternKey(ConsumerGroupRecordKey, versions="0"):
-    """ConsumerGroupRecordKey of a pattern that members are subscribed to."""
+    """Key of a pattern that members are subscribed to."""
 
     TYPE = 16
     group_id: str = string()
