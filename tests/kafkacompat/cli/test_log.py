@@ -158,6 +158,7 @@ def test_verify_ends_with_what_it_found(data: Path, tmp_path: Path) -> None:
     assert found.exit_code == 1 and "WRONG" in found.stdout and str(logs(data)[1]) in found.stdout
     (finding,) = [json.loads(line) for line in run("verify", "--json", str(data)).stdout.splitlines()]
     assert (finding["path"], finding["position"], finding["note"]) == (str(logs(data)[1]), 0, False)
+    assert list(finding) == ["path", "what", "note", "position", "first_offset", "last_offset"]
     assert run("verify", str(tmp_path / "absent")).exit_code == 2
     assert run("verify").exit_code == 2
 
