@@ -14,13 +14,16 @@ PREFIX = "KAFKACOMPAT_"
 SWITCHES = frozenset({"KAFKACOMPAT_PORTABLE", "KAFKACOMPAT_PLAIN_WALK"})
 """Variables with the prefix that are no properties: see `storage/files/operating_system.py` and `wire/walk_form.py`."""
 
+_SERVICE_LINK = re.compile(r"KAFKACOMPAT_(PORT|SERVICE_HOST|SERVICE_PORT)(_.*)?")
+"""Variables that Kubernetes sets in every container beside a Service with the name kafkacompat."""
+
 _UNDERSCORES = re.compile("___|__|_")
 _MEANINGS = {"_": ".", "__": "_", "___": "-"}
 
 
 def property_of_variable(variable: str) -> str | None:
-    """The property that a variable sets; None when it sets none."""
-    if not variable.startswith(PREFIX) or variable in SWITCHES:
+    """Return the property that a variable sets, or None."""
+    if not variable.startswith(PREFIX) or variable in SWITCHES or _SERVICE_LINK.fullmatch(variable):
         return None
     return _UNDERSCORES.sub(lambda match: _MEANINGS[match[0]], variable.removeprefix(PREFIX).lower())
 
