@@ -21,6 +21,7 @@ from confluent_kafka.admin import (
 
 from compat_tests.batches import RECENT_MS
 from compat_tests.brokers import Broker, Kafka011Broker, Kafka28Broker, KafkaBroker
+from compat_tests.processes import suspend
 from compat_tests.raw_client import RawClient
 from compat_tests.waiting import until
 from kafkacompat.storage.directory.log_directory import LogDirectory
@@ -103,7 +104,7 @@ def run_predecessor(release: str, folder: Path) -> Predecessor:
 
 def image_of_a_kill(broker: Broker, target: Path) -> Path:
     """A copy of the directory as SIGKILL would leave it, of a broker that goes on and can still end in order."""
-    os.kill(broker.pid, signal.SIGSTOP)
+    suspend(broker.pid)
     try:
         return Path(shutil.copytree(broker.data_folder, target))
     finally:

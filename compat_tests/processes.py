@@ -1,9 +1,13 @@
-"""What Linux tells about a running process."""
+"""Running processes: what Linux reports of them, and how a test suspends one."""
 
 from __future__ import annotations
 
 import os
+import signal
+from contextlib import suppress
 from pathlib import Path
+
+from compat_tests.waiting import until
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -29,7 +33,26 @@ def children(pid: int) -> list[int]:
 def is_alive(pid: int) -> bool:
     """Whether a process is there and no zombie; one whose first thread alone has ended is alive."""
     try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        return state != "Z" or len(list(Path(f"/proc/{pid}/task").iterdir())) > 1
+        return _state_of(Path(f"/proc/{pid}")) != "Z" or len(list(Path(f"/proc/{pid}/task").iterdir())) > 1
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+def suspend(pid: int) -> None:
+    """Send SIGSTOP to a process and return once all its threads stand still.
+
+    Until then a thread that waits for input can still read what is sent to it.
+    """
+
+    def has_stopped() -> bool:
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread may end in between
+            return all(_state_of(task) == "T" for task in Path(f"/proc/{pid}/task").iterdir())
+        return False
+
+    os.kill(pid, signal.SIGSTOP)
+    until(has_stopped)
+
+
+def _state_of(folder: Path) -> str:
+    """Return the letter that /proc has for the state of a process or thread: R, S, D, T, Z."""
+    return (folder / "stat").read_text().rpartition(")")[2].split()[0]

@@ -229,6 +229,15 @@ def test_port_in_use_is_refused(tmp_path: Path) -> None:
     assert_refused_in_one_sentence(done, str(port))
 
 
+@pytest.fixture
+def hang_ups_reach_children() -> Iterator[None]:
+    """Have processes that a test starts receive SIGHUP, also where nohup runs the tests."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("hang_ups_reach_children")
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_before_any_client_exits_0(serve: Serve, tmp_path: Path, stop: signal.Signals) -> None:
     process = serve("--port", "0", "--data", "data")

@@ -19,7 +19,7 @@ from compat_tests.batches import RECENT_MS
 from compat_tests.brokers import Broker, KafkaBroker, KafkacompatBroker
 from compat_tests.dumps import complaints, kafkas_dump
 from compat_tests.predecessors import opened
-from compat_tests.processes import children, cpu_seconds, is_alive
+from compat_tests.processes import children, cpu_seconds, is_alive, suspend
 from compat_tests.raw_client import RawClient, produce_request
 from compat_tests.same_answers.records import fetch_of
 from compat_tests.waiting import pause, until
@@ -218,7 +218,7 @@ def test_who_compacts_ends_with_the_broker_in_the_middle_of_a_large_batch(tmp_pa
             until(partial(produced, client, produce_request(TOPIC, {0: batch(1, Random(1))})))
         (worker,) = until(lambda: set(children(broker.pid)) - others)
         until(lambda: cpu_seconds(worker) > 1)
-        os.kill(worker, signal.SIGSTOP)
+        suspend(worker)
         used_seconds = cpu_seconds(worker)
         assert (broker.kill() == -signal.SIGKILL) if is_killed else (broker.stop() == 0)
         if is_killed:

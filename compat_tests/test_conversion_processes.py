@@ -19,7 +19,7 @@ import pytest
 from compat_tests import batches
 from compat_tests.brokers import ROOT, Broker, KafkacompatBroker
 from compat_tests.conftest import MakeBroker
-from compat_tests.processes import children, is_alive
+from compat_tests.processes import children, is_alive, suspend
 from compat_tests.raw_client import RawClient, produce_request
 from compat_tests.same_answers.records import fetch_of
 from compat_tests.waiting import until
@@ -76,7 +76,7 @@ def test_it_ends_with_a_broker_that_is_killed(broker: Broker) -> None:
 def test_at_work_it_ends_with_a_broker_that_is_killed_without_a_word(broker: Broker) -> None:
     assert fetch(broker, 0).records
     (worker,) = children(broker.pid)
-    os.kill(worker, signal.SIGSTOP)
+    suspend(worker)
     with RawClient(broker.port) as client:
         client.send(fetch_of(TOPIC, 10), OLD_VERSION)
         until(lambda: unread_bytes(worker) > 0)
@@ -100,7 +100,7 @@ def unread_bytes(pid: int) -> int:
 def test_one_that_dies_at_work_fails_one_answer_and_is_replaced(broker: Broker) -> None:
     assert fetch(broker, 0).records
     (worker,) = children(broker.pid)
-    os.kill(worker, signal.SIGSTOP)
+    suspend(worker)
     with RawClient(broker.port) as client:
         client.send(fetch_of(TOPIC, 10), OLD_VERSION)
         until(lambda: unread_bytes(worker) > 0)

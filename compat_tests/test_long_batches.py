@@ -10,7 +10,7 @@ import pytest
 from compat_tests import batches
 from compat_tests.brokers import Broker
 from compat_tests.conftest import MakeBroker
-from compat_tests.processes import children
+from compat_tests.processes import children, suspend
 from compat_tests.raw_client import RawClient, produce_request
 from compat_tests.test_conversion_processes import unread_bytes
 from compat_tests.waiting import until
@@ -60,7 +60,7 @@ def only(answer: ProduceResponse) -> PartitionProduceResponse:
 def test_others_are_answered_while_long_batches_wait_for_the_process(broker: Broker) -> None:
     (worker,) = children(broker.pid)
     long_ones = [RawClient(broker.port) for _ in range(CLIENTS)]
-    os.kill(worker, signal.SIGSTOP)
+    suspend(worker)
     try:
         for client in long_ones:
             client.send(produce_request(TOPIC, {0: long()}), 9)
@@ -97,7 +97,7 @@ def test_a_bomb_is_refused_and_a_client_that_has_gone_does_no_harm(broker: Broke
 
 def test_a_process_that_dies_fails_one_answer(broker: Broker) -> None:
     (worker,) = children(broker.pid)
-    os.kill(worker, signal.SIGSTOP)
+    suspend(worker)
     with RawClient(broker.port) as client:
         client.send(produce_request(TOPIC, {0: long()}), 9)
         until(lambda: unread_bytes(worker) > 0)
