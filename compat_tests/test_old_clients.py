@@ -66,7 +66,7 @@ def fetch(broker: Broker, topic: str, version: int) -> tuple[int, bytes]:
 
 
 def in_shares(lines: list[str], count: int) -> dict[str, list[str]]:
-    """What a program printed, by the codec of its topic, of which it prints *count* lines each."""
+    """Return the printed lines by codec; the program prints *count* lines for each topic."""
     assert len(lines) == count * len(CODECS), lines
     return {codec: lines[index * count : (index + 1) * count] for index, codec in enumerate(CODECS)}
 

@@ -47,7 +47,7 @@ def is_settled(scene: Scene) -> bool:
 
 
 def test_a_batch_over_holes(compacted: Scene) -> None:
-    """Even with so many tasks that some have only holes, and with ranges that begin and end in a hole."""
+    """Holes are found also if some tasks have only holes, and if ranges begin and end in a hole."""
     there = read_stored(compacted.broker, compacted.topic)
     offsets = {offset for _, offset, _ in there}
     hole = next(offset for offset in range(100, WRITTEN) if not offsets & {offset - 1, offset, offset + 1})

@@ -62,7 +62,7 @@ GONE_BACK = data_loss("PARTITION_OFFSET_CHANGED")
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss in a topic of 20 records a partition, of which a stream has read ten.
+    """A loss in a topic with 20 records in each partition, after a stream has read ten of them.
 
     ``found`` are the offsets and the kind of record that the stream then reads in each partition if it continues.
     ``refused`` is its failure if it may not, None if Spark notices nothing.
