@@ -5,6 +5,11 @@ cimport cython
 cpdef walk(bytes data, long long count, bint keys_required)
 
 @cython.locals(
+    data_end="long long", byte="long long", size="long long", record_end="long long", offset_delta="long long", start="long long"
+)
+cpdef slice_records(bytes data, long long position, long long count)
+
+@cython.locals(
     end="long long", byte="long long", size="long long", record_end="long long", delta="long long", offset_delta="long long"
 )
 cdef (long long, long long) _walk_records(

@@ -1,4 +1,4 @@
-"""The walk over the records of a batch: it refuses what Apache Kafka's readers refuse.
+"""The walks over the records of a batch: one refuses what Apache Kafka's readers refuse, one finds each record and its key.
 
 A record is a length, a byte of attributes, the differences of its timestamp and offset to the batch's, a key, a value and
 headers. All numbers are zig-zag varints (https://kafka.apache.org/documentation/#record). As in Kafka 4.3.1 a varint has at
@@ -11,8 +11,12 @@ Without a compiler it runs as it is. So it uses nothing but plain Python, and in
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TypeAlias
 
 from kafkacompat.wire.primitives import MIN_INT64, MalformedError, encode_varint
+
+RecordSlice: TypeAlias = "tuple[int, int, int, bytes | None, bool]"
+"""Position, end, offset delta, key, whether the record has a value."""
 
 MAX_RECORD_ERRORS = 1000
 """The most records that a refusal names; a batch may hold millions."""
@@ -111,6 +115,56 @@ def _walk_records(
     except IndexError:
         raise MalformedError(f"record {index} is cut off at byte {end}") from None
     return position, newest
+
+
+def slice_records(data: bytes, position: int, count: int) -> tuple[list[RecordSlice], int]:
+    """Return where each of the *count* records from *position* on lies, and where the last one ends.
+
+    It reads the fields up to the value's length, for a batch that was checked when it came in. Raises MalformedError for
+    a record that is cut off or shorter than those fields.
+    """
+    slices: list[RecordSlice] = []
+    data_end = len(data)
+    try:
+        while count > 0:
+            start = position
+            byte = data[position]
+            if byte < 0x80:
+                size, position = (byte >> 1) ^ -(byte & 1), position + 1
+            else:
+                size, position = _read_varint(data, position)
+            record_end = position + size
+            position += 1  # the attributes
+            while data[position] >= 0x80:  # the timestamp delta
+                position += 1
+            position += 1
+
+            byte = data[position]
+            if byte < 0x80:
+                offset_delta, position = (byte >> 1) ^ -(byte & 1), position + 1
+            else:
+                offset_delta, position = _read_varint(data, position)
+
+            byte = data[position]
+            if byte < 0x80:
+                size, position = (byte >> 1) ^ -(byte & 1), position + 1
+            else:
+                size, position = _read_varint(data, position)
+            key = None
+            if size >= 0:
+                key = data[position : position + size]
+                position += size
+            has_value = not data[position] & 1  # a negative length is odd in zig-zag
+            if position >= record_end or record_end > data_end:
+                raise MalformedError(
+                    f"a record's fields lead to byte {position}, its length to {record_end} of {data_end}"
+                )
+            slices.append((start, record_end, offset_delta, key, has_value))
+            position = record_end
+            count -= 1
+    except IndexError:
+        raise MalformedError(f"a record is cut off at byte {data_end}") from None
+    return slices, position
 
 
 def _walk_headers(data: bytes, position: int, record_end: int, index: int) -> int:

@@ -19,6 +19,7 @@ PLAIN_WALK_VARIABLE = "KAFKACOMPAT_PLAIN_WALK"
 """Environment variable that selects the plain form if it is "1"; worker processes inherit it."""
 
 Walk: TypeAlias = "Callable[[bytes, int, bool], tuple[int, list[int]]]"
+SliceRecords: TypeAlias = "Callable[[bytes, int, int], tuple[list[record_walk.RecordSlice], int]]"
 
 _COMPILED_MODULE = "kafkacompat.wire.compiled_record_walk"
 _SOURCES = ("record_walk.py", "record_walk.pxd")
@@ -29,15 +30,20 @@ class StaleModuleError(Exception):
 
 
 class WalkForm(NamedTuple):
-    """The chosen form; ``reason`` says why it is the plain one."""
+    """The chosen form and its functions; ``reason`` says why it is the plain one."""
 
     name: str
     walk: Walk
+    slice_records: SliceRecords
     reason: str = ""
     is_stale: bool = False
 
     def __str__(self) -> str:
         return f"{self.name} ({self.reason})" if self.reason else self.name
+
+
+def _make_form(name: str, module: ModuleType, reason: str = "", is_stale: bool = False) -> WalkForm:
+    return WalkForm(name, module.walk, module.slice_records, reason, is_stale)
 
 
 def load_compiled_walk() -> ModuleType:
@@ -65,14 +71,15 @@ def load_compiled_walk() -> ModuleType:
 def choose_walk(plain_wanted: bool) -> WalkForm:
     """Choose the compiled form where it can run, unless the plain one is wanted."""
     if plain_wanted:
-        return WalkForm("plain", record_walk.walk, f"{PLAIN_WALK_VARIABLE}=1")
+        return _make_form("plain", record_walk, f"{PLAIN_WALK_VARIABLE}=1")
     try:
-        return WalkForm("compiled", load_compiled_walk().walk)
+        return _make_form("compiled", load_compiled_walk())
     except ModuleNotFoundError:
-        return WalkForm("plain", record_walk.walk, "not compiled for this Python")
+        return _make_form("plain", record_walk, "not compiled for this Python")
     except StaleModuleError as problem:
-        return WalkForm("plain", record_walk.walk, str(problem), is_stale=True)
+        return _make_form("plain", record_walk, str(problem), is_stale=True)
 
 
 FORM = choose_walk(os.environ.get(PLAIN_WALK_VARIABLE) == "1")
 walk = FORM.walk
+slice_records = FORM.slice_records

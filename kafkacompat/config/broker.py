@@ -29,12 +29,13 @@ PROPERTIES: Mapping[str, Property] = parse_tables(server.TABLE, log.TABLE, clust
 
 T = TypeVar("T")
 
-# Properties for one setting in several units: a change of one while the broker runs replaces all of them.
+# Properties for one setting in several units, the strongest first.
 UNIT_SYNONYMS = (
     ("log.roll.ms", "log.roll.hours"),
     ("log.roll.jitter.ms", "log.roll.jitter.hours"),
     ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
 )
+_NODE_ID_NAMES = ("node.id", "broker.id")
 
 
 def find_unit_synonyms(name: str) -> tuple[str, ...]:
@@ -42,6 +43,14 @@ def find_unit_synonyms(name: str) -> tuple[str, ...]:
     if name == "log.flush.interval.ms":
         return ("log.flush.interval.ms", "log.flush.scheduler.interval.ms")
     return next((group for group in UNIT_SYNONYMS if name in group), (name,))
+
+
+def _override(given: dict[str, str], layer: Mapping[str, str]) -> None:
+    """Put the properties of a stronger *layer* over *given*; one that *layer* sets by another name or unit is gone."""
+    for name in layer:
+        for other in (*find_unit_synonyms(name), *_NODE_ID_NAMES * (name in _NODE_ID_NAMES)):
+            given.pop(other, None)
+    given.update(layer)
 
 
 class BrokerConfig:
@@ -70,16 +79,13 @@ class BrokerConfig:
 
         With a file Kafka's defaults apply, without one `DEVELOPMENT_DEFAULTS`. Raises ConfigError.
         """
-        stronger: dict[str, str] = {}
-        for layer in overrides:
-            stronger.update(layer)
         try:
             given = dict(DEVELOPMENT_DEFAULTS) if text is None else parse_properties(text)
         except ValueError as problem:
             raise ConfigError(f"the properties file cannot be read: {problem}") from None
-        if text is None and "broker.id" in stronger:
-            del given["node.id"]
-        return cls({**given, **stronger})
+        for layer in overrides:
+            _override(given, layer)
+        return cls(given)
 
     def with_address(self, host: str | None, port: builtins.int | None) -> BrokerConfig:
         """Return the configuration with its only listener bound to another host or port; None keeps that part.
@@ -110,15 +116,12 @@ class BrokerConfig:
         """
         given = dict(self.given)
         for changes in (cluster, broker):
-            for name, text in changes.items():
-                for other in find_unit_synonyms(name):
-                    given.pop(other, None)
-                given[name] = text
+            _override(given, changes)
         return BrokerConfig(given)
 
     def _apply_own_defaults(self) -> None:
         """Let broker.id and node.id stand for each other, and a larger frame raise the bound of all frames."""
-        for name, other in (("node.id", "broker.id"), ("broker.id", "node.id")):
+        for name, other in (_NODE_ID_NAMES, _NODE_ID_NAMES[::-1]):
             if name not in self._values and other in self._values:
                 self._values[name] = self._values[other]
         if "queued.max.request.bytes" not in self._values:

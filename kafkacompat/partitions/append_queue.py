@@ -123,7 +123,7 @@ class AppendQueue:
         """Refuse the appends in line; after a failure that is no KafkaError, a defect, the log counts as unusable."""
         self.is_holding = False
         if not isinstance(failure.value, KafkaError):
-            self._state.log.offline = True
+            self._state.log.take_offline(f"a new segment could not be made ({failure.value})")
         self.refuse(KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "a new segment could not be made"))
         self._state.report_disk_failure(failure)
 

@@ -18,13 +18,15 @@ import kafkacompat.workers
 # The layers of imports keep other packages out of worker processes.
 PACKAGES = (kafkacompat.wire, kafkacompat.storage, kafkacompat.workers)
 
+CODE_SUFFIXES = (".py", ".pxd", ".so", ".pyd")
+
 
 def fingerprint() -> bytes:
-    """Return a hash of all source files. Takes some milliseconds; raises OSError."""
+    """Return a hash of all source files and compiled modules. Takes some milliseconds; raises OSError."""
     digest = blake2b()
     for package in PACKAGES:
         root = Path(package.__path__[0])
-        for path in sorted(root.rglob("*.py")):
+        for path in sorted(path for path in root.rglob("*") if path.suffix in CODE_SUFFIXES):
             digest.update(bytes(path.relative_to(root)) + b"\0")
             with suppress(FileNotFoundError):  # an upgrade is under way
                 digest.update(path.read_bytes())

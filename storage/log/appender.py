@@ -155,7 +155,8 @@ class LogAppender:
         )
 
     def _write_failed(self, error: OSError) -> KafkaError:
-        self._state.offline |= isinstance(error, TornSegmentError) or not is_transient(error)
+        if isinstance(error, TornSegmentError) or not is_transient(error):
+            self._state.take_offline(describe_error(error))
         return KafkaError(
             ErrorCode.KAFKA_STORAGE_ERROR, f"writing to {self._state.directory} failed: {describe_error(error)}"
         )

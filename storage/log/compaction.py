@@ -110,8 +110,9 @@ class LogCompaction:
             tuple(segment.base_offset for segment in replaced) != cleaned.replaced
             or self._state.segments.active in replaced
         ):
-            self._state.offline = True
-            raise ValueError(f"{self._state!r} lacks the segments that {cleaned} replaces")
+            problem = f"{self._state!r} lacks the segments that {cleaned} replaces"
+            self._state.take_offline(problem)
+            raise ValueError(problem)
         self._state.segments.replace([*segments[:start], segment, *segments[start + len(replaced) :]])
         return replaced
 

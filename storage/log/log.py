@@ -235,6 +235,6 @@ class Log:
         """Whether the log can be used no more."""
         return self.state.offline
 
-    @offline.setter
-    def offline(self, offline: bool) -> None:
-        self.state.offline = offline
+    def take_offline(self, reason: str) -> None:
+        """Reject every operation from now on; *reason* becomes a part of each rejection. Any thread may call it."""
+        self.state.take_offline(reason)

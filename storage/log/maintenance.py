@@ -147,7 +147,7 @@ class LogMaintenance:
 
     def release(self) -> None:
         """Close every file without writing anything, and take the log offline. [loop]"""
-        self._state.offline = True
+        self._state.take_offline("it is closed")
         for segment in self._state.segments:
             self._state.cache.forget(segment)
             segment.unload()

@@ -68,7 +68,8 @@ class LogReader:
                 )
             )
         except OSError as error:
-            state.offline |= not is_transient(error)
+            if not is_transient(error):
+                state.take_offline(describe_error(error))
             raise KafkaError(
                 ErrorCode.KAFKA_STORAGE_ERROR, f"reading {state.directory} failed: {describe_error(error)}"
             ) from error

@@ -30,6 +30,7 @@ class LogState:
     """What one log consists of and knows. Its parts change these attributes; nothing else does unless it says so."""
 
     __slots__ = (
+        "_offline_reason",
         "cache",
         "cleaner_offset",
         "closed",
@@ -43,7 +44,6 @@ class LogState:
         "log_end_offset",
         "log_start_offset",
         "offline",
-        "offline_reason",
         "partition",
         "producer_state",
         "recent_batches",
@@ -94,9 +94,9 @@ class LogState:
         self.producer_state = loaded.producer_state
         self.truncated_bytes = loaded.truncated_bytes
         """Bytes that recovery cut off when the log was opened."""
-        self.offline_reason = ""
         self.offline = False
-        """Any thread may set it; nothing resets it."""
+        """Any thread may set it, by `take_offline`; nothing resets it."""
+        self._offline_reason = ""
         self.closed = False
         """Whether the log was closed in good order."""
 
@@ -110,7 +110,17 @@ class LogState:
 
     def offline_error(self) -> KafkaError:
         """Return the error that operations of an offline log raise."""
-        return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log in {self.directory} is offline{self.offline_reason}")
+        return KafkaError(
+            ErrorCode.KAFKA_STORAGE_ERROR, f"the log in {self.directory} is offline{self._offline_reason}"
+        )
+
+    def take_offline(self, reason: str) -> None:
+        """Reject every operation from now on; *reason* becomes a part of each rejection. Any thread may call it."""
+        if self.offline:
+            return
+        # The reason first: another thread may find the log offline at once.
+        self._offline_reason = f": {reason}"
+        self.offline = True
 
     @contextmanager
     def disk_operation(self, repeatable: bool = False) -> Iterator[None]:
@@ -126,9 +136,7 @@ class LogState:
             yield
         except OSError as error:
             if not (repeatable and is_transient(error)):
-                # The reason first: the reactor thread may find the log offline, and say why, before this raises.
-                self.offline_reason = f": {describe_error(error)}"
-                self.offline = True
+                self.take_offline(describe_error(error))
             raise KafkaError(
                 ErrorCode.KAFKA_STORAGE_ERROR, f"{self.directory} failed: {describe_error(error)}"
             ) from error

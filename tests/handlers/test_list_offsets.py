@@ -220,7 +220,7 @@ def test_version_0_refuses(timestamp: int, limit: int, where: dict[str, Any], co
 
 def test_version_0_says_that_a_log_is_offline() -> None:
     node = filled()
-    node.node.replicas.find("t", 0).log.offline = True
+    node.node.replicas.find("t", 0).log.take_offline("its disk failed")
     assert listed(node, LATEST) == (ErrorCode.KAFKA_STORAGE_ERROR, [])
 
 

@@ -165,7 +165,7 @@ def test_zstd_is_refused(version: int) -> None:
 @pytest.mark.parametrize("version", [0, 3, 5, 6])
 def test_before_version_6_a_failed_disk_looks_like_another_leader(version: int) -> None:
     node = DataNode()
-    node.node.replicas.find("t", 0).log.offline = True
+    node.node.replicas.find("t", 0).log.take_offline("its disk failed")
     expected = ErrorCode.KAFKA_STORAGE_ERROR if version >= 6 else ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert codes(ask(node, request(wanted()), version)) == [expected]
 

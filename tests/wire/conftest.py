@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import pytest
 
 from kafkacompat.wire import batch_check, record_walk
@@ -10,14 +12,19 @@ from kafkacompat.wire.walk_form import StaleModuleError, Walk, load_compiled_wal
 FORMS = ("plain", "compiled")
 
 
-def find_walk(form: str) -> Walk:
-    """Return the walk in that form; skips the test if nothing was compiled here."""
+def find_form(form: str) -> ModuleType:
+    """Return the walks' module in that form; skips the test if nothing was compiled here."""
     if form == "plain":
-        return record_walk.walk
+        return record_walk
     try:
-        walk: Walk = load_compiled_walk().walk
+        return load_compiled_walk()
     except (ModuleNotFoundError, StaleModuleError) as problem:
         pytest.skip(f"there is no compiled walk to test: {problem}")
+
+
+def find_walk(form: str) -> Walk:
+    """Return the walk that checks a batch, in that form."""
+    walk: Walk = find_form(form).walk
     return walk
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.record_batch import HEADER_SIZE, NewRecord, build_batch, read_header, read_records
-from kafkacompat.wire.record_slices import moved_record, record_slices, timestamp_delta
+from kafkacompat.wire.record_slices import TURN_RECORDS, moved_record, record_slices, timestamp_delta
+from kafkacompat.wire.record_walk import RecordSlice
+from tests.wire.conftest import find_form
 
 sized = st.none() | st.binary(max_size=200)
 headers = st.lists(st.tuples(st.text(max_size=5), sized), max_size=2)
@@ -25,6 +29,38 @@ def test_every_record_lies_where_it_was_written(records: list[NewRecord]) -> Non
     assert b"".join(body[start:end] for start, end, *_ in found) == body
     base = records[0][0]
     assert [base + timestamp_delta(body, each[0]) for each in found] == [each[0] for each in records]
+
+
+def test_a_batch_of_several_turns() -> None:
+    count = 2 * TURN_RECORDS + 1
+    body = build_batch([(0, b"%d" % number, b"v", []) for number in range(count)])[HEADER_SIZE:]
+    assert [key for _, _, _, key, _ in record_slices(body, count)] == [b"%d" % number for number in range(count)]
+    assert list(record_slices(b"", 0)) == []
+
+
+Outcome: TypeAlias = "tuple[list[RecordSlice], int] | str"
+
+
+def slice_in(form: str, data: bytes, count: int) -> Outcome:
+    try:
+        sliced: Outcome = find_form(form).slice_records(data, 0, count)
+    except MalformedError as problem:
+        return str(problem)
+    return sliced
+
+
+@given(st.lists(record, min_size=1, max_size=20), st.data())
+def test_both_forms_agree_on_damaged_records(records: list[NewRecord], data: st.DataObject) -> None:
+    body = bytearray(build_batch(records)[HEADER_SIZE:])
+    for _ in range(data.draw(st.integers(0, 3))):
+        body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
+    count = len(records) + data.draw(st.integers(-1, 1))
+    assert slice_in("plain", bytes(body), count) == slice_in("compiled", bytes(body), count)
+
+
+@given(st.binary(max_size=60), st.integers(0, 4))
+def test_both_forms_agree_on_any_bytes(data: bytes, count: int) -> None:
+    assert slice_in("plain", data, count) == slice_in("compiled", data, count)
 
 
 @given(st.lists(record, min_size=1, max_size=5), st.integers(-(2**41), 2**41))

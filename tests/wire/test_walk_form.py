@@ -20,7 +20,7 @@ WIRE = Path(walk_form.__file__).parent
 
 def _stub(monkeypatch: pytest.MonkeyPatch, *sources: bytes) -> None:
     stub = ModuleType(MODULE)
-    vars(stub).update(SOURCES=sources, walk=_stub_walk, __file__="compiled.so")
+    vars(stub).update(SOURCES=sources, walk=_stub_walk, slice_records=None, __file__="compiled.so")
     monkeypatch.setitem(sys.modules, MODULE, stub)
 
 

@@ -37,6 +37,25 @@ def test_overrides_win_over_the_file_and_over_the_development_defaults() -> None
     assert BrokerConfig.load(None, {"broker.id": "7"}).node_id == 7
 
 
+@pytest.mark.parametrize(
+    ("stronger", "name", "value"),
+    [
+        ({"node.id": "5"}, "broker.id", 5),
+        ({"broker.id": "5"}, "node.id", 5),
+        ({"log.retention.hours": "5"}, "log.retention.ms", None),
+        ({"log.roll.hours": "5"}, "log.roll.ms", None),
+        ({"log.retention.hours": "5", "log.retention.minutes": "6"}, "log.retention.hours", 5),
+    ],
+)
+def test_a_stronger_layer_wins_by_another_name_or_unit_too(
+    stronger: dict[str, str], name: str, value: int | None
+) -> None:
+    file = "node.id=1\nbroker.id=1\nlog.retention.ms=7\nlog.roll.ms=7"
+    assert BrokerConfig.load(file, stronger).value(name) == value
+    weaker = {"node.id": "1", "broker.id": "1", "log.retention.ms": "7", "log.roll.ms": "7"}
+    assert BrokerConfig.load("", weaker, stronger).value(name) == value
+
+
 def test_with_a_file_kafkas_defaults_hold() -> None:
     config = BrokerConfig.load("node.id=0")
     assert config.log_dirs == ("/tmp/kafka-logs",)

@@ -144,7 +144,7 @@ def test_a_segment_that_cannot_be_made_takes_the_log_offline(tmp_path: Path, mon
     world.append()
 
     def fail(_maintenance: LogMaintenance, _base_offset: int) -> None:
-        world.partition.log.offline = True
+        world.partition.log.take_offline("its disk failed")
         raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "the disk is gone")
 
     monkeypatch.setattr(LogMaintenance, "prepare_segment", fail)

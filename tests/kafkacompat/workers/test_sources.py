@@ -39,6 +39,8 @@ def test_any_change_makes_it_another(package: Path) -> None:
     found.append(sources.fingerprint())
     (package / "a.py").unlink()
     found.append(sources.fingerprint())
+    (package / "compiled.so").touch()
+    found.append(sources.fingerprint())
     (package / "inner" / "b.py").unlink()
     (package / "inner" / "b.py").symlink_to(package / "absent")
     found.append(sources.fingerprint())

@@ -116,7 +116,7 @@ def test_a_transient_error_does_not_reset_a_failure_of_another_thread(
     def fail_beside(failing: str, size_bytes: int = 0) -> Failure | None:
         if failing != operation:
             return None
-        log.offline = True
+        log.take_offline("its disk failed")
         return Failure(OSError(errno.ENOSPC, "full"))
 
     monkeypatch.setattr(files, "fail", fail_beside)
