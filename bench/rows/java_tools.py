@@ -18,7 +18,7 @@ PARTITIONS = 6
 RECORDS = 2_000_000
 RECORD_BYTES = 100
 JVM = ("-XX:+UseG1GC",)
-GOALS = throughput_goals(1.0, 0.5)
+GOALS = throughput_goals(1.0, 0.7)
 SIZES = {10: 3_000_000, 100: 2_000_000, 1000: 400_000, 10_000: 40_000, 100_000: 4_000}
 
 

@@ -37,8 +37,8 @@ ROWS = [
         "three connections with five requests in flight each.",
         measure,
         [
-            *throughput_goals(2.0, 0.5, HEADER),
-            *throughput_goals(1.3, 1.0, RECORDS),
+            *throughput_goals(1.2, 0.55, HEADER),
+            *throughput_goals(1.0, 0.7, RECORDS),
             Goal("resident MB", 200, at_least=False, is_ratio=False),
         ],
         contenders=(HEADER, RECORDS, KAFKA),

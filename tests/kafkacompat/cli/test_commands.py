@@ -43,7 +43,7 @@ def test_the_version_comes_with_the_form_of_the_walk() -> None:
 def test_the_start_is_logged_with_the_form_of_the_walk(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, is_stale: bool, level: int
 ) -> None:
-    form = walk_form.WalkForm("plain", walk_form.walk, "for a reason", is_stale)
+    form = walk_form.FORM._replace(name="plain", reason="for a reason", is_stale=is_stale)
     monkeypatch.setattr(walk_form, "FORM", form)
     with caplog.at_level(logging.INFO):
         log_start()
