@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import NamedTuple
 
 from kafkacompat.config.resources import ResourceType
@@ -13,15 +14,25 @@ NO_LEADER = -1
 
 
 class BrokerImage(NamedTuple):
-    """A live broker; ``endpoints`` gives host and port of each listener that has a fixed address."""
+    """A live broker.
+
+    ``endpoints`` gives host and port of each listener that has a fixed address, ``security_protocols`` the protocol of each
+    listener by name. ``epoch`` is the czxid of its registration in ZooKeeper (KIP-380), -1 on a single node.
+    """
 
     node_id: int
     rack: str | None
     endpoints: Mapping[str, tuple[str, int]]
+    epoch: int = -1
+    security_protocols: Mapping[str, str] = MappingProxyType({})
 
 
 class PartitionImage(NamedTuple):
-    """A partition's replicas; ``leader`` is NO_LEADER while no broker accepts writes to it."""
+    """A partition's replicas; ``leader`` is NO_LEADER while no broker accepts writes to it.
+
+    A reassignment (KIP-455) adds ``adding_replicas`` to ``replicas`` and takes ``removing_replicas`` away at its end; both are
+    part of ``replicas`` until then. ``is_recovering`` is set after an unclean election until the leader has recovered (KIP-704).
+    """
 
     partition: int
     leader: int
@@ -29,6 +40,9 @@ class PartitionImage(NamedTuple):
     replicas: tuple[int, ...]
     in_sync_replicas: tuple[int, ...]
     partition_epoch: int
+    adding_replicas: tuple[int, ...] = ()
+    removing_replicas: tuple[int, ...] = ()
+    is_recovering: bool = False
 
 
 class TopicImage(NamedTuple):
