@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kafkacompat.conversion import Conversions
     from kafkacompat.coordinators import Coordinators
     from kafkacompat.metadata.controller import Controller
+    from kafkacompat.metadata.effective import EffectiveConfig
     from kafkacompat.metadata.image import ImageHolder
     from kafkacompat.partitions.fetch_sessions import FetchSessions
     from kafkacompat.partitions.replica_manager import ReplicaManager
@@ -62,6 +63,7 @@ class Services:
     clock: Clock
     config: BrokerConfig
     metadata: ImageHolder
+    effective: EffectiveConfig
     controller: Controller
     replica_manager: ReplicaManager
     fetch_sessions: FetchSessions

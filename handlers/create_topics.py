@@ -46,7 +46,7 @@ async def _create_topics(request: CreateTopicsRequest, services: Services) -> Cr
         results = await services.controller.create_topics(new, validate_only=request.validate_only)
     except KafkaError as problem:
         results = [problem.with_traceback(None)] * len(wanted)
-    entries = ConfigEntries(services.config, services.controller.config, services.metadata.image)
+    entries = ConfigEntries(services.config, services.effective.config, services.metadata.image)
     return CreateTopicsResponse(
         topics=[
             *(_build_result(topic, result, entries) for topic, result in zip(wanted, results, strict=True)),

@@ -31,7 +31,7 @@ def handle_describe_configs(
     request: DescribeConfigsRequest, context: RequestContext, services: Services
 ) -> DescribeConfigsResponse:
     """Describe every resource, or return its error."""
-    entries = ConfigEntries(services.config, services.controller.config, services.metadata.image)
+    entries = ConfigEntries(services.config, services.effective.config, services.metadata.image)
     resources = {(resource.resource_type, resource.resource_name): resource for resource in request.resources}
     return DescribeConfigsResponse(
         results=[_describe_resource(resource, request, services, entries) for resource in resources.values()]

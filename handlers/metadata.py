@@ -200,5 +200,5 @@ def _describe_partition(each: PartitionImage, image: MetadataImage) -> MetadataR
         leader_epoch=each.leader_epoch,
         replica_nodes=list(each.replicas),
         isr_nodes=list(each.in_sync_replicas),
-        offline_replicas=[node for node in each.replicas if node not in image.brokers],
+        offline_replicas=[node for node in each.replicas if node not in image.brokers or node in each.offline_replicas],
     )

@@ -102,7 +102,7 @@ class _TransactionVerification:
         if not self._asked or self._producer is None:
             return self._verdicts
         is_adding = self._version >= ADDING_VERSION
-        if not is_adding and not self._services.controller.config.bool(VERIFICATION):
+        if not is_adding and not self._services.effective.config.bool(VERIFICATION):
             return {**self._verdicts, **dict.fromkeys(self._asked.values(), NOT_VERIFIED)}
         transactions = self._services.coordinators.transactions
         codes = transactions.verify(self._transactional_id, *self._producer, list(self._asked), add=is_adding)

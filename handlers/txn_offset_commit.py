@@ -124,7 +124,7 @@ class _CommittingTransaction:
             return error_code_of(problem)
         if guard is None:
             return GUARD_OF_OPEN_TRANSACTION
-        if not is_adding and not self._services.controller.config.bool(VERIFICATION):
+        if not is_adding and not self._services.effective.config.bool(VERIFICATION):
             return NOT_VERIFIED
         return await self._verify_or_add(is_adding) or guard
 

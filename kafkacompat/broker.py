@@ -7,8 +7,7 @@ clients. The stop goes backwards: the broker accepts no clients, answers its req
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
-from random import Random, SystemRandom
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred, DeferredList, gatherResults
@@ -16,36 +15,31 @@ from twisted.internet.task import deferLater
 
 from kafkacompat.conversion import CONVERSION_TIMEOUT_S, Conversions
 from kafkacompat.coordinators import Coordinators
-from kafkacompat.disk import DiskThread, OwnedDisk
 from kafkacompat.handlers import HANDLERS, load_consumer_apis
 from kafkacompat.handlers.context import Services
-from kafkacompat.metadata.codec import decode_image
-from kafkacompat.metadata.controller import Controller
+from kafkacompat.metadata.effective import EffectiveConfig
 from kafkacompat.metadata.image import ImageHolder
-from kafkacompat.metadata.sqlite_store import SqliteStore, check_store_directory
 from kafkacompat.metadata.store import StoreError
 from kafkacompat.partitions.directories import Directories, Directory
-from kafkacompat.partitions.discovery import check_new_directories, find_partitions
 from kafkacompat.partitions.fetch_sessions import FetchSessions
 from kafkacompat.partitions.replica_manager import ReplicaManager
-from kafkacompat.partitions.takeover import Takeover, belonged_to_kafka, find_owning_cluster
+from kafkacompat.partitions.takeover import belonged_to_kafka
 from kafkacompat.server.connection_limits import ConnectionLimits
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.emulation import emulate_release
 from kafkacompat.server.listener import KafkaServer, ListenError
+from kafkacompat.standalone import Standalone
 from kafkacompat.storage.directory.log_directory import LogDirectory, LogDirectoryError
-from kafkacompat.storage.files.filesystem import Files
-from kafkacompat.storage.files.operating_system import OsFiles, raise_open_file_limit
 from kafkacompat.storage.segment.shared_files import SegmentCache
 from kafkacompat.upkeep.cleaning import MOST_CLEANERS, LogCleaner
 from kafkacompat.upkeep.housekeeping import Housekeeping
 from kafkacompat.upkeep.moving import PartitionMoves
 from kafkacompat.upkeep.scrubbing import LogScrubber
-from kafkacompat.wire.primitives import format_uuid
-from kafkacompat.workers.processes import ProcessWorkers
 
 if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig, Listener
+    from kafkacompat.disk import OwnedDisk
+    from kafkacompat.host import Host
     from kafkacompat.storage.segment.shared_files import FileRegion
 
 log = logging.getLogger(__name__)
@@ -61,30 +55,19 @@ STOP_CHECK_S = 0.02
 class Broker:
     """One node.
 
-    ``reactor`` is a Twisted reactor, ``rng`` the source of every id, and ``new_disk`` creates the thread that waits for the disk
-    of a path. After `start` the attributes name the services, and ``addresses`` the bound listeners. `stop` returns when all
-    data is on the disk.
+    After `start` the attributes name the services, and ``addresses`` the bound listeners. `stop` returns when all data is on
+    the disk.
     """
 
-    def __init__(
-        self,
-        reactor: Any,
-        config: BrokerConfig,
-        *,
-        files: Files | None = None,
-        rng: Random | None = None,
-        new_disk: Callable[[Any, str], OwnedDisk] = DiskThread,
-    ) -> None:
+    def __init__(self, host: Host, config: BrokerConfig) -> None:
         self.config = config
         self.addresses: list[str] = []
         self.cluster_id = ""
-        self._reactor = reactor
-        self._files = files or OsFiles()
-        self._rng = rng or SystemRandom()
-        self._new_disk = new_disk
+        self._host = host
+        self._reactor = host.reactor
         self._disks: dict[str, OwnedDisk] = {}
         self._directories: list[Directory] = []
-        self._store: SqliteStore | None = None
+        self._standalone: Standalone | None = None
         self._running = False
 
     # Start
@@ -102,19 +85,11 @@ class Broker:
             raise
 
     async def _start(self) -> None:
-        check_store_directory(self.config.metadata_log_dir, self.config.log_dirs)
-        self._store = SqliteStore(self.config.metadata_log_dir, self._disk(self.config.metadata_log_dir))
-        cluster_id = find_owning_cluster(self._files, self.config) or await self._cluster_of_store()
-        self.cluster_id = cluster_id or format_uuid(self._rng.randbytes(16))
-        await check_new_directories(self._files, self.config, self._store)
+        self._standalone = standalone = Standalone(self._host, self.config, self._disk)
+        self.cluster_id = await standalone.find_cluster_id()
         await self._open_directories()
-        self._build()
-        takeover = Takeover(self.config, self._store, self._files, self._disk, self._rng)
-        await takeover.set_damaged_store_aside()
-        await self.controller.load(self.cluster_id, lambda: takeover.collect_inheritance(self.directories))
-        await takeover.mark_taken_over()
-        await find_partitions(self.directories, self.controller.committed.topics)
-        await self.controller.start()
+        self._build(standalone)
+        await standalone.start(self.cluster_id, self.directories)
         await self._listen()
         self.housekeeping.start()
         self.scrubbing.start()
@@ -122,67 +97,59 @@ class Broker:
         self._running = True
         self._bind_new()
 
-    async def _cluster_of_store(self) -> str | None:
-        """Return the cluster that the metadata belongs to, for the case that every meta.properties is lost."""
-        assert self._store is not None
-        if not self._files.exists(str(self._store.path)):
-            return None
-        return decode_image(await self._store.load()).cluster_id or None
-
     async def _open_directories(self) -> None:
-        cache = SegmentCache.for_open_files(raise_open_file_limit())
+        cache = SegmentCache.for_open_files(self._host.raise_open_file_limit())
         for path in self.config.log_dirs:
             disk = self._disk(path)
             storage = await disk.run(
                 LogDirectory.open,
-                self._files,
+                self._host.files,
                 path,
                 node_id=self.config.node_id,
                 cluster_id=self.cluster_id,
-                new_directory_id=self._rng.randbytes(16),
+                new_directory_id=self._host.rng.randbytes(16),
                 cache=cache,
             )
             self._directories.append(Directory.configured(storage, disk, self._reactor, self.config))
 
     def _disk(self, path: str) -> OwnedDisk:
         if path not in self._disks:
-            self._disks[path] = self._new_disk(self._reactor, path)
+            self._disks[path] = self._host.new_disk(path)
         return self._disks[path]
 
-    def _build(self) -> None:
+    def _build(self, standalone: Standalone) -> None:
         config, clock = self.config, self._reactor
         self.metadata = ImageHolder()
-        assert self._store is not None
-        self.directories = Directories(self._directories, lambda: self.controller.config.cordoned_log_dirs)
+        self.effective = EffectiveConfig(config)
+        self.directories = Directories(self._directories, lambda: self.effective.config.cordoned_log_dirs)
         self.moves = PartitionMoves(
             self.directories,
             clock,
-            lambda: self.controller.config.int("replica.alter.log.dirs.io.max.bytes.per.second"),
+            lambda: self.effective.config.int("replica.alter.log.dirs.io.max.bytes.per.second"),
         )
-        self.replica_manager = ReplicaManager(
-            self.directories, lambda name: self.controller.log_config_of(name), clock, self.moves
-        )
+        self.replica_manager = ReplicaManager(self.directories, self.effective.log_config_of, clock, self.moves)
         self.coordinators = Coordinators(
             clock,
             config,
             self.replica_manager,
             self.metadata,
-            self._store,
-            self._rng,
-            readable_by_old_kafka=belonged_to_kafka(self._files, config),
+            self.effective,
+            standalone.store,
+            self._host.rng,
+            readable_by_old_kafka=belonged_to_kafka(self._host.files, config),
         )
-        self.controller = Controller(self._store, self.metadata, self.coordinators.events, config, self._rng)
+        self.controller = standalone.build_controller(self.metadata, self.coordinators.events, self.effective)
         self.coordinators.controller = self.controller
         processes = config.int("kafkacompat.conversion.processes")
-        workers = ProcessWorkers(clock, processes, "conversion", timeout_s=CONVERSION_TIMEOUT_S)
-        self.conversions = Conversions(workers, self._files)
+        workers = self._host.new_workers(processes, "conversion", timeout_s=CONVERSION_TIMEOUT_S)
+        self.conversions = Conversions(workers, self._host.files)
         self.housekeeping = Housekeeping(clock, config, self.replica_manager)
-        workers = ProcessWorkers(clock, MOST_CLEANERS, "compaction")
+        workers = self._host.new_workers(MOST_CLEANERS, "compaction")
         self.log_cleaner = LogCleaner(
-            self.housekeeping, self.moves, workers, self._files, lambda: self.controller.config
+            self.housekeeping, self.moves, workers, self._host.files, lambda: self.effective.config
         )
         self.scrubbing = LogScrubber(
-            clock, config, self._files, self.replica_manager, ProcessWorkers(clock, 1, "scrub")
+            clock, config, self._host.files, self.replica_manager, self._host.new_workers(1, "scrub")
         )
         self.server = self._build_server()
 
@@ -193,9 +160,10 @@ class Broker:
             clock=self._reactor,
             config=config,
             metadata=self.metadata,
+            effective=self.effective,
             controller=self.controller,
             replica_manager=self.replica_manager,
-            fetch_sessions=FetchSessions(config.int("max.incremental.fetch.session.cache.slots"), self._rng),
+            fetch_sessions=FetchSessions(config.int("max.incremental.fetch.session.cache.slots"), self._host.rng),
             coordinators=self.coordinators,
             conversions=self.conversions,
             served={key: handler.versions for key, handler in HANDLERS.items()},
@@ -208,7 +176,7 @@ class Broker:
             max_queued_bytes=config.int("queued.max.request.bytes"),
             max_idle_ms=config.int("connections.max.idle.ms"),
             read_ahead=self._read_ahead,
-            turn_away=ConnectionLimits(lambda: self.controller.config).find_objection,
+            turn_away=ConnectionLimits(lambda: self.effective.config).find_objection,
         )
 
     def _read_ahead(self, region: FileRegion, offset: int, size_bytes: int) -> Deferred[None]:
@@ -217,7 +185,7 @@ class Broker:
 
     async def _listen(self) -> None:
         """Bind the listeners of the properties file, except those that were removed while the broker ran."""
-        wanted = {listener.name for listener in self.controller.config.listeners}
+        wanted = {listener.name for listener in self.effective.config.listeners}
         try:
             for listener in self.config.listeners:
                 if listener.name in wanted:
@@ -227,7 +195,7 @@ class Broker:
             await gatherResults(self.server.stop_listening(), consumeErrors=True)
             raise
         self.server.start()
-        self.controller.on_config_changed = self._update_listeners
+        self.effective.on_changed = self._update_listeners
 
     def _bind(self, listener: Listener) -> None:
         dispatcher = emulate_release(listener.emulate, HANDLERS, self._services) if listener.emulate else None
@@ -237,7 +205,7 @@ class Broker:
 
     def _update_listeners(self) -> None:
         """Unbind the listeners whose names are gone, then bind those whose names are new."""
-        wanted = {listener.name for listener in self.controller.config.listeners}
+        wanted = {listener.name for listener in self.effective.config.listeners}
         gone = self.server.listening - wanted
         self.addresses = [address for address in self.addresses if address.partition("://")[0] not in gone]
         unbinding = gatherResults([self.server.give_up(name) for name in gone], consumeErrors=True)
@@ -245,7 +213,7 @@ class Broker:
 
     def _bind_new(self) -> None:
         """Bind the listeners that were added while the broker ran; a failure does not stop the broker."""
-        for listener in self.controller.config.listeners if self._running else ():
+        for listener in self.effective.config.listeners if self._running else ():
             if listener.name not in self.server.listening:
                 try:
                     self._bind(listener)
@@ -301,8 +269,8 @@ class Broker:
 
     async def _release(self) -> None:
         """Close the store and the disks, and unlock the log directories."""
-        if self._store is not None:
-            await self._store.close()
+        if self._standalone is not None:
+            await self._standalone.close()
         for directory in self._directories:
             await directory.disk.run(directory.storage.release)
         self._directories.clear()

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig
     from kafkacompat.groups.coordinator import GroupCoordinator
     from kafkacompat.groups.stored_offsets import StoredOffsets
-    from kafkacompat.metadata.controller import Controller, PartitionEvents
+    from kafkacompat.metadata.controller import Controller
+    from kafkacompat.metadata.effective import EffectiveConfig
     from kafkacompat.metadata.image import ImageHolder, TopicImage
+    from kafkacompat.metadata.local_replicas import PartitionEvents
     from kafkacompat.metadata.store import MetadataStore
     from kafkacompat.metadata.topic_changes import NewTopic
     from kafkacompat.partitions.replica_manager import ReplicaManager
@@ -45,6 +47,7 @@ class Coordinators:
         config: BrokerConfig,
         replicas: ReplicaManager,
         metadata: ImageHolder,
+        effective: EffectiveConfig,
         store: MetadataStore,
         rng: Random,
         *,
@@ -54,6 +57,7 @@ class Coordinators:
         self._config = config
         self._replicas = replicas
         self._metadata = metadata
+        self._effective = effective
         self._store = store
         self._rng = rng
         self._readable_by_old_kafka = readable_by_old_kafka
@@ -80,7 +84,7 @@ class Coordinators:
             self._internal_topic(topic).ensure_exists,
             self._rng.randbytes,
             metadata=self._metadata,
-            consumer_settings=ConsumerGroupSettings.from_config(self._config, lambda: self.controller.config),
+            consumer_settings=ConsumerGroupSettings.from_config(self._config, lambda: self._effective.config),
         )
         groups.start()
         return groups

@@ -34,8 +34,9 @@ def run(config: BrokerConfig) -> int:
     keep_freed_memory()
     reactor = _install_reactor()
     from kafkacompat.broker import Broker
+    from kafkacompat.host import ReactorHost
 
-    broker = Broker(reactor, config)
+    broker = Broker(ReactorHost(reactor), config)
     process = _BrokerProcess(reactor, broker)
     reactor.callWhenRunning(process.start)
     reactor.addSystemEventTrigger("before", "shutdown", process.stop)

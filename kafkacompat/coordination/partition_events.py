@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
-    from kafkacompat.metadata.controller import PartitionEvents
     from kafkacompat.metadata.image import PartitionImage, TopicImage
+    from kafkacompat.metadata.local_replicas import PartitionEvents
 
 
 class CoordinatorEvents:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -66,20 +66,27 @@ def _what_fits(config: BrokerConfig, cluster: Items, broker: Items) -> BrokerCon
 
 
 class EffectiveConfig:
-    """Keeps the configuration in effect, and one `LogConfig` for all topics that are configured alike."""
+    """The configuration of this broker and of its topics' logs, with the changes made while the broker runs.
+
+    Topics that are configured alike share one `LogConfig`. ``on_changed`` is called when ``config`` may have changed.
+    """
 
     def __init__(self, static: BrokerConfig) -> None:
         self._static = static
+        self._configs: Mapping[ConfigKey, Mapping[str, str]] = {}
         self._log_configs: dict[frozenset[tuple[str, str]], LogConfig] = {}
         self.config = static
+        self.on_changed: Callable[[], None] = lambda: None
 
     def update(self, configs: Mapping[ConfigKey, Mapping[str, str]]) -> None:
         """Take over the changes in *configs*; those that do not fit the properties file are left out."""
         self._log_configs.clear()
+        self._configs = configs
         self.config = config_in_effect(self._static, configs)
 
-    def log_config(self, overrides: Mapping[str, str]) -> LogConfig:
-        """What the log of a topic with these overrides is told."""
+    def log_config_of(self, topic: str) -> LogConfig:
+        """Return the configuration of a topic's log."""
+        overrides = self._configs.get((ResourceType.TOPIC, topic), {})
         key = frozenset(overrides.items())
         if key not in self._log_configs:
             self._log_configs[key] = build_log_config(self.config, overrides)

@@ -32,6 +32,7 @@ class PartitionImage(NamedTuple):
 
     A reassignment (KIP-455) adds ``adding_replicas`` to ``replicas`` and takes ``removing_replicas`` away at its end; both are
     part of ``replicas`` until then. ``is_recovering`` is set after an unclean election until the leader has recovered (KIP-704).
+    ``offline_replicas`` are the brokers that are down, or whose log directory has failed (KIP-112), as the controller knows them.
     """
 
     partition: int
@@ -43,6 +44,7 @@ class PartitionImage(NamedTuple):
     adding_replicas: tuple[int, ...] = ()
     removing_replicas: tuple[int, ...] = ()
     is_recovering: bool = False
+    offline_replicas: tuple[int, ...] = ()
 
 
 class TopicImage(NamedTuple):

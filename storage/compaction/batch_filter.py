@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from kafkacompat.storage.compaction.job import CleaningJob
@@ -21,7 +22,7 @@ from kafkacompat.wire.record_batch import (
     assemble_batch,
     read_body,
 )
-from kafkacompat.wire.record_slices import moved_record, record_slices, timestamp_delta
+from kafkacompat.wire.record_slices import moved_record, slice_in_turns, timestamp_delta
 
 _OF_EMPTY = LOG_APPEND_TIME | TRANSACTIONAL | CONTROL
 """Attributes that a batch without records keeps."""
@@ -35,12 +36,22 @@ class _Kept(NamedTuple):
 
 
 class BatchFilter:
-    """Filters the batches of a log in order, and counts `records_read`, `records_kept` and `keyless` records."""
+    """Filters the batches of a log in order, and counts `records_read`, `records_kept` and `keyless` records.
 
-    def __init__(self, job: CleaningJob, offset_map: OffsetMap, transactions: TransactionTracker) -> None:
+    ``end_turn`` is called after a few records each.
+    """
+
+    def __init__(
+        self,
+        job: CleaningJob,
+        offset_map: OffsetMap,
+        transactions: TransactionTracker,
+        end_turn: Callable[[], object],
+    ) -> None:
         self._job = job
         self._map = offset_map
         self._transactions = transactions
+        self._end_turn = end_turn
         self._levels = list_codec_levels(job.config)
         self._horizon_ms = job.now_ms + job.config.delete_retention_ms
         self._last_offsets: dict[int, int] = {}
@@ -82,23 +93,26 @@ class BatchFilter:
         return self._rewritten(header, body, kept.slices, needs_horizon)
 
     def _all(self, body: bytes, header: BatchHeader) -> _Kept:
-        return _Kept([(start, end) for start, end, *_ in record_slices(body, header.record_count)], False)
+        turns = slice_in_turns(body, header.record_count)
+        return _Kept([(start, end) for turn in turns for start, end, *_ in turn], False)
 
     def _last_of_keys(self, body: bytes, header: BatchHeader) -> _Kept:
         horizon_ms, base_offset = header.delete_horizon_ms, header.base_offset
         tombstones_stay = horizon_ms is None or self._job.now_ms < horizon_ms
         find, latest_offset = self._map.get, self._map.latest_offset
         slices, has_tombstones = [], False
-        for start, end, delta, key, has_value in record_slices(body, header.record_count):
-            offset = base_offset + delta
-            if offset <= latest_offset:
-                if key is None:
-                    self.keyless += 1
-                    continue
-                if not (has_value or tombstones_stay) or offset < find(key):
-                    continue
-            slices.append((start, end))
-            has_tombstones |= not has_value
+        for turn in slice_in_turns(body, header.record_count):
+            for start, end, delta, key, has_value in turn:
+                offset = base_offset + delta
+                if offset <= latest_offset:
+                    if key is None:
+                        self.keyless += 1
+                        continue
+                    if not (has_value or tombstones_stay) or offset < find(key):
+                        continue
+                slices.append((start, end))
+                has_tombstones |= not has_value
+            self._end_turn()
         return _Kept(slices, has_tombstones)
 
     def _is_last_of_producer(self, header: BatchHeader) -> bool:

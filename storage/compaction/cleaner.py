@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from kafkacompat.storage.compaction.batch_filter import BatchFilter
@@ -25,7 +25,8 @@ from kafkacompat.storage.segment.segment_files import LOG_SUFFIX, TXN_INDEX_SUFF
 from kafkacompat.storage.segment.transaction_index import AbortedTransaction, read_aborted
 from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.record_batch import BatchHeader, read_body
-from kafkacompat.wire.record_slices import record_slices
+from kafkacompat.wire.record_slices import slice_in_turns
+from kafkacompat.wire.record_walk import RecordSlice
 
 STEP_BYTES = 1 << 20
 
@@ -33,13 +34,14 @@ CleaningStep: TypeAlias = "CleaningProgress | CleanedSegment | CleaningResult"
 _Batch: TypeAlias = "tuple[BatchHeader, memoryview]"
 
 
-def compact(files: Files, job: CleaningJob) -> Iterator[CleaningStep]:
+def compact(files: Files, job: CleaningJob, end_turn: Callable[[], object] = os.sched_yield) -> Iterator[CleaningStep]:
     """Compact a log step by step; the last step is the CleaningResult.
 
     The caller swaps a CleanedSegment in before the next step, so that a log of any size needs room for one more segment.
+    ``end_turn`` is called every few tenths of a millisecond, so that the broker does not wait for a processor.
     Raises CorruptBatchError, CorruptIndexError for a damaged transaction index, and OSError.
     """
-    cleaning = _Cleaning(files, job)
+    cleaning = _Cleaning(files, job, end_turn)
     try:
         yield from cleaning.steps()
     except MalformedError as problem:
@@ -49,8 +51,9 @@ def compact(files: Files, job: CleaningJob) -> Iterator[CleaningStep]:
 
 
 class _Cleaning:
-    def __init__(self, files: Files, job: CleaningJob) -> None:
+    def __init__(self, files: Files, job: CleaningJob, end_turn: Callable[[], object]) -> None:
         self._files = files
+        self._end_turn = end_turn
         self._job = job
         most_keys = job.end_offset - job.first_dirty_offset
         self._map = OffsetMap.of_bytes(job.map_bytes, job.load_factor, most_keys)
@@ -70,7 +73,7 @@ class _Cleaning:
             )
         )
         end_offset = self._map.latest_offset + 1
-        batch_filter = BatchFilter(job, self._map, transactions := TransactionTracker(aborted))
+        batch_filter = BatchFilter(job, self._map, transactions := TransactionTracker(aborted), self._end_turn)
         sources = [transaction for transaction in job.sources if transaction.base_offset < end_offset]
         for group in group_segments(
             sources, [self._index_bytes(transaction) for transaction in sources], job.end_offset, job.config
@@ -137,20 +140,29 @@ class _Cleaning:
 
     def _learn(self, header: BatchHeader, batch: memoryview, transactions: TransactionTracker) -> bool:
         """Put the keys of a batch into the map; False if the map is full."""
-        first_offset, offset_map = self._job.first_dirty_offset, self._map
-        if header.last_offset < first_offset:
+        offset_map = self._map
+        if header.last_offset < self._job.first_dirty_offset:
             return True
         if header.is_control:
             transactions.is_marker_without_batches(header, batch)
         elif not transactions.is_aborted(header):
             body = bytes(read_body(batch, header, self._job.config.max_decompressed_bytes))
-            for _, _, delta, key, _ in record_slices(body, header.record_count):
-                offset = header.base_offset + delta
-                if key is not None and offset >= first_offset:
-                    if not offset_map.put(key, offset):
-                        return False
-                    offset_map.latest_offset = offset
+            for turn in slice_in_turns(body, header.record_count):
+                if not self._learn_turn(turn, header.base_offset):
+                    return False
+                self._end_turn()
         offset_map.latest_offset = header.last_offset
+        return True
+
+    def _learn_turn(self, turn: Sequence[RecordSlice], base_offset: int) -> bool:
+        """Put the keys of some records into the map; False if the map is full."""
+        first_offset, offset_map = self._job.first_dirty_offset, self._map
+        for _, _, delta, key, _ in turn:
+            offset = base_offset + delta
+            if key is not None and offset >= first_offset:
+                if not offset_map.put(key, offset):
+                    return False
+                offset_map.latest_offset = offset
         return True
 
     # The second pass: all records but those that a later one replaces

@@ -10,6 +10,7 @@ from twisted.internet.task import Clock
 from kafkacompat.config import BrokerConfig
 from kafkacompat.handlers.context import Pending
 from kafkacompat.metadata.controller import Controller
+from kafkacompat.metadata.effective import EffectiveConfig
 from kafkacompat.metadata.features import TRANSACTION_VERSION
 from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.partitions.directories import Directories
@@ -34,13 +35,15 @@ class AdminNode:
         self.holder = ImageHolder()
         self.directories = Directories([])
         config = BrokerConfig(given)
-        self.controller = Controller(self.store, self.holder, self.events, config, Random(7))
+        effective = EffectiveConfig(config)
+        self.controller = Controller(self.store, self.holder, self.events, effective, config, Random(7))
         outcome(self.controller.load("cluster-1"))
         outcome(self.controller.start())
         self._services = services(
             clock=Clock(),
             config=config,
             metadata=self.holder,
+            effective=effective,
             controller=self.controller,
             replica_manager=ReplicaManager(self.directories, ABSENT, Clock(), ABSENT),
             features={TRANSACTION_VERSION: 2},

@@ -37,7 +37,7 @@ class World(DataNode):
         config = BrokerConfig({"node.id": "1", "transaction.partition.verification.enable": verification})
         services: Any = self.services
         services.coordinators = SimpleNamespace(transactions=self.coordinator)
-        services.controller = SimpleNamespace(config=config)
+        services.effective = SimpleNamespace(config=config)
 
     @property
     def partition(self) -> Partition:

@@ -84,7 +84,7 @@ class Node(TransactionNode):
         self.guards: list[Guard | None] = []
         services: Any = self._services
         services.replica_manager = self.offsets
-        services.controller = type("Controller", (), {"config": Verifying(self)})
+        services.effective = type("EffectiveConfig", (), {"config": Verifying(self)})
         self.world.coordinator.markers._end_transaction = self.groups.coordinator.end_transaction
         self.where = (OFFSETS_TOPIC, self.groups.coordinator.partition_for(GROUP))
         append = self.groups.log.append

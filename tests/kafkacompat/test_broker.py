@@ -16,6 +16,7 @@ from kafkacompat.broker import START_ERRORS, Broker
 from kafkacompat.config import BrokerConfig
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.groups.commits import OffsetToCommit
+from kafkacompat.host import ReactorHost
 from kafkacompat.metadata.config_changes import ConfigOperation, ConfigOperationType, ResourceChange
 from kafkacompat.metadata.sqlite_store import FILE_NAME
 from kafkacompat.metadata.topic_changes import NewTopic
@@ -42,6 +43,19 @@ class ClosableDisk(ImmediateDisk):
         self.closed = True
 
 
+class WorldHost(ReactorHost):
+    """The machine of a World: its disks work at once, and its ids follow from the number of disks so far."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world.reactor)
+        self.rng = Random(len(world.disks))
+        self._world = world
+
+    def new_disk(self, name: str) -> ClosableDisk:
+        self._world.disks.append(ClosableDisk())
+        return self._world.disks[-1]
+
+
 class World:
     """Processes one after the other over two log directories."""
 
@@ -59,11 +73,7 @@ class World:
             "offsets.topic.num.partitions": "1",
             **{name.replace("_", "."): value for name, value in properties.items()},
         }
-        return Broker(self.reactor, BrokerConfig(given), rng=Random(len(self.disks)), new_disk=self._new_disk)
-
-    def _new_disk(self, _reactor: object, _path: str) -> ClosableDisk:
-        self.disks.append(ClosableDisk())
-        return self.disks[-1]
+        return Broker(WorldHost(self), BrokerConfig(given))
 
     def run(self, work: Coroutine[Deferred[Any], Any, Any] | Deferred[Any]) -> Any:
         """Turn the reactor until *work* is done; returns its result or raises what it failed with."""

@@ -12,6 +12,7 @@ from kafkacompat.config.resources import ResourceType
 from kafkacompat.coordination.internal_topic import InternalTopic
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC, new_offsets_topic
 from kafkacompat.metadata.controller import Controller
+from kafkacompat.metadata.effective import EffectiveConfig
 from kafkacompat.metadata.image import ImageHolder, TopicImage
 from kafkacompat.metadata.topic_changes import NewTopic
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -25,7 +26,7 @@ class World:
         given = {"node.id": "1", "offsets.topic.replication.factor": "1", "offsets.topic.num.partitions": "3"}
         config = BrokerConfig({**given, **{name.replace("_", "."): value for name, value in properties.items()}})
         self.store, self.events, self.metadata = MemoryStore(), RecordingEvents(), ImageHolder()
-        self.controller = Controller(self.store, self.metadata, self.events, config, Random(7))
+        self.controller = Controller(self.store, self.metadata, self.events, EffectiveConfig(config), config, Random(7))
         outcome(self.controller.load("cluster-1"))
         outcome(self.controller.start())
         self.topic = InternalTopic(

@@ -8,6 +8,7 @@ from kafkacompat.config import BrokerConfig
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.config_changes import ConfigOperation, ConfigOperationType, ResourceChange
 from kafkacompat.metadata.controller import Controller
+from kafkacompat.metadata.effective import EffectiveConfig
 from kafkacompat.metadata.image import ImageHolder, TopicImage
 from kafkacompat.metadata.topic_changes import NewTopic
 from kafkacompat.wire.errors import KafkaError
@@ -25,7 +26,8 @@ class Node:
         self.store = store or MemoryStore()
         self.events = RecordingEvents()
         self.holder = ImageHolder()
-        self.controller = Controller(self.store, self.holder, self.events, CONFIG, Random(seed))
+        self.effective = EffectiveConfig(CONFIG)
+        self.controller = Controller(self.store, self.holder, self.events, self.effective, CONFIG, Random(seed))
         self.cluster_id = outcome(self.controller.load(cluster_id))
         outcome(self.controller.start())
 

@@ -202,13 +202,17 @@ def test_of_elements_that_stand_there_twice_as_many_go_as_were_named() -> None:
 
 def test_the_configuration_in_effect() -> None:
     effective = EffectiveConfig(CONFIG)
-    assert effective.log_config({}).retention_ms == 604_800_000
+    assert effective.log_config_of("t").retention_ms == 604_800_000
     effective.update(
-        {(ResourceType.BROKER, ""): {"log.retention.ms": "5"}, (ResourceType.BROKER, "1"): {"log.roll.ms": "6"}}
+        {
+            (ResourceType.BROKER, ""): {"log.retention.ms": "5"},
+            (ResourceType.BROKER, "1"): {"log.roll.ms": "6"},
+            (ResourceType.TOPIC, "configured"): {"retention.ms": "7"},
+        }
     )
-    assert (effective.log_config({}).retention_ms, effective.log_config({}).segment_ms) == (5, 6)
-    assert effective.log_config({"retention.ms": "7"}).retention_ms == 7
-    assert effective.log_config({}) is effective.log_config({})
+    assert (effective.log_config_of("t").retention_ms, effective.log_config_of("t").segment_ms) == (5, 6)
+    assert effective.log_config_of("configured").retention_ms == 7
+    assert effective.log_config_of("t") is effective.log_config_of("u")
 
 
 def test_changes_that_do_not_fit_the_properties_file_any_more_are_left_out() -> None:
@@ -231,7 +235,7 @@ def test_a_change_that_does_not_fit_any_more_costs_no_other() -> None:
             },
         }
     )
-    assert effective.log_config({}).retention_ms == -1
+    assert effective.log_config_of("t").retention_ms == -1
     assert effective.config.cordoned_log_dirs == ()
     assert "log.retention.bytes" in effective.config.given
     # These two fit only together.

@@ -10,8 +10,10 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata import codec
+from kafkacompat.metadata.changes import MAX_TOPICS_NAMED
 from kafkacompat.metadata.config_changes import ConfigOperation, ConfigOperationType, ResourceChange
-from kafkacompat.metadata.controller import MAX_TOPICS_NAMED, Controller
+from kafkacompat.metadata.controller import Controller
+from kafkacompat.metadata.effective import EffectiveConfig
 from kafkacompat.metadata.image import NO_LEADER, ImageHolder, TopicImage
 from kafkacompat.metadata.store import StoreEntry, StoreError
 from kafkacompat.metadata.topic_changes import NewPartitions, NewTopic
@@ -77,7 +79,7 @@ def test_the_log_configuration_is_known_when_the_partitions_are_opened() -> None
     node = Node()
     node.events.hold = True
     node.controller.create_topics([NewTopic("t", 1, 1, configs={"retention.ms": "5"})])
-    assert node.controller.log_config_of("t").retention_ms == 5
+    assert node.effective.log_config_of("t").retention_ms == 5
 
 
 def test_a_topic_that_is_not_allowed_leaves_the_others_alone() -> None:
@@ -178,7 +180,7 @@ def test_a_changed_topic_config_reaches_its_logs() -> None:
     told = len(node.events.told)
     assert node.configure(ResourceType.TOPIC, "t", "retention.ms", "5") is None
     assert node.events.told[told:] == [("configure", "t")]
-    assert node.controller.log_config_of("t").retention_ms == 5
+    assert node.effective.log_config_of("t").retention_ms == 5
     assert node.holder.image.config(ResourceType.TOPIC, "t") == {"retention.ms": "5"}
 
 
@@ -189,8 +191,8 @@ def test_a_changed_broker_config_reaches_every_log() -> None:
     told = len(node.events.told)
     assert node.configure(ResourceType.BROKER, "", "log.retention.ms", "5") is None
     assert node.events.told[told:] == [("configure", "t"), ("configure", "u")]
-    assert node.controller.config.int("log.retention.ms") == 5
-    assert [node.controller.log_config_of(name).retention_ms for name in ("t", "u")] == [5, 7]
+    assert node.effective.config.int("log.retention.ms") == 5
+    assert [node.effective.log_config_of(name).retention_ms for name in ("t", "u")] == [5, 7]
 
 
 def test_a_groups_config_is_kept_and_reaches_no_log() -> None:
@@ -212,7 +214,7 @@ def test_after_a_restart_everything_is_there_under_new_leader_epochs() -> None:
     assert restarted.topic_id == topic.topic_id
     assert [(each.leader, each.leader_epoch, each.partition_epoch) for each in restarted.partitions] == [(1, 1, 1)] * 2
     assert again.events.told == [("open", "t")]
-    config = again.controller.log_config_of("t")
+    config = again.effective.log_config_of("t")
     assert (config.retention_ms, config.segment_ms) == (5, 6)
     assert Node(node.store).holder.image.topics["t"].partitions[0].leader_epoch == 2
 
@@ -223,7 +225,7 @@ def test_nothing_is_published_before_the_partitions_are_open() -> None:
     first.create("t")
     events, holder = RecordingEvents(), ImageHolder()
     events.hold = True
-    controller = Controller(store, holder, events, CONFIG, Random(1))
+    controller = Controller(store, holder, events, EffectiveConfig(CONFIG), CONFIG, Random(1))
     outcome(controller.load(None))
     starting = controller.start()
     assert holder.image.version == 0 and not has_fired(starting)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from kafkacompat.storage.compaction import CleanedSegment, CleaningResult, compact
@@ -50,6 +51,7 @@ def compact_log(
     map_bytes: int = MAP_BYTES,
     load_factor: float = 0.9,
     stable_offset: int | None = None,
+    end_turn: Callable[[], object] = lambda: None,
 ) -> CleaningResult | None:
     """Run one compaction; None if there is nothing to compact."""
     stable_offset = log.log_end_offset if stable_offset is None else stable_offset
@@ -59,7 +61,7 @@ def compact_log(
     job = log.compaction.make_cleaning_job(what, now_ms=now_ms, map_bytes=map_bytes, load_factor=load_factor)
     if job is None:
         return None
-    for step in compact(store.files, job):
+    for step in compact(store.files, job, end_turn):
         if isinstance(step, CleanedSegment):
             swap(log, step)
         elif isinstance(step, CleaningResult):

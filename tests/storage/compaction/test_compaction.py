@@ -13,6 +13,7 @@ from kafkacompat.storage.producers.producer import PRODUCER_ENTRY
 from kafkacompat.storage.segment.transaction_index import AbortedTransaction
 from kafkacompat.wire.compression import Codec
 from kafkacompat.wire.record_batch import NewRecord, build_batch, crc_matches, read_header
+from kafkacompat.wire.record_slices import TURN_RECORDS
 from tests.storage.compaction.support import (
     COMPACTED,
     aborted_of,
@@ -38,6 +39,14 @@ def test_the_last_record_of_each_key_keeps_its_offset(store: Store) -> None:
     assert result is not None
     assert (result.end_offset, result.records_read, result.records_kept, result.keys) == (6, 6, 4, 4)
     assert (log.log_start_offset, log.log_end_offset) == (0, 6)
+
+
+def test_a_compaction_ends_its_turn_every_few_records(store: Store) -> None:
+    log = create(store, **COMPACTED)
+    put(log, *((str(number), "v") for number in range(3 * TURN_RECORDS)))
+    turns: list[None] = []
+    roll_and_compact(store, log, end_turn=lambda: turns.append(None))
+    assert len(turns) == 2 * 3  # for the keys, and for the records
 
 
 def test_the_active_segment_is_not_looked_at(store: Store) -> None:

@@ -1,0 +1,145 @@
+"""The changes that administrators and clients make: planned on a draft, committed, and applied before the answer."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from random import Random
+from typing import Any, ParamSpec, TypeAlias, TypeVar
+
+from twisted.internet.defer import Deferred, DeferredLock
+
+from kafkacompat.config import BrokerConfig
+from kafkacompat.metadata.client_entities import Entity
+from kafkacompat.metadata.config_changes import ResourceChange, alter_configs
+from kafkacompat.metadata.draft import MetadataDraft
+from kafkacompat.metadata.effective import EffectiveConfig
+from kafkacompat.metadata.image import MetadataImage, TopicImage
+from kafkacompat.metadata.ledger import MetadataLedger
+from kafkacompat.metadata.quota_changes import QuotaAlteration, alter_client_quotas
+from kafkacompat.metadata.scram_changes import ScramChange, alter_scram_credentials
+from kafkacompat.metadata.topic_changes import NewPartitions, NewTopic, TopicPlanner, delete_topic
+from kafkacompat.wire.errors import KafkaError
+
+log = logging.getLogger(__name__)
+
+MAX_TOPICS_NAMED = 100
+"""Most topics that one log line names."""
+
+Result = TypeVar("Result")
+Item = TypeVar("Item")
+Arguments = ParamSpec("Arguments")
+Outcome: TypeAlias = "KafkaError | None"
+ApplyImage: TypeAlias = "Callable[[MetadataImage], Coroutine[Deferred[Any], Any, None]]"
+
+
+class MetadataChanges:
+    """Makes one change at a time, under *lock*.
+
+    Each method fails with KafkaError; KAFKA_STORAGE_ERROR is a failure of the store. It fires when *apply* has brought the
+    committed image to the replicas.
+    """
+
+    def __init__(
+        self,
+        ledger: MetadataLedger,
+        apply: ApplyImage,
+        lock: DeferredLock,
+        static_config: BrokerConfig,
+        effective: EffectiveConfig,
+        rng: Random,
+    ) -> None:
+        self._ledger = ledger
+        self._apply = apply
+        self._lock = lock
+        self._static_config = static_config
+        self._effective = effective
+        self._rng = rng
+
+    def create_topics(
+        self, wanted: Sequence[NewTopic], *, validate_only: bool = False
+    ) -> Deferred[list[TopicImage | KafkaError]]:
+        """Create topics; fires with each topic's image or error when their leaders accept writes."""
+
+        def plan(draft: MetadataDraft) -> list[TopicImage | KafkaError]:
+            changes = TopicPlanner(self._effective.config, self._rng)
+            changes.check_size(wanted)
+            return [_change_or_error(changes.create_topic, draft, topic) for topic in wanted]
+
+        creating = self._make_change(plan, validate_only)
+        return creating if validate_only else creating.addCallback(_log_created)
+
+    def delete_topics(self, topic_ids: Sequence[bytes]) -> Deferred[list[Outcome]]:
+        """Delete topics; fires with None or an error for each, when topics of their names may be created."""
+        return self._make_change(lambda draft: _change_each(topic_ids, lambda uuid: delete_topic(draft, uuid)), False)
+
+    def create_partitions(
+        self, wanted: Sequence[NewPartitions], *, validate_only: bool = False
+    ) -> Deferred[list[Outcome]]:
+        """Add partitions to topics; fires with None or an error for each, when the new partitions accept writes."""
+
+        def plan(draft: MetadataDraft) -> list[Outcome]:
+            changes = TopicPlanner(self._effective.config, self._rng)
+            return _change_each(wanted, lambda more: changes.add_partitions(draft, more))
+
+        return self._make_change(plan, validate_only)
+
+    def alter_configs(
+        self, wanted: Sequence[ResourceChange], *, validate_only: bool = False
+    ) -> Deferred[list[Outcome]]:
+        """Change the configurations of resources; fires with None or an error for each."""
+
+        def plan(draft: MetadataDraft) -> list[Outcome]:
+            return _change_each(wanted, lambda change: alter_configs(draft, self._static_config, change))
+
+        return self._make_change(plan, validate_only)
+
+    def alter_client_quotas(
+        self, alterations: Sequence[QuotaAlteration], *, validate_only: bool = False
+    ) -> Deferred[dict[Entity, Outcome]]:
+        """Change the quotas of clients; fires with None or an error for each entity."""
+        return self._make_change(lambda draft: alter_client_quotas(draft, alterations), validate_only)
+
+    def alter_scram_credentials(self, changes: Sequence[ScramChange]) -> Deferred[dict[str, Outcome]]:
+        """Change the SCRAM credentials of users; fires with None or an error for each user."""
+        return self._make_change(lambda draft: alter_scram_credentials(draft, changes), False)
+
+    def _make_change(self, plan: Callable[[MetadataDraft], Result], validate_only: bool) -> Deferred[Result]:
+        async def change() -> Result:
+            if validate_only:
+                return plan(MetadataDraft(self._ledger.image))
+            result = await self._ledger.commit(plan)
+            await self._apply(self._ledger.image)
+            return result
+
+        return self._lock.run(lambda: Deferred.fromCoroutine(change()))
+
+
+def _log_created(results: list[TopicImage | KafkaError]) -> list[TopicImage | KafkaError]:
+    """Log one line for all topics of a request."""
+    created = [topic for topic in results if isinstance(topic, TopicImage)]
+    if len(created) == 1:
+        log.info("Created topic %s: %s", created[0].name, _count_partitions(created[0]))
+    elif created:
+        named = ", ".join(f"{topic.name} ({_count_partitions(topic)})" for topic in created[:MAX_TOPICS_NAMED])
+        log.info("Created %d topics: %s%s", len(created), named, ", ..." if len(created) > MAX_TOPICS_NAMED else "")
+    return results
+
+
+def _count_partitions(topic: TopicImage) -> str:
+    return "1 partition" if len(topic.partitions) == 1 else f"{len(topic.partitions)} partitions"
+
+
+def _change_each(items: Sequence[Item], change: Callable[[Item], None]) -> list[Outcome]:
+    """Make one change for each item; a failure leaves the other items alone."""
+    return [_change_or_error(change, item) for item in items]
+
+
+def _change_or_error(
+    change: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+) -> Result | KafkaError:
+    try:
+        return change(*args, **kwargs)
+    except KafkaError as problem:
+        # The traceback refers to every frame on the way: the response that holds the error would wait for the garbage collector.
+        return problem.with_traceback(None)
