@@ -38,9 +38,7 @@ def handle_delete_records(
         for topic in request.topics
         for partition in topic.partitions
     }
-    results = [
-        _delete_from_partition(services, *name, offset, request.timeout_ms) for name, offset in wanted.items()
-    ]
+    results = [_delete_from_partition(services, *name, offset, request.timeout_ms) for name, offset in wanted.items()]
     return Pending(
         gatherResults(results).addCallback(lambda found: _build_response([name for name, _ in wanted], found))
     )

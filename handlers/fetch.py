@@ -100,9 +100,7 @@ def handle_fetch(request: FetchRequest, context: RequestContext, services: Servi
         response = FetchResponse(session_id=fetch_context.session_id)
         hints = LeaderHints(context, services) if context.api_version >= LEADER_HINT_VERSION else None
         committed = request.isolation_level == READ_COMMITTED
-        filling = make_steps(
-            services.clock, _fill_response(response, fetch_context, fetched, committed, hints)
-        )
+        filling = make_steps(services.clock, _fill_response(response, fetch_context, fetched, committed, hints))
         if filling is None:
             return response
         return filling.addCallback(lambda _: response).addErrback(_release_and_fail, fetched)

@@ -70,9 +70,7 @@ def _look_up_max_timestamp(partition: Partition, asker: OffsetAsker) -> Deferred
     return _check_found(partition, asker, partition.find_max_timestamp(committed=asker.committed))
 
 
-def _check_found(
-    partition: Partition, asker: OffsetAsker, finding: Deferred[OffsetResult]
-) -> Deferred[OffsetResult]:
+def _check_found(partition: Partition, asker: OffsetAsker, finding: Deferred[OffsetResult]) -> Deferred[OffsetResult]:
     """Fail where nothing was found because the high watermark is not known yet."""
 
     def check(found: OffsetResult) -> OffsetResult:

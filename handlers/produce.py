@@ -190,16 +190,12 @@ class _ProduceRequestState:
         if self._acks < 0 and partition.state.is_replicated:
             self._await_replicas(response, partition, result)
 
-    def _refuse(
-        self, response: PartitionProduceResponse, problem: BaseException, partition: Partition | None
-    ) -> None:
+    def _refuse(self, response: PartitionProduceResponse, problem: BaseException, partition: Partition | None) -> None:
         fill_refused(response, problem, partition)
         if response.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
             self._has_lost_leader = True
 
-    def _await_replicas(
-        self, response: PartitionProduceResponse, partition: Partition, result: AppendResult
-    ) -> None:
+    def _await_replicas(self, response: PartitionProduceResponse, partition: Partition, result: AppendResult) -> None:
         """Let the response wait until the in-sync replicas have the batch. A failure keeps the batch's offsets."""
         replicated = partition.wait_for_replicas(result.last_offset + 1)
         if replicated is None:

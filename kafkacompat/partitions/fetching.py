@@ -306,9 +306,9 @@ def _read_partition(
             read = partition.read_as_replica(
                 reader.replica, wanted, max_bytes, at_least_one_batch=at_least_one_batch, fetched_ms=arrived_ms
             )
-        elif reader.find_nearest is not None and (
-            nearest := _find_nearest(reader.find_nearest, partition, wanted)
-        ) >= 0:
+        elif (
+            reader.find_nearest is not None and (nearest := _find_nearest(reader.find_nearest, partition, wanted)) >= 0
+        ):
             read = partition.read_nothing()._replace(preferred_read_replica=nearest)
         else:
             read = partition.read(
@@ -328,9 +328,7 @@ def _read_partition(
     return FetchedPartition(wanted, partition, ErrorCode.NONE, read)
 
 
-def _find_nearest(
-    find_nearest: Callable[[Partition, int], int], partition: Partition, wanted: WantedPartition
-) -> int:
+def _find_nearest(find_nearest: Callable[[Partition, int], int], partition: Partition, wanted: WantedPartition) -> int:
     """Return the replica to read from, -1 for this one. Raises KafkaError for a fenced or unknown leader epoch."""
     if not partition.state.is_replicated:
         return -1

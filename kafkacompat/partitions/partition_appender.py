@@ -72,10 +72,7 @@ class PartitionAppender:
             state.report_failure(problem)
             raise
         log_state = state.log.state
-        if (
-            not self._counts_at_once
-            or result.end.offset - log_state.recovery_point >= log_state.config.flush_messages
-        ):
+        if not self._counts_at_once or result.end.offset - log_state.recovery_point >= log_state.config.flush_messages:
             return self._count_later(result, size_bytes, now_ms)
         state.high_watermark = result.end
         if is_marker:

@@ -162,7 +162,11 @@ class ReplicaProgress:
         if state.leading is None:
             raise state.not_leader()
         start_offset = state.log.log_start_offset
-        return start_offset if self.cluster is None else state.leading.low_watermark(start_offset, self.cluster.broker_epochs)
+        return (
+            start_offset
+            if self.cluster is None
+            else state.leading.low_watermark(start_offset, self.cluster.broker_epochs)
+        )
 
     def wait_for_deletion(self, offset: int) -> Deferred[None] | None:
         """Return None where every live replica has deleted what is before *offset*, else a Deferred that fires then."""
@@ -191,9 +195,7 @@ class ReplicaProgress:
             raise state.not_leader()
         replica_id, broker_epoch = replica
         if cluster is None or replica_id not in leading.followers:
-            code = (
-                ErrorCode.UNKNOWN_LEADER_EPOCH if current_leader_epoch >= 0 else ErrorCode.NOT_LEADER_OR_FOLLOWER
-            )
+            code = ErrorCode.UNKNOWN_LEADER_EPOCH if current_leader_epoch >= 0 else ErrorCode.NOT_LEADER_OR_FOLLOWER
             raise KafkaError(code, f"broker {replica_id} is not known as a replica of {state.name}")
         if leading.is_stale(replica_id, broker_epoch, cluster.broker_epochs):
             detail = f"broker {replica_id} was registered again after epoch {broker_epoch}"

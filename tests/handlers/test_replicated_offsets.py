@@ -42,9 +42,7 @@ def lagging() -> ReplicatedNode:
     return node
 
 
-def list_offset(
-    node: ReplicatedNode, timestamp: int, *, replica: int = CONSUMER, version: int = 7
-) -> tuple[int, int]:
+def list_offset(node: ReplicatedNode, timestamp: int, *, replica: int = CONSUMER, version: int = 7) -> tuple[int, int]:
     wanted = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
     asked = ListOffsetsRequest(replica_id=replica, topics=[ListOffsetsTopic(name="t", partitions=[wanted])])
     (answer,) = node.ask(asked, ListOffsetsResponse, version).topics[0].partitions
@@ -91,9 +89,7 @@ def test_a_follower_lists_offsets_for_debugging_only(version: int) -> None:
 
 def find_end(node: ReplicatedNode, epoch: int, *, current: int = -1) -> tuple[int, int, int]:
     wanted = OffsetForLeaderPartition(partition=0, leader_epoch=epoch, current_leader_epoch=current)
-    asked = OffsetForLeaderEpochRequest(
-        replica_id=2, topics=[OffsetForLeaderTopic(topic="t", partitions=[wanted])]
-    )
+    asked = OffsetForLeaderEpochRequest(replica_id=2, topics=[OffsetForLeaderTopic(topic="t", partitions=[wanted])])
     (answer,) = node.ask(asked, OffsetForLeaderEpochResponse, 4).topics[0].partitions
     return answer.error_code, answer.leader_epoch, answer.end_offset
 

@@ -21,9 +21,7 @@ def fetch(state: LeaderState, replica: int, offset: int, *, end: int = 10, at_ms
     state.update_follower(replica, offset, 0, at_ms, end, epoch)
 
 
-def high_watermark(
-    state: LeaderState, current: int = 0, end: int = 10, *, at_ms: int = NOW, least: int = 1
-) -> int:
+def high_watermark(state: LeaderState, current: int = 0, end: int = 10, *, at_ms: int = NOW, least: int = 1) -> int:
     return state.high_watermark(
         current, end, at_ms, min_insync_replicas=least, lag_time_max_ms=LAG, broker_epochs=ALIVE.get
     )
@@ -123,9 +121,7 @@ def test_the_high_watermark_is_what_both_sets_have(
     long_ago = NOW - 2 * LAG
     for replica, end in ends.items():
         fetch(state, replica, end, at_ms=long_ago, end=99)
-    state.followers = {
-        replica: known._replace(caught_up_ms=0) for replica, known in state.followers.items()
-    }
+    state.followers = {replica: known._replace(caught_up_ms=0) for replica, known in state.followers.items()}
     assert high_watermark(state) == expected
 
 
