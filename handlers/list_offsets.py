@@ -7,8 +7,8 @@ timestamp >= 0   offset and timestamp of the first record at or after it, or -1,
 -4 (v8)          the earliest offset on local disk, which without tiered storage is -2
 -5 (v9), -6 (v11)  positions in tiered storage, which is not served, so -1
 
-From v5 on clients get OFFSET_NOT_AVAILABLE for an offset that a new leader cannot tell yet (KIP-207), before LEADER_NOT_AVAILABLE.
-For a replica the latest offset is the log's end.
+From v5 on clients get OFFSET_NOT_AVAILABLE for an offset that a new leader cannot tell yet (KIP-207), before
+LEADER_NOT_AVAILABLE. For a replica the latest offset is the log's end.
 
 v4 adds leader epochs, v6 is flexible, v10 adds a timeout for tiered storage.
 A search by time reads the log, so it runs in the disk thread.

@@ -8,9 +8,9 @@ v10    an error NOT_LEADER_OR_FOLLOWER names the new leader (KIP-951)
 v12    a transaction's partitions need not be added first (KIP-890)
 v13    topics by id (KIP-516)
 
-acks=0 has no response: an error closes the connection, so that the client refreshes its metadata.
-acks=1 answers when the batch is in the leader's log, acks=-1 when the whole in-sync set has it; with one replica both mean the same.
-While an answer waits for replicas, the connection's next requests are served.
+acks=0 has no response: an error closes the connection, so that the client refreshes its metadata. acks=1 answers when
+the batch is in the leader's log, acks=-1 when the whole in-sync set has it; with one replica both mean the same. While
+an answer waits for replicas, the connection's next requests are served.
 """
 
 from __future__ import annotations
@@ -114,7 +114,8 @@ class _ProduceRequestState:
     """One request while its response is built.
 
     ``waiting`` are the appends that could not be answered at once. ``is_unsettled`` says whether any of them is not in
-    its log yet; the others only wait for a sync. ``replica_acks`` are the appends that wait for replicas, None without any.
+    its log yet; the others only wait for a sync. ``replica_acks`` are the appends that wait for replicas, None without
+    any.
     """
 
     def __init__(
@@ -202,6 +203,7 @@ class _ProduceRequestState:
             return
 
         def fail(failure: Failure) -> None:
+            assert failure.value is not None
             response.error_code = error_code_of(failure.value)
             if response.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
                 self._has_lost_leader = True

@@ -30,8 +30,9 @@ class InSyncUpdates(Protocol):
     ) -> Deferred[CommittedInSync]:
         """Propose a partition's in-sync set; fires with the committed one.
 
-        ``partition.log`` has the topic and the index, ``partition.leading.list_broker_epochs(new_set)`` the broker epochs. Fails
-        with the controller's KafkaError. After any other failure `Partition.check_in_sync` proposes the same set again.
+        ``partition.log`` has the topic and the index, ``partition.leading.list_broker_epochs(new_set)`` the broker
+        epochs. Fails with the controller's KafkaError. After any other failure `Partition.check_in_sync` proposes the
+        same set again.
         """
 
 

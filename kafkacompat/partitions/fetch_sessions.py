@@ -35,7 +35,8 @@ PartitionKey: TypeAlias = "tuple[TopicKey, int]"
 class WantedPartition:
     """One partition that a client reads, and what the last response said of it (``told_...``, -1 for nothing).
 
-    ``topic`` is the name up to Fetch v12 and the topic id from v13. ``log_start_offset`` is that of a follower's log, -1 for consumers.
+    ``topic`` is the name up to Fetch v12 and the topic id from v13. ``log_start_offset`` is that of a follower's log,
+    -1 for consumers.
     """
 
     topic: TopicKey

@@ -47,8 +47,9 @@ class FetchLimits(NamedTuple):
 class FetchReader(NamedTuple):
     """The client or the broker that fetches.
 
-    ``replica`` is a follower, which reads up to the log's end. A consumer has none; with ``reads_followers`` it accepts data from
-    brokers that follow, and ``find_nearest`` returns the replica that it should read an offset from, -1 for the leader (KIP-392).
+    ``replica`` is a follower, which reads up to the log's end. A consumer has none; with ``reads_followers`` it accepts
+    data from brokers that follow, and ``find_nearest`` returns the replica that it should read an offset from, -1 for
+    the leader (KIP-392).
     """
 
     replica: FetchingReplica | None = None

@@ -1,8 +1,8 @@
 """What the leader of a partition knows of its replicas, and what follows from that: values and rules without I/O.
 
-The rules are those of Kafka 3.9 (`Partition.scala`, `Replica.scala`). The in-sync set changes in two steps (KIP-497): the leader
-proposes a set, and the controller commits or rejects it. In between the replicas of both sets count, so that the high watermark
-is right whichever of them the controller has.
+The rules are those of Kafka 3.9 (`Partition.scala`, `Replica.scala`). The in-sync set changes in two steps (KIP-497):
+the leader proposes a set, and the controller commits or rejects it. In between the replicas of both sets count, so that
+the high watermark is right whichever of them the controller has.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ BrokerEpochs: TypeAlias = "Callable[[int], int | None]"
 class ReplicaState(NamedTuple):
     """What the leader knows of one follower, by the follower's fetches.
 
-    ``end_offset`` and ``log_start_offset`` are those of the follower's log. ``leader_end_offset`` is the end of the leader's log at
-    the last fetch, at ``fetched_ms``. ``caught_up_ms`` is the latest known time at which the follower had all that the leader had
-    then. ``broker_epoch`` is that of the last fetch: None before the first one, UNKNOWN where the fetch did not carry it.
+    ``end_offset`` and ``log_start_offset`` are those of the follower's log. ``leader_end_offset`` is the end of the
+    leader's log at the last fetch, at ``fetched_ms``. ``caught_up_ms`` is the latest known time at which the follower
+    had all that the leader had then. ``broker_epoch`` is that of the last fetch: None before the first one, UNKNOWN
+    where the fetch did not carry it.
     """
 
     end_offset: int = UNKNOWN
@@ -37,8 +38,9 @@ class ReplicaState(NamedTuple):
     ) -> ReplicaState:
         """Return the state after a fetch from *end_offset*.
 
-        A fetch up to the leader's end shows that the follower is caught up now. A fetch up to the leader's end of the fetch before
-        shows that it was caught up then: with steady small appends a follower is never at the end, but in sync.
+        A fetch up to the leader's end shows that the follower is caught up now. A fetch up to the leader's end of the
+        fetch before shows that it was caught up then: with steady small appends a follower is never at the end, but in
+        sync.
         """
         caught_up_ms = self.caught_up_ms
         if end_offset >= leader_end_offset:
@@ -77,9 +79,9 @@ class InSyncSet(NamedTuple):
 class LeaderState:
     """The leader's view of the replicas of one partition in one leader epoch.
 
-    ``followers`` holds the state of each other replica, ``in_sync`` the in-sync sets, ``epoch_start_offset`` the log's end when the
-    leader epoch began. At that time no follower's end is known: the high watermark stays where it is until the followers of the
-    in-sync set have fetched.
+    ``followers`` holds the state of each other replica, ``in_sync`` the in-sync sets, ``epoch_start_offset`` the log's
+    end when the leader epoch began. At that time no follower's end is known: the high watermark stays where it is until
+    the followers of the in-sync set have fetched.
     """
 
     __slots__ = ("epoch_start_offset", "followers", "in_sync", "node_id")
@@ -168,9 +170,9 @@ class LeaderState:
     ) -> int:
         """Return the high watermark after something has changed; it never goes back behind *current*.
 
-        It is the smallest end of the in-sync replicas. It also waits for a follower that is caught up and may join: without that,
-        a fast leader alone in the set would stay ahead of it for ever. It stands still while too few replicas are in sync.
-        ``own_end_offset`` is the end of what counts of the leader's own log.
+        It is the smallest end of the in-sync replicas. It also waits for a follower that is caught up and may join:
+        without that, a fast leader alone in the set would stay ahead of it for ever. It stands still while too few
+        replicas are in sync. ``own_end_offset`` is the end of what counts of the leader's own log.
         """
         if not self.has_enough_in_sync(min_insync_replicas):
             return current
@@ -207,8 +209,8 @@ class LeaderState:
     ) -> frozenset[int] | None:
         """Propose the in-sync set with a follower that has reached it; None where it has not, or a proposal is under way.
 
-        The follower has to be past the start of the leader epoch too. Before, it may lack records that were committed in an earlier
-        epoch while this leader's high watermark still lags.
+        The follower has to be past the start of the leader epoch too. Before, it may lack records that were committed
+        in an earlier epoch while this leader's high watermark still lags.
         """
         in_sync, state = self.in_sync, self.followers[replica]
         if in_sync.proposed is not None or replica in in_sync.committed:
@@ -263,8 +265,8 @@ class LeaderState:
     def find_nearest_replica(self, offset: int, rack: str, racks: Mapping[int, str | None]) -> int:
         """Return the replica in a consumer's rack to read *offset* from, or UNKNOWN for this leader (KIP-392).
 
-        As Kafka's RackAwareReplicaSelector: of the in-sync followers in the rack that have the offset, the one with the most
-        records, then the one that caught up last. A leader in the same rack keeps its readers.
+        As Kafka's RackAwareReplicaSelector: of the in-sync followers in the rack that have the offset, the one with the
+        most records, then the one that caught up last. A leader in the same rack keeps its readers.
         """
         if not rack or racks.get(self.node_id) == rack:
             return UNKNOWN

@@ -45,9 +45,10 @@ class AppendBatch(Protocol):
 class Partition:
     """One replica of a partition: a state, and the parts that work on it.
 
-    Which methods serve depends on the role. ``append`` puts a batch into the leader's log. ``append_to_all`` also waits until the
-    in-sync replicas have it; without other replicas it is the same. Both are that of the `AppendQueue`, and ``read`` that of
-    the `PartitionReader`, where the role allows it: without a method in between, each batch costs a call less.
+    Which methods serve depends on the role. ``append`` puts a batch into the leader's log. ``append_to_all`` also waits
+    until the in-sync replicas have it; without other replicas it is the same. Both are that of the `AppendQueue`, and
+    ``read`` that of the `PartitionReader`, where the role allows it: without a method in between, each batch costs a
+    call less.
     """
 
     append: AppendBatch
@@ -139,7 +140,8 @@ class Partition:
         """Lead the partition with these replicas, as the controller says; return whether the leader epoch is new.
 
         An older epoch than the known one changes nothing. Within the same leader epoch the replicas and the in-sync set
-        are taken over. A new leader epoch begins at the log's end; the high watermark stays until the followers have fetched.
+        are taken over. A new leader epoch begins at the log's end; the high watermark stays until the followers have
+        fetched.
         """
         state = self.state
         if partition_epoch < state.partition_epoch or leader_epoch < state.leader_epoch:
@@ -172,8 +174,8 @@ class Partition:
     def become_follower(self, leader_id: int, leader_epoch: int, partition_epoch: int = -1) -> bool:
         """Follow another broker, -1 for none yet; return whether the leader epoch is new.
 
-        Everything that waits here for the leader fails with NOT_LEADER_OR_FOLLOWER. An older leader or partition epoch than the
-        known one changes nothing.
+        Everything that waits here for the leader fails with NOT_LEADER_OR_FOLLOWER. An older leader or partition epoch
+        than the known one changes nothing.
         """
         state = self.state
         if leader_epoch < state.leader_epoch or -1 < partition_epoch < state.partition_epoch:
@@ -307,8 +309,9 @@ class Partition:
     ) -> PartitionRead:
         """Return what a follower fetches: everything up to the log's end.
 
-        With ``fetched_ms``, the time of its request, the fetch counts: it shows which part of the log the follower has. Raises
-        KafkaError as `check_leads` and ReplicaProgress.check_replica do, and the errors of PartitionReader.read_to_end.
+        With ``fetched_ms``, the time of its request, the fetch counts: it shows which part of the log the follower has.
+        Raises KafkaError as `check_leads` and ReplicaProgress.check_replica do, and the errors of
+        PartitionReader.read_to_end.
         """
         offset, state = wanted.fetch_offset, self.state
         self._reader.check_leads(wanted.current_leader_epoch)

@@ -83,7 +83,7 @@ class PartitionAppender:
         return result
 
     def _count_later(self, result: AppendResult, size_bytes: int, now_ms: int) -> Appended:
-        """Let an append wait for the next sync where it has to; with other replicas the high watermark comes later anyway."""
+        """Let an append wait for a sync if it has to; with other replicas the high watermark comes later anyway."""
         state = self._state
         if state.is_replicated:
             if not result.duplicate:

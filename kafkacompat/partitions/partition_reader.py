@@ -70,8 +70,8 @@ class PartitionReader:
     def end_of_epoch(self, epoch: int) -> tuple[int, int]:
         """Return the largest epoch <= *epoch* and its end offset; (-1, -1) for none.
 
-        Without other replicas the end is at most the high watermark. With them it is the log's: after an election the high watermark
-        may be behind offsets that consumers have read from the leader before.
+        Without other replicas the end is at most the high watermark. With them it is the log's: after an election the
+        high watermark may be behind offsets that consumers have read from the leader before.
         """
         state = self._state
         largest, end_offset = state.log.reader.offset_for_leader_epoch(epoch)
@@ -99,9 +99,9 @@ class PartitionReader:
             raise self._state.not_leader()
 
     def check_offsets_available(self) -> None:
-        """Raise KafkaError OFFSET_NOT_AVAILABLE while the high watermark is behind the start of the leader epoch (KIP-207).
+        """Check that the high watermark has reached the start of the leader epoch (KIP-207).
 
-        Until then a client could see the offsets of the partition go back.
+        Raises KafkaError OFFSET_NOT_AVAILABLE. Until then a client could see the offsets of the partition go back.
         """
         leading, high_watermark = self._state.leading, self._state.high_watermark.offset
         if leading is not None and leading.epoch_start_offset > high_watermark:
@@ -111,8 +111,8 @@ class PartitionReader:
     def _check_follower_read(self, offset: int, from_follower: bool) -> None:
         """Check whether this follower may answer a consumer.
 
-        A consumer can be ahead of a follower: then the follower has the offset soon. Above the follower's high watermark, but in its
-        log, the consumer waits as it would at the leader.
+        A consumer can be ahead of a follower: then the follower has the offset soon. Above the follower's high
+        watermark, but in its log, the consumer waits as it would at the leader.
         """
         state = self._state
         if not from_follower or state.leader_id < 0:

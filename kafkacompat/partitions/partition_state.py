@@ -26,11 +26,6 @@ class PartitionHost(Protocol):
     space: FreeSpace
 
     @property
-    def name(self) -> str:
-        """The topic and the partition's number."""
-        return f"{self.log.topic}-{self.log.partition}"
-
-    @property
     def disk(self) -> Disk:
         """The thread that waits for the directory's disk."""
 
@@ -44,8 +39,8 @@ class PartitionState:
     ``log`` and ``host`` change together when the partition moves to another log directory. ``refusal`` is the error
     that clients get once the partition is deleted or its directory failed; None while it serves.
 
-    The role: a leader has ``leading``, its view of the replicas, and ``is_replicated`` unless it is the only replica. Otherwise
-    ``leading`` is None, and ``leader_id`` is the broker that this one follows, -1 for none.
+    The role: a leader has ``leading``, its view of the replicas, and ``is_replicated`` unless it is the only replica.
+    Otherwise ``leading`` is None, and ``leader_id`` is the broker that this one follows, -1 for none.
 
     While ``waits_for_sync`` only what is on the disk counts of this replica's log: everything before ``synced_offset``.
     """
@@ -67,7 +62,7 @@ class PartitionState:
     def __init__(
         self, opened: Log, host: PartitionHost, leader_epoch: int, high_watermark: OffsetPosition | None = None
     ) -> None:
-        """Create the state of a partition's only replica; with a *high_watermark* that of a replica without a role yet."""
+        """Create the state of a single replica; with a *high_watermark* that of a replica without a role yet."""
         self.log = opened
         self.host = host
         self.leader_epoch = leader_epoch

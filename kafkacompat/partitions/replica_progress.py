@@ -51,8 +51,8 @@ class FetchingReplica(NamedTuple):
 class ReplicaProgress:
     """Follows the replicas of a partition while this broker leads it.
 
-    ``cluster`` is None on a single node, where nothing of this is called. No clock is needed: the time comes with appends, fetches
-    and checks.
+    ``cluster`` is None on a single node, where nothing of this is called. No clock is needed: the time comes with
+    appends, fetches and checks.
     """
 
     __slots__ = ("_deletions", "_is_warming", "_now_ms", "_refused", "_replicated", "_state", "_watchers", "cluster")
@@ -186,8 +186,9 @@ class ReplicaProgress:
     def check_replica(self, replica: FetchingReplica, current_leader_epoch: int) -> None:
         """Check that a fetch comes from an assigned replica in its broker's present life.
 
-        Raises KafkaError UNKNOWN_LEADER_EPOCH for a broker that is no replica as far as this leader knows: it tries again. Without
-        a leader epoch in the request, and for a stale broker epoch (KIP-903), raises NOT_LEADER_OR_FOLLOWER.
+        Raises KafkaError UNKNOWN_LEADER_EPOCH for a broker that is no replica as far as this leader knows: it tries
+        again. Without a leader epoch in the request, and for a stale broker epoch (KIP-903), raises
+        NOT_LEADER_OR_FOLLOWER.
         """
         state, cluster = self._state, self.cluster
         leading = state.leading

@@ -25,10 +25,10 @@ BROKER_EPOCHS = {1: 101, 2: 102, 3: 103}
 
 
 class ReplicatedNode(DataNode):
-    """Leads t-0 in LEADER_EPOCH with the replicas 1, 2 and 3, all of them in sync; the other partitions have one replica."""
+    """Leads t-0 in LEADER_EPOCH with the replicas 1, 2 and 3; the other partitions have one replica."""
 
-    def __init__(self, config: LogConfig | None = None, *, in_sync: tuple[int, ...] = (1, 2, 3), **kw: Any) -> None:
-        super().__init__(config, **kw)
+    def __init__(self, config: LogConfig | None = None, *, in_sync: tuple[int, ...] = (1, 2, 3), **given: Any) -> None:
+        super().__init__(config, **given)
         self.updates = ManualInSyncUpdates()
         self.broker_epochs = dict(BROKER_EPOCHS)
         self.view = ClusterView(1, LAG_MS, self.broker_epochs.get, self.updates)

@@ -352,8 +352,8 @@ def test_a_refusal_names_the_leader(version: int, named: bool) -> None:
 # The nearest replica
 
 
-def near(**properties: str) -> ReplicatedNode:
-    node = ReplicatedNode(in_sync=(1, 2), **properties)
+def near(selector: str = "") -> ReplicatedNode:
+    node = ReplicatedNode(in_sync=(1, 2), replica_selector_class=selector)
     node.write(2)
     node.fetch(2, replica=2)
     node.fetch(0, replica=3)
@@ -364,7 +364,7 @@ def near(**properties: str) -> ReplicatedNode:
     ("rack", "version", "nearest"), [("rack-2", 11, 2), ("rack-3", 12, -1), ("rack-1", 12, -1), ("", 12, -1)]
 )
 def test_the_leader_names_an_in_sync_follower_in_the_consumers_rack(rack: str, version: int, nearest: int) -> None:
-    node = near(replica_selector_class=SELECTOR)
+    node = near(SELECTOR)
     sent = node.send(consume(node, version=version, wait_ms=500, rack=rack), version)
     response = node.read(sent, FetchResponse, version)
     (data,) = response.responses[0].partitions
@@ -380,6 +380,6 @@ def test_without_a_selector_nobody_is_named() -> None:
 
 
 def test_a_fenced_consumer_is_not_sent_to_a_follower() -> None:
-    node = near(replica_selector_class=SELECTOR)
+    node = near(SELECTOR)
     data = consumed(node, rack="rack-2", current_leader_epoch=LEADER_EPOCH - 1)
     assert (data.error_code, data.preferred_read_replica) == (ErrorCode.FENCED_LEADER_EPOCH, -1)

@@ -147,7 +147,12 @@ def test_the_high_watermark_stands_still_under_min_insync_replicas(
 def test_a_proposed_replica_does_not_help_to_reach_min_insync_replicas() -> None:
     state = leading(1)
     fetch(state, 2, 10)
-    assert state.propose_expansion(2, 0, ALIVE.get) == {1, 2}
+    assert state.propose_expansion(2, 0, ALIVE.get) == frozenset(
+        (
+            1,
+            2,
+        )
+    )
     assert high_watermark(state, least=2) == 0
 
 
@@ -201,7 +206,13 @@ def test_nothing_joins_that_is_dead_or_in_the_set_or_while_a_proposal_is_under_w
         fetch(state, replica, 10)
     assert state.propose_expansion(2, 0, ALIVE.get) is None
     assert state.propose_expansion(3, 0, {1: 11}.get) is None
-    assert state.propose_expansion(3, 0, ALIVE.get) == {1, 2, 3}
+    assert state.propose_expansion(3, 0, ALIVE.get) == frozenset(
+        (
+            1,
+            2,
+            3,
+        )
+    )
     assert state.propose_expansion(3, 0, ALIVE.get) is None
 
 
@@ -213,15 +224,25 @@ def test_followers_that_lag_leave_together() -> None:
     state = leading(1, 2, 3)
     assert state.propose_shrink(NOW + LAG, LAG, 10) is None
     fetch(state, 3, 10, at_ms=NOW)
-    assert state.propose_shrink(NOW + LAG + 1, LAG, 10) == {1, 3}  # 3 has everything, however long ago
+    assert state.propose_shrink(NOW + LAG + 1, LAG, 10) == frozenset(
+        (
+            1,
+            3,
+        )
+    )  # 3 has everything, however long ago
     state.reject()
-    assert state.propose_shrink(NOW + LAG + 1, LAG, 11) == {1}
+    assert state.propose_shrink(NOW + LAG + 1, LAG, 11) == frozenset((1,))
     assert state.propose_shrink(NOW + LAG + 1, LAG, 11) is None  # under way
 
 
 def test_a_member_that_is_no_replica_leaves() -> None:
     state = leading(1, 2, 9)
-    assert state.propose_shrink(NOW, LAG, 10) == {1, 2}
+    assert state.propose_shrink(NOW, LAG, 10) == frozenset(
+        (
+            1,
+            2,
+        )
+    )
 
 
 def test_a_commit_ends_the_proposal_unless_it_is_old() -> None:
@@ -251,7 +272,7 @@ def test_a_proposal_carries_the_epochs_of_the_last_fetches() -> None:
 @pytest.mark.parametrize(("epoch", "stale"), [(UNKNOWN, False), (11, True), (12, False), (13, False)])
 def test_a_fetch_of_an_earlier_life_is_stale(epoch: int, stale: bool) -> None:
     assert leading(1).is_stale(2, epoch, ALIVE.get) is stale
-    assert not leading(1).is_stale(2, epoch, {}.get)
+    assert not leading(1).is_stale(2, epoch, {1: 11}.get)
 
 
 # What else depends on the followers

@@ -13,7 +13,7 @@ from tests.kafkacompat.metadata.deferreds import has_fired, refusal
 def test_waits_end_in_order_when_their_offset_is_reached() -> None:
     waits, ended = OffsetWaits(), list[int]()
     for end_offset in (3, 5, 5, 8):
-        waits.add(end_offset).addCallback(lambda _, end_offset=end_offset: ended.append(end_offset))
+        waits.add(end_offset).addCallback(lambda _, reached: ended.append(reached), end_offset)
     waits.release(2)
     assert ended == []
     waits.release(5)
