@@ -10,9 +10,11 @@ v6     KAFKA_STORAGE_ERROR; in older versions it is NOT_LEADER_OR_FOLLOWER, afte
 v7     fetch sessions (KIP-227)
 v9     current_leader_epoch is checked (KIP-320)
 v10    zstd batches; v4-9 get them too, as from Kafka 4
+v11    rack_id: the leader may name a nearer replica, and followers answer consumers (KIP-392)
 v12    flexible; last_fetched_epoch, diverging_epoch
 v13    topics by id (KIP-516)
-v15    the replica's id in a tagged field; v17 and v18 add fields that only replicas use
+v15    the replica's id and broker epoch in a tagged field (KIP-903); v17 and v18 add fields that only Raft uses
+v16    an error NOT_LEADER_OR_FOLLOWER or FENCED_LEADER_EPOCH names the new leader (KIP-951)
 
 From v4 on records are sent as regions of the log files: no code here reads them.
 """
@@ -26,12 +28,22 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.handlers.leader_hints import LeaderHints
 from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.partitions.converted_fetch import fetch_converted
 from kafkacompat.partitions.fetch_sessions import FetchContext, PartitionKey, TopicKey, WantedPartition
-from kafkacompat.partitions.fetching import FetchedPartition, FetchLimits, fetch_partitions, release_unsent
+from kafkacompat.partitions.fetching import (
+    OLD_CONSUMER,
+    FetchedPartition,
+    FetchLimits,
+    FetchReader,
+    fetch_partitions,
+    release_unsent,
+)
+from kafkacompat.partitions.leadership import UNKNOWN
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.partitions.partition_reader import PartitionRead
+from kafkacompat.partitions.replica_progress import FetchingReplica
 from kafkacompat.storage.segment import transaction_index
 from kafkacompat.timers import make_steps
 from kafkacompat.wire.apis.fetch import (
@@ -40,6 +52,8 @@ from kafkacompat.wire.apis.fetch import (
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionData,
 )
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -50,9 +64,15 @@ TIMESTAMPS_VERSION = 2
 """From this version on message sets have format 1, before it format 0."""
 TOTAL_LIMIT_VERSION = 3
 STORAGE_ERROR_VERSION = 6
+FOLLOWER_READ_VERSION = 11
 TOPIC_ID_VERSION = 13
+REPLICA_STATE_VERSION = 15
+LEADER_HINT_VERSION = 16
+LEADER_HINT_ERRORS = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH})
+RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 READ_COMMITTED = 1
 
+CONSUMER = FetchReader(reads_followers=True)
 FetchResult: TypeAlias = "FetchResponse | Pending[FetchResponse]"
 
 
@@ -78,9 +98,9 @@ def handle_fetch(request: FetchRequest, context: RequestContext, services: Servi
         if context.api_version < STORAGE_ERROR_VERSION:
             fetched = [_without_storage_error(outcome) for outcome in fetched]
         response = FetchResponse(session_id=fetch_context.session_id)
-        filling = make_steps(
-            services.clock, _fill_response(response, fetch_context, fetched, request.isolation_level == READ_COMMITTED)
-        )
+        hints = LeaderHints(context, services) if context.api_version >= LEADER_HINT_VERSION else None
+        committed = request.isolation_level == READ_COMMITTED
+        filling = make_steps(services.clock, _fill_response(response, fetch_context, fetched, committed, hints))
         if filling is None:
             return response
         return filling.addCallback(lambda _: response).addErrback(_release_and_fail, fetched)
@@ -90,7 +110,8 @@ def handle_fetch(request: FetchRequest, context: RequestContext, services: Servi
         magic = 1 if context.api_version >= TIMESTAMPS_VERSION else 0
         reading = fetch_converted(find, fetch_context.wanted, limits, services.clock, services.conversions, magic)
         return _one_at_a_time(reading, answer)
-    fetched = fetch_partitions(find, fetch_context.wanted, limits, services.clock)
+    reader = _find_reader(request, context, services)
+    fetched = fetch_partitions(find, fetch_context.wanted, limits, services.clock, reader)
     response: FetchResponse | Deferred[Any] = (
         answer(fetched) if isinstance(fetched, list) else fetched.addCallback(answer)
     )
@@ -103,6 +124,26 @@ def _parse_limits(request: FetchRequest, version: int, most_bytes: int) -> Fetch
     one_batch_each = version < TOTAL_LIMIT_VERSION
     committed = request.isolation_level == READ_COMMITTED
     return FetchLimits(min(request.min_bytes, max_bytes), max_bytes, request.max_wait_ms, one_batch_each, committed)
+
+
+def _find_reader(request: FetchRequest, context: RequestContext, services: Services) -> FetchReader:
+    """Return who fetches: a follower gives its broker's id, a consumer from v11 on possibly its rack."""
+    version, state = context.api_version, request.replica_state
+    replica_id = state.replica_id if version >= REPLICA_STATE_VERSION else request.replica_id
+    if replica_id >= 0:
+        broker_epoch = state.replica_epoch if version >= REPLICA_STATE_VERSION else UNKNOWN
+        return FetchReader(FetchingReplica(replica_id, broker_epoch))
+    if version < FOLLOWER_READ_VERSION:
+        return OLD_CONSUMER
+    if not request.rack_id or services.config.optional_string("replica.selector.class") != RACK_AWARE_SELECTOR:
+        return CONSUMER
+    rack, racks = request.rack_id, {broker.node_id: broker.rack for broker in services.metadata.image.brokers.values()}
+
+    def find_nearest(partition: Partition, offset: int) -> int:
+        leading = partition.state.leading
+        return UNKNOWN if leading is None else leading.find_nearest_replica(offset, rack, racks)
+
+    return FetchReader(reads_followers=True, find_nearest=find_nearest)
 
 
 def _one_at_a_time(
@@ -135,6 +176,7 @@ def _parse_wanted_partitions(request: FetchRequest, by_topic_id: bool) -> list[W
             partition.partition_max_bytes,
             partition.current_leader_epoch,
             partition.last_fetched_epoch,
+            log_start_offset=partition.log_start_offset,
         )
         for topic in request.topics
         for partition in topic.partitions
@@ -150,7 +192,11 @@ def _parse_forgotten_partitions(request: FetchRequest, by_topic_id: bool) -> lis
 
 
 def _fill_response(
-    response: FetchResponse, context: FetchContext, fetched: list[FetchedPartition], committed: bool
+    response: FetchResponse,
+    context: FetchContext,
+    fetched: list[FetchedPartition],
+    committed: bool,
+    hints: LeaderHints | None,
 ) -> Iterator[None]:
     """Fill the response, with a step for each partition."""
     topic: TopicKey | None = None
@@ -159,8 +205,10 @@ def _fill_response(
             if outcome.wanted.topic != topic:
                 topic = outcome.wanted.topic
                 response.responses.append(_build_topic(topic))
-            response.responses[-1].partitions.append(_partition_data(outcome, committed))
+            response.responses[-1].partitions.append(_partition_data(outcome, committed, hints))
         yield
+    if hints is not None and hints.addresses:
+        response.node_endpoints = [NodeEndpoint(**address._asdict()) for address in hints.addresses.values()]
 
 
 def _build_topic(topic: TopicKey) -> FetchableTopicResponse:
@@ -188,18 +236,26 @@ def _is_named(context: FetchContext, outcome: FetchedPartition) -> bool:
     return news or not context.incremental
 
 
-def _partition_data(outcome: FetchedPartition, committed: bool) -> PartitionData:
-    index = outcome.wanted.partition
+def _partition_data(outcome: FetchedPartition, committed: bool, hints: LeaderHints | None) -> PartitionData:
     if outcome.read is None:
-        return PartitionData(
-            partition_index=index,
-            error_code=outcome.error_code,
-            high_watermark=-1,
-            # Kafka sends an empty list for an unknown partition, and null for one that cannot be read.
-            aborted_transactions=[] if outcome.partition is None else None,
-            records=b"",
-        )
-    return _build_partition(index, outcome.read, committed)
+        return _build_refusal(outcome, hints)
+    return _build_partition(outcome.wanted.partition, outcome.read, committed)
+
+
+def _build_refusal(outcome: FetchedPartition, hints: LeaderHints | None) -> PartitionData:
+    data = PartitionData(
+        partition_index=outcome.wanted.partition,
+        error_code=outcome.error_code,
+        high_watermark=-1,
+        # Kafka sends an empty list for an unknown partition, and null for one that cannot be read.
+        aborted_transactions=[] if outcome.partition is None else None,
+        records=b"",
+    )
+    if hints is not None and outcome.error_code in LEADER_HINT_ERRORS:
+        leader = hints.find_leader(*outcome.wanted.key)
+        if leader is not None:
+            data.current_leader = LeaderIdAndEpoch(leader_id=leader[0], leader_epoch=leader[1])
+    return data
 
 
 def _build_partition(index: int, read: PartitionRead, committed: bool) -> PartitionData:
@@ -211,6 +267,7 @@ def _build_partition(index: int, read: PartitionRead, committed: bool) -> Partit
         aborted_transactions=[_list_aborted_transactions(transaction) for transaction in read.aborted]
         if committed
         else None,
+        preferred_read_replica=read.preferred_read_replica,
         records=read.region if read.region is not None else b"",
     )
     if read.diverging_epoch is not None:

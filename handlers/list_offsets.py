@@ -7,6 +7,9 @@ timestamp >= 0   offset and timestamp of the first record at or after it, or -1,
 -4 (v8)          the earliest offset on local disk, which without tiered storage is -2
 -5 (v9), -6 (v11)  positions in tiered storage, which is not served, so -1
 
+From v5 on clients get OFFSET_NOT_AVAILABLE for an offset that a new leader cannot tell yet (KIP-207), before
+LEADER_NOT_AVAILABLE. For a replica the latest offset is the log's end.
+
 v4 adds leader epochs, v6 is flexible, v10 adds a timeout for tiered storage.
 A search by time reads the log, so it runs in the disk thread.
 
@@ -19,7 +22,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from twisted.internet.defer import Deferred, gatherResults
 
@@ -39,25 +42,51 @@ from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 LATEST, EARLIEST = -1, -2
 READ_COMMITTED = 1
+OFFSET_NOT_AVAILABLE_VERSION = 5
+CONSUMER_ID, DEBUGGING_ID = -1, -2
+"""Replica ids of clients: the second one is answered by followers too."""
 
 OffsetResult: TypeAlias = "FoundRecord | None"
-OffsetLookup: TypeAlias = "Callable[[Partition, bool], OffsetResult | Deferred[OffsetResult]]"
 
 
-def _look_up_latest(partition: Partition, committed: bool) -> OffsetResult:
-    return FoundRecord(partition.end_offset(committed=committed), -1, partition.leader_epoch)
+class OffsetAsker(NamedTuple):
+    """Who asks for offsets: a client, up to the last stable offset if ``committed``, or a replica."""
+
+    is_client: bool
+    committed: bool
 
 
-def _look_up_max_timestamp(partition: Partition, committed: bool) -> Deferred[OffsetResult]:
-    return partition.find_max_timestamp(committed=committed)
+OffsetLookup: TypeAlias = "Callable[[Partition, OffsetAsker], OffsetResult | Deferred[OffsetResult]]"
 
 
-def _look_up_earliest(partition: Partition, _committed: bool) -> OffsetResult:
+def _look_up_latest(partition: Partition, asker: OffsetAsker) -> OffsetResult:
+    if not asker.is_client:
+        return FoundRecord(partition.log.log_end_offset, -1, partition.leader_epoch)
+    partition.check_offsets_available()
+    return FoundRecord(partition.end_offset(committed=asker.committed), -1, partition.leader_epoch)
+
+
+def _look_up_max_timestamp(partition: Partition, asker: OffsetAsker) -> Deferred[OffsetResult]:
+    return _check_found(partition, asker, partition.find_max_timestamp(committed=asker.committed))
+
+
+def _check_found(partition: Partition, asker: OffsetAsker, finding: Deferred[OffsetResult]) -> Deferred[OffsetResult]:
+    """Fail where nothing was found because the high watermark is not known yet."""
+
+    def check(found: OffsetResult) -> OffsetResult:
+        if found is None and asker.is_client:
+            partition.check_offsets_available()
+        return found
+
+    return finding.addCallback(check)
+
+
+def _look_up_earliest(partition: Partition, _asker: OffsetAsker) -> OffsetResult:
     offset = partition.log.log_start_offset
     return FoundRecord(offset, -1, partition.log.leader_epochs.epoch_for_offset(offset))
 
 
-def _look_up_nothing(_partition: Partition, _committed: bool) -> OffsetResult:
+def _look_up_nothing(_partition: Partition, _asker: OffsetAsker) -> OffsetResult:
     return None
 
 
@@ -91,7 +120,8 @@ class _ListOffsets:
 
     def __init__(self, request: ListOffsetsRequest, context: RequestContext, services: Services) -> None:
         self._version = context.api_version
-        self._committed = request.isolation_level == READ_COMMITTED
+        self._asker = OffsetAsker(request.replica_id == CONSUMER_ID, request.isolation_level == READ_COMMITTED)
+        self._only_from_leader = request.replica_id != DEBUGGING_ID
         self._replicas = services.replica_manager
         self.waiting: list[Deferred[Any]] = []
         self._duplicates = _list_duplicates(request)
@@ -107,29 +137,40 @@ class _ListOffsets:
         try:
             found = self._look_up(topic, wanted)
         except Exception as problem:
-            response.error_code = error_code_of(problem)
+            self._fill_error(response, problem)
         else:
             if isinstance(found, Deferred):
                 found.addCallbacks(
-                    lambda result: _fill_offset(response, result), lambda failure: _fill_error(response, failure.value)
+                    lambda result: _fill_offset(response, result),
+                    lambda failure: self._fill_error(response, failure.value),
                 )
                 self.waiting.append(found)
             else:
                 _fill_offset(response, found)
         return response
 
+    def _fill_error(self, response: ListOffsetsPartitionResponse, problem: BaseException) -> None:
+        code = error_code_of(problem)
+        if code is ErrorCode.OFFSET_NOT_AVAILABLE and self._version < OFFSET_NOT_AVAILABLE_VERSION:
+            code = ErrorCode.LEADER_NOT_AVAILABLE
+        response.error_code = code
+
     def _look_up(self, topic: str, wanted: ListOffsetsPartition) -> OffsetResult | Deferred[OffsetResult]:
         _check_not_duplicate(topic, wanted, self._duplicates)
         partition = self._replicas.find(topic, wanted.partition_index)
-        partition.check_epoch(wanted.current_leader_epoch)
+        if self._only_from_leader:
+            partition.check_leads(wanted.current_leader_epoch)
+        else:
+            partition.check_epoch(wanted.current_leader_epoch)
         if wanted.timestamp >= 0:
-            return partition.find_timestamp(wanted.timestamp, committed=self._committed)
+            finding = partition.find_timestamp(wanted.timestamp, committed=self._asker.committed)
+            return _check_found(partition, self._asker, finding)
         since_version, place = LOOKUPS.get(wanted.timestamp, (None, _look_up_nothing))
         if since_version is None or self._version < since_version:
             raise KafkaError(
                 ErrorCode.UNSUPPORTED_VERSION, f"timestamp {wanted.timestamp} has no meaning in this version"
             )
-        return place(partition, self._committed)
+        return place(partition, self._asker)
 
 
 def _list_duplicates(request: ListOffsetsRequest) -> set[tuple[str, int]]:
@@ -145,10 +186,6 @@ def _check_not_duplicate(topic: str, wanted: ListOffsetsPartition, duplicates: s
 def _fill_offset(response: ListOffsetsPartitionResponse, found: OffsetResult) -> None:
     if found is not None:
         response.offset, response.timestamp, response.leader_epoch = found
-
-
-def _fill_error(response: ListOffsetsPartitionResponse, problem: BaseException) -> None:
-    response.error_code = error_code_of(problem)
 
 
 # Version 0
@@ -180,6 +217,7 @@ def _list_segment_offsets(topic: str, wanted: ListOffsetsPartition, services: Se
     if wanted.timestamp < EARLIEST:
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, f"timestamp {wanted.timestamp} has no meaning in this version")
     partition = services.replica_manager.find(topic, wanted.partition_index)
+    partition.check_leads(-1)
     if wanted.max_num_offsets < 0:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"{wanted.max_num_offsets} offsets cannot be listed")
     starts = _select_starts(partition.segment_starts(services.now_ms()), wanted.timestamp)

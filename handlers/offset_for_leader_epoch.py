@@ -41,7 +41,7 @@ def _find_end_offset(topic: str, wanted: OffsetForLeaderPartition, services: Ser
     response = EpochEndOffset(partition=wanted.partition)
     try:
         partition = services.replica_manager.find(topic, wanted.partition)
-        partition.check_epoch(wanted.current_leader_epoch)
+        partition.check_leads(wanted.current_leader_epoch)
         response.leader_epoch, response.end_offset = partition.end_of_epoch(wanted.leader_epoch)
     except Exception as problem:
         response.error_code = error_code_of(problem)

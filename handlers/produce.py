@@ -8,8 +8,9 @@ v10    an error NOT_LEADER_OR_FOLLOWER names the new leader (KIP-951)
 v12    a transaction's partitions need not be added first (KIP-890)
 v13    topics by id (KIP-516)
 
-acks=0 has no response: an error closes the connection, so that the client refreshes its metadata.
-With one replica acks=1 and acks=-1 mean the same: the batch is in the log of the whole in-sync set.
+acks=0 has no response: an error closes the connection, so that the client refreshes its metadata. acks=1 answers when
+the batch is in the leader's log, acks=-1 when the whole in-sync set has it; with one replica both mean the same. While
+an answer waits for replicas, the connection's next requests are served.
 """
 
 from __future__ import annotations
@@ -18,10 +19,14 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from twisted.internet.defer import Deferred, DeferredList
+from twisted.python.failure import Failure
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
-from kafkacompat.handlers.produce_answer import build_response, fill_accepted, fill_refused
+from kafkacompat.handlers.leader_hints import LeaderHints
+from kafkacompat.handlers.per_partition import error_code_of
+from kafkacompat.handlers.produce_answer import build_response, fill_accepted, fill_refused, name_leaders
 from kafkacompat.handlers.produce_verification import NO_VERDICTS, TOPIC_ID_VERSION, Verdicts, verify_transactions
+from kafkacompat.handlers.replica_acks import ReplicaAcks
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.partitions.producing import RequestAppends, any_is_transactional
 from kafkacompat.storage.log.log import AppendResult
@@ -38,6 +43,7 @@ from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.record_batch import BATCHES_FROM_PRODUCE_VERSION, check_produce_version
 
+LEADER_HINT_VERSION = 10
 VALID_ACKS = (-1, 0, 1)
 ADMIN_CLIENT_ID = "__admin_client"
 """The one client id whose records Kafka accepts in internal topics."""
@@ -76,6 +82,8 @@ def _answer_later(
         return result
     if not result.in_order:
         settled.callback(None)
+    elif result.settled is not None:
+        result.settled.chainDeferred(settled)
     return result.response
 
 
@@ -89,19 +97,25 @@ def _produce_batches(
     produce = _ProduceRequestState(request, context, services, refusal, verdicts)
     response = ProduceResponse(responses=[produce.answer_topic(topic) for topic in request.topic_data])
     if not produce.waiting:
-        return build_response(request, response)
+        if produce.replica_acks is None:
+            return produce.finish(response)
+        return Pending(produce.replica_acks.wait().addCallback(lambda _: produce.finish(response)))
     produce.appends.append_late()
-    settled = produce.waiting[0] if len(produce.waiting) == 1 else DeferredList(produce.waiting)
-    answered = settled.addCallback(lambda _: build_response(request, response))
     # While a batch is not in its log yet, the connection's next request has to wait: the order is not settled.
-    return Pending(answered, in_order=produce.is_unsettled)
+    settled: Deferred[None] = Deferred()
+    appended = produce.waiting[0] if len(produce.waiting) == 1 else DeferredList(produce.waiting)
+    answered = appended.addCallback(lambda _: produce.wait_for_replicas(settled)).addCallback(
+        lambda _: produce.finish(response)
+    )
+    return Pending(answered, in_order=produce.is_unsettled, settled=settled)
 
 
 class _ProduceRequestState:
     """One request while its response is built.
 
     ``waiting`` are the appends that could not be answered at once. ``is_unsettled`` says whether any of them is not in
-    its log yet; the others only wait for a sync.
+    its log yet; the others only wait for a sync. ``replica_acks`` are the appends that wait for replicas, None without
+    any.
     """
 
     def __init__(
@@ -112,15 +126,20 @@ class _ProduceRequestState:
         refusal: KafkaError | None,
         verdicts: Verdicts,
     ) -> None:
+        self._request = request
+        self._context = context
+        self._services = services
         self._refusal = refusal
         self._verdicts = verdicts
         self._version = context.api_version
         self._acks = request.acks
+        self._has_lost_leader = False
         self._is_admin = context.client_id == ADMIN_CLIENT_ID
         self._find = find = services.replica_manager.find
         message_set_bytes = sum(map(len, _list_batches(request))) if self._version < BATCHES_FROM_PRODUCE_VERSION else 0
         self.appends = RequestAppends(find, services.conversions, services.clock, message_set_bytes)
         self.waiting: list[Deferred[None]] = []
+        self.replica_acks: ReplicaAcks | None = None
         self.is_unsettled = False
 
     def answer_topic(self, topic: TopicProduceData) -> TopicProduceResponse:
@@ -140,21 +159,25 @@ class _ProduceRequestState:
             guard = self._guard(topic, data.index) if self._verdicts else None
             partition = self._find(topic, data.index)
             records = self._check_records(partition, data.records)
+            if partition.state.is_replicated and self._acks < 0:
+                partition.check_enough_in_sync()
             # An empty set, which old producers send, is no error: there is nothing to append.
             result = self.appends.append(partition, records, guard) if records else None
         except Exception as problem:
-            fill_refused(response, problem, partition)
+            self._refuse(response, problem, partition)
         else:
             if isinstance(result, Deferred):
                 self._wait(response, partition, result)
             elif result is not None:
                 fill_accepted(response, result)
+                if self._acks < 0 and partition.state.is_replicated:
+                    self._await_replicas(response, partition, result)
         return response
 
     def _wait(self, response: PartitionProduceResponse, partition: Partition, result: Deferred[AppendResult]) -> None:
         settled = result.addCallbacks(
-            lambda appended: fill_accepted(response, appended),
-            lambda failure: fill_refused(response, failure.value, partition),
+            lambda appended: self._accept(response, partition, appended),
+            lambda failure: self._refuse(response, failure.value, partition),
         )
         is_unsettled = self.appends.has_late or partition.holds_appends
         self.is_unsettled = self.is_unsettled or is_unsettled
@@ -162,6 +185,46 @@ class _ProduceRequestState:
         # unsynced appends.
         if is_unsettled or self._acks or partition.waits_long:
             self.waiting.append(settled)
+
+    def _accept(self, response: PartitionProduceResponse, partition: Partition, result: AppendResult) -> None:
+        fill_accepted(response, result)
+        if self._acks < 0 and partition.state.is_replicated:
+            self._await_replicas(response, partition, result)
+
+    def _refuse(self, response: PartitionProduceResponse, problem: BaseException, partition: Partition | None) -> None:
+        fill_refused(response, problem, partition)
+        if response.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            self._has_lost_leader = True
+
+    def _await_replicas(self, response: PartitionProduceResponse, partition: Partition, result: AppendResult) -> None:
+        """Let the response wait until the in-sync replicas have the batch. A failure keeps the batch's offsets."""
+        replicated = partition.wait_for_replicas(result.last_offset + 1)
+        if replicated is None:
+            return
+
+        def fail(failure: Failure) -> None:
+            assert failure.value is not None
+            response.error_code = error_code_of(failure.value)
+            if response.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                self._has_lost_leader = True
+
+        replicated.addErrback(fail)
+        if self.replica_acks is None:
+            self.replica_acks = ReplicaAcks(self._services.clock, self._request.timeout_ms)
+        self.replica_acks.add(replicated)
+
+    def wait_for_replicas(self, settled: Deferred[None]) -> Deferred[object] | None:
+        """Wait, once all batches are in their logs, for the replicas; the connection goes on meanwhile."""
+        if self.replica_acks is None:
+            return None
+        settled.callback(None)
+        return self.replica_acks.wait()
+
+    def finish(self, response: ProduceResponse) -> ProduceResponse | None:
+        """Return the complete response; None with acks=0."""
+        if self._has_lost_leader and self._version >= LEADER_HINT_VERSION:
+            name_leaders(response, LeaderHints(self._context, self._services))
+        return build_response(self._request, response)
 
     def _guard(self, topic: str | bytes, index: int) -> Guard | None:
         verdict = self._verdicts.get((topic, index))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from kafkacompat.handlers.context import UnanswerableError
+from kafkacompat.handlers.leader_hints import LeaderHints
 from kafkacompat.handlers.per_partition import error_code_of
 from kafkacompat.metadata.topic_names import format_topic
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.storage.log.log import AppendResult
 from kafkacompat.wire.apis.produce import (
     BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
@@ -42,6 +45,17 @@ def build_response(request: ProduceRequest, response: ProduceResponse) -> Produc
                 where = f"{format_topic(topic.name or topic.topic_id)}-{partition.index}"
                 raise UnanswerableError(f"a Produce with acks=0 to {where} failed with {code}")
     return None
+
+
+def name_leaders(response: ProduceResponse, hints: LeaderHints) -> None:
+    """Name the leader of each partition that this broker does not lead."""
+    for topic in response.responses:
+        for partition in topic.partition_responses:
+            if partition.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                leader = hints.find_leader(topic.name or topic.topic_id, partition.index)
+                if leader is not None:
+                    partition.current_leader = LeaderIdAndEpoch(leader_id=leader[0], leader_epoch=leader[1])
+    response.node_endpoints = [NodeEndpoint(**address._asdict()) for address in hints.addresses.values()]
 
 
 def fill_accepted(response: PartitionProduceResponse, result: AppendResult) -> None:

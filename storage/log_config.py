@@ -41,6 +41,7 @@ class LogConfig:
     message_timestamp_type: str = CREATE_TIME
     min_cleanable_dirty_ratio: float = 0.5
     min_compaction_lag_ms: int = 0
+    min_insync_replicas: int = 1
     retention_bytes: int = -1
     retention_ms: int = 7 * DAY_MS
     segment_bytes: int = 1_073_741_824

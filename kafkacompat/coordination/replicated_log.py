@@ -48,7 +48,7 @@ class ReplicatedLog:
         """See CoordinatorLog."""
         try:
             replica = self._replicas.find(self.topic, partition)
-            result = replica.append(batch, now_ms(self._clock), from_client=False, guard=guard)
+            result = replica.append_to_all(batch, now_ms(self._clock), from_client=False, guard=guard)
         except KafkaError as problem:
             return fail(problem)
         return result.addCallback(lambda _: None) if isinstance(result, Deferred) else succeed(None)

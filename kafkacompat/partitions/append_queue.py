@@ -170,7 +170,8 @@ class AppendQueue:
         """Fail every append in line."""
         held, self._held = self._held, deque()
         for append in held:
-            remember_refused(self._state.log, append.entry)
+            if refusal.code is ErrorCode.KAFKA_STORAGE_ERROR:
+                remember_refused(self._state.log, append.entry)
             append.result.errback(refusal)
 
 

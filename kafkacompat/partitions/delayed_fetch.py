@@ -27,6 +27,9 @@ class WatchedPartition(Protocol):
     def watch(self, watcher: FetchWatcher, *, committed: bool) -> None:
         """Notify *watcher* of what becomes readable."""
 
+    def watch_log_end(self, watcher: FetchWatcher) -> None:
+        """Notify *watcher* of every append."""
+
     def unwatch(self, watcher: FetchWatcher) -> None:
         """Stop notifying *watcher*."""
 
@@ -35,7 +38,7 @@ class DelayedFetch:
     """One waiting fetch; ``result`` fires when its partitions are to be read again.
 
     It waits for *missing_bytes* and at most *max_wait_ms*. With *committed* only bytes below the last stable offset
-    count.
+    count, with *to_log_end*, for a replica, all appended bytes.
     """
 
     def __init__(
@@ -46,6 +49,7 @@ class DelayedFetch:
         missing_bytes: int,
         max_wait_ms: int,
         committed: bool = False,
+        to_log_end: bool = False,
     ) -> None:
         self.result: Deferred[None] = Deferred(lambda _: self._detach())
         self._clock = clock
@@ -54,7 +58,10 @@ class DelayedFetch:
         self._soon: DelayedCall | None = None
         self._timeout = clock.callLater(max_wait_ms / 1000, self._finish)
         for partition in watched:
-            partition.watch(self, committed=committed)
+            if to_log_end:
+                partition.watch_log_end(self)
+            else:
+                partition.watch(self, committed=committed)
 
     def note_bytes(self, size_bytes: int) -> None:
         """Case A: bytes became readable in one of the partitions."""

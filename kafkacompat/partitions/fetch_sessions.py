@@ -35,7 +35,8 @@ PartitionKey: TypeAlias = "tuple[TopicKey, int]"
 class WantedPartition:
     """One partition that a client reads, and what the last response said of it (``told_...``, -1 for nothing).
 
-    ``topic`` is the name up to Fetch v12 and the topic id from v13.
+    ``topic`` is the name up to Fetch v12 and the topic id from v13. ``log_start_offset`` is that of a follower's log,
+    -1 for consumers.
     """
 
     topic: TopicKey
@@ -46,6 +47,7 @@ class WantedPartition:
     last_fetched_epoch: int = -1
     told_high_watermark: int = -1
     told_log_start_offset: int = -1
+    log_start_offset: int = -1
 
     @property
     def key(self) -> PartitionKey:
@@ -57,6 +59,7 @@ class WantedPartition:
         self.max_bytes = newer.max_bytes
         self.current_leader_epoch = newer.current_leader_epoch
         self.last_fetched_epoch = newer.last_fetched_epoch
+        self.log_start_offset = newer.log_start_offset
 
     def has_news(self, *, size_bytes: int, error: bool, high_watermark: int, log_start_offset: int) -> bool:
         """Return whether the next response has to name the partition, and note what that response says."""

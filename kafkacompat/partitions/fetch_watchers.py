@@ -24,15 +24,16 @@ class FetchWatchers:
     """The waiting fetches of one partition, by isolation level.
 
     ``read_uncommitted`` are notified of every batch below the high watermark, ``read_committed`` of every batch below
-    the last stable offset.
+    the last stable offset, ``replicas`` of every appended batch.
     """
 
-    __slots__ = ("_last_stable", "_state", "read_committed", "read_uncommitted")
+    __slots__ = ("_last_stable", "_state", "read_committed", "read_uncommitted", "replicas")
 
     def __init__(self, state: PartitionState) -> None:
         self._state = state
         self.read_uncommitted: dict[FetchWatcher, None] = {}
         self.read_committed: dict[FetchWatcher, None] = {}
+        self.replicas: dict[FetchWatcher, None] = {}
         self._last_stable = state.high_watermark
 
     def watch(self, watcher: FetchWatcher, *, committed: bool) -> None:
@@ -44,15 +45,25 @@ class FetchWatchers:
             self._last_stable = self._state.stable_position()
         self.read_committed[watcher] = None
 
+    def watch_log_end(self, watcher: FetchWatcher) -> None:
+        """Notify *watcher*, a replica's fetch, of every batch that is appended from now on."""
+        self.replicas[watcher] = None
+
     def unwatch(self, watcher: FetchWatcher) -> None:
         """Stop notifying *watcher*."""
         self.read_uncommitted.pop(watcher, None)
         self.read_committed.pop(watcher, None)
+        self.replicas.pop(watcher, None)
 
     def wake(self) -> None:
         """Let every waiting fetch return what it can read now."""
-        for watcher in [*self.read_uncommitted, *self.read_committed]:
+        for watcher in [*self.read_uncommitted, *self.read_committed, *self.replicas]:
             watcher.wake()
+
+    def notify_appended(self, size_bytes: int) -> None:
+        """Report *size_bytes* of new batches, which may be beyond the high watermark yet."""
+        for watcher in list(self.replicas):
+            watcher.note_bytes(size_bytes)
 
     def notify(self, size_bytes: int) -> None:
         """Report *size_bytes* of new batches below the high watermark."""
@@ -64,12 +75,12 @@ class FetchWatchers:
     def _notify_stable(self) -> None:
         """Report what became stable: batches of open transactions are not."""
         before, self._last_stable = self._last_stable, self._state.stable_position()
-        moved_bytes = _measure_distance(before, self._last_stable)
+        moved_bytes = measure_distance(before, self._last_stable)
         for watcher in list(self.read_committed) if moved_bytes else ():
             watcher.note_bytes(moved_bytes)
 
 
-def _measure_distance(before: OffsetPosition, after: OffsetPosition) -> int:
+def measure_distance(before: OffsetPosition, after: OffsetPosition) -> int:
     """Return the bytes between two positions of a log; where they are unknown, more than any fetch waits for."""
     if before.offset == after.offset:
         return 0

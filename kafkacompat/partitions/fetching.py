@@ -18,9 +18,10 @@ from kafkacompat.partitions.delayed_fetch import DelayedFetch
 from kafkacompat.partitions.fetch_sessions import PartitionKey, WantedPartition
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.partitions.partition_reader import PartitionRead
+from kafkacompat.partitions.replica_progress import FetchingReplica
 from kafkacompat.storage.segment.header_scan import ColdDataError
 from kafkacompat.storage.segment.shared_files import FileRegion
-from kafkacompat.timers import Clock, make_steps
+from kafkacompat.timers import Clock, make_steps, now_ms
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 log = logging.getLogger(__name__)
@@ -43,6 +44,23 @@ class FetchLimits(NamedTuple):
     committed: bool = False
 
 
+class FetchReader(NamedTuple):
+    """The client or the broker that fetches.
+
+    ``replica`` is a follower, which reads up to the log's end. A consumer has none; with ``reads_followers`` it accepts
+    data from brokers that follow, and ``find_nearest`` returns the replica that it should read an offset from, -1 for
+    the leader (KIP-392).
+    """
+
+    replica: FetchingReplica | None = None
+    reads_followers: bool = False
+    find_nearest: Callable[[Partition, int], int] | None = None
+
+
+OLD_CONSUMER = FetchReader()
+"""A consumer that reads from leaders only."""
+
+
 class FetchedPartition(NamedTuple):
     """What was read from one partition, or the error.
 
@@ -58,8 +76,11 @@ class FetchedPartition(NamedTuple):
 
     @property
     def urgent(self) -> bool:
-        """Whether the client must learn of the outcome at once: an error, or a diverging epoch."""
-        return self.error_code != ErrorCode.NONE or (self.read is not None and self.read.diverging_epoch is not None)
+        """Whether the client must learn of the outcome at once: an error, a diverging epoch, or a nearer replica."""
+        read = self.read
+        return self.error_code != ErrorCode.NONE or (
+            read is not None and (read.diverging_epoch is not None or read.preferred_read_replica >= 0)
+        )
 
     @property
     def size_bytes(self) -> int:
@@ -77,35 +98,53 @@ _Failed: TypeAlias = "dict[PartitionKey, ErrorCode]"
 
 
 def fetch_partitions(
-    find: FindPartition, wanted: Sequence[WantedPartition], limits: FetchLimits, clock: Clock
+    find: FindPartition,
+    wanted: Sequence[WantedPartition],
+    limits: FetchLimits,
+    clock: Clock,
+    reader: FetchReader = OLD_CONSUMER,
 ) -> list[FetchedPartition] | Deferred[list[FetchedPartition]]:
     """Read the partitions; if that is too little, wait for more.
 
     ``find`` raises KafkaError for a partition that cannot be read here.
     """
-    run = _Fetch(find, wanted, limits, clock)
+    run = _Fetch(find, wanted, limits, clock, reader)
     reading = run.read()
     return run.answer() if reading is None and not run.is_cold else Deferred.fromCoroutine(run.prepare(reading))
 
 
 class _Fetch:
-    """One fetch; ``fetched`` are the outcomes of its last read, in the order of the request."""
+    """One fetch; ``fetched`` are the outcomes of its last read, in the order of the request.
+
+    A follower's fetch counts when it arrives, not when it has waited for data.
+    """
 
     def __init__(
-        self, find: FindPartition, wanted: Sequence[WantedPartition], limits: FetchLimits, clock: Clock
+        self,
+        find: FindPartition,
+        wanted: Sequence[WantedPartition],
+        limits: FetchLimits,
+        clock: Clock,
+        reader: FetchReader,
     ) -> None:
         self.fetched: list[FetchedPartition] = []
         self._find = find
         self._wanted = wanted
         self._limits = limits
         self._clock = clock
+        self._reader = reader
+        self._arrived_ms: int | None = now_ms(clock)
         self._took_turns = False
 
     def read(self) -> Deferred[None] | None:
         """Read every partition once; return None where that is done already, else a Deferred that fires when it is."""
         self._release()
         reading = make_steps(
-            self._clock, map(self.fetched.append, read_partitions(self._find, self._wanted, self._limits))
+            self._clock,
+            map(
+                self.fetched.append,
+                read_partitions(self._find, self._wanted, self._limits, self._reader, self._arrived_ms),
+            ),
         )
         self._took_turns = reading is not None
         return reading
@@ -159,6 +198,7 @@ class _Fetch:
         return sum(outcome.size_bytes for outcome in self.fetched)
 
     def _read_again(self, _: None) -> list[FetchedPartition] | Deferred[list[FetchedPartition]]:
+        self._arrived_ms = None
         reading = self.read()
         return self.fetched if reading is None else reading.addCallback(lambda _: self.fetched)
 
@@ -176,6 +216,7 @@ class _Fetch:
             missing_bytes=missing_bytes,
             max_wait_ms=limits.max_wait_ms,
             committed=limits.committed,
+            to_log_end=self._reader.replica is not None,
         )
         if self._took_turns and any(_has_moved(outcome, limits.committed) for outcome in self.fetched):
             waiting.wake()
@@ -187,6 +228,8 @@ def _has_moved(fetched: FetchedPartition, committed: bool) -> bool:
     """Return whether data arrived after the partition was read, which may be some turns ago."""
     if fetched.partition is None or fetched.read is None:
         return False
+    if fetched.read.log_end_offset >= 0:
+        return fetched.read.log_end_offset != fetched.partition.log.log_end_offset
     end_offset = fetched.read.last_stable_offset if committed else fetched.read.high_watermark
     return end_offset != fetched.partition.end_offset(committed=committed)
 
@@ -226,14 +269,21 @@ def _with_failure(cold: FetchedPartition, failed: _Failed) -> FetchedPartition:
 
 
 def read_partitions(
-    find: FindPartition, wanted: Sequence[WantedPartition], limits: FetchLimits
+    find: FindPartition,
+    wanted: Sequence[WantedPartition],
+    limits: FetchLimits,
+    reader: FetchReader = OLD_CONSUMER,
+    arrived_ms: int | None = None,
 ) -> Iterator[FetchedPartition]:
-    """Read each partition once, within what the limits leave of ``max_bytes``."""
+    """Read each partition once, within what the limits leave of ``max_bytes``.
+
+    ``arrived_ms`` is the time of a follower's request; None for a later read of the same request, which does not count.
+    """
     left_bytes = limits.max_bytes
     is_empty = True
     for partition in wanted:
         whole = is_empty or (limits.one_batch_each and left_bytes > 0)
-        outcome = _read_partition(find, partition, left_bytes, whole, limits.committed)
+        outcome = _read_partition(find, partition, left_bytes, whole, limits.committed, reader, arrived_ms)
         size_bytes = outcome.size_bytes
         if size_bytes:
             left_bytes, is_empty = max(0, left_bytes - size_bytes), False
@@ -241,22 +291,47 @@ def read_partitions(
 
 
 def _read_partition(
-    find: FindPartition, wanted: WantedPartition, left_bytes: int, at_least_one_batch: bool, committed: bool
+    find: FindPartition,
+    wanted: WantedPartition,
+    left_bytes: int,
+    at_least_one_batch: bool,
+    committed: bool,
+    reader: FetchReader,
+    arrived_ms: int | None,
 ) -> FetchedPartition:
     partition = None
+    max_bytes = min(wanted.max_bytes, left_bytes)
     try:
         partition = find(wanted)
-        read = partition.read(
-            wanted.fetch_offset,
-            min(wanted.max_bytes, left_bytes),
-            at_least_one_batch=at_least_one_batch,
-            current_leader_epoch=wanted.current_leader_epoch,
-            last_fetched_epoch=wanted.last_fetched_epoch,
-            committed=committed,
-        )
+        if reader.replica is not None:
+            read = partition.read_as_replica(
+                reader.replica, wanted, max_bytes, at_least_one_batch=at_least_one_batch, fetched_ms=arrived_ms
+            )
+        elif (
+            reader.find_nearest is not None and (nearest := _find_nearest(reader.find_nearest, partition, wanted)) >= 0
+        ):
+            read = partition.read_nothing()._replace(preferred_read_replica=nearest)
+        else:
+            read = partition.read(
+                wanted.fetch_offset,
+                max_bytes,
+                at_least_one_batch=at_least_one_batch,
+                current_leader_epoch=wanted.current_leader_epoch,
+                last_fetched_epoch=wanted.last_fetched_epoch,
+                committed=committed,
+                from_follower=reader.reads_followers,
+            )
     except KafkaError as problem:
         return FetchedPartition(wanted, partition, problem.code, None)
     except ColdDataError:
         assert partition is not None
         return FetchedPartition(wanted, partition, ErrorCode.NONE, partition.read_nothing(), cold=True)
     return FetchedPartition(wanted, partition, ErrorCode.NONE, read)
+
+
+def _find_nearest(find_nearest: Callable[[Partition, int], int], partition: Partition, wanted: WantedPartition) -> int:
+    """Return the replica to read from, -1 for this one. Raises KafkaError for a fenced or unknown leader epoch."""
+    if not partition.state.is_replicated:
+        return -1
+    partition.check_epoch(wanted.current_leader_epoch)
+    return find_nearest(partition, wanted.fetch_offset)

@@ -17,6 +17,7 @@ from kafkacompat.wire.primitives import Buffer
 if TYPE_CHECKING:
     from kafkacompat.partitions.fetch_watchers import FetchWatchers
     from kafkacompat.partitions.partition_state import PartitionState
+    from kafkacompat.partitions.replica_progress import ReplicaProgress
 
 Appended: TypeAlias = "AppendResult | Deferred[AppendResult]"
 
@@ -24,17 +25,24 @@ Appended: TypeAlias = "AppendResult | Deferred[AppendResult]"
 class PartitionAppender:
     """Appends batches and markers, and lets those wait that count only once they are on the disk.
 
-    The in-sync set is this broker alone. So the high watermark is the log's end, or the end of what is on the disk
-    where appends wait for that: it moves in `append` and in `synced`.
+    Without other replicas the high watermark is the log's end, or the end of what is on the disk where appends wait for
+    that: it moves in `append` and in `synced`. With other replicas `ReplicaProgress` moves it.
     """
 
-    __slots__ = ("_state", "_unsynced", "_waits_for_sync", "_watchers")
+    __slots__ = ("_counts_at_once", "_progress", "_state", "_unsynced", "_watchers")
 
-    def __init__(self, state: PartitionState, watchers: FetchWatchers) -> None:
+    def __init__(self, state: PartitionState, watchers: FetchWatchers, progress: ReplicaProgress) -> None:
         self._state = state
         self._watchers = watchers
+        self._progress = progress
         self._unsynced = UnsyncedAppends()
-        self._waits_for_sync = state.host.commit.always
+        self._counts_at_once = False
+        """Whether an append is below the high watermark as soon as it is in the log."""
+        self.role_changed()
+
+    def role_changed(self) -> None:
+        """Take note of the partition's role."""
+        self._counts_at_once = not (self._state.waits_for_sync or self._state.is_replicated)
 
     @property
     def log(self) -> Log:
@@ -64,8 +72,8 @@ class PartitionAppender:
             state.report_failure(problem)
             raise
         log_state = state.log.state
-        if self._waits_for_sync or result.end.offset - log_state.recovery_point >= log_state.config.flush_messages:
-            return self._wait_for_sync(result, size_bytes)
+        if not self._counts_at_once or result.end.offset - log_state.recovery_point >= log_state.config.flush_messages:
+            return self._count_later(result, size_bytes, now_ms)
         state.high_watermark = result.end
         if is_marker:
             state.settle_transactions()
@@ -74,23 +82,42 @@ class PartitionAppender:
             watchers.notify(size_bytes)
         return result
 
+    def _count_later(self, result: AppendResult, size_bytes: int, now_ms: int) -> Appended:
+        """Let an append wait for a sync if it has to; with other replicas the high watermark comes later anyway."""
+        state = self._state
+        if state.is_replicated:
+            if not result.duplicate:
+                self._watchers.notify_appended(size_bytes)
+            log_state = state.log.state
+            is_due = result.end.offset - log_state.recovery_point >= log_state.config.flush_messages
+            if not (state.waits_for_sync or is_due):
+                self._progress.advance(now_ms)
+                return result
+        return self._wait_for_sync(result, size_bytes)
+
     def _wait_for_sync(self, result: AppendResult, size_bytes: int) -> Appended:
         """Let an append wait for the next sync; all later appends wait too, as the high watermark does."""
         state = self._state
         # After a start, or when flush.messages was larger before, consumers may see what is not on the disk yet.
         if result.duplicate and result.last_offset < min(state.high_watermark.offset, state.log.recovery_point):
             return result
-        self._waits_for_sync = True
+        state.waits_for_sync = True
+        self._counts_at_once = False
         state.host.commit.join(self)
         return self._unsynced.add(result, 0 if result.duplicate else size_bytes)
 
     def synced(self, end: OffsetPosition) -> None:
         """Raise the high watermark to *end*, the end of what is on the disk, and answer the appends before it."""
         state = self._state
-        state.raise_high_watermark(end)
+        state.synced_offset = end.offset
+        if not state.is_replicated and state.leading is not None:
+            state.raise_high_watermark(end)
         done = self._unsynced.take(end.offset)
-        self._waits_for_sync = state.host.commit.always or bool(self._unsynced)
-        if done:
+        state.waits_for_sync = state.host.commit.always or bool(self._unsynced)
+        self.role_changed()
+        if state.is_replicated:
+            self._progress.advance()
+        elif done:
             self._watchers.notify(sum(append.size_bytes for append in done))
         for append in done:
             append.answer.callback(append.result)

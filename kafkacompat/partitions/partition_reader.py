@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, ParamSpec, TypeVar
 
 from twisted.internet.defer import Deferred
 
@@ -32,6 +32,8 @@ class PartitionRead(NamedTuple):
     ``region`` is a piece of the log's file, or the bytes it was converted to for an old client. ``aborted`` are the
     aborted transactions that *region* may hold records of; empty unless only committed records are read.
     ``diverging_epoch`` is (epoch, end offset) where the fetcher's log and this one diverge (KIP-320).
+    ``preferred_read_replica`` is the broker that the consumer should read from, -1 for this one (KIP-392).
+    ``log_end_offset`` is set in reads of replicas only.
     """
 
     region: FileRegion | bytes | None
@@ -40,6 +42,8 @@ class PartitionRead(NamedTuple):
     log_start_offset: int
     diverging_epoch: tuple[int, int] | None = None
     aborted: Sequence[AbortedTransaction] = ()
+    preferred_read_replica: int = -1
+    log_end_offset: int = -1
 
     @property
     def size_bytes(self) -> int:
@@ -50,7 +54,7 @@ class PartitionRead(NamedTuple):
 
 
 class PartitionReader:
-    """Reads and look-ups below the high watermark."""
+    """Reads and look-ups: below the high watermark for consumers, up to the log's end for replicas."""
 
     __slots__ = ("_examined", "_state")
 
@@ -64,9 +68,14 @@ class PartitionReader:
         return state.stable_position().offset if committed else state.high_watermark.offset
 
     def end_of_epoch(self, epoch: int) -> tuple[int, int]:
-        """Return the largest epoch <= *epoch* and its end offset, at most the high watermark; (-1, -1) for none."""
-        largest, end_offset = self._state.log.reader.offset_for_leader_epoch(epoch)
-        return largest, min(end_offset, self._state.high_watermark.offset)
+        """Return the largest epoch <= *epoch* and its end offset; (-1, -1) for none.
+
+        Without other replicas the end is at most the high watermark. With them it is the log's: after an election the
+        high watermark may be behind offsets that consumers have read from the leader before.
+        """
+        state = self._state
+        largest, end_offset = state.log.reader.offset_for_leader_epoch(epoch)
+        return largest, end_offset if state.is_replicated else min(end_offset, state.high_watermark.offset)
 
     def check_epoch(self, current_leader_epoch: int) -> None:
         """Compare the leader epoch that a client knows, -1 for none, with the partition's (KIP-320).
@@ -80,6 +89,37 @@ class PartitionReader:
         code = ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH
         raise KafkaError(code, f"the leader epoch is {leader_epoch}, not {current_leader_epoch}")
 
+    def check_leads(self, current_leader_epoch: int) -> None:
+        """Check the leader epoch as `check_epoch` does, and that this broker leads the partition.
+
+        Raises KafkaError NOT_LEADER_OR_FOLLOWER too.
+        """
+        self.check_epoch(current_leader_epoch)
+        if self._state.leading is None:
+            raise self._state.not_leader()
+
+    def check_offsets_available(self) -> None:
+        """Check that the high watermark has reached the start of the leader epoch (KIP-207).
+
+        Raises KafkaError OFFSET_NOT_AVAILABLE. Until then a client could see the offsets of the partition go back.
+        """
+        leading, high_watermark = self._state.leading, self._state.high_watermark.offset
+        if leading is not None and leading.epoch_start_offset > high_watermark:
+            detail = f"the high watermark {high_watermark} is behind the leader epoch's start"
+            raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE, detail)
+
+    def _check_follower_read(self, offset: int, from_follower: bool) -> None:
+        """Check whether this follower may answer a consumer.
+
+        A consumer can be ahead of a follower: then the follower has the offset soon. Above the follower's high
+        watermark, but in its log, the consumer waits as it would at the leader.
+        """
+        state = self._state
+        if not from_follower or state.leader_id < 0:
+            raise state.not_leader()
+        if offset > state.log.log_end_offset:
+            raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE, f"offset {offset} has not reached this follower yet")
+
     def read(
         self,
         offset: int,
@@ -89,31 +129,57 @@ class PartitionReader:
         current_leader_epoch: int = -1,
         last_fetched_epoch: int = -1,
         committed: bool = False,
+        from_follower: bool = False,
     ) -> PartitionRead:
         """Return what a consumer may see from *offset* on, as a file region; with *committed* only what is stable.
 
-        Raises KafkaError OFFSET_OUT_OF_RANGE, FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, or CORRUPT_MESSAGE for a batch
-        that is known to be damaged; ColdDataError when finding the place would wait for the disk, until `warm` has
-        loaded it.
+        A broker that follows answers only with *from_follower* (KIP-392). Raises KafkaError NOT_LEADER_OR_FOLLOWER,
+        OFFSET_NOT_AVAILABLE for an offset that a follower does not have yet, OFFSET_OUT_OF_RANGE, FENCED_LEADER_EPOCH,
+        UNKNOWN_LEADER_EPOCH, or CORRUPT_MESSAGE for a batch that is known to be damaged; ColdDataError when finding the
+        place would wait for the disk, until `warm` has loaded it.
         """
         self.check_epoch(current_leader_epoch)
+        state = self._state
+        if state.leading is None:
+            self._check_follower_read(offset, from_follower)
         if last_fetched_epoch >= 0:
             diverging = self._diverging(last_fetched_epoch, offset)
             if diverging is not None:
                 return self._result(None, diverging)
-        state = self._state
         try:
             if committed:
                 return self._read_committed(offset, max_bytes, at_least_one_batch)
             region = state.log.read(offset, max_bytes, state.high_watermark, at_least_one_batch, may_block=False)
-        except CorruptDataError as problem:
-            if problem.next_offset is None:
-                raise ColdDataError from problem  # `warm` finds out how far the damage reaches
-            raise
         except KafkaError as problem:
-            state.report_failure(problem)
-            raise
+            self._fail(problem)
         return self._result(region)
+
+    def _fail(self, problem: KafkaError) -> NoReturn:
+        """Raise what a failed read raises; a failure of the log is reported to its directory."""
+        if not isinstance(problem, CorruptDataError):
+            self._state.report_failure(problem)
+        elif problem.next_offset is None:
+            raise ColdDataError from problem  # `warm` finds out how far the damage reaches
+        raise problem
+
+    def read_to_end(
+        self, offset: int, max_bytes: int, *, at_least_one_batch: bool, last_fetched_epoch: int = -1
+    ) -> PartitionRead:
+        """Return what a replica may have from *offset* on: everything up to the log's end.
+
+        Raises KafkaError and ColdDataError as `read` does.
+        """
+        state = self._state
+        end_offset = state.log.log_end_offset
+        if last_fetched_epoch >= 0:
+            diverging = self._diverging(last_fetched_epoch, offset)
+            if diverging is not None:
+                return self._result(None, diverging)
+        try:
+            region = state.log.read(offset, max_bytes, None, at_least_one_batch, may_block=False)
+        except KafkaError as problem:
+            self._fail(problem)
+        return self._result(region)._replace(log_end_offset=end_offset)
 
     def _read_committed(self, offset: int, max_bytes: int, at_least_one_batch: bool) -> PartitionRead:
         state = self._state
@@ -136,6 +202,8 @@ class PartitionReader:
         return PartitionRead(region, end, stable, state.log.state.log_start_offset, diverging, aborted)
 
     def _diverging(self, epoch: int, offset: int) -> tuple[int, int] | None:
+        if offset < self._state.log.log_start_offset:
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"offset {offset} is before the log's start")
         ours, end_offset = self._state.log.reader.offset_for_leader_epoch(epoch)
         if ours < 0:
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"the log no longer has leader epoch {epoch}")

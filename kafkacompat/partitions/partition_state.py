@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Protocol
 
+from kafkacompat.partitions.leadership import UNKNOWN, LeaderState
 from kafkacompat.storage.log.log import Log, OffsetPosition
+from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from twisted.python.failure import Failure
@@ -13,7 +15,6 @@ if TYPE_CHECKING:
     from kafkacompat.disk import Disk
     from kafkacompat.partitions.free_space import FreeSpace
     from kafkacompat.partitions.group_commit import GroupCommit
-    from kafkacompat.wire.errors import KafkaError
 
 log = logging.getLogger(__name__)
 
@@ -33,28 +34,69 @@ class PartitionHost(Protocol):
 
 
 class PartitionState:
-    """One partition's log, the directory that holds it, and the high watermark.
+    """One partition's log, the directory that holds it, its role and its high watermark.
 
     ``log`` and ``host`` change together when the partition moves to another log directory. ``refusal`` is the error
     that clients get once the partition is deleted or its directory failed; None while it serves.
+
+    The role: a leader has ``leading``, its view of the replicas, and ``is_replicated`` unless it is the only replica.
+    Otherwise ``leading`` is None, and ``leader_id`` is the broker that this one follows, -1 for none.
+
+    While ``waits_for_sync`` only what is on the disk counts of this replica's log: everything before ``synced_offset``.
     """
 
-    __slots__ = ("high_watermark", "host", "leader_epoch", "log", "refusal")
+    __slots__ = (
+        "high_watermark",
+        "host",
+        "is_replicated",
+        "leader_epoch",
+        "leader_id",
+        "leading",
+        "log",
+        "partition_epoch",
+        "refusal",
+        "synced_offset",
+        "waits_for_sync",
+    )
 
-    def __init__(self, opened: Log, host: PartitionHost, leader_epoch: int) -> None:
+    def __init__(
+        self, opened: Log, host: PartitionHost, leader_epoch: int, high_watermark: OffsetPosition | None = None
+    ) -> None:
+        """Create the state of a single replica; with a *high_watermark* that of a replica without a role yet."""
         self.log = opened
         self.host = host
         self.leader_epoch = leader_epoch
-        self.high_watermark: OffsetPosition = opened.end_position()
+        self.high_watermark = high_watermark or opened.end_position()
+        self.leading = LeaderState.of_single_replica() if high_watermark is None else None
+        self.leader_id = UNKNOWN
+        self.is_replicated = False
+        self.partition_epoch = UNKNOWN
+        self.waits_for_sync = host.commit.always
+        self.synced_offset = 0
         self.refusal: KafkaError | None = None
 
     def __repr__(self) -> str:
         return f"Partition({self.log.topic}-{self.log.partition})"
 
     @property
+    def name(self) -> str:
+        """The topic and the partition's number."""
+        return f"{self.log.topic}-{self.log.partition}"
+
+    @property
     def disk(self) -> Disk:
         """The thread that waits for the log's disk."""
         return self.host.disk
+
+    def own_end_offset(self) -> int:
+        """Return the end of what counts of this replica's own log."""
+        if self.waits_for_sync:
+            return max(self.log.recovery_point, self.synced_offset)
+        return self.log.log_end_offset
+
+    def not_leader(self) -> KafkaError:
+        """Return the refusal of requests that only the leader serves."""
+        return KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"this broker does not lead {self.name}")
 
     def stable_position(self) -> OffsetPosition:
         """Return the last stable offset and its position; -1 for a position that only a look-up on disk can tell."""

@@ -56,19 +56,7 @@ class CommittedReader:
             return high_watermark
         if first.offset <= self._state.log_start_offset:
             return OffsetPosition(self._state.log_start_offset, -1, -1)
-        return first if first.position >= 0 else self._locate(first.offset, may_block)
-
-    def _locate(self, offset: int, may_block: bool) -> OffsetPosition:
-        segment = self._state.segments[max(0, self._state.segments.find_slot(offset))]
-        with self._state.disk_operation(repeatable=True), segment.pin(may_block=may_block) as file:
-            try:
-                place = segment.find_batch(offset, segment.size_bytes, file, may_block=may_block)
-                position = segment.size_bytes if place is None else place.position
-            except CorruptDataError as error:
-                if error.bad is None:
-                    raise
-                position = error.bad.position
-        return OffsetPosition(offset, segment.base_offset, position)
+        return first if first.position >= 0 else self._reader.locate(first.offset, may_block=may_block)
 
     def read_committed(
         self,

@@ -74,6 +74,28 @@ class LogReader:
                 ErrorCode.KAFKA_STORAGE_ERROR, f"reading {state.directory} failed: {describe_error(error)}"
             ) from error
 
+    def locate(self, offset: int, *, may_block: bool = True) -> OffsetPosition:
+        """Return the place of the batch that holds `offset`, or of the first one after it. [loop]
+
+        Raises ColdDataError if the search needs cold data and `may_block` is False, and CorruptDataError.
+        """
+        state = self._state
+        if offset >= state.log_end_offset:
+            return state.end_position()
+        active = state.segments.active
+        if (known := state.recent_batches.get(offset)) is not None and not active.corrupt:
+            return OffsetPosition(offset, active.base_offset, known[0])
+        segment = state.segments[max(0, state.segments.find_slot(offset))]
+        with state.disk_operation(repeatable=True), segment.pin(may_block=may_block) as file:
+            try:
+                place = segment.find_batch(offset, segment.size_bytes, file, may_block=may_block)
+                position = segment.size_bytes if place is None else place.position
+            except CorruptDataError as error:
+                if error.bad is None:
+                    raise
+                position = error.bad.position
+        return OffsetPosition(offset, segment.base_offset, position)
+
     def warm(self, offset: int) -> None:
         """Load what a search for `offset` needs; if it meets damage, examine the segment. [disk]"""
         try:

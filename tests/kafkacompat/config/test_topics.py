@@ -38,6 +38,12 @@ def test_rolling_and_flushing_in_several_units() -> None:
     assert build_log_config(broker("log.flush.interval.ms=5\nlog.flush.scheduler.interval.ms=11"), {}).flush_ms == 5
 
 
+def test_the_least_in_sync_replicas_are_the_topics_or_the_brokers() -> None:
+    given = broker("min.insync.replicas=2")
+    assert build_log_config(given, {}).min_insync_replicas == 2
+    assert build_log_config(given, {"min.insync.replicas": "3"}).min_insync_replicas == 3
+
+
 def test_a_topics_own_configs_win() -> None:
     overrides = {"cleanup.policy": "compact,delete", "retention.ms": "-1", "max.message.bytes": "10"}
     config = build_log_config(broker("log.retention.ms=5\nmessage.max.bytes=20"), overrides)

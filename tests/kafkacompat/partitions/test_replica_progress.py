@@ -1,0 +1,228 @@
+"""One partition as the leader of several replicas, and without a role."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from twisted.internet.defer import Deferred
+
+from kafkacompat.partitions.cluster_view import ClusterView
+from kafkacompat.partitions.fetch_sessions import WantedPartition
+from kafkacompat.partitions.partition import Partition
+from kafkacompat.partitions.partition_appender import Appended
+from kafkacompat.partitions.replica_progress import FetchingReplica
+from kafkacompat.storage.log.reader import LogReader
+from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.storage.producers.transaction_marker import Marker
+from kafkacompat.storage.producers.verification import NOT_VERIFIED
+from kafkacompat.storage.segment.corruption import CorruptDataError
+from kafkacompat.storage.segment.header_scan import ColdDataError
+from kafkacompat.storage.segment.positions import OffsetPosition
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.record_batch import build_batch
+from tests.fakes.in_sync_updates import ManualInSyncUpdates
+from tests.kafkacompat.metadata.deferreds import has_fired, outcome, refusal
+from tests.kafkacompat.partitions.node import EPOCH, Node, topic
+from tests.kafkacompat.upkeep.moves import offsets
+
+ALIVE = {1: 11, 2: 12, 3: 13}
+
+
+class Leader:
+    """Node 1, which leads t-0 with the replicas 1 and 2."""
+
+    def __init__(self, *paths: str, in_sync: tuple[int, ...] = (1, 2), **given: Any) -> None:
+        self.node = Node(*paths, **given)
+        self.node.open(topic())
+        self.updates = ManualInSyncUpdates()
+        self.view = ClusterView(1, 30_000, ALIVE.get, self.updates)
+        self.lead(EPOCH + 1, (1, 2), in_sync)
+
+    @property
+    def partition(self) -> Partition:
+        return self.node.replicas.find("t", 0)
+
+    def lead(self, epoch: int, replicas: tuple[int, ...], in_sync: tuple[int, ...], partition_epoch: int = 1) -> None:
+        self.partition.become_leader(self.view, epoch, replicas, in_sync, partition_epoch, self.node.now_ms)
+
+    def fetch(self, offset: int, replica: int = 2) -> None:
+        wanted = WantedPartition("t", 0, offset, 1000, log_start_offset=0)
+        read = self.partition.read_as_replica(
+            FetchingReplica(replica, -1), wanted, 1000, at_least_one_batch=True, fetched_ms=self.node.now_ms
+        )
+        if read.region is not None:
+            read.region.release()  # type: ignore[union-attr]
+
+    def write(self, count: int = 1) -> None:
+        for _ in range(count):
+            self.node.append(self.partition)
+
+    @property
+    def high_watermark(self) -> OffsetPosition:
+        return self.partition.high_watermark
+
+
+def waiting(appended: Appended) -> Deferred[Any]:
+    assert isinstance(appended, Deferred)
+    assert not has_fired(appended)
+    return appended
+
+
+def code_of(append: Any, *arguments: Any, **named: Any) -> ErrorCode:
+    with pytest.raises(KafkaError) as problem:
+        append(*arguments, **named)
+    return problem.value.code
+
+
+@pytest.mark.parametrize("error", [ColdDataError(), CorruptDataError("damaged", None)])
+def test_a_high_watermark_whose_place_is_not_in_memory_comes_when_it_is_loaded(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = Leader()
+    world.write(3)
+    locate, looks = LogReader.locate, list[int]()
+
+    def cold_at_first(reader: LogReader, offset: int, *, may_block: bool = True) -> OffsetPosition:
+        looks.append(offset)
+        if len(looks) == 1:
+            raise error
+        return locate(reader, offset, may_block=may_block)
+
+    monkeypatch.setattr(LogReader, "locate", cold_at_first)
+    world.fetch(2)
+    assert world.high_watermark.offset == 0
+    world.node.work()
+    if isinstance(error, ColdDataError):
+        assert (looks, world.high_watermark.offset) == ([2, 2], 2)
+    else:
+        # The place is damaged: the high watermark comes when replicas are past it.
+        assert (looks, world.high_watermark.offset) == ([2], 0)
+        world.fetch(3)
+        assert world.high_watermark.offset == 3
+
+
+def test_a_marker_waits_for_the_in_sync_set_and_ends_its_transaction_then() -> None:
+    world = Leader()
+    sent = build_batch(
+        [(world.node.now_ms, b"k", b"v", [])], producer_id=7, producer_epoch=0, base_sequence=0, transactional=True
+    )
+    world.partition.append(sent, world.node.now_ms, guard=NOT_VERIFIED)
+    marked = waiting(world.partition.append_marker(Marker(7, 0, 0, True, 0), world.node.now_ms))
+    world.fetch(1)
+    assert (world.high_watermark.offset, world.partition.last_stable_offset) == (1, 0)
+    world.fetch(2)
+    assert outcome(marked).base_offset == 1
+    assert world.partition.last_stable_offset == 2
+
+
+def test_markers_and_coordinators_records_need_enough_replicas() -> None:
+    world = Leader(in_sync=(1,), config=LogConfig(min_insync_replicas=2))
+    now_ms = world.node.now_ms
+    assert code_of(world.partition.append_to_all, world.node.batch(), now_ms) is ErrorCode.NOT_ENOUGH_REPLICAS
+    marker = Marker(7, 0, 0, True, 0)
+    assert code_of(world.partition.append_marker, marker, now_ms) is ErrorCode.NOT_ENOUGH_REPLICAS
+    assert world.partition.log.log_end_offset == 0
+
+
+def test_a_coordinators_record_in_line_for_a_segment_waits_for_the_replicas_after_it() -> None:
+    world = Leader(config=LogConfig(segment_bytes=300))
+    world.write(2)
+    appended = waiting(world.partition.append_to_all(world.node.batch(), world.node.now_ms))
+    world.node.work()
+    assert not has_fired(appended)
+    world.fetch(3)
+    assert outcome(appended).base_offset == 2
+
+
+def test_a_follower_takes_nothing_from_clients() -> None:
+    world = Leader()
+    appended = waiting(world.partition.append_to_all(world.node.batch(), world.node.now_ms))
+    assert world.partition.become_follower(2, EPOCH + 2)
+    assert refusal(appended) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    partition, now_ms = world.partition, world.node.now_ms
+    lost = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert code_of(partition.append, world.node.batch(), now_ms) is lost
+    assert code_of(partition.append_to_all, world.node.batch(), now_ms) is lost
+    assert code_of(partition.append_marker, Marker(7, 0, 0, True, 0), now_ms) is lost
+    assert code_of(partition.guard, 7, 0, 0, begins_at_zero=True) is lost
+    assert code_of(partition.check_enough_in_sync) is lost
+    assert code_of(partition.progress.low_watermark) is lost
+    late = partition.wait_for_replicas(1)
+    assert late is not None
+    assert refusal(late) is lost
+
+
+def test_a_replica_without_a_role_shows_what_it_knows_to_be_replicated() -> None:
+    world = Leader()
+    world.write(3)
+    log, home = world.partition.log, world.partition.state.host
+    replica = Partition(log, home, -1, log.reader.locate(1))
+    assert (replica.is_leader, replica.high_watermark.offset, replica.leader_epoch) == (False, 1, -1)
+    assert code_of(replica.append, world.node.batch(), 0) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert code_of(replica.read, 0, 100, at_least_one_batch=True) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert offsets(replica) == [0]
+    assert replica.become_leader(world.view, EPOCH + 2, (1, 2), (1, 2), 2, world.node.now_ms)
+    assert replica.high_watermark.offset == 1
+    assert offsets(replica) == [0]
+
+
+def test_a_replica_alone_goes_on_as_a_single_node_does() -> None:
+    world = Leader()
+    world.write(3)
+    log, home = world.partition.log, world.partition.state.host
+    replica = Partition(log, home, -1, log.reader.locate(1))
+    assert replica.become_leader(world.view, EPOCH + 2, (1,), (1,), 2, world.node.now_ms)
+    assert replica.high_watermark == log.end_position()
+    assert not isinstance(replica.append_to_all(world.node.batch(), world.node.now_ms), Deferred)
+    assert offsets(replica) == [0, 1, 2, 3]
+
+
+def test_more_replicas_do_not_hold_up_what_was_visible() -> None:
+    world = Leader()
+    world.lead(EPOCH + 1, (1,), (1,), 2)
+    world.write(2)
+    world.lead(EPOCH + 1, (1, 2), (1,), 3)
+    world.write()
+    assert world.high_watermark.offset == 3  # the new replica lags and is not waited for
+    world.fetch(3)
+    assert world.updates.proposed() == [[1, 2]]
+    world.write()
+    assert world.high_watermark.offset == 3
+    world.fetch(4)
+    assert world.high_watermark.offset == 4
+
+
+def test_a_move_keeps_the_high_watermark_and_finds_its_place() -> None:
+    world = Leader("/a", "/b")
+    world.write(4)
+    world.fetch(2)
+    world.node.replicas.move("t", 0, "/b")
+    for _ in range(20):
+        world.node.sync()
+    assert world.partition.log.directory.startswith("/b")
+    assert world.high_watermark.offset == 2
+    assert offsets(world.partition) == [0, 1]
+    world.fetch(4)
+    assert offsets(world.partition) == [0, 1, 2, 3]
+
+
+def test_a_flush_that_is_due_after_some_records_is_waited_for() -> None:
+    world = Leader(config=LogConfig(flush_messages=2))
+    assert not isinstance(world.partition.append(world.node.batch(), world.node.now_ms), Deferred)
+    appended = waiting(world.partition.append(world.node.batch(), world.node.now_ms))
+    world.fetch(2)
+    assert world.high_watermark.offset < 2
+    world.node.sync()
+    assert has_fired(appended)
+    assert world.high_watermark.offset == 2
+
+
+def test_checks_of_a_partition_without_followers_do_nothing() -> None:
+    node = Node()
+    node.open(topic())
+    partition = node.replicas.find("t", 0)
+    partition.check_in_sync(node.now_ms)
+    assert partition.become_follower(2, EPOCH + 1)
+    partition.check_in_sync(node.now_ms)
+    assert partition.state.leader_id == 2
