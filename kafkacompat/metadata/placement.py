@@ -61,7 +61,8 @@ def _check_brokers(racks: Mapping[int, str | None], replication_factor: int) -> 
     if without and len(without) < len(racks):
         names = ", ".join(str(node) for node in without)
         raise KafkaError(
-            ErrorCode.UNKNOWN_SERVER_ERROR, f"set broker.rack on every broker or on none: broker(s) {names} have no rack"
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            f"set broker.rack on every broker or on none: broker(s) {names} have no rack",
         )
 
 

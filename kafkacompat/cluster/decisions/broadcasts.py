@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from kafkacompat.cluster.decisions.situation import Presence, ReplicaStop, Situation, TopicPartition
-from kafkacompat.metadata.image import BrokerImage, MetadataImage, PartitionImage, TopicImage
+from kafkacompat.metadata.image import NO_LEADER, BrokerImage, MetadataImage, PartitionImage, TopicImage
 
 LEADER_DURING_DELETION = -2
 EPOCH_DURING_DELETION = -2
@@ -93,8 +93,7 @@ def plan_broadcast(
     """
     leader_and_isr = _list_leader_and_isr(old.image, new.image, started, queried)
     stop_replica = _list_stops(old.image, new, stops)
-    known = Moment(_with_brokers(old.image, new.image.brokers), old.situation)
-    all_metadata = tuple(_list_metadata(known)) if started else ()
+    all_metadata = tuple(_list_metadata(old, new.image.brokers)) if started else ()
     orders = (
         BrokerOrders(
             broker,
@@ -107,10 +106,6 @@ def plan_broadcast(
     )
     brokers_changed = old.image.brokers != new.image.brokers
     return Broadcast(tuple(orders), tuple(_list_changed_metadata(old, new)), brokers_changed)
-
-
-def _with_brokers(image: MetadataImage, brokers: Mapping[int, BrokerImage]) -> MetadataImage:
-    return MetadataImage(brokers=brokers, topics=image.topics)
 
 
 # LeaderAndIsr
@@ -201,11 +196,16 @@ def _list_changed_metadata(old: Moment, new: Moment) -> Iterator[MetadataRow]:
         yield from (row for row in _list_topic(topic, new.situation, presences[1]) if row not in earlier)
 
 
-def _list_metadata(moment: Moment) -> Iterator[MetadataRow]:
-    presence = Presence(moment.image.brokers, moment.situation)
-    for topic in moment.image.topics.values():
-        if not moment.situation.is_deleting(topic.name):
-            yield from _list_topic(topic, moment.situation, presence)
+def _list_metadata(old: Moment, brokers: Mapping[int, BrokerImage]) -> Iterator[MetadataRow]:
+    """List the earlier metadata for brokers that start; brokers that failed or bounced since lead nothing in it."""
+    before = old.image.brokers
+    leading = {node for node, broker in brokers.items() if node in before and before[node].epoch == broker.epoch}
+    presence = Presence(leading, old.situation)
+    for topic in old.image.topics.values():
+        if not old.situation.is_deleting(topic.name):
+            for row in _list_topic(topic, old.situation, presence):
+                leads = row.partition.leader in leading
+                yield row if leads else row._replace(partition=row.partition._replace(leader=NO_LEADER))
 
 
 def _list_topic(topic: TopicImage, situation: Situation, presence: Presence) -> Iterator[MetadataRow]:

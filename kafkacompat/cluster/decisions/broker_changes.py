@@ -43,32 +43,37 @@ def compare_brokers(old: Mapping[int, BrokerImage], new: Mapping[int, BrokerImag
 
 
 def handle_broker_changes(draft: MetadataDraft, situation: Situation, difference: BrokerDifference) -> Decision:
-    """Handle starts, then bounces, then failures, as Kafka does when the registrations have changed."""
+    """Handle the failures, then the starts; a bounce is both (KIP-380).
+
+    Kafka handles starts first and failures last. Then a broker that bounces while the other member of an in-sync set fails leaves
+    the set, and the partition stays without a leader although that broker has all records. For the same reason an unclean
+    election comes only after the starts.
+    """
+    gone = {*difference.failed, *difference.bounced}
+    arrived = {*difference.started, *difference.bounced}
     decision = Decision(situation)
-    steps = (
-        (handle_broker_start, difference.started),
-        (handle_broker_bounce, difference.bounced),
-        (handle_broker_failure, difference.failed),
-    )
-    for handle, broker_ids in steps:
-        if broker_ids:
-            decision = handle(draft, decision.situation, broker_ids).after(decision)
+    if gone:
+        decision = handle_broker_failure(draft, situation, gone, unclean_allowed=not arrived)
+    if arrived:
+        decision = handle_broker_start(draft, decision.situation, arrived).after(decision)
     return decision
 
 
-def handle_broker_failure(draft: MetadataDraft, situation: Situation, broker_ids: Collection[int]) -> Decision:
-    """Move the leaderships of brokers that have gone, and take them out of the in-sync sets."""
+def handle_broker_failure(
+    draft: MetadataDraft, situation: Situation, broker_ids: Collection[int], *, unclean_allowed: bool = True
+) -> Decision:
+    """Move the leaderships of brokers that have gone, and take them out of the in-sync sets.
+
+    The draft may still name the brokers, as after a bounce.
+    """
     situation = fail_pending(situation.without_brokers(broker_ids), broker_ids)
     presence = Presence(draft.brokers, situation, broker_ids)
-    changed = change_partitions(draft, _make_failover(draft, situation, presence, frozenset(broker_ids)))
-    return Decision(situation, changed)
+    elect = _make_election(draft, situation, presence, unclean_allowed=unclean_allowed)
+    return Decision(situation, change_partitions(draft, _make_failover(situation, elect, broker_ids)))
 
 
-def _make_failover(
-    draft: MetadataDraft, situation: Situation, presence: Presence, gone: frozenset[int]
-) -> Change:
+def _make_failover(situation: Situation, elect: Change, gone: Collection[int]) -> Change:
     """Make the change of a partition when the brokers in *gone* have gone: elect, or else take them out."""
-    elect = _make_election(draft, situation, presence)
 
     def fail_over(key: TopicPartition, partition: PartitionImage) -> PartitionImage:
         if situation.is_deleting(key.topic):
@@ -91,7 +96,9 @@ def elect_leaderless(
     return change_partitions(draft, _make_election(draft, situation, Presence(draft.brokers, situation)), keys)
 
 
-def _make_election(draft: MetadataDraft, situation: Situation, presence: Presence) -> Change:
+def _make_election(
+    draft: MetadataDraft, situation: Situation, presence: Presence, *, unclean_allowed: bool = True
+) -> Change:
     """Make the change that elects a leader where none serves requests; it returns other partitions as they are."""
 
     def elect(key: TopicPartition, partition: PartitionImage) -> PartitionImage:
@@ -100,7 +107,7 @@ def _make_election(draft: MetadataDraft, situation: Situation, presence: Presenc
         elected = elect_offline(
             partition,
             presence.list_online(key, partition.replicas),
-            unclean=is_unclean_allowed(draft, situation, key.topic),
+            unclean=unclean_allowed and is_unclean_allowed(draft, situation, key.topic),
             recovery_supported=situation.recovery_supported,
         )
         return elected or partition
@@ -119,12 +126,6 @@ def _resume(draft: MetadataDraft, situation: Situation) -> Decision:
     """Go on with reassignments and deletions that waited."""
     completed = Decision(situation, complete_reassignments(draft, situation))
     return resume_deletions(draft, situation).after(completed)
-
-
-def handle_broker_bounce(draft: MetadataDraft, situation: Situation, broker_ids: Collection[int]) -> Decision:
-    """Handle brokers that have registered again before their failure was noticed: as a failure, then a start (KIP-380)."""
-    failure = handle_broker_failure(draft, situation, broker_ids)
-    return handle_broker_start(draft, failure.situation, broker_ids).after(failure)
 
 
 def take_over(draft: MetadataDraft, situation: Situation, deleting: Iterable[str] = ()) -> Decision:
@@ -150,8 +151,8 @@ def handle_replica_answers(
     new = [key for key in failed if key not in known]
     situation = situation.with_offline_replicas(broker_id, known.difference(working).union(failed))
     situation = fail_pending(situation, [broker_id], new)
-    presence = Presence(draft.brokers, situation)
-    changed = change_partitions(draft, _make_failover(draft, situation, presence, frozenset([broker_id])), new)
+    elect = _make_election(draft, situation, Presence(draft.brokers, situation))
+    changed = change_partitions(draft, _make_failover(situation, elect, [broker_id]), new)
     stops = (ReplicaStop(broker_id, key) for key in new if not situation.is_deleting(key.topic))
     return Decision(situation, changed, tuple(stops))
 
@@ -183,11 +184,10 @@ def shut_down_broker(
         if broker_id in partition.replicas and len(partition.replicas) > 1 and partition.has_state
     ]
     concerned = [(key, partition) for key, partition in concerned if not situation.is_deleting(key.topic)]
-    stops = (ReplicaStop(broker_id, key) for key, partition in concerned if partition.leader != broker_id)
-    stopped = tuple(stops)
+    stops = tuple(ReplicaStop(broker_id, key) for key, partition in concerned if partition.leader != broker_id)
     changed = change_partitions(draft, _make_shutdown(draft, situation, broker_id), [key for key, _ in concerned])
     remaining = (key for key, _ in concerned if draft.topics[key.topic].partitions[key.partition].leader == broker_id)
-    return ShutdownDecision(Decision(situation, changed, stopped), tuple(remaining))
+    return ShutdownDecision(Decision(situation, changed, stops), tuple(remaining))
 
 
 def _make_shutdown(draft: MetadataDraft, situation: Situation, broker_id: int) -> Change:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from kafkacompat.cluster.decisions.situation import Situation, TopicPartition, change_partitions, find_partition
@@ -71,7 +72,7 @@ def change_in_sync_sets(draft: MetadataDraft, situation: Situation, request: InS
             continue
         code = checks.find_error(key, partition, change)
         if code is None and not _is_in_effect(partition, change, request.broker_id):
-            changed += change_partitions(draft, lambda _, before, change=change: _apply(before, change), [key])
+            changed += change_partitions(draft, partial(_apply, change), [key])
             partition = draft.topics[key.topic].partitions[key.partition]
         results.append(partition if code is None else code)
     return InSyncResults(tuple(results), tuple(changed))
@@ -94,7 +95,7 @@ def _is_in_effect(partition: PartitionImage, change: InSyncChange, broker_id: in
     )
 
 
-def _apply(partition: PartitionImage, change: InSyncChange) -> PartitionImage:
+def _apply(change: InSyncChange, key: TopicPartition, partition: PartitionImage) -> PartitionImage:
     """Set the in-sync set; the leader epoch stays, because the leader does."""
     return partition._replace(
         in_sync_replicas=change.in_sync_replicas,
@@ -144,8 +145,7 @@ class _Checks:
     def _is_eligible(self, key: TopicPartition, partition: PartitionImage, change: InSyncChange) -> bool:
         epochs = change.broker_epochs or (ANY_EPOCH,) * len(change.in_sync_replicas)
         return all(
-            self._may_be_in_sync(key, node, epoch)
-            for node, epoch in zip(change.in_sync_replicas, epochs, strict=False)
+            self._may_be_in_sync(key, node, epoch) for node, epoch in zip(change.in_sync_replicas, epochs, strict=False)
         )
 
     def _may_be_in_sync(self, key: TopicPartition, node: int, epoch: int) -> bool:

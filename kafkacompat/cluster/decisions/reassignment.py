@@ -7,7 +7,7 @@ ends when all replicas of the target are in sync and one of them can lead.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from kafkacompat.cluster.decisions.elections import elect_offline, elect_reassigned, raise_leader_epoch
@@ -44,13 +44,7 @@ def reassign_partitions(
     *factor_may_change* (KIP-860).
     """
     live = draft.brokers.keys() - situation.shutting_down
-
-    def check(partition: PartitionImage, target: Sequence[int]) -> None:
-        _check_liveness(partition, target, live)
-        if not factor_may_change:
-            _check_factor(partition, target)
-
-    return _reassign_each(draft, situation, wanted, check)
+    return _reassign_each(draft, situation, wanted, live, factor_may_change=factor_may_change)
 
 
 def reassign_stored(
@@ -61,23 +55,26 @@ def reassign_stored(
     As in Kafka, the tool has checked the brokers: those that are not alive are waited for. Entries whose reassignment is in
     progress already, as after a change of the controller, go on.
     """
-    return _reassign_each(draft, situation, stored, lambda partition, target: None)
+    return _reassign_each(draft, situation, stored, None)
 
 
 def _reassign_each(
     draft: MetadataDraft,
     situation: Situation,
     wanted: Mapping[TopicPartition, Sequence[int] | None],
-    check: Callable[[PartitionImage, Sequence[int]], None],
+    live: Collection[int] | None,
+    *,
+    factor_may_change: bool = True,
 ) -> ReassignmentResults:
+    """Reassign partitions; new replicas must be on a *live* broker, or anywhere if that is None."""
     presence = Presence(draft.brokers, situation)
     results: dict[TopicPartition, KafkaError | None] = {}
     changed: list[TopicPartition] = []
     for key, target in wanted.items():
         try:
-            partition = _check_reassignment(draft, situation, key, target)
-            if target is not None:
-                check(partition, target)
+            partition = _check_reassignment(draft, situation, key, target, live)
+            if target is not None and not factor_may_change:
+                _check_factor(partition, target)
             assigned = _assign_target(partition, partition.origin_replicas if target is None else target)
         except KafkaError as problem:
             # The traceback refers to every frame on the way.
@@ -89,17 +86,24 @@ def _reassign_each(
 
 
 def _check_reassignment(
-    draft: MetadataDraft, situation: Situation, key: TopicPartition, target: Sequence[int] | None
+    draft: MetadataDraft,
+    situation: Situation,
+    key: TopicPartition,
+    target: Sequence[int] | None,
+    live: Collection[int] | None,
 ) -> PartitionImage:
-    """Return the partition to reassign; raises KafkaError when it cannot be."""
-    if target is not None and (problem := _find_objection(target)):
-        raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"the assignment {problem}")
+    """Return the partition to reassign; raises KafkaError, in Kafka's order, when it cannot be."""
     partition = find_partition(draft, key)
-    if partition is None or situation.is_queued(key.topic):
-        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {key.topic}-{key.partition}")
-    if target is None and not partition.is_reassigned:
+    if target is not None:
+        if problem := _find_objection(target):
+            raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"the assignment {problem}")
+        if live is not None:
+            _check_liveness(() if partition is None else partition.origin_replicas, target, live)
+    elif partition is None or not partition.is_reassigned:
         reason = f"no reassignment of {key.topic}-{key.partition} is in progress that could be cancelled"
         raise KafkaError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, reason)
+    if partition is None or situation.is_queued(key.topic):
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {key.topic}-{key.partition}")
     return partition
 
 
@@ -113,9 +117,9 @@ def _find_objection(target: Sequence[int]) -> str | None:
     return None
 
 
-def _check_liveness(partition: PartitionImage, target: Sequence[int], live: Iterable[int]) -> None:
+def _check_liveness(origin: Sequence[int], target: Sequence[int], live: Collection[int]) -> None:
     """Reject new replicas on brokers that are not alive; those that the partition has already may be down."""
-    if missing := sorted(set(target).difference(partition.origin_replicas, live)):
+    if missing := sorted(set(target).difference(origin, live)):
         names = ", ".join(map(str, missing))
         reason = f"the assignment names broker(s) {names}, which are not alive: start them or name others"
         raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)
@@ -124,7 +128,9 @@ def _check_liveness(partition: PartitionImage, target: Sequence[int], live: Iter
 def _check_factor(partition: PartitionImage, target: Sequence[int]) -> None:
     have = len(partition.origin_replicas)
     if len(target) != have:
-        reason = f"the partition has {have} replica(s), the assignment {len(target)}: allow the change or keep the number"
+        reason = (
+            f"the partition has {have} replica(s), the assignment {len(target)}: allow the change or keep the number"
+        )
         raise KafkaError(ErrorCode.INVALID_REPLICATION_FACTOR, reason)
 
 

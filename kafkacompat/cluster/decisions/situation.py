@@ -84,7 +84,9 @@ class Situation:
 
     def with_deletions(self, changes: Mapping[str, DeletionProgress | None]) -> Situation:
         """Replace the progress of some deletions; None ends one."""
-        deletions = {topic: progress for topic, progress in {**self.deletions, **changes}.items() if progress is not None}
+        deletions = {
+            topic: progress for topic, progress in {**self.deletions, **changes}.items() if progress is not None
+        }
         return replace(self, deletions=deletions)
 
 

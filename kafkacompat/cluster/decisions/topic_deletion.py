@@ -32,9 +32,7 @@ def queue_deletions(draft: MetadataDraft, situation: Situation, topics: Iterable
     return deletions.after(Decision(situation, finished=unknown))
 
 
-def resume_deletions(
-    draft: MetadataDraft, situation: Situation, topics: Collection[str] | None = None
-) -> Decision:
+def resume_deletions(draft: MetadataDraft, situation: Situation, topics: Collection[str] | None = None) -> Decision:
     """Go on with the given queued deletions, or with all: after the end of a reassignment, or when a broker is back.
 
     Removes topics whose replicas are all deleted from the draft.
@@ -43,7 +41,7 @@ def resume_deletions(
     changes: dict[str, DeletionProgress | None] = {}
     finished: list[str] = []
     stops: list[ReplicaStop] = []
-    for name in situation.deletions if topics is None else situation.deletions.keys() & topics:
+    for name in sorted(situation.deletions if topics is None else situation.deletions.keys() & topics):
         topic, progress = draft.topics.get(name), situation.deletions[name]
         if topic is None or progress.confirmed >= _list_replicas(topic):
             _finish(draft, topic)
@@ -53,7 +51,7 @@ def resume_deletions(
             wanted = _list_deletable(topic, progress, presence)
             changes[name] = progress._replace(has_started=True, pending=progress.pending | wanted)
             stops += [_request_deletion(name, replica) for replica in sorted(wanted)]
-    return Decision(situation.with_deletions(changes), (), tuple(stops), tuple(sorted(finished)))
+    return Decision(situation.with_deletions(changes), (), tuple(stops), tuple(finished))
 
 
 def _finish(draft: MetadataDraft, topic: TopicImage | None) -> None:
@@ -62,7 +60,9 @@ def _finish(draft: MetadataDraft, topic: TopicImage | None) -> None:
 
 
 def _list_replicas(topic: TopicImage) -> frozenset[Replica]:
-    return frozenset(Replica(partition.partition, node) for partition in topic.partitions for node in partition.replicas)
+    return frozenset(
+        Replica(partition.partition, node) for partition in topic.partitions for node in partition.replicas
+    )
 
 
 def _list_deletable(topic: TopicImage, progress: DeletionProgress, presence: Presence) -> frozenset[Replica]:
