@@ -91,14 +91,13 @@ def test_placements_are_even_and_use_all_racks(
 
 
 def test_too_few_brokers() -> None:
-    for place in (
-        lambda: place_replicas(FIVE, 1, 6, Random(1)),
-        lambda: place_added_replicas({1: None}, [(1, 2)], 1),
-        lambda: place_replicas({}, 1, 1, Random(1)),
-    ):
+    for racks, factor in ((FIVE, 6), ({1: "a"}, 2), ({}, 1)):
         with pytest.raises(KafkaError) as problem:
-            place()
+            place_replicas(racks, 1, factor, Random(1))
         assert problem.value.code == ErrorCode.INVALID_REPLICATION_FACTOR
+    with pytest.raises(KafkaError) as problem:
+        place_added_replicas({1: None}, [(1, 2)], 1)
+    assert problem.value.code == ErrorCode.INVALID_REPLICATION_FACTOR
 
 
 def test_racks_on_some_brokers_only() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 
 from hypothesis import HealthCheck, settings
@@ -30,7 +31,7 @@ from kafkacompat.cluster.decisions.situation import (
 )
 from kafkacompat.cluster.decisions.topic_deletion import queue_deletions, record_answers, resume_deletions
 from kafkacompat.metadata.draft import MetadataDraft
-from kafkacompat.metadata.image import NO_LEADER, BrokerImage, MetadataImage, PartitionImage
+from kafkacompat.metadata.image import NO_LEADER, BrokerImage, MetadataImage, PartitionImage, TopicImage
 from kafkacompat.metadata.placement import new_partition
 from kafkacompat.wire.errors import ErrorCode
 from tests.kafkacompat.cluster.decisions.clusters import NOBODY, allow_unclean, build_draft
@@ -39,7 +40,7 @@ NODES = (1, 2, 3, 4)
 CLEAN, UNCLEAN = "clean", "unclean"
 KEYS = [TopicPartition(topic, index) for topic in (CLEAN, UNCLEAN) for index in range(3)]
 ASSIGNMENTS = st.lists(st.sampled_from(NODES), min_size=1, max_size=3, unique=True)
-Keyed = dict[TopicPartition, PartitionImage]
+NEVER = PartitionImage(0, NO_LEADER, -1, (), (), -1)
 
 
 class ClusterMachine(RuleBasedStateMachine):
@@ -47,15 +48,31 @@ class ClusterMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        replicas = [(1, 2, 3), (2, 3), (4,)]
-        partitions = [new_partition(index, nodes, NODES) for index, nodes in enumerate(replicas)]
-        draft = build_draft(NODES, **{CLEAN: partitions, UNCLEAN: partitions})
-        self.image = allow_unclean(draft, UNCLEAN).build_image()
+        self.image = build_draft(NODES).build_image()
         self.situation = NOBODY
         self.last_epoch = 1000
         self.stops: set[ReplicaStop] = set()
+        for topic in (CLEAN, UNCLEAN):
+            self.create_topic(topic)
 
     # Events
+
+    @rule(topic=st.sampled_from([CLEAN, UNCLEAN]))
+    def topic_is_created(self, topic: str) -> None:
+        if topic not in self.image.topics:
+            self.create_topic(topic)
+
+    def create_topic(self, name: str) -> None:
+        online = self.image.brokers.keys() - self.situation.shutting_down
+        replicas = [(1, 2, 3), (2, 3), (4,)]
+        partitions = [new_partition(index, nodes, online) for index, nodes in enumerate(replicas)]
+        self.last_epoch += 1
+        draft = MetadataDraft(self.image)
+        draft.put_topic(TopicImage(name, b"%016d" % self.last_epoch, tuple(partitions)))
+        if name == UNCLEAN:
+            allow_unclean(draft, name)
+        keys = [TopicPartition(name, index) for index in range(len(partitions))]
+        self.commit(draft, Decision(self.situation, tuple(keys)))
 
     @rule(changes=st.dictionaries(st.sampled_from(NODES), st.sampled_from(["gone", "bounced"]), min_size=1))
     def brokers_change(self, changes: dict[int, str]) -> None:
@@ -182,7 +199,7 @@ class ClusterMachine(RuleBasedStateMachine):
     # What a change does
 
     @property
-    def partitions(self) -> Keyed:
+    def partitions(self) -> dict[TopicPartition, PartitionImage]:
         return dict(list_partitions(self.image))
 
     def commit(
@@ -193,6 +210,7 @@ class ClusterMachine(RuleBasedStateMachine):
         before, after = dict(list_partitions(old.image)), dict(list_partitions(new.image))
         removed = before.keys() - after.keys()
         assert {key.topic for key in removed} <= set(decision.finished)
+        before.update(dict.fromkeys(after.keys() - before.keys(), NEVER))
         differing = {key for key in after if after[key] != before[key]}
         assert differing <= set(decision.changed)
         for key in after:
@@ -208,7 +226,7 @@ class ClusterMachine(RuleBasedStateMachine):
             (each.leader, each.leader_epoch, each.in_sync_replicas, each.is_recovering) for each in (before, after)
         )
         assert after.partition_epoch == before.partition_epoch + (state_before != state_after)
-        if after.leader != before.leader or before.replicas != after.replicas:
+        if after.has_state and (after.leader != before.leader or before.replicas != after.replicas):
             assert after.leader_epoch > before.leader_epoch
         if after.leader not in (before.leader, NO_LEADER) and before.in_sync_replicas and not unclean:
             assert after.leader in before.in_sync_replicas
@@ -216,7 +234,7 @@ class ClusterMachine(RuleBasedStateMachine):
     def check_broadcast(self, old: Moment, new: Moment, decision: Decision, started: tuple[int, ...]) -> None:
         broadcast = plan_broadcast(old, new, started=started, stops=decision.stops)
         assert [orders.broker for orders in broadcast.orders] == list(new.image.brokers.values())
-        before = dict(list_partitions(old.image))
+        before = defaultdict(lambda: NEVER, list_partitions(old.image))
         received = {
             (orders.broker.node_id, TopicPartition(row.topic, row.partition.partition))
             for orders in broadcast.orders
@@ -253,13 +271,14 @@ class ClusterMachine(RuleBasedStateMachine):
         presence = Presence(self.image.brokers, self.situation)
         for key, partition in self.partitions.items():
             if partition.leader == NO_LEADER and not self.situation.is_deleting(key.topic):
-                assert not presence.list_online(key, partition.in_sync_replicas)
+                candidates = partition.in_sync_replicas or partition.replicas
+                assert not presence.list_online(key, candidates)
 
     @invariant()
     def in_sync_sets_are_replicas(self) -> None:
         for partition in self.partitions.values():
             in_sync = partition.in_sync_replicas
-            assert in_sync and len(set(in_sync)) == len(in_sync)
+            assert bool(in_sync) == partition.has_state and len(set(in_sync)) == len(in_sync)
             assert set(in_sync) <= set(partition.replicas)
 
     @invariant()
