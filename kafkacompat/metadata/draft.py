@@ -8,7 +8,7 @@ from dataclasses import replace
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.client_entities import ClientConfig, Entity, format_client_key, format_client_values
 from kafkacompat.metadata.codec import encode_config, encode_topic, format_config_key
-from kafkacompat.metadata.image import ConfigKey, MetadataImage, TopicImage
+from kafkacompat.metadata.image import ConfigKey, MetadataImage, PartitionImage, TopicImage
 from kafkacompat.metadata.store import ABSENT, StoreChange
 from kafkacompat.metadata.topic_names import unify_name
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -44,6 +44,21 @@ class MetadataDraft:
         self.topics[topic.name] = self.topics_by_id[topic.topic_id] = topic
         if self._unified is not None:
             self._unified[unify_name(topic.name)] = topic.name
+
+    def put_partitions(self, name: str, partitions: Iterable[PartitionImage]) -> None:
+        """Replace some partitions of one topic.
+
+        The store counts a state's writes, so a partition's epoch is one more than the committed one if its state differs from
+        that, however often the draft changed it.
+        """
+        topic = self.topics[name]
+        before = self._before.topics_by_id.get(topic.topic_id)
+        changed = list(topic.partitions)
+        for partition in partitions:
+            index = partition.partition
+            committed = before.partitions[index] if before and index < len(before.partitions) else None
+            changed[index] = partition._replace(partition_epoch=_count_writes(committed, partition))
+        self.put_topic(topic._replace(partitions=tuple(changed)))
 
     def remove_topic(self, name: str) -> None:
         """Remove a topic with its configuration."""
@@ -105,6 +120,19 @@ class MetadataDraft:
         for entity in self._touched_entities & image.clients.keys():
             entries[format_client_key(entity)] = encode_config(format_client_values(image.clients[entity]))
         return entries
+
+
+def _count_writes(committed: PartitionImage | None, partition: PartitionImage) -> int:
+    """Return the version that a partition's state has once the draft is committed; -1 if it has no state."""
+    if committed is None:
+        return 0 if partition.in_sync_replicas else -1
+    is_same = _get_state(committed) == _get_state(partition)
+    return committed.partition_epoch + (not is_same)
+
+
+def _get_state(partition: PartitionImage) -> tuple[int, int, tuple[int, ...], bool]:
+    """Return what the store keeps as a partition's state; its replicas are part of the topic."""
+    return partition.leader, partition.leader_epoch, partition.in_sync_replicas, partition.is_recovering
 
 
 def apply_versions(versions: dict[str, int], changes: Iterable[StoreChange]) -> None:

@@ -46,6 +46,26 @@ class PartitionImage(NamedTuple):
     is_recovering: bool = False
     offline_replicas: tuple[int, ...] = ()
 
+    @property
+    def has_state(self) -> bool:
+        """Whether the partition ever had a leader; without one it has no in-sync set, and its epochs are -1."""
+        return self.partition_epoch >= 0
+
+    @property
+    def is_reassigned(self) -> bool:
+        """Whether a reassignment is in progress."""
+        return bool(self.adding_replicas or self.removing_replicas)
+
+    @property
+    def origin_replicas(self) -> tuple[int, ...]:
+        """The replicas that a cancelled reassignment goes back to."""
+        return tuple(node for node in self.replicas if node not in self.adding_replicas)
+
+    @property
+    def target_replicas(self) -> tuple[int, ...]:
+        """The replicas that a reassignment ends with."""
+        return tuple(node for node in self.replicas if node not in self.removing_replicas)
+
 
 class TopicImage(NamedTuple):
     """A topic; ``partitions`` are numbered from 0 without gaps."""

@@ -10,8 +10,8 @@ from kafkacompat.config import BrokerConfig, ConfigError
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.config.topics import check_topic_configs
 from kafkacompat.metadata.draft import MetadataDraft
-from kafkacompat.metadata.image import NO_LEADER, TopicImage
-from kafkacompat.metadata.placement import check_assignment, new_partition, place_replicas
+from kafkacompat.metadata.image import NO_LEADER, PartitionImage, TopicImage
+from kafkacompat.metadata.placement import check_assignment, new_partition, place_added_replicas, place_replicas
 from kafkacompat.metadata.topic_names import CLUSTER_METADATA_TOPIC, check_topic_name, format_topic
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -47,11 +47,15 @@ class NewPartitions:
 
 
 class TopicPlanner:
-    """Plans changes of topics under a broker's *config*; a method that raises KafkaError leaves the draft unchanged."""
+    """Plans changes of topics under a broker's *config*; a method that raises KafkaError leaves the draft unchanged.
 
-    def __init__(self, config: BrokerConfig, rng: Random) -> None:
+    New partitions may be placed on the brokers in *shutting_down*, but these do not become leader or in sync.
+    """
+
+    def __init__(self, config: BrokerConfig, rng: Random, shutting_down: Collection[int] = ()) -> None:
         self._config = config
         self._rng = rng
+        self._shutting_down = frozenset(shutting_down)
 
     def check_size(self, wanted: Sequence[NewTopic]) -> None:
         """Reject a request for more partitions than one request may create (POLICY_VIOLATION)."""
@@ -76,7 +80,7 @@ class TopicPlanner:
         replicas = self._check_assignments(draft, new) if new.assignments else self._place_replicas(draft, new)
         for name in new.capped_configs:
             configs[name] = str(min(int(configs[name]), len(replicas[0])))
-        partitions = tuple(new_partition(index, nodes) for index, nodes in enumerate(replicas))
+        partitions = self._build_partitions(draft, 0, replicas)
         topic = TopicImage(new.name, new_topic_id(self._rng, draft.topics_by_id), partitions)
         draft.put_topic(topic)
         draft.put_config((ResourceType.TOPIC, new.name), configs)
@@ -107,16 +111,16 @@ class TopicPlanner:
             count = self._config.int("num.partitions")
         if factor == BROKER_DEFAULT:
             factor = self._config.int("default.replication.factor")
-        usable = self._find_usable_brokers(draft)
+        usable = self._list_usable_racks(draft)
         if new.fewer_replicas_allowed:
             factor = min(factor, max(len(usable), 1))
         return place_replicas(usable, count, factor, self._rng)
 
-    def _find_usable_brokers(self, draft: MetadataDraft) -> Collection[int]:
-        """List the brokers that placement may choose: not this one when all its log directories are cordoned."""
+    def _list_usable_racks(self, draft: MetadataDraft) -> dict[int, str | None]:
+        """List the racks of the brokers that placement may choose: not this one when all its log directories are cordoned."""
         config = self._config
         full = {config.node_id} if set(config.log_dirs) <= set(config.cordoned_log_dirs) else set()
-        return draft.brokers.keys() - full
+        return {node: broker.rack for node, broker in draft.brokers.items() if node not in full}
 
     def _check_assignments(self, draft: MetadataDraft, new: NewTopic) -> list[Sequence[int]]:
         for count, words in ((new.replication_factor, "replication factor"), (new.partition_count, "partition count")):
@@ -144,16 +148,26 @@ class TopicPlanner:
             reason = f"Topic '{more.name}' has {have} partition(s): {more.partition_count} would not be more"
             raise KafkaError(ErrorCode.INVALID_PARTITIONS, reason)
         _check_count(more.partition_count - have)
+        if any(partition.is_reassigned for partition in topic.partitions):
+            reason = f"topic '{more.name}' has a reassignment in progress: wait for its end, or cancel it"
+            raise KafkaError(ErrorCode.REASSIGNMENT_IN_PROGRESS, reason)
         replicas = self._choose_added_replicas(draft, topic, more)
-        added = (new_partition(have + index, nodes) for index, nodes in enumerate(replicas))
+        added = self._build_partitions(draft, have, replicas)
         draft.put_topic(topic._replace(partitions=(*topic.partitions, *added)))
+
+    def _build_partitions(
+        self, draft: MetadataDraft, first: int, replicas: Sequence[Sequence[int]]
+    ) -> tuple[PartitionImage, ...]:
+        online = draft.brokers.keys() - self._shutting_down
+        return tuple(new_partition(first + index, nodes, online) for index, nodes in enumerate(replicas))
 
     def _choose_added_replicas(
         self, draft: MetadataDraft, topic: TopicImage, more: NewPartitions
     ) -> Sequence[Sequence[int]]:
         count, factor = more.partition_count - len(topic.partitions), len(topic.partitions[0].replicas)
         if more.assignments is None:
-            return place_replicas(self._find_usable_brokers(draft), count, factor, self._rng)
+            existing = [partition.replicas for partition in topic.partitions]
+            return place_added_replicas(self._list_usable_racks(draft), existing, count)
         if len(more.assignments) != count:
             reason = f"{count} partition(s) are added, but {len(more.assignments)} assignment(s) are given"
             raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)

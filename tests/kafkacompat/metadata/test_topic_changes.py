@@ -42,7 +42,7 @@ def refused(new: NewTopic, on: MetadataDraft | None = None) -> ErrorCode:
 def test_replicas_go_round_and_the_first_one_leads() -> None:
     topic = CHANGES.create_topic(draft(), NewTopic("t", 3, 2))
     replicas = [partition.replicas for partition in topic.partitions]
-    assert sorted(replicas) == [(1, 2), (2, 3), (3, 1)]
+    assert sorted(replicas) in ([(1, 2), (2, 3), (3, 1)], [(1, 3), (2, 1), (3, 2)])
     for index, partition in enumerate(topic.partitions):
         assert partition == PartitionImage(index, replicas[index][0], 0, replicas[index], replicas[index], 0)
 
@@ -173,6 +173,33 @@ def test_refuses_growth_as_kafka_does(more: NewPartitions, code: ErrorCode) -> N
     with pytest.raises(KafkaError) as problem:
         grown(more)
     assert problem.value.code == code
+
+
+def test_a_topic_does_not_grow_during_a_reassignment() -> None:
+    on = draft()
+    moving = PartitionImage(0, 1, 0, (2, 1), (1,), 0, adding_replicas=(2,), removing_replicas=(1,))
+    on.put_topic(TopicImage("t", b"i" * 16, (moving,)))
+    with pytest.raises(KafkaError) as problem:
+        CHANGES.add_partitions(on, NewPartitions("t", 2))
+    assert problem.value.code == ErrorCode.REASSIGNMENT_IN_PROGRESS
+
+
+def test_growth_continues_from_the_first_partition() -> None:
+    on = draft(1, 2, 3, 4)
+    CHANGES.create_topic(on, NewTopic("t", assignments=[(0, [2, 4]), (1, [1, 2])]))
+    CHANGES.add_partitions(on, NewPartitions("t", 4))
+    assert [partition.replicas for partition in on.topics["t"].partitions[2:]] == [(4, 2), (1, 3)]
+
+
+def test_brokers_that_shut_down_get_replicas_but_lead_nothing() -> None:
+    changes = TopicPlanner(CONFIG, Random(1), shutting_down=(1, 3))
+    topic = changes.create_topic(draft(), NewTopic("t", assignments=[(0, [1, 2]), (1, [3, 1])]))
+    assert topic.partitions == (PartitionImage(0, 2, 0, (1, 2), (2,), 0), PartitionImage(1, -1, -1, (3, 1), (), -1))
+
+
+def test_racks_on_some_brokers_only_are_refused() -> None:
+    brokers = {1: BrokerImage(1, "a", {}), 2: BrokerImage(2, None, {})}
+    assert refused(NewTopic("t", 1, 1), MetadataDraft(MetadataImage(brokers=brokers))) == ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 def test_topic_ids_are_random_uuids_that_no_command_line_takes_for_an_option() -> None:

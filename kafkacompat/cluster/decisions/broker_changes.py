@@ -1,0 +1,202 @@
+"""What changes when brokers fail, start, bounce, shut down, or lose a log directory, and when a controller takes over."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
+
+from kafkacompat.cluster.decisions.elections import elect_for_shutdown, elect_offline, remove_in_sync
+from kafkacompat.cluster.decisions.reassignment import complete_reassignments
+from kafkacompat.cluster.decisions.situation import (
+    Change,
+    Decision,
+    Presence,
+    ReplicaStop,
+    Situation,
+    TopicPartition,
+    change_partitions,
+    is_unclean_allowed,
+    list_partitions,
+)
+from kafkacompat.cluster.decisions.topic_deletion import fail_pending, queue_deletions, resume_deletions
+from kafkacompat.metadata.draft import MetadataDraft
+from kafkacompat.metadata.image import BrokerImage, PartitionImage
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+UNKNOWN_BROKER_EPOCH = -1
+
+
+class BrokerDifference(NamedTuple):
+    """Brokers that started, failed and bounced, in the order of their ids."""
+
+    started: tuple[int, ...]
+    failed: tuple[int, ...]
+    bounced: tuple[int, ...]
+
+
+def compare_brokers(old: Mapping[int, BrokerImage], new: Mapping[int, BrokerImage]) -> BrokerDifference:
+    """Compare the brokers of two moments; one that has a newer epoch has bounced (KIP-380)."""
+    bounced = (node for node in old.keys() & new.keys() if new[node].epoch > old[node].epoch)
+    return BrokerDifference(
+        tuple(sorted(new.keys() - old.keys())), tuple(sorted(old.keys() - new.keys())), tuple(sorted(bounced))
+    )
+
+
+def handle_broker_changes(draft: MetadataDraft, situation: Situation, difference: BrokerDifference) -> Decision:
+    """Handle the failures, then the starts; a bounce is both (KIP-380).
+
+    Kafka handles starts first and failures last. Then a broker that bounces while the other member of an in-sync set fails leaves
+    the set, and the partition stays without a leader although that broker has all records. For the same reason an unclean
+    election comes only after the starts.
+    """
+    gone = {*difference.failed, *difference.bounced}
+    arrived = {*difference.started, *difference.bounced}
+    decision = Decision(situation)
+    if gone:
+        decision = handle_broker_failure(draft, situation, gone, unclean_allowed=not arrived)
+    if arrived:
+        decision = handle_broker_start(draft, decision.situation, arrived).after(decision)
+    return decision
+
+
+def handle_broker_failure(
+    draft: MetadataDraft, situation: Situation, broker_ids: Collection[int], *, unclean_allowed: bool = True
+) -> Decision:
+    """Move the leaderships of brokers that have gone, and take them out of the in-sync sets.
+
+    The draft may still name the brokers, as after a bounce.
+    """
+    situation = fail_pending(situation.without_brokers(broker_ids), broker_ids)
+    presence = Presence(draft.brokers, situation, broker_ids)
+    elect = _make_election(draft, situation, presence, unclean_allowed=unclean_allowed)
+    return Decision(situation, change_partitions(draft, _make_failover(situation, elect, broker_ids)))
+
+
+def _make_failover(situation: Situation, elect: Change, gone: Collection[int]) -> Change:
+    """Make the change of a partition when the brokers in *gone* have gone: elect, or else take them out."""
+
+    def fail_over(key: TopicPartition, partition: PartitionImage) -> PartitionImage:
+        if situation.is_deleting(key.topic):
+            return partition
+        elected = elect(key, partition)
+        return remove_in_sync(partition, gone) if elected is partition else elected
+
+    return fail_over
+
+
+def elect_leaderless(
+    draft: MetadataDraft, situation: Situation, topics: Collection[str] | None = None
+) -> tuple[TopicPartition, ...]:
+    """Elect leaders for partitions without one, of the given topics or of all; return the partitions that changed.
+
+    This follows on the creation of a topic by an old tool, and on unclean elections being allowed.
+    """
+    names = draft.topics.keys() if topics is None else draft.topics.keys() & topics
+    keys = [TopicPartition(name, index) for name in names for index in range(len(draft.topics[name].partitions))]
+    return change_partitions(draft, _make_election(draft, situation, Presence(draft.brokers, situation)), keys)
+
+
+def _make_election(
+    draft: MetadataDraft, situation: Situation, presence: Presence, *, unclean_allowed: bool = True
+) -> Change:
+    """Make the change that elects a leader where none serves requests; it returns other partitions as they are."""
+
+    def elect(key: TopicPartition, partition: PartitionImage) -> PartitionImage:
+        if presence.is_present(key, partition.leader) or situation.is_deleting(key.topic):
+            return partition
+        elected = elect_offline(
+            partition,
+            presence.list_online(key, partition.replicas),
+            unclean=unclean_allowed and is_unclean_allowed(draft, situation, key.topic),
+            recovery_supported=situation.recovery_supported,
+        )
+        return elected or partition
+
+    return elect
+
+
+def handle_broker_start(draft: MetadataDraft, situation: Situation, broker_ids: Collection[int]) -> Decision:
+    """Let brokers that have started lead partitions without a leader; reassignments and deletions that waited go on."""
+    situation = situation.without_brokers(broker_ids)
+    elected = Decision(situation, elect_leaderless(draft, situation))
+    return _resume(draft, situation).after(elected)
+
+
+def _resume(draft: MetadataDraft, situation: Situation) -> Decision:
+    """Go on with reassignments and deletions that waited."""
+    completed = Decision(situation, complete_reassignments(draft, situation))
+    return resume_deletions(draft, situation).after(completed)
+
+
+def take_over(draft: MetadataDraft, situation: Situation, deleting: Iterable[str] = ()) -> Decision:
+    """Settle what happened while there was no controller; *deleting* names the topics in /admin/delete_topics."""
+    deletions = queue_deletions(draft, situation, deleting)
+    assigned = {node for _, partition in list_partitions(draft) for node in partition.replicas}
+    failure = handle_broker_failure(draft, deletions.situation, assigned - draft.brokers.keys()).after(deletions)
+    return _resume(draft, failure.situation).after(failure)
+
+
+def handle_replica_answers(
+    draft: MetadataDraft,
+    situation: Situation,
+    broker_id: int,
+    failed: Collection[TopicPartition],
+    working: Collection[TopicPartition] = (),
+) -> Decision:
+    """Note what a broker answered to LeaderAndIsr: its *failed* replicas (KAFKA_STORAGE_ERROR) are in failed log directories.
+
+    Newly failed ones lose leadership, leave the in-sync sets and are stopped.
+    """
+    known = situation.offline_replicas.get(broker_id, frozenset())
+    new = [key for key in failed if key not in known]
+    situation = situation.with_offline_replicas(broker_id, known.difference(working).union(failed))
+    situation = fail_pending(situation, [broker_id], new)
+    elect = _make_election(draft, situation, Presence(draft.brokers, situation))
+    changed = change_partitions(draft, _make_failover(situation, elect, [broker_id]), new)
+    stops = (ReplicaStop(broker_id, key) for key in new if not situation.is_deleting(key.topic))
+    return Decision(situation, changed, tuple(stops))
+
+
+class ShutdownDecision(NamedTuple):
+    """A decision, and the partitions that the broker still leads: while there are any, it tries again."""
+
+    decision: Decision
+    remaining: tuple[TopicPartition, ...]
+
+
+def shut_down_broker(
+    draft: MetadataDraft, situation: Situation, broker_id: int, broker_epoch: int = UNKNOWN_BROKER_EPOCH
+) -> ShutdownDecision:
+    """Move the leaderships of a broker that is about to stop, and take it out of the in-sync sets where it follows.
+
+    Partitions with one replica stay as they are. Raises KafkaError BROKER_NOT_AVAILABLE, STALE_BROKER_EPOCH.
+    """
+    broker = draft.brokers.get(broker_id)
+    if broker is None:
+        raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, f"there is no broker {broker_id} that could shut down")
+    if UNKNOWN_BROKER_EPOCH != broker_epoch < broker.epoch:
+        reason = f"broker {broker_id} has the epoch {broker.epoch}, the request is of epoch {broker_epoch}"
+        raise KafkaError(ErrorCode.STALE_BROKER_EPOCH, reason)
+    situation = situation.with_shutting_down(broker_id)
+    concerned = [
+        (key, partition)
+        for key, partition in list_partitions(draft)
+        if broker_id in partition.replicas and len(partition.replicas) > 1 and partition.has_state
+    ]
+    concerned = [(key, partition) for key, partition in concerned if not situation.is_deleting(key.topic)]
+    stops = tuple(ReplicaStop(broker_id, key) for key, partition in concerned if partition.leader != broker_id)
+    changed = change_partitions(draft, _make_shutdown(draft, situation, broker_id), [key for key, _ in concerned])
+    remaining = (key for key, _ in concerned if draft.topics[key.topic].partitions[key.partition].leader == broker_id)
+    return ShutdownDecision(Decision(situation, changed, stops), tuple(remaining))
+
+
+def _make_shutdown(draft: MetadataDraft, situation: Situation, broker_id: int) -> Change:
+    presence = Presence(draft.brokers, situation)
+
+    def leave(key: TopicPartition, partition: PartitionImage) -> PartitionImage:
+        if partition.leader != broker_id:
+            return remove_in_sync(partition, {broker_id})
+        online = presence.list_online(key, partition.replicas)
+        return elect_for_shutdown(partition, online, situation.shutting_down) or partition
+
+    return leave
