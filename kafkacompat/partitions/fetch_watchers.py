@@ -64,12 +64,12 @@ class FetchWatchers:
     def _notify_stable(self) -> None:
         """Report what became stable: batches of open transactions are not."""
         before, self._last_stable = self._last_stable, self._state.stable_position()
-        moved_bytes = _measure_distance(before, self._last_stable)
+        moved_bytes = measure_distance(before, self._last_stable)
         for watcher in list(self.read_committed) if moved_bytes else ():
             watcher.note_bytes(moved_bytes)
 
 
-def _measure_distance(before: OffsetPosition, after: OffsetPosition) -> int:
+def measure_distance(before: OffsetPosition, after: OffsetPosition) -> int:
     """Return the bytes between two positions of a log; where they are unknown, more than any fetch waits for."""
     if before.offset == after.offset:
         return 0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kafkacompat.metadata.topic_names import INTERNAL_TOPICS
 from kafkacompat.partitions.append_queue import AppendQueue
 from kafkacompat.partitions.fetch_watchers import FetchWatchers
+from kafkacompat.partitions.follower import FollowerPartition
 from kafkacompat.partitions.partition_appender import PartitionAppender
 from kafkacompat.partitions.partition_reader import PartitionRead, PartitionReader
 from kafkacompat.partitions.partition_state import PartitionHost, PartitionState
@@ -27,16 +28,19 @@ if TYPE_CHECKING:
 class Partition:
     """The leader's side of one partition: a state, and the parts that work on it.
 
-    ``append`` is that of its `AppendQueue`, and ``read`` that of its `PartitionReader`: without a method in between,
+    Without a ``high_watermark`` everything in the log is replicated, as on a single node. ``append`` is that of its `AppendQueue`, and ``read`` that of its `PartitionReader`: without a method in between,
     each batch costs a call less.
     """
 
-    def __init__(self, opened: Log, host: PartitionHost, leader_epoch: int) -> None:
-        self.state = state = PartitionState(opened, host, leader_epoch)
+    def __init__(
+        self, opened: Log, host: PartitionHost, leader_epoch: int, high_watermark: OffsetPosition | None = None
+    ) -> None:
+        self.state = state = PartitionState(opened, host, leader_epoch, high_watermark)
         self.watchers = FetchWatchers(state)
         self._reader = PartitionReader(state)
         self._appender = PartitionAppender(state, self.watchers)
         self._queue = AppendQueue(state, self._appender)
+        self.follower = FollowerPartition(state, self.watchers, self._queue)
         self.append = self._queue.append
         self.read = self._reader.read
         self.is_internal = opened.topic in INTERNAL_TOPICS
@@ -109,6 +113,11 @@ class Partition:
     def waits_long(self) -> bool:
         """Whether the disk that appends wait for has been busy for longer than usual."""
         return self.state.host.commit.is_slow
+
+    @property
+    def is_truncating(self) -> bool:
+        """Whether the disk thread cuts the log, or will soon, so that nothing else may change its segments."""
+        return self._queue.works > 0
 
     def roll(self) -> None:
         """Start a new segment, unless one is being made; appends wait in line until it is in use."""
@@ -194,12 +203,15 @@ class Partition:
         moved.config = state.log.config
         moved.trimmer.advance_log_start_offset(state.log.log_start_offset)
         state.host.commit.leave(self._appender)
+        state.host.commit.leave(self.follower)
         state.log, state.host = moved, host
         self._appender.synced(moved.end_position())
+        self.follower.synced(moved.end_position())
 
     def close_to_clients(self, refusal: KafkaError) -> None:
         """Refuse everything that waits: the partition was deleted or its log directory failed."""
         self.state.refusal = refusal
         self._appender.refuse(refusal)
+        self.follower.refuse(refusal)
         self._queue.refuse(refusal)
         self.watchers.wake()

@@ -31,6 +31,9 @@ class PartitionHost(Protocol):
     def report_failure(self, problem: BaseException) -> None:
         """Take the directory offline: a log in it can no longer be used."""
 
+    def save_truncation(self, opened: Log, high_watermark: int) -> None:
+        """Write the checkpoints of a log that was truncated. [disk]"""
+
 
 class PartitionState:
     """One partition's log, the directory that holds it, and the high watermark.
@@ -41,11 +44,13 @@ class PartitionState:
 
     __slots__ = ("high_watermark", "host", "leader_epoch", "log", "refusal")
 
-    def __init__(self, opened: Log, host: PartitionHost, leader_epoch: int) -> None:
+    def __init__(
+        self, opened: Log, host: PartitionHost, leader_epoch: int, high_watermark: OffsetPosition | None = None
+    ) -> None:
         self.log = opened
         self.host = host
         self.leader_epoch = leader_epoch
-        self.high_watermark: OffsetPosition = opened.end_position()
+        self.high_watermark: OffsetPosition = high_watermark or opened.end_position()
         self.refusal: KafkaError | None = None
 
     def __repr__(self) -> str:

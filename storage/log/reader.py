@@ -74,6 +74,40 @@ class LogReader:
                 ErrorCode.KAFKA_STORAGE_ERROR, f"reading {state.directory} failed: {describe_error(error)}"
             ) from error
 
+    def find_position(self, offset: int, *, may_block: bool = True) -> OffsetPosition:
+        """Return an offset of the log with its place; inside a batch, the batch's beginning. [loop]
+
+        An offset after the log's end counts as the end, one before the log start offset as that.
+        Raises ColdDataError if `may_block` is False and finding the place needs cold data, and CorruptDataError at damage
+        of unknown extent.
+        """
+        state = self._state
+        if offset >= state.log_end_offset:
+            return state.end_position()
+        segment = state.segments[max(0, state.segments.find_slot(offset))]
+        known = state.recent_batches.get(offset) if segment is state.segments.active else None
+        if known is not None:
+            return OffsetPosition(offset, segment.base_offset, known[0])
+        with state.disk_operation(repeatable=True), segment.pin(may_block=may_block) as file:
+            try:
+                place = segment.find_batch(offset, segment.size_bytes, file, may_block=may_block)
+            except CorruptDataError as error:
+                if error.bad is None:
+                    raise
+                return OffsetPosition(offset, segment.base_offset, error.bad.position)
+        if place is None:
+            return OffsetPosition(offset, segment.base_offset, segment.size_bytes)
+        offset = max(min(offset, place.base_offset), state.log_start_offset)
+        return OffsetPosition(offset, segment.base_offset, place.position)
+
+    def locate(self, offset: int) -> OffsetPosition:
+        """As `find_position`, but examine the segment if the search meets damage of unknown extent. [disk]"""
+        try:
+            return self.find_position(offset)
+        except CorruptDataError as error:
+            self.examine_at(error, offset)
+            return self.find_position(offset)
+
     def warm(self, offset: int) -> None:
         """Load what a search for `offset` needs; if it meets damage, examine the segment. [disk]"""
         try:
