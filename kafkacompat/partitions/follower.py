@@ -151,9 +151,7 @@ class FollowerPartition:
         offsets = read_first_offsets(records)
         if offsets is None or not 0 <= offsets[0] < end_offset <= offsets[1]:
             return None
-        check_fetched_batches(
-            records, next_offset=offsets[0], oldest_epoch=-1, newest_epoch=self._state.leader_epoch
-        )
+        check_fetched_batches(records, next_offset=offsets[0], oldest_epoch=-1, newest_epoch=self._state.leader_epoch)
         return offsets[0]
 
     def append_rest(self, entry: FetchedEntry) -> Followed:

@@ -174,12 +174,11 @@ class ReplicaManager:
         )
         opening.addCallback(_sync_recovered, directory)
         located = opening.addCallback(_find_high_watermark, directory, is_replicated)
-        opened = located.addCallback(lambda found: self._add(*found, directory, image.leader_epoch))
+        opened = located.addCallback(self._add, directory, image.leader_epoch)
         return opened.addErrback(lambda failure: self._cannot_open(topic, image.partition, failure.value))
 
-    def _add(
-        self, opened: Log, high_watermark: OffsetPosition | None, directory: Directory, leader_epoch: int
-    ) -> None:
+    def _add(self, located: tuple[Log, OffsetPosition | None], directory: Directory, leader_epoch: int) -> None:
+        opened, high_watermark = located
         partition = Partition(opened, directory, leader_epoch, high_watermark)
         self._unfrozen += 1
         if self._unfrozen == FROZEN_TOGETHER:

@@ -9,6 +9,7 @@ from kafkacompat.storage.log.examiner import LogExaminer
 from kafkacompat.storage.log.reader import LogReader
 from kafkacompat.storage.log.state import LogState
 from kafkacompat.storage.log.transaction_index_recovery import ensure_transaction_index
+from kafkacompat.storage.segment.corruption import CorruptDataError
 from kafkacompat.storage.segment.indexes import CorruptIndexError
 from kafkacompat.storage.segment.positions import OffsetPosition
 from kafkacompat.storage.segment.segment import Segment

@@ -83,7 +83,10 @@ def read_first_offsets(records: Buffer) -> tuple[int, int] | None:
 def _split(view: memoryview) -> Iterator[tuple[int, memoryview, BatchHeader]]:
     start = 0
     while len(view) - start > _MAGIC_AT:
-        magic, length = view[start + _MAGIC_AT], int.from_bytes(view[start + 8 : start + LENGTH_END], "big", signed=True)
+        magic, length = (
+            view[start + _MAGIC_AT],
+            int.from_bytes(view[start + 8 : start + LENGTH_END], "big", signed=True),
+        )
         if magic in (0, 1):
             detail = f"byte {start} of the fetched records begins a message of format version {magic}; fetch version 4 or newer"
             raise KafkaError(ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, detail)

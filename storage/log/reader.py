@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.log.examiner import LogExaminer
@@ -44,13 +44,31 @@ class LogReader:
         needs cold data and `may_block` is False: call `warm`, then read again. Raises CorruptDataError at a damaged batch;
         a region ends before one, and the next read starts after it.
         """
-        found_region = self.find_region(offset, max_bytes, upper, at_least_one_batch, may_block)
+        found_region = self._find(skip_empty_regions, offset, max_bytes, upper, at_least_one_batch, may_block)
         return None if found_region is None else found_region.region
 
     def find_region(
         self, offset: int, max_bytes: int, upper: OffsetPosition | None, at_least_one_batch: bool, may_block: bool
     ) -> FoundRegion | None:
         """As `read`, but return the region with its segment; `upper` is None for the log's end. [loop]"""
+        return self._find(skip_empty_regions, offset, max_bytes, upper, at_least_one_batch, may_block)
+
+    def read_for_follower(
+        self, offset: int, max_bytes: int, at_least_one_batch: bool = True, *, may_block: bool = True
+    ) -> FileRegion | None:
+        """As `read`, up to the log's end and with segments without records: their batches tell of producers. [loop]"""
+        found_region = self._find(_take_first, offset, max_bytes, None, at_least_one_batch, may_block)
+        return None if found_region is None else found_region.region
+
+    def _find(
+        self,
+        choose: Callable[[Iterator[FoundRegion]], FoundRegion | None],
+        offset: int,
+        max_bytes: int,
+        upper: OffsetPosition | None,
+        at_least_one_batch: bool,
+        may_block: bool,
+    ) -> FoundRegion | None:
         state = self._state
         if state.offline:
             raise state.offline_error()
@@ -62,7 +80,7 @@ class LogReader:
         if offset >= upper.offset:
             return None
         try:
-            return skip_empty_regions(
+            return choose(
                 find_regions(
                     state.segments, state.recent_batches, offset, max_bytes, upper, at_least_one_batch, may_block
                 )
@@ -164,3 +182,7 @@ class LogReader:
     def offset_for_leader_epoch(self, epoch: int) -> tuple[int, int]:
         """Return (largest epoch <= `epoch`, its end offset); (-1, -1) if it is unknown. [loop]"""
         return self._state.leader_epochs.end_offset_for(epoch, self._state.log_end_offset)
+
+
+def _take_first(regions: Iterator[FoundRegion]) -> FoundRegion | None:
+    return next(regions, None)

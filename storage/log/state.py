@@ -127,9 +127,7 @@ class LogState:
         """Return the error of an append whose write failed; the log stays online if that can be repeated. [loop]"""
         if isinstance(error, TornSegmentError) or not is_transient(error):
             self.take_offline(describe_error(error))
-        return KafkaError(
-            ErrorCode.KAFKA_STORAGE_ERROR, f"writing to {self.directory} failed: {describe_error(error)}"
-        )
+        return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"writing to {self.directory} failed: {describe_error(error)}")
 
     @contextmanager
     def disk_operation(self, repeatable: bool = False) -> Iterator[None]:

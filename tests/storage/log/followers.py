@@ -13,7 +13,7 @@ from kafkacompat.storage.producers.transaction_marker import Marker
 from kafkacompat.storage.segment.transaction_index import AbortedTransaction
 from kafkacompat.wire.compression import Codec
 from tests.storage.conftest import memory_store
-from tests.storage.support import NOW_MS, Store, append, append_marker, batch, create, read, roll
+from tests.storage.support import NOW_MS, Store, append, append_marker, batch, create, roll
 
 PLAIN, IDEMPOTENT, TRANSACTIONAL = (-1,), (1, 2), (3, 4, 5)
 NEWEST_EPOCH = 100
@@ -24,7 +24,7 @@ class Write(NamedTuple):
     """A batch to append."""
 
     producer_id: int
-    count: int
+    records: int
     size_bytes: int
     age_ms: int
     codec: int
@@ -92,10 +92,10 @@ class Leader:
         producer: dict[str, Any] = {}
         if step.producer_id >= 0:
             sequence = self._sequences.get(step.producer_id, 0)
-            self._sequences[step.producer_id] = sequence + step.count
+            self._sequences[step.producer_id] = sequence + step.records
             producer = {"producer_id": step.producer_id, "producer_epoch": 0, "base_sequence": sequence}
         data = batch(
-            step.count,
+            step.records,
             size_bytes=step.size_bytes,
             timestamp=NOW_MS + step.age_ms,
             codec=step.codec,
@@ -125,7 +125,16 @@ def copy_all(leader: Log, follower: Log, sizes: list[int]) -> None:
     for size_bytes in cycle(sizes):
         if follower.log_end_offset >= leader.log_end_offset:
             return
-        follow(follower, read(leader, follower.log_end_offset, size_bytes))
+        follow(follower, fetch(leader, follower.log_end_offset, size_bytes))
+
+
+def fetch(leader: Log, offset: int, max_bytes: int) -> bytes:
+    """Return the bytes that a follower's fetch gets."""
+    region = leader.reader.read_for_follower(offset, max_bytes)
+    assert region is not None
+    data = region.pread(0, region.size_bytes)
+    region.release()
+    return data
 
 
 def stored_bytes(log: Log) -> bytes:
