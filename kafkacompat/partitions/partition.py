@@ -10,6 +10,7 @@ from twisted.internet.defer import Deferred
 from kafkacompat.metadata.topic_names import INTERNAL_TOPICS
 from kafkacompat.partitions.append_queue import AppendQueue
 from kafkacompat.partitions.fetch_watchers import FetchWatchers
+from kafkacompat.partitions.follower import FollowerPartition
 from kafkacompat.partitions.leadership import LeaderState
 from kafkacompat.partitions.partition_appender import PartitionAppender
 from kafkacompat.partitions.partition_reader import PartitionRead, PartitionReader
@@ -71,6 +72,7 @@ class Partition:
         self._reader = PartitionReader(state)
         self._appender = PartitionAppender(state, self.watchers, self.progress)
         self._queue = AppendQueue(state, self._appender)
+        self.follower = FollowerPartition(state, self.watchers, self._queue)
         self.read = self._reader.read
         self.is_internal = opened.topic in INTERNAL_TOPICS
         self._role_changed()
@@ -268,6 +270,11 @@ class Partition:
         """Whether the disk that appends wait for has been busy for longer than usual."""
         return self.state.host.commit.is_slow
 
+    @property
+    def is_truncating(self) -> bool:
+        """Whether the disk thread cuts the log, or will soon, so that nothing else may change its segments."""
+        return self._queue.works > 0
+
     def roll(self) -> None:
         """Start a new segment, unless one is being made; appends wait in line until it is in use."""
         self._queue.roll()
@@ -391,14 +398,17 @@ class Partition:
         moved.config = state.log.config
         moved.trimmer.advance_log_start_offset(state.log.log_start_offset)
         state.host.commit.leave(self._appender)
+        state.host.commit.leave(self.follower)
         state.log, state.host = moved, host
         if state.leading is None or state.is_replicated:
             # The copy may have other segments than the log.
-            state.high_watermark = moved.reader.locate(state.high_watermark.offset)
+            state.high_watermark = moved.reader.find_position(state.high_watermark.offset)
         self._appender.synced(moved.end_position())
+        self.follower.synced(moved.end_position())
 
     def close_to_clients(self, refusal: KafkaError) -> None:
         """Refuse everything that waits: the partition was deleted or its log directory failed."""
         self.state.refusal = refusal
         self._refuse_waiting(refusal)
+        self.follower.refuse(refusal)
         self.watchers.wake()

@@ -91,7 +91,7 @@ class ReplicaProgress:
     def _advance_to(self, offset: int) -> None:
         state = self._state
         try:
-            place = state.log.reader.locate(offset, may_block=False)
+            place = state.log.reader.find_position(offset, may_block=False)
         except (ColdDataError, CorruptDataError) as problem:
             self._warm(offset, problem)
             return

@@ -81,15 +81,15 @@ def test_a_high_watermark_whose_place_is_not_in_memory_comes_when_it_is_loaded(
 ) -> None:
     world = Leader()
     world.write(3)
-    locate, looks = LogReader.locate, list[int]()
+    find_position, looks = LogReader.find_position, list[int]()
 
     def cold_at_first(reader: LogReader, offset: int, *, may_block: bool = True) -> OffsetPosition:
         looks.append(offset)
         if len(looks) == 1:
             raise error
-        return locate(reader, offset, may_block=may_block)
+        return find_position(reader, offset, may_block=may_block)
 
-    monkeypatch.setattr(LogReader, "locate", cold_at_first)
+    monkeypatch.setattr(LogReader, "find_position", cold_at_first)
     world.fetch(2)
     assert world.high_watermark.offset == 0
     world.node.work()

@@ -1,0 +1,343 @@
+"""The controller while this broker is it: events in, decisions, writes to ZooKeeper, and orders to the brokers.
+
+Events are handled one at a time. An event changes a draft of the image (`decisions`), the ledger commits it with a check of the
+controller epoch, and `Broadcasts` tells the brokers. What waits for brokers does not hold up the next event.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Coroutine, Iterable
+from dataclasses import replace
+from random import Random
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from twisted.internet.defer import Deferred, DeferredLock
+
+from kafkacompat.cluster.broadcasts import Broadcasts
+from kafkacompat.cluster.configs import list_changed_keys, notify_config_changes
+from kafkacompat.cluster.decisions.broadcasts import Moment
+from kafkacompat.cluster.decisions.broker_changes import (
+    ShutdownDecision,
+    compare_brokers,
+    handle_broker_changes,
+    handle_replica_answers,
+    shut_down_broker,
+    take_over,
+)
+from kafkacompat.cluster.decisions.in_sync_changes import InSyncRequest, change_in_sync_sets
+from kafkacompat.cluster.decisions.leader_balance import ElectionType, balance_leaders, elect_leaders
+from kafkacompat.cluster.decisions.reassignment import complete_reassignments, reassign_partitions
+from kafkacompat.cluster.decisions.situation import Decision, Situation, TopicPartition
+from kafkacompat.cluster.decisions.topic_deletion import queue_deletions, record_answers
+from kafkacompat.metadata.changes import MetadataChanges
+from kafkacompat.metadata.image import BrokerImage, MetadataImage, PartitionImage
+from kafkacompat.metadata.znodes.brokers import decode_broker
+from kafkacompat.metadata.znodes.paths import Znode
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.zookeeper.client import NoNodeError, WatchEvent, WatchKind, ZooKeeper
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from kafkacompat.config import BrokerConfig
+    from kafkacompat.metadata.draft import MetadataDraft
+    from kafkacompat.metadata.effective import EffectiveConfig
+    from kafkacompat.metadata.ledger import MetadataLedger
+
+log = logging.getLogger(__name__)
+
+BROKER_IDS = Znode.BROKER_IDS.path()
+DELETED_TOPICS = Znode.DELETED_TOPICS.path()
+
+Result = TypeVar("Result")
+Decide: TypeAlias = "Callable[[MetadataDraft, Situation], Decision]"
+
+
+class ActiveController:
+    """The controller's work in one controller epoch. Call `start` once, and `resign` when the epoch is over."""
+
+    def __init__(
+        self,
+        zookeeper: ZooKeeper,
+        ledger: MetadataLedger,
+        broadcasts: Broadcasts,
+        static_config: BrokerConfig,
+        effective: EffectiveConfig,
+        rng: Random,
+    ) -> None:
+        self._zookeeper = zookeeper
+        self._ledger = ledger
+        self._broadcasts = broadcasts
+        self._effective = effective
+        self._situation = Situation(unclean_by_default=static_config.bool("unclean.leader.election.enable"))
+        self._announced = Moment(MetadataImage(), self._situation)
+        self._lock = DeferredLock()
+        self._resigned = False
+        self._waiting_deletions: dict[str, list[Deferred[None]]] = {}
+        self.changes = MetadataChanges(ledger, self._apply_change, self._lock, static_config, effective, rng)
+        broadcasts.on_replica_answers = self._on_replica_answers
+        broadcasts.on_deletion_answers = self._on_deletion_answers
+
+    # Taking over and resigning
+
+    def start(self) -> Deferred[None]:
+        """Read everything, settle what happened without a controller, and send every broker its state."""
+        return self._run(self._start)
+
+    async def _start(self) -> None:
+        await self._ledger.load()
+        await self._read_brokers()
+        deleting = await self._zookeeper.children(DELETED_TOPICS, self._on_deleted_topics)
+        brokers = self._ledger.image.brokers
+        self._broadcasts.set_brokers(brokers)
+        self._announced = Moment(self._ledger.image, self._situation)
+        await self._decide(lambda draft, situation: take_over(draft, situation, deleting), started=brokers)
+
+    def resign(self) -> None:
+        """Do nothing any more: another controller may be at work."""
+        self._resigned = True
+        self._broadcasts.close()
+        waiting, self._waiting_deletions = self._waiting_deletions, {}
+        for deferreds in waiting.values():
+            for deferred in deferreds:
+                deferred.errback(KafkaError(ErrorCode.NOT_CONTROLLER, "another broker has become the controller"))
+
+    def _run(self, work: Callable[[], Coroutine[Deferred[Any], Any, Result]]) -> Deferred[Result]:
+        async def run() -> Result:
+            if self._resigned:
+                raise KafkaError(ErrorCode.NOT_CONTROLLER, "another broker has become the controller")
+            return await work()
+
+        return self._lock.run(lambda: Deferred.fromCoroutine(run()))
+
+    def _handle(self, work: Callable[[], Coroutine[Deferred[Any], Any, None]], what: str) -> None:
+        """Handle an event that nobody waits for."""
+
+        def report(failure: Any) -> None:
+            if not self._resigned:
+                log.error("The controller failed to handle %s", what, exc_info=failure.value)
+
+        self._run(work).addErrback(report)
+
+    # Deciding and announcing
+
+    async def _decide(self, decide: Decide, *, started: Collection[int] = ()) -> Decision:
+        decision = await self._ledger.commit(lambda draft: decide(draft, self._situation))
+        self._situation = decision.situation
+        self._announce(decision, started)
+        for topic in decision.finished:
+            await self._finish_deletion(topic)
+        return decision
+
+    def _announce(self, decision: Decision, started: Collection[int] = ()) -> Deferred[None]:
+        """Tell the brokers what differs from the last announcement; fires when they have done it."""
+        old, new = self._announced, Moment(self._ledger.image, self._situation)
+        self._announced = new
+        return self._broadcasts.announce(old, new, decision.stops, started)
+
+    def _apply_change(self, image: MetadataImage) -> Deferred[None]:
+        """Announce a change that `MetadataChanges` has committed, to the watchers of configurations too."""
+        old = self._announced.image
+        told = self._announce(Decision(self._situation))
+        return Deferred.fromCoroutine(self._notify_configs(old, image, told))
+
+    async def _notify_configs(self, old: MetadataImage, new: MetadataImage, told: Deferred[None]) -> None:
+        await notify_config_changes(self._zookeeper, list_changed_keys(old, new))
+        await told
+
+    # Brokers
+
+    async def _read_brokers(self) -> None:
+        """Read all registrations into the image."""
+        names = await self._zookeeper.children(BROKER_IDS, self._on_brokers)
+        brokers: dict[int, BrokerImage] = {}
+        for node_id in sorted(int(name) for name in names):
+            try:
+                value, stat = await self._zookeeper.get(Znode.BROKER.path(node_id=node_id))
+            except NoNodeError:
+                continue
+            brokers[node_id] = decode_broker(node_id, value, stat.czxid)
+        self._ledger.image = replace(self._ledger.image, brokers=brokers)
+
+    def _on_brokers(self, event: WatchEvent) -> None:
+        if event.kind is not WatchKind.LOST:
+            self._handle(self._change_brokers, "a change of the brokers")
+
+    async def _change_brokers(self) -> None:
+        old = self._ledger.image.brokers
+        await self._read_brokers()
+        new = self._ledger.image.brokers
+        difference = compare_brokers(old, new)
+        log.info("Brokers started: %s, failed: %s, bounced: %s", *map(list, difference))
+        self._broadcasts.set_brokers(new)
+        arrived = {*difference.started, *difference.bounced}
+        await self._decide(
+            lambda draft, situation: handle_broker_changes(draft, situation, difference), started=arrived
+        )
+
+    def shut_down_broker(self, broker_id: int, broker_epoch: int) -> Deferred[tuple[TopicPartition, ...]]:
+        """Move the leaderships of a broker that stops; fires with the partitions that it still leads."""
+        return self._run(lambda: self._shut_down_broker(broker_id, broker_epoch))
+
+    async def _shut_down_broker(self, broker_id: int, broker_epoch: int) -> tuple[TopicPartition, ...]:
+        remaining: list[TopicPartition] = []
+
+        def decide(draft: MetadataDraft, situation: Situation) -> Decision:
+            shutdown: ShutdownDecision = shut_down_broker(draft, situation, broker_id, broker_epoch)
+            remaining[:] = shutdown.remaining
+            return shutdown.decision
+
+        await self._decide(decide)
+        return tuple(remaining)
+
+    # What brokers answer
+
+    def _on_replica_answers(
+        self, broker_id: int, failed: Collection[TopicPartition], working: Collection[TopicPartition]
+    ) -> None:
+        known = self._situation.offline_replicas.get(broker_id, frozenset())
+        if set(failed) - known or known.intersection(working):
+
+            async def handle() -> None:
+                await self._decide(
+                    lambda draft, situation: handle_replica_answers(draft, situation, broker_id, failed, working)
+                )
+
+            self._handle(handle, f"the failed replicas of broker {broker_id}")
+
+    def _on_deletion_answers(self, broker_id: int, answers: Mapping[TopicPartition, ErrorCode]) -> None:
+        async def handle() -> None:
+            await self._decide(lambda draft, situation: record_answers(draft, situation, broker_id, answers))
+
+        self._handle(handle, f"the deletions of broker {broker_id}")
+
+    # Topics
+
+    def delete_topics(self, topic_ids: Sequence[bytes]) -> Deferred[list[KafkaError | None]]:
+        """Delete topics; fires with None or an error for each, once all replicas that are alive have deleted them."""
+        return Deferred.fromCoroutine(self._delete_topics(topic_ids))
+
+    async def _delete_topics(self, topic_ids: Sequence[bytes]) -> list[KafkaError | None]:
+        names: dict[bytes, str] = {}
+        gone: list[Deferred[None]] = []
+
+        async def begin() -> None:
+            for topic_id in topic_ids:
+                topic = self._ledger.image.topics_by_id.get(topic_id)
+                if topic is not None:
+                    names[topic_id] = topic.name
+                    await self._request_deletion(topic.name)
+                    gone.append(self._wait_for_deletion(topic.name))
+            await self._decide(lambda draft, situation: queue_deletions(draft, situation, names.values()))
+
+        await self._run(begin)
+        await self._broadcasts.wait_a_while(gone)
+        unknown = KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, "there is no topic with this id")
+        return [None if topic_id in names else unknown for topic_id in topic_ids]
+
+    async def _request_deletion(self, topic: str) -> None:
+        """Store that the topic is to be deleted, so that the next controller goes on if this one dies."""
+        path = Znode.DELETED_TOPIC.path(topic=topic)
+        if await self._zookeeper.exists(path) is None:
+            await self._zookeeper.create(path, b"")
+
+    def _wait_for_deletion(self, topic: str) -> Deferred[None]:
+        waiting: Deferred[None] = Deferred()
+        self._waiting_deletions.setdefault(topic, []).append(waiting)
+        return waiting
+
+    async def _finish_deletion(self, topic: str) -> None:
+        try:
+            await self._zookeeper.delete(Znode.DELETED_TOPIC.path(topic=topic))
+        except NoNodeError:
+            pass
+        log.info("Deleted topic %s", topic)
+        for waiting in self._waiting_deletions.pop(topic, []):
+            waiting.callback(None)
+
+    def _on_deleted_topics(self, event: WatchEvent) -> None:
+        if event.kind is not WatchKind.LOST:
+            self._handle(self._queue_deletions, "topics to delete")
+
+    async def _queue_deletions(self) -> None:
+        names = await self._zookeeper.children(DELETED_TOPICS, self._on_deleted_topics)
+        new = [name for name in names if not self._situation.is_queued(name)]
+        if new:
+            await self._decide(lambda draft, situation: queue_deletions(draft, situation, new))
+
+    # Requests of brokers and clients
+
+    def change_in_sync_sets(self, request: InSyncRequest) -> Deferred[Sequence[PartitionImage | ErrorCode]]:
+        """Change in-sync sets as a leader requests (AlterPartition); fires with the state or an error for each change."""
+        return self._run(lambda: self._change_in_sync_sets(request))
+
+    async def _change_in_sync_sets(self, request: InSyncRequest) -> Sequence[PartitionImage | ErrorCode]:
+        results = await self._ledger.commit(lambda draft: change_in_sync_sets(draft, self._situation, request))
+        self._announce(Decision(self._situation, results.changed))
+        reassigned = [key for key in results.changed if self._is_reassigned(key)]
+        if reassigned:
+            self._handle(lambda: self._complete_reassignments(reassigned), "the end of reassignments")
+        return results.results
+
+    def _is_reassigned(self, key: TopicPartition) -> bool:
+        return self._ledger.image.topics[key.topic].partitions[key.partition].is_reassigned
+
+    async def _complete_reassignments(self, keys: Iterable[TopicPartition]) -> None:
+        keys = list(keys)
+        await self._decide(
+            lambda draft, situation: Decision(situation, complete_reassignments(draft, situation, keys))
+        )
+
+    def reassign_partitions(
+        self, wanted: Mapping[TopicPartition, Sequence[int] | None], *, factor_may_change: bool = True
+    ) -> Deferred[Mapping[TopicPartition, KafkaError | None]]:
+        """Start, replace or cancel (None) reassignments; fires with None or an error for each partition."""
+
+        async def reassign() -> Mapping[TopicPartition, KafkaError | None]:
+            outcome: dict[TopicPartition, KafkaError | None] = {}
+
+            def decide(draft: MetadataDraft, situation: Situation) -> Decision:
+                results = reassign_partitions(draft, situation, wanted, factor_may_change=factor_may_change)
+                outcome.clear()
+                outcome.update(results.results)
+                return Decision(situation, results.changed)
+
+            await self._decide(decide)
+            return outcome
+
+        return self._run(reassign)
+
+    def elect_leaders(
+        self, kind: ElectionType, wanted: Sequence[TopicPartition] | None
+    ) -> Deferred[Mapping[TopicPartition, KafkaError | None]]:
+        """Elect leaders (ElectLeaders); fires with None or an error for each partition."""
+
+        async def elect() -> Mapping[TopicPartition, KafkaError | None]:
+            outcome: dict[TopicPartition, KafkaError | None] = {}
+
+            def decide(draft: MetadataDraft, situation: Situation) -> Decision:
+                results = elect_leaders(draft, situation, kind, wanted)
+                outcome.clear()
+                outcome.update(results.results)
+                return Decision(situation, results.changed)
+
+            await self._decide(decide)
+            return outcome
+
+        return self._run(elect)
+
+    def balance_leaders(self) -> None:
+        """Move leaderships back to preferred replicas where a broker leads too few of them."""
+        percentage = self._effective.config.int("leader.imbalance.per.broker.percentage")
+
+        async def balance() -> None:
+            await self._decide(
+                lambda draft, situation: Decision(situation, balance_leaders(draft, situation, percentage))
+            )
+
+        self._handle(balance, "the balance of leaders")
+
+    def allocate_producer_ids(self, broker_id: int) -> Deferred[range]:
+        """Allocate a block of producer ids to a broker."""
+        return self._run(lambda: self._ledger.allocate_producer_ids(broker_id))

@@ -1,0 +1,243 @@
+"""This broker's replicas under the controller's orders: LeaderAndIsr and StopReplica.
+
+Orders are carried out one request after the other. A LeaderAndIsr is answered when each partition that this broker is to lead
+accepts writes, and each that it is to follow is being fetched.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from twisted.internet.defer import Deferred, DeferredLock
+
+from kafkacompat.cluster.metadata_update import LEADER_DURING_DELETE
+from kafkacompat.cluster.orders import LeaderAndIsrType, build_partition_image
+from kafkacompat.metadata.image import NO_LEADER, PartitionImage, TopicImage
+from kafkacompat.timers import Clock, now_ms, yield_in_turns
+from kafkacompat.wire.apis.leader_and_isr import (
+    LeaderAndIsrPartitionError,
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    LeaderAndIsrTopicError,
+)
+from kafkacompat.wire.apis.stop_replica import StopReplicaPartitionError, StopReplicaRequest, StopReplicaResponse
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.primitives import ZERO_UUID
+
+if TYPE_CHECKING:
+    from kafkacompat.partitions.cluster_view import ClusterView
+    from kafkacompat.partitions.partition import Partition
+    from kafkacompat.partitions.replica_manager import ReplicaManager
+
+log = logging.getLogger(__name__)
+
+NO_EPOCH = -1
+
+
+class Following(Protocol):
+    """Fetches partitions from their leaders."""
+
+    def follow(self, partition: Partition, leader_id: int, leader_epoch: int) -> None:
+        """Fetch a partition from its leader in that epoch."""
+
+    def stop(self, topic: str, index: int) -> Deferred[None]:
+        """Fetch a partition no longer; fires when nothing changes its log any more."""
+
+
+class RoleReceiver(Protocol):
+    """Learns which partitions this broker leads; the coordinators do."""
+
+    def lead(self, topic: str, partition: PartitionImage) -> None:
+        """This broker leads the partition in that epoch."""
+
+    def resign(self, topic: str, index: int) -> None:
+        """This broker does not lead the partition any more."""
+
+    def forget(self, topic: TopicImage) -> None:
+        """A topic is deleted."""
+
+
+class _Assignment(NamedTuple):
+    topic: str
+    topic_id: bytes
+    image: PartitionImage
+
+
+class AssignedReplicas:
+    """Carries out the controller's orders on the partitions of this broker.
+
+    ``read_configs`` reads the configurations of topics before they are opened.
+    """
+
+    def __init__(
+        self,
+        replicas: ReplicaManager,
+        view: ClusterView,
+        following: Following,
+        roles: RoleReceiver,
+        read_configs: Callable[[Iterable[str]], Deferred[None]],
+        clock: Clock,
+    ) -> None:
+        self._replicas = replicas
+        self._view = view
+        self._following = following
+        self._roles = roles
+        self._read_configs = read_configs
+        self._clock = clock
+        self._lock = DeferredLock()
+        self._has_all = False
+
+    # LeaderAndIsr
+
+    def apply(self, request: LeaderAndIsrRequest) -> Deferred[LeaderAndIsrResponse]:
+        """Lead or follow the partitions of a request."""
+        return self._lock.run(lambda: Deferred.fromCoroutine(self._apply(request)))
+
+    async def _apply(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
+        assignments = list(_list_assignments(request))
+        await self._open_missing(assignments)
+        codes = [(entry, await self._assign(entry)) async for entry in yield_in_turns(self._clock, assignments)]
+        if request.type == LeaderAndIsrType.ALL and not self._has_all:
+            self._has_all = True
+            await self._set_strays_aside({(entry.topic, entry.image.partition) for entry in assignments})
+        return _build_response(request, codes)
+
+    async def _open_missing(self, assignments: list[_Assignment]) -> None:
+        """Open or create the logs that are not open; one of an earlier topic of the same name goes first."""
+        missing: dict[tuple[str, bytes], list[PartitionImage]] = {}
+        for entry in assignments:
+            partition = self._find(entry.topic, entry.image.partition)
+            if partition is not None and entry.topic_id not in (ZERO_UUID, partition.log.topic_id):
+                log.warning("%r belongs to a topic that was deleted, and is set aside", partition)
+                await self._set_aside(partition)
+                partition = None
+            if partition is None:
+                missing.setdefault((entry.topic, entry.topic_id), []).append(entry.image)
+        if missing:
+            await self._read_configs([name for name, _ in missing])
+        for (name, topic_id), images in missing.items():
+            await self._replicas.open_partitions(TopicImage(name, topic_id, tuple(images)))
+
+    def _find(self, topic: str, index: int) -> Partition | None:
+        try:
+            return self._replicas.find(topic, index)
+        except KafkaError:
+            return None
+
+    async def _assign(self, entry: _Assignment) -> ErrorCode:
+        """Give one partition its role; return the code of the answer."""
+        image = entry.image
+        try:
+            partition = self._replicas.find(entry.topic, image.partition)
+        except KafkaError as problem:
+            return problem.code
+        if image.leader_epoch < partition.leader_epoch:
+            return ErrorCode.STALE_CONTROLLER_EPOCH
+        if image.leader == self._view.node_id:
+            await self._following.stop(entry.topic, image.partition)
+            partition.become_leader(
+                self._view,
+                image.leader_epoch,
+                image.replicas,
+                image.in_sync_replicas,
+                image.partition_epoch,
+                now_ms(self._clock),
+            )
+            self._roles.lead(entry.topic, image)
+            return ErrorCode.NONE
+        self._roles.resign(entry.topic, image.partition)
+        partition.become_follower(image.leader, image.leader_epoch, image.partition_epoch)
+        if image.leader == NO_LEADER:
+            await self._following.stop(entry.topic, image.partition)
+        else:
+            self._following.follow(partition, image.leader, image.leader_epoch)
+        return ErrorCode.NONE
+
+    async def _set_strays_aside(self, assigned: set[tuple[str, int]]) -> None:
+        """Stop serving the partitions that the controller did not name at this broker's start: their topics are gone."""
+        for partition in list(self._replicas):
+            if (partition.topic, partition.index) not in assigned:
+                log.warning("%r belongs to no topic of the cluster, and is set aside", partition)
+                await self._set_aside(partition)
+
+    # StopReplica
+
+    def stop(self, request: StopReplicaRequest) -> Deferred[StopReplicaResponse]:
+        """Stop leading and following the partitions of a request, and delete those that it marks."""
+        return self._lock.run(lambda: Deferred.fromCoroutine(self._stop(request)))
+
+    async def _stop(self, request: StopReplicaRequest) -> StopReplicaResponse:
+        errors = []
+        for topic, index, leader_epoch, delete in _list_stops(request):
+            code = await self._stop_one(topic, index, leader_epoch, delete)
+            errors.append(StopReplicaPartitionError(topic_name=topic, partition_index=index, error_code=code))
+        return StopReplicaResponse(partition_errors=errors)
+
+    async def _stop_one(self, topic: str, index: int, leader_epoch: int, delete: bool) -> ErrorCode:
+        partition = self._find(topic, index)
+        if partition is None:
+            return ErrorCode.NONE
+        if NO_EPOCH < leader_epoch < partition.leader_epoch:
+            return ErrorCode.FENCED_LEADER_EPOCH
+        if not delete:
+            self._roles.resign(topic, index)
+            await self._following.stop(topic, index)
+            partition.become_follower(NO_LEADER, partition.leader_epoch)
+            return ErrorCode.NONE
+        try:
+            await self._delete(partition)
+        except KafkaError as problem:
+            log.error("Cannot delete %r: %s", partition, problem)
+            return ErrorCode.KAFKA_STORAGE_ERROR
+        return ErrorCode.NONE
+
+    async def _leave(self, partition: Partition) -> None:
+        self._roles.resign(partition.topic, partition.index)
+        await self._following.stop(partition.topic, partition.index)
+
+    async def _set_aside(self, partition: Partition) -> None:
+        await self._leave(partition)
+        await self._replicas.set_aside(partition)
+
+    async def _delete(self, partition: Partition) -> None:
+        await self._leave(partition)
+        topic, index = partition.topic, partition.index
+        image = PartitionImage(index, NO_LEADER, partition.leader_epoch, (), (), -1)
+        await self._replicas.delete_partitions(TopicImage(topic, partition.log.topic_id, (image,)))
+
+
+def _list_assignments(request: LeaderAndIsrRequest) -> Iterator[_Assignment]:
+    for topic in request.topic_states:
+        for state in topic.partition_states:
+            if state.leader != LEADER_DURING_DELETE:
+                yield _Assignment(topic.topic_name, topic.topic_id, build_partition_image(state))
+    for state in request.ungrouped_partition_states:
+        yield _Assignment(state.topic_name, ZERO_UUID, build_partition_image(state))
+
+
+def _build_response(
+    request: LeaderAndIsrRequest, codes: list[tuple[_Assignment, ErrorCode]]
+) -> LeaderAndIsrResponse:
+    """Answer in both forms: by topic id from version 5 on, by name before."""
+    topics: dict[bytes, LeaderAndIsrTopicError] = {}
+    errors = []
+    for entry, code in codes:
+        index = entry.image.partition
+        errors.append(LeaderAndIsrPartitionError(topic_name=entry.topic, partition_index=index, error_code=code))
+        topic = topics.setdefault(entry.topic_id, LeaderAndIsrTopicError(topic_id=entry.topic_id, partition_errors=[]))
+        topic.partition_errors.append(LeaderAndIsrPartitionError(partition_index=index, error_code=code))
+    return LeaderAndIsrResponse(partition_errors=errors, topics=list(topics.values()))
+
+
+def _list_stops(request: StopReplicaRequest) -> Iterator[tuple[str, int, int, bool]]:
+    """Yield topic, index, leader epoch and whether to delete, whatever the request's version."""
+    for state in request.topic_states:
+        for partition in state.partition_states:
+            yield state.topic_name, partition.partition_index, partition.leader_epoch, partition.delete_partition
+    for topic in request.topics:
+        for index in topic.partition_indexes:
+            yield topic.name, index, NO_EPOCH, request.delete_partitions
+    for ungrouped in request.ungrouped_partitions:
+        yield ungrouped.topic_name, ungrouped.partition_index, NO_EPOCH, request.delete_partitions

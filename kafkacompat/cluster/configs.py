@@ -1,0 +1,117 @@
+"""The configurations of the cluster as a broker follows them: read from ZooKeeper, and again when a notification names them.
+
+Every change of /config is announced by a sequential znode /config/changes/config_change_N, which old tools with ``--zookeeper``
+write too. Notifications stay for a while, so that a broker which was away for a moment sees them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from twisted.internet.defer import Deferred, DeferredLock
+
+from kafkacompat.metadata.client_entities import format_client_key
+from kafkacompat.metadata.codec import decode_image, format_config_key
+from kafkacompat.metadata.store import StoreEntry, StoreError
+from kafkacompat.metadata.znodes.configs import decode_config_change, encode_config_change
+from kafkacompat.metadata.znodes.paths import Znode
+from kafkacompat.zookeeper.client import NoNodeError, WatchEvent, WatchKind, ZooKeeper
+
+if TYPE_CHECKING:
+    from kafkacompat.metadata.image import MetadataImage
+    from kafkacompat.metadata.store import MetadataStore
+
+log = logging.getLogger(__name__)
+
+CHANGES = Znode.CONFIG_CHANGES.path()
+
+
+class ClusterConfigs:
+    """Keeps ``image``, whose configs and clients are those of ZooKeeper; ``on_changed`` is called after each change."""
+
+    def __init__(self, zookeeper: ZooKeeper, store: MetadataStore, on_changed: Callable[[], None]) -> None:
+        self._zookeeper = zookeeper
+        self._store = store
+        self._on_changed = on_changed
+        self._lock = DeferredLock()
+        self._entries: dict[str, StoreEntry] = {}
+        self._seen: set[str] = set()
+        self.image = decode_image({})
+
+    def load(self) -> Deferred[None]:
+        """Read all configurations, and watch for changes; raises StoreError and ZooKeeperError."""
+        return self._lock.run(lambda: Deferred.fromCoroutine(self._load()))
+
+    async def _load(self) -> None:
+        # The watch first: a change in between is read twice rather than never.
+        self._seen = set(await self._zookeeper.children(CHANGES, self._on_notification))
+        entries = await self._store.load()
+        self._entries = {key: entry for key, entry in entries.items() if key.startswith("/config/")}
+        self._publish()
+
+    def read_topics(self, topics: Iterable[str]) -> Deferred[None]:
+        """Read the configurations of topics that this broker is about to open."""
+        keys = [Znode.CONFIG.path(kind="topics", name=topic) for topic in topics]
+        return self._lock.run(lambda: Deferred.fromCoroutine(self._read(keys)))
+
+    async def _read(self, keys: list[str]) -> None:
+        entries = await self._store.read(keys)
+        before = dict(self._entries)
+        for key in keys:
+            self._entries.pop(key, None)
+        self._entries.update(entries)
+        if self._entries != before:
+            self._publish()
+
+    def _publish(self) -> None:
+        self.image = decode_image(self._entries)
+        self._on_changed()
+
+    def merge_into(self, image: MetadataImage) -> MetadataImage:
+        """Return *image* with these configurations."""
+        return replace(image, configs=self.image.configs, clients=self.image.clients)
+
+    def _on_notification(self, event: WatchEvent) -> None:
+        if event.kind is not WatchKind.LOST:
+            following = self._lock.run(lambda: Deferred.fromCoroutine(self._follow()))
+            following.addErrback(lambda failure: log.error("Cannot read changed configurations: %s", failure.value))
+
+    async def _follow(self) -> None:
+        names = set(await self._zookeeper.children(CHANGES, self._on_notification))
+        new, self._seen = sorted(names - self._seen), names
+        keys: dict[str, None] = {}
+        for name in new:
+            path = f"{CHANGES}/{name}"
+            try:
+                value, _ = await self._zookeeper.get(path)
+                keys[decode_config_change(path, value)] = None
+            except NoNodeError:
+                continue
+            except StoreError as problem:
+                log.warning("Left out a change of configurations: %s", problem)
+        if keys:
+            await self._read(list(keys))
+
+
+async def notify_config_changes(zookeeper: ZooKeeper, keys: Iterable[str]) -> None:
+    """Announce that the configurations at these paths have changed."""
+    for key in keys:
+        await zookeeper.create(f"{CHANGES}/config_change_", encode_config_change(key), sequence=True)
+
+
+def list_changed_keys(old: MetadataImage, new: MetadataImage) -> list[str]:
+    """List the paths of the configurations that differ between two images."""
+    resources = {
+        key
+        for key in old.configs.keys() | new.configs.keys()
+        if old.configs.get(key) != new.configs.get(key)
+    }
+    entities = {
+        entity
+        for entity in old.clients.keys() | new.clients.keys()
+        if old.clients.get(entity) != new.clients.get(entity)
+    }
+    return sorted([*map(format_config_key, resources), *map(format_client_key, entities)])

@@ -1,0 +1,349 @@
+"""A broker as a member of a cluster: registered in ZooKeeper, perhaps the controller, and obeying the controller there is."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.task import LoopingCall, deferLater
+
+from kafkacompat.client.settings import BrokerAddress
+from kafkacompat.cluster.active_controller import ActiveController
+from kafkacompat.cluster.administration import ClusterAdministration
+from kafkacompat.cluster.broadcasts import Broadcasts
+from kafkacompat.cluster.configs import ClusterConfigs
+from kafkacompat.cluster.controller_link import ControllerLink, InterBrokerRequests
+from kafkacompat.cluster.decisions.in_sync_changes import InSyncChange, InSyncRequest
+from kafkacompat.cluster.election import ControllerElection, ControllerEpoch
+from kafkacompat.cluster.fence import ControllerFence
+from kafkacompat.cluster.metadata_update import apply_update
+from kafkacompat.cluster.orders import Sender
+from kafkacompat.cluster.registration import BrokerRegistration
+from kafkacompat.metadata.image import MetadataImage, PartitionImage
+from kafkacompat.metadata.ledger import MetadataLedger
+from kafkacompat.metadata.store_changes import StoreForm
+from kafkacompat.metadata.zookeeper_store import ZooKeeperStore
+from kafkacompat.timers import Clock
+from kafkacompat.wire.apis.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
+from kafkacompat.wire.apis.alter_partition import (
+    AlterPartitionRequest,
+    AlterPartitionResponse,
+    PartitionResult,
+    TopicResult,
+)
+from kafkacompat.wire.apis.controlled_shutdown import (
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+    RemainingPartition,
+)
+from kafkacompat.wire.apis.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
+from kafkacompat.wire.apis.stop_replica import StopReplicaRequest, StopReplicaResponse
+from kafkacompat.wire.apis.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.zookeeper.client import SessionState, ZooKeeper
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from kafkacompat.client.connections import BrokerConnections
+    from kafkacompat.cluster.assigned_replicas import AssignedReplicas
+    from kafkacompat.config import BrokerConfig
+    from kafkacompat.metadata.effective import EffectiveConfig
+    from kafkacompat.metadata.image import BrokerImage, ImageHolder
+    from kafkacompat.wire.schema import Request
+
+log = logging.getLogger(__name__)
+
+ORDER_TIMEOUT_S = 30.0
+NEWEST_ALTER_PARTITION = 3
+
+class ClusterMember:
+    """One broker's part in the cluster.
+
+    Call `join`, set ``replicas``, then `announce` when the broker accepts requests, and `leave` at its end. ``administration``
+    is what handlers ask of the controller. ``store`` is the cluster's metadata, for what no controller writes.
+    """
+
+    replicas: AssignedReplicas
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        zookeeper: ZooKeeper,
+        connections: BrokerConnections,
+        metadata: ImageHolder,
+        effective: EffectiveConfig,
+        listener: str,
+        clock: Clock,
+        rng: Random,
+    ) -> None:
+        self._config = config
+        self._clock = clock
+        self._rng = rng
+        self._zookeeper = zookeeper
+        self._metadata = metadata
+        self._effective = effective
+        self._listener = listener
+        node_id = config.node_id
+        self.registration = BrokerRegistration(zookeeper, node_id, clock)
+        self.election = ControllerElection(
+            zookeeper, node_id, clock, self._become_controller, self._resign_controller
+        )
+        self.fence = ControllerFence(lambda: self.registration.epoch)
+        self.store = ZooKeeperStore(zookeeper, clock)
+        self.configs = ClusterConfigs(zookeeper, self.store, self._on_configs)
+        self.brokers = InterBrokerRequests(connections, metadata, listener)
+        self.link = ControllerLink(node_id, lambda: self.election.controller_id, self.brokers, self._answer_locally)
+        self.administration = ClusterAdministration(
+            node_id, lambda: self.registration.epoch, lambda: self._active, self.link, metadata
+        )
+        self._connections = connections
+        self._active: ActiveController | None = None
+        self._broker: BrokerImage | None = None
+        self._leaving = False
+        self._balance = LoopingCall(self._balance_leaders)
+        self._balance.clock = clock
+        self.on_topics_reconfigured: Callable[[], None] = lambda: None
+
+    # Membership
+
+    async def join(self, own_cluster_id: str | None, new_cluster_id: str) -> str:
+        """Join the cluster and read its configurations; returns the cluster's id. Raises ClusterError, ZooKeeperError."""
+        await self._zookeeper.start()
+        self._zookeeper.add_listener(self._on_session)
+        cluster_id = await self.registration.join(own_cluster_id, new_cluster_id)
+        self._metadata.publish(replace(self._metadata.image, cluster_id=cluster_id))
+        await self.configs.load()
+        return cluster_id
+
+    async def announce(self, broker: BrokerImage) -> None:
+        """Register the broker, which accepts requests now, and take part in the election of the controller."""
+        self._broker = broker
+        await self.registration.register(broker)
+        await self.election.take_part()
+
+    def _on_session(self, state: SessionState) -> None:
+        if state is SessionState.LOST:
+            self.election.lose_session()
+        elif state is SessionState.CONNECTED and self._broker is not None and not self._leaving:
+            Deferred.fromCoroutine(self._return()).addErrback(
+                lambda failure: log.error("Cannot register the broker again: %s", failure.value)
+            )
+
+    async def _return(self) -> None:
+        """Register again after a lost session, and watch again what a lost connection has forgotten."""
+        assert self._broker is not None
+        await self.registration.register(self._broker)
+        await self.configs.load()
+        await self.election.take_part()
+        if self._active is not None:
+            self._active.look_again()
+
+    async def leave(self) -> None:
+        """Hand over leaderships, resign and deregister."""
+        self._leaving = True
+        if self._broker is not None and self._zookeeper.state is SessionState.CONNECTED:
+            await self._shut_down_in_order()
+        await self.election.stop()
+        await self._zookeeper.close()
+        self._connections.close()
+
+    async def _shut_down_in_order(self) -> None:
+        """Ask the controller for other leaders (ControlledShutdown), as often as the properties say."""
+        if not self._config.bool("controlled.shutdown.enable"):
+            return
+        for _ in range(self._config.int("controlled.shutdown.max.retries")):
+            request = ControlledShutdownRequest(
+                broker_id=self._config.node_id, broker_epoch=self.registration.epoch
+            )
+            try:
+                response: ControlledShutdownResponse = await self.link.send(request, ORDER_TIMEOUT_S)
+            except Exception as problem:
+                log.warning("The controller does not answer ControlledShutdown: %s", problem)
+            else:
+                if not response.error_code and not response.remaining_partitions:
+                    return
+            await deferLater(self._clock, self._config.int("controlled.shutdown.retry.backoff.ms") / 1000)
+        log.warning("Stopping although this broker still leads partitions: no other replica of them is in sync")
+
+    # The controller
+
+    async def _become_controller(self, epoch: ControllerEpoch) -> None:
+        node_id = self._config.node_id
+        store = ZooKeeperStore(self._zookeeper, self._clock, lambda: self.election.fence)
+        ledger = MetadataLedger(
+            store, lambda image: self._complete(image, ledger), StoreForm(controller_epoch=epoch.epoch)
+        )
+        broadcasts = Broadcasts(
+            Sender(node_id, epoch.epoch), self._listener, self._connect_to, self._clock, self._rng
+        )
+        self._active = ActiveController(
+            self._zookeeper, ledger, broadcasts, self._config, self._effective, self._rng
+        )
+        self._active.start().addErrback(self._report_failed_start, self._active)
+        if self._config.bool("auto.leader.rebalance.enable"):
+            interval_s = self._config.int("leader.imbalance.check.interval.seconds")
+            self._balance.start(interval_s, now=False)
+
+    def _complete(self, image: MetadataImage, ledger: MetadataLedger) -> MetadataImage:
+        """Add to a stored image what the store does not hold."""
+        return replace(image, brokers=ledger.image.brokers, controller_id=self._config.node_id)
+
+    def _report_failed_start(self, failure: Any, active: ActiveController) -> None:
+        if self._active is active:
+            log.error("The controller cannot begin its work: %s", failure.value)
+
+    def _resign_controller(self) -> None:
+        if self._balance.running:
+            self._balance.stop()
+        if self._active is not None:
+            self._active.resign()
+            self._active = None
+
+    def _balance_leaders(self) -> None:
+        if self._active is not None:
+            self._active.balance_leaders()
+
+    def _connect_to(self, broker: BrokerImage) -> Callable[[Request], Deferred[Any]]:
+        """Return the function that sends a broker the controller's requests."""
+        if broker.node_id == self._config.node_id:
+            return self._answer_locally
+        address = BrokerAddress(broker.node_id, *broker.endpoints[self._listener])
+        return lambda request: self._connections.request(
+            address, "controller's orders", request, timeout_s=ORDER_TIMEOUT_S
+        )
+
+    def _answer_locally(self, request: Request) -> Deferred[Any]:
+        """Answer a request of this broker to itself."""
+        answer: Any = _LOCAL_ANSWERS[type(request)](self, request)
+        return answer if isinstance(answer, Deferred) else succeed(answer)
+
+    # What the controller orders
+
+    def apply_leader_and_isr(self, request: LeaderAndIsrRequest) -> Deferred[LeaderAndIsrResponse]:
+        """Lead or follow partitions (LeaderAndIsr)."""
+        code = self.fence.check_request(request.controller_epoch, request.broker_epoch)
+        if code:
+            return succeed(LeaderAndIsrResponse(error_code=code))
+        return self.replicas.apply(request)
+
+    def stop_replicas(self, request: StopReplicaRequest) -> Deferred[StopReplicaResponse]:
+        """Stop or delete replicas (StopReplica)."""
+        code = self.fence.check_request(request.controller_epoch, request.broker_epoch)
+        if code:
+            return succeed(StopReplicaResponse(error_code=code))
+        return self.replicas.stop(request)
+
+    def update_metadata(self, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
+        """Take over the brokers and partitions that the controller names (UpdateMetadata)."""
+        code = self.fence.check_request(request.controller_epoch, request.broker_epoch)
+        if not code:
+            self._metadata.publish(self.configs.merge_into(apply_update(self._metadata.image, request)))
+        return UpdateMetadataResponse(error_code=code)
+
+    def _on_configs(self) -> None:
+        self._effective.update(self.configs.image.configs)
+        self._metadata.publish(self.configs.merge_into(self._metadata.image))
+        self._effective.on_changed()
+        self.on_topics_reconfigured()
+
+    # What the controller answers
+
+    def _require_active(self) -> ActiveController:
+        if self._active is None:
+            raise KafkaError(ErrorCode.NOT_CONTROLLER, "another broker is the controller")
+        return self._active
+
+    async def alter_partition(self, request: AlterPartitionRequest, version: int) -> AlterPartitionResponse:
+        """Change in-sync sets (AlterPartition)."""
+        changes = [
+            _read_change(topic.topic_id if version > 1 else topic.topic_name, data, version)
+            for topic in request.topics
+            for data in topic.partitions
+        ]
+        try:
+            results = await self._require_active().change_in_sync_sets(
+                InSyncRequest(request.broker_id, request.broker_epoch, version, changes)
+            )
+        except KafkaError as problem:
+            return AlterPartitionResponse(error_code=problem.code)
+        return _build_in_sync_answer(request, results)
+
+    async def shut_down_broker(self, request: ControlledShutdownRequest) -> ControlledShutdownResponse:
+        """Move the leaderships of a broker (ControlledShutdown)."""
+        try:
+            remaining = await self._require_active().shut_down_broker(request.broker_id, request.broker_epoch)
+        except KafkaError as problem:
+            return ControlledShutdownResponse(error_code=problem.code)
+        return ControlledShutdownResponse(
+            remaining_partitions=[
+                RemainingPartition(topic_name=key.topic, partition_index=key.partition) for key in remaining
+            ]
+        )
+
+    async def allocate_producer_ids(self, request: AllocateProducerIdsRequest) -> AllocateProducerIdsResponse:
+        """Allocate a block of producer ids (AllocateProducerIds)."""
+        try:
+            block = await self._require_active().allocate_producer_ids(request.broker_id)
+        except KafkaError as problem:
+            return AllocateProducerIdsResponse(error_code=problem.code)
+        return AllocateProducerIdsResponse(producer_id_start=block.start, producer_id_len=len(block))
+
+
+def _read_change(topic: str | bytes, data: Any, version: int) -> InSyncChange:
+    members = data.new_isr_with_epochs if version > 2 else []
+    return InSyncChange(
+        topic,
+        data.partition_index,
+        data.leader_epoch,
+        data.partition_epoch,
+        tuple(member.broker_id for member in members) if version > 2 else tuple(data.new_isr),
+        tuple(member.broker_epoch for member in members),
+        bool(data.leader_recovery_state),
+    )
+
+
+def _build_in_sync_answer(
+    request: AlterPartitionRequest, results: Sequence[PartitionImage | ErrorCode]
+) -> AlterPartitionResponse:
+    left = iter(results)
+    return AlterPartitionResponse(
+        topics=[
+            TopicResult(
+                topic_name=topic.topic_name,
+                topic_id=topic.topic_id,
+                partitions=[_build_result(data.partition_index, next(left)) for data in topic.partitions],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _build_result(index: int, result: PartitionImage | ErrorCode) -> PartitionResult:
+    if isinstance(result, ErrorCode):
+        return PartitionResult(partition_index=index, error_code=result)
+    return PartitionResult(
+        partition_index=index,
+        leader_id=result.leader,
+        leader_epoch=result.leader_epoch,
+        isr=list(result.in_sync_replicas),
+        leader_recovery_state=int(result.is_recovering),
+        partition_epoch=result.partition_epoch,
+    )
+
+
+_LOCAL_ANSWERS: dict[type[Request], Callable[[ClusterMember, Any], Any]] = {
+    LeaderAndIsrRequest: ClusterMember.apply_leader_and_isr,
+    StopReplicaRequest: ClusterMember.stop_replicas,
+    UpdateMetadataRequest: ClusterMember.update_metadata,
+    AlterPartitionRequest: lambda member, request: Deferred.fromCoroutine(
+        member.alter_partition(request, NEWEST_ALTER_PARTITION)
+    ),
+    ControlledShutdownRequest: lambda member, request: Deferred.fromCoroutine(member.shut_down_broker(request)),
+    AllocateProducerIdsRequest: lambda member, request: Deferred.fromCoroutine(member.allocate_producer_ids(request)),
+}
+"""What this broker answers itself instead of sending itself a request."""
