@@ -143,7 +143,7 @@ class Partition:
 
         An older epoch than the known one changes nothing. Within the same leader epoch the replicas and the in-sync set
         are taken over. A new leader epoch begins at the log's end; the high watermark stays until the followers have
-        fetched.
+        fetched. A follower must not be fetching or truncating any more: what it holds in line is refused.
         """
         state = self.state
         if partition_epoch < state.partition_epoch or leader_epoch < state.leader_epoch:
@@ -166,6 +166,8 @@ class Partition:
             before.reassign(replicas, in_sync, partition_epoch)
         if before is None:
             state.synced_offset = 0
+            self._refuse_waiting(state.not_leader())
+            self._appender.sync_rest()
         state.leader_epoch, state.leader_id = leader_epoch, cluster.node_id
         self._role_changed()
         self.progress.take_in_sync(now_ms)
