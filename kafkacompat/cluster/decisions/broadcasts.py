@@ -192,8 +192,11 @@ def _list_changed_metadata(old: Moment, new: Moment) -> Iterator[MetadataRow]:
         before = old.image.topics_by_id.get(topic.topic_id)
         if is_same and before is topic:
             continue
-        earlier = set() if before is None else set(_list_topic(before, old.situation, presences[0]))
-        yield from (row for row in _list_topic(topic, new.situation, presences[1]) if row not in earlier)
+        rows = () if before is None else _list_topic(before, old.situation, presences[0])
+        earlier = {row.partition.partition: row for row in rows}
+        for row in _list_topic(topic, new.situation, presences[1]):
+            if earlier.get(row.partition.partition) != row:
+                yield row
 
 
 def _list_metadata(old: Moment, brokers: Mapping[int, BrokerImage]) -> Iterator[MetadataRow]:

@@ -119,21 +119,23 @@ def handle_broker_start(draft: MetadataDraft, situation: Situation, broker_ids: 
     """Let brokers that have started lead partitions without a leader; reassignments and deletions that waited go on."""
     situation = situation.without_brokers(broker_ids)
     elected = Decision(situation, elect_leaderless(draft, situation))
-    return _resume(draft, situation).after(elected)
-
-
-def _resume(draft: MetadataDraft, situation: Situation) -> Decision:
-    """Go on with reassignments and deletions that waited."""
-    completed = Decision(situation, complete_reassignments(draft, situation))
+    completed = Decision(situation, complete_reassignments(draft, situation)).after(elected)
     return resume_deletions(draft, situation).after(completed)
 
 
-def take_over(draft: MetadataDraft, situation: Situation, deleting: Iterable[str] = ()) -> Decision:
-    """Settle what happened while there was no controller; *deleting* names the topics in /admin/delete_topics."""
+def take_over(
+    draft: MetadataDraft, situation: Situation, deleting: Iterable[str] = (), bounced: Collection[int] = ()
+) -> Decision:
+    """Settle what happened while there was no controller.
+
+    *deleting* names the topics in /admin/delete_topics, *bounced* the brokers that may have registered anew in the meantime:
+    their partitions get other leaders or epochs. After a restart of the whole cluster these are all brokers.
+    """
     deletions = queue_deletions(draft, situation, deleting)
     assigned = {node for _, partition in list_partitions(draft) for node in partition.replicas}
-    failure = handle_broker_failure(draft, deletions.situation, assigned - draft.brokers.keys()).after(deletions)
-    return _resume(draft, failure.situation).after(failure)
+    gone = (assigned - draft.brokers.keys()).union(bounced)
+    failure = handle_broker_failure(draft, deletions.situation, gone, unclean_allowed=False).after(deletions)
+    return handle_broker_start(draft, failure.situation, bounced).after(failure)
 
 
 def handle_replica_answers(

@@ -1,8 +1,8 @@
 """The deletion of topics: brokers are requested to delete their replicas, and the topic goes when all have confirmed.
 
 A deletion waits for the end of a reassignment and for brokers that are down. A replica that could not be deleted is tried again
-when a broker starts, or when a new controller takes over. /admin/delete_topics keeps the names
-meanwhile; the caller removes those that a decision names as finished.
+when a broker starts, or when a new controller takes over. /admin/delete_topics keeps the names meanwhile; the caller removes
+those that a decision names as finished.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def build_image(nodes: Iterable[int] | Mapping[int, int], **topics: Iterable[Par
     """An image of brokers and topics; the partitions are numbered in their order."""
     images = {}
     for name, partitions in topics.items():
-        numbered = tuple(each._replace(partition=index) for index, each in enumerate(partitions))
+        numbered = tuple(image._replace(partition=index) for index, image in enumerate(partitions))
         images[name] = TopicImage(name, name.encode().ljust(16, b"."), numbered)
     return replace(MetadataImage(brokers=brokers(nodes)).with_topics(images), controller_id=1)
 

@@ -245,6 +245,22 @@ def test_a_new_controller_settles_what_happened_without_one() -> None:
     assert decision.stops == (ReplicaStop(2, TopicPartition("d", 0), delete=True),)
 
 
+def test_a_restart_of_the_whole_cluster_gives_each_partition_a_new_epoch() -> None:
+    draft = build_draft(
+        (1, 2), t=[partition(1, (1, 2, 3), THREE), partition(2, (1, 2), (2,)), partition(1, (1,), (1,))]
+    )
+    decision = take_over(allow_unclean(draft, "t"), NOBODY, bounced=[1, 2])
+    states = [summarize(draft, TopicPartition("t", index)) for index in range(3)]
+    assert states == [(1, 7, (1, 2)), (2, 7, (2,)), (1, 7, (1,))]
+    assert len(decision.changed) == 3
+
+
+def test_a_new_controller_elects_uncleanly_what_has_no_other_leader() -> None:
+    draft = allow_unclean(build_draft((2,), t=[partition(1, (1, 2), (1,))]), "t")
+    take_over(draft, NOBODY)
+    assert summarize(draft) == (2, 7, (2,))
+
+
 def test_the_draft_counts_one_write_of_each_state() -> None:
     before = build_draft((1, 2, 3), t=[partition(1, THREE, THREE), partition(3, THREE, THREE)]).build_image()
     draft = MetadataDraft(replace(before, brokers=brokers((3,))))

@@ -175,12 +175,13 @@ class ClusterMachine(RuleBasedStateMachine):
         draft = MetadataDraft(self.image)
         self.commit(draft, record_answers(draft, self.situation, stop.broker_id, {stop.key: code}))
 
-    @rule()
-    def controller_moves(self) -> None:
+    @rule(bounced=st.sets(st.sampled_from(NODES)))
+    def controller_moves(self, bounced: set[int]) -> None:
         """Another controller takes over: it knows what is stored, and the brokers answer it again."""
         draft = MetadataDraft(self.image)
         self.stops = set()
-        self.commit(draft, take_over(draft, NOBODY, self.situation.deletions), started=tuple(self.image.brokers))
+        decision = take_over(draft, NOBODY, self.situation.deletions, bounced & self.image.brokers.keys())
+        self.commit(draft, decision, started=tuple(self.image.brokers))
 
     @rule()
     def everything_heals(self) -> None:
@@ -223,7 +224,7 @@ class ClusterMachine(RuleBasedStateMachine):
     def check_change(self, before: PartitionImage, after: PartitionImage, *, unclean: bool) -> None:
         assert after.leader_epoch >= before.leader_epoch
         state_before, state_after = (
-            (each.leader, each.leader_epoch, each.in_sync_replicas, each.is_recovering) for each in (before, after)
+            (image.leader, image.leader_epoch, image.in_sync_replicas, image.is_recovering) for image in (before, after)
         )
         assert after.partition_epoch == before.partition_epoch + (state_before != state_after)
         if after.has_state and (after.leader != before.leader or before.replicas != after.replicas):

@@ -137,6 +137,11 @@ def test_the_number_of_replicas_may_have_to_stay(target: Sequence[int], is_allow
         # All of the target is in sync: the leader stays if it may, else the target's first replica leads.
         (MOVING._replace(in_sync_replicas=(1, 2, 4)), (4, 6, (4, 2), (), (), (2, 4))),
         (MOVING._replace(leader=2, in_sync_replicas=(1, 2, 4)), (2, 6, (4, 2), (), (), (2, 4))),
+        # A leader that is down cannot stay.
+        (
+            MOVING._replace(leader=7, replicas=(7, 4, 1), removing_replicas=(1,), in_sync_replicas=(7, 4)),
+            (4, 6, (7, 4), (), (), (7, 4)),
+        ),
         # Not all of the target is in sync.
         (MOVING._replace(in_sync_replicas=(1, 2, 3)), (1, 5, (4, 2, 1, 3), (4,), (1, 3), THREE)),
         (SETTLED, (1, 5, THREE, (), (), THREE)),

@@ -91,5 +91,5 @@ def test_a_draft_counts_one_write_of_a_changed_state(
 def test_a_partition_that_the_draft_created_has_its_first_epoch() -> None:
     draft = MetadataDraft(build_image((1,)))
     draft.put_topic(build_image((1,), t=[partition(1, (1,), (1,)), stateless((1,))]).topics["t"])
-    draft.put_partitions("t", [each._replace(leader_epoch=8) for each in draft.topics["t"].partitions])
-    assert [each.partition_epoch for each in draft.topics["t"].partitions] == [0, -1]
+    draft.put_partitions("t", [image._replace(leader_epoch=8) for image in draft.topics["t"].partitions])
+    assert [image.partition_epoch for image in draft.topics["t"].partitions] == [0, -1]
