@@ -24,6 +24,7 @@ from kafkacompat.metadata.controller import Controller
 from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.metadata.sqlite_store import SqliteStore, check_store_directory
 from kafkacompat.metadata.store import StoreError
+from kafkacompat.network import Network, ReactorNetwork
 from kafkacompat.partitions.directories import Directories, Directory
 from kafkacompat.partitions.discovery import check_new_directories, find_partitions
 from kafkacompat.partitions.fetch_sessions import FetchSessions
@@ -33,6 +34,7 @@ from kafkacompat.server.connection_limits import ConnectionLimits
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.emulation import emulate_release
 from kafkacompat.server.listener import KafkaServer, ListenError
+from kafkacompat.server.transport import ZeroCopyConnector, make_zero_copy_port
 from kafkacompat.storage.directory.log_directory import LogDirectory, LogDirectoryError
 from kafkacompat.storage.files.filesystem import Files
 from kafkacompat.storage.files.operating_system import OsFiles, raise_open_file_limit
@@ -62,8 +64,8 @@ class Broker:
     """One node.
 
     ``reactor`` is a Twisted reactor, ``rng`` the source of every id, and ``new_disk`` creates the thread that waits for the disk
-    of a path. After `start` the attributes name the services, and ``addresses`` the bound listeners. `stop` returns when all
-    data is on the disk.
+    of a path; ``network`` listens and connects. After `start` the attributes name the services, and ``addresses`` the bound
+    listeners. `stop` returns when all data is on the disk.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class Broker:
         files: Files | None = None,
         rng: Random | None = None,
         new_disk: Callable[[Any, str], OwnedDisk] = DiskThread,
+        network: Network | None = None,
     ) -> None:
         self.config = config
         self.addresses: list[str] = []
@@ -82,6 +85,7 @@ class Broker:
         self._files = files or OsFiles()
         self._rng = rng or SystemRandom()
         self._new_disk = new_disk
+        self._network = network or ReactorNetwork(reactor, make_zero_copy_port(), ZeroCopyConnector)
         self._disks: dict[str, OwnedDisk] = {}
         self._directories: list[Directory] = []
         self._store: SqliteStore | None = None
@@ -204,6 +208,7 @@ class Broker:
         return KafkaServer(
             self._reactor,
             Dispatcher(HANDLERS, self._services),
+            network=self._network,
             max_frame_bytes=config.int("socket.request.max.bytes"),
             max_queued_bytes=config.int("queued.max.request.bytes"),
             max_idle_ms=config.int("connections.max.idle.ms"),
