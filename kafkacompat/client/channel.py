@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from twisted.internet import error
 from twisted.internet.defer import Deferred
-from twisted.internet.error import ConnectionRefusedError, DNSLookupError, TCPTimedOutError, TimeoutError
 from twisted.python.failure import Failure
 
 from kafkacompat.client.backoff import Backoff
@@ -26,11 +26,12 @@ if TYPE_CHECKING:
     from kafkacompat.timers import Clock, DelayedCall
     from kafkacompat.wire.schema import Request
 
-_CONNECT_FAILURES = (
-    (ConnectionRefusedError, "nothing listens there"),
-    ((TCPTimedOutError, TimeoutError), "there is no reply"),
-    (DNSLookupError, "the host name cannot be resolved"),
-)
+_CONNECT_FAILURES = {
+    error.ConnectionRefusedError: "nothing listens there",
+    error.TCPTimedOutError: "there is no reply",
+    error.TimeoutError: "there is no reply",
+    error.DNSLookupError: "the host name cannot be resolved",
+}
 
 
 class _Exchange:
@@ -178,7 +179,7 @@ class Channel:
         self._was_ready = False
         self._setup_deadline = self._clock.callLater(
             settings.setup_timeout_s,
-            lambda: protocol.close(f"it did not tell its versions within {settings.setup_timeout_s:g} s"),
+            lambda: protocol.close(f"the connection was not ready within {settings.setup_timeout_s:g} s"),
         )
         attempt = self._network.connect(self.address.host, self.address.port, protocol, settings.setup_timeout_s)
         attempt.addErrback(lambda failure: protocol.close(f"cannot connect: {_explain(failure)}"))
@@ -214,7 +215,8 @@ class Channel:
 
 
 def _explain(failure: Failure) -> str:
-    for kinds, words in _CONNECT_FAILURES:
-        if failure.check(*(kinds if isinstance(kinds, tuple) else (kinds,))):
+    """Say in words why an attempt to connect failed."""
+    for kind, words in _CONNECT_FAILURES.items():
+        if failure.check(kind):
             return words
     return str(failure.value).rstrip(".")

@@ -47,19 +47,19 @@ class BrokerConnections:
             return fail(RequestNotSentError(f"{type(request).__name__} was not sent to {broker}: this broker stops"))
         key = (broker.node_id, purpose)
         channel = self._channels.get(key)
-        if channel is None or channel.address != broker:
-            if channel is not None:
-                del self._channels[key]
-                channel.close(f"the address is now that of {broker}")
-            channel = self._channels[key] = self._open_channel(broker)
-        return channel.request(request, timeout_s)
+        if channel is not None and channel.address == broker:
+            return channel.request(request, timeout_s)
+        replacement = self._channels[key] = self._open_channel(broker)
+        response = replacement.request(request, timeout_s)
+        if channel is not None:
+            channel.close(f"the address is now that of {broker}")
+        return response
 
     def forget(self, node_id: int) -> None:
         """Close all connections to a broker; its requests fail."""
-        for key in [key for key in self._channels if key[0] == node_id]:
-            channel = self._channels.pop(key, None)
-            if channel is not None:
-                channel.close("the broker has left the cluster")
+        keys = [key for key in self._channels if key[0] == node_id]
+        for channel in [self._channels.pop(key) for key in keys]:
+            channel.close("the broker has left the cluster")
 
     def close(self) -> None:
         """Close all connections; requests fail from now on."""
