@@ -11,7 +11,9 @@ from twisted.internet.error import ConnectError, DNSLookupError
 from twisted.internet.protocol import ClientFactory
 
 if TYPE_CHECKING:
-    from twisted.internet.interfaces import IAddress, IConnector, IProtocol, IProtocolFactory
+    from twisted.internet.interfaces import IAddress, IConnector
+    from twisted.internet.protocol import Factory
+    from twisted.internet.protocol import Protocol as TwistedProtocol
     from twisted.internet.tcp import Connector, Port
     from twisted.python.failure import Failure
 
@@ -56,13 +58,13 @@ class ListeningPort(Protocol):
 class Network(Protocol):
     """Makes connections. The transports of both ends are a `Transport`."""
 
-    def listen(self, port: int, factory: IProtocolFactory, backlog: int, host: str) -> ListeningPort:
+    def listen(self, port: int, factory: Factory, backlog: int, host: str) -> ListeningPort:
         """Bind an address; *port* 0 takes a free one, *host* "" every address of this machine.
 
         Raises CannotListenError.
         """
 
-    def connect(self, host: str, port: int, protocol: IProtocol, timeout_s: float) -> Deferred[None]:
+    def connect(self, host: str, port: int, protocol: TwistedProtocol, timeout_s: float) -> Deferred[None]:
         """Connect *protocol*; fires when the connection is made, just before the protocol's ``connectionMade``.
 
         Fails with a ConnectError or DNSLookupError. Each address of the host has *timeout_s* seconds to answer. Cancelling
@@ -78,19 +80,19 @@ class ReactorNetwork:
         self._port_type = port_type
         self._connector_type = connector_type
 
-    def listen(self, port: int, factory: IProtocolFactory, backlog: int, host: str) -> ListeningPort:
+    def listen(self, port: int, factory: Factory, backlog: int, host: str) -> ListeningPort:
         """See Network.listen."""
         listening: Any = self._port_type(port, factory, backlog, host, self._reactor)  # type: ignore[arg-type]
         listening.startListening()
         return listening  # type: ignore[no-any-return]
 
-    def connect(self, host: str, port: int, protocol: IProtocol, timeout_s: float) -> Deferred[None]:
+    def connect(self, host: str, port: int, protocol: TwistedProtocol, timeout_s: float) -> Deferred[None]:
         """See Network.connect. A host name's addresses are tried in turn."""
         if isIPAddress(host) or isIPv6Address(host):
             return self._connect_to(host, port, protocol, timeout_s)
         return Deferred.fromCoroutine(self._connect_to_name(host, port, protocol, timeout_s))
 
-    async def _connect_to_name(self, name: str, port: int, protocol: IProtocol, timeout_s: float) -> None:
+    async def _connect_to_name(self, name: str, port: int, protocol: TwistedProtocol, timeout_s: float) -> None:
         *others, last = await self._resolve(name)
         for address in others:
             try:
@@ -105,9 +107,9 @@ class ReactorNetwork:
         self._reactor.nameResolver.resolveHostName(resolution, name)
         return resolution.result
 
-    def _connect_to(self, address: str, port: int, protocol: IProtocol, timeout_s: float) -> Deferred[None]:
+    def _connect_to(self, address: str, port: int, protocol: TwistedProtocol, timeout_s: float) -> Deferred[None]:
         attempt = _Attempt(protocol)
-        connector = self._connector_type(address, port, attempt, timeout_s, None, self._reactor)
+        connector = self._connector_type(address, port, attempt, timeout_s, None, self._reactor)  # type: ignore[arg-type]
         attempt.connected = Deferred(lambda _: connector.stopConnecting())
         connector.connect()
         return attempt.connected
@@ -118,11 +120,11 @@ class _Attempt(ClientFactory):
 
     noisy = False
 
-    def __init__(self, protocol: IProtocol) -> None:
+    def __init__(self, protocol: TwistedProtocol) -> None:
         self._protocol = protocol
         self.connected: Deferred[None] = Deferred()
 
-    def buildProtocol(self, addr: IAddress) -> IProtocol:
+    def buildProtocol(self, addr: IAddress | None) -> TwistedProtocol:
         """Twisted: the connection is made."""
         self.connected.callback(None)
         return self._protocol

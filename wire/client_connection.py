@@ -227,9 +227,7 @@ class ClientConnection:
             version = self._find_version(ApiVersionsRequest, theirs)
         except NoCommonVersionError as problem:
             raise ResponseError(str(problem)) from None
-        self._send(
-            ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=__version__), version
-        )
+        self._send(ApiVersionsRequest(client_software_name=SOFTWARE_NAME, client_software_version=__version__), version)
 
     def _receive_versions(self, request: OutgoingRequest, frame: memoryview) -> None:
         if len(frame) < _CORRELATION_AND_ERROR.size:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred, succeed
@@ -18,7 +18,7 @@ from twisted.python.failure import Failure
 from tests.fakes.memory_transport import Link, MemoryTransport
 
 if TYPE_CHECKING:
-    from twisted.internet.interfaces import IProtocol, IProtocolFactory
+    from twisted.internet.protocol import Factory, Protocol
 
     from kafkacompat.timers import Clock
 
@@ -76,7 +76,7 @@ class MemoryNetwork:
 class MemoryPort:
     """A port that a host listens on; see ListeningPort."""
 
-    def __init__(self, host: MemoryHost, port: int, factory: IProtocolFactory) -> None:
+    def __init__(self, host: MemoryHost, port: int, factory: Factory) -> None:
         self._host = host
         self._address = IPv4Address("TCP", host.name, port)
         self.factory = factory
@@ -103,7 +103,7 @@ class MemoryHost:
         self.transports: set[MemoryTransport] = set()
         self._network = network
 
-    def listen(self, port: int, factory: IProtocolFactory, backlog: int, host: str) -> MemoryPort:
+    def listen(self, port: int, factory: Factory, backlog: int, host: str) -> MemoryPort:
         """See Network.listen."""
         if host not in (*LOCAL_NAMES, self.name):
             raise CannotListenError(host, port, _error(errno.EADDRNOTAVAIL))
@@ -113,7 +113,7 @@ class MemoryHost:
         self.ports[port] = MemoryPort(self, port, factory)
         return self.ports[port]
 
-    def connect(self, host: str, port: int, protocol: IProtocol, timeout_s: float) -> Deferred[None]:
+    def connect(self, host: str, port: int, protocol: Protocol, timeout_s: float) -> Deferred[None]:
         """See Network.connect."""
         name = self.name if host in LOCAL_NAMES else host
         target = self._network.find(name)
@@ -135,7 +135,7 @@ class MemoryHost:
 class _Attempt:
     """An attempt to connect a protocol, until it succeeds, fails or is given up."""
 
-    def __init__(self, clock: Clock, protocol: IProtocol, timeout_s: float) -> None:
+    def __init__(self, clock: Clock, protocol: Protocol, timeout_s: float) -> None:
         self.protocol = protocol
         self.result: Deferred[None] = Deferred(lambda _: self._stop_timer())
         self._timer = clock.callLater(timeout_s, self.fail, TimeoutError())
@@ -185,7 +185,7 @@ class _Handshake(NamedTuple):
             self._back.send(lambda: self.attempt.fail(ConnectionRefusedError()))
             return
         here = IPv4Address("TCP", self.source.name, self.network.free_port())
-        protocol = listening.factory.buildProtocol(here)
+        protocol: Any = listening.factory.buildProtocol(here)  # type: ignore[arg-type]
         client = self._transport(self.source, here, listening.getHost(), self._out)
         server = self._transport(self.target, listening.getHost(), here, self._back)
         client.peer, server.peer = server, client

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twisted.internet.error import ConnectionAborted, ConnectionDone, ConnectionLost
@@ -14,7 +15,7 @@ from kafkacompat.storage.segment.shared_files import FileRegion, RegionGoneError
 if TYPE_CHECKING:
     from twisted.internet.address import IPv4Address
     from twisted.internet.defer import Deferred
-    from twisted.internet.interfaces import IProtocol
+    from twisted.internet.protocol import Protocol
 
     from kafkacompat.timers import Clock
     from kafkacompat.wire.compiler import Part
@@ -88,7 +89,7 @@ class MemoryTransport:
         self._siblings = siblings
         self._here, self._there = here, there
         self._out = out
-        self._protocol: IProtocol | None = None
+        self._protocol: Protocol | None = None
         self._queue: deque[Part] = deque()
         self._head_sent = 0
         self._unacknowledged = 0
@@ -96,15 +97,16 @@ class MemoryTransport:
         self._is_paused = False
         self._is_closing = False
         self._is_reading_ahead = False
+        self._loaded = 0
 
     # How it begins
 
-    def open(self, protocol: IProtocol) -> None:
+    def open(self, protocol: Protocol) -> None:
         """Connect a protocol."""
         self.connected = True
         self._protocol = protocol
         self._siblings.add(self)
-        protocol.makeConnection(self)  # type: ignore[arg-type]
+        protocol.makeConnection(self)
 
     def reject(self) -> None:
         """Close without a protocol."""
@@ -187,7 +189,7 @@ class MemoryTransport:
             data = bytes(memoryview(head)[self._head_sent : self._head_sent + room])  # type: ignore[arg-type]
         self._head_sent += len(data)
         if self._head_sent == _size(head):
-            self._head_sent = 0
+            self._head_sent = self._loaded = 0
             _release(self._queue.popleft())
         self.queued_bytes -= len(data)
         self.sent_bytes += len(data)
@@ -201,17 +203,19 @@ class MemoryTransport:
         if self.read_ahead is None or not isinstance(head, FileRegion):
             return False
         left = head.size_bytes - self._head_sent
-        if head.is_resident(self._head_sent, left):
+        if self._loaded > self._head_sent or head.is_resident(self._head_sent, left):
             return False
         self._is_reading_ahead = True
         self.read_ahead(head, self._head_sent, left).addBoth(self._continue_after_reading)
         return True
 
     def _continue_after_reading(self, _: object) -> None:
+        """Send the whole region without a second check, as it may never stay in memory."""
         self._is_reading_ahead = False
+        self._loaded = _size(self._queue[0]) if self._queue else 0
         self._clock.callLater(0, self._send_on)
 
-    def _acknowledge(self, size_bytes: int) -> None:
+    def acknowledge(self, size_bytes: int) -> None:
         """The other end has taken bytes: there is room for more."""
         self._unacknowledged -= size_bytes
         self._send_on()
@@ -256,9 +260,9 @@ class MemoryTransport:
             if not data:
                 self._lose(ConnectionDone())
                 return
-            self._out.send(lambda size=len(data): self.peer._acknowledge(size))
+            self._out.send(partial(self.peer.acknowledge, len(data)))
             assert self._protocol is not None
-            self._protocol.dataReceived(data)  # type: ignore[attr-defined]
+            self._protocol.dataReceived(data)
 
     def _lose(self, reason: Exception) -> None:
         if self.connected:
@@ -273,7 +277,7 @@ class MemoryTransport:
         for part in self._queue:
             _release(part)
         self._queue.clear()
-        self.queued_bytes = self._head_sent = 0
+        self.queued_bytes = self._head_sent = self._loaded = 0
 
 
 def _size(part: Part) -> int:

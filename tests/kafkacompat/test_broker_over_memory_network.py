@@ -55,6 +55,8 @@ class World:
                 "listeners": f"PLAINTEXT://{HOST}:{PORT}",
                 # The metadata is in SQLite, which knows real files only.
                 "log.dirs": str(folder),
+                # Scrubbing begins with a worker process.
+                "kafkacompat.scrub.interval.ms": "-1",
                 "offsets.topic.num.partitions": "1",
             }
         )
@@ -92,7 +94,9 @@ class World:
 
     def make_topic(self, name: str) -> bytes:
         """Create a topic of one partition; return its id as Metadata has it."""
-        created = self.ask(CreateTopicsRequest(topics=[CreatableTopic(name=name, num_partitions=1, replication_factor=1)]))
+        created = self.ask(
+            CreateTopicsRequest(topics=[CreatableTopic(name=name, num_partitions=1, replication_factor=1)])
+        )
         assert created.topics[0].error_code == 0
         described = self.ask(MetadataRequest(topics=[MetadataRequestTopic(name=name)]))
         assert [(node.node_id, node.host, node.port) for node in described.brokers] == [(1, HOST, PORT)]
@@ -132,7 +136,7 @@ def test_requests_reach_a_broker_and_its_responses_come_back(tmp_path: Path) -> 
     fetched = world.ask(fetch("t", topic_id, 0))
     assert b"small" in records_of(fetched) and large in records_of(fetched)
     assert fetched.responses[0].partitions[0].high_watermark == 2
-    assert threading.active_count() == threads
+    assert threading.active_count() == threads, threading.enumerate()
     world.connections.close()
     world.run(world.broker.stop())
     assert world.files.locked == set()

@@ -38,7 +38,7 @@ class End(Protocol):
     transport: Any
 
     def __init__(self) -> None:
-        self.received = bytearray()
+        self.received = b""
         self.is_made = False
         self.lost: Failure | None = None
 

@@ -31,12 +31,7 @@ from tests.wire.random_messages import Mode, make_message, seeded_random
 
 API_VERSIONS = 18
 UNSUPPORTED = int(ErrorCode.UNSUPPORTED_VERSION)
-CASES = [
-    (key, version)
-    for key in API_NAMES
-    if key != API_VERSIONS
-    for version in find_api(key).request.VERSIONS
-]
+CASES = [(key, version) for key in API_NAMES if key != API_VERSIONS for version in find_api(key).request.VERSIONS]
 
 
 @dataclass
@@ -217,7 +212,13 @@ def test_the_highest_version_of_both_sides_is_sent(theirs: Versions, cap: int | 
 
 @pytest.mark.parametrize(
     ("theirs", "cap"),
-    [({12: Versions(5, 9)}, None), ({12: Versions(3, 4)}, 2), ({12: Versions(0, 4)}, -1), ({12: Versions(3, 1)}, None), ({}, None)],
+    [
+        ({12: Versions(5, 9)}, None),
+        ({12: Versions(3, 4)}, 2),
+        ({12: Versions(0, 4)}, -1),
+        ({12: Versions(3, 1)}, None),
+        ({}, None),
+    ],
 )
 def test_a_request_without_a_common_version_is_not_sent(theirs: dict[int, Versions], cap: int | None) -> None:
     world = negotiated({15: Versions(0, 5), **theirs}, {12: cap}.get)

@@ -80,9 +80,7 @@ def test_a_request_that_the_broker_does_not_have_fails_by_itself() -> None:
     world = World()
     broker = world.broker(2)
     before = world.request()
-    unknown = Outcome(
-        world.connections.request(world.addresses[2], "p", AlterPartitionRequest(), timeout_s=1)
-    )
+    unknown = Outcome(world.connections.request(world.addresses[2], "p", AlterPartitionRequest(), timeout_s=1))
     after = world.request()
     world.turn()
     assert isinstance(unknown.problem, UnsupportedRequestError)

@@ -60,7 +60,7 @@ class World:
         self.server = ServerConnection(HANDLERS)
         self._frames = FrameReader(1 << 30)
         assert not self.protocol.is_ready
-        self.protocol.makeConnection(self.transport)  # type: ignore[arg-type]
+        self.protocol.makeConnection(self.transport)
         (request,) = self.received()
         listed = [ApiVersion(api_key=key, min_version=0, max_version=4) for key in (12, 15)]
         self.answer(request, ApiVersionsResponse(api_keys=listed))
@@ -171,5 +171,5 @@ def test_a_connection_that_is_made_too_late_is_closed() -> None:
     protocol = BrokerProtocol(BusyClock(), ClientConnection("me"), 100, lambda: None, lambda _: None)
     protocol.close("it took too long")
     transport = Transport()
-    protocol.makeConnection(transport)  # type: ignore[arg-type]
+    protocol.makeConnection(transport)
     assert transport.is_aborted and transport.sent == b""

@@ -113,9 +113,7 @@ class World:
     def request(self, node_id: int = 2, purpose: str = "p", number: int = 0, timeout_s: float = TIMEOUT_S) -> Outcome:
         """Send a Heartbeat that a number tells from others."""
         request = HeartbeatRequest(generation_id=number)
-        return Outcome(
-            self.connections.request(self.addresses[node_id], purpose, request, timeout_s=timeout_s)
-        )
+        return Outcome(self.connections.request(self.addresses[node_id], purpose, request, timeout_s=timeout_s))
 
     def turn(self) -> None:
         """Let everything that travels arrive, without time passing."""
