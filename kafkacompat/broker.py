@@ -172,6 +172,7 @@ class Broker:
         return KafkaServer(
             self._reactor,
             Dispatcher(HANDLERS, self._services),
+            network=self._host.network,
             max_frame_bytes=config.int("socket.request.max.bytes"),
             max_queued_bytes=config.int("queued.max.request.bytes"),
             max_idle_ms=config.int("connections.max.idle.ms"),

@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 from kafkacompat.disk import DiskThread, OwnedDisk
 from kafkacompat.metadata.sqlite_store import SqliteStore
+from kafkacompat.network import Network, ReactorNetwork
+from kafkacompat.server.transport import ZeroCopyConnector, make_zero_copy_port
 from kafkacompat.storage.files.filesystem import Files
 from kafkacompat.storage.files.operating_system import OsFiles, raise_open_file_limit
 from kafkacompat.workers.processes import ProcessWorkers, Workers
@@ -24,6 +26,8 @@ class Host(Protocol):
     def files(self) -> Files: ...
     @property
     def rng(self) -> Random: ...
+    @property
+    def network(self) -> Network: ...
 
     def new_disk(self, name: str) -> OwnedDisk:
         """Create the thread that waits for the disk of a path."""
@@ -45,6 +49,7 @@ class ReactorHost:
         self.reactor = reactor
         self.files: Files = OsFiles()
         self.rng: Random = SystemRandom()
+        self.network: Network = ReactorNetwork(reactor, make_zero_copy_port(), ZeroCopyConnector)
 
     def new_disk(self, name: str) -> OwnedDisk:
         """See Host."""

@@ -194,7 +194,7 @@ def _continue_reading(request: IncomingRequest, steps: Iterator[tuple[Any, int] 
 def _build_frame(request: IncomingRequest, response: Response, version: int, parts: list[Part]) -> list[Part]:
     """Return the response as a frame: size, header, body."""
     tags = b"\0" if response_header_version(type(response), version) else b""
-    size = 4 + len(tags) + sum(_measure_part(part) for part in parts)
+    size = 4 + len(tags) + sum(measure_part(part) for part in parts)
     first = bytearray(_SIZE_AND_CORRELATION.pack(size, request.correlation_id))
     first += tags
     first += parts[0]  # type: ignore[arg-type]  # a writer's first part is always a buffer
@@ -202,5 +202,6 @@ def _build_frame(request: IncomingRequest, response: Response, version: int, par
     return parts
 
 
-def _measure_part(part: Part) -> int:
+def measure_part(part: Part) -> int:
+    """Return the bytes of a buffer or a file region."""
     return len(part) if isinstance(part, _BUFFERS) else part.size_bytes

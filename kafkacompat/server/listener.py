@@ -15,12 +15,12 @@ from kafkacompat.server.bind_advice import explain_bind_failure
 from kafkacompat.server.connection import KafkaConnection, ListenerServices
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.frame_budget import FrameBudget
-from kafkacompat.server.transport import ReadAhead, make_zero_copy_port
 
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IAddress
-    from twisted.internet.tcp import Port
 
+    from kafkacompat.network import ListeningPort, Network
+    from kafkacompat.server.transport import ReadAhead
     from kafkacompat.timers import Clock
 
 log = logging.getLogger(__name__)
@@ -83,8 +83,8 @@ class KafkaServer:
     """All listeners of a broker and their connections.
 
     ``max_idle_ms`` is Kafka's ``connections.max.idle.ms`` (negative: never), ``max_queued_bytes`` its
-    ``queued.max.request.bytes`` (not positive: no limit). ``read_ahead`` loads file regions into memory off the reactor
-    thread; ``turn_away`` returns why a client is rejected.
+    ``queued.max.request.bytes`` (not positive: no limit). ``network`` makes the ports. ``read_ahead`` loads file
+    regions into memory off the reactor thread; ``turn_away`` returns why a client is rejected.
     """
 
     def __init__(
@@ -92,6 +92,7 @@ class KafkaServer:
         reactor: Clock,
         dispatcher: Dispatcher,
         *,
+        network: Network,
         max_frame_bytes: int,
         max_queued_bytes: int,
         max_idle_ms: int,
@@ -100,6 +101,7 @@ class KafkaServer:
     ) -> None:
         self._reactor = reactor
         self._dispatcher = dispatcher
+        self._network = network
         self._max_frame_bytes = max_frame_bytes
         self._max_idle_ms = max_idle_ms
         self._read_ahead = read_ahead
@@ -107,7 +109,7 @@ class KafkaServer:
         self.budget = FrameBudget(max_queued_bytes, self._now_ms)
         self.connections: set[KafkaConnection] = set()
         self._complaints = LoggedComplaints(reactor)
-        self._ports: dict[str, Port] = {}
+        self._ports: dict[str, ListeningPort] = {}
         self._sweep = LoopingCall(self.sweep)
         self._sweep.clock = reactor  # type: ignore[assignment]
 
@@ -129,9 +131,8 @@ class KafkaServer:
             self._complaints,
         )
         factory = KafkaFactory(shared, self._read_ahead, self._turn_away)
-        listening = make_zero_copy_port()(port, factory, ACCEPT_BACKLOG, host, self._reactor)  # type: ignore[arg-type]
         try:
-            listening.startListening()
+            listening = self._network.listen(port, factory, ACCEPT_BACKLOG, host)
         except CannotListenError as problem:
             reason = explain_bind_failure(host, port, problem.socketError)
             raise ListenError(f"listener {listener_name}: {reason}") from None
@@ -164,8 +165,7 @@ class KafkaServer:
         for connection in list(self.connections):
             if connection.peer.listener_name == listener_name:
                 connection.finish()
-        stopped: Deferred[None] = self._ports.pop(listener_name).stopListening()
-        return stopped
+        return self._ports.pop(listener_name).stopListening()
 
     def finish(self) -> None:
         """Let every connection answer its requests in flight and close."""

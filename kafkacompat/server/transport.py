@@ -1,6 +1,6 @@
-"""The zero-copy transport: a TCP connection that sends file regions with sendfile.
+"""The zero-copy transports: TCP connections that send file regions with sendfile.
 
-It replaces the write side of Twisted's `tcp.Server` by `Outgoing`. Two things differ from the parent class. Bytes are
+They replace the write side of Twisted's `tcp.Server` and `tcp.Client` by `Outgoing`. Two things differ from the parent class. Bytes are
 sent at once, without waiting for the next turn of the reactor. And a region of cold data is read ahead in a thread
 before the reactor sends it, so that a reader of cold data does not stop all other connections.
 """
@@ -28,8 +28,8 @@ MAX_BYTES_PER_TURN = 1024 * 1024
 ReadAhead = Callable[[FileRegion, int, int], "Deferred[Any]"]
 
 
-class ZeroCopyTransport(tcp.Server):
-    """A server connection that sends parts: buffers and file regions.
+class PartSender(tcp.Connection):
+    """A connection that sends parts: buffers and file regions.
 
     ``read_ahead(region, offset, size_bytes)`` loads a piece of a region into memory off the reactor thread;
     ``on_drained()`` is called when queued parts were sent.
@@ -44,7 +44,6 @@ class ZeroCopyTransport(tcp.Server):
         self.outgoing = Outgoing()
         self._reading_ahead = False
         super().__init__(*args, **kwargs)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     @property
     def queued_bytes(self) -> int:
@@ -136,6 +135,31 @@ class ZeroCopyTransport(tcp.Server):
         self.outgoing.clear()
         # These callables refer to the transport: such a cycle would stay in memory until a full garbage collection.
         self.on_drained = self.read_ahead = None
+
+
+class ZeroCopyTransport(PartSender, tcp.Server):
+    """The broker's end of a client's connection."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+class ZeroCopyClient(PartSender, tcp.Client):
+    """The broker's end of a connection to another broker."""
+
+    def createInternetSocket(self) -> socket.socket:
+        """Twisted: create the socket."""
+        made: socket.socket = super().createInternetSocket()
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return made
+
+
+class ZeroCopyConnector(tcp.Connector):
+    """Connects `ZeroCopyClient`s."""
+
+    def _makeTransport(self) -> ZeroCopyClient:
+        return ZeroCopyClient(self.host, self.port, self.bindAddress, self, self.reactor)
 
 
 def make_zero_copy_port(base: type[tcp.Port] = tcp.Port) -> type[tcp.Port]:

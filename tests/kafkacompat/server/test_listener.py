@@ -11,6 +11,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
 from kafkacompat.server.listener import COMPLAINTS_PER_SECOND, KafkaFactory, KafkaServer, LoggedComplaints
+from tests.fakes.memory_network import MemoryNetwork
 from tests.kafkacompat.server.world import World
 
 
@@ -34,6 +35,7 @@ class Swept:
         self.server = KafkaServer(
             self.world.clock,
             self.world.dispatcher,  # type: ignore[arg-type]
+            network=MemoryNetwork(self.world.clock).at("broker"),
             max_frame_bytes=1000,
             max_queued_bytes=-1,
             max_idle_ms=max_idle_ms,
