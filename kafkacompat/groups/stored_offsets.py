@@ -97,12 +97,17 @@ class StoredOffsets:
         self, group_id: str, partitions: Iterable[tuple[str, int]]
     ) -> Deferred[Mapping[tuple[str, int], int] | ErrorCode]:
         """Read a group's offsets; fires with the offsets that exist, or with a code if they cannot be read."""
+        return Deferred.fromCoroutine(self._fetch(group_id, partitions))
+
+    async def _fetch(
+        self, group_id: str, partitions: Iterable[tuple[str, int]]
+    ) -> Mapping[tuple[str, int], int] | ErrorCode:
         keys = {format_offset_path(group_id, *partition): partition for partition in partitions}
-
-        def decode(stored: Mapping[str, StoreEntry]) -> dict[tuple[str, int], int]:
+        try:
+            stored = await self._store.read(list(keys))
             return {keys[key]: decode_consumer_offset(key, entry.value) for key, entry in stored.items()}
-
-        return self._store.read(list(keys)).addCallback(decode).addErrback(lambda failure: _as_code(failure.value))
+        except Exception as problem:
+            return _as_code(problem)
 
     def delete_offsets_of_topic(self, topic: str) -> Deferred[None]:
         """Delete the offsets of a topic that was deleted."""

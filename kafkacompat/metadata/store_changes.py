@@ -116,9 +116,7 @@ class StoreDifference:
             if known is not partition:
                 self._add_state(name, number, known, partition)
 
-    def _add_state(
-        self, topic: str, number: int, before: PartitionImage | None, after: PartitionImage | None
-    ) -> None:
+    def _add_state(self, topic: str, number: int, before: PartitionImage | None, after: PartitionImage | None) -> None:
         key = Znode.PARTITION_STATE.path(topic=topic, partition=number)
         if after is None:
             # The controller may have stopped before it wrote the state.

@@ -43,8 +43,7 @@ def encode_broker(broker: BrokerImage, timestamp_ms: int, features: Mapping[str,
         "endpoints": [_format_endpoint(name, *address) for name, address in broker.endpoints.items()],
         "listener_security_protocol_map": {name: protocols[name] for name in broker.endpoints},
         "features": {
-            name: {"min_version": levels.first, "max_version": levels.last}
-            for name, levels in (features or {}).items()
+            name: {"min_version": levels.first, "max_version": levels.last} for name, levels in (features or {}).items()
         },
     }
     return encode_json(values if broker.rack is None else {**values, "rack": broker.rack})

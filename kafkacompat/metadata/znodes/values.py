@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Collection, Iterator, Mapping
 from reprlib import Repr
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeGuard
 
 from kafkacompat.metadata.store import StoreError
 
@@ -22,7 +22,9 @@ _SHORT.maxstring = _SHORT.maxother = 60
 
 def build_damage_error(path: str, problem: str) -> StoreError:
     """Build the error for a value that does not have the form that its path requires."""
-    advice = "restore it, or, on a single node, move the metadata's file away to take over what the log directories hold"
+    advice = (
+        "restore it, or, on a single node, move the metadata's file away to take over what the log directories hold"
+    )
     return StoreError(f"the metadata is damaged at {path}: {problem}; {advice}")
 
 
@@ -112,7 +114,7 @@ class Fields:
         raise build_damage_error(self.path, f'"{name}" {shown} {expected}')
 
 
-def _is_integer(value: object, low: int, high: int) -> bool:
+def _is_integer(value: object, low: int, high: int) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
 
 
@@ -191,4 +193,4 @@ class Schema:
 
     def _newer_version(self, stored: Mapping[str, Any]) -> int:
         version = stored.get("version")
-        return int(version) if _is_integer(version, self.version, INT32_MAX) else self.version
+        return version if _is_integer(version, self.version, INT32_MAX) else self.version

@@ -106,10 +106,8 @@ def test_a_tree_of_kafka_has_more_than_the_image() -> None:
 def test_values_of_a_newer_release_are_kept_for_their_change() -> None:
     key = "/brokers/topics/orders"
     entries = encode_entries(TOPIC)
-    for name, change in {
-        key: {"version": 4},
-        f"{key}/partitions/1/state": {"elr": [4]},
-    }.items():
+    changes: dict[str, dict[str, object]] = {key: {"version": 4}, f"{key}/partitions/1/state": {"elr": [4]}}
+    for name, change in changes.items():
         entries[name] = StoreEntry(json.dumps({**json.loads(entries[name].value), **change}).encode(), 0)
     entries["/config/topics/orders"] = StoreEntry(b'{"version":1,"config":{"a":"1"},"by":"x"}', 0)
     image, foreign = codec.decode_store(entries)

@@ -268,8 +268,7 @@ def test_a_producer_id_comes_after_its_block_is_stored() -> None:
     assert refusal(node.controller.producer_ids.next()) == ErrorCode.KAFKA_STORAGE_ERROR
     node.store.failing = False
     node.store.before_write = lambda: (
-        node.store.entries.setdefault(codec.PRODUCER_IDS, StoreEntry(encode_producer_ids(2, range(1000)), 0))
-        and None
+        node.store.entries.setdefault(codec.PRODUCER_IDS, StoreEntry(encode_producer_ids(2, range(1000)), 0)) and None
     )
     assert outcome(node.controller.producer_ids.next()) == 1000
 

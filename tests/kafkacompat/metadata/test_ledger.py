@@ -37,7 +37,7 @@ def change_leader(draft: MetadataDraft) -> None:
     (partition,) = topic.partitions
     partition = partition._replace(leader_epoch=partition.leader_epoch + 1)
     draft.put_topic(topic._replace(partitions=(partition,)))
-    draft.put_config((ResourceType.TOPIC, "t"), {"a": str(partition.leader_epoch)})
+    draft.put_config((ResourceType.TOPIC, "t"), {"a": f"epoch {partition.leader_epoch}"})
 
 
 def test_unknown_fields_survive_every_change() -> None:
@@ -54,7 +54,7 @@ def test_unknown_fields_survive_every_change() -> None:
         "isr": [1],
         "elr": [],
     }
-    assert json.loads(store.entries[CONFIG].value) == {"version": 1, "config": {"a": "2"}, "by": "x"}
+    assert json.loads(store.entries[CONFIG].value) == {"version": 1, "config": {"a": "epoch 2"}, "by": "x"}
     assert store.entries[TOPIC] == StoreEntry(VALUES[TOPIC], 5)
     assert [entry.version for entry in (store.entries[STATE], store.entries[CONFIG])] == [7, 7]
 

@@ -130,7 +130,7 @@ def test_a_change_is_encoded_over_what_a_newer_release_wrote() -> None:
     draft.put_config(CONFIG, {"a": "2"})
     draft.put_client(ALICE, ClientConfig({"consumer_byte_rate": 1.0}))
     keys = ("/config/topics/orders", "/config/users/alice", KEY, state(1))
-    foreign = {key: b'{"version":9,"new":[1]}' for key in keys}
+    foreign = dict.fromkeys(keys, b'{"version":9,"new":[1]}')
     changes = draft.list_changes(VERSIONS, foreign)
     assert tuple(change.key for change in changes) == keys
     assert [(decode(change)["version"], decode(change)["new"]) for change in changes] == [(9, [1])] * 4
@@ -208,5 +208,7 @@ def test_a_user_is_written_before_its_clients() -> None:
 
 def test_made_changes_are_the_next_versions() -> None:
     versions, foreign = {"/a": 1, "/b": 2}, {"/a": b"1", "/b": b"2"}
-    apply_changes(versions, foreign, [StoreChange("/a", 1, b"3"), StoreChange("/b", 2, None), StoreChange("/c", -1, b"4")])
+    apply_changes(
+        versions, foreign, [StoreChange("/a", 1, b"3"), StoreChange("/b", 2, None), StoreChange("/c", -1, b"4")]
+    )
     assert (versions, foreign) == ({"/a": 2, "/c": 0}, {"/a": b"3"})

@@ -83,7 +83,7 @@ def test_other_versions_are_read(value: dict[str, object], rack: str | None) -> 
         ({"endpoints": ["CLIENT://h\n:1"]}, "\"endpoints\" has 'CLIENT://h\\n:1'"),
         ({"endpoints": ["OTHER://h:1"]}, 'the listener "OTHER" has none of the security protocols PLAINTEXT, SSL'),
         ({"listener_security_protocol_map": {"CLIENT": "TLS"}}, 'the listener "CLIENT" has none'),
-        ({"listener_security_protocol_map": {"CLIENT": 1}}, '"listener_security_protocol_map" is {\'CLIENT\': 1}'),
+        ({"listener_security_protocol_map": {"CLIENT": 1}}, "\"listener_security_protocol_map\" is {'CLIENT': 1}"),
         ({"rack": 5}, '"rack" is 5, not a text'),
     ],
 )

@@ -87,8 +87,16 @@ def test_a_migration() -> None:
         (cluster.decode_features, b'{"status":2,"features":{}}', '/feature: "status" is 2'),
         (cluster.decode_features, b'{"status":1}', '/feature: it has no "features"'),
         (cluster.decode_features, b'{"status":1,"features":{"f":{}}}', '/feature: it has no "max_version_level"'),
-        (cluster.decode_next_producer_id, b'{"block_end":5}', '/latest_producer_id_block: "block_end" is 5, not a text'),
-        (cluster.decode_next_producer_id, b'{"block_end":"9223372036854775807"}', "/latest_producer_id_block: it is b'9"),
+        (
+            cluster.decode_next_producer_id,
+            b'{"block_end":5}',
+            '/latest_producer_id_block: "block_end" is 5, not a text',
+        ),
+        (
+            cluster.decode_next_producer_id,
+            b'{"block_end":"9223372036854775807"}',
+            "/latest_producer_id_block: it is b'9",
+        ),
         (cluster.decode_migration, b'{"version":0}', '/migration: it has no "kraft_controller_id"'),
     ],
 )
