@@ -22,7 +22,7 @@ from kafkacompat.metadata.topic_names import is_legal_name
 from kafkacompat.metadata.znodes.cluster import decode_cluster_id
 from kafkacompat.metadata.znodes.configs import CONFIG, read_config
 from kafkacompat.metadata.znodes.paths import DEFAULT_NAME, Znode, decode_name, encode_name, identify_path
-from kafkacompat.metadata.znodes.topics import STATE, TOPIC, Assignment, read_partition_state, read_topic
+from kafkacompat.metadata.znodes.topics import TOPIC, Assignment, parse_partition_state, read_topic
 from kafkacompat.metadata.znodes.values import Fields, Schema, build_damage_error, parse_fields
 
 CLUSTER_ID = Znode.CLUSTER_ID.path()
@@ -104,17 +104,20 @@ class _Decoder:
     def _decode_partition(self, topic: str, index: int, assignment: Assignment) -> PartitionImage:
         key = Znode.PARTITION_STATE.path(topic=topic, partition=index)
         replicas, adding, removing = assignment
-        if key not in self._entries:
+        entry = self._entries.get(key)
+        if entry is None:
             # A controller creates the state after the topic, and may have stopped in between.
             return PartitionImage(index, NO_LEADER, -1, replicas, (), -1, adding, removing)
-        state = read_partition_state(self._parse(key, STATE))
+        state, is_foreign = parse_partition_state(key, entry.value)
+        if is_foreign:
+            self._foreign[key] = entry.value
         return PartitionImage(
             index,
             state.leader,
             state.leader_epoch,
             replicas,
             state.in_sync_replicas,
-            self._entries[key].version,
+            entry.version,
             adding,
             removing,
             state.is_recovering,

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from kafkacompat.metadata.image import NO_LEADER, PartitionImage, TopicImage
+from kafkacompat.metadata.store import StoreError
 from kafkacompat.metadata.znodes.paths import Znode
 from kafkacompat.metadata.znodes.values import Fields, Schema, build_damage_error, parse_fields
 from kafkacompat.wire.primitives import ZERO_UUID, format_uuid, parse_uuid
@@ -14,7 +15,7 @@ from kafkacompat.wire.primitives import ZERO_UUID, format_uuid, parse_uuid
 TOPIC = Schema(3, "topic_id", "partitions", "adding_replicas", "removing_replicas")
 """Version 1 has only the partitions, version 2 no topic id."""
 
-STATE = Schema(1, "controller_epoch", "leader", "leader_epoch", "isr", "leader_recovery_state")
+_STATE = Schema(1, "controller_epoch", "leader", "leader_epoch", "isr", "leader_recovery_state")
 
 _RECOVERED, _RECOVERING = 0, 1
 
@@ -73,13 +74,15 @@ def read_topic(fields: Fields) -> TopicAssignment:
     """Read a topic's parsed value; raises StoreError."""
     partitions = fields.nested("partitions")
     adding, removing = (fields.nested(name, {}) for name in ("adding_replicas", "removing_replicas"))
-    return TopicAssignment(
-        _read_topic_id(fields),
-        tuple(
-            Assignment(partitions.node_ids(name), adding.node_ids(name, ()), removing.node_ids(name, ()))
-            for name in map(str, partitions.partition_numbers())
-        ),
+    assignments = (
+        Assignment(partitions.node_ids(name), _read_optional(adding, name), _read_optional(removing, name))
+        for name in map(str, partitions.partition_numbers())
     )
+    return TopicAssignment(_read_topic_id(fields), tuple(assignments))
+
+
+def _read_optional(replicas: Fields, name: str) -> tuple[int, ...]:
+    return replicas.node_ids(name) if name in replicas.values else ()
 
 
 def _read_topic_id(fields: Fields) -> bytes:
@@ -100,7 +103,7 @@ def encode_partition_state(
     if not before:
         return _encode_new_state(controller_epoch, *values)
     path = Znode.PARTITION_STATE.path(topic=topic, partition=partition.partition)
-    return STATE.encode(path, _list_state_fields(controller_epoch, *values), before)
+    return _STATE.encode(path, _list_state_fields(controller_epoch, *values), before)
 
 
 @lru_cache
@@ -108,7 +111,9 @@ def _encode_new_state(
     controller_epoch: int, leader: int, leader_epoch: int, in_sync_replicas: tuple[int, ...], is_recovering: bool
 ) -> bytes:
     """Encode a state; cached, because most partitions of a new topic have the same one."""
-    return STATE.encode("", _list_state_fields(controller_epoch, leader, leader_epoch, in_sync_replicas, is_recovering))
+    return _STATE.encode(
+        "", _list_state_fields(controller_epoch, leader, leader_epoch, in_sync_replicas, is_recovering)
+    )
 
 
 def _list_state_fields(
@@ -126,16 +131,31 @@ def _list_state_fields(
 
 def decode_partition_state(topic: str, partition: int, value: bytes) -> PartitionState:
     """Decode the value of /brokers/topics/T/partitions/N/state; raises StoreError."""
-    return read_partition_state(parse_fields(Znode.PARTITION_STATE.path(topic=topic, partition=partition), value))
+    return parse_partition_state(Znode.PARTITION_STATE.path(topic=topic, partition=partition), value)[0]
 
 
-def read_partition_state(fields: Fields) -> PartitionState:
-    """Read a partition's parsed state; raises StoreError."""
+def parse_partition_state(path: str, value: bytes) -> tuple[PartitionState, bool]:
+    """Parse the state at *path*, and return it and whether it is foreign (`Schema.is_foreign`); raises StoreError."""
+    try:
+        return _parse_state(value)
+    except StoreError:
+        # The message has to name the path.
+        return _read_state(parse_fields(path, value))
+
+
+@lru_cache(maxsize=1024)
+def _parse_state(value: bytes) -> tuple[PartitionState, bool]:
+    """Parse a state; cached, because many partitions have the same one."""
+    return _read_state(parse_fields("", value))
+
+
+def _read_state(fields: Fields) -> tuple[PartitionState, bool]:
     recovery_state = fields.integer("leader_recovery_state", _RECOVERED, low=_RECOVERED, high=_RECOVERING)
-    return PartitionState(
+    state = PartitionState(
         max(fields.integer("leader"), NO_LEADER),
         fields.integer("leader_epoch"),
         fields.node_ids("isr"),
         recovery_state == _RECOVERING,
         fields.integer("controller_epoch"),
     )
+    return state, _STATE.is_foreign(fields)

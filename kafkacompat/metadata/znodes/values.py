@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from reprlib import Repr
 from typing import Any, NoReturn, TypeGuard
 
@@ -26,6 +26,11 @@ def build_damage_error(path: str, problem: str) -> StoreError:
         "restore it, or, on a single node, move the metadata's file away to take over what the log directories hold"
     )
     return StoreError(f"the metadata is damaged at {path}: {problem}; {advice}")
+
+
+def quote(name: str) -> str:
+    """Quote a name for a message, however long it is and whatever characters it has."""
+    return json.dumps(name[:60])
 
 
 def encode_json(value: Mapping[str, Any]) -> bytes:
@@ -72,10 +77,10 @@ class Fields:
             self._refuse(name, value, "an object of texts")
         return dict(value)
 
-    def node_ids(self, name: str, default: Collection[int] | None = None) -> tuple[int, ...]:
+    def node_ids(self, name: str) -> tuple[int, ...]:
         """Return a list of brokers' ids, without duplicates."""
-        value = self._value(name, default)
-        if not isinstance(value, (list, tuple)) or not all(_is_integer(node_id, 0, INT32_MAX) for node_id in value):
+        value = self._value(name, None)
+        if not isinstance(value, list) or not all(_is_integer(node_id, 0, INT32_MAX) for node_id in value):
             self._refuse(name, value, "a list of broker ids")
         if len(set(value)) != len(value):
             self._refuse(name, value, "a list of different broker ids")
@@ -106,12 +111,12 @@ class Fields:
     def _value(self, name: str, default: object) -> Any:
         value = self.values.get(name)
         if value is None and default is None:
-            raise build_damage_error(self.path, f'it has no "{name}"')
+            raise build_damage_error(self.path, f"it has no {quote(name)}")
         return default if value is None else value
 
     def _refuse(self, name: str, value: object, expected: str) -> NoReturn:
         shown = "is not" if self._secret else f"is {_SHORT.repr(value)}, not"
-        raise build_damage_error(self.path, f'"{name}" {shown} {expected}')
+        raise build_damage_error(self.path, f"{quote(name)} {shown} {expected}")
 
 
 def _is_integer(value: object, low: int, high: int) -> TypeGuard[int]:
