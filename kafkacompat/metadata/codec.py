@@ -28,6 +28,9 @@ from kafkacompat.metadata.znodes.values import Fields, Schema, build_damage_erro
 CLUSTER_ID = Znode.CLUSTER_ID.path()
 PRODUCER_IDS = Znode.PRODUCER_IDS.path()
 
+MAX_REASON_LENGTH = 200
+"""Most characters that a message shows of the reason why quotas or credentials are damaged."""
+
 _CONFIG_KINDS = {
     ResourceType.TOPIC: "topics",
     ResourceType.BROKER: "brokers",
@@ -133,7 +136,7 @@ class _Decoder:
         try:
             entity, config = parse_client_key(key), parse_client_values(self._read_config(key))
         except (KeyError, ValueError) as problem:
-            raise build_damage_error(key, str(problem)) from problem
+            raise build_damage_error(key, str(problem)[:MAX_REASON_LENGTH]) from problem
         if any(config):
             self._clients[entity] = config
 

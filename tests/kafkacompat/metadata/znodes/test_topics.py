@@ -124,7 +124,7 @@ def test_a_leader_during_a_deletion_is_no_leader() -> None:
         (b'{"partitions":{"0":[2147483648]}}', '"0" is [2147483648], not a list of broker ids'),
         (b'{"partitions":{"0":[1,1]}}', '"0" is [1, 1], not a list of different broker ids'),
         (b'{"partitions":{"0":[1]},"adding_replicas":{"0":"x"}}', "\"0\" is 'x', not a list of broker ids"),
-        (b'{"partitions":{},"topic_id":"short"}', '"topic_id" is not an id'),
+        (b'{"partitions":{},"topic_id":"short"}', '"topic_id" is "short", not an id'),
         (b'{"partitions":{},"topic_id":5}', '"topic_id" is 5, not a text'),
     ],
 )
