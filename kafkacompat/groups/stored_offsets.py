@@ -13,7 +13,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
-from urllib.parse import quote
 
 from twisted.internet.defer import Deferred, DeferredLock
 
@@ -27,6 +26,8 @@ from kafkacompat.metadata.store import (
     StoreEntry,
     StoreError,
 )
+from kafkacompat.metadata.znodes.consumers import decode_consumer_offset, encode_consumer_offset, format_offset_path
+from kafkacompat.metadata.znodes.paths import Znode
 from kafkacompat.wire.errors import ErrorCode
 
 log = logging.getLogger(__name__)
@@ -54,7 +55,7 @@ class StoredOffsets:
         """Store the offsets of a request by one write; fires with one code for each once they are durable."""
         codes = [check_offset_metadata(offset.metadata, self._metadata_max_length) for offset in offsets]
         wanted = {
-            _key(group_id, offset.topic, offset.partition): b"%d" % offset.offset
+            format_offset_path(group_id, offset.topic, offset.partition): encode_consumer_offset(offset.offset)
             for offset, code in zip(offsets, codes, strict=True)
             if not code
         }
@@ -75,7 +76,7 @@ class StoredOffsets:
 
     async def _free_offsets(self) -> int:
         if self._count is None:
-            self._count = len(await self._store.keys(OFFSETS_FOLDER))
+            self._count = len(_list_topics(await self._store.keys(OFFSETS_FOLDER)))
         return MAX_OFFSETS - self._count
 
     async def _change(self, changes: Sequence[StoreChange]) -> bool:
@@ -96,12 +97,17 @@ class StoredOffsets:
         self, group_id: str, partitions: Iterable[tuple[str, int]]
     ) -> Deferred[Mapping[tuple[str, int], int] | ErrorCode]:
         """Read a group's offsets; fires with the offsets that exist, or with a code if they cannot be read."""
-        keys = {_key(group_id, *partition): partition for partition in partitions}
-        reading = self._store.read(list(keys))
-        return reading.addCallbacks(
-            lambda stored: {keys[key]: int(entry.value) for key, entry in stored.items()},
-            lambda failure: _as_code(failure.value),
-        )
+        return Deferred.fromCoroutine(self._fetch(group_id, partitions))
+
+    async def _fetch(
+        self, group_id: str, partitions: Iterable[tuple[str, int]]
+    ) -> Mapping[tuple[str, int], int] | ErrorCode:
+        keys = {format_offset_path(group_id, *partition): partition for partition in partitions}
+        try:
+            stored = await self._store.read(list(keys))
+            return {keys[key]: decode_consumer_offset(key, entry.value) for key, entry in stored.items()}
+        except Exception as problem:
+            return _as_code(problem)
 
     def delete_offsets_of_topic(self, topic: str) -> Deferred[None]:
         """Delete the offsets of a topic that was deleted."""
@@ -112,7 +118,8 @@ class StoredOffsets:
 
     async def _remove(self, topic: str) -> None:
         for _ in range(MAX_ATTEMPTS):
-            keys = [key for key in await self._store.keys(OFFSETS_FOLDER) if _topic_of(key) == topic]
+            topics = _list_topics(await self._store.keys(OFFSETS_FOLDER))
+            keys = [key for key, topic_of_key in topics.items() if topic_of_key == topic]
             stored = await self._store.read(keys)
             if await self._change([StoreChange(key, entry.version, None) for key, entry in stored.items()]):
                 return
@@ -122,14 +129,10 @@ class StoredOffsets:
         return self._lock.run(lambda: Deferred.fromCoroutine(step()))
 
 
-def _key(group_id: str, topic: str, partition: int) -> str:
-    """Return the key of an offset. A group id may contain any character, so it is quoted; a topic name needs no quoting."""
-    return f"{OFFSETS_FOLDER}{quote(group_id, safe='')}/offsets/{topic}/{partition}"
-
-
-def _topic_of(key: str) -> str:
-    """Return the topic of a key: neither a quoted group id nor a topic contains a slash."""
-    return key.split("/")[4]
+def _list_topics(keys: Iterable[str]) -> dict[str, str]:
+    """Return the topic of each key of an offset; consumers up to 0.8.1 also keep other keys beside them."""
+    matches = ((key, Znode.CONSUMER_OFFSET.match(key)) for key in keys)
+    return {key: names["topic"] for key, names in matches if names is not None}
 
 
 def _changes(stored: Mapping[str, StoreEntry], wanted: Mapping[str, bytes]) -> list[StoreChange]:

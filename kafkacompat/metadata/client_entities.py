@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
-from urllib.parse import quote, unquote
 
 from kafkacompat.metadata.scram import ScramCredential, ScramMechanism, format_credential, parse_credential
+from kafkacompat.metadata.znodes.paths import DEFAULT_NAME, decode_name, encode_name
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 
@@ -26,7 +26,6 @@ Entity = tuple[tuple[str, "str | None"], ...]
 _FOLDERS = {USER: "users", CLIENT_ID: "clients", IP: "ips"}
 _TYPES = {folder: kind for kind, folder in _FOLDERS.items()}
 _ROOTS = tuple(f"/config/{folder}/" for folder in _TYPES)
-_DEFAULT_NAME = "<default>"
 _MECHANISMS = {mechanism.sasl_name: mechanism for mechanism in ScramMechanism}
 
 
@@ -63,13 +62,13 @@ def parse_client_key(key: str) -> Entity:
     """Parse a key that `client_key` built; raises KeyError."""
     parts = key.removeprefix("/config/").split("/")
     return make_entity(
-        (_TYPES[folder], None if name == _DEFAULT_NAME else unquote(name))
+        (_TYPES[folder], None if name == DEFAULT_NAME else decode_name(name))
         for folder, name in zip(parts[::2], parts[1::2], strict=True)
     )
 
 
 def _encode_name(name: str | None) -> str:
-    return _DEFAULT_NAME if name is None else quote(name, safe="")
+    return DEFAULT_NAME if name is None else encode_name(name)
 
 
 def format_client_values(config: ClientConfig) -> dict[str, str]:

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.metadata.client_entities import ClientConfig, Entity, format_client_key, format_client_values
-from kafkacompat.metadata.codec import encode_config, encode_topic, format_config_key
+from kafkacompat.metadata.client_entities import ClientConfig, Entity
 from kafkacompat.metadata.image import ConfigKey, MetadataImage, PartitionImage, TopicImage
-from kafkacompat.metadata.store import ABSENT, StoreChange
+from kafkacompat.metadata.store import StoreChange
+from kafkacompat.metadata.store_changes import SINGLE_NODE, StoreDifference, StoreForm
 from kafkacompat.metadata.topic_names import unify_name
 from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.primitives import ZERO_UUID
 
 MAX_CHANGES_PER_REQUEST = 10_000
 
@@ -28,9 +29,10 @@ class MetadataDraft:
 
     def __init__(self, image: MetadataImage) -> None:
         self._before = image
-        self._touched: set[str] = set()
-        self._touched_configs: set[ConfigKey] = set()
-        self._touched_entities: set[Entity] = set()
+        # The values of these dictionaries mean nothing; unlike sets, they keep the order of the changes.
+        self._touched_topics: dict[str, None] = {}
+        self._touched_configs: dict[ConfigKey, None] = {}
+        self._touched_entities: dict[Entity, None] = {}
         self.brokers = image.brokers
         self.topics = dict(image.topics)
         self.topics_by_id = dict(image.topics_by_id)
@@ -40,8 +42,10 @@ class MetadataDraft:
 
     def put_topic(self, topic: TopicImage) -> None:
         """Add a topic, or replace the one of the same name."""
-        self._touched.add(topic.name)
-        self.topics[topic.name] = self.topics_by_id[topic.topic_id] = topic
+        self._touched_topics[topic.name] = None
+        self.topics[topic.name] = topic
+        if topic.topic_id != ZERO_UUID:
+            self.topics_by_id[topic.topic_id] = topic
         if self._unified is not None:
             self._unified[unify_name(topic.name)] = topic.name
 
@@ -62,14 +66,14 @@ class MetadataDraft:
 
     def remove_topic(self, name: str) -> None:
         """Remove a topic with its configuration."""
-        self._touched.add(name)
-        del self.topics_by_id[self.topics.pop(name).topic_id]
+        self._touched_topics[name] = None
+        self.topics_by_id.pop(self.topics.pop(name).topic_id, None)
         self._unified = None
         self.put_config((ResourceType.TOPIC, name), {})
 
     def put_config(self, resource: ConfigKey, configs: Mapping[str, str]) -> None:
         """Replace a resource's configuration; an empty one is removed."""
-        self._touched_configs.add(resource)
+        self._touched_configs[resource] = None
         if configs:
             self.configs[resource] = configs
         else:
@@ -77,7 +81,7 @@ class MetadataDraft:
 
     def put_client(self, entity: Entity, config: ClientConfig) -> None:
         """Replace an entity's quotas and credentials; an entity without any is removed."""
-        self._touched_entities.add(entity)
+        self._touched_entities[entity] = None
         if any(config):
             self.clients[entity] = config
         else:
@@ -99,27 +103,25 @@ class MetadataDraft:
             clients=self.clients,
         )
 
-    def list_changes(self, versions: Mapping[str, int]) -> list[StoreChange]:
-        """List the changes for a store whose keys have these *versions*."""
-        before = self._encode_touched(self._before)
-        after = self._encode_touched(self.build_image())
-        keys = [*after, *(key for key in before if key not in after)]
-        return [
-            StoreChange(key, versions.get(key, ABSENT), after.get(key))
-            for key in keys
-            if before.get(key) != after.get(key)
-        ]
+    def list_changes(
+        self,
+        versions: Mapping[str, int],
+        foreign: Mapping[str, bytes] | None = None,
+        form: StoreForm = SINGLE_NODE,
+    ) -> list[StoreChange]:
+        """List the changes for a store whose keys have these *versions*; see `StoreDifference`.
 
-    def _encode_touched(self, image: MetadataImage) -> dict[str, bytes]:
-        """Encode the topics, configurations and entities that the plan touched."""
-        entries: dict[str, bytes] = {}
-        for name in self._touched & image.topics.keys():
-            entries.update(encode_topic(image.topics[name]))
-        for resource in self._touched_configs & image.configs.keys():
-            entries[format_config_key(resource)] = encode_config(image.configs[resource])
-        for entity in self._touched_entities & image.clients.keys():
-            entries[format_client_key(entity)] = encode_config(format_client_values(image.clients[entity]))
-        return entries
+        A topic comes after its configuration and before the states of its partitions.
+        """
+        difference = StoreDifference(self._before, self.build_image(), versions, foreign or {}, form)
+        for resource in self._touched_configs:
+            difference.add_config(resource)
+        # The key of a user is above the keys of its clients.
+        for entity in sorted(self._touched_entities, key=len):
+            difference.add_client(entity)
+        for name in self._touched_topics:
+            difference.add_topic(name)
+        return difference.list_changes()
 
 
 def _count_writes(committed: PartitionImage | None, partition: PartitionImage) -> int:
@@ -133,12 +135,3 @@ def _count_writes(committed: PartitionImage | None, partition: PartitionImage) -
 def _get_state(partition: PartitionImage) -> tuple[int, int, tuple[int, ...], bool]:
     """Return what the store keeps as a partition's state; its replicas are part of the topic."""
     return partition.leader, partition.leader_epoch, partition.in_sync_replicas, partition.is_recovering
-
-
-def apply_versions(versions: dict[str, int], changes: Iterable[StoreChange]) -> None:
-    """Update *versions* for changes that the store has made."""
-    for change in changes:
-        if change.value is None:
-            del versions[change.key]
-        else:
-            versions[change.key] = change.expected_version + 1

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.client_entities import ClientConfig, Entity
+from kafkacompat.wire.primitives import ZERO_UUID
 
 NO_LEADER = -1
 
@@ -68,7 +69,10 @@ class PartitionImage(NamedTuple):
 
 
 class TopicImage(NamedTuple):
-    """A topic; ``partitions`` are numbered from 0 without gaps."""
+    """A topic; ``partitions`` are numbered from 0 without gaps.
+
+    ``topic_id`` is ZERO_UUID for a topic that an old tool created in ZooKeeper, until the controller gives it an id.
+    """
 
     name: str
     topic_id: bytes
@@ -105,7 +109,8 @@ class MetadataImage:
 
     def with_topics(self, topics: Mapping[str, TopicImage]) -> MetadataImage:
         """Return the image with these topics instead of its own."""
-        return replace(self, topics=topics, topics_by_id={topic.topic_id: topic for topic in topics.values()})
+        by_id = {topic.topic_id: topic for topic in topics.values() if topic.topic_id != ZERO_UUID}
+        return replace(self, topics=topics, topics_by_id=by_id)
 
 
 class ImageHolder:

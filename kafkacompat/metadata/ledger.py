@@ -7,11 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from kafkacompat.metadata import codec
-from kafkacompat.metadata.draft import MetadataDraft, apply_versions
+from kafkacompat.metadata.draft import MetadataDraft
 from kafkacompat.metadata.image import MetadataImage
 from kafkacompat.metadata.inheritance import Inheritance
 from kafkacompat.metadata.producer_ids import BLOCK_SIZE
 from kafkacompat.metadata.store import ABSENT, ConflictError, MetadataStore, StoreChange, StoreError
+from kafkacompat.metadata.store_changes import SINGLE_NODE, StoreForm, apply_changes
+from kafkacompat.metadata.znodes.cluster import decode_next_producer_id, encode_cluster_id, encode_producer_ids
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 log = logging.getLogger(__name__)
@@ -27,18 +29,27 @@ class MetadataLedger:
     ``complete`` adds the parts of an image that no store holds. The caller makes one commit at a time.
     """
 
-    def __init__(self, store: MetadataStore, complete: Callable[[MetadataImage], MetadataImage]) -> None:
+    def __init__(
+        self,
+        store: MetadataStore,
+        complete: Callable[[MetadataImage], MetadataImage],
+        form: StoreForm = SINGLE_NODE,
+    ) -> None:
         self.image = MetadataImage()
         self._store = store
         self._complete = complete
+        self._form = form
         self._versions: dict[str, int] = {}
+        self._foreign: dict[str, bytes] = {}
         self._stale = False
 
     async def load(self) -> None:
         """Read the whole store; raises StoreError."""
         entries = await self._store.load()
+        contents = codec.decode_store(entries)
         self._versions = {key: entry.version for key, entry in entries.items()}
-        self.image = self._complete(codec.decode_image(entries))
+        self._foreign = dict(contents.foreign)
+        self.image = self._complete(contents.image)
         self._stale = False
 
     async def initialize_store(self, cluster_id: str, inheritance: Inheritance, node_id: int) -> None:
@@ -46,12 +57,13 @@ class MetadataLedger:
         draft = MetadataDraft(self.image)
         inheritance.fill_draft(draft)
         changes = [
-            StoreChange(codec.CLUSTER_ID, ABSENT, codec.encode_cluster_id(cluster_id)),
-            *draft.list_changes(self._versions),
+            StoreChange(codec.CLUSTER_ID, ABSENT, encode_cluster_id(cluster_id)),
+            *draft.list_changes(self._versions, self._foreign, self._form),
         ]
         if next_producer_id := inheritance.next_producer_id:
             block = range(next_producer_id - BLOCK_SIZE, next_producer_id)
-            changes.append(StoreChange(codec.PRODUCER_IDS, ABSENT, codec.encode_producer_ids(node_id, block)))
+            version = self._versions.get(codec.PRODUCER_IDS, ABSENT)
+            changes.append(StoreChange(codec.PRODUCER_IDS, version, encode_producer_ids(node_id, block)))
         await self._store.compare_and_set(changes)
         await self.load()
 
@@ -66,9 +78,9 @@ class MetadataLedger:
                     await self.load()
                 draft = MetadataDraft(self.image)
                 result = plan(draft)
-                changes = draft.list_changes(self._versions)
+                changes = draft.list_changes(self._versions, self._foreign, self._form)
                 if not changes or await self._compare_and_set(changes):
-                    apply_versions(self._versions, changes)
+                    apply_changes(self._versions, self._foreign, changes)
                     self.image = draft.build_image()
                     return result
         except StoreError as problem:
@@ -91,10 +103,10 @@ class MetadataLedger:
         try:
             for _ in range(MAX_ATTEMPTS):
                 entry = (await self._store.read([codec.PRODUCER_IDS])).get(codec.PRODUCER_IDS)
-                first = codec.decode_next_producer_id(entry)
+                version, value = (ABSENT, b"") if entry is None else (entry.version, entry.value)
+                first = decode_next_producer_id(value)
                 block = range(first, first + BLOCK_SIZE)
-                version = ABSENT if entry is None else entry.version
-                change = StoreChange(codec.PRODUCER_IDS, version, codec.encode_producer_ids(node_id, block))
+                change = StoreChange(codec.PRODUCER_IDS, version, encode_producer_ids(node_id, block, value))
                 if await self._compare_and_set([change]):
                     return block
         except StoreError as problem:

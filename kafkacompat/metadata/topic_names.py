@@ -19,6 +19,11 @@ def is_internal(name: str) -> bool:
     return name in INTERNAL_TOPICS
 
 
+def is_legal_name(name: str) -> bool:
+    """Return whether a topic may have this name."""
+    return _find_objection(name) is None
+
+
 def check_topic_name(name: str) -> None:
     """Raise KafkaError INVALID_TOPIC_EXCEPTION for a name that no topic may have."""
     if reason := _find_objection(name):

@@ -57,7 +57,24 @@ def test_a_request_is_one_write_and_what_does_not_change_is_none(world: World) -
 
 def test_it_is_kept_as_kafka_keeps_it_in_zookeeper(world: World) -> None:
     world.commit("a group/of mine", "topic.of_mine", p3=12)
-    assert world.store.entries == {"/consumers/a%20group%2Fof%20mine/offsets/topic.of_mine/3": StoreEntry(b"12", 0)}
+    world.commit("a group: mine", "t", p0=1)
+    assert world.store.entries == {
+        "/consumers/a%20group%2Fof%20mine/offsets/topic.of_mine/3": StoreEntry(b"12", 0),
+        "/consumers/a group: mine/offsets/t/0": StoreEntry(b"1", 0),
+    }
+
+
+def test_what_old_consumers_keep_beside_the_offsets_is_left_alone(world: World) -> None:
+    others = ("/consumers/g", "/consumers/g/ids/c", "/consumers/g/offsets/t", "/consumers/g/owners/t/0")
+    world.store.entries = {key: StoreEntry(b"", 0) for key in others}
+    world.commit(p0=5)
+    outcome(world.offsets.delete_offsets_of_topic("t"))
+    assert [*world.store.entries] == [*others]
+
+
+def test_a_damaged_offset_is_an_error(world: World) -> None:
+    world.store.entries = {"/consumers/g/offsets/t/0": StoreEntry(b"x", 0)}
+    assert outcome(world.offsets.fetch("g", [("t", 0)])) == FULL
 
 
 def test_somebody_elses_write_is_written_over(world: World) -> None:

@@ -33,7 +33,7 @@ CREDENTIAL_TEXT = "salt=c2FsdA==,stored_key=c3RvcmVk,server_key=c2VydmVy,iterati
         ({"user": "alice"}, "/config/users/alice"),
         ({"user": None}, "/config/users/<default>"),
         ({"user": "<default>"}, "/config/users/%3Cdefault%3E"),
-        ({"user": "CN=ä b/c*+~%"}, "/config/users/CN%3D%C3%A4%20b%2Fc%2A%2B~%25"),
+        ({"user": "CN=ä b/c*+~%"}, "/config/users/CN%3D%C3%A4%20b%2Fc%2A%2B%7E%25"),
         ({"client-id": "c"}, "/config/clients/c"),
         ({"client-id": None, "user": "alice"}, "/config/users/alice/clients/<default>"),
         ({"client-id": "clients", "user": None}, "/config/users/<default>/clients/clients"),

@@ -17,6 +17,7 @@ from kafkacompat.metadata.effective import EffectiveConfig
 from kafkacompat.metadata.image import NO_LEADER, ImageHolder, TopicImage
 from kafkacompat.metadata.store import StoreEntry, StoreError
 from kafkacompat.metadata.topic_changes import NewPartitions, NewTopic
+from kafkacompat.metadata.znodes.cluster import encode_producer_ids
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import parse_uuid
 from tests.fakes.partition_events import RecordingEvents
@@ -269,8 +270,7 @@ def test_a_producer_id_comes_after_its_block_is_stored() -> None:
     assert refusal(node.controller.producer_ids.next()) == ErrorCode.KAFKA_STORAGE_ERROR
     node.store.failing = False
     node.store.before_write = lambda: (
-        node.store.entries.setdefault(codec.PRODUCER_IDS, StoreEntry(codec.encode_producer_ids(2, range(1000)), 0))
-        and None
+        node.store.entries.setdefault(codec.PRODUCER_IDS, StoreEntry(encode_producer_ids(2, range(1000)), 0)) and None
     )
     assert outcome(node.controller.producer_ids.next()) == 1000
 
