@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Any, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from twisted.internet.defer import Deferred, execute, maybeDeferred
 from twisted.internet.task import deferLater
@@ -68,24 +69,17 @@ class Server(Protocol):
         """Fire *watch* at the next event that the table's watches on *path* notice."""
 
 
-class MemoryWatch(NamedTuple):
-    """A watch of a client; two are equal only if they are the same."""
+@dataclass(eq=False)
+class MemoryWatch:
+    """A watch that a client has set on *path*."""
 
     client: MemoryClient
     receiver: Watch
     path: str
 
-    def __eq__(self, other: object) -> bool:
-        return self is other
 
-    def __ne__(self, other: object) -> bool:
-        return self is not other
-
-    def __hash__(self) -> int:
-        return id(self)
-
-
-class _Request(NamedTuple):
+@dataclass(eq=False)
+class _Request:
     """A request under way; ``changes`` says whether it may change the tree."""
 
     work: Callable[[], Any]
@@ -106,7 +100,7 @@ class MemoryClient:
         self._server = server
         self._chroot = Chroot(chroot)
         self._session = Session()
-        self._pending: list[_Request] = []
+        self._pending: dict[_Request, None] = {}
         self._incoming: deque[Callable[[], object]] = deque()
         self._watches: dict[MemoryWatch, None] = {}
         self._noticing: DelayedCall | None = None
@@ -226,13 +220,13 @@ class MemoryClient:
     def _submit(self, work: Callable[[], Value], *, changes: bool) -> Deferred[Value]:
         self._session.check_connected()
         request = _Request(work, changes, Deferred())
-        self._pending.append(request)
+        self._pending[request] = None
         self.clock.callLater(0, self._perform, request)
         return request.answer
 
     def _perform(self, request: _Request) -> None:
         """Let the server handle a request, unless the connection was lost before."""
-        if not self.is_linked or not self._is_pending(request):
+        if not self.is_linked or request not in self._pending:
             return
         outcome: list[object] = []
         execute(request.work).addBoth(outcome.append)
@@ -244,12 +238,13 @@ class MemoryClient:
             self._receive_later(lambda: self._settle(request, outcome[0]))
 
     def _settle(self, request: _Request, outcome: object) -> None:
-        if self._is_pending(request):
-            self._pending = [other for other in self._pending if other is not request]
-            request.answer.errback(outcome) if isinstance(outcome, Failure) else request.answer.callback(outcome)
-
-    def _is_pending(self, request: _Request) -> bool:
-        return any(other is request for other in self._pending)
+        if request not in self._pending:
+            return
+        del self._pending[request]
+        if isinstance(outcome, Failure):
+            request.answer.errback(outcome)
+        else:
+            request.answer.callback(outcome)
 
     def _receive_later(self, receive: Callable[[], object]) -> None:
         """Receive something from the server in a later turn, after everything that was sent before."""
@@ -279,7 +274,9 @@ class MemoryClient:
         self._loses_next_answer = True
 
     def cut(self, noticed_after_seconds: float = 0) -> None:
-        """Cut the connection; the client notices it after some seconds."""
+        """Cut the connection, unless it is; the client notices it after some seconds."""
+        if not self.is_linked:
+            return
         self.is_linked = False
         self._noticing = self.clock.callLater(noticed_after_seconds, self._lose_connection)
 
@@ -295,7 +292,7 @@ class MemoryClient:
 
     def _drop_connection(self, event: SessionEvent) -> None:
         """Forget what is under way, then fail the requests: their callbacks see the new state."""
-        pending, self._pending = self._pending, []
+        pending, self._pending = self._pending, {}
         self._incoming.clear()
         self.is_linked = False
         self._session.apply(event)
