@@ -104,23 +104,19 @@ class ChangePlanner:
 
     async def learn(self, step: Step, problem: ZooKeeperError) -> None:
         """Learn why a step failed, so that a new plan avoids it; raises ConflictError, or *problem* if no plan can."""
-        change = step.change
-        if change is None:
-            if not isinstance(problem, _CHANGED_BY_OTHERS):
-                raise problem
-        elif isinstance(problem, NodeExistsError) and await self._is_bare(change.key):
-            return
-        elif isinstance(problem, NoNodeError) and isinstance(step.operation, Create):
-            return
-        elif isinstance(problem, NotEmptyError):
+        if not isinstance(problem, _CHANGED_BY_OTHERS):
+            raise problem
+        if step.change is not None and not await self._can_avoid(problem, step.operation, step.change):
+            raise ConflictError(f"{step.change.key} no longer has version {step.change.expected_version}")
+
+    async def _can_avoid(self, problem: ZooKeeperError, operation: Operation, change: StoreChange) -> bool:
+        if isinstance(problem, NodeExistsError):
+            return await self._is_bare(change.key)
+        if isinstance(problem, NotEmptyError):
             if not is_topic(change.key):
                 self._kept.add(change.key)
-        elif isinstance(problem, BadVersionError | NoNodeError) and change.key in self._bare:
-            del self._bare[change.key]
-        elif isinstance(problem, _CHANGED_BY_OTHERS):
-            raise ConflictError(f"{change.key} no longer has version {change.expected_version}")
-        else:
-            raise problem
+            return True
+        return isinstance(operation, Create) or self._bare.pop(change.key, None) is not None
 
     async def _is_bare(self, path: str) -> bool:
         value, stat = (await self._reader.read_nodes([path])).get(path, (b"", None))

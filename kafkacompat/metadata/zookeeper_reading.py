@@ -65,9 +65,7 @@ class NodeReader:
             level = [child for child in below if child not in leaves]
         return descendants
 
-    async def _read_each(
-        self, read: Callable[[str], Deferred[Value]], paths: Sequence[str]
-    ) -> dict[str, Value | None]:
+    async def _read_each(self, read: Callable[[str], Deferred[Value]], paths: Sequence[str]) -> dict[str, Value | None]:
         """Read each path once, a few at a time; None for a node that does not exist. The first failure ends it."""
         results: dict[str, Value | None] = {}
         remaining = iter(paths)
@@ -75,7 +73,8 @@ class NodeReader:
         async def read_some() -> None:
             try:
                 for path in remaining:
-                    results[path] = await self._read_one(read, path)
+                    value = await self._read_one(read, path)
+                    results[path] = value
             except BaseException:
                 for _ in remaining:
                     pass

@@ -27,7 +27,6 @@ from kafkacompat.zookeeper.acls import Access, access_of
 from kafkacompat.zookeeper.client import (
     ANY_VERSION,
     BadVersionError,
-    Check,
     ConnectionLossError,
     Create,
     Delete,
@@ -459,9 +458,17 @@ _ERRORS: tuple[tuple[type[Exception], type[ZooKeeperError], str], ...] = (
     (kazoo_errors.BadVersionError, BadVersionError, "{}: the node has another version than expected"),
     (kazoo_errors.NotEmptyError, NotEmptyError, "{}: the node has children, so it cannot be deleted"),
     (kazoo_errors.NoAuthError, NoAuthError, "{}: the node's ACL does not allow this; check this client's certificate"),
-    (kazoo_errors.InvalidACLError, NoAuthError, "{}: ZooKeeper does not know this client, which zookeeper.set.acl needs"),
+    (
+        kazoo_errors.InvalidACLError,
+        NoAuthError,
+        "{}: ZooKeeper does not know this client, which zookeeper.set.acl needs",
+    ),
     (kazoo_errors.AuthFailedError, NoAuthError, "{}: ZooKeeper rejects the credentials of this client"),
-    (kazoo_errors.ConnectionLoss, ConnectionLossError, "{}: the connection to ZooKeeper was lost before the answer came"),
+    (
+        kazoo_errors.ConnectionLoss,
+        ConnectionLossError,
+        "{}: the connection to ZooKeeper was lost before the answer came",
+    ),
     (kazoo_errors.SessionMovedError, ConnectionLossError, "{}: the session moved to another ZooKeeper server"),
     (kazoo_errors.OperationTimeoutError, ConnectionLossError, "{}: ZooKeeper did not answer in time"),
     (kazoo_errors.RequestTimeoutError, ConnectionLossError, "{}: ZooKeeper did not answer in time"),
@@ -479,9 +486,7 @@ def _translate(problem: Exception, subject: str) -> ZooKeeperError:
 
 
 def _read_stat(stat: ZnodeStat) -> NodeStat:
-    return NodeStat(
-        stat.version, stat.czxid, stat.mzxid, stat.ephemeralOwner, stat.ctime, stat.mtime, stat.numChildren
-    )
+    return NodeStat(stat.version, stat.czxid, stat.mzxid, stat.ephemeralOwner, stat.ctime, stat.mtime, stat.numChildren)
 
 
 def _log_state(state: SessionState, session_id: int, connect: str) -> None:

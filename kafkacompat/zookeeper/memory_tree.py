@@ -91,7 +91,9 @@ class Tree:
         """Return the paths of a session's ephemeral nodes."""
         return [path for path, node in self._nodes.items() if node.owner == session_id]
 
-    def apply(self, operations: Iterable[Operation], session_id: int, now_ms: int) -> tuple[list[Result], list[TreeEvent]]:
+    def apply(
+        self, operations: Iterable[Operation], session_id: int, now_ms: int
+    ) -> tuple[list[Result], list[TreeEvent]]:
         """Make all the operations or none, as one transaction; return the results, and the events in their order.
 
         Raises ZooKeeperError with ``operation_index``.
@@ -185,4 +187,3 @@ _METHODS: dict[type[Operation], Any] = {
     Delete: Tree._delete,
     Check: Tree._check,
 }
-

@@ -21,7 +21,9 @@ def check_path(path: str) -> None:
         return
     names = path.split("/")
     if names[0] or len(names) < 2 or any(name in ("", ".", "..") for name in names[1:]) or "\0" in path:
-        raise ZooKeeperError(f"{path!r} is not the path of a node: it needs names, other than '.' and '..', after each slash")
+        raise ZooKeeperError(
+            f"{path!r} is not the path of a node: it needs names, other than '.' and '..', after each slash"
+        )
 
 
 def parent_of(path: str) -> str:

@@ -40,7 +40,10 @@ TRANSITIONS: dict[tuple[SessionState, SessionEvent], SessionState] = {
 """The next state; an event that is missing for a state changes nothing."""
 
 _REFUSALS: dict[SessionState, tuple[type[ZooKeeperError], str]] = {
-    SessionState.SUSPENDED: (ConnectionLossError, "the connection to ZooKeeper is lost; the client is connecting again"),
+    SessionState.SUSPENDED: (
+        ConnectionLossError,
+        "the connection to ZooKeeper is lost; the client is connecting again",
+    ),
     SessionState.LOST: (SessionExpiredError, "the session with ZooKeeper has expired; the client is opening a new one"),
     SessionState.CLOSED: (SessionExpiredError, "the client of ZooKeeper is not started or closed"),
 }
