@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from kazoo.client import KazooClient
 from kazoo.security import READ_ACL_UNSAFE
+from twisted.python.failure import Failure
 
 from compat_tests.ports import free_port
 from compat_tests.zookeeper import SESSION_TIMEOUT_MS, ZooKeeperServer, ZooKeeperWorld, new_chroot
@@ -71,7 +72,12 @@ def test_a_change_under_way_while_the_server_stands_still_fails_once_the_connect
     with own_world.server.suspended():
         creating = client.create("/a", b"")
         states_at_failure: list[SessionState] = []
-        creating.addBoth(lambda result: (states_at_failure.append(client.state), result)[1])
+
+        def note_state(failure: Failure) -> Failure:
+            states_at_failure.append(client.state)
+            return failure
+
+        creating.addErrback(note_state)
         with pytest.raises(ConnectionLossError):
             own_world.run(creating)
         assert states_at_failure == [SessionState.SUSPENDED]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
 
 from kafkacompat.zookeeper.client import (
     ConnectionLossError,
@@ -122,7 +123,12 @@ def test_an_answer_is_lost_after_the_change_was_made(memory: MemoryWorld) -> Non
     memory.server.lose_next_answer(client)
     memory.run(client.exists("/a"))
     creating = client.create("/a", b"1")
-    creating.addErrback(lambda failure: states.append(client.state) or failure)
+
+    def note_state(result: object) -> object:
+        states.append(client.state)
+        return result
+
+    creating.addBoth(note_state)
     _fails_with(memory, creating, ConnectionLossError)
     assert states == [SUSPENDED, SUSPENDED, CONNECTED]
     assert memory.server.contents()["/a"] == b"1"
@@ -159,11 +165,15 @@ def test_a_session_that_expires_while_its_client_is_cut_off_is_noticed_later(mem
     memory.server.expire(session_id)
     memory.settle()
     assert client.state is SUSPENDED
-    refused: list[type[Exception]] = []
+    refused: list[object] = []
+
+    def note_error(result: object) -> None:
+        assert isinstance(result, Failure)
+        refused.append(type(result.value))
 
     def look(state: SessionState) -> None:
         if state is LOST:
-            client.get("/").addErrback(lambda failure: refused.append(failure.type))
+            client.get("/").addBoth(note_error)
 
     client.add_listener(look)
     memory.server.reconnect(client)
