@@ -218,7 +218,7 @@ class ZooKeeperContract:
         before = world.run(gatherResults([client.get(path) for path in ("/a", "/parent", "/parent/child")]))
         events: list[WatchEvent] = []
         world.run(client.get("/parent/child", events.append))
-        first: list[Operation] = [Create("/new", b""), SetData("/parent", b"2", 0), SetData("/parent/child", b"3")]
+        first: list[Operation] = [Create("/new", b""), SetData("/parent", b"2", 0), SetData("/parent", b"3", 1)]
         rest: list[Operation] = [Delete("/a"), Create("/late", b"")]
         problem = _error_of(world, client.multi([*first, failing, *rest]))
         assert (type(problem), problem.operation_index) == (error, 3)

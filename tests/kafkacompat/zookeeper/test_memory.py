@@ -150,10 +150,17 @@ def test_watches_can_be_delayed(memory: MemoryWorld) -> None:
     memory.server.disconnect(client)
     memory.clock.advance(2)
     assert events[1:] == [WatchEvent(WatchKind.LOST, "/a")]
+    memory.run(other.get("/a", events.append))
+    memory.run(other.set("/a", b"3"))
+    memory.server.disconnect(other, noticed_after_seconds=5)
+    memory.clock.advance(4)
+    memory.server.reconnect(other)
+    memory.settle()
+    assert events[2:] == [WatchEvent(WatchKind.LOST, "/a")]
     memory.server.delay_watches(0)
     memory.run(other.get("/a", events.append))
     memory.run(other.set("/a", b"4"))
-    assert events[2:] == [WatchEvent(WatchKind.CHANGED, "/a")]
+    assert events[3:] == [WatchEvent(WatchKind.CHANGED, "/a")]
 
 
 def test_a_session_that_expires_while_its_client_is_cut_off_is_noticed_later(memory: MemoryWorld) -> None:
