@@ -11,6 +11,7 @@ from xdist.remote import Producer
 
 from compat_tests.brokers import BROKERS, Broker
 from compat_tests.scheduling import GroupScheduling, rank_of
+from compat_tests.zookeeper import ZooKeeperServer
 
 MakeBroker = Callable[..., Broker]
 
@@ -61,6 +62,13 @@ def make_broker(broker_kind: str, tmp_path: Path) -> Iterator[MakeBroker]:
     yield make
     for one in started:
         one.stop()
+
+
+@pytest.fixture(scope="session")
+def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperServer]:
+    """One ZooKeeper for all tests that only talk to it; each has a chroot of its own."""
+    with ZooKeeperServer(tmp_path_factory.mktemp("zookeeper")) as running:
+        yield running
 
 
 _COUNTER = itertools.count()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from random import Random, SystemRandom
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kafkacompat.disk import DiskThread, OwnedDisk
 from kafkacompat.metadata.sqlite_store import SqliteStore
@@ -12,6 +12,10 @@ from kafkacompat.server.transport import ZeroCopyConnector, make_zero_copy_port
 from kafkacompat.storage.files.filesystem import Files
 from kafkacompat.storage.files.operating_system import OsFiles, raise_open_file_limit
 from kafkacompat.workers.processes import ProcessWorkers, Workers
+
+if TYPE_CHECKING:
+    from kafkacompat.zookeeper.client import ZooKeeper
+    from kafkacompat.zookeeper.settings import ZooKeeperSettings
 
 
 class Host(Protocol):
@@ -38,6 +42,9 @@ class Host(Protocol):
     def open_store(self, directory: str, disk: OwnedDisk) -> SqliteStore:
         """Return the metadata store of a single node, in *directory*; it is opened at its first use."""
 
+    def open_zookeeper(self, settings: ZooKeeperSettings) -> ZooKeeper:
+        """Return a client of a cluster's ZooKeeper, not started yet."""
+
     def raise_open_file_limit(self) -> int:
         """Allow as many open files as the system permits, and return their number."""
 
@@ -62,6 +69,13 @@ class ReactorHost:
     def open_store(self, directory: str, disk: OwnedDisk) -> SqliteStore:
         """See Host."""
         return SqliteStore(directory, disk)
+
+    def open_zookeeper(self, settings: ZooKeeperSettings) -> ZooKeeper:
+        """See Host."""
+        # A single node does not pay for kazoo.
+        from kafkacompat.zookeeper.kazoo_client import KazooZooKeeper
+
+        return KazooZooKeeper(self.reactor, settings)
 
     def raise_open_file_limit(self) -> int:
         """See Host."""

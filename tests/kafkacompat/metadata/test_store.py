@@ -1,4 +1,4 @@
-"""The contract of metadata stores, and what SQLite adds to it."""
+"""The contract of metadata stores on those that need no server, and what SQLite adds to it."""
 
 from __future__ import annotations
 
@@ -9,56 +9,40 @@ from pathlib import Path
 import pytest
 
 from kafkacompat.metadata.sqlite_store import FILE_NAME, SqliteStore
-from kafkacompat.metadata.store import ABSENT, ConflictError, MetadataStore, StoreChange, StoreEntry, StoreError
+from kafkacompat.metadata.store import ABSENT, StoreChange, StoreEntry, StoreError
+from kafkacompat.metadata.zookeeper_store import ZooKeeperStore
 from tests.fakes.disk import ImmediateDisk, ManualDisk
 from tests.fakes.memory_store import MemoryStore
 from tests.kafkacompat.metadata.deferreds import outcome
+from tests.kafkacompat.metadata.store_contract import StoreContract, Subject
+from tests.kafkacompat.zookeeper.memory_world import MemoryWorld
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> MetadataStore:
-    makers: dict[str, Callable[[], MetadataStore]] = {
-        "memory": MemoryStore,
-        "sqlite": lambda: SqliteStore(str(tmp_path), ImmediateDisk()),
+@pytest.fixture(params=["memory", "sqlite", "zookeeper"])
+def subject(request: pytest.FixtureRequest, tmp_path: Path) -> Subject:
+    makers: dict[str, Callable[[], Subject]] = {
+        "memory": lambda: Subject(MemoryStore(), outcome),
+        "sqlite": lambda: Subject(SqliteStore(str(tmp_path), ImmediateDisk()), outcome),
+        "zookeeper": _make_zookeeper_store,
     }
     return makers[request.param]()
 
 
-def test_versions_start_at_0_and_count_changes(store: MetadataStore) -> None:
-    outcome(store.compare_and_set([StoreChange("/a", ABSENT, b"1"), StoreChange("/b", ABSENT, b"2")]))
-    outcome(store.compare_and_set([StoreChange("/a", 0, b"3")]))
-    assert outcome(store.load()) == {"/a": StoreEntry(b"3", 1), "/b": StoreEntry(b"2", 0)}
-    assert outcome(store.read(["/b", "/c", "/a"])) == {"/a": StoreEntry(b"3", 1), "/b": StoreEntry(b"2", 0)}
+def _make_zookeeper_store() -> Subject:
+    world = MemoryWorld()
+    return Subject(ZooKeeperStore(world.connect("/kafka"), world.clock), world.run)
 
 
-def test_offsets_are_left_out_until_they_are_asked_for(store: MetadataStore) -> None:
+class TestContract(StoreContract):
+    """The contract on the stores that need no server."""
+
+
+def test_sqlite_finds_the_offsets_between_keys_with_similar_names(tmp_path: Path) -> None:
+    store = SqliteStore(str(tmp_path), ImmediateDisk())
     keys = ["/consumer", "/consumers/g/offsets/t/0", "/consumers/h", "/consumers0", "/z"]
     outcome(store.compare_and_set([StoreChange(key, ABSENT, b"1") for key in keys]))
     assert [*outcome(store.load())] == ["/consumer", "/consumers0", "/z"]
     assert [*outcome(store.keys("/consumers/"))] == ["/consumers/g/offsets/t/0", "/consumers/h"]
-    assert outcome(store.read(keys[1:2])) == {keys[1]: StoreEntry(b"1", 0)}
-
-
-def test_a_deleted_key_is_absent_and_starts_anew(store: MetadataStore) -> None:
-    outcome(store.compare_and_set([StoreChange("/a", ABSENT, b"1")]))
-    outcome(store.compare_and_set([StoreChange("/a", 0, None)]))
-    assert outcome(store.read(["/a"])) == {}
-    outcome(store.compare_and_set([StoreChange("/a", ABSENT, b"2")]))
-    assert outcome(store.read(["/a"])) == {"/a": StoreEntry(b"2", 0)}
-
-
-@pytest.mark.parametrize("expected", [ABSENT, 1, 7])
-def test_a_conflict_changes_nothing(store: MetadataStore, expected: int) -> None:
-    outcome(store.compare_and_set([StoreChange("/a", ABSENT, b"1")]))
-    with pytest.raises(ConflictError):
-        outcome(store.compare_and_set([StoreChange("/new", ABSENT, b"x"), StoreChange("/a", expected, b"2")]))
-    assert outcome(store.load()) == {"/a": StoreEntry(b"1", 0)}
-    outcome(store.compare_and_set([StoreChange("/a", 0, b"2")]))
-
-
-def test_deleting_what_is_absent_is_a_conflict(store: MetadataStore) -> None:
-    with pytest.raises(ConflictError):
-        outcome(store.compare_and_set([StoreChange("/a", 0, None)]))
 
 
 def test_sqlite_keeps_everything_when_it_is_opened_again(tmp_path: Path) -> None:

@@ -1,0 +1,145 @@
+"""A ZooKeeper in memory, for tests and simulations: clients on a clock, and faults that a caller injects.
+
+It has what the broker uses of a server: the tree with versions and transaction ids, sessions, ephemeral and sequence nodes,
+watches, transactions, and the bound on the size of a request. It has no ACLs. One contract test covers it and ZooKeeper 3.9.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from kafkacompat.timers import Clock, DelayedCall, now_ms
+from kafkacompat.zookeeper.client import Delete, NodeStat, Operation, Result, WatchKind
+from kafkacompat.zookeeper.memory_client import MemoryClient, MemoryWatch, WatchTable
+from kafkacompat.zookeeper.memory_tree import Tree, TreeEvent
+
+FIRST_SESSION_ID = 0x1000_0000_0000_0000
+SESSION_TIMEOUT_SECONDS = 18.0
+
+_NOTICED_BY = {
+    WatchKind.CREATED: (WatchTable.NODE,),
+    WatchKind.CHANGED: (WatchTable.NODE,),
+    WatchKind.DELETED: (WatchTable.NODE, WatchTable.CHILDREN),
+    WatchKind.CHILDREN: (WatchTable.CHILDREN,),
+}
+
+
+class _ServerSession:
+    """A session that exists; ``expiry`` is under way while its client is disconnected."""
+
+    def __init__(self, client: MemoryClient) -> None:
+        self.client = client
+        self.expiry: DelayedCall | None = None
+
+    def stop_expiry(self) -> None:
+        if self.expiry is not None and self.expiry.active():
+            self.expiry.cancel()
+
+
+class MemoryZooKeeper:
+    """The server. `connect` makes clients; the methods under "Faults" disturb them."""
+
+    def __init__(self) -> None:
+        self._tree = Tree()
+        self._sessions: dict[int, _ServerSession] = {}
+        self._next_session_id = FIRST_SESSION_ID
+        self._watches = {table: defaultdict[str, list[MemoryWatch]](list) for table in WatchTable}
+        self._watch_delay_seconds = 0.0
+
+    def connect(
+        self, clock: Clock, chroot: str = "", session_timeout_seconds: float = SESSION_TIMEOUT_SECONDS
+    ) -> MemoryClient:
+        """Return a client that is not started; its Deferreds fire, and its watches are called, by *clock*."""
+        return MemoryClient(self, clock, chroot, session_timeout_seconds)
+
+    def contents(self) -> dict[str, bytes]:
+        """Return the values of all nodes by absolute path, without a request."""
+        return self._tree.contents()
+
+    # Faults
+
+    def expire(self, session_id: int) -> None:
+        """End a session as its timeout would. A client that is connected is disconnected and opens another one."""
+        if session_id not in self._sessions:
+            return
+        client = self._sessions[session_id].client
+        self.close_session(session_id)
+        if client.is_linked:
+            client.cut()
+            client.restore()
+
+    def disconnect(self, client: MemoryClient, *, noticed_after_seconds: float = 0) -> None:
+        """Cut a client's connection until `reconnect`. Its session expires after its timeout.
+
+        The client notices nothing for *noticed_after_seconds*: meanwhile it takes itself for connected, and its requests wait.
+        """
+        client.cut(noticed_after_seconds)
+        if session := self._sessions.get(client.session_id):
+            session.stop_expiry()
+            session.expiry = client.clock.callLater(client.session_timeout_seconds, self.expire, client.session_id)
+
+    def reconnect(self, client: MemoryClient) -> None:
+        """Let a disconnected client connect again, with its old session if that exists."""
+        client.restore()
+
+    def lose_next_answer(self, client: MemoryClient) -> None:
+        """Make the client's next change, and break the connection before its answer; the client connects again at once."""
+        client.lose_next_answer()
+
+    def delay_watches(self, seconds: float) -> None:
+        """Deliver the events of all watches this much later, after answers that were sent since. 0 ends the delay."""
+        self._watch_delay_seconds = seconds
+
+    # What clients call: see `memory_client.Server`
+
+    def open_session(self, client: MemoryClient) -> int:
+        """See Server.open_session."""
+        session_id = self._next_session_id
+        self._next_session_id += 1
+        self._sessions[session_id] = _ServerSession(client)
+        self._tree.apply([], session_id, now_ms(client.clock))
+        return session_id
+
+    def resume_session(self, session_id: int) -> bool:
+        """See Server.resume_session."""
+        if session_id not in self._sessions:
+            return False
+        self._sessions[session_id].stop_expiry()
+        return True
+
+    def close_session(self, session_id: int) -> None:
+        """See Server.close_session."""
+        if session_id in self._sessions:
+            self._sessions[session_id].stop_expiry()
+            self.change([Delete(path) for path in self._tree.owned_by(session_id)], session_id)
+            del self._sessions[session_id]
+
+    def get(self, path: str) -> tuple[bytes, NodeStat]:
+        """See Server.get."""
+        return self._tree.get(path)
+
+    def exists(self, path: str) -> NodeStat | None:
+        """See Server.exists."""
+        return self._tree.exists(path)
+
+    def children(self, path: str) -> list[str]:
+        """See Server.children."""
+        return self._tree.children(path)
+
+    def change(self, operations: Sequence[Operation], session_id: int) -> list[Result]:
+        """See Server.change."""
+        clock = self._sessions[session_id].client.clock
+        results, events = self._tree.apply(operations, session_id, now_ms(clock))
+        for event in events:
+            self._notify_watches(event)
+        return results
+
+    def add_watch(self, table: WatchTable, path: str, watch: MemoryWatch) -> None:
+        """See Server.add_watch."""
+        self._watches[table][path].append(watch)
+
+    def _notify_watches(self, event: TreeEvent) -> None:
+        for table in _NOTICED_BY[event.kind]:
+            for watch in self._watches[table].pop(event.path, ()):
+                watch.client.notify(watch, event.kind, self._watch_delay_seconds)
