@@ -312,7 +312,7 @@ class LeaderFetcher:
 
     async def _choose_throttled(self) -> None:
         """Leave out the partitions that have to pause: throttled ones that are not in sync (KIP-73)."""
-        throttled = set[PartitionKey]()
+        throttled: set[PartitionKey] = set()
         if self._quota.is_exceeded():
             async for followed in yield_in_turns(self._clock, list(self._members[FETCHING].values())):
                 if self._quota.is_throttled(*followed.key) and not followed.fetch.is_in_sync:

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+IN_RANGE = "the leader refuses an offset that its log has"
+"""The problem of a partition whose leader cannot place its last epoch."""
+
 SYNC_CHECK_S = 0.005
 """Pause until the next look at a log whose end is not on the disk yet, while only what is there is reported."""
 
@@ -218,6 +221,11 @@ class PartitionFetch:
         self.lag = max(0, self._leader_high_watermark - max(leader_start_offset, log_end_offset))
         if leader_start_offset > log_end_offset:
             return self._change_log(StartOver(leader_start_offset), TRUNCATING)
+        if self._problem == IN_RANGE:
+            self.delay(IN_RANGE, now_s)
+            return None
+        # The leader's log may have grown meanwhile.
+        self._problem = IN_RANGE
         return self._fetch(now_s)
 
     def _refuse(self, table: dict[ErrorCode, FetchState], error_code: int, now_s: float) -> None:

@@ -29,10 +29,9 @@ class Rest:
         """End the wait, if there is one, in the next turn: what this turn still adds is seen then, too."""
         if self._waiting is None:
             return
-        if self._call is None:
-            self._call = self._clock.callLater(0, self._fire)
-        else:
-            self._call.reset(0)
+        if self._call is not None:
+            self._call.cancel()
+        self._call = self._clock.callLater(0, self._fire)
 
     def _fire(self) -> None:
         waiting, self._waiting, self._call = self._waiting, None, None
