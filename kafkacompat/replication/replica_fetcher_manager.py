@@ -53,35 +53,46 @@ class ReplicaFetcherManager:
         self._senders: dict[int, Sender] = {}
         self._fetchers: dict[tuple[int, int], LeaderFetcher] = {}
         self._followed: dict[PartitionKey, tuple[FollowedPartition, LeaderFetcher]] = {}
+        self._ending: dict[PartitionKey, FollowedPartition] = {}
+        """The partitions of earlier epochs, or stopped ones, whose logs are still being changed."""
 
     def follow(self, partition: FollowerPartition, leader_id: int, leader_epoch: int) -> None:
         """Fetch a partition from its leader; without effect if it is fetched from there in that epoch already."""
         key = key_of(partition)
-        busy: FollowedPartition | None = None
         if key in self._followed:
             followed, fetcher = self._followed[key]
             same_epoch = (fetcher.leader_id, followed.fetch.leader_epoch) == (leader_id, leader_epoch)
             if same_epoch and followed.partition is partition and followed.fetch.state is not FAILED:
                 return
             fetcher.remove(followed)
-            busy = followed
-        self._add(partition, leader_id, leader_epoch, busy)
+            self._note_ending(followed)
+        self._add(partition, leader_id, leader_epoch)
 
-    def _add(
-        self, partition: FollowerPartition, leader_id: int, leader_epoch: int, earlier: FollowedPartition | None
-    ) -> None:
+    def _add(self, partition: FollowerPartition, leader_id: int, leader_epoch: int) -> None:
         settings = self._settings
         fetch = PartitionFetch(
             partition, leader_epoch, truncates_on_fetch=settings.truncates_on_fetch, backoff_s=settings.backoff_s
         )
         followed = FollowedPartition(fetch)
-        if earlier is not None and earlier.is_busy:
+        earlier = self._ending.get(followed.key)
+        if earlier is not None:
             # The log must be at rest before it is compared with the new leader's.
             followed.begin_change()
             earlier.when_idle().addCallback(lambda _: followed.end_change())
         fetcher = self._find_fetcher(leader_id, choose_fetcher(*followed.key, self._fetcher_count))
         self._followed[followed.key] = followed, fetcher
         fetcher.add(followed)
+
+    def _note_ending(self, followed: FollowedPartition) -> Deferred[None]:
+        """Remember a partition until nothing changes its log any more, when the Deferred fires."""
+        if not followed.is_busy:
+            return succeed(None)
+        self._ending[followed.key] = followed
+        return followed.when_idle().addCallback(lambda _: self._forget_ending(followed))
+
+    def _forget_ending(self, followed: FollowedPartition) -> None:
+        if self._ending.get(followed.key) is followed:
+            del self._ending[followed.key]
 
     def _find_fetcher(self, leader_id: int, number: int) -> LeaderFetcher:
         fetcher = self._fetchers.get((leader_id, number))
@@ -100,7 +111,7 @@ class ReplicaFetcherManager:
             return succeed(None)
         followed, fetcher = entry
         fetcher.remove(followed)
-        return followed.when_idle()
+        return self._note_ending(followed)
 
     def stop_all(self) -> Deferred[None]:
         """Fetch nothing any more, and drop the requests in flight; fires when nothing changes a log any more."""
@@ -108,7 +119,7 @@ class ReplicaFetcherManager:
         fetchers, self._fetchers = self._fetchers, {}
         for fetcher in fetchers.values():
             fetcher.stop()
-        busy = [followed.when_idle() for followed, _ in entries.values() if followed.is_busy]
+        busy = [self._note_ending(followed) for followed, _ in entries.values() if followed.is_busy]
         return gatherResults(busy).addCallback(lambda _: None)
 
     def resize(self, fetcher_count: int) -> None:
@@ -121,7 +132,8 @@ class ReplicaFetcherManager:
             fetcher.stop()
         self._fetchers = {}
         for followed, fetcher in entries.values():
-            self._add(followed.partition, fetcher.leader_id, followed.fetch.leader_epoch, followed)
+            self._note_ending(followed)
+            self._add(followed.partition, fetcher.leader_id, followed.fetch.leader_epoch)
 
     # What status and metrics show
 
