@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Coroutine, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -94,6 +95,11 @@ class ActiveController:
         self._announced = Moment(self._ledger.image, self._situation)
         await self._decide(lambda draft, situation: take_over(draft, situation, deleting), started=brokers)
 
+    def look_again(self) -> None:
+        """Read again what the watches of a lost connection may have missed."""
+        self._handle(self._change_brokers, "a change of the brokers")
+        self._handle(self._queue_deletions, "topics to delete")
+
     def resign(self) -> None:
         """Do nothing any more: another controller may be at work."""
         self._resigned = True
@@ -136,15 +142,12 @@ class ActiveController:
         self._announced = new
         return self._broadcasts.announce(old, new, decision.stops, started)
 
-    def _apply_change(self, image: MetadataImage) -> Deferred[None]:
+    async def _apply_change(self, image: MetadataImage) -> Deferred[None]:
         """Announce a change that `MetadataChanges` has committed, to the watchers of configurations too."""
         old = self._announced.image
-        told = self._announce(Decision(self._situation))
-        return Deferred.fromCoroutine(self._notify_configs(old, image, told))
-
-    async def _notify_configs(self, old: MetadataImage, new: MetadataImage, told: Deferred[None]) -> None:
-        await notify_config_changes(self._zookeeper, list_changed_keys(old, new))
-        await told
+        announced = self._announce(Decision(self._situation))
+        await notify_config_changes(self._zookeeper, list_changed_keys(old, image))
+        return announced
 
     # Brokers
 
@@ -248,10 +251,8 @@ class ActiveController:
         return waiting
 
     async def _finish_deletion(self, topic: str) -> None:
-        try:
+        with suppress(NoNodeError):
             await self._zookeeper.delete(Znode.DELETED_TOPIC.path(topic=topic))
-        except NoNodeError:
-            pass
         log.info("Deleted topic %s", topic)
         for waiting in self._waiting_deletions.pop(topic, []):
             waiting.callback(None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from twisted.internet.defer import Deferred, fail
 
@@ -74,9 +74,9 @@ class ClusterAdministration:
             timeout_ms=int(TIMEOUT_S * 1000),
             validate_only=validate_only,
         )
-        creating = self._link.send(request, TIMEOUT_S)
-        creating.addErrback(_raise_as_kafka_error)
-        return creating.addCallback(self._read_created, wanted)
+        return self._link.send(request, TIMEOUT_S).addCallbacks(
+            self._read_created, _raise_as_kafka_error, callbackArgs=(wanted,)
+        )
 
     def _read_created(
         self, response: CreateTopicsResponse, wanted: Sequence[NewTopic]
@@ -129,15 +129,14 @@ class ClusterAdministration:
 
     def _allocate_producer_ids(self) -> Deferred[range]:
         request = AllocateProducerIdsRequest(broker_id=self._node_id, broker_epoch=self._broker_epoch())
-        allocating = self._link.send(request, TIMEOUT_S).addErrback(_raise_as_kafka_error)
-        return allocating.addCallback(_read_block)
+        return self._link.send(request, TIMEOUT_S).addCallbacks(_read_block, _raise_as_kafka_error)
 
 
 def _refuse() -> Deferred[Any]:
     return fail(KafkaError(ErrorCode.NOT_CONTROLLER, "another broker is the controller"))
 
 
-def _raise_as_kafka_error(failure: Failure) -> None:
+def _raise_as_kafka_error(failure: Failure) -> NoReturn:
     """Turn a failure to reach the controller into an error that clients repeat their request after."""
     if isinstance(failure.value, KafkaError):
         failure.raiseException()

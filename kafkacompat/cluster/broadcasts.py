@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from random import Random
-from typing import TYPE_CHECKING, TypeAlias, cast
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from twisted.internet.defer import Deferred, DeferredList, succeed
 from twisted.python.failure import Failure
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from kafkacompat.metadata.image import BrokerImage
     from kafkacompat.wire.apis.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
     from kafkacompat.wire.apis.stop_replica import StopReplicaRequest, StopReplicaResponse
+    from kafkacompat.wire.schema import Response
 
 log = logging.getLogger(__name__)
 
@@ -112,19 +114,15 @@ class Broadcasts:
         channel, broker = self._channels[orders.broker.node_id], orders.broker
         if orders.first_metadata is not None:
             for request in build_update_metadata(self._sender, broker, orders.first_metadata, self._brokers.values()):
-                channel.send(request).addErrback(_ignore_gone)
+                _then(channel.send(request), _ignore_answer)
         answers: list[Deferred[None]] = []
         if orders.leader_and_isr or orders.is_full:
             for leading in build_leader_and_isr(
                 self._sender, broker, orders.leader_and_isr, self._brokers, self._listener, is_full=orders.is_full
             ):
-                answered = channel.send(leading)
-                answered.addCallback(lambda response, sent=leading: self._on_leader_and_isr(broker, sent, response))
-                answers.append(answered.addErrback(_ignore_gone))  # type: ignore[arg-type]
+                answers.append(_then(channel.send(leading), partial(self._on_leader_and_isr, broker, leading)))
         for stopping in build_stop_replica(self._sender, broker, orders.stop_replica):
-            stopped = channel.send(stopping)
-            stopped.addCallback(lambda response, sent=stopping: self._on_stop_replica(broker, sent, response))
-            stopped.addErrback(_ignore_gone)
+            _then(channel.send(stopping), partial(self._on_stop_replica, broker, stopping))
         return answers
 
     # Metadata
@@ -138,7 +136,7 @@ class Broadcasts:
         """Send all brokers those rows that are newer than what they have been sent."""
         newer = [row for row in rows if self._note_newer(row)]
         return [
-            self._channels[node_id].send(request).addErrback(_ignore_gone)  # type: ignore[misc]
+            _then(self._channels[node_id].send(request), _ignore_answer)
             for node_id, broker in self._brokers.items()
             if node_id in self._channels
             for request in build_update_metadata(self._sender, broker, newer, self._brokers.values())
@@ -158,8 +156,7 @@ class Broadcasts:
 
     # Answers
 
-    def _on_leader_and_isr(self, broker: BrokerImage, sent: LeaderAndIsrRequest, response: object) -> None:
-        answer = cast("LeaderAndIsrResponse", response)
+    def _on_leader_and_isr(self, broker: BrokerImage, sent: LeaderAndIsrRequest, answer: LeaderAndIsrResponse) -> None:
         if answer.error_code:
             log.warning("Broker %d rejects LeaderAndIsr: %s", broker.node_id, ErrorCode(answer.error_code).name)
             return
@@ -174,8 +171,7 @@ class Broadcasts:
         working = [key for key, code in codes.items() if code == ErrorCode.NONE]
         self.on_replica_answers(broker.node_id, failed, working)
 
-    def _on_stop_replica(self, broker: BrokerImage, sent: StopReplicaRequest, response: object) -> None:
-        answer = cast("StopReplicaResponse", response)
+    def _on_stop_replica(self, broker: BrokerImage, sent: StopReplicaRequest, answer: StopReplicaResponse) -> None:
         deleted = {
             TopicPartition(topic.topic_name, state.partition_index)
             for topic in sent.topic_states
@@ -221,6 +217,15 @@ def _watch(deferred: Deferred[None]) -> Deferred[None]:
 
 def _join(deferreds: Sequence[Deferred[None]]) -> Deferred[None]:
     return DeferredList([_watch(deferred) for deferred in deferreds]).addCallback(lambda _: None)
+
+
+def _then(answered: Deferred[Response], receive: Callable[[Any], None]) -> Deferred[None]:
+    """Pass an answer on; fires then, and also when the broker is gone."""
+    return answered.addCallback(receive).addErrback(_ignore_gone)
+
+
+def _ignore_answer(answer: object) -> None:
+    """UpdateMetadata fails only for a controller that was replaced."""
 
 
 def _ignore_gone(failure: Failure) -> None:

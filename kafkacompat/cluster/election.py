@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from twisted.internet.defer import Deferred, DeferredLock
@@ -139,10 +140,8 @@ class ControllerElection:
         try:
             value, stat = await self._zookeeper.get(CONTROLLER_EPOCH)
         except NoNodeError:
-            try:
+            with suppress(NodeExistsError):
                 await self._zookeeper.create(CONTROLLER_EPOCH, encode_controller_epoch(FIRST_EPOCH))
-            except NodeExistsError:
-                pass
             value, stat = await self._zookeeper.get(CONTROLLER_EPOCH)
         return decode_controller_epoch(value), stat
 

@@ -106,7 +106,7 @@ class ClusterMember:
         self._broker: BrokerImage | None = None
         self._leaving = False
         self._balance = LoopingCall(self._balance_leaders)
-        self._balance.clock = clock
+        self._balance.clock = clock  # type: ignore[assignment]
         self.on_topics_reconfigured: Callable[[], None] = lambda: None
 
     # Membership
@@ -176,7 +176,7 @@ class ClusterMember:
         node_id = self._config.node_id
         store = ZooKeeperStore(self._zookeeper, self._clock, lambda: self.election.fence)
         ledger = MetadataLedger(
-            store, lambda image: self._complete(image, ledger), StoreForm(controller_epoch=epoch.epoch)
+            store, lambda image: self._complete(image, ledger), StoreForm(epoch.epoch, has_tree=True)
         )
         broadcasts = Broadcasts(
             Sender(node_id, epoch.epoch), self._listener, self._connect_to, self._clock, self._rng

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from kafkacompat.config.checks import check_config, check_inter_broker_listener, check_listener_properties
-from kafkacompat.config.development import DEVELOPMENT_DEFAULTS
+from kafkacompat.config.development import DEVELOPMENT_DEFAULTS, SINGLE_NODE_DEFAULTS
 from kafkacompat.config.java_properties import parse_properties
 from kafkacompat.config.listeners import (
     EMULATE_PATTERN,
@@ -22,10 +22,12 @@ from kafkacompat.config.listeners import (
     set_emulations,
 )
 from kafkacompat.config.properties import ConfigError, Property, parse_tables
-from kafkacompat.config.tables import cluster, groups, log, security, server
+from kafkacompat.config.tables import cluster, groups, log, security, server, zookeeper
 from kafkacompat.config.values import Value, format_value
 
-PROPERTIES: Mapping[str, Property] = parse_tables(server.TABLE, log.TABLE, cluster.TABLE, groups.TABLE, security.TABLE)
+PROPERTIES: Mapping[str, Property] = parse_tables(
+    server.TABLE, log.TABLE, cluster.TABLE, groups.TABLE, security.TABLE, zookeeper.TABLE
+)
 
 T = TypeVar("T")
 
@@ -83,6 +85,9 @@ class BrokerConfig:
             given = dict(DEVELOPMENT_DEFAULTS) if text is None else parse_properties(text)
         except ValueError as problem:
             raise ConfigError(f"the properties file cannot be read: {problem}") from None
+        if text is None and any("zookeeper.connect" in layer for layer in overrides):
+            # Of the defaults for a first start, those of a single node are not for a broker among others.
+            given = {name: value for name, value in given.items() if name not in SINGLE_NODE_DEFAULTS}
         for layer in overrides:
             _override(given, layer)
         return cls(given)

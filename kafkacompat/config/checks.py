@@ -31,10 +31,11 @@ def check_config(config: ReadableConfig) -> None:
             raise ConfigError(sentence)
 
 
-def _reject_zookeeper(config: ReadableConfig) -> str | None:
-    given = config.given.get("zookeeper.connect", "").strip()
-    advice = "remove it to run a single node that keeps its own metadata"
-    return f"zookeeper.connect={given} is not served yet: {advice}" if given else None
+def _check_control_plane(config: ReadableConfig) -> str | None:
+    name = config.value("control.plane.listener.name")
+    if not name:
+        return None
+    return f"control.plane.listener.name={name} is not served: remove it, and orders come by the inter-broker listener"
 
 
 def _check_node_id(config: ReadableConfig) -> str | None:
@@ -109,7 +110,7 @@ def _check_assignors(config: ReadableConfig) -> str | None:
 
 
 CHECKS: tuple[Callable[[ReadableConfig], str | None], ...] = (
-    _reject_zookeeper,
+    _check_control_plane,
     _check_node_id,
     _check_roles,
     _check_quorum,

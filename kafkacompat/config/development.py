@@ -16,3 +16,8 @@ DEVELOPMENT_DEFAULTS: Mapping[str, str] = {
     "share.coordinator.state.topic.replication.factor": "1",
     "share.coordinator.state.topic.min.isr": "1",
 }
+
+SINGLE_NODE_DEFAULTS = frozenset(
+    name for name in DEVELOPMENT_DEFAULTS if name.endswith((".replication.factor", ".min.isr"))
+)
+"""Those of the defaults that suit a node without others only."""

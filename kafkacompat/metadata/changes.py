@@ -30,14 +30,15 @@ Result = TypeVar("Result")
 Item = TypeVar("Item")
 Arguments = ParamSpec("Arguments")
 Outcome: TypeAlias = "KafkaError | None"
-ApplyImage: TypeAlias = "Callable[[MetadataImage], Coroutine[Deferred[Any], Any, None]]"
+ApplyImage: TypeAlias = "Callable[[MetadataImage], Coroutine[Deferred[Any], Any, Deferred[None] | None]]"
 
 
 class MetadataChanges:
     """Makes one change at a time, under *lock*.
 
     Each method fails with KafkaError; KAFKA_STORAGE_ERROR is a failure of the store. It fires when *apply* has brought the
-    committed image to the replicas.
+    committed image to the replicas. What takes long of that, such as answers of other brokers, *apply* returns as a Deferred: the
+    next change does not wait for it.
     """
 
     def __init__(
@@ -105,14 +106,19 @@ class MetadataChanges:
         return self._make_change(lambda draft: alter_scram_credentials(draft, changes), False)
 
     def _make_change(self, plan: Callable[[MetadataDraft], Result], validate_only: bool) -> Deferred[Result]:
-        async def change() -> Result:
+        async def commit() -> tuple[Result, Deferred[None] | None]:
             if validate_only:
-                return plan(MetadataDraft(self._ledger.image))
+                return plan(MetadataDraft(self._ledger.image)), None
             result = await self._ledger.commit(plan)
-            await self._apply(self._ledger.image)
+            return result, await self._apply(self._ledger.image)
+
+        async def change() -> Result:
+            result, applied = await self._lock.run(lambda: Deferred.fromCoroutine(commit()))
+            if applied is not None:
+                await applied
             return result
 
-        return self._lock.run(lambda: Deferred.fromCoroutine(change()))
+        return Deferred.fromCoroutine(change())
 
 
 def _log_created(results: list[TopicImage | KafkaError]) -> list[TopicImage | KafkaError]:

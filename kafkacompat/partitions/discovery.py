@@ -47,20 +47,26 @@ async def check_new_directories(files: Files, config: BrokerConfig, store: Sqlit
         raise LogDirectoryError(f"log directory {new[0]} {problem}: {advice}")
 
 
-async def find_partitions(directories: Directories, topics: Mapping[str, TopicImage]) -> None:
+async def find_partitions(
+    directories: Directories, topics: Mapping[str, TopicImage], *, strays_stay: bool = False
+) -> None:
     """Note which directory holds each partition, and which partitions were being moved where.
 
     Folders that belong to no topic are set aside, as Kafka does: a crash interrupted a deletion, or another broker made
-    them. So are copies whose partition is in no directory.
+    them. So are copies whose partition is in no directory. With *strays_stay* nothing is set aside.
     """
     for directory in directories:
         for stored in await directory.disk.run(directory.storage.list_partitions):
             name = (stored.topic, stored.partition)
             if _is_partition_of_topic(stored, topics.get(stored.topic)):
                 await _note_home(directories, name, directory)
+            elif strays_stay:
+                continue
             elif aside := await directory.disk.run(directory.storage.set_stray_aside, *name):
                 folder = directory.storage.folder(*name)
                 log.warning("%s belongs to no topic of this cluster and is set aside as %s", folder, aside)
+    if strays_stay:
+        return
     for directory in directories:
         for folder, name in (await directory.disk.run(directory.storage.find_copies)).items():
             await _take_copy(directories, directory, folder, name)

@@ -222,6 +222,30 @@ class ReplicaManager:
         cancelled = self.moves.cancel((topic.name, index))
         return deleting.addCallback(lambda _: cancelled)
 
+    def set_aside(self, partition: Partition) -> Deferred[None]:
+        """Serve a partition of no topic no longer, and rename its folder, as Kafka does with strays."""
+        name = (partition.topic, partition.index)
+        for topic in (partition.topic, partition.log.topic_id):
+            self._partitions.pop((topic, partition.index), None)
+        directory = self.directories.find_home(name)
+        self.directories.forget(name)
+        partition.close_to_clients(
+            KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{partition.topic}-{partition.index} was deleted")
+        )
+        if directory is None or directory.offline:
+            return succeed(None)
+        aside = directory.disk.run(directory.storage.set_log_aside, partition.log)
+        cancelled = self.moves.cancel(name)
+        return aside.addCallback(lambda folder: self._report_aside(partition, folder)).addCallback(lambda _: cancelled)
+
+    def _report_aside(self, partition: Partition, folder: str) -> None:
+        log.warning("%r belongs to no topic of this cluster and is set aside as %s", partition, folder)
+
+    def reconfigure_all(self) -> None:
+        """Apply the present configurations of all topics to their logs."""
+        for partition in self:
+            partition.log.config = self._log_config_of(partition.topic)
+
     def configs_changed(self, topic: TopicImage) -> None:
         """Apply a topic's new configuration to its logs."""
         config = self._log_config_of(topic.name)

@@ -216,6 +216,11 @@ class LogDirectory:
         self._unopened.discard((topic, partition))
         return rename_partition_folder(self._files, self.path, self.folder(topic, partition), STRAY_SUFFIX)
 
+    def set_log_aside(self, log: Log) -> str:
+        """Close an open log and rename its folder as `set_aside` does; returns its new name."""
+        log.release()
+        return self.set_aside(log.topic, log.partition)
+
     def set_stray_aside(self, topic: str, partition: int) -> str | None:
         """As `set_aside`, but return None for a folder with a partition's name and no log in it."""
         is_log = has_segment_files(self._files, self.folder(topic, partition))

@@ -22,19 +22,19 @@ broker.heartbeat.interval.ms | int | 2000 | | | How often a broker tells the con
 broker.session.timeout.ms | int | 9000 | | | How long a silent broker counts as alive
 initial.broker.registration.timeout.ms | int | 60000 | | | How long a starting broker may take to register
 default.replication.factor | int | 1 | | U | Replicas of a topic that does not say
-auto.leader.rebalance.enable | boolean | true | | | Leaderships return to the preferred replica
-leader.imbalance.check.interval.seconds | long | 300 | 1.. | | How often that is looked at
-num.replica.fetchers | int | 1 | 1.. | C | Kafka's threads that fetch from each leader
-replica.fetch.backoff.ms | int | 1000 | 0.. | | The pause after a failed replica fetch
-replica.fetch.max.bytes | int | 1048576 | 0.. | | Bytes of one partition in a replica fetch
-replica.fetch.min.bytes | int | 1 | | | Bytes a replica fetch waits for
-replica.fetch.response.max.bytes | int | 10485760 | 0.. | | Bytes of a whole replica fetch
-replica.fetch.wait.max.ms | int | 500 | | | The longest a replica fetch waits
+auto.leader.rebalance.enable | boolean | true | | U | Leaderships return to the preferred replica
+leader.imbalance.check.interval.seconds | long | 300 | 1.. | U | How often that is looked at
+num.replica.fetchers | int | 1 | 1.. | UC | Kafka's threads that fetch from each leader
+replica.fetch.backoff.ms | int | 1000 | 0.. | U | The pause after a failed replica fetch
+replica.fetch.max.bytes | int | 1048576 | 0.. | U | Bytes of one partition in a replica fetch
+replica.fetch.min.bytes | int | 1 | | U | Bytes a replica fetch waits for
+replica.fetch.response.max.bytes | int | 10485760 | 0.. | U | Bytes of a whole replica fetch
+replica.fetch.wait.max.ms | int | 500 | | U | The longest a replica fetch waits
 replica.high.watermark.checkpoint.interval.ms | long | 5000 | | | How often high watermarks are written
-replica.lag.time.max.ms | long | 30000 | | | How long a replica may lag and still be in sync
+replica.lag.time.max.ms | long | 30000 | | U | How long a replica may lag and still be in sync
 replica.selector.class | string | null | | U | A class that picks the replica a consumer reads from
 replica.socket.receive.buffer.bytes | int | 65536 | | | The receive buffer of replica fetches
-replica.socket.timeout.ms | int | 30000 | | | How long a replica fetch may take
+replica.socket.timeout.ms | int | 30000 | | U | How long a replica fetch may take
 follower.fetch.last.tiered.offset.enable | boolean | false | | C | A new replica starts after the tiered records
 fetch.purgatory.purge.interval.requests | int | 1000 | | | Finished waits of Fetch kept before they are swept
 producer.purgatory.purge.interval.requests | int | 1000 | | | Finished waits of Produce kept before they are swept
@@ -77,8 +77,8 @@ quota.window.num | int | 11 | 1.. | | Sample windows of client quotas
 quota.window.size.seconds | int | 1 | 1.. | | The span of one such window
 controller.quota.window.num | int | 11 | 1.. | | Sample windows of the quota of topic changes
 controller.quota.window.size.seconds | int | 1 | 1.. | | The span of one such window
-replication.quota.window.num | int | 11 | 1.. | | Sample windows of replication quotas
-replication.quota.window.size.seconds | int | 1 | 1.. | | The span of one such window
+replication.quota.window.num | int | 11 | 1.. | U | Sample windows of replication quotas
+replication.quota.window.size.seconds | int | 1 | 1.. | U | The span of one such window
 alter.log.dirs.replication.quota.window.num | int | 11 | 1.. | | Sample windows of the quota of moves between directories
 alter.log.dirs.replication.quota.window.size.seconds | int | 1 | 1.. | | The span of one such window
 leader.replication.throttled.rate | long | 9223372036854775807 | 0.. | CI | Bytes a second that leaders send to

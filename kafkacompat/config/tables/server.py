@@ -47,7 +47,7 @@ max.incremental.fetch.session.cache.slots | int | 1000 | 0.. | U | Fetch session
 max.request.partition.size.limit | int | 2000 | 1.. | U | The most partitions in one page of DescribeTopicPartitions
 auto.create.topics.enable | boolean | true | | U | Metadata creates a topic that is not there
 delete.topic.enable | boolean | true | | U | Topics may be deleted
-controlled.shutdown.enable | boolean | true | | | A stopping broker hands its leaderships over first
+controlled.shutdown.enable | boolean | true | | U | A stopping broker hands its leaderships over first
 client.quota.callback.class | class | null | | | A class that decides quotas
 authorizer.class.name | string | | | U | The class that authorizes requests
 create.topic.policy.class.name | class | null | | | A class that may refuse new topics
