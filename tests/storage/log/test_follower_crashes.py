@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 
 from kafkacompat.storage.directory.log_directory import LogDirectory
+from kafkacompat.storage.inspection.directory_check import check_target, find_check_target
 from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log_config import LogConfig
 from tests.fakes.memory_files import MemoryFiles
 from tests.fakes.power_failures import CONTENTS, NAMES, Survivors
+from tests.storage.compaction.support import COMPACTED, put, roll_and_compact
 from tests.storage.conftest import memory_store
 from tests.storage.log.followers import (
     IDEMPOTENT,
@@ -213,6 +215,7 @@ class Life:
         self._follow_all(directory, log)
         expected = aborted(log), stored_bytes(log)
         directory.close([log], {("t", 0): self.committed})
+        expect_sound(store, log)
         directory, log = open_follower(Store(log.state.files, store.root))
         assert (aborted(log), stored_bytes(log)) == expected
         assert directory.clean_shutdown
@@ -242,6 +245,14 @@ class Life:
         # A transaction that began before this log did may begin later here.
         assert {end: first for end, first in expected.items() if first >= start}.items() <= known.items()
         assert all(expected[end] <= first for end, first in known.items() if end[1] >= start)
+
+
+def expect_sound(store: Store, log: Log) -> None:
+    """`kafkacompat log verify` has nothing to say of the closed directory."""
+    findings: list[object] = []
+    target = find_check_target(log.state.files, store.path("data"))
+    check_target(log.state.files, target, findings.append, lambda _: None, findings.append)
+    assert not findings
 
 
 def _ends(log: Log) -> dict[tuple[int, int], int]:
@@ -306,3 +317,23 @@ def test_a_crash_before_the_checkpoints_of_a_truncation_is_made_up_for(memory: S
     memory.files.crash()
     checkpoints = take(memory).checkpoints
     assert (checkpoints.recovery_points["t", 0], checkpoints.high_watermarks["t", 0]) == (7, 7)
+
+
+def test_gaps_that_the_leader_compacted_are_no_damage(memory: Store) -> None:
+    leader_store = memory_store()
+    leader = create(leader_store, **COMPACTED)
+    for number in range(20):
+        put(leader, (str(number % 3), "value"))
+    roll_and_compact(leader_store, leader)
+    fill(leader, 2)
+    directory, log = open_follower(memory)
+    copy_all(leader, log, [300])
+    assert [header.base_offset for header in headers(stored_bytes(log))] == [17, 18, 19, 20, 21]
+    log.flush()
+    directory.checkpoint([log])
+    assert isinstance(memory.files, MemoryFiles)
+    memory.files.crash()
+    directory, log = open_follower(memory)
+    assert stored_bytes(log) == stored_bytes(leader)
+    directory.close([log])
+    expect_sound(memory, log)
