@@ -99,6 +99,14 @@ def test_a_server_that_is_away_is_named_in_one_sentence(zookeeper: ZooKeeperServ
     assert client.state is SessionState.CLOSED
 
 
+def test_a_server_that_hangs_ends_a_start_too(own_world: ZooKeeperWorld) -> None:
+    settings = ZooKeeperSettings(own_world.server.connect, SESSION_TIMEOUT_MS, connection_timeout_ms=300)
+    client = own_world.make_client(settings)
+    with own_world.server.suspended(), pytest.raises(ZooKeeperError, match="its server hangs"):
+        own_world.run(client.start())
+    assert client.state is SessionState.CLOSED
+
+
 def test_a_client_tries_every_server_of_an_ensemble(zookeeper: ZooKeeperServer) -> None:
     world = ZooKeeperWorld(zookeeper, "")
     connect = f"127.0.0.1:{free_port()},{zookeeper.connect}{new_chroot()}/deep"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from kazoo.client import KazooClient
 from kazoo.security import ACL
+from twisted.internet.defer import Deferred
 
 from compat_tests.certificates import Authority
 from compat_tests.ports import free_port
@@ -64,12 +65,13 @@ def test_nodes_belong_to_the_client_with_the_certificate(secured: Secured) -> No
     stranger = world.connect()
     assert world.run(stranger.get("/brokers/topics"))[0] == b"1"
     world.run(stranger.create("/consumers/g", b""))
-    for refused in (
+    refusals: list[Deferred[Any]] = [
         stranger.set("/brokers/topics", b"2"),
         stranger.create("/brokers/topics/t", b""),
         stranger.create("/other", b""),
         stranger.get("/config/users"),
-    ):
+    ]
+    for refused in refusals:
         with pytest.raises(NoAuthError):
             world.run(refused)
     other = world.make_client(secured.settings)

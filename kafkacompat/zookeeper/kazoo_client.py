@@ -219,9 +219,9 @@ class KazooZooKeeper:
 
     def _give_up(self, connected: Deferred[None]) -> None:
         problem = self._handler.last_problem
-        reason = "" if problem is None else f" ({describe_error(problem)})"
+        reason = "the host is unknown, or its server hangs" if problem is None else describe_error(problem)
         connect, seconds = self._settings.connect, self._settings.connection_timeout_ms / 1000
-        sentence = f"zookeeper.connect={connect}: no ZooKeeper answers within {seconds:g} s{reason}"
+        sentence = f"zookeeper.connect={connect}: no ZooKeeper answers within {seconds:g} s ({reason})"
         connected.errback(ZooKeeperError(f"{sentence}; start ZooKeeper, or correct zookeeper.connect"))
 
     async def _find_chroot(self) -> None:
