@@ -226,3 +226,13 @@ def test_checks_of_a_partition_without_followers_do_nothing() -> None:
     assert partition.become_follower(2, EPOCH + 1)
     partition.check_in_sync(node.now_ms)
     assert partition.state.leader_id == 2
+
+
+def test_what_a_leader_has_not_synced_is_synced_when_it_follows() -> None:
+    world = Leader(syncs_always=True)
+    waiting(world.partition.append(world.node.batch(), world.node.now_ms)).addErrback(lambda _: None)
+    world.node.clock.advance(0)  # the round has begun
+    waiting(world.partition.append(world.node.batch(), world.node.now_ms)).addErrback(lambda _: None)
+    assert world.partition.become_follower(2, EPOCH + 2)
+    world.node.sync()
+    assert (world.partition.log.recovery_point, world.partition.log.log_end_offset) == (2, 2)
