@@ -77,6 +77,10 @@ class ReplicaLog:
         """(leader epoch, base offset) of every batch."""
         return [(header.partition_leader_epoch, header.base_offset) for header in self.headers]
 
+    def list_batches(self, offset: int) -> list[bytes]:
+        """Return the batches from an offset on."""
+        return [batch for batch in self.batches if read_header(batch).last_offset >= offset]
+
     # The leader's side
 
     def produce(self, leader_epoch: int, *values: str, count: int = 1) -> None:
