@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -230,6 +231,11 @@ def test_an_attempt_can_be_given_up(world: World) -> None:
     attempt.cancel()
     world.turns(10)
     assert not end.is_made
+
+
+def test_no_end_of_a_connection_waits_to_fill_its_packets(reactor: Any) -> None:
+    for end in make_socket_world(reactor).connected():
+        assert end.transport.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 class Resolver:
