@@ -110,7 +110,7 @@ class ReactorNetwork:
     def _connect_to(self, address: str, port: int, protocol: TwistedProtocol, timeout_s: float) -> Deferred[None]:
         attempt = _Attempt(protocol)
         connector = self._connector_type(address, port, attempt, timeout_s, None, self._reactor)  # type: ignore[arg-type]
-        attempt.connected = Deferred(lambda _: connector.stopConnecting())
+        attempt.connected = Deferred(lambda _: attempt.give_up(connector))
         connector.connect()
         return attempt.connected
 
@@ -123,6 +123,12 @@ class _Attempt(ClientFactory):
     def __init__(self, protocol: TwistedProtocol) -> None:
         self._protocol = protocol
         self.connected: Deferred[None] = Deferred()
+        self._is_given_up = False
+
+    def give_up(self, connector: Connector) -> None:
+        """End the attempt; the Deferred fails by being cancelled, so that no other address is tried."""
+        self._is_given_up = True
+        connector.stopConnecting()
 
     def buildProtocol(self, addr: IAddress | None) -> TwistedProtocol:
         """Twisted: the connection is made."""
@@ -131,7 +137,8 @@ class _Attempt(ClientFactory):
 
     def clientConnectionFailed(self, connector: IConnector, reason: Failure) -> None:
         """Twisted: the attempt failed."""
-        self.connected.errback(reason)
+        if not self._is_given_up:
+            self.connected.errback(reason)
 
 
 class _Resolution:

@@ -201,7 +201,7 @@ class Channel:
         if attempt is not None:
             attempt.cancel()
         if self._was_ready:
-            # A callback of a failed request may have made another one.
+            # A request that could not be written has ended the connection before the next ones were sent.
             if self._unsent:
                 self._advance()
         else:

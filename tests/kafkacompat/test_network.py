@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -232,6 +233,11 @@ def test_an_attempt_can_be_given_up(world: World) -> None:
     assert not end.is_made
 
 
+def test_no_end_of_a_connection_waits_to_fill_its_packets(reactor: Any) -> None:
+    for end in make_socket_world(reactor).connected():
+        assert end.transport.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 class Resolver:
     """Knows the addresses of one name."""
 
@@ -261,7 +267,7 @@ def test_the_addresses_of_a_name_are_tried_in_turn(reactor: Any) -> None:
 
 def test_an_attempt_by_name_can_be_given_up(reactor: Any) -> None:
     world, end = make_socket_world(reactor), End()
-    reactor.installNameResolver(Resolver({"good": [HOST]}))
+    reactor.installNameResolver(Resolver({"good": [HOST, HOST]}))
     attempt: Deferred[Any] = world.network.connect("good", world.listen().getHost().port, end, TIMEOUT_S)
     attempt.addErrback(lambda _: None)
     attempt.cancel()

@@ -18,6 +18,7 @@ from kafkacompat.client.errors import (
 from kafkacompat.client.settings import BrokerAddress
 from kafkacompat.wire.apis.alter_partition import AlterPartitionRequest
 from kafkacompat.wire.apis.api_versions import ApiVersionsResponse
+from kafkacompat.wire.apis.describe_groups import DescribeGroupsRequest
 from kafkacompat.wire.apis.heartbeat import HeartbeatRequest
 from tests.kafkacompat.client.world import (
     BACKOFF_S,
@@ -100,6 +101,22 @@ def test_a_request_with_wrong_values_fails_by_itself() -> None:
     world.turn()
     assert outcome.problem is not None and not isinstance(outcome.problem, RequestFailedError)
     assert good.is_open and len(broker.accepted[0].requests) == 1
+
+
+def test_a_request_that_fails_while_it_is_written_ends_the_connection_alone() -> None:
+    world = World()
+    broker = world.broker(2)
+    groups: Any = [*(f"group-{number}" for number in range(1000)), None]
+    outcomes = [
+        Outcome(world.connections.request(world.addresses[2], "p", request, timeout_s=30))
+        for request in (DescribeGroupsRequest(groups=groups), HeartbeatRequest(generation_id=1))
+    ]
+    world.turn()
+    assert isinstance(outcomes[0].problem, ConnectionLostError)
+    assert "a message cannot be coded" in str(outcomes[0].problem)
+    world.clock.advance(BACKOFF_S * (1 + JITTER))
+    world.turn()
+    assert outcomes[1].is_open and numbers(broker.accepted[1].requests) == [1]
 
 
 # Deadlines
@@ -389,8 +406,22 @@ def test_after_the_close_nothing_is_sent_and_no_timer_is_left() -> None:
     assert isinstance(sent.problem, ConnectionLostError)
     assert isinstance(waiting.problem, RequestNotSentError) and isinstance(setting_up.problem, RequestNotSentError)
     late = world.request(2)
+    assert isinstance(late.problem, RequestNotSentError)
     assert str(late.problem) == "HeartbeatRequest was not sent to broker 2 at host-2:9092: this broker stops"
     assert world.timers() == 0
+
+
+def test_the_close_gives_up_an_attempt_to_connect() -> None:
+    world = World()
+    broker = world.broker(2)
+    world.network.cut("here", "host-2")
+    outcome = world.request()
+    world.turn()
+    world.connections.close()
+    assert isinstance(outcome.problem, RequestNotSentError) and world.timers() == 0
+    world.network.heal("here", "host-2")
+    world.turn()
+    assert all(connection.lost is not None for connection in broker.accepted)
 
 
 # Hostile brokers

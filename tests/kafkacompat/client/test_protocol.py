@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from twisted.python.failure import Failure
@@ -9,16 +11,22 @@ from twisted.python.failure import Failure
 from kafkacompat.client.errors import ConnectionLostError
 from kafkacompat.client.protocol import BrokerProtocol
 from kafkacompat.handlers import HANDLERS
-from kafkacompat.wire.apis.api_versions import ApiVersion, ApiVersionsResponse
+from kafkacompat.wire.apis.api_versions import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
 from kafkacompat.wire.apis.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 from kafkacompat.wire.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkacompat.wire.client_connection import ClientConnection
-from kafkacompat.wire.connection import IncomingRequest, ServerConnection
+from kafkacompat.wire.connection import IncomingRequest, ServedApi, ServerConnection
 from kafkacompat.wire.frames import FrameReader
-from kafkacompat.wire.schema import Response
+from kafkacompat.wire.schema import Request, Response, Versions
 from tests.fakes.busy_clock import BusyClock
 
 MANY = 4000
+
+
+@dataclass
+class Served:
+    request: type[Request]
+    versions: Versions
 
 
 class Transport:
@@ -45,7 +53,7 @@ class Transport:
 class World:
     """A connection whose versions were exchanged, on a clock where everything takes time."""
 
-    def __init__(self) -> None:
+    def __init__(self, served: Mapping[int, ServedApi] = HANDLERS) -> None:
         self.clock = BusyClock()
         self.ended: list[str] = []
         self.ready: list[bool] = []
@@ -57,14 +65,24 @@ class World:
             self.ended.append,
         )
         self.transport = Transport()
-        self.server = ServerConnection(HANDLERS)
+        self.server = ServerConnection(served)
         self._frames = FrameReader(1 << 30)
         assert not self.protocol.is_ready
         self.protocol.makeConnection(self.transport)
-        (request,) = self.received()
-        listed = [ApiVersion(api_key=key, min_version=0, max_version=4) for key in (12, 15)]
-        self.answer(request, ApiVersionsResponse(api_keys=listed))
+        self.tried: list[int] = []
+        while not self.protocol.is_ready:
+            (request,) = self.received()
+            self.tried.append(request.api_version)
+            self._list_versions(request, served)
         assert self.ready == [True]
+
+    def _list_versions(self, request: IncomingRequest, served: Mapping[int, ServedApi]) -> None:
+        is_known = request.body is not None
+        versions = {key: api.versions for key, api in served.items()}
+        listed = [ApiVersion(api_key=key, min_version=0, max_version=min(4, versions[key].last)) for key in versions]
+        response = ApiVersionsResponse(error_code=0 if is_known else 35, api_keys=listed)
+        list(self.server.answer(request, response, request.api_version if is_known else 0) or ())
+        self.protocol.dataReceived(b"".join(self.server.take_parts()))  # type: ignore[arg-type]
 
     def received(self) -> list[IncomingRequest]:
         """The requests that have arrived at the broker since the last time."""
@@ -121,6 +139,7 @@ def test_a_connection_lost_while_a_response_is_read_fails_its_request() -> None:
     assert [type(failure.value) for failure in problems] == [ConnectionLostError]
     world.clock.turns()
     assert len(problems) == 1 and world.ended == ["the broker closed the connection"]
+    assert not world.transport.is_reading
 
 
 def test_a_connection_lost_while_a_request_is_written_sends_nothing() -> None:
@@ -160,11 +179,35 @@ def test_a_large_request_with_wrong_values_ends_the_connection() -> None:
 
 def test_nothing_is_taken_after_the_end() -> None:
     world = World()
+    problems: list[Any] = []
+    world.protocol.send(HeartbeatRequest()).addErrback(problems.append)
+    (request,) = world.received()
     world.protocol.close("it is over")
-    world.protocol.dataReceived(b"\0\0\0\2ab")
+    world.answer(request, HeartbeatResponse())
     world.protocol.close("again")
     world.protocol.connectionLost(Failure(ConnectionError()))
+    assert [str(failure.value) for failure in problems] == ["it is over"]
     assert world.ended == ["it is over"] and not world.protocol.is_ready
+
+
+def test_frames_behind_one_that_cannot_be_read_are_dropped() -> None:
+    world = World()
+    outcomes: list[Any] = []
+    for _ in range(2):
+        world.protocol.send(HeartbeatRequest()).addBoth(outcomes.append)
+    first, second = world.received()
+    list(world.server.answer(first, HeartbeatResponse(), first.api_version) or ())
+    data = b"".join(world.server.take_parts())  # type: ignore[arg-type]
+    world.server.answer(second, HeartbeatResponse(), second.api_version)
+    cut = (len(data) - 4 - 3).to_bytes(4, "big") + data[4:-3]
+    world.protocol.dataReceived(cut + b"".join(world.server.take_parts()))  # type: ignore[arg-type]
+    assert len(world.ended) == 1 and "HeartbeatResponse v4 cannot be read" in world.ended[0]
+    assert [type(failure.value) for failure in outcomes] == [ConnectionLostError] * 2
+
+
+def test_a_broker_of_older_versions_is_asked_again() -> None:
+    world = World({18: Served(ApiVersionsRequest, Versions(0, 2))})
+    assert world.ready == [True] and world.tried == [4, 2]
 
 
 def test_a_connection_that_is_made_too_late_is_closed() -> None:
