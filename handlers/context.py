@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig
     from kafkacompat.conversion import Conversions
     from kafkacompat.coordinators import Coordinators
-    from kafkacompat.metadata.controller import Controller
+    from kafkacompat.metadata.administration import Administration
     from kafkacompat.metadata.effective import EffectiveConfig
     from kafkacompat.metadata.image import ImageHolder
     from kafkacompat.partitions.fetch_sessions import FetchSessions
@@ -64,7 +64,7 @@ class Services:
     config: BrokerConfig
     metadata: ImageHolder
     effective: EffectiveConfig
-    controller: Controller
+    controller: Administration
     replica_manager: ReplicaManager
     fetch_sessions: FetchSessions
     coordinators: Coordinators

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from twisted.internet.defer import Deferred, DeferredList, gatherResults
 from twisted.internet.task import deferLater
 
+from kafkacompat.cluster.registration import ClusterError
 from kafkacompat.conversion import CONVERSION_TIMEOUT_S, Conversions
 from kafkacompat.coordinators import Coordinators
 from kafkacompat.handlers import HANDLERS, load_consumer_apis
@@ -35,21 +36,33 @@ from kafkacompat.upkeep.cleaning import MOST_CLEANERS, LogCleaner
 from kafkacompat.upkeep.housekeeping import Housekeeping
 from kafkacompat.upkeep.moving import PartitionMoves
 from kafkacompat.upkeep.scrubbing import LogScrubber
+from kafkacompat.zookeeper.client import ZooKeeperError
 
 if TYPE_CHECKING:
+    from kafkacompat.cluster_node import ClusterNode
     from kafkacompat.config import BrokerConfig, Listener
     from kafkacompat.disk import OwnedDisk
     from kafkacompat.host import Host
+    from kafkacompat.metadata.administration import Administration
+    from kafkacompat.metadata.store import MetadataStore
     from kafkacompat.storage.segment.shared_files import FileRegion
 
 log = logging.getLogger(__name__)
 
-START_ERRORS = (LogDirectoryError, StoreError, ListenError)
+START_ERRORS = (LogDirectoryError, StoreError, ListenError, ClusterError, ZooKeeperError)
 """Errors of a start that its user can correct."""
 
 STOP_TIMEOUT_S = 5
 """Time that clients have to read their last responses before the broker closes their connections."""
 STOP_CHECK_S = 0.02
+
+
+class _NoRoles:
+    """Placeholder until the coordinators receive roles."""
+
+    def lead(self, topic: str, partition: Any) -> None: ...
+    def resign(self, topic: str, index: int) -> None: ...
+    def forget(self, topic: Any) -> None: ...
 
 
 class Broker:
@@ -63,11 +76,15 @@ class Broker:
         self.config = config
         self.addresses: list[str] = []
         self.cluster_id = ""
+        self.controller: Administration
         self._host = host
         self._reactor = host.reactor
         self._disks: dict[str, OwnedDisk] = {}
         self._directories: list[Directory] = []
-        self._standalone: Standalone | None = None
+        self.bound: dict[str, tuple[str, int]] = {}
+        """The address of each listener."""
+        self._side: Standalone | ClusterNode | None = None
+        self._node: ClusterNode | None = None
         self._running = False
 
     # Start
@@ -85,17 +102,45 @@ class Broker:
             raise
 
     async def _start(self) -> None:
-        self._standalone = standalone = Standalone(self._host, self.config, self._disk)
-        self.cluster_id = await standalone.find_cluster_id()
-        await self._open_directories()
-        self._build(standalone)
-        await standalone.start(self.cluster_id, self.directories)
-        await self._listen()
+        self.metadata = ImageHolder()
+        self.effective = EffectiveConfig(self.config)
+        if self.config.optional_string("zookeeper.connect"):
+            await self._start_in_cluster()
+        else:
+            await self._start_alone()
         self.housekeeping.start()
         self.scrubbing.start()
         self.log_cleaner.start()
         self._running = True
         self._bind_new()
+
+    async def _start_alone(self) -> None:
+        """Read the metadata of a single node, lead all partitions, and listen."""
+        self._side = side = Standalone(self._host, self.config, self._disk)
+        self.cluster_id = await side.find_cluster_id()
+        await self._open_directories()
+        self._build(side.store)
+        self.controller = self.coordinators.controller = side.build_controller(
+            self.metadata, self.coordinators.events, self.effective
+        )
+        self._build_server()
+        await side.start(self.cluster_id, self.directories)
+        await self._listen()
+
+    async def _start_in_cluster(self) -> None:
+        """Join the cluster, open the logs, listen, and register: from then on the controller sends orders."""
+        from kafkacompat.cluster_node import ClusterNode
+
+        self._side = self._node = side = ClusterNode(self._host, self.config, self.metadata, self.effective)
+        self.cluster_id = await side.find_cluster_id()
+        await self._open_directories()
+        self._build(side.store)
+        self.controller = self.coordinators.controller = side.controller
+        side.serve_replicas(self.replica_manager, _NoRoles())
+        self._build_server()
+        await side.start(self.directories)
+        await self._listen()
+        await side.announce(self.bound)
 
     async def _open_directories(self) -> None:
         cache = SegmentCache.for_open_files(self._host.raise_open_file_limit())
@@ -117,10 +162,8 @@ class Broker:
             self._disks[path] = self._host.new_disk(path)
         return self._disks[path]
 
-    def _build(self, standalone: Standalone) -> None:
+    def _build(self, store: MetadataStore) -> None:
         config, clock = self.config, self._reactor
-        self.metadata = ImageHolder()
-        self.effective = EffectiveConfig(config)
         self.directories = Directories(self._directories, lambda: self.effective.config.cordoned_log_dirs)
         self.moves = PartitionMoves(
             self.directories,
@@ -134,12 +177,10 @@ class Broker:
             self.replica_manager,
             self.metadata,
             self.effective,
-            standalone.store,
+            store,
             self._host.rng,
             readable_by_old_kafka=belonged_to_kafka(self._host.files, config),
         )
-        self.controller = standalone.build_controller(self.metadata, self.coordinators.events, self.effective)
-        self.coordinators.controller = self.controller
         processes = config.int("kafkacompat.conversion.processes")
         workers = self._host.new_workers(processes, "conversion", timeout_s=CONVERSION_TIMEOUT_S)
         self.conversions = Conversions(workers, self._host.files)
@@ -151,9 +192,8 @@ class Broker:
         self.scrubbing = LogScrubber(
             clock, config, self._host.files, self.replica_manager, self._host.new_workers(1, "scrub")
         )
-        self.server = self._build_server()
 
-    def _build_server(self) -> KafkaServer:
+    def _build_server(self) -> None:
         config = self.config
         self._services = Services(
             node_id=config.node_id,
@@ -169,7 +209,7 @@ class Broker:
             served={key: handler.versions for key, handler in HANDLERS.items()},
             features=self.coordinators.features,
         )
-        return KafkaServer(
+        self.server = KafkaServer(
             self._reactor,
             Dispatcher(HANDLERS, self._services),
             network=self._host.network,
@@ -203,6 +243,7 @@ class Broker:
         port = self.server.listen(listener.name, listener.host, listener.port, dispatcher)
         host = f"[{listener.host}]" if ":" in listener.host else listener.host
         self.addresses.append(f"{listener.name}://{host}:{port}")
+        self.bound[listener.name] = (listener.host, port)
 
     def _update_listeners(self) -> None:
         """Unbind the listeners whose names are gone, then bind those whose names are new."""
@@ -234,6 +275,8 @@ class Broker:
         if not self._running:
             return
         self._running = False
+        if self._node is not None:
+            await self._node.leave()
         await gatherResults(self.server.stop_listening(), consumeErrors=True)
         self.housekeeping.stop()
         self.scrubbing.stop()
@@ -243,6 +286,8 @@ class Broker:
         await self._wait_for_clients()
         self.conversions.close()
         await self.log_cleaner.stop()
+        if self._node is not None:
+            await self._node.stop_fetching()
         try:
             await self._close_directories()
         finally:
@@ -271,8 +316,8 @@ class Broker:
 
     async def _release(self) -> None:
         """Close the store and the disks, and unlock the log directories."""
-        if self._standalone is not None:
-            await self._standalone.close()
+        if self._side is not None:
+            await self._side.close()
         for directory in self._directories:
             await directory.disk.run(directory.storage.release)
         self._directories.clear()

@@ -4,16 +4,44 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from twisted.internet.task import LoopingCall
+
+from kafkacompat.client.connections import BrokerConnections
+from kafkacompat.client.settings import ConnectionSettings
+from kafkacompat.cluster.assigned_replicas import AssignedReplicas, RoleReceiver
+from kafkacompat.cluster.in_sync_updates import AlterPartitionUpdates
 from kafkacompat.cluster.member import ClusterMember
+from kafkacompat.cluster.registration import ClusterError
+from kafkacompat.metadata.codec import decode_image
+from kafkacompat.metadata.image import BrokerImage, ImageHolder
+from kafkacompat.partitions.cluster_view import ClusterView
+from kafkacompat.partitions.discovery import find_partitions
+from kafkacompat.partitions.takeover import find_owning_cluster
+from kafkacompat.replication.local_follower import LocalFollowing
+from kafkacompat.replication.replica_fetcher_manager import ReplicaFetcherManager
+from kafkacompat.replication.replication_quota import RateWindow, ReplicationQuota
+from kafkacompat.replication.settings import FetchSettings
+from kafkacompat.timers import now_ms
+from kafkacompat.wire.primitives import format_uuid
+from kafkacompat.zookeeper.settings import TlsSettings, ZooKeeperSettings
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from twisted.internet.defer import Deferred
 
+    from kafkacompat.config import BrokerConfig
+    from kafkacompat.host import Host
+    from kafkacompat.metadata.effective import EffectiveConfig
+    from kafkacompat.partitions.directories import Directories
+    from kafkacompat.partitions.replica_manager import ReplicaManager
     from kafkacompat.wire.schema import Request
 
+WILDCARD_HOSTS = ("", "0.0.0.0", "::")
 
-class ReplicaSender:
-    """Sends the requests of one fetcher, on connections of its own."""
+
+class FetcherSender:
+    """Sends the requests of one fetcher number, on connections of its own."""
 
     def __init__(self, member: ClusterMember, number: int) -> None:
         self._member = member
@@ -25,4 +53,138 @@ class ReplicaSender:
 
 
 class ClusterNode:
-    """The metadata side of a broker in a cluster; the counterpart of `Standalone`."""
+    """The metadata side of a broker in a cluster, the counterpart of `Standalone`. Call the methods in their order."""
+
+    def __init__(self, host: Host, config: BrokerConfig, metadata: ImageHolder, effective: EffectiveConfig) -> None:
+        self._host = host
+        self._config = config
+        self._metadata = metadata
+        self.listener = find_inter_broker_listener(config)
+        zookeeper = host.open_zookeeper(read_zookeeper_settings(config))
+        connections = BrokerConnections(
+            ConnectionSettings(f"broker-{config.node_id}"), host.network, host.reactor, host.rng
+        )
+        self.member = ClusterMember(
+            config, zookeeper, connections, metadata, effective, self.listener, host.reactor, host.rng
+        )
+        self.store = self.member.store
+        self.controller = self.member.administration
+        self._fetchers = self._build_fetchers()
+        self._in_sync_checks = LoopingCall(self._check_in_sync)
+        self._in_sync_checks.clock = host.reactor
+        self._replicas: ReplicaManager | None = None
+
+    def _build_fetchers(self) -> ReplicaFetcherManager:
+        config, clock = self._config, self._host.reactor
+        window = RateWindow(
+            clock,
+            config.int("replication.quota.window.num"),
+            config.int("replication.quota.window.size.seconds") * 1000,
+        )
+        return ReplicaFetcherManager(
+            lambda number: FetcherSender(self.member, number),
+            FetchSettings.read(config, truncates_on_fetch=True),
+            clock,
+            ReplicationQuota(config.node_id, window),
+            lambda: self.member.registration.epoch,
+        )
+
+    async def find_cluster_id(self) -> str:
+        """Join the cluster; returns its id. Raises LogDirectoryError, ClusterError and ZooKeeperError."""
+        own = find_owning_cluster(self._host.files, self._config)
+        return await self.member.join(own, format_uuid(self._host.rng.randbytes(16)))
+
+    def serve_replicas(self, replicas: ReplicaManager, roles: RoleReceiver) -> None:
+        """Carry out the controller's orders on *replicas*; *roles* learns what this broker leads."""
+        self._replicas = replicas
+        config, clock, member = self._config, self._host.reactor, self.member
+        updates = AlterPartitionUpdates(config.node_id, lambda: member.registration.epoch, member.link, clock)
+        view = ClusterView(config.node_id, config.int("replica.lag.time.max.ms"), member.find_broker_epoch, updates)
+        following = LocalFollowing(self._fetchers, lambda: replicas, clock)
+        member.replicas = AssignedReplicas(replicas, view, following, roles, member.configs.read_topics, clock)
+        member.on_topics_reconfigured = replicas.reconfigure_all
+
+    async def start(self, directories: Directories) -> None:
+        """Open the logs that this broker has of the cluster's topics; their roles come with the controller's orders."""
+        assert self._replicas is not None
+        topics = decode_image(await self.store.load()).topics
+        await find_partitions(directories, topics, strays_stay=True)
+        for topic in topics.values():
+            own = tuple(
+                partition
+                for partition in topic.partitions
+                if directories.find_home((topic.name, partition.partition)) is not None
+            )
+            if own:
+                await self._replicas.open_partitions(topic._replace(partitions=own))
+        self._in_sync_checks.start(self._config.int("replica.lag.time.max.ms") / 2000, now=False)
+
+    def _check_in_sync(self) -> None:
+        assert self._replicas is not None
+        now = now_ms(self._host.reactor)
+        for partition in self._replicas:
+            partition.check_in_sync(now)
+
+    async def announce(self, bound: Mapping[str, tuple[str, int]]) -> None:
+        """Register the broker, whose listeners are *bound* to these addresses; raises ClusterError."""
+        config = self._config
+        endpoints = {}
+        for listener in config.listeners:
+            host, port = config.advertised_listeners.get(listener.name, bound[listener.name])
+            host = host or bound[listener.name][0]
+            if host in WILDCARD_HOSTS:
+                raise ClusterError(
+                    f"other brokers cannot reach {listener.name}://{host}:{port}: set advertised.listeners to a host name"
+                )
+            endpoints[listener.name] = (host, port)
+        protocols = {listener.name: listener.protocol for listener in config.listeners}
+        rack = config.optional_string("broker.rack")
+        await self.member.announce(BrokerImage(config.node_id, rack, endpoints, security_protocols=protocols))
+
+    async def leave(self) -> None:
+        """Hand over leaderships, while clients are still served."""
+        await self.member.hand_over()
+
+    async def stop_fetching(self) -> None:
+        """Follow nothing any more; returns when nothing changes a log."""
+        if self._in_sync_checks.running:
+            self._in_sync_checks.stop()
+        await self._fetchers.stop_all()
+
+    async def close(self) -> None:
+        """Leave the cluster."""
+        if self._in_sync_checks.running:
+            self._in_sync_checks.stop()
+        await self.member.leave()
+
+
+def find_inter_broker_listener(config: BrokerConfig) -> str:
+    """Return the name of the listener that brokers use among themselves."""
+    name = config.optional_string("inter.broker.listener.name")
+    if name is not None:
+        return name
+    protocol = config.string("security.inter.broker.protocol")
+    names = [listener.name for listener in config.listeners if listener.protocol == protocol]
+    return names[0] if names else config.listeners[0].name
+
+
+def read_zookeeper_settings(config: BrokerConfig) -> ZooKeeperSettings:
+    """Read the properties zookeeper.*."""
+    timeout_ms = config.int("zookeeper.session.timeout.ms")
+    connection_timeout = config.value("zookeeper.connection.timeout.ms")
+    tls = None
+    if config.bool("zookeeper.ssl.client.enable"):
+        tls = TlsSettings(
+            config.optional_string("zookeeper.ssl.truststore.location"),
+            config.optional_string("zookeeper.ssl.keystore.location"),
+            config.optional_string("zookeeper.ssl.keystore.location"),
+            config.optional_string("zookeeper.ssl.keystore.password"),
+            config.string("zookeeper.ssl.endpoint.identification.algorithm").upper() == "HTTPS",
+        )
+    return ZooKeeperSettings(
+        config.string("zookeeper.connect"),
+        timeout_ms,
+        timeout_ms if connection_timeout is None else config.int("zookeeper.connection.timeout.ms"),
+        config.bool("zookeeper.set.acl"),
+        tls=tls,
+    )

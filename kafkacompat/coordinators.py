@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig
     from kafkacompat.groups.coordinator import GroupCoordinator
     from kafkacompat.groups.stored_offsets import StoredOffsets
-    from kafkacompat.metadata.controller import Controller
+    from kafkacompat.metadata.administration import Administration
     from kafkacompat.metadata.effective import EffectiveConfig
     from kafkacompat.metadata.image import ImageHolder, TopicImage
     from kafkacompat.metadata.local_replicas import PartitionEvents
@@ -39,7 +39,7 @@ class Coordinators:
     coordinators' topics. ``features`` holds the level of each feature.
     """
 
-    controller: Controller
+    controller: Administration
 
     def __init__(
         self,

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from kafkacompat import __version__
+from kafkacompat.cli.cluster.commands import cluster
 from kafkacompat.cli.log import log
 from kafkacompat.cli.overrides import overrides_option
 from kafkacompat.cli.spark import spark
@@ -39,6 +40,7 @@ def main() -> None:
     """
 
 
+main.add_command(cluster)
 main.add_command(log)
 main.add_command(spark)
 main.add_command(verify)

@@ -32,7 +32,7 @@ def run(config: BrokerConfig) -> int:
     If the broker cannot start, standard error gets one sentence.
     """
     keep_freed_memory()
-    reactor = _install_reactor()
+    reactor = install_reactor()
     from kafkacompat.broker import Broker
     from kafkacompat.host import ReactorHost
 
@@ -45,7 +45,7 @@ def run(config: BrokerConfig) -> int:
     return process.exit_code
 
 
-def _install_reactor() -> Any:
+def install_reactor() -> Any:
     """Install the epoll reactor of Linux, or the portable one with KAFKACOMPAT_PORTABLE=1; returns the reactor."""
     if os.environ.get("KAFKACOMPAT_PORTABLE") == "1" or not sys.platform.startswith("linux"):
         from twisted.internet.selectreactor import install

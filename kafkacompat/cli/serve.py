@@ -36,7 +36,7 @@ def serve(
     log_lines.addFilter(ErrorFlood())
     logging.basicConfig(level=LEVELS[log_level], handlers=[log_lines])
     try:
-        config = BrokerConfig.load(_read_properties(properties), read_environment(os.environ), overrides).with_address(
+        config = BrokerConfig.load(read_properties(properties), read_environment(os.environ), overrides).with_address(
             host, port
         )
         if strict and config.unknown_names:
@@ -48,8 +48,11 @@ def serve(
     return run(config)
 
 
-def _read_properties(properties: Path | None) -> str | None:
-    """The text of the file, as java.util.Properties reads it: in Latin-1, with other characters escaped."""
+def read_properties(properties: Path | None) -> str | None:
+    """Return the text of the file, as java.util.Properties reads it: in Latin-1, with other characters escaped.
+
+    Without a file, returns None. Raises ConfigError if it cannot be read.
+    """
     try:
         return properties.read_text(encoding="latin-1") if properties is not None else None
     except OSError as error:

@@ -286,9 +286,7 @@ class ActiveController:
 
     async def _complete_reassignments(self, keys: Iterable[TopicPartition]) -> None:
         keys = list(keys)
-        await self._decide(
-            lambda draft, situation: Decision(situation, complete_reassignments(draft, situation, keys))
-        )
+        await self._decide(lambda draft, situation: Decision(situation, complete_reassignments(draft, situation, keys)))
 
     def reassign_partitions(
         self, wanted: Mapping[TopicPartition, Sequence[int] | None], *, factor_may_change: bool = True

@@ -217,9 +217,7 @@ def _list_assignments(request: LeaderAndIsrRequest) -> Iterator[_Assignment]:
         yield _Assignment(state.topic_name, ZERO_UUID, build_partition_image(state))
 
 
-def _build_response(
-    request: LeaderAndIsrRequest, codes: list[tuple[_Assignment, ErrorCode]]
-) -> LeaderAndIsrResponse:
+def _build_response(request: LeaderAndIsrRequest, codes: list[tuple[_Assignment, ErrorCode]]) -> LeaderAndIsrResponse:
     """Answer in both forms: by topic id from version 5 on, by name before."""
     topics: dict[bytes, LeaderAndIsrTopicError] = {}
     errors = []

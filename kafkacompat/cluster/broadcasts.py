@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from random import Random
 from functools import partial
+from random import Random
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from twisted.internet.defer import Deferred, DeferredList, succeed

@@ -104,11 +104,7 @@ async def notify_config_changes(zookeeper: ZooKeeper, keys: Iterable[str]) -> No
 
 def list_changed_keys(old: MetadataImage, new: MetadataImage) -> list[str]:
     """List the paths of the configurations that differ between two images."""
-    resources = {
-        key
-        for key in old.configs.keys() | new.configs.keys()
-        if old.configs.get(key) != new.configs.get(key)
-    }
+    resources = {key for key in old.configs.keys() | new.configs.keys() if old.configs.get(key) != new.configs.get(key)}
     entities = {
         entity
         for entity in old.clients.keys() | new.clients.keys()

@@ -64,9 +64,7 @@ class AlterPartitionUpdates:
             partition_index=partition.log.partition,
             leader_epoch=leader_epoch,
             new_isr=sorted(new_set),
-            new_isr_with_epochs=[
-                BrokerState(broker_id=node, broker_epoch=epochs[node]) for node in sorted(epochs)
-            ],
+            new_isr_with_epochs=[BrokerState(broker_id=node, broker_epoch=epochs[node]) for node in sorted(epochs)],
             partition_epoch=partition_epoch,
         )
         key = (partition.log.topic_id, partition.log.partition)
@@ -74,7 +72,9 @@ class AlterPartitionUpdates:
         replaced = self._waiting.pop(key, None)
         self._waiting[key] = _Proposal(data, partition.log.topic, committed)
         if replaced is not None:
-            replaced.committed.errback(KafkaError(ErrorCode.INVALID_UPDATE_VERSION, "another proposal has taken its place"))
+            replaced.committed.errback(
+                KafkaError(ErrorCode.INVALID_UPDATE_VERSION, "another proposal has taken its place")
+            )
         self._send()
         return committed
 
@@ -85,9 +85,7 @@ class AlterPartitionUpdates:
         sent, self._waiting = self._waiting, {}
         topics: dict[bytes, TopicData] = {}
         for (topic_id, _), proposal in sent.items():
-            topic = topics.setdefault(
-                topic_id, TopicData(topic_name=proposal.topic, topic_id=topic_id, partitions=[])
-            )
+            topic = topics.setdefault(topic_id, TopicData(topic_name=proposal.topic, topic_id=topic_id, partitions=[]))
             topic.partitions.append(proposal.data)
         request = AlterPartitionRequest(
             broker_id=self._node_id, broker_epoch=self._broker_epoch(), topics=list(topics.values())
@@ -99,7 +97,9 @@ class AlterPartitionUpdates:
         if response.error_code:
             raise KafkaError(ErrorCode(response.error_code), "the controller rejects the broker's in-sync sets")
         self._is_sending = False
-        results = {(topic.topic_id, result.partition_index): result for topic in response.topics for result in topic.partitions}
+        results = {
+            (topic.topic_id, result.partition_index): result for topic in response.topics for result in topic.partitions
+        }
         for key, proposal in sent.items():
             _settle(proposal.committed, results.get(key))
         self._send()

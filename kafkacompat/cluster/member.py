@@ -9,7 +9,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred, succeed
-from twisted.internet.task import LoopingCall, deferLater
+from twisted.internet.task import LoopingCall
 
 from kafkacompat.client.settings import BrokerAddress
 from kafkacompat.cluster.active_controller import ActiveController
@@ -61,6 +61,7 @@ log = logging.getLogger(__name__)
 ORDER_TIMEOUT_S = 30.0
 NEWEST_ALTER_PARTITION = 3
 
+
 class ClusterMember:
     """One broker's part in the cluster.
 
@@ -90,9 +91,7 @@ class ClusterMember:
         self._listener = listener
         node_id = config.node_id
         self.registration = BrokerRegistration(zookeeper, node_id, clock)
-        self.election = ControllerElection(
-            zookeeper, node_id, clock, self._become_controller, self._resign_controller
-        )
+        self.election = ControllerElection(zookeeper, node_id, clock, self._become_controller, self._resign_controller)
         self.fence = ControllerFence(lambda: self.registration.epoch)
         self.store = ZooKeeperStore(zookeeper, clock)
         self.configs = ClusterConfigs(zookeeper, self.store, self._on_configs)
@@ -126,6 +125,11 @@ class ClusterMember:
         await self.registration.register(broker)
         await self.election.take_part()
 
+    def find_broker_epoch(self, node_id: int) -> int | None:
+        """Return the epoch of a live broker, -1 where it is not known; None for a broker that is not alive."""
+        broker = self._metadata.image.brokers.get(node_id)
+        return None if broker is None else broker.epoch
+
     def _on_session(self, state: SessionState) -> None:
         if state is SessionState.LOST:
             self.election.lose_session()
@@ -143,11 +147,15 @@ class ClusterMember:
         if self._active is not None:
             self._active.look_again()
 
-    async def leave(self) -> None:
-        """Hand over leaderships, resign and deregister."""
+    async def hand_over(self) -> None:
+        """Let other brokers lead, before this one stops to serve its clients."""
         self._leaving = True
         if self._broker is not None and self._zookeeper.state is SessionState.CONNECTED:
             await self._shut_down_in_order()
+
+    async def leave(self) -> None:
+        """Resign, and end the session: the registration goes with it."""
+        self._leaving = True
         await self.election.stop()
         await self._zookeeper.close()
         self._connections.close()
@@ -157,9 +165,7 @@ class ClusterMember:
         if not self._config.bool("controlled.shutdown.enable"):
             return
         for _ in range(self._config.int("controlled.shutdown.max.retries")):
-            request = ControlledShutdownRequest(
-                broker_id=self._config.node_id, broker_epoch=self.registration.epoch
-            )
+            request = ControlledShutdownRequest(broker_id=self._config.node_id, broker_epoch=self.registration.epoch)
             try:
                 response: ControlledShutdownResponse = await self.link.send(request, ORDER_TIMEOUT_S)
             except Exception as problem:
@@ -167,8 +173,13 @@ class ClusterMember:
             else:
                 if not response.error_code and not response.remaining_partitions:
                     return
-            await deferLater(self._clock, self._config.int("controlled.shutdown.retry.backoff.ms") / 1000)
+            await self._pause(self._config.int("controlled.shutdown.retry.backoff.ms") / 1000)
         log.warning("Stopping although this broker still leads partitions: no other replica of them is in sync")
+
+    def _pause(self, seconds: float) -> Deferred[None]:
+        ended: Deferred[None] = Deferred()
+        self._clock.callLater(seconds, ended.callback, None)
+        return ended
 
     # The controller
 
@@ -178,12 +189,8 @@ class ClusterMember:
         ledger = MetadataLedger(
             store, lambda image: self._complete(image, ledger), StoreForm(epoch.epoch, has_tree=True)
         )
-        broadcasts = Broadcasts(
-            Sender(node_id, epoch.epoch), self._listener, self._connect_to, self._clock, self._rng
-        )
-        self._active = ActiveController(
-            self._zookeeper, ledger, broadcasts, self._config, self._effective, self._rng
-        )
+        broadcasts = Broadcasts(Sender(node_id, epoch.epoch), self._listener, self._connect_to, self._clock, self._rng)
+        self._active = ActiveController(self._zookeeper, ledger, broadcasts, self._config, self._effective, self._rng)
         self._active.start().addErrback(self._report_failed_start, self._active)
         if self._config.bool("auto.leader.rebalance.enable"):
             interval_s = self._config.int("leader.imbalance.check.interval.seconds")

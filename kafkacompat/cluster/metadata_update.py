@@ -94,7 +94,9 @@ def _build_broker(broker: UpdateMetadataBroker) -> BrokerImage:
     """Build a broker; before version 3 a listener has the name of its protocol, in version 0 there is one, PLAINTEXT."""
     if not broker.endpoints:
         address = (broker.v0_host, broker.v0_port)
-        return BrokerImage(broker.id, broker.rack, {"PLAINTEXT": address}, security_protocols={"PLAINTEXT": "PLAINTEXT"})
+        return BrokerImage(
+            broker.id, broker.rack, {"PLAINTEXT": address}, security_protocols={"PLAINTEXT": "PLAINTEXT"}
+        )
     endpoints, protocols = {}, {}
     for endpoint in broker.endpoints:
         protocol = SECURITY_PROTOCOLS[endpoint.security_protocol]

@@ -88,7 +88,9 @@ class LocalFollower:
 class LocalFollowing:
     """Implements `Following`: the replicas of this broker, fetched by a `ReplicaFetcherManager`."""
 
-    def __init__(self, fetchers: ReplicaFetcherManager, find_replicas: Callable[[], ReplicaManager], clock: Clock) -> None:
+    def __init__(
+        self, fetchers: ReplicaFetcherManager, find_replicas: Callable[[], ReplicaManager], clock: Clock
+    ) -> None:
         self._fetchers = fetchers
         self._find_replicas = find_replicas
         self._clock = clock

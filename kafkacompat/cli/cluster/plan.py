@@ -1,0 +1,136 @@
+"""From the options of `kafkacompat cluster start` to the processes: checked before anything is created."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from kafkacompat.cli.cluster.folder import BROKER_PREFIX, ClusterError
+from kafkacompat.cli.cluster.launcher import ProcessPlan, await_ready_line
+from kafkacompat.cli.cluster.supervision import EXIT_BAD_CONFIG
+from kafkacompat.cli.serve import read_properties
+from kafkacompat.config import BrokerConfig, ConfigError
+from kafkacompat.config.environment import read_environment
+from kafkacompat.config.java_properties import parse_properties
+from kafkacompat.config.listeners import MAX_PORT
+
+ZOOKEEPER_CONNECT = "zookeeper.connect"
+SET_FOR_EACH_BROKER = {
+    "node.id": "the command counts the brokers from 1",
+    "broker.id": "the command counts the brokers from 1",
+    "log.dirs": "each broker gets a folder in that of --data",
+    "log.dir": "each broker gets a folder in that of --data",
+}
+"""Properties that differ from broker to broker, with the reason why --override does not take them."""
+
+MOST_REPLICAS = 3
+
+
+class ClusterOptions(NamedTuple):
+    """The options of `kafkacompat cluster start`."""
+
+    properties: Path | None
+    brokers: int
+    zookeeper: str | None
+    port: int
+    data: Path
+    overrides: dict[str, str]
+
+    def to_arguments(self) -> list[str]:
+        """Return the command line with these options."""
+        arguments = ["--brokers", str(self.brokers), "--port", str(self.port), "--data", str(self.data)]
+        if self.zookeeper is not None:
+            arguments += ["--zookeeper", self.zookeeper]
+        for name, value in self.overrides.items():
+            arguments += ["--override", f"{name}={value}"]
+        return arguments if self.properties is None else [*arguments, str(self.properties)]
+
+
+def check_options(options: ClusterOptions, environment: Mapping[str, str]) -> str | None:
+    """Return the zookeeper.connect that the options, the environment or the file name, or None.
+
+    Raises ClusterError for options that no broker could be started with.
+    """
+    for name, reason in SET_FOR_EACH_BROKER.items():
+        if name in options.overrides:
+            raise ClusterError(
+                f"--override {name}={options.overrides[name]} is not possible: {reason}", EXIT_BAD_CONFIG
+            )
+    last_port = options.port + options.brokers - 1
+    if last_port > MAX_PORT:
+        raise ClusterError(
+            f"--port {options.port} is too high for {options.brokers} brokers: "
+            f"the last one would listen on {last_port}, and {MAX_PORT} is the highest port",
+            EXIT_BAD_CONFIG,
+        )
+    try:
+        text = read_properties(options.properties)
+        given = {**_parse_given(text), **read_environment(environment), **options.overrides}
+        # Brokers check zookeeper.connect themselves, when they know whether they find it.
+        overrides = {**broker_overrides(1, options, environment, zookeeper=""), ZOOKEEPER_CONNECT: ""}
+        BrokerConfig.load(text, read_environment(environment), overrides).with_address(None, options.port)
+    except ConfigError as problem:
+        raise ClusterError(str(problem), EXIT_BAD_CONFIG) from problem
+    return options.zookeeper or given.get(ZOOKEEPER_CONNECT, "").strip() or None
+
+
+def _parse_given(text: str | None) -> dict[str, str]:
+    try:
+        return {} if text is None else parse_properties(text)
+    except ValueError as problem:
+        raise ConfigError(f"the properties file cannot be read: {problem}") from problem
+
+
+def broker_overrides(
+    number: int, options: ClusterOptions, environment: Mapping[str, str], *, zookeeper: str
+) -> dict[str, str]:
+    """Return the properties that are set for the broker of that number."""
+    return {
+        **_choose_replication(options, environment),
+        **options.overrides,
+        "node.id": str(number),
+        "log.dirs": str(options.data / broker_name(number) / "data"),
+        ZOOKEEPER_CONNECT: zookeeper,
+    }
+
+
+def _choose_replication(options: ClusterOptions, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the replication of a cluster without a properties file, whose defaults are otherwise those of a single node."""
+    if options.properties is not None:
+        return {}
+    factor = min(options.brokers, MOST_REPLICAS)
+    # One broker may be down without stopping producers with acks=all.
+    in_sync = max(factor - 1, 1)
+    chosen = {
+        "default.replication.factor": factor,
+        "min.insync.replicas": in_sync,
+        "offsets.topic.replication.factor": factor,
+        "transaction.state.log.replication.factor": factor,
+        "transaction.state.log.min.isr": in_sync,
+    }
+    given = read_environment(environment)
+    return {name: str(value) for name, value in chosen.items() if name not in given}
+
+
+def broker_name(number: int) -> str:
+    """Return the name of a broker's process and of its folder."""
+    return f"{BROKER_PREFIX}{number}"
+
+
+def plan_broker(number: int, options: ClusterOptions, environment: Mapping[str, str], zookeeper: str) -> ProcessPlan:
+    """Return how the broker of that number, from 1, is started."""
+    folder = options.data / broker_name(number)
+    command = [sys.executable, "-m", "kafkacompat", "serve", "--port", str(options.port + number - 1)]
+    for name, value in broker_overrides(number, options, environment, zookeeper=zookeeper).items():
+        command += ["--override", f"{name}={value}"]
+    if options.properties is not None:
+        command.append(str(options.properties.resolve()))
+    return ProcessPlan(
+        name=broker_name(number),
+        command=command,
+        folder=folder,
+        log=folder / "broker.log",
+        await_ready=await_ready_line,
+    )

@@ -1,0 +1,118 @@
+"""Requests of the command line: one blocking connection, with the versions that the broker and this project share."""
+
+from __future__ import annotations
+
+import socket
+import struct
+from typing import TYPE_CHECKING, TypeVar
+
+from kafkacompat.storage.files.os_errors import describe_error
+from kafkacompat.wire import compiler
+from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafkacompat.wire.headers import RequestHeader, ResponseHeader, request_header_version, response_header_version
+from kafkacompat.wire.primitives import MalformedError
+from kafkacompat.wire.schema import Request, Response
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+ANSWER_TIMEOUT_S = 10.0
+MAX_RESPONSE_BYTES = 100 * 1024 * 1024
+CLIENT_ID = "kafkacompat"
+DEFAULT_PORT = 9092
+
+ResponseType = TypeVar("ResponseType", bound=Response)
+
+
+class NoResponseError(Exception):
+    """A broker returns no response, or one that cannot be read; the text says why."""
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """Read HOST:PORT, with an IPv6 address in brackets; raises ValueError."""
+    host, _, port = text.strip().rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise ValueError(f"{text.strip()!r} is not of the form HOST:PORT")
+    return host.strip("[]"), int(port)
+
+
+class BlockingConnection:
+    """A connection to one broker, without TLS and SASL."""
+
+    def __init__(self, host: str, port: int, timeout_s: float = ANSWER_TIMEOUT_S) -> None:
+        """Connect, and request the broker's versions; raises NoResponseError."""
+        self._correlation_id = 0
+        try:
+            self._socket = socket.create_connection((host, port), timeout_s)
+        except (OSError, UnicodeError) as problem:
+            raise NoResponseError(describe_error(problem)) from problem
+        try:
+            served = self._exchange(ApiVersionsRequest(), ApiVersionsResponse, 0).api_keys
+        except NoResponseError:
+            self.close()
+            raise
+        self._served = {api.api_key: (api.min_version, api.max_version) for api in served}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._socket.close()
+
+    def find_version(self, request: type[Request]) -> int | None:
+        """Return the highest version of an API that both sides have, or None."""
+        first, last = self._served.get(request.API_KEY, (0, -1))
+        version = min(last, request.VERSIONS.last)
+        return version if version >= max(first, request.VERSIONS.first) else None
+
+    def request(self, request: Request, response: type[ResponseType]) -> ResponseType:
+        """Send a request and return its response; raises NoResponseError."""
+        version = self.find_version(type(request))
+        if version is None:
+            raise NoResponseError(f"it serves no known version of {type(request).__name__.removesuffix('Request')}")
+        return self._exchange(request, response, version)
+
+    def _exchange(self, request: Request, response: type[ResponseType], version: int) -> ResponseType:
+        self._correlation_id += 1
+        header = RequestHeader(
+            request_api_key=request.API_KEY,
+            request_api_version=version,
+            correlation_id=self._correlation_id,
+            client_id=CLIENT_ID,
+        )
+        header_version = request_header_version(type(request), version)
+        payload = compiler.encode_message(header, header_version) + compiler.encode_message(request, version)
+        try:
+            self._socket.sendall(struct.pack(">i", len(payload)) + payload)
+            return self._parse_response(self._receive_frame(), response, version)
+        except TimeoutError as problem:
+            raise NoResponseError(f"it does not answer within {self._socket.gettimeout():g} s") from problem
+        except (OSError, MalformedError) as problem:
+            raise NoResponseError(describe_error(problem)) from problem
+
+    def _parse_response(self, frame: bytes, response: type[ResponseType], version: int) -> ResponseType:
+        header_version = response_header_version(response, version)
+        header, position = compiler.find_reader(ResponseHeader, header_version)(frame, 0)
+        if header.correlation_id != self._correlation_id:
+            raise NoResponseError(f"its response has the correlation id {header.correlation_id} of no request")
+        body: ResponseType = compiler.find_reader(response, version)(frame, position)[0]
+        return body
+
+    def _receive_frame(self) -> bytes:
+        (size_bytes,) = struct.unpack(">i", self._receive(4))
+        if not 0 <= size_bytes <= MAX_RESPONSE_BYTES:
+            raise NoResponseError(f"it announces a response of {size_bytes} bytes, so it is no Kafka broker")
+        return self._receive(size_bytes)
+
+    def _receive(self, size_bytes: int) -> bytes:
+        data = bytearray()
+        while len(data) < size_bytes:
+            part = self._socket.recv(min(size_bytes - len(data), 1 << 20))
+            if not part:
+                raise NoResponseError("it closes the connection, as listeners with TLS or SASL do")
+            data += part
+        return bytes(data)
