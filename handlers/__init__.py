@@ -113,6 +113,19 @@ SERVED = {
 HANDLERS = {key: Handler(key, Versions.parse(versions)) for key, versions in SERVED.items()}
 """By API key, in ascending order."""
 
+INTER_BROKER = {
+    4: "0-7",  # LeaderAndIsr
+    5: "0-4",  # StopReplica
+    6: "0-8",  # UpdateMetadata
+    7: "0-3",  # ControlledShutdown
+    56: "0-3",  # AlterPartition
+    67: "0",  # AllocateProducerIds
+}
+INTER_BROKER_HANDLERS = {
+    **HANDLERS,
+    **{key: Handler(key, Versions.parse(versions)) for key, versions in INTER_BROKER.items()},
+}
+
 ASKED_FIRST = (3, 10, 11, 14, 12, 9, 2, 1, 8)
 """The APIs that a starting consumer calls, in that order."""
 

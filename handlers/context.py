@@ -14,6 +14,7 @@ from kafkacompat.wire.schema import Response, Versions
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
+    from kafkacompat.cluster.member import ClusterMember
     from kafkacompat.config import BrokerConfig
     from kafkacompat.conversion import Conversions
     from kafkacompat.coordinators import Coordinators
@@ -72,6 +73,7 @@ class Services:
     served: Mapping[int, Versions] = field(default_factory=dict)
     features: Mapping[str, int] = field(default_factory=dict)
     emulated: Release | None = None
+    cluster: ClusterMember | None = None
 
     def now_ms(self) -> int:
         """Return the milliseconds since the epoch, by the given clock."""

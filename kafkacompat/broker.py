@@ -7,7 +7,7 @@ clients. The stop goes backwards: the broker accepts no clients, answers its req
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred, DeferredList, gatherResults
@@ -16,7 +16,7 @@ from twisted.internet.task import deferLater
 from kafkacompat.cluster.registration import ClusterError
 from kafkacompat.conversion import CONVERSION_TIMEOUT_S, Conversions
 from kafkacompat.coordinators import Coordinators
-from kafkacompat.handlers import HANDLERS, load_consumer_apis
+from kafkacompat.handlers import HANDLERS, INTER_BROKER_HANDLERS, Handler, load_consumer_apis
 from kafkacompat.handlers.context import Services
 from kafkacompat.metadata.effective import EffectiveConfig
 from kafkacompat.metadata.image import ImageHolder
@@ -193,6 +193,9 @@ class Broker:
             clock, config, self._host.files, self.replica_manager, self._host.new_workers(1, "scrub")
         )
 
+    def _handlers(self) -> Mapping[int, Handler]:
+        return HANDLERS if self._node is None else INTER_BROKER_HANDLERS
+
     def _build_server(self) -> None:
         config = self.config
         self._services = Services(
@@ -206,12 +209,13 @@ class Broker:
             fetch_sessions=FetchSessions(config.int("max.incremental.fetch.session.cache.slots"), self._host.rng),
             coordinators=self.coordinators,
             conversions=self.conversions,
-            served={key: handler.versions for key, handler in HANDLERS.items()},
+            served={key: handler.versions for key, handler in self._handlers().items()},
+            cluster=None if self._node is None else self._node.member,
             features=self.coordinators.features,
         )
         self.server = KafkaServer(
             self._reactor,
-            Dispatcher(HANDLERS, self._services),
+            Dispatcher(self._handlers(), self._services),
             network=self._host.network,
             max_frame_bytes=config.int("socket.request.max.bytes"),
             max_queued_bytes=config.int("queued.max.request.bytes"),

@@ -7,12 +7,12 @@ from random import Random
 from typing import Any
 
 from twisted.internet.defer import Deferred, fail, maybeDeferred
-from twisted.internet.task import Clock
 
 from kafkacompat.disk import OwnedDisk
 from kafkacompat.metadata.sqlite_store import SqliteStore
 from kafkacompat.network import Network
 from kafkacompat.storage.files.filesystem import Files
+from kafkacompat.timers import Clock
 from kafkacompat.workers.child import import_function
 from kafkacompat.workers.processes import Workers, build_stopped_error
 from kafkacompat.zookeeper.client import ZooKeeper

@@ -25,6 +25,7 @@ from kafkacompat.zookeeper.memory import MemoryZooKeeper
 from tests.fakes.memory_files import MemoryFiles
 from tests.fakes.memory_host import MemoryHost
 from tests.fakes.memory_network import MemoryNetwork
+from tests.fakes.process_clock import ProcessClock
 
 PORT = 9092
 START_S = 1_700_000_000
@@ -44,8 +45,10 @@ class Cluster:
         self.files = {node: MemoryFiles() for node in NODES}
         self.properties = properties
         self.hosts: dict[int, Any] = {}
+        self.clocks: dict[int, ProcessClock] = {}
         self.brokers: dict[int, Broker] = {}
         self.clients = 0
+        self.ids: dict[str, bytes] = {}
         for node in NODES:
             self.start(node)
 
@@ -61,14 +64,18 @@ class Cluster:
             **{name.replace("_", "."): value for name, value in self.properties.items()},
         }
         self.hosts[node] = host = self.network.at(f"broker-{node}")
-        machine = MemoryHost(self.clock, host, files=self.files[node], rng=Random(node), zookeeper=self.zookeeper)
+        self.clocks[node] = ProcessClock(self.clock)
+        machine = MemoryHost(self.clocks[node], host, files=self.files[node], rng=Random(node), zookeeper=self.zookeeper)
         self.brokers[node] = Broker(machine, BrokerConfig(given))
         self.run(self.brokers[node].start())
 
     def kill(self, node: int) -> None:
         """End a broker's process: its connections end, and its session expires."""
+        session = self.session_of(node)
         self.hosts[node].kill()
-        self.zookeeper.expire(self.session_of(node))
+        self.clocks[node].kill()
+        self.files[node].crash(lose_unsynced=False)
+        self.zookeeper.expire(session)
         del self.brokers[node]
 
     def session_of(self, node: int) -> int:
@@ -110,6 +117,7 @@ class Cluster:
         response = self.ask(self.controller(), CreateTopicsRequest(topics=[wanted]))
         assert response.topics[0].error_code == 0, response
         topic_id: bytes = response.topics[0].topic_id
+        self.ids[name] = topic_id
         return topic_id
 
     def describe(self, node: int, name: str) -> Any:
@@ -124,7 +132,9 @@ class Cluster:
         now_ms = int(self.clock.seconds() * 1000)
         data = PartitionProduceData(index=index, records=build_batch([(now_ms, b"k", value, [])]))
         request = ProduceRequest(
-            acks=acks, timeout_ms=5000, topic_data=[TopicProduceData(name=topic, partition_data=[data])]
+            acks=acks,
+            timeout_ms=5000,
+            topic_data=[TopicProduceData(name=topic, topic_id=self.ids[topic], partition_data=[data])],
         )
         return self.ask(node, request).responses[0].partition_responses[0]
 
