@@ -285,7 +285,8 @@ class Broker:
         closing: list[Deferred[Any]] = []
         for directory, logs in self.replica_manager.logs_by_directory():
             self._directories.remove(directory)
-            closed = directory.disk.run(directory.storage.close, logs)
+            high_watermarks = self.replica_manager.high_watermarks(logs)
+            closed = directory.disk.run(directory.storage.close, logs, high_watermarks)
             closing.append(
                 closed.addErrback(lambda failure: log.error("Cannot close a log directory: %s", failure.value))
             )

@@ -7,10 +7,11 @@ disk thread makes the segment's files: no append overtakes another, and the reac
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, fail, maybeDeferred
 
 from kafkacompat.partitions.partition_appender import Appended, remember_refused
 from kafkacompat.storage.intake.validation import CheckedBatch
@@ -27,16 +28,50 @@ if TYPE_CHECKING:
     from kafkacompat.partitions.partition_appender import PartitionAppender
     from kafkacompat.partitions.partition_state import PartitionState
 
+Result = TypeVar("Result")
+
+
+class LineEntry(Protocol):
+    """An append that keeps its place in the line until it is made."""
+
+    result: Deferred[Any]
+
+    def append(self) -> Any:
+        """Append now. Raises RollNeededError when the log needs a new segment first, and KafkaError."""
+
+    def note_refused(self) -> None:
+        """Note that the disk cannot take it."""
+
 
 @dataclass(slots=True)
 class HeldAppend:
-    """An append in line."""
+    """An append as leader."""
 
+    appender: PartitionAppender
     entry: Buffer | CheckedBatch | Marker
     now_ms: int
     from_client: bool
     guard: Guard | None
     result: Deferred[AppendResult] = field(default_factory=Deferred)
+
+    def append(self) -> Appended:
+        """See LineEntry.append."""
+        return self.appender.append(self.entry, self.now_ms, self.from_client, self.guard)
+
+    def note_refused(self) -> None:
+        """See LineEntry.note_refused."""
+        remember_refused(self.appender.log, self.entry)
+
+
+@dataclass(slots=True)
+class HeldWork:
+    """Work in line during which no append is made; `begin` starts it."""
+
+    begin: Callable[[], Deferred[Any]]
+    result: Deferred[Any] = field(default_factory=Deferred)
+
+    def note_refused(self) -> None:
+        """Nothing has to be noted."""
 
 
 class AppendQueue:
@@ -45,13 +80,17 @@ class AppendQueue:
     ``is_holding`` says whether appends wait in line; an append that waits otherwise is in the log already.
     """
 
-    __slots__ = ("_appender", "_held", "_state", "is_holding")
+    __slots__ = ("_appender", "_held", "_state", "is_alone", "is_holding", "works")
 
     def __init__(self, state: PartitionState, appender: PartitionAppender) -> None:
         self._state = state
         self._appender = appender
-        self._held: deque[HeldAppend] = deque()
+        self._held: deque[LineEntry | HeldWork] = deque()
         self.is_holding = False
+        self.is_alone = False
+        """Whether work of `run_alone` is under way."""
+        self.works = 0
+        """How many works of `run_alone` are under way or in line."""
 
     def append(
         self,
@@ -77,7 +116,7 @@ class AppendQueue:
                 return self._appender.append(records, now_ms, from_client, guard)
             except RollNeededError:
                 pass
-        return self._hold(HeldAppend(records, now_ms, from_client, guard))
+        return self._hold(HeldAppend(self._appender, records, now_ms, from_client, guard))
 
     def append_marker(self, marker: Marker, now_ms: int) -> Appended:
         """Append the end of a transaction, after the appends in line.
@@ -89,12 +128,54 @@ class AppendQueue:
                 return self._appender.append(marker, now_ms, False, None)
             except RollNeededError:
                 pass
-        return self._hold(HeldAppend(marker, now_ms, False, None))
+        return self._hold(HeldAppend(self._appender, marker, now_ms, False, None))
 
-    def _hold(self, append: HeldAppend) -> Deferred[AppendResult]:
+    def append_entry(self, entry: LineEntry) -> Any:
+        """Append an entry, now if possible; returns its outcome or a Deferred of it. Raises what the entry raises at once."""
+        if not self.is_holding:
+            try:
+                return entry.append()
+            except RollNeededError:
+                pass
+        return self._hold(entry)
+
+    def _hold(self, append: LineEntry) -> Deferred[Any]:
         self._held.append(append)
         self.roll()
         return append.result
+
+    # Work without appends
+
+    def run_alone(self, begin: Callable[[], Deferred[Result]]) -> Deferred[Result]:
+        """Run work after the appends in line, while later ones wait; fires with its result.
+
+        Fails with the partition's refusal if that comes before the work begins.
+        """
+        if self._state.refusal is not None:
+            return fail(self._state.refusal)
+        work = HeldWork(begin)
+        self.works += 1
+        work.result.addBoth(self._count_ended)
+        if self.is_holding:
+            self._held.append(work)
+        else:
+            self.is_holding = True
+            self._begin_work(work)
+        return work.result
+
+    def _count_ended(self, outcome: Any) -> Any:
+        self.works -= 1
+        return outcome
+
+    def _begin_work(self, work: HeldWork) -> None:
+        self.is_alone = True
+        maybeDeferred(work.begin).addBoth(self._end_work, work)
+
+    def _end_work(self, outcome: Any, work: HeldWork) -> None:
+        self.is_alone = False
+        if self._state.refusal is None:
+            self._drain()
+        work.result.callback(outcome)
 
     # New segments
 
@@ -129,12 +210,13 @@ class AppendQueue:
 
     def _drain(self) -> None:
         """Make the appends in line until one of them needs another segment."""
-        outcomes: list[tuple[Deferred[AppendResult], Appended | KafkaError]] = []
+        outcomes: list[tuple[Deferred[Any], Any]] = []
         while self._held:
             first = self._held[0]
-            outcome: Appended | KafkaError
+            if isinstance(first, HeldWork):
+                break
             try:
-                outcome = self._appender.append(first.entry, first.now_ms, first.from_client, first.guard)
+                outcome = first.append()
             except RollNeededError:
                 break
             except KafkaError as problem:
@@ -149,6 +231,15 @@ class AppendQueue:
         for waiting, outcome in outcomes:
             fire_outcome(waiting, outcome)
         if more and self._state.refusal is None:
+            self._continue()
+
+    def _continue(self) -> None:
+        """Begin what the first in line waits for: work without appends, or a new segment."""
+        first = self._held[0]
+        if isinstance(first, HeldWork):
+            self._held.popleft()
+            self._begin_work(first)
+        else:
             self._prepare_segment()
 
     # Moving
@@ -171,11 +262,11 @@ class AppendQueue:
         held, self._held = self._held, deque()
         for append in held:
             if refusal.code is ErrorCode.KAFKA_STORAGE_ERROR:
-                remember_refused(self._state.log, append.entry)
+                append.note_refused()
             append.result.errback(refusal)
 
 
-def fire_outcome(waiting: Deferred[AppendResult], outcome: Appended | KafkaError) -> None:
+def fire_outcome(waiting: Deferred[Any], outcome: Any) -> None:
     """Fire a Deferred with the outcome of its append."""
     if isinstance(outcome, KafkaError):
         waiting.errback(outcome)

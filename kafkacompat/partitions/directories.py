@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig
     from kafkacompat.disk import Disk
     from kafkacompat.storage.directory.log_directory import LogDirectory
+    from kafkacompat.storage.log.log import Log
     from kafkacompat.timers import Clock
 
 PartitionName: TypeAlias = "tuple[str, int]"
@@ -101,6 +102,10 @@ class Directory:
     def report_failure(self, problem: BaseException) -> None:
         """Report a failure after which the directory can no longer be used."""
         self.on_failure(problem)
+
+    def save_truncation(self, opened: Log, high_watermark: int) -> None:
+        """Write the checkpoints of a log that was truncated. [disk]"""
+        self.storage.save_truncation(opened, high_watermark)
 
     def remove_deleted_later(self, delay_ms: int) -> None:
         """Remove the files of deleted partitions after *delay_ms*, or at the next start.

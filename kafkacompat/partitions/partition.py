@@ -10,6 +10,7 @@ from twisted.internet.defer import Deferred
 from kafkacompat.metadata.topic_names import INTERNAL_TOPICS
 from kafkacompat.partitions.append_queue import AppendQueue
 from kafkacompat.partitions.fetch_watchers import FetchWatchers
+from kafkacompat.partitions.follower import FollowerPartition
 from kafkacompat.partitions.leadership import LeaderState
 from kafkacompat.partitions.partition_appender import PartitionAppender
 from kafkacompat.partitions.partition_reader import PartitionRead, PartitionReader
@@ -63,7 +64,7 @@ class Partition:
     ) -> None:
         """Lead the partition as its only replica; with a *high_watermark* wait for a role (`become_leader` …).
 
-        `Log.reader.locate` gives the position of a high watermark.
+        `LogReader.locate` gives the position of a high watermark.
         """
         self.state = state = PartitionState(opened, host, leader_epoch, high_watermark)
         self.watchers = FetchWatchers(state)
@@ -71,6 +72,7 @@ class Partition:
         self._reader = PartitionReader(state)
         self._appender = PartitionAppender(state, self.watchers, self.progress)
         self._queue = AppendQueue(state, self._appender)
+        self.follower = FollowerPartition(state, self.watchers, self._queue)
         self.read = self._reader.read
         self.is_internal = opened.topic in INTERNAL_TOPICS
         self._role_changed()
@@ -141,8 +143,9 @@ class Partition:
 
         An older epoch than the known one changes nothing. Within the same leader epoch the replicas and the in-sync set
         are taken over. A new leader epoch begins at the log's end; the high watermark stays until the followers have
-        fetched.
+        fetched. A follower must not be fetching or truncating any more: what it holds in line is refused.
         """
+        assert not self.is_truncating, f"{self!r} is being truncated"
         state = self.state
         if partition_epoch < state.partition_epoch or leader_epoch < state.leader_epoch:
             return False
@@ -164,6 +167,8 @@ class Partition:
             before.reassign(replicas, in_sync, partition_epoch)
         if before is None:
             state.synced_offset = 0
+            self._refuse_waiting(state.not_leader())
+            self._appender.sync_rest()
         state.leader_epoch, state.leader_id = leader_epoch, cluster.node_id
         self._role_changed()
         self.progress.take_in_sync(now_ms)
@@ -209,6 +214,7 @@ class Partition:
 
     def _refuse_waiting(self, refusal: KafkaError) -> None:
         self._appender.refuse(refusal)
+        self.follower.refuse(refusal)
         self._queue.refuse(refusal)
         self.progress.refuse(refusal)
 
@@ -267,6 +273,11 @@ class Partition:
     def waits_long(self) -> bool:
         """Whether the disk that appends wait for has been busy for longer than usual."""
         return self.state.host.commit.is_slow
+
+    @property
+    def is_truncating(self) -> bool:
+        """Whether the disk thread cuts the log, or will soon, so that nothing else may change its segments."""
+        return self._queue.works > 0
 
     def roll(self) -> None:
         """Start a new segment, unless one is being made; appends wait in line until it is in use."""
@@ -391,11 +402,14 @@ class Partition:
         moved.config = state.log.config
         moved.trimmer.advance_log_start_offset(state.log.log_start_offset)
         state.host.commit.leave(self._appender)
+        state.host.commit.leave(self.follower)
         state.log, state.host = moved, host
         if state.leading is None or state.is_replicated:
             # The copy may have other segments than the log.
-            state.high_watermark = moved.reader.locate(state.high_watermark.offset)
+            state.high_watermark = moved.reader.find_position(state.high_watermark.offset)
         self._appender.synced(moved.end_position())
+        if state.leading is None:
+            self.follower.synced(moved.end_position())
 
     def close_to_clients(self, refusal: KafkaError) -> None:
         """Refuse everything that waits: the partition was deleted or its log directory failed."""

@@ -122,6 +122,12 @@ class PartitionAppender:
         for append in done:
             append.answer.callback(append.result)
 
+    def sync_rest(self) -> None:
+        """Let the next sync include what this replica appended as a follower, where only that counts."""
+        state = self._state
+        if state.waits_for_sync and state.log.recovery_point < state.log.log_end_offset:
+            state.host.commit.join(self)
+
     def refuse(self, refusal: KafkaError) -> None:
         """Fail every append that waits for a sync, and leave the group commit."""
         self._state.host.commit.leave(self)

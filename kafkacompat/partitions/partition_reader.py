@@ -176,7 +176,7 @@ class PartitionReader:
             if diverging is not None:
                 return self._result(None, diverging)
         try:
-            region = state.log.read(offset, max_bytes, None, at_least_one_batch, may_block=False)
+            region = state.log.reader.read_for_follower(offset, max_bytes, at_least_one_batch, may_block=False)
         except KafkaError as problem:
             self._fail(problem)
         return self._result(region)._replace(log_end_offset=end_offset)

@@ -32,6 +32,9 @@ class PartitionHost(Protocol):
     def report_failure(self, problem: BaseException) -> None:
         """Take the directory offline: a log in it can no longer be used."""
 
+    def save_truncation(self, opened: Log, high_watermark: int) -> None:
+        """Write the checkpoints of a log that was truncated. [disk]"""
+
 
 class PartitionState:
     """One partition's log, the directory that holds it, its role and its high watermark.

@@ -15,7 +15,7 @@ from kafkacompat.metadata.topic_names import format_topic
 from kafkacompat.partitions.directories import Directories, Directory, PartitionName
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.storage.files.os_errors import describe_error
-from kafkacompat.storage.log.log import Log
+from kafkacompat.storage.log.log import Log, OffsetPosition
 from kafkacompat.storage.log.state import is_transient
 from kafkacompat.timers import Clock, DelayedCall, now_ms, run_few_at_a_time
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -73,6 +73,9 @@ class PartitionMove(Protocol):
 
 class PartitionMover(Protocol):
     """Moves partitions between log directories while they serve."""
+
+    quiet: Callable[[Partition], Deferred[None]]
+    """Stops whatever changes a partition's log, except appends; fires when nothing of it is under way."""
 
     def __iter__(self) -> Iterator[PartitionMove]:
         """The moves under way."""
@@ -159,6 +162,7 @@ class ReplicaManager:
         except KafkaError as problem:
             self._cannot_open(topic, image.partition, problem)
             return succeed(None)
+        is_replicated = len(image.replicas) > 1
         opening = directory.disk.run(
             directory.storage.open_log,
             topic.name,
@@ -166,13 +170,16 @@ class ReplicaManager:
             topic.topic_id,
             self._log_config_of(topic.name),
             now_ms(self._clock),
+            is_replicated=is_replicated,
         )
         opening.addCallback(_sync_recovered, directory)
-        opened = opening.addCallback(self._add, directory, image.leader_epoch)
+        located = opening.addCallback(_find_high_watermark, directory, is_replicated)
+        opened = located.addCallback(self._add, directory, image.leader_epoch)
         return opened.addErrback(lambda failure: self._cannot_open(topic, image.partition, failure.value))
 
-    def _add(self, opened: Log, directory: Directory, leader_epoch: int) -> None:
-        partition = Partition(opened, directory, leader_epoch)
+    def _add(self, located: tuple[Log, OffsetPosition | None], directory: Directory, leader_epoch: int) -> None:
+        opened, high_watermark = located
+        partition = Partition(opened, directory, leader_epoch, high_watermark)
         self._unfrozen += 1
         if self._unfrozen == FROZEN_TOGETHER:
             self._unfrozen = 0
@@ -263,6 +270,25 @@ class ReplicaManager:
             self.directories.note_wish((topic, index), target)
         return self.moves.start(self.find(topic, index), target)
 
+    # Following
+
+    def truncate(self, partition: Partition, offset: int) -> Deferred[None]:
+        """Truncate a partition as its follower; its move and its compaction, which may hold what goes, end first."""
+        return self._stop_upkeep(partition).addCallback(lambda _: partition.follower.truncate(offset))
+
+    def start_over_at(self, partition: Partition, offset: int) -> Deferred[None]:
+        """Let a partition's log begin at *offset*, empty, as its follower; otherwise as `truncate`."""
+        return self._stop_upkeep(partition).addCallback(lambda _: partition.follower.start_over_at(offset))
+
+    def _stop_upkeep(self, partition: Partition) -> Deferred[None]:
+        name = (partition.topic, partition.index)
+        return self.moves.quiet(partition).addCallback(lambda _: self.moves.cancel(name))
+
+    def high_watermarks(self, logs: Sequence[Log]) -> dict[PartitionName, int]:
+        """Return the high watermarks of open logs, for the checkpoints of their directory."""
+        partitions = (self._partitions[opened.topic, opened.partition] for opened in logs)
+        return {(partition.topic, partition.index): partition.high_watermark.offset for partition in partitions}
+
     def logs_by_directory(self) -> list[tuple[Directory, list[Log]]]:
         """Return every log directory that is online, with the open logs in it."""
         logs: dict[Directory, list[Log]] = {directory: [] for directory in self.directories if not directory.offline}
@@ -327,6 +353,16 @@ def _make_durable(partition: Partition) -> Deferred[None]:
     if partition.log.offline:
         return succeed(None)
     return partition.disk.run(partition.log.maintenance.make_durable).addErrback(partition.report_disk_failure)
+
+
+def _find_high_watermark(
+    opened: Log, directory: Directory, is_replicated: bool
+) -> Deferred[tuple[Log, OffsetPosition | None]]:
+    """Find the high watermark of a replicated log in the directory's checkpoint; None for a log without other replicas."""
+    if not is_replicated:
+        return succeed((opened, None))
+    finding = directory.disk.run(directory.storage.find_high_watermark, opened)
+    return finding.addCallback(lambda position: (opened, position))
 
 
 def _sync_recovered(opened: Log, directory: Directory) -> Log | Deferred[Log]:

@@ -145,7 +145,7 @@ class LogCleaner:
     def _may_be_cleaned(self, partition: Partition) -> bool:
         return (
             partition.log.config.compacted
-            and not partition.closed
+            and not (partition.closed or partition.is_truncating)
             and partition not in self._uncleanable
             and partition not in self._cleanings
             and self._not_before.get(partition, 0) <= self._clock.seconds()

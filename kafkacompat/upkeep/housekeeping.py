@@ -98,7 +98,7 @@ class Housekeeping:
 
     def delete_expired(self, partition: Partition) -> None:
         """Remove one partition's expired segments; while it is compacted, the log cleaner calls this afterwards."""
-        if self.is_cleaning(partition):
+        if self.is_cleaning(partition) or partition.is_truncating:
             return
         expired = partition.log.trimmer.expired_segments(
             high_watermark=partition.high_watermark.offset, now_ms=now_ms(self.clock)

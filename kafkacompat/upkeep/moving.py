@@ -139,7 +139,8 @@ class PartitionMoveTask:
             return None, step_bytes
         if self.partition.pause():
             self._paused = True
-            return await self.target.disk.run(self.target.storage.adopt, self.copy), 0
+            high_watermark = self.partition.high_watermark.offset
+            return await self.target.disk.run(self.target.storage.adopt, self.copy, high_watermark), 0
         # A segment is being made: try again after that.
         await self.source.disk.run(do_nothing)
         return None, 0

@@ -34,10 +34,10 @@ class DirectoryCheckpoints:
             return {}
 
     def note_offsets(self, log: Log, high_watermark: int) -> None:
-        """Note the current offsets of a log."""
+        """Note the current offsets of a log, which may have become shorter since `high_watermark` was read."""
         name = (log.topic, log.partition)
         self.recovery_points[name] = log.recovery_point
-        self.high_watermarks[name] = high_watermark
+        self.high_watermarks[name] = min(high_watermark, log.log_end_offset)
         self.note_log_start_offset(log)
 
     def note_log_start_offset(self, log: Log) -> None:

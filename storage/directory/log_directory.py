@@ -30,6 +30,7 @@ from kafkacompat.storage.log.copy import LogCopy
 from kafkacompat.storage.log.legacy_segments import convert_legacy
 from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log_config import LogConfig
+from kafkacompat.storage.segment.positions import OffsetPosition
 from kafkacompat.storage.segment.segment_files import find_last_segment, has_segment_files
 from kafkacompat.storage.segment.shared_files import SegmentCache
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -120,17 +121,27 @@ class LogDirectory:
         """Return the path of a partition's folder, which need not exist."""
         return os.path.join(self.path, f"{topic}-{partition}")
 
-    def open_log(self, topic: str, partition: int, topic_id: bytes, config: LogConfig, now_ms: int) -> Log:
+    def open_log(
+        self,
+        topic: str,
+        partition: int,
+        topic_id: bytes,
+        config: LogConfig,
+        now_ms: int,
+        *,
+        is_replicated: bool = False,
+    ) -> Log:
         """Open a partition's log, with recovery if need be, or create it.
 
         A folder of an earlier topic of that name, whose deletion a crash or another broker missed, is set aside first.
+        Unless the log `is_replicated` on other brokers, everything in it counts as replicated; see `find_high_watermark`.
         Raises KafkaError KAFKA_STORAGE_ERROR if the disk fails.
         """
         folder, name = self.folder(topic, partition), (topic, partition)
         # Until the log is open, no clean shutdown marker may be written.
         self._unopened.add(name)
         try:
-            log = self._open_or_create(folder, topic, partition, topic_id, config, now_ms)
+            log = self._open_or_create(folder, topic, partition, topic_id, config, now_ms, is_replicated)
         except OSError as error:
             raise KafkaError(
                 ErrorCode.KAFKA_STORAGE_ERROR, f"opening {folder} failed: {describe_error(error)}"
@@ -139,7 +150,14 @@ class LogDirectory:
         return log
 
     def _open_or_create(
-        self, folder: str, topic: str, partition: int, topic_id: bytes, config: LogConfig, now_ms: int
+        self,
+        folder: str,
+        topic: str,
+        partition: int,
+        topic_id: bytes,
+        config: LogConfig,
+        now_ms: int,
+        is_replicated: bool,
     ) -> Log:
         name = (topic, partition)
         stored_id = read_topic_id(self._files, folder) if self._files.is_directory(folder) else None
@@ -165,14 +183,27 @@ class LogDirectory:
             log_start_offset=self.checkpoints.log_start_offsets.get(name, 0),
             now_ms=now_ms,
             cleaner_offset=cleaner_offset,
+            high_watermark=self.checkpoints.high_watermarks.get(name, 0) if is_replicated else None,
             cache=self._cache,
         )
         if log.cleaner_offset != cleaner_offset:
             self.save_cleaner_offset(log)
+        if self.checkpoints.recovery_points.get(name, 0) > log.log_end_offset:
+            # A crash came between a truncation and its checkpoint. Later batches are not on the disk up to the old point.
+            self.checkpoint([log], {name: self.checkpoints.high_watermarks.get(name, 0)})
         if stored_id == ZERO_UUID and name not in self.checkpoints.recovery_points:
             # The process that created it ended before its first flush. Older Kafkas, too, wrote checkpoints of all their logs.
             log.maintenance.note_new()
         return log
+
+    def find_high_watermark(self, log: Log) -> OffsetPosition:
+        """Return the checkpointed high watermark of an opened log, with its place; at most the log's end.
+
+        Without an entry nothing is known to be replicated: it is the log start offset. Raises KafkaError
+        KAFKA_STORAGE_ERROR or CORRUPT_MESSAGE.
+        """
+        offset = self.checkpoints.high_watermarks.get((log.topic, log.partition), 0)
+        return log.reader.locate(max(offset, log.log_start_offset))
 
     def delete_log(self, log: Log) -> None:
         """Rename a partition's folder, so that `remove_deleted` removes it."""
@@ -201,9 +232,10 @@ class LogDirectory:
         folder = f"{self.folder(source.topic, source.partition)}{make_random_ending(FUTURE_SUFFIX)}"
         return LogCopy(self._files, source, folder, self._cache)
 
-    def adopt(self, copy: LogCopy) -> Log:
+    def adopt(self, copy: LogCopy, high_watermark: int | None = None) -> Log:
         """Complete a copy and make it this directory's log, which the last step makes durable.
 
+        Without a `high_watermark`, everything in it counts as replicated.
         The checkpoints come first: a crash may leave two logs of that name, and both have to be valid.
         """
         copy.complete()
@@ -213,7 +245,8 @@ class LogDirectory:
             self.set_aside(topic, partition)
         checkpoints = self.checkpoints
         checkpoints.include(name)
-        checkpoints.recovery_points[name] = checkpoints.high_watermarks[name] = copy.end_offset
+        checkpoints.recovery_points[name] = copy.end_offset
+        checkpoints.high_watermarks[name] = copy.end_offset if high_watermark is None else high_watermark
         checkpoints.note_log_start_offset(copy.source)
         checkpoints.note_cleaner_offset(copy.source)
         checkpoints.write()
@@ -265,6 +298,11 @@ class LogDirectory:
                 )
         self.checkpoints.write()
 
+    def save_truncation(self, log: Log, high_watermark: int) -> None:
+        """Write the checkpoints of a log that was truncated or started over, before it is appended to."""
+        self.checkpoints.note_cleaner_offset(log)
+        self.checkpoint([log], {(log.topic, log.partition): high_watermark})
+
     def save_log_start_offset(self, log: Log) -> None:
         """Write the checkpoint of a log's start offset."""
         self.checkpoints.write_log_start_offset(log)
@@ -273,9 +311,10 @@ class LogDirectory:
         """Write the checkpoint of a log's last compaction."""
         self.checkpoints.write_cleaner_offset(log)
 
-    def close(self, logs: Iterable[Log]) -> None:
+    def close(self, logs: Iterable[Log], high_watermarks: Mapping[tuple[str, int], int] | None = None) -> None:
         """Shut down: close the logs, write the checkpoints and the clean shutdown marker, release the lock.
 
+        For `high_watermarks` see `checkpoint`.
         If any of it fails, the marker is not written and the next start recovers.
         """
         logs = list(logs)
@@ -283,7 +322,7 @@ class LogDirectory:
             for log in logs:
                 if not log.offline:
                     log.close()
-            self.checkpoint(logs)
+            self.checkpoint(logs, high_watermarks)
             if all(log.state.closed for log in logs) and not self._unopened:
                 replace_file(self._files, os.path.join(self.path, CLEAN_SHUTDOWN_FILE), _CLEAN_SHUTDOWN_CONTENTS)
         finally:

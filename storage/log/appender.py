@@ -5,15 +5,14 @@ from __future__ import annotations
 from struct import Struct
 from typing import NamedTuple
 
-from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.intake.validation import CheckedBatch, check_batch
 from kafkacompat.storage.log.rolling import must_roll
-from kafkacompat.storage.log.state import LogState, is_transient
+from kafkacompat.storage.log.state import LogState
 from kafkacompat.storage.producers.producer import StoredBatch
 from kafkacompat.storage.producers.transaction_marker import Marker, build_marker_batch
 from kafkacompat.storage.producers.verification import Guard
 from kafkacompat.storage.segment.positions import OffsetPosition
-from kafkacompat.storage.segment.segment import Segment, TornSegmentError
+from kafkacompat.storage.segment.segment import Segment
 from kafkacompat.storage.segment.transaction_index import AbortedTransaction
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import Buffer
@@ -121,7 +120,7 @@ class LogAppender:
         try:
             active.append(patched, size_bytes, last_offset, header.max_timestamp, now_ms, config.index_interval_bytes)
         except OSError as error:
-            raise self._write_failed(error) from error
+            raise state.fail_write(error) from error
         state.recent_batches.add(base_offset, position, size_bytes)
         if leader_epoch != state.leader_epochs.latest:
             state.leader_epochs.assign(leader_epoch, base_offset)
@@ -152,11 +151,4 @@ class LogAppender:
             self._state.log_start_offset,
             True,
             self._state.end_position(),
-        )
-
-    def _write_failed(self, error: OSError) -> KafkaError:
-        if isinstance(error, TornSegmentError) or not is_transient(error):
-            self._state.take_offline(describe_error(error))
-        return KafkaError(
-            ErrorCode.KAFKA_STORAGE_ERROR, f"writing to {self._state.directory} failed: {describe_error(error)}"
         )

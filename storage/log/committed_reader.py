@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from typing import NamedTuple
 
 from kafkacompat.storage.log.examiner import LogExaminer
 from kafkacompat.storage.log.reader import LogReader
 from kafkacompat.storage.log.state import LogState
-from kafkacompat.storage.producers.recovery import find_open_transactions
-from kafkacompat.storage.producers.transaction_replay import TransactionReplay
-from kafkacompat.storage.segment.corruption import CorruptDataError, split_at_damage
-from kafkacompat.storage.segment.header_scan import scan_headers
+from kafkacompat.storage.log.transaction_index_recovery import ensure_transaction_index
+from kafkacompat.storage.segment.corruption import CorruptDataError
 from kafkacompat.storage.segment.indexes import CorruptIndexError
 from kafkacompat.storage.segment.positions import OffsetPosition
 from kafkacompat.storage.segment.segment import Segment
-from kafkacompat.storage.segment.segment_files import TXN_INDEX_SUFFIX
 from kafkacompat.storage.segment.shared_files import FileRegion
 from kafkacompat.storage.segment.transaction_index import AbortedTransaction
-
-log = logging.getLogger(__name__)
 
 MOST_ABORTED = 10_000
 """A read that finds this many aborted transactions, which takes ten milliseconds, is repeated with LEAST_READ_BYTES."""
@@ -56,7 +50,7 @@ class CommittedReader:
             return high_watermark
         if first.offset <= self._state.log_start_offset:
             return OffsetPosition(self._state.log_start_offset, -1, -1)
-        return first if first.position >= 0 else self._reader.locate(first.offset, may_block=may_block)
+        return first if first.position >= 0 else self._reader.find_position(first.offset, may_block=may_block)
 
     def read_committed(
         self,
@@ -124,23 +118,11 @@ class CommittedReader:
         for segment in self._state.segments.since(start):
             try:
                 is_last = segment.collect_aborted(start, end, [], may_block=True)
-            except CorruptIndexError as problem:
-                self._index_aborted_again(segment, problem)
+            except CorruptIndexError:
+                ensure_transaction_index(self._state, segment)
                 is_last = False
             if is_last:
                 return
-
-    def _index_aborted_again(self, segment: Segment, problem: CorruptIndexError) -> None:
-        log.warning("%s: %s; it is rebuilt", segment.files.path(TXN_INDEX_SUFFIX), problem)
-        earlier = [other for other in self._state.segments if other.base_offset < segment.base_offset]
-        replay = TransactionReplay(
-            find_open_transactions(self._state.files, self._state.directory, earlier, segment.base_offset)
-        )
-        with segment.pin() as file:
-            for start, end, _ in split_at_damage(segment.corrupt, 0, segment.size_bytes):
-                for position, header in scan_headers(file.file, start, end):
-                    replay.follow(file.file, position, header)
-        segment.transactions.replace(replay.aborted)
 
     def write_transaction_index(self) -> None:
         """Write the aborted transactions that the files lack, before compaction or a copy reads the files. [disk]
@@ -149,9 +131,6 @@ class CommittedReader:
         """
         with self._state.disk_operation(repeatable=True):
             for segment in self._state.segments:
-                try:
-                    segment.aborted()
-                except CorruptIndexError as problem:
-                    self._index_aborted_again(segment, problem)
+                ensure_transaction_index(self._state, segment)
                 if segment.transactions.write():
                     self._state.folder_is_synced = False

@@ -15,6 +15,7 @@ from kafkacompat.storage.log.appender import AppendResult, LogAppender, RollNeed
 from kafkacompat.storage.log.committed_reader import CommittedReader
 from kafkacompat.storage.log.compaction import LogCompaction
 from kafkacompat.storage.log.examiner import LogExaminer
+from kafkacompat.storage.log.follower_appender import FetchedAppend, FollowerAppender
 from kafkacompat.storage.log.leader_epochs import LeaderEpochs
 from kafkacompat.storage.log.maintenance import LogMaintenance
 from kafkacompat.storage.log.reader import LogReader
@@ -28,7 +29,7 @@ from kafkacompat.storage.segment.segments import Segments
 from kafkacompat.storage.segment.shared_files import SegmentCache
 from kafkacompat.storage.segment.timestamp_search import FoundRecord
 
-__all__ = ["AppendResult", "FoundRecord", "Log", "OffsetPosition", "RollNeededError"]
+__all__ = ["AppendResult", "FetchedAppend", "FoundRecord", "Log", "OffsetPosition", "RollNeededError"]
 
 
 class Log:
@@ -41,6 +42,7 @@ class Log:
     __slots__ = (
         "__weakref__",
         "append",
+        "append_fetched",
         "append_marker",
         "committed",
         "compaction",
@@ -58,6 +60,7 @@ class Log:
         appender = LogAppender(state)
         self.append = appender.append
         self.append_marker = appender.append_marker
+        self.append_fetched = FollowerAppender(state).append_fetched
         self.examiner = LogExaminer(state)
         self.reader = LogReader(state, self.examiner)
         self.read = self.reader.read
@@ -105,12 +108,13 @@ class Log:
         log_start_offset: int,
         now_ms: int,
         cleaner_offset: int | None = None,
+        high_watermark: int | None = None,
         cache: SegmentCache | None = None,
     ) -> Log:
         """Open an existing log, with recovery unless the last shutdown was clean. [disk]
 
         `recovery_point`, `log_start_offset` and `cleaner_offset` are the directory's checkpoints for it; without one, 0, 0
-        and None.
+        and None. Without a `high_watermark`, everything in the log counts as replicated.
         """
         cache = SegmentCache() if cache is None else cache
         loaded = load_log(
@@ -123,6 +127,7 @@ class Log:
             cleaner_offset=cleaner_offset or 0,
             now_ms=now_ms,
             cache=cache,
+            high_watermark=high_watermark,
         )
         state = LogState(files, directory, topic, partition, topic_id, config, loaded, cache)
         if cleaner_offset is not None:

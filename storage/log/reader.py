@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.storage.log.examiner import LogExaminer
@@ -44,13 +44,31 @@ class LogReader:
         needs cold data and `may_block` is False: call `warm`, then read again. Raises CorruptDataError at a damaged batch;
         a region ends before one, and the next read starts after it.
         """
-        found_region = self.find_region(offset, max_bytes, upper, at_least_one_batch, may_block)
+        found_region = self._find(skip_empty_regions, offset, max_bytes, upper, at_least_one_batch, may_block)
         return None if found_region is None else found_region.region
 
     def find_region(
         self, offset: int, max_bytes: int, upper: OffsetPosition | None, at_least_one_batch: bool, may_block: bool
     ) -> FoundRegion | None:
         """As `read`, but return the region with its segment; `upper` is None for the log's end. [loop]"""
+        return self._find(skip_empty_regions, offset, max_bytes, upper, at_least_one_batch, may_block)
+
+    def read_for_follower(
+        self, offset: int, max_bytes: int, at_least_one_batch: bool = True, *, may_block: bool = True
+    ) -> FileRegion | None:
+        """As `read`, up to the log's end and with segments without records: their batches tell of producers. [loop]"""
+        found_region = self._find(_take_first, offset, max_bytes, None, at_least_one_batch, may_block)
+        return None if found_region is None else found_region.region
+
+    def _find(
+        self,
+        choose: Callable[[Iterator[FoundRegion]], FoundRegion | None],
+        offset: int,
+        max_bytes: int,
+        upper: OffsetPosition | None,
+        at_least_one_batch: bool,
+        may_block: bool,
+    ) -> FoundRegion | None:
         state = self._state
         if state.offline:
             raise state.offline_error()
@@ -62,7 +80,7 @@ class LogReader:
         if offset >= upper.offset:
             return None
         try:
-            return skip_empty_regions(
+            return choose(
                 find_regions(
                     state.segments, state.recent_batches, offset, max_bytes, upper, at_least_one_batch, may_block
                 )
@@ -74,27 +92,39 @@ class LogReader:
                 ErrorCode.KAFKA_STORAGE_ERROR, f"reading {state.directory} failed: {describe_error(error)}"
             ) from error
 
-    def locate(self, offset: int, *, may_block: bool = True) -> OffsetPosition:
-        """Return the place of the batch that holds `offset`, or of the first one after it. [loop]
+    def find_position(self, offset: int, *, may_block: bool = True) -> OffsetPosition:
+        """Return an offset of the log with its place; inside a batch, the batch's beginning. [loop]
 
-        Raises ColdDataError if the search needs cold data and `may_block` is False, and CorruptDataError.
+        An offset after the log's end counts as the end, one before the log start offset as that.
+        Raises ColdDataError if `may_block` is False and finding the place needs cold data, and CorruptDataError at damage
+        of unknown extent.
         """
         state = self._state
         if offset >= state.log_end_offset:
             return state.end_position()
-        active = state.segments.active
-        if (known := state.recent_batches.get(offset)) is not None and not active.corrupt:
-            return OffsetPosition(offset, active.base_offset, known[0])
         segment = state.segments[max(0, state.segments.find_slot(offset))]
+        known = state.recent_batches.get(offset) if segment is state.segments.active else None
+        if known is not None:
+            return OffsetPosition(offset, segment.base_offset, known[0])
         with state.disk_operation(repeatable=True), segment.pin(may_block=may_block) as file:
             try:
                 place = segment.find_batch(offset, segment.size_bytes, file, may_block=may_block)
-                position = segment.size_bytes if place is None else place.position
             except CorruptDataError as error:
                 if error.bad is None:
                     raise
-                position = error.bad.position
-        return OffsetPosition(offset, segment.base_offset, position)
+                return OffsetPosition(offset, segment.base_offset, error.bad.position)
+        if place is None:
+            return OffsetPosition(offset, segment.base_offset, segment.size_bytes)
+        offset = max(min(offset, place.base_offset), state.log_start_offset)
+        return OffsetPosition(offset, segment.base_offset, place.position)
+
+    def locate(self, offset: int) -> OffsetPosition:
+        """As `find_position`, but examine the segment if the search meets damage of unknown extent. [disk]"""
+        try:
+            return self.find_position(offset)
+        except CorruptDataError as error:
+            self.examine_at(error, offset)
+            return self.find_position(offset)
 
     def warm(self, offset: int) -> None:
         """Load what a search for `offset` needs; if it meets damage, examine the segment. [disk]"""
@@ -152,3 +182,7 @@ class LogReader:
     def offset_for_leader_epoch(self, epoch: int) -> tuple[int, int]:
         """Return (largest epoch <= `epoch`, its end offset); (-1, -1) if it is unknown. [loop]"""
         return self._state.leader_epochs.end_offset_for(epoch, self._state.log_end_offset)
+
+
+def _take_first(regions: Iterator[FoundRegion]) -> FoundRegion | None:
+    return next(regions, None)

@@ -74,6 +74,7 @@ def load_log(
     cleaner_offset: int,
     now_ms: int,
     cache: SegmentCache,
+    high_watermark: int | None = None,
 ) -> LoadedLog:
     """See Log.open. Raises LegacyFormatError for a log with batches older than format version 2."""
     bases = clean_folder(files, directory)
@@ -102,7 +103,9 @@ def load_log(
         end_offset,
         end_offset if clean_shutdown and not loader.truncated_bytes else min(recovery_point, end_offset),
         epochs,
-        rebuild_producer_state(files, directory, Segments(segments), end_offset, now_ms, config, clean_shutdown),
+        rebuild_producer_state(
+            files, directory, Segments(segments), end_offset, now_ms, config, clean_shutdown, high_watermark
+        ),
         loader.truncated_bytes,
     )
 

@@ -12,6 +12,7 @@ from kafkacompat.storage.log.recovery import LoadedLog
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.producers.snapshots import Snapshots
 from kafkacompat.storage.segment.positions import OffsetPosition, RecentBatches
+from kafkacompat.storage.segment.segment import TornSegmentError
 from kafkacompat.storage.segment.shared_files import SegmentCache
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -121,6 +122,12 @@ class LogState:
         # The reason first: another thread may find the log offline at once.
         self._offline_reason = f": {reason}"
         self.offline = True
+
+    def fail_write(self, error: OSError) -> KafkaError:
+        """Return the error of an append whose write failed; the log stays online if that can be repeated. [loop]"""
+        if isinstance(error, TornSegmentError) or not is_transient(error):
+            self.take_offline(describe_error(error))
+        return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"writing to {self.directory} failed: {describe_error(error)}")
 
     @contextmanager
     def disk_operation(self, repeatable: bool = False) -> Iterator[None]:

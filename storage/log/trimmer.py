@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kafkacompat.storage.log.examiner import LogExaminer
 from kafkacompat.storage.log.recovery import create_empty_log
 from kafkacompat.storage.log.retention import find_expired_segments
 from kafkacompat.storage.log.state import LogState
+from kafkacompat.storage.log.transaction_index_recovery import ensure_transaction_index
 from kafkacompat.storage.producers.recovery import rebuild_producer_state
+from kafkacompat.storage.segment.corruption import CorruptDataError
 from kafkacompat.storage.segment.segment import Segment
 from kafkacompat.storage.segment.segment_files import DELETED_SUFFIX, SegmentFiles
 from kafkacompat.storage.segment.segments import take_newest_segments
@@ -79,22 +82,42 @@ class LogTrimmer:
                 segment.files.remove()
             self._state.snapshots.remove(*(segment.base_offset for segment in segments))
 
-    def truncate_to(self, offset: int) -> None:
+    def truncate_to(self, offset: int, *, high_watermark: int | None = None) -> None:
         """Drop every batch that holds `offset` or a later one, and sync the log. [disk; nothing else meanwhile]
 
-        An offset before the oldest segment empties the log, which begins there. Before the next append, the caller writes
-        the checkpoints of recovery point and cleaner offset: the old ones are after the log's end.
+        An offset before the oldest segment empties the log, which begins there. The transactions whose markers are not
+        below `high_watermark` (default: the new end) stay open. Before the next append, the caller writes the checkpoints
+        of recovery point and cleaner offset: the old ones are after the log's end.
+
+        Raises KafkaError KAFKA_STORAGE_ERROR; the log is offline then.
         """
         with self._state.disk_operation():
             self._state.recent_batches.clear()
             if offset < self._state.segments[0].base_offset:
                 self._start_over_at(offset)
             elif offset < self._state.log_end_offset:
-                self._cut(offset)
-            self._state.leader_epochs.truncate_from_end(self._state.log_end_offset)
-            self._state.leader_epochs.write()
-            if self._state.cleaner_offset is not None:
-                self._state.cleaner_offset = min(self._state.cleaner_offset, self._state.log_end_offset)
+                self._cut(offset, high_watermark)
+            self._cut_epochs_and_cleaner_offset()
+
+    def start_over_at(self, offset: int) -> None:
+        """Drop everything, and let the log begin, empty, at `offset`. [disk; nothing else meanwhile]
+
+        A follower does so if its leader's log begins after the follower's end, or ends before the follower's start. The
+        caller writes the checkpoints as after `truncate_to`. A crash leaves a shorter log, or an empty one.
+
+        Raises KafkaError KAFKA_STORAGE_ERROR; the log is offline then.
+        """
+        with self._state.disk_operation():
+            self._state.recent_batches.clear()
+            self._start_over_at(offset)
+            self._cut_epochs_and_cleaner_offset()
+
+    def _cut_epochs_and_cleaner_offset(self) -> None:
+        state = self._state
+        state.leader_epochs.truncate_from_end(state.log_end_offset)
+        state.leader_epochs.write()
+        if state.cleaner_offset is not None:
+            state.cleaner_offset = min(state.cleaner_offset, state.log_end_offset)
 
     def _start_over_at(self, offset: int) -> None:
         self._drop(list(self._state.segments))
@@ -105,9 +128,10 @@ class LogTrimmer:
         self._state.producer_state = loaded.producer_state
         self._state.log_start_offset = self._state.log_end_offset = self._state.recovery_point = offset
 
-    def _cut(self, offset: int) -> None:
+    def _cut(self, offset: int, high_watermark: int | None) -> None:
         slot = self._state.segments.find_slot(offset)
         kept = list(self._state.segments)[: slot + 1]
+        self._make_readable(kept[-1], offset)
         self._drop(list(self._state.segments)[slot + 1 :])
         self._state.segments.replace(kept)
         # The log start offset may lie inside the dropped batch; offsets before it are never assigned again.
@@ -122,8 +146,31 @@ class LogTrimmer:
             self._state.log_end_offset,
             0,
             self._state.config,
-            clean_shutdown=False,
+            False,
+            high_watermark,
         )
+
+    def _make_readable(self, segment: Segment, offset: int) -> None:
+        """Repair or examine what the cut reads of its segment, before anything changes."""
+        ensure_transaction_index(self._state, segment)
+        try:
+            self._find(segment, offset)
+        except CorruptDataError as error:
+            if error.bad is None:
+                LogExaminer(self._state).examine_and_reindex(segment)
+                self._find_again(segment, offset)
+
+    def _find_again(self, segment: Segment, offset: int) -> None:
+        try:
+            self._find(segment, offset)
+        except CorruptDataError as error:
+            if error.bad is None:
+                self._state.take_offline(f"it cannot be truncated to offset {offset} ({error})")
+                raise self._state.offline_error() from error
+
+    def _find(self, segment: Segment, offset: int) -> None:
+        with segment.pin() as file:
+            segment.find_batch(offset, segment.size_bytes, file)
 
     def _drop(self, segments: Sequence[Segment]) -> None:
         take_newest_segments(self._state.files, self._state.directory, segments, self._state.cache, SegmentFiles.remove)

@@ -25,8 +25,13 @@ def rebuild_producer_state(
     now_ms: int,
     config: LogConfig,
     clean_shutdown: bool,
+    high_watermark: int | None = None,
 ) -> ProducerState:
-    """Return the state at `end_offset`; remove snapshots that cannot be read or belong to no segment. [disk]"""
+    """Return the state at `end_offset`; remove snapshots that cannot be read or belong to no segment. [disk]
+
+    Transactions whose markers are not below `high_watermark` (default: the end) stay open, as far as the batches after the
+    snapshot show them.
+    """
     snapshots = Snapshots(files, directory)
     state = ProducerState()
     start = _load_latest(snapshots, state, end_offset)
@@ -35,7 +40,7 @@ def rebuild_producer_state(
         start = end_offset if clean_shutdown else segments[0].base_offset
     for segment in segments.since(start) if start < end_offset else ():
         _replay(segment, state, start)
-    state.open.remove_decided(end_offset)
+    state.open.remove_decided(end_offset if high_watermark is None else high_watermark)
     state.remove_expired(now_ms, config.producer_id_expiration_ms)
     _remove_strays(snapshots, {segment.base_offset for segment in segments})
     return state

@@ -25,6 +25,7 @@ from kafkacompat.storage.segment.segment_transactions import SegmentTransactions
 from kafkacompat.storage.segment.shared_files import SegmentCache, SegmentFile
 from kafkacompat.storage.segment.transaction_index import AbortedTransaction
 from kafkacompat.wire.primitives import Buffer
+from kafkacompat.wire.record_batch import BatchHeader
 
 log = logging.getLogger(__name__)
 
@@ -263,6 +264,11 @@ class Segment:
         return indexes.entry_counts
 
     @property
+    def unindexed_bytes(self) -> int:
+        """Bytes of the active segment from the last batch with an index entry on."""
+        return self._unindexed_bytes
+
+    @property
     def indexes_changed(self) -> bool:
         """Whether the active segment's index files may differ from the indexes in memory. [disk]"""
         return not self._indexes.are_written(self.indexes())
@@ -354,6 +360,21 @@ class Segment:
             self.created_ms = now_ms
             self.first_timestamp = max_timestamp
         self.index_batch(size_bytes, last_offset, max_timestamp, interval)
+        self.modified_ms = now_ms
+
+    def append_batches(self, data: Buffer, headers: Sequence[BatchHeader], now_ms: int, interval: int) -> None:
+        """Append several batches by one write, `data` with these `headers`, and index them; fails as `append` does. [loop]"""
+        file = self._active_file()
+        try:
+            file.append((data,), len(data))
+        except Exception as error:
+            self._cut_back(file, error)
+            raise
+        if self.size_bytes == 0:
+            self.created_ms = now_ms
+            self.first_timestamp = headers[0].max_timestamp
+        for header in headers:
+            self.index_batch(header.size_bytes, header.last_offset, header.latest_timestamp, interval)
         self.modified_ms = now_ms
 
     def _cut_back(self, file: File, error: Exception) -> None:

@@ -51,6 +51,7 @@ def reopen(
     recovery_point: int = 0,
     log_start_offset: int = 0,
     cleaner_offset: int | None = None,
+    high_watermark: int | None = None,
     **config: Any,
 ) -> Log:
     """Open the log again, as after a crash unless `clean`."""
@@ -65,6 +66,7 @@ def reopen(
         recovery_point=recovery_point,
         log_start_offset=log_start_offset,
         cleaner_offset=cleaner_offset,
+        high_watermark=high_watermark,
         now_ms=NOW_MS,
     )
 

@@ -29,6 +29,7 @@ class World:
         self.disk = ManualDisk()
         self.clock = Clock()
         self.failures: list[BaseException] = []
+        self.saved: list[tuple[int, int]] = []
         self.commit = GroupCommit(self.disk, self.clock, self.report_failure)
         self.space = FreeSpace(str(folder), lambda: self.disk.run(DiskUsage, 1 << 40, 1 << 40))
         log = Log.create(OsFiles(), str(folder / f"{topic}-{index}"), topic, index, TOPIC_ID, config or LogConfig())
@@ -37,6 +38,10 @@ class World:
     def report_failure(self, problem: BaseException) -> None:
         """What the partition's log directory is told."""
         self.failures.append(problem)
+
+    def save_truncation(self, opened: Log, high_watermark: int) -> None:
+        """What is written before the log is appended to again."""
+        self.saved.append((opened.log_end_offset, high_watermark))
 
     def work(self) -> None:
         """Do what waits, in the reactor's next turns and on the disk."""

@@ -126,8 +126,8 @@ def test_records_deleted_at_the_last_instant_stay_away() -> None:
     storage, deleted = node.directories[1].storage, []
     adopt = storage.adopt
 
-    def adopt_and_delete(copy: LogCopy) -> Log:
-        adopted = adopt(copy)
+    def adopt_and_delete(copy: LogCopy, high_watermark: int | None = None) -> Log:
+        adopted = adopt(copy, high_watermark)
         deleted.append(node.replicas.delete_records(partition, 17))
         return adopted
 

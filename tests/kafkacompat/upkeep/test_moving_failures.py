@@ -80,8 +80,8 @@ def test_a_whole_copy_is_kept_when_the_other_directory_fails() -> None:
     storage = node.directories[1].storage
     adopt = storage.adopt
 
-    def adopt_and_fail(copy: LogCopy) -> Log:
-        adopted = adopt(copy)
+    def adopt_and_fail(copy: LogCopy, high_watermark: int | None = None) -> Log:
+        adopted = adopt(copy, high_watermark)
         node.replicas.take_directory_offline(node.directories[0], OSError("gone"))
         return adopted
 
