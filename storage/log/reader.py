@@ -44,31 +44,26 @@ class LogReader:
         needs cold data and `may_block` is False: call `warm`, then read again. Raises CorruptDataError at a damaged batch;
         a region ends before one, and the next read starts after it.
         """
-        found_region = self._find(skip_empty_regions, offset, max_bytes, upper, at_least_one_batch, may_block)
+        found_region = self.find_region(offset, max_bytes, upper, at_least_one_batch, may_block)
         return None if found_region is None else found_region.region
-
-    def find_region(
-        self, offset: int, max_bytes: int, upper: OffsetPosition | None, at_least_one_batch: bool, may_block: bool
-    ) -> FoundRegion | None:
-        """As `read`, but return the region with its segment; `upper` is None for the log's end. [loop]"""
-        return self._find(skip_empty_regions, offset, max_bytes, upper, at_least_one_batch, may_block)
 
     def read_for_follower(
         self, offset: int, max_bytes: int, at_least_one_batch: bool = True, *, may_block: bool = True
     ) -> FileRegion | None:
         """As `read`, up to the log's end and with segments without records: their batches tell of producers. [loop]"""
-        found_region = self._find(_take_first, offset, max_bytes, None, at_least_one_batch, may_block)
+        found_region = self.find_region(offset, max_bytes, None, at_least_one_batch, may_block, _take_first)
         return None if found_region is None else found_region.region
 
-    def _find(
+    def find_region(
         self,
-        choose: Callable[[Iterator[FoundRegion]], FoundRegion | None],
         offset: int,
         max_bytes: int,
         upper: OffsetPosition | None,
         at_least_one_batch: bool,
         may_block: bool,
+        choose: Callable[[Iterator[FoundRegion]], FoundRegion | None] = skip_empty_regions,
     ) -> FoundRegion | None:
+        """As `read`, but return the region with its segment; `upper` is None for the log's end. [loop]"""
         state = self._state
         if state.offline:
             raise state.offline_error()

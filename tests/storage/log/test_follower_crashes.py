@@ -135,11 +135,11 @@ class Life:
         old = self.leader.log
         fork = self.random.randint(max(self.committed, old.log_start_offset), old.log_end_offset)
         following = Leader(CONFIG)
-        following.log.trimmer.start_over_at(old.log_start_offset)
-        copy_all(old, following.log, [1000])
+        follow(following.log, stored_bytes(old))
         following.log.trimmer.truncate_to(fork)
         if following.log.log_end_offset < self.committed:
             return  # the fork lay inside a batch
+        following.log.trimmer.advance_log_start_offset(old.log_start_offset)
         following.epoch = self.leader.epoch + 1
         following._sequences = dict(self.leader._sequences)
         self.leader = following
