@@ -32,7 +32,7 @@ replica.fetch.response.max.bytes | int | 10485760 | 0.. | | Bytes of a whole rep
 replica.fetch.wait.max.ms | int | 500 | | | The longest a replica fetch waits
 replica.high.watermark.checkpoint.interval.ms | long | 5000 | | | How often high watermarks are written
 replica.lag.time.max.ms | long | 30000 | | | How long a replica may lag and still be in sync
-replica.selector.class | string | null | | | A class that picks the replica a consumer reads from
+replica.selector.class | string | null | | U | A class that picks the replica a consumer reads from
 replica.socket.receive.buffer.bytes | int | 65536 | | | The receive buffer of replica fetches
 replica.socket.timeout.ms | int | 30000 | | | How long a replica fetch may take
 follower.fetch.last.tiered.offset.enable | boolean | false | | C | A new replica starts after the tiered records

@@ -53,7 +53,7 @@ compression.type | string | producer | uncompressed, zstd, lz4, snappy, gzip, pr
 compression.gzip.level | int | -1 | 1..9 or -1 | UC | How hard gzip tries
 compression.lz4.level | int | 9 | 1..17 | UC | How hard lz4 tries
 compression.zstd.level | int | 3 | -131072..22 | UC | How hard zstd tries
-min.insync.replicas | int | 1 | 1.. | C | In-sync replicas that a write with acks=all needs
+min.insync.replicas | int | 1 | 1.. | UC | In-sync replicas that a write with acks=all needs
 unclean.leader.election.enable | boolean | false | | C | A replica that is not in sync may become leader
 unclean.leader.election.interval.ms | long | 300000 | 1.. | I | How often such elections are tried
 producer.id.expiration.ms | int | 86400000 | 1.. | UC | How long a silent idempotent producer is remembered

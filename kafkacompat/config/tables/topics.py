@@ -29,7 +29,7 @@ message.timestamp.type | string | CreateTime | CreateTime, LogAppendTime | U | W
     producer's or the log's
 min.cleanable.dirty.ratio | double | 0.5 | 0..1 | U | The share of uncompacted bytes that starts a compaction
 min.compaction.lag.ms | long | 0 | 0.. | U | The age before which a record is not compacted
-min.insync.replicas | int | 1 | 1.. | | In-sync replicas that a write with acks=all needs
+min.insync.replicas | int | 1 | 1.. | U | In-sync replicas that a write with acks=all needs
 preallocate | boolean | false | | | Give a new segment its full size at once
 remote.log.copy.disable | boolean | false | | | Tiered data is read but no more is copied
 remote.log.delete.on.disable | boolean | false | | | Tiered data is deleted when tiering ends
