@@ -36,6 +36,7 @@ def following(**kw: Any) -> tuple[Node, Partition, FollowerPartition]:
     node = Node(**kw)
     node.open(replicated())
     partition = node.replicas.find("t", 0)
+    partition.become_follower(2, EPOCH)
     return node, partition, partition.follower
 
 
@@ -69,7 +70,7 @@ def waiting(follower: FollowerPartition, records: bytes, high_watermark: int = 0
 
 def readable(partition: Partition) -> int:
     """How many bytes consumers can read from the beginning."""
-    read = partition.read(partition.log.log_start_offset, 1 << 20, at_least_one_batch=True)
+    read = partition.read(partition.log.log_start_offset, 1 << 20, at_least_one_batch=True, from_follower=True)
     if read.region is not None and not isinstance(read.region, bytes):
         read.region.release()
     return read.size_bytes
@@ -386,7 +387,10 @@ def restarted(node: Node, image: TopicImage, *, clean: bool) -> Partition:
     node.files.crash(lose_unsynced=False)
     node = node.next_process()
     node.open(image)
-    return node.replicas.find("t", 0)
+    partition = node.replicas.find("t", 0)
+    if not partition.is_leader:
+        partition.become_follower(2, EPOCH)
+    return partition
 
 
 @pytest.mark.parametrize("clean", [True, False])

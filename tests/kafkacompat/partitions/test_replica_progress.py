@@ -10,7 +10,6 @@ from twisted.internet.defer import Deferred
 from kafkacompat.partitions.cluster_view import ClusterView
 from kafkacompat.partitions.fetch_sessions import WantedPartition
 from kafkacompat.partitions.partition import Partition
-from kafkacompat.partitions.partition_appender import Appended
 from kafkacompat.partitions.replica_progress import FetchingReplica
 from kafkacompat.storage.log.reader import LogReader
 from kafkacompat.storage.log_config import LogConfig
@@ -63,7 +62,7 @@ class Leader:
         return self.partition.high_watermark
 
 
-def waiting(appended: Appended) -> Deferred[Any]:
+def waiting(appended: object) -> Deferred[Any]:
     assert isinstance(appended, Deferred)
     assert not has_fired(appended)
     return appended
