@@ -126,12 +126,16 @@ class LeaderState:
         return cls(node_id, 0, InSyncSet(frozenset((node_id,)), UNKNOWN))
 
     def reassign(self, replicas: Collection[int], in_sync: Collection[int], partition_epoch: int) -> None:
-        """Take over the replicas and the in-sync set that the controller gives within the same leader epoch."""
+        """Take over the replicas and the in-sync set that the controller gives within the same leader epoch.
+
+        A state of the same partition epoch does not end a proposal: the controller may still commit it.
+        """
         known = self.followers
         self.followers = {
             replica: known.get(replica, ReplicaState()) for replica in replicas if replica != self.node_id
         }
-        self.in_sync = InSyncSet(frozenset(in_sync), partition_epoch)
+        if partition_epoch != self.in_sync.partition_epoch:
+            self.in_sync = InSyncSet(frozenset(in_sync), partition_epoch)
 
     # What followers fetch
 

@@ -95,6 +95,13 @@ def test_a_reassignment_keeps_the_followers_that_stay() -> None:
     assert state.in_sync == InSyncSet(frozenset((1, 2)), 6)
 
 
+def test_a_state_that_is_known_already_does_not_end_a_proposal() -> None:
+    state = leading(1, 2)
+    state.in_sync = pending = state.in_sync.propose(frozenset((1, 2, 3)))
+    state.reassign((1, 2, 3), (1, 2), 5)
+    assert state.in_sync is pending
+
+
 # The high watermark
 
 
