@@ -193,6 +193,7 @@ class Partition:
             state.synced_offset = 0
             self._role_changed()
             self._refuse_waiting(state.not_leader())
+            self._appender.sync_rest()
         if is_new_epoch:
             self.watchers.wake()
         return is_new_epoch

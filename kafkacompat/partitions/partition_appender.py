@@ -123,7 +123,7 @@ class PartitionAppender:
             append.answer.callback(append.result)
 
     def sync_rest(self) -> None:
-        """Let the next sync include what this replica appended as a follower, where only that counts."""
+        """Let the next sync include what this replica appended in its role before, where only that counts."""
         state = self._state
         if state.waits_for_sync and state.log.recovery_point < state.log.log_end_offset:
             state.host.commit.join(self)

@@ -266,3 +266,13 @@ def test_a_partition_that_is_being_truncated_cannot_be_led_yet() -> None:
     assert has_fired(cut)
     world.lead(EPOCH + 3, (1, 2), (1,), 3)
     assert offsets(world.partition) == [0]
+
+
+def test_what_a_leader_has_not_synced_is_synced_when_it_follows() -> None:
+    world = Leader(syncs_always=True)
+    waiting(world.partition.append(world.node.batch(), world.node.now_ms)).addErrback(lambda _: None)
+    world.node.clock.advance(0)  # the round has begun
+    waiting(world.partition.append(world.node.batch(), world.node.now_ms)).addErrback(lambda _: None)
+    assert world.partition.become_follower(2, EPOCH + 2)
+    world.node.sync()
+    assert (world.partition.log.recovery_point, world.partition.log.log_end_offset) == (2, 2)
