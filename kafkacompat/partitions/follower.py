@@ -118,8 +118,9 @@ class FollowerPartition:
     ) -> Followed:
         """Append the batches of a Fetch response's partition, and take over the leader's offsets.
 
-        *records* may be empty, and their last batch cut off; they must not change until the result is there. The result counts what was appended; a Deferred fires once a
-        new segment is in use, or the batches are on the disk where appends count only then.
+        *records* may be empty, and their last batch cut off; they must not change until the result is there. The result
+        counts what was appended. A Deferred fires once a new segment is in use, or the batches are on the disk where
+        appends count only then.
 
         Raises KafkaError, or fails with it: CORRUPT_MESSAGE, UNSUPPORTED_FOR_MESSAGE_FORMAT or INVALID_RECORD for batches
         that cannot follow the log, which is unchanged then; KAFKA_STORAGE_ERROR if the disk is full or fails.
@@ -127,18 +128,22 @@ class FollowerPartition:
         state = self._state
         if state.refusal is not None:
             raise state.refusal
-        self._leader_high_watermark = leader_high_watermark
-        self._leader_log_start_offset = leader_log_start_offset
         if len(records):
             state.host.space.reserve(len(records))
         base_offset = self._find_earlier_beginning(records)
         if base_offset is not None:
             # The leader's log begins inside this batch, by DeleteRecords, and an empty log can still hold all of it.
             restarted = self.start_over_at(base_offset)
-            return restarted.addCallback(lambda _: self._append(records, now_ms))
-        return self._append(records, now_ms)
+            return restarted.addCallback(
+                lambda _: self._append(records, leader_high_watermark, leader_log_start_offset, now_ms)
+            )
+        return self._append(records, leader_high_watermark, leader_log_start_offset, now_ms)
 
-    def _append(self, records: Buffer, now_ms: int) -> Followed:
+    def _append(
+        self, records: Buffer, leader_high_watermark: int, leader_log_start_offset: int, now_ms: int
+    ) -> Followed:
+        self._leader_high_watermark = leader_high_watermark
+        self._leader_log_start_offset = leader_log_start_offset
         outcome: Followed = self._queue.append_entry(FetchedEntry(self, memoryview(records), now_ms))
         return outcome
 
@@ -261,15 +266,17 @@ class FollowerPartition:
         return self._queue.run_alone(lambda: self._cut(offset, _truncate, offset))
 
     def start_over_at(self, offset: int) -> Deferred[None]:
-        """Drop everything and let the log begin at *offset*: the leader's log begins after this one's end (or ends before it begins).
+        """Drop everything and let the log begin at *offset*; otherwise as `truncate`.
 
-        Otherwise as `truncate`.
+        A follower does so if the leader's log begins after this one's end, or ends before this one begins.
         """
         return self._queue.run_alone(lambda: self._cut(-1, _start_over, offset))
 
     def _cut(self, kept_below: int, cut: Callable[[Log, int, int], None], offset: int) -> Deferred[None]:
         state = self._state
         self._truncations += 1
+        # The next leader may know of less.
+        self._leader_high_watermark = self._leader_log_start_offset = -1
         self.refuse(KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{state!r} was truncated before its sync"))
         high_watermark = state.high_watermark.offset
         if kept_below < high_watermark:

@@ -296,11 +296,11 @@ class LogDirectory:
                 self.checkpoints.note_offsets(
                     log, (high_watermarks or {}).get((log.topic, log.partition), log.log_end_offset)
                 )
+                self.checkpoints.note_cleaner_offset(log)
         self.checkpoints.write()
 
     def save_truncation(self, log: Log, high_watermark: int) -> None:
         """Write the checkpoints of a log that was truncated or started over, before it is appended to."""
-        self.checkpoints.note_cleaner_offset(log)
         self.checkpoint([log], {(log.topic, log.partition): high_watermark})
 
     def save_log_start_offset(self, log: Log) -> None:

@@ -116,8 +116,13 @@ class FollowerAppender:
             active.append_batches(data, headers, now_ms, state.config.index_interval_bytes)
         except OSError as error:
             raise state.fail_write(error) from error
+        next_offset = state.log_end_offset
         for batch in batches:
             header = batch.header
+            if header.base_offset != next_offset and state.cleaner_offset is None:
+                # The checkpoint says that gaps are no damage, as after the first compaction of a leader.
+                state.cleaner_offset = state.log_start_offset
+            next_offset = header.last_offset + 1
             state.recent_batches.add(header.base_offset, position + batch.start, header.size_bytes)
             if header.partition_leader_epoch != state.leader_epochs.latest:
                 state.leader_epochs.assign(header.partition_leader_epoch, header.base_offset)

@@ -139,16 +139,17 @@ class LogTrimmer:
         kept[-1].truncate_aborted(self._state.log_end_offset)
         self._state.log_start_offset = min(self._state.log_start_offset, self._state.log_end_offset)
         self._state.recovery_point = min(self._state.recovery_point, self._state.log_end_offset)
-        self._state.producer_state = rebuild_producer_state(
-            self._state.files,
-            self._state.directory,
-            self._state.segments,
-            self._state.log_end_offset,
-            0,
-            self._state.config,
-            False,
-            high_watermark,
+        self._rebuild_producers(high_watermark)
+
+    def _rebuild_producers(self, high_watermark: int | None) -> None:
+        state, before = self._state, self._state.producer_state
+        state.producer_state = rebuild_producer_state(
+            state.files, state.directory, state.segments, state.log_end_offset, 0, state.config, False, high_watermark
         )
+        if high_watermark is not None:
+            # A snapshot does not have the transactions whose markers are before it, and not replicated yet.
+            state.producer_state.open.keep_decided(before.open, state.log_end_offset)
+            state.producer_state.open.remove_decided(high_watermark)
 
     def _make_readable(self, segment: Segment, offset: int) -> None:
         """Repair or examine what the cut reads of its segment, before anything changes."""

@@ -52,6 +52,13 @@ class OpenTransactions:
                 return other
         return marker_offset + 1
 
+    def keep_decided(self, earlier: OpenTransactions, end_offset: int) -> None:
+        """Keep the transactions of a state before a truncation whose markers are before `end_offset`."""
+        for first_offset, decided in earlier._decided.items():
+            if decided[0] < end_offset:
+                self._decided.setdefault(first_offset, decided)
+        self._find_first()
+
     def remove_decided(self, high_watermark: int) -> None:
         """Remove the transactions whose markers are below the high watermark."""
         if self._decided:

@@ -30,7 +30,7 @@ from tests.storage.log.followers import (
 )
 from tests.storage.support import NOW_MS, Store, append, batch, create, fill, offsets, read, reopen
 
-property_test = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+property_test = settings(max_examples=60, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 
 
 def fetched(count: int = 1, *, base_offset: int = 0, leader_epoch: int = 0, **kw: Any) -> bytes:
@@ -314,7 +314,7 @@ def hostile_records(draw: st.DrawFn) -> bytes:
     return b"".join(batches)
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=400, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(hostile_records(), max_size=4))
 def test_hostile_bytes_raise_nothing_else_and_leave_a_sound_log(pieces: list[bytes]) -> None:
     store = memory_store()
