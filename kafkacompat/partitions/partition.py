@@ -64,7 +64,7 @@ class Partition:
     ) -> None:
         """Lead the partition as its only replica; with a *high_watermark* wait for a role (`become_leader` …).
 
-        `Log.reader.locate` gives the position of a high watermark.
+        `LogReader.locate` gives the position of a high watermark.
         """
         self.state = state = PartitionState(opened, host, leader_epoch, high_watermark)
         self.watchers = FetchWatchers(state)
@@ -145,6 +145,7 @@ class Partition:
         are taken over. A new leader epoch begins at the log's end; the high watermark stays until the followers have
         fetched. A follower must not be fetching or truncating any more: what it holds in line is refused.
         """
+        assert not self.is_truncating, f"{self!r} is being truncated"
         state = self.state
         if partition_epoch < state.partition_epoch or leader_epoch < state.leader_epoch:
             return False
@@ -214,6 +215,7 @@ class Partition:
 
     def _refuse_waiting(self, refusal: KafkaError) -> None:
         self._appender.refuse(refusal)
+        self.follower.refuse(refusal)
         self._queue.refuse(refusal)
         self.progress.refuse(refusal)
 
@@ -407,11 +409,11 @@ class Partition:
             # The copy may have other segments than the log.
             state.high_watermark = moved.reader.find_position(state.high_watermark.offset)
         self._appender.synced(moved.end_position())
-        self.follower.synced(moved.end_position())
+        if state.leading is None:
+            self.follower.synced(moved.end_position())
 
     def close_to_clients(self, refusal: KafkaError) -> None:
         """Refuse everything that waits: the partition was deleted or its log directory failed."""
         self.state.refusal = refusal
         self._refuse_waiting(refusal)
-        self.follower.refuse(refusal)
         self.watchers.wake()

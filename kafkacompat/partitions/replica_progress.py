@@ -55,7 +55,7 @@ class ReplicaProgress:
     appends, fetches and checks.
     """
 
-    __slots__ = ("_deletions", "_is_warming", "_now_ms", "_refused", "_replicated", "_state", "_watchers", "cluster")
+    __slots__ = ("_deletions", "_is_locating", "_now_ms", "_refused", "_replicated", "_state", "_watchers", "cluster")
 
     def __init__(self, state: PartitionState, watchers: FetchWatchers) -> None:
         self._state = state
@@ -63,7 +63,7 @@ class ReplicaProgress:
         self._replicated = OffsetWaits()
         self._deletions = OffsetWaits()
         self._refused: InSyncSet | None = None
-        self._is_warming = False
+        self._is_locating = False
         self._now_ms = 0
         self.cluster: ClusterView | None = None
 
@@ -92,14 +92,16 @@ class ReplicaProgress:
         state = self._state
         try:
             place = state.log.reader.find_position(offset, may_block=False)
-        except (ColdDataError, CorruptDataError) as problem:
-            self._warm(offset, problem)
-            return
+        except (ColdDataError, CorruptDataError):
+            self._locate(offset)
         except KafkaError as problem:
             state.report_failure(problem)
-            return
-        self.show(place)
-        self._replicated.release(offset)
+        else:
+            self._reach(place)
+
+    def _reach(self, end: OffsetPosition) -> None:
+        self.show(end)
+        self._replicated.release(end.offset)
 
     def show(self, end: OffsetPosition) -> None:
         """Raise the high watermark to *end* and notify the waiting fetches; do nothing where it is there already."""
@@ -109,23 +111,24 @@ class ReplicaProgress:
             state.raise_high_watermark(end)
             self._watchers.notify(measure_distance(before, state.high_watermark))
 
-    def _warm(self, offset: int, problem: Exception) -> None:
-        """Load from the disk what `locate` needs, then advance again.
-
-        Where the place is damaged, the high watermark stays until replicas have got past it.
-        """
-        if self._is_warming:
+    def _locate(self, offset: int) -> None:
+        """Find the place of a new high watermark on the disk thread."""
+        if self._is_locating:
             return
-        self._is_warming = True
+        self._is_locating = True
+        state, opened = self._state, self._state.log
 
-        def warmed(_: object) -> None:
-            self._is_warming = False
-            if isinstance(problem, ColdDataError):
-                self.advance()
+        def located(place: OffsetPosition) -> None:
+            self._is_locating = False
+            if opened is state.log and state.leading is not None:
+                self._reach(place)
+            self.advance()
 
-        self._state.disk.run(self._state.log.reader.warm, offset).addErrback(
-            self._state.report_disk_failure
-        ).addCallback(warmed)
+        def not_located(failure: Failure) -> None:
+            self._is_locating = False
+            state.report_disk_failure(failure)
+
+        state.disk.run(opened.reader.locate, offset).addCallbacks(located, not_located)
 
     # Appends that wait
 

@@ -388,7 +388,8 @@ def restarted(node: Node, image: TopicImage, *, clean: bool) -> Partition:
     node = node.next_process()
     node.open(image)
     partition = node.replicas.find("t", 0)
-    partition.become_follower(2, EPOCH)
+    if not partition.is_leader:
+        partition.become_follower(2, EPOCH)
     return partition
 
 

@@ -10,7 +10,6 @@ from twisted.internet.defer import Deferred
 from kafkacompat.partitions.cluster_view import ClusterView
 from kafkacompat.partitions.fetch_sessions import WantedPartition
 from kafkacompat.partitions.partition import Partition
-from kafkacompat.partitions.partition_appender import Appended
 from kafkacompat.partitions.replica_progress import FetchingReplica
 from kafkacompat.storage.log.reader import LogReader
 from kafkacompat.storage.log_config import LogConfig
@@ -63,7 +62,7 @@ class Leader:
         return self.partition.high_watermark
 
 
-def waiting(appended: Appended) -> Deferred[Any]:
+def waiting(appended: object) -> Deferred[Any]:
     assert isinstance(appended, Deferred)
     assert not has_fired(appended)
     return appended
@@ -93,13 +92,8 @@ def test_a_high_watermark_whose_place_is_not_in_memory_comes_when_it_is_loaded(
     world.fetch(2)
     assert world.high_watermark.offset == 0
     world.node.work()
-    if isinstance(error, ColdDataError):
-        assert (looks, world.high_watermark.offset) == ([2, 2], 2)
-    else:
-        # The place is damaged: the high watermark comes when replicas are past it.
-        assert (looks, world.high_watermark.offset) == ([2], 0)
-        world.fetch(3)
-        assert world.high_watermark.offset == 3
+    assert (looks, world.high_watermark.offset) == ([2, 2], 2)
+    assert offsets(world.partition) == [0, 1]
 
 
 def test_a_marker_waits_for_the_in_sync_set_and_ends_its_transaction_then() -> None:
@@ -226,6 +220,52 @@ def test_checks_of_a_partition_without_followers_do_nothing() -> None:
     assert partition.become_follower(2, EPOCH + 1)
     partition.check_in_sync(node.now_ms)
     assert partition.state.leader_id == 2
+
+
+def fetched(world: Leader, offset: int, epoch: int) -> bytes:
+    """A batch as another leader has it."""
+    return build_batch([(world.node.now_ms, b"k", b"v" * 100, [])], base_offset=offset, leader_epoch=epoch)
+
+
+def test_an_elected_follower_counts_its_own_records_once_they_are_synced() -> None:
+    world = Leader(syncs_always=True)
+    assert world.partition.become_follower(2, EPOCH + 2)
+    following = world.partition.follower
+    appended = waiting(following.append_fetched(fetched(world, 0, EPOCH + 2), 0, 0, world.node.now_ms))
+    world.lead(EPOCH + 3, (1, 2), (1,), 3)
+    assert refusal(appended) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert (world.partition.log.log_end_offset, world.high_watermark.offset) == (1, 0)
+    world.node.sync()
+    assert world.high_watermark.offset == 1
+
+
+def test_an_elected_follower_drops_what_waited_for_a_segment() -> None:
+    world = Leader(config=LogConfig(segment_bytes=300))
+    assert world.partition.become_follower(2, EPOCH + 2)
+    following = world.partition.follower
+    records = b"".join(fetched(world, offset, EPOCH + 2) for offset in range(3))
+    appended = waiting(following.append_fetched(records, 0, 0, world.node.now_ms))
+    world.lead(EPOCH + 3, (1, 2), (1,), 3)
+    assert refusal(appended) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    world.node.work()
+    end_offset = world.partition.log.log_end_offset
+    assert end_offset < 3
+    world.write()
+    assert world.partition.log.leader_epochs.entries[-1] == (EPOCH + 3, end_offset)
+    assert offsets(world.partition) == list(range(end_offset + 1))
+
+
+def test_a_partition_that_is_being_truncated_cannot_be_led_yet() -> None:
+    world = Leader()
+    world.write(2)
+    assert world.partition.become_follower(2, EPOCH + 2)
+    cut = world.partition.follower.truncate(1)
+    with pytest.raises(AssertionError, match="being truncated"):
+        world.lead(EPOCH + 3, (1, 2), (1,), 3)
+    world.node.work()
+    assert has_fired(cut)
+    world.lead(EPOCH + 3, (1, 2), (1,), 3)
+    assert offsets(world.partition) == [0]
 
 
 def test_what_a_leader_has_not_synced_is_synced_when_it_follows() -> None:
