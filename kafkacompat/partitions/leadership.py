@@ -205,8 +205,13 @@ class LeaderState:
 
     @staticmethod
     def _is_eligible(state: ReplicaState, present_epoch: int | None) -> bool:
-        """Return whether a broker is alive, and has fetched in its present life (KIP-903)."""
-        return present_epoch is not None and state.broker_epoch in (UNKNOWN, present_epoch)
+        """Return whether a broker is alive, and has fetched in its present life (KIP-903), where its epoch is known.
+
+        In ZooKeeper mode brokers do not know the epochs of others: the controller checks that of the fetch.
+        """
+        if present_epoch is None or state.broker_epoch is None:
+            return False
+        return UNKNOWN in (present_epoch, state.broker_epoch) or state.broker_epoch == present_epoch
 
     def propose_expansion(
         self, replica: int, high_watermark: int, broker_epochs: BrokerEpochs
