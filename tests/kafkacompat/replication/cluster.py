@@ -189,7 +189,8 @@ class SimulatedCluster:
         node, key = self.nodes[self.rng.choice(NODES)], self.rng.choice(self.keys)
         if node.is_alive and key in node.serving.led:
             log = node.serving.led[key].log
-            log.delete_records(self.rng.randint(0, log.high_watermark))
+            most = self.rng.choice([log.high_watermark, log.high_watermark, log.log_end_offset])
+            log.delete_records(self.rng.randint(0, most))
 
     def change_leader(self) -> None:
         """Elect a living replica; one that has everything, unless any may be elected."""
