@@ -27,9 +27,19 @@ def topic(name: str, partitions: int = 4) -> TopicImage:
 
 
 def build_coordinators(replicas: RecordingEvents, store: MemoryStore | None = None) -> Coordinators:
-    given: Any = replicas, None, None, store or MemoryStore()
-    config = BrokerConfig({"node.id": "1"})
-    return Coordinators(TurningClock(), config, *given, random.Random(1), readable_by_old_kafka=False)
+    anything: Any = None
+    partitions: Any = replicas
+    config, found = BrokerConfig({"node.id": "1"}), store or MemoryStore()
+    return Coordinators(
+        TurningClock(),
+        config,
+        partitions,
+        anything,
+        anything,
+        found,
+        random.Random(1),
+        readable_by_old_kafka=False,
+    )
 
 
 def a_world() -> tuple[World, RecordingEvents, CoordinatorEvents]:
