@@ -23,7 +23,7 @@ from kafkacompat.cluster.fence import ControllerFence
 from kafkacompat.cluster.metadata_update import apply_update
 from kafkacompat.cluster.orders import Sender
 from kafkacompat.cluster.registration import BrokerRegistration
-from kafkacompat.metadata.image import MetadataImage, PartitionImage
+from kafkacompat.metadata.image import MetadataImage, PartitionImage, TopicImage
 from kafkacompat.metadata.ledger import MetadataLedger
 from kafkacompat.metadata.store_changes import StoreForm
 from kafkacompat.metadata.zookeeper_store import ZooKeeperStore
@@ -107,6 +107,7 @@ class ClusterMember:
         self._balance = LoopingCall(self._balance_leaders)
         self._balance.clock = clock  # type: ignore[assignment]
         self.on_topics_reconfigured: Callable[[], None] = lambda: None
+        self.on_topic_deleted: Callable[[TopicImage], None] = lambda topic: None
 
     # Membership
 
@@ -249,7 +250,10 @@ class ClusterMember:
         """Take over the brokers and partitions that the controller names (UpdateMetadata)."""
         code = self.fence.check_request(request.controller_epoch, request.broker_epoch)
         if not code:
-            self._metadata.publish(self.configs.merge_into(apply_update(self._metadata.image, request)))
+            old, new = self._metadata.image, apply_update(self._metadata.image, request)
+            self._metadata.publish(self.configs.merge_into(new))
+            for topic_id in old.topics_by_id.keys() - new.topics_by_id.keys():
+                self.on_topic_deleted(old.topics_by_id[topic_id])
         return UpdateMetadataResponse(error_code=code)
 
     def _on_configs(self) -> None:
