@@ -102,8 +102,16 @@ class BrokerRegistration:
                     f"broker {self._node_id} is running already at {shown}: set another broker.id or stop that one"
                 )
             await self._zookeeper.delete(path, stat.version)
+            await self._remove_dead_controller(stat.ephemeral_owner)
         except NoNodeError:
             return
+
+    async def _remove_dead_controller(self, session_id: int) -> None:
+        """Delete /controller if the dead process was the controller: the cluster has none until its session expires."""
+        path = Znode.CONTROLLER.path()
+        _, stat = await self._zookeeper.get(path)
+        if stat.ephemeral_owner == session_id:
+            await self._zookeeper.delete(path, stat.version)
 
     async def deregister(self) -> None:
         """Delete the registration, so that nobody waits for the end of the session."""
