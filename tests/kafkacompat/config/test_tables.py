@@ -8,9 +8,8 @@ from pathlib import Path
 
 import kafkacompat
 from kafkacompat.config import PROPERTIES, TOPIC_CONFIGS
-from kafkacompat.config.properties import parse_tables
+from kafkacompat.config.broker import ZOOKEEPER_PROPERTIES
 from kafkacompat.config.resources import CLIENT_METRICS_CONFIGS, GROUP_CONFIGS, find_group_synonym
-from kafkacompat.config.tables import zookeeper
 from kafkacompat.config.topic_defaults import TOPIC_CONFIG_SYNONYMS
 from kafkacompat.config.values import format_value
 from kafkacompat.storage.log_config import LogConfig
@@ -23,7 +22,7 @@ LOG_FIELDS = {field.name for field in fields(LogConfig)}
 def test_there_are_as_many_as_kafka_has() -> None:
     own = [name for name in PROPERTIES if name.startswith("kafkacompat.")]
     dynamic_only = 3  # the replication rates, which Kafka keeps beside its KafkaConfig
-    of_zookeeper = len(list(parse_tables(zookeeper.TABLE)))  # which Kafka's last releases do not have any more
+    of_zookeeper = len(ZOOKEEPER_PROPERTIES)  # which Kafka's last releases do not have any more
     assert len(PROPERTIES) - len(own) - dynamic_only - of_zookeeper == 360
     assert len([row for row in TOPIC_CONFIGS.values() if not row.internal]) == 33
     assert (len(GROUP_CONFIGS), len(CLIENT_METRICS_CONFIGS)) == (17, 3)
