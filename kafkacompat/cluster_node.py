@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.task import LoopingCall
@@ -12,6 +13,7 @@ from kafkacompat.cluster.assigned_replicas import AssignedReplicas, RoleReceiver
 from kafkacompat.cluster.in_sync_updates import AlterPartitionUpdates
 from kafkacompat.cluster.member import ClusterMember
 from kafkacompat.cluster.registration import ClusterError
+from kafkacompat.config.protocol_version import find_protocol_release, find_version_cap
 from kafkacompat.coordinators import CoordinatorCluster
 from kafkacompat.metadata.codec import decode_image
 from kafkacompat.metadata.image import BrokerImage, ImageHolder
@@ -63,10 +65,16 @@ class ClusterNode:
         self._host = host
         self._config = config
         self._metadata = metadata
+        release = find_protocol_release(config.string("inter.broker.protocol.version"))
+        assert release is not None  # the configuration is checked
+        self._release = release
         self.listener = find_inter_broker_listener(config)
         zookeeper = host.open_zookeeper(read_zookeeper_settings(config))
         connections = BrokerConnections(
-            ConnectionSettings(f"broker-{config.node_id}"), host.network, host.reactor, host.rng
+            ConnectionSettings(f"broker-{config.node_id}", cap=partial(find_version_cap, self._release)),
+            host.network,
+            host.reactor,
+            host.rng,
         )
         self.member = ClusterMember(
             config, zookeeper, connections, metadata, effective, self.listener, host.reactor, host.rng
