@@ -9,10 +9,6 @@ from kafkacompat.wire.releases import RELEASES, Release, find_release
 OLDEST = "2.8"
 """The oldest protocol among brokers: from then on LeaderAndIsr and UpdateMetadata carry topic ids."""
 
-_VERSION = 12
-"""The version of Fetch whose answers say where the logs diverge (KIP-595), from 2.7 on."""
-
-_FETCH_KEY = 1
 _VERSION = re.compile(r"(\d+\.\d+)(?:\.\d+)?(?:-IV\d+)?")
 
 
