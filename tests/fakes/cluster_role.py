@@ -83,13 +83,16 @@ class FakeRole:
         return UpdateMetadataResponse(error_code=11)
 
     async def alter_partition(self, request: Any, version: int) -> AlterPartitionResponse:
-        return await self._obey((request, version), AlterPartitionResponse(error_code=11))
+        response: AlterPartitionResponse = await self._obey((request, version), AlterPartitionResponse(error_code=11))
+        return response
 
     async def shut_down_broker(self, request: Any) -> ControlledShutdownResponse:
-        return await self._obey(request, ControlledShutdownResponse(error_code=11))
+        response: ControlledShutdownResponse = await self._obey(request, ControlledShutdownResponse(error_code=11))
+        return response
 
     async def allocate_producer_ids(self, request: Any) -> AllocateProducerIdsResponse:
-        return await self._obey(request, AllocateProducerIdsResponse(error_code=11))
+        response: AllocateProducerIdsResponse = await self._obey(request, AllocateProducerIdsResponse(error_code=11))
+        return response
 
     def _obey(self, order: Any, answer: Any) -> Deferred[Any]:
         self.orders.append(order)

@@ -37,7 +37,8 @@ def test_the_cluster_answers(key: int, version: int) -> None:
     if isinstance(response, Pending):
         assert response.in_order == (key in IN_ORDER) and not response.abandonable
         response = outcome(response.response)
-    assert reread(response, find_api(key).response, version).error_code == ErrorCode.STALE_CONTROLLER_EPOCH
+    answer: Any = reread(response, find_api(key).response, version)
+    assert answer.error_code == ErrorCode.STALE_CONTROLLER_EPOCH
     assert role.orders == [(request, version) if key == ALTER_PARTITION else request]
 
 

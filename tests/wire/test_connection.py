@@ -14,8 +14,8 @@ from kafkacompat.wire.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkacompat.wire.compile_source import STEP_ELEMENTS
 from kafkacompat.wire.compiler import encode_message
 from kafkacompat.wire.connection import (
-    EncodedResponse,
     MAX_SMALL_BYTES,
+    EncodedResponse,
     IncomingRequest,
     RequestError,
     ServerConnection,
