@@ -95,6 +95,11 @@ class ActiveController:
         self._announced = Moment(self._ledger.image, self._situation)
         await self._decide(lambda draft, situation: take_over(draft, situation, deleting), started=brokers)
 
+    @property
+    def image(self) -> MetadataImage:
+        """The image that ZooKeeper holds; brokers may not have received it yet."""
+        return self._ledger.image
+
     def look_again(self) -> None:
         """Read again what the watches of a lost connection may have missed."""
         self._handle(self._change_brokers, "a change of the brokers")

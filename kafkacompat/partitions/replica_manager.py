@@ -97,7 +97,8 @@ class ReplicaManager:
     """The partitions of this broker, by topic name and by topic id.
 
     The controller reports changes to it (`PartitionEvents`); it never reads metadata itself. ``log_config_of`` gives
-    the effective configuration of a topic; ``moves`` moves partitions between the directories.
+    the effective configuration of a topic; ``moves`` moves partitions between the directories. In a cluster ``is_elsewhere``
+    returns whether the metadata has a partition, by its topic's name or id, that this broker does not hold.
     """
 
     def __init__(
@@ -111,6 +112,7 @@ class ReplicaManager:
         self._unfrozen = 0
         self._durable_later: list[DelayedCall] = []
         self.moves = moves
+        self.is_elsewhere: Callable[[str | bytes, int], bool] = lambda topic, index: False
         for directory in directories:
             directory.on_failure = partial(self.take_directory_offline, directory)
 
@@ -121,7 +123,8 @@ class ReplicaManager:
     def find(self, topic: str | bytes, index: int) -> Partition:
         """Return the partition of a topic, which is given by its name or its id.
 
-        Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID or KAFKA_STORAGE_ERROR.
+        Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID or KAFKA_STORAGE_ERROR; in a cluster NOT_LEADER_OR_FOLLOWER
+        for a partition of other brokers.
         """
         partition = self._partitions.get((topic, index))
         if partition is None:
@@ -132,6 +135,8 @@ class ReplicaManager:
         text = format_topic(topic)
         if (topic, index) in self._offline:
             return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {text}-{index} is offline")
+        if self.is_elsewhere(topic, index):
+            return KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{text}-{index} is on other brokers")
         if isinstance(topic, bytes) and (topic, 0) not in self._partitions:
             return KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with the id {text}")
         return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {text}-{index}")
