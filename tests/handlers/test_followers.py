@@ -97,6 +97,5 @@ def test_a_partition_of_other_brokers_only(node: ReplicatedNode) -> None:
 def test_the_metadata_has_partitions_by_name_and_by_id(node: ReplicatedNode) -> None:
     image = node.services.metadata.image
     assert image.has_partition("t", 0) and image.has_partition(T_ID, 0)
-    assert not any(
-        image.has_partition(topic, index) for topic, index in [("t", 1), ("t", -1), (b"?" * 16, 0), ("u", 0)]
-    )
+    assert not image.has_partition("t", 1) and not image.has_partition("t", -1)
+    assert not image.has_partition(b"?" * 16, 0) and not image.has_partition("u", 0)
