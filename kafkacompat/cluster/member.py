@@ -48,7 +48,7 @@ from kafkacompat.wire.apis.leader_and_isr import LeaderAndIsrRequest, LeaderAndI
 from kafkacompat.wire.apis.stop_replica import StopReplicaRequest, StopReplicaResponse
 from kafkacompat.wire.apis.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.zookeeper.client import SessionState, ZooKeeper, ZooKeeperError
+from kafkacompat.zookeeper.client import ConnectionLossError, SessionState, ZooKeeper, ZooKeeperError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -67,6 +67,9 @@ NEWEST_ALTER_PARTITION = 3
 
 REPEAT_S = 0.5
 """Pause before what ZooKeeper did not confirm is tried again."""
+
+MOST_JOINS = 10
+"""Times that a broker tries to join the cluster while it loses its connections to ZooKeeper."""
 
 TAKEN_ID_S = 5.0
 """Pause before a broker whose id another one took meanwhile registers again."""
@@ -125,10 +128,19 @@ class ClusterMember:
         """Join the cluster and read its configurations; returns the cluster's id. Raises ClusterError, ZooKeeperError."""
         await self._zookeeper.start()
         self._zookeeper.add_listener(self._on_session)
-        cluster_id = await self.registration.join(own_cluster_id, new_cluster_id)
+        cluster_id = await self._join(own_cluster_id, new_cluster_id)
         self._metadata.publish(replace(self._metadata.image, cluster_id=cluster_id))
         await self.configs.load()
         return cluster_id
+
+    async def _join(self, own_cluster_id: str | None, new_cluster_id: str) -> str:
+        for _ in range(MOST_JOINS - 1):
+            try:
+                return await self.registration.join(own_cluster_id, new_cluster_id)
+            except ConnectionLossError as problem:
+                log.info("Joining the cluster is repeated: %s", problem)
+                await self._pause(REPEAT_S)
+        return await self.registration.join(own_cluster_id, new_cluster_id)
 
     async def announce(self, broker: BrokerImage) -> None:
         """Register the broker, which accepts requests now, and take part in the election of the controller."""
