@@ -113,8 +113,12 @@ class ClusterNode:
         updates = AlterPartitionUpdates(config.node_id, lambda: member.registration.epoch, member.link, clock)
         view = ClusterView(config.node_id, config.int("replica.lag.time.max.ms"), member.find_broker_epoch, updates)
         following = LocalFollowing(self._fetchers, lambda: replicas, clock)
-        member.replicas = AssignedReplicas(replicas, view, following, roles, member.configs.read_topics, clock)
+        member.replicas = AssignedReplicas(
+            replicas, view, following, roles, member.configs.read_topics, member.list_assigned, clock
+        )
         member.on_topics_reconfigured = replicas.reconfigure_all
+        replicas.is_elsewhere = self._metadata_has_partition
+        replicas.on_directory_offline = member.report_failed_directory
         member.on_topic_deleted = roles.forget
 
     def coordinator_cluster(self) -> CoordinatorCluster:
@@ -129,6 +133,9 @@ class ClusterNode:
             return key not in entries or index >= len(decode_topic(topic, entries[key].value).partitions)
 
         return self.store.read([key]).addCallback(has_no_partition)
+
+    def _metadata_has_partition(self, topic: str | bytes, index: int) -> bool:
+        return self._metadata.image.has_partition(topic, index)
 
     async def start(self, directories: Directories) -> None:
         """Open the logs that this broker has of the cluster's topics; their roles come with the controller's orders."""

@@ -98,13 +98,24 @@ class ReplicaManager:
 
     The controller reports changes to it (`PartitionEvents`); it never reads metadata itself. ``log_config_of`` gives
     the effective configuration of a topic; ``moves`` moves partitions between the directories. In a cluster ``is_elsewhere``
-    returns whether the metadata has a partition, by its topic's name or id, that this broker does not hold.
+    returns whether the metadata has a partition, by its topic's name or id, that this broker does not hold; and with
+    ``awaits_roles`` a partition that is opened accepts no writes before the controller has given it a role.
     """
 
     def __init__(
-        self, directories: Directories, log_config_of: LogConfigOf, clock: Clock, moves: PartitionMover
+        self,
+        directories: Directories,
+        log_config_of: LogConfigOf,
+        clock: Clock,
+        moves: PartitionMover,
+        *,
+        awaits_roles: bool = False,
     ) -> None:
         self.directories = directories
+        self._awaits_roles = awaits_roles
+        self.is_elsewhere: Callable[[str | bytes, int], bool] = lambda topic, index: False
+        """Whether other brokers have a partition that this one does not have."""
+        self.on_directory_offline: Callable[[], object] = do_nothing
         self._log_config_of = log_config_of
         self._clock = clock
         self._partitions: dict[tuple[str | bytes, int], Partition] = {}
@@ -112,7 +123,6 @@ class ReplicaManager:
         self._unfrozen = 0
         self._durable_later: list[DelayedCall] = []
         self.moves = moves
-        self.is_elsewhere: Callable[[str | bytes, int], bool] = lambda topic, index: False
         for directory in directories:
             directory.on_failure = partial(self.take_directory_offline, directory)
 
@@ -167,7 +177,7 @@ class ReplicaManager:
         except KafkaError as problem:
             self._cannot_open(topic, image.partition, problem)
             return succeed(None)
-        is_replicated = len(image.replicas) > 1
+        is_replicated = self._awaits_roles or len(image.replicas) > 1
         opening = directory.disk.run(
             directory.storage.open_log,
             topic.name,
@@ -271,6 +281,7 @@ class ReplicaManager:
             partition = self._partitions.get(name)
             if partition is not None:
                 self._take_offline(partition, directory)
+        self.on_directory_offline()
 
     def _take_offline(self, partition: Partition, directory: Directory) -> None:
         for topic in (partition.topic, partition.log.topic_id):
