@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from twisted.internet.defer import Deferred, DeferredLock
 
+from kafkacompat.cluster.admin_nodes import AdminNodes
 from kafkacompat.cluster.broadcasts import Broadcasts
 from kafkacompat.cluster.configs import list_changed_keys, notify_config_changes
 from kafkacompat.cluster.decisions.broadcasts import Moment
@@ -77,6 +78,7 @@ class ActiveController:
         self._resigned = False
         self._waiting_deletions: dict[str, list[Deferred[None]]] = {}
         self.changes = MetadataChanges(ledger, self._apply_change, self._lock, static_config, effective, rng)
+        self._admin_nodes = AdminNodes(zookeeper, ledger, rng, self._handle, self._decide, lambda: self._situation)
         broadcasts.on_replica_answers = self._on_replica_answers
         broadcasts.on_deletion_answers = self._on_deletion_answers
 
@@ -87,7 +89,7 @@ class ActiveController:
         return self._run(self._start)
 
     async def _start(self) -> None:
-        await self._ledger.load()
+        await self._admin_nodes.load()
         await self._read_brokers()
         deleting = await self._zookeeper.children(DELETED_TOPICS, self._on_deleted_topics)
         brokers = self._ledger.image.brokers
@@ -99,6 +101,7 @@ class ActiveController:
         """Read again what the watches of a lost connection may have missed."""
         self._handle(self._change_brokers, "a change of the brokers")
         self._handle(self._queue_deletions, "topics to delete")
+        self._admin_nodes.look_again()
 
     def resign(self) -> None:
         """Do nothing any more: another controller may be at work."""
@@ -140,6 +143,7 @@ class ActiveController:
         """Tell the brokers what differs from the last announcement; fires when they have done it."""
         old, new = self._announced, Moment(self._ledger.image, self._situation)
         self._announced = new
+        self._admin_nodes.notice_change(new.image)
         return self._broadcasts.announce(old, new, decision.stops, started)
 
     async def _apply_change(self, image: MetadataImage) -> Deferred[None]:
