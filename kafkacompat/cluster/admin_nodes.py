@@ -253,7 +253,7 @@ class AdminNodes:
         if not unfinished:
             await self._delete(REASSIGNMENT, self._reassignments_version)
             return
-        value = encode_reassignment({tuple(key): nodes for key, nodes in unfinished.items()})
+        value = encode_reassignment({(key.topic, key.partition): nodes for key, nodes in unfinished.items()})
         with suppress(NoNodeError, BadVersionError):
             stat = await self._zookeeper.set(REASSIGNMENT, value, self._reassignments_version)
             self._reassignments_version = stat.version
