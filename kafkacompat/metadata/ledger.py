@@ -121,9 +121,7 @@ class MetadataLedger:
         clients = {
             entity: values for entity, values in self.image.clients.items() if format_client_key(entity) not in keys
         }
-        self.image = replace(
-            self.image, configs={**configs, **stored.configs}, clients={**clients, **stored.clients}
-        )
+        self.image = replace(self.image, configs={**configs, **stored.configs}, clients={**clients, **stored.clients})
 
     def _take_over(self, keys: Iterable[str], entries: Mapping[str, StoreEntry]) -> codec.StoreContents:
         """Note the entries that the store has at *keys* now; raises StoreError, and then notes nothing."""
