@@ -32,7 +32,10 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         "--stored-gigabytes", type=float, default=20.0, help="size of the data that the row 'stored' stores (20)"
     )
     parser.add_argument(
-        "--backlog-gigabytes", type=float, default=1.0, help="size of what a replica missed in the row 'cluster-catch-up' (1)"
+        "--backlog-gigabytes",
+        type=float,
+        default=1.0,
+        help="size of what a replica missed in the row 'cluster-catch-up' (1)",
     )
     parser.add_argument("--dry", action="store_true", help="print the figures, write nothing")
     options = parser.parse_args(arguments)

@@ -110,7 +110,9 @@ def _produce(pace: Pace, parent: Connection) -> None:
     """Send each batch when it is due, until the parent says something; read acknowledgements in between."""
     due, acknowledged = [], []
     with RawClient(pace.port) as client:
-        frames = [produce_frame(client, pace.topic, {each: pace.load.batch}, pace.acks) for each in range(pace.partitions)]
+        frames = [
+            produce_frame(client, pace.topic, {each: pace.load.batch}, pace.acks) for each in range(pace.partitions)
+        ]
         begin = time.monotonic() + 0.2
         for number in range(pace.requests):
             if parent.poll():

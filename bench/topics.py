@@ -32,6 +32,12 @@ def create_topic(broker: Broker | Cluster, partitions: int, replicas: int = 1, *
     topic = unused_name()
     names = {key.replace("_", "."): value for key, value in config.items()}
     admin.create_topics([NewTopic(topic, partitions, replicas, config=names)])[topic].result(30)
+    await_open(broker, topic, partitions)
+    return topic
+
+
+def await_open(broker: Broker | Cluster, topic: str, partitions: int) -> None:
+    """Wait until every partition of a new topic answers its leader's requests."""
 
     def takes_requests() -> bool:
         try:
@@ -40,7 +46,6 @@ def create_topic(broker: Broker | Cluster, partitions: int, replicas: int = 1, *
             return False
 
     until(takes_requests)
-    return topic
 
 
 def delete_topic(broker: Broker | Cluster, topic: str) -> None:

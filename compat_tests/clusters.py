@@ -187,7 +187,9 @@ class KafkaCluster(Cluster):
         for node, controller in controllers.items():
             own = {
                 "node.id": str(node),
-                "controller.quorum.voters": ",".join(f"{voter}@127.0.0.1:{port}" for voter, port in controllers.items()),
+                "controller.quorum.voters": ",".join(
+                    f"{voter}@127.0.0.1:{port}" for voter, port in controllers.items()
+                ),
             }
             broker = KafkaNode(folder / str(node), {**self.properties, **own}, cluster_id, self.HEAP)
             broker.JVM = self.JVM

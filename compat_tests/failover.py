@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import signal
@@ -247,7 +248,7 @@ def judge(known: Acknowledged, read: Mapping[int, Sequence[int]], killed: str, p
 
 def count_backward(numbers: Sequence[int]) -> int:
     """Return how many numbers are smaller than the one before."""
-    return sum(later < earlier for earlier, later in zip(numbers, numbers[1:], strict=False))
+    return sum(later < earlier for earlier, later in itertools.pairwise(numbers))
 
 
 def kill_leader(cluster: DemoCluster, seconds: float, rate: float) -> Outcome:

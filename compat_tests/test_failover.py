@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.failover import DemoCluster, Outcome, describe, judge, kill_leader, Acknowledged
+from compat_tests.failover import Acknowledged, DemoCluster, Outcome, describe, judge, kill_leader
 from compat_tests.waiting import until
 
 SECONDS = 6
@@ -40,7 +40,7 @@ def test_lost_doubled_and_disordered_records_are_counted() -> None:
     known = Acknowledged()
     known.numbers[0] = [0, 1, 2, 3]
     known.times[0] = [1.0, 1.5, 4.0, 4.1]
-    read = {number: [] for number in known.numbers} | {0: [0, 2, 1, 2]}
+    read: dict[int, list[int]] = {number: [] for number in known.numbers} | {0: [0, 2, 1, 2]}
     outcome = judge(known, read, "broker-1", [0])
     assert outcome == Outcome(
         acknowledged=4,

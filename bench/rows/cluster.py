@@ -23,7 +23,7 @@ from bench.rows.java_tools import (
     producer_seconds,
     run_together,
 )
-from bench.topics import a_topic, admin_of, delete_topic, record_count, unused_name
+from bench.topics import a_topic, admin_of, await_open, delete_topic, record_count, unused_name
 from bench.usage import ClusterUsage
 from compat_tests.clusters import NODES, Cluster
 from compat_tests.waiting import pause, until
@@ -156,7 +156,7 @@ def create_led_topic(cluster: Cluster, partitions: int) -> str:
     assignment = [[LEADER, FOLLOWER, ABSENT]] * partitions
     new = NewTopic(topic, partitions, replica_assignment=assignment, config={"file.delete.delay.ms": "0"})
     admin.create_topics([new])[topic].result(30)
-    until(lambda: record_count(cluster, topic, partitions) == 0)
+    await_open(cluster, topic, partitions)
     until(lambda: in_sync_counts(cluster, topic) == {REPLICAS})
     return topic
 
