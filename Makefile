@@ -22,12 +22,13 @@ PYSPARK := pyspark==4.0.0
 # What asks the operating system, by its portable calls too; the tests of storage/ try both ways by themselves.
 ON_REAL_FILES := $(addprefix tests/kafkacompat/,test_broker.py test_broker_takeover.py server partitions upkeep cli)
 
-.PHONY: help run check test format coverage lint crash history demo bench spark spark-compare spark-kills compare conformance tools migrate frameworks matrix clean
+.PHONY: help run check test format coverage lint crash history demo cluster-demo bench spark spark-compare spark-kills compare conformance tools migrate frameworks matrix clean
 
 help:
 	@echo "For users"
 	@echo "  make run            install into .venv and serve on 127.0.0.1:9092, data in ./kafkacompat-data [ARGS='--port 9093']"
 	@echo "  make demo           send 336,776 flights through confluent-kafka, kafka-python and Spark"
+	@echo "  make cluster-demo   kill the leader under load in a cluster of three, and count lost records (half a minute; needs a JDK)"
 	@echo "  make clean          remove .venv, fetched jars and caches (not kafkacompat-data)"
 	@echo "For maintainers, every day"
 	@echo "  make check          run the linters and the unit tests; needs neither a JDK nor Maven (about three minutes)"
@@ -86,6 +87,9 @@ history: $(VENV)/.development
 
 demo: $(VENV)/.jars
 	@$(BIN)/python -m spark_integration.demo
+
+cluster-demo: $(VENV)/.jars
+	@$(BIN)/python -m compat_tests.failover
 
 bench: $(VENV)/.conformance
 	@$(BIN)/python -m bench $(ROWS)
