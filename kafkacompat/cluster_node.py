@@ -12,7 +12,6 @@ from kafkacompat.cluster.assigned_replicas import AssignedReplicas, RoleReceiver
 from kafkacompat.cluster.in_sync_updates import AlterPartitionUpdates
 from kafkacompat.cluster.member import ClusterMember
 from kafkacompat.cluster.registration import ClusterError
-from kafkacompat.metadata.codec import decode_image
 from kafkacompat.metadata.image import BrokerImage, ImageHolder
 from kafkacompat.partitions.cluster_view import ClusterView
 from kafkacompat.partitions.discovery import find_partitions
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig
     from kafkacompat.host import Host
     from kafkacompat.metadata.effective import EffectiveConfig
+    from kafkacompat.metadata.image import TopicImage
     from kafkacompat.partitions.directories import Directories
     from kafkacompat.partitions.replica_manager import ReplicaManager
     from kafkacompat.wire.schema import Request
@@ -53,14 +53,23 @@ class FetcherSender:
 
 
 class ClusterNode:
-    """The metadata side of a broker in a cluster, the counterpart of `Standalone`. Call the methods in their order."""
+    """The metadata side of a broker in a cluster, the counterpart of `Standalone`. Call the methods in their order.
+
+    The constructor raises ClusterError, LogDirectoryError and ZooKeeperError.
+    """
 
     def __init__(self, host: Host, config: BrokerConfig, metadata: ImageHolder, effective: EffectiveConfig) -> None:
         self._host = host
         self._config = config
         self._metadata = metadata
         self.listener = find_inter_broker_listener(config)
-        zookeeper = host.open_zookeeper(read_zookeeper_settings(config))
+        self._addresses = find_addresses(
+            config, {listener.name: (listener.host, listener.port) for listener in config.listeners}
+        )
+        self._own_cluster_id = find_owning_cluster(host.files, config)
+        # Directories of a cluster show that its chroot exists: a missing one is a wrong one.
+        settings = read_zookeeper_settings(config)._replace(create_chroot=self._own_cluster_id is None)
+        zookeeper = host.open_zookeeper(settings)
         connections = BrokerConnections(
             ConnectionSettings(f"broker-{config.node_id}"), host.network, host.reactor, host.rng
         )
@@ -73,6 +82,7 @@ class ClusterNode:
         self._in_sync_checks = LoopingCall(self._check_in_sync)
         self._in_sync_checks.clock = host.reactor
         self._replicas: ReplicaManager | None = None
+        self._topics: Mapping[str, TopicImage] = {}
 
     def _build_fetchers(self) -> ReplicaFetcherManager:
         config, clock = self._config, self._host.reactor
@@ -90,9 +100,10 @@ class ClusterNode:
         )
 
     async def find_cluster_id(self) -> str:
-        """Join the cluster; returns its id. Raises LogDirectoryError, ClusterError and ZooKeeperError."""
-        own = find_owning_cluster(self._host.files, self._config)
-        return await self.member.join(own, format_uuid(self._host.rng.randbytes(16)))
+        """Join the cluster; returns its id. Raises ClusterError, StoreError and ZooKeeperError, and has changed nothing then."""
+        new_cluster_id = format_uuid(self._host.rng.randbytes(16))
+        self._topics = await self.member.join(self._own_cluster_id, new_cluster_id, self._addresses)
+        return self._metadata.image.cluster_id
 
     def serve_replicas(self, replicas: ReplicaManager, roles: RoleReceiver) -> None:
         """Carry out the controller's orders on *replicas*; *roles* learns what this broker leads."""
@@ -107,9 +118,8 @@ class ClusterNode:
     async def start(self, directories: Directories) -> None:
         """Open the logs that this broker has of the cluster's topics; their roles come with the controller's orders."""
         assert self._replicas is not None
-        topics = decode_image(await self.store.load()).topics
-        await find_partitions(directories, topics, strays_stay=True)
-        for topic in topics.values():
+        await find_partitions(directories, self._topics, strays_stay=True)
+        for topic in self._topics.values():
             own = tuple(
                 partition
                 for partition in topic.partitions
@@ -128,17 +138,9 @@ class ClusterNode:
     async def announce(self, bound: Mapping[str, tuple[str, int]]) -> None:
         """Register the broker, whose listeners are *bound* to these addresses; raises ClusterError."""
         config = self._config
-        endpoints = {}
-        for listener in config.listeners:
-            host, port = config.advertised_listeners.get(listener.name, bound[listener.name])
-            host = host or bound[listener.name][0]
-            if host in WILDCARD_HOSTS:
-                raise ClusterError(
-                    f"other brokers cannot reach {listener.name}://{host}:{port}: set advertised.listeners to a host name"
-                )
-            endpoints[listener.name] = (host, port)
         protocols = {listener.name: listener.protocol for listener in config.listeners}
         rack = config.optional_string("broker.rack")
+        endpoints = find_addresses(config, bound)
         await self.member.announce(BrokerImage(config.node_id, rack, endpoints, security_protocols=protocols))
 
     async def leave(self) -> None:
@@ -156,6 +158,23 @@ class ClusterNode:
         if self._in_sync_checks.running:
             self._in_sync_checks.stop()
         await self.member.leave()
+
+
+def find_addresses(config: BrokerConfig, bound: Mapping[str, tuple[str, int]]) -> dict[str, tuple[str, int]]:
+    """Return the addresses at which other brokers reach the listeners, which are *bound* to these addresses.
+
+    Raises ClusterError if a listener has no host, or one that stands for all interfaces.
+    """
+    addresses = {}
+    for listener in config.listeners:
+        host, port = config.advertised_listeners.get(listener.name, bound[listener.name])
+        host = host or bound[listener.name][0]
+        if host in WILDCARD_HOSTS:
+            raise ClusterError(
+                f"other brokers cannot reach {listener.name}://{host}:{port}: set advertised.listeners to a host name"
+            )
+        addresses[listener.name] = (host, port)
+    return addresses
 
 
 def find_inter_broker_listener(config: BrokerConfig) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,8 @@ from kafkacompat.cluster.fence import ControllerFence
 from kafkacompat.cluster.metadata_update import apply_update
 from kafkacompat.cluster.orders import Sender
 from kafkacompat.cluster.registration import BrokerRegistration
-from kafkacompat.metadata.image import MetadataImage, PartitionImage
+from kafkacompat.metadata.codec import decode_image
+from kafkacompat.metadata.image import MetadataImage, PartitionImage, TopicImage
 from kafkacompat.metadata.ledger import MetadataLedger
 from kafkacompat.metadata.store_changes import StoreForm
 from kafkacompat.metadata.zookeeper_store import ZooKeeperStore
@@ -110,14 +111,22 @@ class ClusterMember:
 
     # Membership
 
-    async def join(self, own_cluster_id: str | None, new_cluster_id: str) -> str:
-        """Join the cluster and read its configurations; returns the cluster's id. Raises ClusterError, ZooKeeperError."""
+    async def join(
+        self, own_cluster_id: str | None, new_cluster_id: str, addresses: Mapping[str, tuple[str, int]]
+    ) -> Mapping[str, TopicImage]:
+        """Join the cluster and read its configurations; returns its topics, and publishes its id.
+
+        Raises ClusterError, StoreError and ZooKeeperError; the tree is then as it was. See `BrokerRegistration` for the
+        arguments.
+        """
         await self._zookeeper.start()
         self._zookeeper.add_listener(self._on_session)
-        cluster_id = await self.registration.join(own_cluster_id, new_cluster_id)
+        await self.registration.find_cluster_id(own_cluster_id, addresses)
+        topics = decode_image(await self.store.load()).topics
+        cluster_id = await self.registration.join(new_cluster_id)
         self._metadata.publish(replace(self._metadata.image, cluster_id=cluster_id))
         await self.configs.load()
-        return cluster_id
+        return topics
 
     async def announce(self, broker: BrokerImage) -> None:
         """Register the broker, which accepts requests now, and take part in the election of the controller."""
