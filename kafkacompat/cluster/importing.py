@@ -69,4 +69,6 @@ def _check_stored(stored: Mapping[str, bytes], wanted: Mapping[str, bytes]) -> N
             raise ClusterError(f"the tree belongs to the cluster {other}, the file to {own}; use another chroot")
     for key, value in stored.items():
         if wanted.get(key) != value:
-            raise ClusterError(f"the tree is not empty: it has {key}, which the file does not have so; use another chroot")
+            raise ClusterError(
+                f"the tree is not empty: it has {key}, which the file does not have so; use another chroot"
+            )

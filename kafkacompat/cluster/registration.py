@@ -7,7 +7,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kafkacompat.metadata.znodes.brokers import decode_broker, encode_broker
-from kafkacompat.metadata.znodes.cluster import decode_cluster_id, decode_controller, decode_migration, encode_cluster_id
+from kafkacompat.metadata.znodes.cluster import (
+    decode_cluster_id,
+    decode_controller,
+    decode_migration,
+    encode_cluster_id,
+)
 from kafkacompat.metadata.znodes.paths import PERSISTENT_PATHS, Znode
 from kafkacompat.timers import Clock, now_ms
 from kafkacompat.zookeeper.client import NodeExistsError, NoNodeError, ZooKeeper
