@@ -13,7 +13,7 @@ from enum import IntEnum
 from itertools import dropwhile
 
 from kafkacompat.config import PROPERTIES, TOPIC_CONFIGS, BrokerConfig, Property
-from kafkacompat.config.broker import find_unit_synonyms
+from kafkacompat.config.broker import ZOOKEEPER_PROPERTIES, find_unit_synonyms
 from kafkacompat.config.dynamic import find_property
 from kafkacompat.config.listeners import base_property_name
 from kafkacompat.config.resources import (
@@ -133,6 +133,9 @@ class ConfigEntries:
     def describe_broker(self) -> list[DescribeConfigsResourceResult]:
         """Describe every property of this broker; an unknown property has no value."""
         known = {name for name, row in PROPERTIES.items() if not row.internal}
+        if self._effective.value("zookeeper.connect") is None:
+            # Kafka's last releases, which a single node resembles, do not have these properties.
+            known -= ZOOKEEPER_PROPERTIES
         return [
             self._build_broker_entry(name, self._find_text(name), self._list_broker_synonyms(name))
             for name in sorted(known | set(self._effective.given))

@@ -104,8 +104,8 @@ class _TransactionVerification:
         is_adding = self._version >= ADDING_VERSION
         if not is_adding and not self._services.effective.config.bool(VERIFICATION):
             return {**self._verdicts, **dict.fromkeys(self._asked.values(), NOT_VERIFIED)}
-        transactions = self._services.coordinators.transactions
-        codes = transactions.verify(self._transactional_id, *self._producer, list(self._asked), add=is_adding)
+        verifier = self._services.coordinators.verifier
+        codes = verifier.verify(self._transactional_id, *self._producer, list(self._asked), add=is_adding)
         return codes.addCallback(self._record_verdicts) if isinstance(codes, Deferred) else self._record_verdicts(codes)
 
     def _record_verdicts(self, codes: Mapping[tuple[str, int], ErrorCode]) -> Verdicts:

@@ -131,7 +131,7 @@ class _CommittingTransaction:
     async def _verify_or_add(self, is_adding: bool) -> ErrorCode:
         """Let the transaction's coordinator verify the partition, or add it to the transaction."""
         request, where = self._request, (OFFSETS_TOPIC, self._partition)
-        codes = self._services.coordinators.transactions.verify(
+        codes = self._services.coordinators.verifier.verify(
             request.transactional_id, request.producer_id, request.producer_epoch, [where], add=is_adding
         )
         if isinstance(codes, Deferred):
@@ -143,6 +143,9 @@ class _CommittingTransaction:
     def _adapt_to_version(self, code: ErrorCode) -> ErrorCode:
         """Return the error code that this version's clients know."""
         code = COORDINATOR_ERRORS.get(code, code)
+        if code is ErrorCode.NETWORK_EXCEPTION:
+            # The transaction's coordinator did not answer; clients retry after this code without looking for the group's.
+            code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         if code is ErrorCode.PRODUCER_FENCED:
             return ErrorCode.INVALID_PRODUCER_EPOCH
         if code is ErrorCode.TRANSACTION_ABORTABLE and self._version < ABORTABLE_VERSION:

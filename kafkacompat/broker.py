@@ -57,14 +57,6 @@ STOP_TIMEOUT_S = 5
 STOP_CHECK_S = 0.02
 
 
-class _NoRoles:
-    """Placeholder until the coordinators receive roles."""
-
-    def lead(self, topic: str, partition: Any) -> None: ...
-    def resign(self, topic: str, index: int) -> None: ...
-    def forget(self, topic: Any) -> None: ...
-
-
 class Broker:
     """One node.
 
@@ -136,7 +128,7 @@ class Broker:
         await self._open_directories()
         self._build(side.store)
         self.controller = self.coordinators.controller = side.controller
-        side.serve_replicas(self.replica_manager, _NoRoles())
+        side.serve_replicas(self.replica_manager, self.coordinators.roles)
         self._build_server()
         await side.start(self.directories)
         await self._listen()
@@ -180,6 +172,7 @@ class Broker:
             store,
             self._host.rng,
             readable_by_old_kafka=belonged_to_kafka(self._host.files, config),
+            cluster=None if self._node is None else self._node.coordinator_cluster(),
         )
         processes = config.int("kafkacompat.conversion.processes")
         workers = self._host.new_workers(processes, "conversion", timeout_s=CONVERSION_TIMEOUT_S)

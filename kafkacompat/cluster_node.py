@@ -12,7 +12,10 @@ from kafkacompat.cluster.assigned_replicas import AssignedReplicas, RoleReceiver
 from kafkacompat.cluster.in_sync_updates import AlterPartitionUpdates
 from kafkacompat.cluster.member import ClusterMember
 from kafkacompat.cluster.registration import ClusterError
+from kafkacompat.coordinators import CoordinatorCluster
 from kafkacompat.metadata.image import BrokerImage, ImageHolder
+from kafkacompat.metadata.znodes.paths import Znode
+from kafkacompat.metadata.znodes.topics import decode_topic
 from kafkacompat.partitions.cluster_view import ClusterView
 from kafkacompat.partitions.discovery import find_partitions
 from kafkacompat.partitions.takeover import find_owning_cluster
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from kafkacompat.host import Host
     from kafkacompat.metadata.effective import EffectiveConfig
     from kafkacompat.metadata.image import TopicImage
+    from kafkacompat.metadata.store import StoreEntry
     from kafkacompat.partitions.directories import Directories
     from kafkacompat.partitions.replica_manager import ReplicaManager
     from kafkacompat.wire.schema import Request
@@ -114,6 +118,20 @@ class ClusterNode:
         following = LocalFollowing(self._fetchers, lambda: replicas, clock)
         member.replicas = AssignedReplicas(replicas, view, following, roles, member.configs.read_topics, clock)
         member.on_topics_reconfigured = replicas.reconfigure_all
+        member.on_topic_deleted = roles.forget
+
+    def coordinator_cluster(self) -> CoordinatorCluster:
+        """Return what the coordinators need of the other brokers."""
+        return CoordinatorCluster(self.member.brokers.send, self._is_deleted)
+
+    def _is_deleted(self, topic: str, index: int) -> Deferred[bool]:
+        """Ask ZooKeeper whether a partition is gone: a broker's image may lag."""
+        key = Znode.TOPIC.path(topic=topic)
+
+        def has_no_partition(entries: Mapping[str, StoreEntry]) -> bool:
+            return key not in entries or index >= len(decode_topic(topic, entries[key].value).partitions)
+
+        return self.store.read([key]).addCallback(has_no_partition)
 
     async def start(self, directories: Directories) -> None:
         """Open the logs that this broker has of the cluster's topics; their roles come with the controller's orders."""

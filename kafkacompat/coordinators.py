@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from twisted.internet.defer import Deferred, succeed
 
 from kafkacompat.coordination.internal_topic import InternalTopic
-from kafkacompat.coordination.partition_events import CoordinatorEvents
+from kafkacompat.coordination.partition_events import CoordinatorEvents, CoordinatorRoles, TopicRoles
 from kafkacompat.coordination.replicated_log import ReplicatedLog
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC, new_offsets_topic
 from kafkacompat.metadata.features import GROUP_VERSION, TRANSACTION_VERSION
@@ -26,7 +28,21 @@ if TYPE_CHECKING:
     from kafkacompat.metadata.topic_changes import NewTopic
     from kafkacompat.partitions.replica_manager import ReplicaManager
     from kafkacompat.timers import Clock
+    from kafkacompat.transactions.broker_queue import SendRequest
+    from kafkacompat.transactions.completion import MarkerTransport
     from kafkacompat.transactions.coordinator import TransactionCoordinator
+    from kafkacompat.transactions.markers import MarkerWriter
+    from kafkacompat.transactions.verification import Verifier
+
+
+class CoordinatorCluster(NamedTuple):
+    """What coordinators need of the other brokers.
+
+    ``is_deleted`` asks the cluster's metadata, not this broker's image, whether a partition (topic, index) is gone.
+    """
+
+    send: SendRequest
+    is_deleted: Callable[[str, int], Deferred[bool]]
 
 
 class Coordinators:
@@ -35,7 +51,9 @@ class Coordinators:
     Each is imported and created at its first use: by a request, or when this broker leads a partition of its topic. A start on
     an empty directory imports none of them.
 
-    The controller sends its partition events to ``events``. It has to be set as ``controller`` before it starts: it creates the
+    ``roles`` is notified of the partitions that this broker leads. On a single node the controller sends its partition events to
+    ``events``, which passes them on to the replicas and to ``roles``; in a cluster, which has other brokers in ``cluster``, the
+    replicas notify ``roles`` themselves. The controller has to be set as ``controller`` before it starts: it creates the
     coordinators' topics. ``features`` holds the level of each feature.
     """
 
@@ -52,6 +70,7 @@ class Coordinators:
         rng: Random,
         *,
         readable_by_old_kafka: bool,
+        cluster: CoordinatorCluster | None = None,
     ) -> None:
         self._clock = clock
         self._config = config
@@ -62,12 +81,25 @@ class Coordinators:
         self._rng = rng
         self._readable_by_old_kafka = readable_by_old_kafka
         self.features = {GROUP_VERSION: 1, TRANSACTION_VERSION: 0 if readable_by_old_kafka else 2}
-        self.events: PartitionEvents = CoordinatorEvents(
-            group_partition_events(replicas, lambda: self.groups, lambda: self.stored_offsets),
-            TRANSACTION_TOPIC,
-            lambda partition: self.transactions.on_election(partition.partition, partition.leader_epoch),
-            lambda number: self.transactions.on_resignation(number),
+        self._cluster = cluster
+        self.roles = CoordinatorRoles(
+            {
+                OFFSETS_TOPIC: TopicRoles(
+                    lambda partition: self.groups.on_election(partition.partition),
+                    lambda index: self.groups.on_resignation(index),
+                ),
+                TRANSACTION_TOPIC: TopicRoles(
+                    lambda partition: self.transactions.on_election(partition.partition, partition.leader_epoch),
+                    lambda index: self.transactions.on_resignation(index),
+                ),
+            },
+            self._forget_topic,
         )
+        self.events: PartitionEvents = CoordinatorEvents(replicas, self.roles)
+
+    def _forget_topic(self, topic: TopicImage) -> None:
+        self.groups.on_topics_deleted({topic.name: topic.topic_id})
+        self.stored_offsets.delete_offsets_of_topic(topic.name)
 
     @cached_property
     def groups(self) -> GroupCoordinator:
@@ -104,17 +136,44 @@ class Coordinators:
         from kafkacompat.transactions.settings import TransactionSettings
 
         topic, level = new_transaction_topic(self._config), self.features[TRANSACTION_VERSION]
+        markers = MarkerWriter(self._clock, self._replicas.find, self.groups.end_transaction)
         transactions = TransactionCoordinator(
             self._clock,
             TransactionSettings.from_config(self._config, transaction_version=level),
             self._open_log(topic),
             self._internal_topic(topic).ensure_exists,
             lambda: self.controller.producer_ids.next(),
-            MarkerWriter(self._clock, self._replicas.find, self.groups.end_transaction),
-            lambda topic, partition: self.controller.committed.partition(topic, partition) is None,
+            markers,
+            self._build_transport(markers),
+            self._is_deleted if self._cluster is None else self._cluster.is_deleted,
         )
         transactions.start()
         return transactions
+
+    def _build_transport(self, markers: MarkerWriter) -> MarkerTransport:
+        if self._cluster is None:
+            return markers
+        from kafkacompat.transactions.marker_sender import MarkerSender
+
+        config = self._config
+        timeout_ms = config.int("request.timeout.ms")
+        return MarkerSender(config.node_id, self._metadata, markers, self._cluster.send, timeout_ms)
+
+    def _is_deleted(self, topic: str, partition: int) -> Deferred[bool]:
+        return succeed(self.controller.committed.partition(topic, partition) is None)
+
+    @cached_property
+    def verifier(self) -> Verifier:
+        """The coordinators of all brokers, for partitions that verify transactions."""
+        if self._cluster is None:
+            return self.transactions
+        from kafkacompat.transactions.verification import TransactionVerifier
+
+        config = self._config
+        timeout_ms = config.int("request.timeout.ms")
+        return TransactionVerifier(
+            config.node_id, self._metadata, lambda: self.transactions, self._cluster.send, timeout_ms
+        )
 
     def _open_log(self, topic: NewTopic) -> ReplicatedLog:
         return ReplicatedLog(topic.name, self._replicas, self._metadata, self._clock, topic.partition_count)
@@ -126,26 +185,3 @@ class Coordinators:
         """Stop both coordinators: waiting requests are answered that the coordinator moved, later ones that it is not available."""
         self.transactions.stop()
         self.groups.stop()
-
-
-def group_partition_events(
-    next_receiver: PartitionEvents,
-    coordinator: Callable[[], GroupCoordinator],
-    stored_offsets: Callable[[], StoredOffsets],
-) -> CoordinatorEvents:
-    """Return the events of the group coordinator, which also forgets the offsets of every other topic that is deleted.
-
-    *coordinator* and *stored_offsets* return the objects that receive the events; neither is called before the first event.
-    """
-
-    def forget(topic: TopicImage) -> None:
-        coordinator().on_topics_deleted({topic.name: topic.topic_id})
-        stored_offsets().delete_offsets_of_topic(topic.name)
-
-    return CoordinatorEvents(
-        next_receiver,
-        OFFSETS_TOPIC,
-        lambda partition: coordinator().on_election(partition.partition),
-        lambda number: coordinator().on_resignation(number),
-        forget,
-    )

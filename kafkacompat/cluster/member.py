@@ -108,6 +108,7 @@ class ClusterMember:
         self._balance = LoopingCall(self._balance_leaders)
         self._balance.clock = clock  # type: ignore[assignment]
         self.on_topics_reconfigured: Callable[[], None] = lambda: None
+        self.on_topic_deleted: Callable[[TopicImage], None] = lambda topic: None
 
     # Membership
 
@@ -258,7 +259,10 @@ class ClusterMember:
         """Take over the brokers and partitions that the controller names (UpdateMetadata)."""
         code = self.fence.check_request(request.controller_epoch, request.broker_epoch)
         if not code:
-            self._metadata.publish(self.configs.merge_into(apply_update(self._metadata.image, request)))
+            old, new = self._metadata.image, apply_update(self._metadata.image, request)
+            self._metadata.publish(self.configs.merge_into(new))
+            for topic_id in old.topics_by_id.keys() - new.topics_by_id.keys():
+                self.on_topic_deleted(old.topics_by_id[topic_id])
         return UpdateMetadataResponse(error_code=code)
 
     def _on_configs(self) -> None:

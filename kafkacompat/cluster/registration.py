@@ -15,7 +15,7 @@ from kafkacompat.metadata.znodes.cluster import (
 )
 from kafkacompat.metadata.znodes.paths import PERSISTENT_PATHS, Znode
 from kafkacompat.timers import Clock, now_ms
-from kafkacompat.zookeeper.client import NodeExistsError, NoNodeError, ZooKeeper
+from kafkacompat.zookeeper.client import NodeExistsError, NodeStat, NoNodeError, ZooKeeper
 
 if TYPE_CHECKING:
     from kafkacompat.metadata.image import BrokerImage
@@ -102,22 +102,23 @@ class BrokerRegistration:
         registered = await self._read_old(path)
         if registered is None:
             return
-        old, version = registered
+        old, stat = registered
         self._check_same_broker(old, broker.endpoints)
         try:
-            await self._zookeeper.delete(path, version)
+            await self._zookeeper.delete(path, stat.version)
+            await self._remove_dead_controller(stat.ephemeral_owner)
         except NoNodeError:
             return
 
-    async def _read_old(self, path: str) -> tuple[BrokerImage, int] | None:
-        """Return the registration of another session with its version."""
+    async def _read_old(self, path: str) -> tuple[BrokerImage, NodeStat] | None:
+        """Return the registration of another session."""
         try:
             value, stat = await self._zookeeper.get(path)
         except NoNodeError:
             return None
         if stat.ephemeral_owner == self._zookeeper.session_id:
             return None
-        return decode_broker(self._node_id, value, stat.czxid), stat.version
+        return decode_broker(self._node_id, value, stat.czxid), stat
 
     def _check_same_broker(self, old: BrokerImage, addresses: Mapping[str, tuple[str, int]]) -> None:
         if old.endpoints != addresses:
@@ -125,6 +126,13 @@ class BrokerRegistration:
             raise ClusterError(
                 f"broker {self._node_id} is running already at {shown}: set another broker.id or stop that one"
             )
+
+    async def _remove_dead_controller(self, session_id: int) -> None:
+        """Delete /controller if the dead process was the controller: the cluster has none until its session expires."""
+        path = Znode.CONTROLLER.path()
+        _, stat = await self._zookeeper.get(path)
+        if stat.ephemeral_owner == session_id:
+            await self._zookeeper.delete(path, stat.version)
 
     async def deregister(self) -> None:
         """Delete the registration, so that nobody waits for the end of the session."""

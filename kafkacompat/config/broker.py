@@ -28,6 +28,8 @@ from kafkacompat.config.values import Value, format_value
 PROPERTIES: Mapping[str, Property] = parse_tables(
     server.TABLE, log.TABLE, cluster.TABLE, groups.TABLE, security.TABLE, zookeeper.TABLE
 )
+ZOOKEEPER_PROPERTIES = frozenset(parse_tables(zookeeper.TABLE))
+"""The properties that a broker of a cluster has in addition."""
 
 T = TypeVar("T")
 

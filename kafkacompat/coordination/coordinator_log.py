@@ -47,11 +47,21 @@ class CoordinatorLog(Protocol):
     def append(self, partition: int, batch: bytes, guard: Guard | None = None) -> Deferred[None]:
         """Append one record batch as a producer with acks=all does. A batch of a transaction carries a *guard*.
 
-        Fires once the batch is durable; fails with KafkaError. The log has the batches in the order of the calls, but their
+        Fires once the in-sync replicas have the batch; fails with KafkaError. The log has the batches in the order of the calls, but their
         Deferreds may fire in any order.
         """
         ...
 
     def read(self, partition: int) -> Iterator[Buffer]:
-        """Yield every complete batch from the log's start to its end. Reads a bounded number of bytes at a time."""
+        """Yield every complete batch from the log's start to its end at the first step.
+
+        Reads a bounded number of bytes at a time.
+        """
+        ...
+
+    def wait_until_committed(self, partition: int) -> Deferred[None]:
+        """Fire when all batches that the partition has now are below its high watermark.
+
+        Fails with KafkaError if this broker does not lead the partition, or loses it meanwhile.
+        """
         ...

@@ -24,8 +24,8 @@ _Loader = TypeVar("_Loader", bound=Replay)
 class Leadership(Generic[_Loader]):
     """Loads a partition when this broker is elected its leader, a bounded part in each turn of the reactor.
 
-    ``new_loader`` creates the loader of a shard. ``loaded`` is called once the loader has read the partition, unless this broker
-    resigned the shard in the meantime.
+    ``new_loader`` creates the loader of a shard. ``loaded`` is called once the loader has read the partition and all of it is
+    below the high watermark, unless this broker resigned the shard in the meantime.
     """
 
     def __init__(
@@ -45,13 +45,17 @@ class Leadership(Generic[_Loader]):
     def load_shard(self, shard: Shard) -> Deferred[None]:
         """Load a shard; fires when it is ready.
 
-        An empty partition is ready at once. A partition that this broker leads already stays as it is.
+        An empty partition is ready at once. A partition that this broker leads already keeps its shard: a later leader epoch of
+        the same leader changes only the epoch, as the log and the loaded items remain.
         """
-        if shard.partition in self._registry.shards:
+        led = self._registry.shards.get(shard.partition)
+        if led is not None:
+            led.leader_epoch = max(led.leader_epoch, shard.leader_epoch)
             return succeed(None)
         self._registry.shards[shard.partition] = shard
         loader = self._new_loader(shard)
         loading = maybeDeferred(self._load, loader.replay(self._log))
+        loading.addCallback(lambda _: self._wait_until_committed(shard))
         return loading.addCallbacks(
             lambda _: self._take_over(shard, loader), lambda failure: self._failed(failure, shard, loader)
         )
@@ -61,6 +65,10 @@ class Leadership(Generic[_Loader]):
             return self._cooperator.coiterate(steps)
         return succeed(steps)
 
+    def _wait_until_committed(self, shard: Shard) -> Deferred[None]:
+        """Wait until no other leader can lack what was loaded."""
+        return self._log.wait_until_committed(shard.partition) if shard.is_active else succeed(None)
+
     def _take_over(self, shard: Shard, loader: _Loader) -> None:
         if not shard.is_active:
             loader.discard()
@@ -69,8 +77,11 @@ class Leadership(Generic[_Loader]):
         self._loaded(shard, loader)
 
     def _failed(self, failure: Failure, shard: Shard, loader: _Loader) -> None:
-        log.error("Failed to load %s-%d", self._log.topic, shard.partition, exc_info=failure.value)
         loader.discard()
+        if not shard.is_active:
+            log.info("%s-%d: another broker leads it before it was loaded", self._log.topic, shard.partition)
+            return
+        log.error("Failed to load %s-%d", self._log.topic, shard.partition, exc_info=failure.value)
         if self._registry.shards.get(shard.partition) is shard:
             del self._registry.shards[shard.partition]
 

@@ -10,12 +10,15 @@ from twisted.internet.defer import Deferred, fail, succeed
 
 from kafkacompat.storage.segment.corruption import CorruptDataError
 from kafkacompat.timers import Clock, now_ms
-from kafkacompat.wire.errors import KafkaError
+from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.record_batch import crc_matches, read_header, split_batches
 
 if TYPE_CHECKING:
+    from twisted.python.failure import Failure
+
     from kafkacompat.metadata.image import ImageHolder
+    from kafkacompat.partitions.partition import Partition
     from kafkacompat.partitions.replica_manager import ReplicaManager
     from kafkacompat.storage.log.log import Log
     from kafkacompat.storage.producers.verification import Guard
@@ -59,15 +62,17 @@ class ReplicatedLog:
         Damaged batches are left out: the values that their keys had before count again.
         """
         replica = self._replicas.find(self.topic, partition)
+        # Later batches are not for a coordinator that is only being elected.
+        end_offset = replica.log.log_end_offset
         offset, examined = replica.log.log_start_offset, -1
-        while True:
+        while offset < end_offset:
             begin = offset
             # `replica.log` may be another object each time: the partition may move to another directory meanwhile.
             try:
                 piece = _read_piece(replica.log, offset)
                 if piece is None:
                     return
-                for batch in _sound_batches(piece, offset, replica.log.log_end_offset):
+                for batch in _sound_batches(piece, offset, end_offset):
                     offset = read_header(batch).last_offset + 1
                     yield batch
             except CorruptDataError as problem:
@@ -81,6 +86,28 @@ class ReplicatedLog:
                 replica.log.examiner.examine_and_reindex(
                     replica.log.segments[max(0, replica.log.segments.find_slot(offset))]
                 )
+
+    def wait_until_committed(self, partition: int) -> Deferred[None]:
+        """See CoordinatorLog. A partition without other replicas is not waited for: no other log may replace its own."""
+        try:
+            replica = self._replicas.find(self.topic, partition)
+        except KafkaError as problem:
+            return fail(problem)
+        if replica.is_leader and not replica.is_replicated:
+            return succeed(None)
+        return _wait_until_replicated(replica, replica.log.log_end_offset)
+
+
+def _wait_until_replicated(replica: Partition, end_offset: int) -> Deferred[None]:
+    """Wait for the in-sync replicas, also while there are fewer of them than min.insync.replicas requires."""
+
+    def wait_again(failure: Failure) -> Deferred[None]:
+        if isinstance(failure.value, KafkaError) and failure.value.code is ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND:
+            return _wait_until_replicated(replica, end_offset)
+        failure.raiseException()
+
+    waiting = replica.wait_for_replicas(end_offset)
+    return succeed(None) if waiting is None else waiting.addErrback(wait_again)
 
 
 def _read_piece(log_to_read: Log, offset: int) -> bytes | None:

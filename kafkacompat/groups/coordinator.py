@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, succeed
 
 from kafkacompat.coordination.coordinator_log import CoordinatorLog, LogProducer
 from kafkacompat.coordination.leadership import Leadership
@@ -78,6 +78,7 @@ class GroupCoordinator:
         self._log = offsets_log
         self._outbox = Outbox()
         self._registry = GroupRegistry(offsets_log)
+        self._reloading: dict[int, ShardWriter] = {}
         self._budget = MemoryBudget(settings.member_metadata_max_bytes)
         turns = make_cooperator(clock)
         self._leadership = Leadership(
@@ -113,14 +114,19 @@ class GroupCoordinator:
         """Resign all partitions, so that waiting clients look for the coordinator again, and stop all timers."""
         self._registry.is_stopped = True
         self._expiration.stop()
+        self._reloading.clear()
         for partition in list(self._registry.shards):
             self.on_resignation(partition)
 
     def on_election(self, partition: int) -> Deferred[None]:
         """Load the groups of a partition of the offsets topic that this broker leads from now on; fires when they are ready.
 
-        An empty partition is ready at once. A partition that this broker leads already stays as it is.
+        An empty partition is ready at once. A partition that this broker leads already stays as it is, also while it waits to be
+        loaded again.
         """
+        return succeed(None) if partition in self._reloading else self._load(partition)
+
+    def _load(self, partition: int) -> Deferred[None]:
         settings = self._settings
         writer = ShardWriter(
             partition,
@@ -148,18 +154,21 @@ class GroupCoordinator:
         """Load a partition from the log again: memory and log differ."""
         writer = self._registry.shards[partition].writer
         self.on_resignation(partition)
-        self._elect_after_writes(writer, partition)
+        self._reloading[partition] = writer
+        self._load_after_writes(writer, partition)
 
-    def _elect_after_writes(self, writer: ShardWriter, partition: int) -> None:
+    def _load_after_writes(self, writer: ShardWriter, partition: int) -> None:
         """Load a partition once its log has accepted or rejected every write under way."""
         waiting = writer.wait_for_writes()
         if waiting is not None:
-            waiting.addCallback(lambda _: self._elect_after_writes(writer, partition))
-        elif not self._registry.is_stopped:
-            self.on_election(partition)
+            waiting.addCallback(lambda _: self._load_after_writes(writer, partition))
+        elif self._reloading.get(partition) is writer:
+            del self._reloading[partition]
+            self._load(partition)
 
     def on_resignation(self, partition: int) -> None:
         """Forget the groups of a partition that this broker no longer leads; waiting requests get NOT_COORDINATOR."""
+        self._reloading.pop(partition, None)
         shard = self._leadership.resign_shard(partition)
         self._registry.transactions.pop(partition, None)
         for group in self._registry.in_shard(shard) if shard is not None else ():

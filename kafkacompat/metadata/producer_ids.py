@@ -8,7 +8,19 @@ from collections.abc import Callable
 from twisted.internet.defer import Deferred, succeed
 from twisted.python.failure import Failure
 
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+
 BLOCK_SIZE = 1000
+
+PASSING_ERRORS = frozenset(
+    {
+        ErrorCode.NOT_CONTROLLER,
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.STALE_BROKER_EPOCH,
+        ErrorCode.BROKER_ID_NOT_REGISTERED,
+    }
+)
+"""The cluster has no controller at the moment, or the controller does not know this broker yet."""
 
 
 class ProducerIds:
@@ -21,7 +33,11 @@ class ProducerIds:
         self._allocating = False
 
     def next(self) -> Deferred[int]:
-        """Fire with an id that was never allocated before; fails when ``allocate`` does."""
+        """Fire with an id that was never allocated before.
+
+        Fails when ``allocate`` does; with KafkaError COORDINATOR_LOAD_IN_PROGRESS while the controller cannot be reached. After
+        this code producers of all releases try again, and that allocates again.
+        """
         if not self._waiting:
             producer_id = next(self._block, None)
             if producer_id is not None:
@@ -46,5 +62,8 @@ class ProducerIds:
     def _fail_waiting(self, failure: Failure) -> None:
         self._allocating = False
         waiting, self._waiting = self._waiting, deque()
+        problem = failure.value
+        if isinstance(problem, KafkaError) and problem.code in PASSING_ERRORS:
+            failure = Failure(KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"no producer ids: {problem}"))
         for waiter in waiting:
             waiter.errback(failure)

@@ -124,6 +124,11 @@ class Partition:
         return self.state.leading is not None
 
     @property
+    def is_replicated(self) -> bool:
+        """Whether this broker leads the partition and other brokers follow."""
+        return self.state.is_replicated
+
+    @property
     def closed(self) -> bool:
         """Whether the partition was deleted or its log directory failed."""
         return self.state.refusal is not None

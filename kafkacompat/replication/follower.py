@@ -47,7 +47,7 @@ class FollowerPartition(Protocol):
 
     @property
     def last_epoch(self) -> int:
-        """The leader epoch of the last batch; -1 if there is none."""
+        """The last leader epoch that the log knows, in which it may hold no batch; -1 if there is none."""
 
     @property
     def high_watermark(self) -> int:
@@ -58,7 +58,7 @@ class FollowerPartition(Protocol):
     ) -> Deferred[object] | object:
         """Append batches as they came, and take over the leader's high watermark and log start offset.
 
-        *records* may be empty. A Deferred fires once `reported_end_offset` covers the batches.
+        *records* may be empty. An empty log may get a batch that begins before its end: the leader's log starts inside. A Deferred fires once `reported_end_offset` covers the batches.
         """
 
     def truncate(self, offset: int) -> Deferred[None]:

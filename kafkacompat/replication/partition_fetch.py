@@ -25,6 +25,7 @@ from kafkacompat.replication.fetch_state import (
     find_error,
 )
 from kafkacompat.replication.log_changes import AppendFetched, LogChange, StartOver, Truncate
+from kafkacompat.wire.batch_header import HEADER_SIZE, read_header
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -162,7 +163,9 @@ class PartitionFetch:
         offset, agreed = self._find_truncation(answer.leader_epoch, answer.end_offset)
         if not agreed:
             return self._change_log(Truncate(offset), TRUNCATING)
-        if offset < self.partition.log_end_offset:
+        has_empty_epoch = 0 <= answer.leader_epoch < self.partition.last_epoch
+        if offset < self.partition.log_end_offset or has_empty_epoch:
+            # An epoch in which this broker led and wrote nothing goes, too: the leader's batches have an earlier one.
             return self._change_log(Truncate(offset), FETCHING)
         return self._fetch(now_s)
 
@@ -198,7 +201,20 @@ class PartitionFetch:
         self._leader_high_watermark = data.high_watermark
         # A message that was read from a connection holds no file regions.
         records = cast("Buffer", data.records or b"")
+        if self._lies_before_leader(records, data.log_start_offset):
+            return self._change_log(StartOver(self.partition.log_end_offset), TRUNCATING)
         return self._change_log(AppendFetched(records, data.high_watermark, data.log_start_offset), FETCHING)
+
+    def _lies_before_leader(self, records: Buffer, leader_log_start_offset: int) -> bool:
+        """Return whether the leader deleted all offsets of this log, up to the middle of the batch that comes next.
+
+        Epochs cannot be compared there, so this log may diverge; an empty log can take the whole batch.
+        """
+        partition = self.partition
+        if len(records) < HEADER_SIZE or not partition.log_start_offset < partition.log_end_offset:
+            return False
+        begins_earlier = read_header(records).base_offset < partition.log_end_offset
+        return begins_earlier and partition.log_end_offset <= leader_log_start_offset
 
     def answer_leader_end(self, error_code: int, leader_end_offset: int, now_s: float) -> LogChange | None:
         """Take the leader's log end offset; the state stays OUT_OF_RANGE if its log start offset is needed, too."""

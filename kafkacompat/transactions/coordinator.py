@@ -22,7 +22,7 @@ from kafkacompat.coordination.writer import ShardWriter
 from kafkacompat.timers import Clock, make_cooperator, yield_in_turns
 from kafkacompat.transactions.administration import Listed, TransactionAdministration, TransactionFilters
 from kafkacompat.transactions.answers import CodeAnswer, PartitionCodesAnswer, ProducerAnswer
-from kafkacompat.transactions.completion import Completion
+from kafkacompat.transactions.completion import Completion, MarkerTransport
 from kafkacompat.transactions.expiration import TransactionExpiration
 from kafkacompat.transactions.loader import TransactionLoader
 from kafkacompat.transactions.markers import MarkerWriter
@@ -40,8 +40,9 @@ class TransactionCoordinator:
     """Coordinates the transactions of the `__transaction_state` partitions that this broker leads.
 
     ``ensure_topic`` creates that topic unless it exists, and fires when its partitions have leaders. ``next_producer_id`` returns a
-    new producer id, or fails with KafkaError. ``is_deleted`` returns True only if the committed metadata does not have a partition.
-    Deferreds that methods return do not fail.
+    new producer id, or fails with KafkaError. ``markers`` writes markers to partitions of this broker; ``transport`` brings those of
+    this coordinator's transactions to the leaders of their partitions. ``is_deleted`` fires with True only if the committed metadata
+    does not have a partition. Deferreds that methods return do not fail.
     """
 
     def __init__(
@@ -52,7 +53,8 @@ class TransactionCoordinator:
         ensure_topic: Callable[[], Deferred[None]],
         next_producer_id: Callable[[], Awaitable[int]],
         markers: MarkerWriter,
-        is_deleted: Callable[[str, int], bool],
+        transport: MarkerTransport,
+        is_deleted: Callable[[str, int], Deferred[bool]],
     ) -> None:
         self.ensure_topic = ensure_topic
         self.markers = markers
@@ -65,7 +67,7 @@ class TransactionCoordinator:
         self._leadership = Leadership(
             registry, transaction_log, make_cooperator(clock), TransactionLoader, self._loaded
         )
-        self._completion = Completion(clock, settings, registry, markers, is_deleted)
+        self._completion = Completion(clock, settings, registry, transport, is_deleted)
         changes = self._completion.changes
         self._producers = TransactionalProducers(clock, settings, registry, changes, next_producer_id)
         self._progress = TransactionProgress(clock, settings, registry, changes, next_producer_id)
@@ -90,7 +92,8 @@ class TransactionCoordinator:
     def on_election(self, partition: int, leader_epoch: int) -> Deferred[None]:
         """Load a partition that this broker leads from now on, and complete its decided transactions; fires when it is ready.
 
-        An empty partition is ready at once. A partition that this broker leads already stays as it is.
+        An empty partition is ready at once. A partition that this broker leads already stays as it is;
+        its markers have the later leader epoch from now on.
         """
         writer = ShardWriter(partition, self._log, self._clock, timeout_ms=self.settings.request_timeout_ms)
         return self._leadership.load_shard(Shard(partition, writer, leader_epoch))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Protocol, TypeAlias
 
@@ -52,6 +52,10 @@ class MarkerWriter:
     def write(self, marker: Marker, partitions: Collection[TopicPartition]) -> Deferred[MarkerCodes]:
         """Write a marker to partitions of this broker. Fires with the code of each partition, and never fails."""
         return Deferred.fromCoroutine(self._write(marker, partitions))
+
+    def send(self, marker: Marker, partitions: Collection[TopicPartition]) -> Sequence[Deferred[MarkerCodes]]:
+        """See MarkerTransport: all partitions are this broker's."""
+        return [self.write(marker, partitions)]
 
     async def _write(self, marker: Marker, partitions: Collection[TopicPartition]) -> MarkerCodes:
         under_way: list[tuple[TopicPartition, ErrorCode | Deferred[ErrorCode]]] = []

@@ -33,7 +33,10 @@ class HeldAppend:
 
 
 class FakeCoordinatorLog:
-    """Fits `CoordinatorLog`. With ``hold`` appends wait in ``held``; with ``refuse_with`` they fail at once."""
+    """Fits `CoordinatorLog`. With ``hold`` appends wait in ``held``; with ``refuse_with`` they fail at once.
+
+    A partition in ``uncommitted`` is committed when its Deferred fires.
+    """
 
     def __init__(self, partition_count: int = 4) -> None:
         self.topic = "__coordinated"
@@ -42,6 +45,7 @@ class FakeCoordinatorLog:
         self.hold = False
         self.held: list[HeldAppend] = []
         self.refuse_with: ErrorCode | None = None
+        self.uncommitted: dict[int, Deferred[None]] = {}
 
     def append(self, partition: int, batch: bytes, guard: Guard | None = None) -> Deferred[None]:
         if self.refuse_with is not None:
@@ -61,6 +65,11 @@ class FakeCoordinatorLog:
 
     def read(self, partition: int) -> Iterator[bytes]:
         return iter(list(self.batches[partition]))
+
+    def wait_until_committed(self, partition: int) -> Deferred[None]:
+        if partition not in self.uncommitted:
+            return succeed(None)
+        return self.uncommitted[partition]
 
     def records(self) -> list[Record]:
         """Every record, partition by partition."""

@@ -1,9 +1,12 @@
 """FindCoordinator, ListGroups, DescribeGroups and DeleteGroups in every version."""
 
+from dataclasses import replace
+
 import pytest
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
+from kafkacompat.metadata.image import BrokerImage
 from kafkacompat.wire.apis.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from kafkacompat.wire.apis.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from kafkacompat.wire.apis.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
@@ -66,6 +69,28 @@ def test_a_leader_that_is_not_alive_is_nobody() -> None:
     node.holder.publish(type(image)(topics=image.topics))
     (found,) = find(node, 6, "g")
     assert (found.error_code, place(found)) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, (-1, "", -1))
+
+
+@pytest.mark.parametrize(
+    ("leader", "listener", "code", "where"),
+    [
+        (2, "PLAINTEXT", ErrorCode.NONE, (2, "second.example", 9094)),
+        (2, "FIXED", ErrorCode.COORDINATOR_NOT_AVAILABLE, (-1, "", -1)),
+        (-1, "PLAINTEXT", ErrorCode.COORDINATOR_NOT_AVAILABLE, (-1, "", -1)),
+    ],
+)
+def test_the_coordinator_is_the_broker_that_leads_the_partition(
+    leader: int, listener: str, code: ErrorCode, where: tuple[int, str, int]
+) -> None:
+    node = GroupNode()
+    image = node.holder.image
+    offsets = image.topics["__consumer_offsets"]
+    led = tuple(partition._replace(leader=leader) for partition in offsets.partitions)
+    brokers = {**image.brokers, 2: BrokerImage(2, None, {"PLAINTEXT": ("second.example", 9094)})}
+    topics = {**image.topics, offsets.name: offsets._replace(partitions=led)}
+    node.holder.publish(replace(image, brokers=brokers).with_topics(topics))
+    (found,) = find(node, 6, "g", listener=listener)
+    assert (found.error_code, place(found)) == (code, where)
 
 
 def test_the_offsets_topic_is_made_for_the_first_who_asks() -> None:

@@ -36,7 +36,7 @@ class World(DataNode):
         self.coordinator = FakeVouching()
         config = BrokerConfig({"node.id": "1", "transaction.partition.verification.enable": verification})
         services: Any = self.services
-        services.coordinators = SimpleNamespace(transactions=self.coordinator)
+        services.coordinators = SimpleNamespace(verifier=self.coordinator)
         services.effective = SimpleNamespace(config=config)
 
     @property

@@ -30,6 +30,7 @@ from kafkacompat.wire.apis.txn_offset_commit import (
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.record_batch import read_header
+from tests.fakes.vouching import Asked, FakeVouching
 from tests.handlers.node import context_of, handled
 from tests.handlers.transaction_node import TransactionNode
 from tests.kafkacompat.groups.support import GROUP, is_waiting, now
@@ -237,6 +238,28 @@ def test_a_partition_that_is_not_here_is_told_in_a_coordinators_words(
     producer = node.begin(version)
     node.offsets.missing = code
     assert node.commit(producer, version) == {0: told}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        (ErrorCode.NETWORK_EXCEPTION, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+        (ErrorCode.NOT_COORDINATOR, ErrorCode.NOT_COORDINATOR),
+        (ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_NOT_AVAILABLE),
+    ],
+)
+def test_a_coordinator_on_another_broker_that_does_not_answer_is_asked_again(
+    version: int, code: ErrorCode, told: ErrorCode
+) -> None:
+    node = Node()
+    producer = node.begin(version)
+    verifier = FakeVouching(code=code)
+    node._services.coordinators.verifier = verifier
+    if told is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and version < 2:
+        told = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert node.commit(producer, version) == {0: told}
+    assert verifier.asked == [Asked(ID, *producer, [node.where], version >= ADDING)]
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -26,6 +26,8 @@ class TransactionNode(CoordinatorNode):
         given = services(
             clock=self.world.clock,
             metadata=ImageHolder(),
-            coordinators=SimpleNamespace(groups=self.groups.coordinator, transactions=self.world.coordinator),
+            coordinators=SimpleNamespace(
+                groups=self.groups.coordinator, transactions=self.world.coordinator, verifier=self.world.coordinator
+            ),
         )
         super().__init__(given, t=2, u=2, __consumer_offsets=4, **{TRANSACTION_TOPIC: 4})

@@ -20,5 +20,5 @@ controlled.shutdown.max.retries | int | 3 | 0.. | U | How often a stopping broke
 controlled.shutdown.retry.backoff.ms | long | 5000 | 0.. | U | The pause before it asks again
 leader.imbalance.per.broker.percentage | int | 10 | 0.. | U | The share of a broker's leaderships that may be elsewhere
 inter.broker.protocol.version | string | 3.9 | | | The release whose protocol brokers speak among themselves
-control.plane.listener.name | string | null | | | The listener for the controller's orders alone
+control.plane.listener.name | string | null | | U | The listener for the controller's orders alone
 """

@@ -155,7 +155,7 @@ def test_what_is_unknown_and_what_has_no_effect_is_told_in_one_line_each(
     ("arguments", "words"),
     [
         (["--override", "num.partitions=0"], "num.partitions=0 is not valid: it takes a whole number of 1 or more"),
-        (["--override", "zookeeper.connect=zk:2181"], "zookeeper.connect=zk:2181 is not served yet"),
+        (["--override", "control.plane.listener.name=C"], "control.plane.listener.name=C is not served"),
         (["--override", "num.partitions"], "'num.partitions' is not of the form name=value"),
         (["--override", "=1"], "'=1' is not of the form name=value"),
         (["absent.properties"], "absent.properties"),

@@ -155,7 +155,7 @@ def test_a_change_for_this_broker_wins_over_one_for_the_cluster() -> None:
             "node.id=1\ncompression.type=lzma",
             "compression.type=lzma is not valid: it takes one of uncompressed, zstd, lz4, snappy, gzip, producer",
         ),
-        ("node.id=1\nzookeeper.connect=zk:2181", "zookeeper.connect=zk:2181 is not served yet"),
+        ("node.id=1\ncontrol.plane.listener.name=C", "control.plane.listener.name=C is not served"),
         ("node.id=1\nprocess.roles=controller", "process.roles=controller is not served yet"),
         ("node.id=1\nprocess.roles=king", "it takes a list of one or more of broker, controller"),
         ("node.id=1\ncontroller.quorum.voters=1@a:1,2@b:1", "names the nodes 1, 2: only a single node is served"),

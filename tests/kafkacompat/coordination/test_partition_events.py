@@ -1,17 +1,24 @@
-"""A coordinator leads the partitions that the controller opens, and forgets the topics that it deletes."""
+"""A coordinator leads the partitions that the controller opens or names, and forgets the topics that it deletes."""
 
 from __future__ import annotations
 
-from kafkacompat.coordination.partition_events import CoordinatorEvents
-from kafkacompat.coordinators import group_partition_events
+import random
+from typing import TYPE_CHECKING, Any
+
+from kafkacompat.config import BrokerConfig
+from kafkacompat.coordination.partition_events import CoordinatorEvents, CoordinatorRoles, TopicRoles
+from kafkacompat.coordinators import Coordinators
 from kafkacompat.groups.commits import OffsetToCommit
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
-from kafkacompat.groups.stored_offsets import StoredOffsets
 from kafkacompat.metadata.image import PartitionImage, TopicImage
+from kafkacompat.transactions.topic import TRANSACTION_TOPIC
 from kafkacompat.wire.errors import ErrorCode
 from tests.fakes.memory_store import MemoryStore
 from tests.fakes.partition_events import RecordingEvents
-from tests.kafkacompat.groups.support import GROUP, TOPIC_ID, World, is_waiting, now
+from tests.kafkacompat.groups.support import GROUP, TOPIC_ID, TurningClock, World, is_waiting, now
+
+if TYPE_CHECKING:
+    from kafkacompat.cluster.assigned_replicas import RoleReceiver
 
 
 def topic(name: str, partitions: int = 4) -> TopicImage:
@@ -19,23 +26,78 @@ def topic(name: str, partitions: int = 4) -> TopicImage:
     return TopicImage(name, TOPIC_ID, tuple(led))
 
 
+def build_coordinators(replicas: RecordingEvents, store: MemoryStore | None = None) -> Coordinators:
+    anything: Any = None
+    partitions: Any = replicas
+    config, found = BrokerConfig({"node.id": "1"}), store or MemoryStore()
+    return Coordinators(
+        TurningClock(),
+        config,
+        partitions,
+        anything,
+        anything,
+        found,
+        random.Random(1),
+        readable_by_old_kafka=False,
+    )
+
+
 def a_world() -> tuple[World, RecordingEvents, CoordinatorEvents]:
     """Return a coordinator that leads no partition yet."""
     world, replicas = World(), RecordingEvents()
     for partition in range(4):
         world.coordinator.on_resignation(partition)
-    stored = StoredOffsets(MemoryStore(), 4096)
-    return world, replicas, group_partition_events(replicas, lambda: world.coordinator, lambda: stored)
+    coordinators: Any = build_coordinators(replicas)
+    coordinators.groups = world.coordinator
+    return world, replicas, coordinators.events
 
 
 def test_with_a_topic_its_offsets_in_the_store_go() -> None:
     store = MemoryStore()
-    stored = StoredOffsets(store, 4096)
-    world = World()
-    events = group_partition_events(RecordingEvents(), lambda: world.coordinator, lambda: stored)
+    coordinators: Any = build_coordinators(RecordingEvents(), store)
+    coordinators.groups = World().coordinator
+    stored = coordinators.stored_offsets
     now(stored.commit("g", [OffsetToCommit(name, TOPIC_ID, 0, 1, -1, None) for name in ("t", "u")]))
-    events.delete_partitions(topic("t"))
+    coordinators.events.delete_partitions(topic("t"))
     assert list(store.entries) == ["/consumers/g/offsets/u/0"]
+
+
+def test_each_coordinator_learns_of_its_own_topic_only() -> None:
+    calls: list[object] = []
+    roles = CoordinatorRoles(
+        {
+            OFFSETS_TOPIC: TopicRoles(lambda partition: calls.append(("lead", partition.partition)), calls.append),
+            TRANSACTION_TOPIC: TopicRoles(
+                lambda partition: calls.append((partition.leader_epoch, partition.partition)), calls.append
+            ),
+        },
+        lambda topic: calls.append(topic.name),
+    )
+    receiver: RoleReceiver = roles
+    receiver.lead(OFFSETS_TOPIC, topic(OFFSETS_TOPIC).partitions[3])
+    receiver.lead(TRANSACTION_TOPIC, topic(TRANSACTION_TOPIC).partitions[1]._replace(leader_epoch=7))
+    receiver.lead("t", topic("t").partitions[2])
+    receiver.resign(OFFSETS_TOPIC, 3)
+    receiver.resign("t", 2)
+    receiver.forget(topic("t"))
+    assert calls == [("lead", 3), (7, 1), 3, "t"]
+
+
+def test_the_transaction_coordinator_leads_in_the_partitions_epoch() -> None:
+    calls: list[tuple[int, ...]] = []
+
+    class Recorder:
+        def on_election(self, partition: int, leader_epoch: int) -> None:
+            calls.append((partition, leader_epoch))
+
+        def on_resignation(self, partition: int) -> None:
+            calls.append((partition,))
+
+    coordinators: Any = build_coordinators(RecordingEvents())
+    coordinators.transactions = Recorder()
+    coordinators.roles.lead(TRANSACTION_TOPIC, topic(TRANSACTION_TOPIC).partitions[1]._replace(leader_epoch=7))
+    coordinators.roles.resign(TRANSACTION_TOPIC, 1)
+    assert calls == [(1, 7), (1,)]
 
 
 def test_groups_can_be_used_once_the_offsets_topic_is_open() -> None:

@@ -9,14 +9,17 @@ import pytest
 from kafkacompat.coordination.replicated_log import PIECE_BYTES, ReplicatedLog
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
 from kafkacompat.metadata.image import ImageHolder
+from kafkacompat.partitions.cluster_view import ClusterView
 from kafkacompat.partitions.partition import Partition
+from kafkacompat.partitions.replica_progress import FetchingReplica
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.producers.transaction_marker import Marker
 from kafkacompat.storage.producers.verification import NOT_VERIFIED, Guard
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.record_batch import build_batch, read_header, read_records
+from tests.fakes.in_sync_updates import ManualInSyncUpdates
 from tests.kafkacompat.metadata.deferreds import has_fired, outcome, refusal
-from tests.kafkacompat.partitions.node import Node, topic
+from tests.kafkacompat.partitions.node import EPOCH, Node, topic
 
 OFFSETS = topic(OFFSETS_TOPIC, 2, b"o" * 16)
 
@@ -115,6 +118,98 @@ def test_the_broker_may_write_what_a_producer_may_not() -> None:
     world = World()
     outcome(world.log.append(0, build_batch([(world.node.now_ms, b"k", b"v", [])], base_offset=9)))
     assert [read_header(batch).base_offset for batch in world.log.read(0)] == [0]
+
+
+# Other replicas
+
+
+class Replicated(World):
+    """Partition 0 has the replicas 1 and 2, or others, in the next leader epoch."""
+
+    def __init__(self, *, in_sync: tuple[int, ...] = (1, 2), min_in_sync: int = 1) -> None:
+        super().__init__(LogConfig(min_insync_replicas=min_in_sync))
+        self.epoch = EPOCH + 1
+        self.view = ClusterView(1, 30_000, {1: 11, 2: 12}.get, ManualInSyncUpdates())
+        self.lead(in_sync=in_sync)
+
+    @property
+    def partition(self) -> Partition:
+        return self.node.replicas.find(OFFSETS_TOPIC, 0)
+
+    def lead(self, *, in_sync: tuple[int, ...], replicas: tuple[int, ...] = (1, 2), partition_epoch: int = 1) -> None:
+        self.partition.become_leader(self.view, self.epoch, replicas, in_sync, partition_epoch, self.node.now_ms)
+
+    def fetch(self, offset: int) -> None:
+        """Let the other replica have everything before *offset*."""
+        self.partition.progress.note_fetch(FetchingReplica(2, -1), offset, 0, self.node.now_ms)
+
+
+def test_an_append_counts_when_the_in_sync_replicas_have_it() -> None:
+    world = Replicated()
+    appended = world.log.append(0, world.batch(b"one"))
+    assert not has_fired(appended)
+    world.fetch(1)
+    assert outcome(appended) is None
+
+
+def test_an_append_of_a_lost_leadership_fails_as_one_that_is_rejected() -> None:
+    world = Replicated()
+    appended = world.log.append(0, world.batch(b"one"))
+    world.partition.become_follower(2, world.epoch + 1)
+    assert refusal(appended) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert refusal(world.log.append(0, world.batch(b"two"))) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_what_was_read_is_committed_when_the_high_watermark_has_passed_it() -> None:
+    world = Replicated()
+    world.log.append(0, world.batch(b"one"))
+    assert world.values(0) == [b"one"]
+    committed = world.log.wait_until_committed(0)
+    assert not has_fired(committed)
+    world.fetch(1)
+    assert outcome(committed) is None
+    assert outcome(world.log.wait_until_committed(0)) is None
+
+
+def test_below_the_minimum_of_replicas_the_wait_goes_on() -> None:
+    world = Replicated(min_in_sync=2)
+    refused = world.log.append(0, world.batch(b"one"))
+    committed = world.log.wait_until_committed(0)
+    world.lead(in_sync=(1,), partition_epoch=2)
+    assert refusal(refused) is ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+    assert refusal(world.log.append(0, world.batch(b"two"))) is ErrorCode.NOT_ENOUGH_REPLICAS
+    assert not has_fired(committed)
+    world.fetch(1)
+    world.lead(in_sync=(1, 2), partition_epoch=3)
+    world.fetch(1)
+    assert outcome(committed) is None
+
+
+def test_a_leadership_that_is_lost_ends_the_wait() -> None:
+    world = Replicated()
+    world.log.append(0, world.batch(b"one")).addErrback(lambda _: None)
+    committed = world.log.wait_until_committed(0)
+    world.partition.become_follower(2, world.epoch + 1)
+    assert refusal(committed) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert refusal(world.log.wait_until_committed(0)) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert refusal(world.log.wait_until_committed(9)) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_the_only_replica_waits_for_no_other() -> None:
+    world = World(syncs_always=True)
+    world.log.append(0, world.batch(b"one"))
+    assert outcome(world.log.wait_until_committed(0)) is None
+
+
+def test_reading_ends_where_the_log_ended_at_the_election() -> None:
+    world = World()
+    for value in (b"one", b"two"):
+        world.log.append(0, world.batch(value))
+    reading = world.log.read(0)
+    first = next(reading)
+    world.log.append(0, world.batch(b"late"))
+    values = [record.value for batch in (first, *reading) for record in read_records(batch)]
+    assert values == [b"one", b"two"]
 
 
 # Transactions

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, fail, succeed
 
 from kafkacompat.metadata.producer_ids import ProducerIds
-from tests.kafkacompat.metadata.deferreds import outcome
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+from tests.kafkacompat.metadata.deferreds import outcome, refusal
 
 
 def test_many_who_wait_share_one_allocation_in_order() -> None:
@@ -33,3 +34,19 @@ def test_a_failed_allocation_fails_those_who_wait_and_is_tried_again() -> None:
     again = ids.next()
     blocks[1].callback(range(7, 8))
     assert outcome(again) == 7
+
+
+@pytest.mark.parametrize(
+    ("problem", "code"),
+    [
+        (ErrorCode.NOT_CONTROLLER, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+        (ErrorCode.REQUEST_TIMED_OUT, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+        (ErrorCode.STALE_BROKER_EPOCH, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+        (ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.KAFKA_STORAGE_ERROR),
+    ],
+)
+def test_producers_try_again_while_the_controller_is_away(problem: ErrorCode, code: ErrorCode) -> None:
+    answers: list[Deferred[range]] = [fail(KafkaError(problem)), succeed(range(5, 6))]
+    ids = ProducerIds(lambda: answers.pop(0))
+    assert refusal(ids.next()) is code
+    assert outcome(ids.next()) == 5

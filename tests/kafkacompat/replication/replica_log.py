@@ -66,7 +66,7 @@ class ReplicaLog:
 
     @property
     def last_epoch(self) -> int:
-        return read_header(self.batches[-1]).partition_leader_epoch if self.batches else -1
+        return self.epochs[-1][0] if self.epochs else -1
 
     @property
     def headers(self) -> list[BatchHeader]:
@@ -128,9 +128,12 @@ class ReplicaLog:
         batches = [bytes(batch) for batch in split_batches(records)]
         for batch in batches:
             header = read_header(batch)
+            if self.log_start_offset == self.log_end_offset and header.last_offset >= self.log_end_offset:
+                self.log_end_offset = header.base_offset  # the leader's log starts inside the batch
             if header.base_offset != self.log_end_offset:
                 raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"{header.base_offset} is not {self.log_end_offset}")
-            assert header.partition_leader_epoch >= self.last_epoch
+            if header.partition_leader_epoch < self.last_epoch:
+                raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"an epoch before {self.last_epoch}")
             self._append(batch)
         if batches:
             self.changes.append(("append", len(batches)))

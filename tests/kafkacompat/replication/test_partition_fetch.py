@@ -133,6 +133,14 @@ def test_a_log_that_agrees_is_left_alone() -> None:
     assert (fetch.state, fetch.partition.log_end_offset) == (FETCHING, 2)
 
 
+def test_an_epoch_without_batches_is_removed() -> None:
+    log = make_log(1, 1)
+    log.begin_epoch(3)
+    fetch = begin(log, truncates_on_fetch=False)
+    assert make(fetch, answer_epoch(fetch, 1, 8)) is None
+    assert (fetch.state, log.last_epoch, log.log_end_offset) == (FETCHING, 1, 2)
+
+
 def test_a_longer_epoch_is_cut_where_the_leaders_ends() -> None:
     fetch = begin(make_log(1, 1, 1), truncates_on_fetch=False)
     assert make(fetch, answer_epoch(fetch, 1, 2)) is None
@@ -230,6 +238,17 @@ def test_a_diverging_epoch_cuts_the_log() -> None:
     assert (fetch.state, log.spans, fetch.last_fetched_epoch) == (FETCHING, [(1, 0), (1, 1)], 1)
     assert make(fetch, diverge(fetch, 1, 1)) is None
     assert (fetch.state, log.spans) == (FETCHING, [(1, 0)])
+
+
+def test_a_log_before_a_start_inside_a_batch_starts_over() -> None:
+    log = make_log(1, 1, 1)
+    fetch = begin(log)
+    records = build_records("x", count=3, base_offset=2, leader_epoch=4)
+    change = answer_fetch(fetch, records, log_start_offset=3)
+    assert change == StartOver(3)
+    assert make(fetch, change) is None
+    assert make(fetch, answer_fetch(fetch, records, log_start_offset=3)) is None
+    assert (fetch.state, log.spans, log.log_end_offset) == (FETCHING, [(4, 2)], 5)
 
 
 @pytest.mark.parametrize(

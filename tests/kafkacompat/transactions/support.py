@@ -8,6 +8,7 @@ from itertools import count
 from twisted.internet.defer import Deferred, maybeDeferred, succeed
 
 from kafkacompat.transactions.answers import ProducerAnswer
+from kafkacompat.transactions.completion import MarkerTransport
 from kafkacompat.transactions.coordinator import TransactionCoordinator
 from kafkacompat.transactions.markers import MarkerWriter
 from kafkacompat.transactions.settings import TransactionSettings
@@ -47,6 +48,7 @@ class World:
         leader_epoch: int = 0,
         clock: TurningClock | None = None,
         producer_ids: Iterator[int] | None = None,
+        transport: MarkerTransport | None = None,
         turns: int = 5,
         **settings: int,
     ) -> None:
@@ -67,7 +69,8 @@ class World:
             lambda: succeed(None),
             self._next_producer_id,
             markers,
-            self.partitions.is_deleted,
+            transport or markers,
+            lambda topic, partition: succeed(self.partitions.is_deleted(topic, partition)),
         )
         for partition in range(self.log.partition_count):
             self.coordinator.on_election(partition, leader_epoch)
@@ -88,7 +91,7 @@ class World:
             return self.allocating
         return succeed(next(self.producer_ids))
 
-    def restarted(self, *, turns: int = 5, **settings: int) -> World:
+    def restarted(self, *, transport: MarkerTransport | None = None, turns: int = 5, **settings: int) -> World:
         """Another coordinator on the same logs after this one was killed, with everything loaded."""
         for call in list(self.clock.calls):
             call.cancel()
@@ -98,6 +101,7 @@ class World:
             leader_epoch=self.leader_epoch + 1,
             clock=self.clock,
             producer_ids=self.producer_ids,
+            transport=transport,
             turns=turns,
             **settings,
         )

@@ -80,6 +80,39 @@ def test_what_was_built_upon_a_refused_change_is_read_from_the_log_again(world: 
     assert world.beat("m1", 2).error_code == 0
 
 
+def begin_reload(world: ConsumerWorld) -> list[Any]:
+    """Let a group be loaded again; returns the appends that this waits for."""
+    world.come("m1", "t")
+    world.wait(1)
+    world.log.hold = True
+    joining: dict[str, Any] = {"rebalance_timeout_ms": 1, "subscribed_topic_names": ["t"], "topic_partitions": []}
+    for name in ("m2", "m3"):
+        world.send(name, 0, **joining)
+    world.log.hold = False
+    first, second = world.log.held
+    first.fail(ErrorCode.NOT_ENOUGH_REPLICAS)
+    assert world.beat("m1", 2).error_code == ErrorCode.NOT_COORDINATOR
+    return [second]
+
+
+def test_a_partition_that_is_resigned_before_it_is_loaded_again_stays_with_its_new_leader(world: ConsumerWorld) -> None:
+    (waiting,) = begin_reload(world)
+    world.coordinator.on_resignation(world.coordinator.partition_for(GROUP))
+    waiting.fail(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    world.turn(20)
+    assert world.beat("m1", 2).error_code == ErrorCode.NOT_COORDINATOR
+
+
+def test_a_later_leader_epoch_does_not_load_before_the_log_has_decided(world: ConsumerWorld) -> None:
+    (waiting,) = begin_reload(world)
+    world.coordinator.on_election(world.coordinator.partition_for(GROUP))
+    world.turn(20)
+    assert world.beat("m1", 2).error_code == ErrorCode.NOT_COORDINATOR
+    waiting.succeed()
+    world.turn(20)
+    assert world.contents().members.keys() == {"m1", "m3"}
+
+
 def test_who_asks_again_is_not_told_what_the_log_refuses(world: ConsumerWorld) -> None:
     world.come("m", "t")
     world.wait(1)
