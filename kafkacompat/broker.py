@@ -162,7 +162,9 @@ class Broker:
             clock,
             lambda: self.effective.config.int("replica.alter.log.dirs.io.max.bytes.per.second"),
         )
-        self.replica_manager = ReplicaManager(self.directories, self.effective.log_config_of, clock, self.moves)
+        self.replica_manager = ReplicaManager(
+            self.directories, self.effective.log_config_of, clock, self.moves, awaits_roles=self._node is not None
+        )
         self.coordinators = Coordinators(
             clock,
             config,

@@ -116,9 +116,13 @@ class ClusterNode:
         updates = AlterPartitionUpdates(config.node_id, lambda: member.registration.epoch, member.link, clock)
         view = ClusterView(config.node_id, config.int("replica.lag.time.max.ms"), member.find_broker_epoch, updates)
         following = LocalFollowing(self._fetchers, lambda: replicas, clock)
-        member.replicas = AssignedReplicas(replicas, view, following, roles, member.configs.read_topics, clock)
+        member.replicas = AssignedReplicas(
+            replicas, view, following, roles, member.configs.read_topics, member.list_assigned, clock
+        )
         member.on_topics_reconfigured = replicas.reconfigure_all
         member.on_topic_deleted = roles.forget
+        replicas.is_elsewhere = self._is_elsewhere
+        replicas.on_directory_offline = member.report_failed_directory
 
     def coordinator_cluster(self) -> CoordinatorCluster:
         """Return what the coordinators need of the other brokers."""
@@ -132,6 +136,11 @@ class ClusterNode:
             return key not in entries or index >= len(decode_topic(topic, entries[key].value).partitions)
 
         return self.store.read([key]).addCallback(has_no_partition)
+
+    def _is_elsewhere(self, topic: str | bytes, index: int) -> bool:
+        image = self._metadata.image
+        known = image.topics.get(topic) if isinstance(topic, str) else image.topics_by_id.get(topic)
+        return known is not None and index < len(known.partitions)
 
     async def start(self, directories: Directories) -> None:
         """Open the logs that this broker has of the cluster's topics; their roles come with the controller's orders."""

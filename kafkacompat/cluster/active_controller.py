@@ -10,13 +10,14 @@ import logging
 from collections.abc import Callable, Collection, Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
-from twisted.internet.defer import Deferred, DeferredLock
+from twisted.internet.defer import Deferred, DeferredLock, gatherResults
 
 from kafkacompat.cluster.broadcasts import Broadcasts
-from kafkacompat.cluster.configs import list_changed_keys, notify_config_changes
+from kafkacompat.cluster.configs import list_changed_keys, notify_config_change
 from kafkacompat.cluster.decisions.broadcasts import Moment
 from kafkacompat.cluster.decisions.broker_changes import (
     ShutdownDecision,
@@ -33,10 +34,14 @@ from kafkacompat.cluster.decisions.situation import Decision, Situation, TopicPa
 from kafkacompat.cluster.decisions.topic_deletion import queue_deletions, record_answers
 from kafkacompat.metadata.changes import MetadataChanges
 from kafkacompat.metadata.image import BrokerImage, MetadataImage, PartitionImage
+from kafkacompat.metadata.store import StoreError
+from kafkacompat.metadata.znodes.administration import decode_log_dir_event
 from kafkacompat.metadata.znodes.brokers import decode_broker
 from kafkacompat.metadata.znodes.paths import Znode
+from kafkacompat.timers import Clock
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.zookeeper.client import NoNodeError, WatchEvent, WatchKind, ZooKeeper
+from kafkacompat.zookeeper.client import NoNodeError, WatchEvent, WatchKind, ZooKeeper, ZooKeeperError
+from kafkacompat.zookeeper.waiting import LOSSES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,13 +55,30 @@ log = logging.getLogger(__name__)
 
 BROKER_IDS = Znode.BROKER_IDS.path()
 DELETED_TOPICS = Znode.DELETED_TOPICS.path()
+LOG_DIR_EVENTS = Znode.LOG_DIR_EVENTS.path()
+
+REPEAT_S = 0.5
+"""Pause before what ZooKeeper did not confirm is tried again."""
+
+STATES_AT_ONCE = 1000
+"""Partition states that are looked up together."""
 
 Result = TypeVar("Result")
 Decide: TypeAlias = "Callable[[MetadataDraft, Situation], Decision]"
 
 
+class Announced(NamedTuple):
+    """``fired`` fires when the brokers have done what a decision demands of them."""
+
+    fired: Deferred[None]
+
+
 class ActiveController:
-    """The controller's work in one controller epoch. Call `start` once, and `resign` when the epoch is over."""
+    """The controller's work in one controller epoch. Call `start` once, and `resign` when the epoch is over.
+
+    *on_doubt* is called when ZooKeeper did not make a change: another broker may be the controller. *previous_zxid* is that of
+    `ControllerEpoch`.
+    """
 
     def __init__(
         self,
@@ -65,8 +87,15 @@ class ActiveController:
         broadcasts: Broadcasts,
         static_config: BrokerConfig,
         effective: EffectiveConfig,
+        clock: Clock,
         rng: Random,
+        *,
+        on_doubt: Callable[[], object],
+        previous_zxid: int = 0,
     ) -> None:
+        self._clock = clock
+        self._on_doubt = on_doubt
+        self._previous_zxid = previous_zxid
         self._zookeeper = zookeeper
         self._ledger = ledger
         self._broadcasts = broadcasts
@@ -88,17 +117,46 @@ class ActiveController:
 
     async def _start(self) -> None:
         await self._ledger.load()
-        await self._read_brokers()
+        brokers = await self._read_brokers()
         deleting = await self._zookeeper.children(DELETED_TOPICS, self._on_deleted_topics)
-        brokers = self._ledger.image.brokers
-        self._broadcasts.set_brokers(brokers)
+        self._ledger.image = replace(self._ledger.image, brokers=brokers)
+        bounced = await self._find_bounced(deleting)
         self._announced = Moment(self._ledger.image, self._situation)
-        await self._decide(lambda draft, situation: take_over(draft, situation, deleting), started=brokers)
+        await self._decide(lambda draft, situation: take_over(draft, situation, deleting, bounced), started=brokers)
+        # What these tell is in the answers of all brokers to what was sent now.
+        await self._delete_log_dir_events(await self._zookeeper.children(LOG_DIR_EVENTS, self._on_log_dir_events))
+
+    async def _find_bounced(self, deleting: Collection[str]) -> set[int]:
+        """Find brokers that registered after the last change of a partition that they lead or are in sync with.
+
+        A controller that saw such a start would have changed the partition's state. Without that, a broker which lost the end of
+        its log would lead again in its old leader epoch, and the others would truncate theirs to it.
+        """
+        candidates = {
+            node: broker.epoch
+            for node, broker in self._ledger.image.brokers.items()
+            if broker.epoch > self._previous_zxid
+        }
+        states = [
+            (Znode.PARTITION_STATE.path(topic=topic.name, partition=partition.partition), members)
+            for topic in self._ledger.image.topics.values()
+            if topic.name not in deleting and candidates
+            for partition in topic.partitions
+            if partition.has_state and (members := candidates.keys() & {partition.leader, *partition.in_sync_replicas})
+        ]
+        bounced: set[int] = set()
+        for first in range(0, len(states), STATES_AT_ONCE):
+            some = states[first : first + STATES_AT_ONCE]
+            stats = await gatherResults([self._zookeeper.exists(path) for path, _ in some], consumeErrors=True)
+            for (_, members), stat in zip(some, stats, strict=True):
+                bounced.update(node for node in members if stat is not None and candidates[node] > stat.mzxid)
+        return bounced
 
     def look_again(self) -> None:
         """Read again what the watches of a lost connection may have missed."""
         self._handle(self._change_brokers, "a change of the brokers")
         self._handle(self._queue_deletions, "topics to delete")
+        self._handle(self._query_log_dirs, "failed log directories")
 
     def resign(self) -> None:
         """Do nothing any more: another controller may be at work."""
@@ -107,12 +165,12 @@ class ActiveController:
         waiting, self._waiting_deletions = self._waiting_deletions, {}
         for deferreds in waiting.values():
             for deferred in deferreds:
-                deferred.errback(KafkaError(ErrorCode.NOT_CONTROLLER, "another broker has become the controller"))
+                deferred.errback(_not_controller())
 
     def _run(self, work: Callable[[], Coroutine[Deferred[Any], Any, Result]]) -> Deferred[Result]:
         async def run() -> Result:
             if self._resigned:
-                raise KafkaError(ErrorCode.NOT_CONTROLLER, "another broker has become the controller")
+                raise _not_controller()
             return await work()
 
         return self._lock.run(lambda: Deferred.fromCoroutine(run()))
@@ -121,38 +179,62 @@ class ActiveController:
         """Handle an event that nobody waits for."""
 
         def report(failure: Any) -> None:
-            if not self._resigned:
+            if self._resigned:
+                return
+            if _is_unconfirmed(failure.value):
+                log.warning("The controller tries again to handle %s: %s", what, failure.value)
+                self._on_doubt()
+                self._clock.callLater(REPEAT_S, self._handle, work, what)
+            else:
                 log.error("The controller failed to handle %s", what, exc_info=failure.value)
 
         self._run(work).addErrback(report)
 
+    async def _insist(self, request: Callable[[], Deferred[Result]]) -> Result:
+        """Repeat a request to ZooKeeper until it is answered; raises KafkaError NOT_CONTROLLER after `resign`."""
+        while not self._resigned:
+            try:
+                return await request()
+            except LOSSES:
+                pause: Deferred[None] = Deferred()
+                self._clock.callLater(REPEAT_S, pause.callback, None)
+                await pause
+        raise _not_controller()
+
     # Deciding and announcing
 
-    async def _decide(self, decide: Decide, *, started: Collection[int] = ()) -> Decision:
+    async def _decide(
+        self, decide: Decide, *, started: Collection[int] = (), queried: Collection[int] = ()
+    ) -> Announced:
         decision = await self._ledger.commit(lambda draft: decide(draft, self._situation))
         self._situation = decision.situation
-        self._announce(decision, started)
+        announced = self._announce(decision, started, queried)
         for topic in decision.finished:
             await self._finish_deletion(topic)
-        return decision
+        return Announced(announced)
 
-    def _announce(self, decision: Decision, started: Collection[int] = ()) -> Deferred[None]:
+    def _announce(
+        self, decision: Decision, started: Collection[int] = (), queried: Collection[int] = ()
+    ) -> Deferred[None]:
         """Tell the brokers what differs from the last announcement; fires when they have done it."""
         old, new = self._announced, Moment(self._ledger.image, self._situation)
         self._announced = new
-        return self._broadcasts.announce(old, new, decision.stops, started)
+        if not self._resigned:
+            self._broadcasts.set_brokers(new.image.brokers)
+        return self._broadcasts.announce(old, new, decision.stops, started, queried)
 
     async def _apply_change(self, image: MetadataImage) -> Deferred[None]:
         """Announce a change that `MetadataChanges` has committed, to the watchers of configurations too."""
         old = self._announced.image
         announced = self._announce(Decision(self._situation))
-        await notify_config_changes(self._zookeeper, list_changed_keys(old, image))
+        for key in list_changed_keys(old, image):
+            await self._insist(partial(notify_config_change, self._zookeeper, key))
         return announced
 
     # Brokers
 
-    async def _read_brokers(self) -> None:
-        """Read all registrations into the image."""
+    async def _read_brokers(self) -> dict[int, BrokerImage]:
+        """Read all registrations."""
         names = await self._zookeeper.children(BROKER_IDS, self._on_brokers)
         brokers: dict[int, BrokerImage] = {}
         for node_id in sorted(int(name) for name in names):
@@ -161,7 +243,7 @@ class ActiveController:
             except NoNodeError:
                 continue
             brokers[node_id] = decode_broker(node_id, value, stat.czxid)
-        self._ledger.image = replace(self._ledger.image, brokers=brokers)
+        return brokers
 
     def _on_brokers(self, event: WatchEvent) -> None:
         if event.kind is not WatchKind.LOST:
@@ -169,19 +251,24 @@ class ActiveController:
 
     async def _change_brokers(self) -> None:
         old = self._ledger.image.brokers
-        await self._read_brokers()
-        new = self._ledger.image.brokers
+        new = await self._read_brokers()
         difference = compare_brokers(old, new)
-        log.info("Brokers started: %s, failed: %s, bounced: %s", *map(list, difference))
-        self._broadcasts.set_brokers(new)
+        if any(difference):
+            log.info("Brokers started: %s, failed: %s, bounced: %s", *map(list, difference))
         arrived = {*difference.started, *difference.bounced}
-        await self._decide(
-            lambda draft, situation: handle_broker_changes(draft, situation, difference), started=arrived
-        )
+        self._ledger.image = replace(self._ledger.image, brokers=new)
+        try:
+            await self._decide(
+                lambda draft, situation: handle_broker_changes(draft, situation, difference), started=arrived
+            )
+        except BaseException:
+            # What was not decided is still to be noticed.
+            self._ledger.image = replace(self._ledger.image, brokers=old)
+            raise
 
     def shut_down_broker(self, broker_id: int, broker_epoch: int) -> Deferred[tuple[TopicPartition, ...]]:
         """Move the leaderships of a broker that stops; fires with the partitions that it still leads."""
-        return self._run(lambda: self._shut_down_broker(broker_id, broker_epoch))
+        return Deferred.fromCoroutine(self._shut_down_broker(broker_id, broker_epoch))
 
     async def _shut_down_broker(self, broker_id: int, broker_epoch: int) -> tuple[TopicPartition, ...]:
         remaining: list[TopicPartition] = []
@@ -191,7 +278,8 @@ class ActiveController:
             remaining[:] = shutdown.remaining
             return shutdown.decision
 
-        await self._decide(decide)
+        # The broker closes its listeners once it has the answer: until then the new leaders are to lead.
+        await (await self._run(lambda: self._decide(decide))).fired
         return tuple(remaining)
 
     # What brokers answer
@@ -215,6 +303,34 @@ class ActiveController:
 
         self._handle(handle, f"the deletions of broker {broker_id}")
 
+    # Failed log directories
+
+    def _on_log_dir_events(self, event: WatchEvent) -> None:
+        if event.kind is not WatchKind.LOST:
+            self._handle(self._query_log_dirs, "failed log directories")
+
+    async def _query_log_dirs(self) -> None:
+        """Ask the brokers that have reported failed log directories for their replicas: their answers tell which failed."""
+        names = await self._zookeeper.children(LOG_DIR_EVENTS, self._on_log_dir_events)
+        queried = set()
+        for name in sorted(names):
+            path = f"{LOG_DIR_EVENTS}/{name}"
+            try:
+                value, _ = await self._zookeeper.get(path)
+                queried.add(decode_log_dir_event(path, value))
+            except NoNodeError:
+                continue
+            except StoreError as problem:
+                log.warning("Left out a report of a failed log directory: %s", problem)
+        if queried:
+            await self._decide(lambda draft, situation: Decision(situation), queried=queried)
+        await self._delete_log_dir_events(names)
+
+    async def _delete_log_dir_events(self, names: Iterable[str]) -> None:
+        for name in names:
+            with suppress(NoNodeError):
+                await self._insist(partial(self._zookeeper.delete, f"{LOG_DIR_EVENTS}/{name}"))
+
     # Topics
 
     def delete_topics(self, topic_ids: Sequence[bytes]) -> Deferred[list[KafkaError | None]]:
@@ -236,6 +352,8 @@ class ActiveController:
 
         await self._run(begin)
         await self._broadcasts.wait_a_while(gone)
+        if self._resigned:
+            raise _not_controller()
         unknown = KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, "there is no topic with this id")
         return [None if topic_id in names else unknown for topic_id in topic_ids]
 
@@ -247,12 +365,14 @@ class ActiveController:
 
     def _wait_for_deletion(self, topic: str) -> Deferred[None]:
         waiting: Deferred[None] = Deferred()
+        waiting.addErrback(lambda failure: None)
         self._waiting_deletions.setdefault(topic, []).append(waiting)
         return waiting
 
     async def _finish_deletion(self, topic: str) -> None:
+        # No topic of this name can be created before: the next controller would delete it.
         with suppress(NoNodeError):
-            await self._zookeeper.delete(Znode.DELETED_TOPIC.path(topic=topic))
+            await self._insist(partial(self._zookeeper.delete, Znode.DELETED_TOPIC.path(topic=topic)))
         log.info("Deleted topic %s", topic)
         for waiting in self._waiting_deletions.pop(topic, []):
             waiting.callback(None)
@@ -340,3 +460,14 @@ class ActiveController:
     def allocate_producer_ids(self, broker_id: int) -> Deferred[range]:
         """Allocate a block of producer ids to a broker."""
         return self._run(lambda: self._ledger.allocate_producer_ids(broker_id))
+
+
+def _not_controller() -> KafkaError:
+    return KafkaError(ErrorCode.NOT_CONTROLLER, "another broker has become the controller")
+
+
+def _is_unconfirmed(problem: BaseException) -> bool:
+    """Whether ZooKeeper did not confirm a change, or could not be read."""
+    if isinstance(problem, KafkaError):
+        return problem.code is ErrorCode.KAFKA_STORAGE_ERROR
+    return isinstance(problem, StoreError | ZooKeeperError)

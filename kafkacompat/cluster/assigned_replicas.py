@@ -7,14 +7,15 @@ accepts writes, and each that it is to follow is being fetched.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
-from twisted.internet.defer import Deferred, DeferredLock
+from twisted.internet.defer import Deferred, DeferredLock, gatherResults
 
 from kafkacompat.cluster.metadata_update import LEADER_DURING_DELETE
 from kafkacompat.cluster.orders import LeaderAndIsrType, build_partition_image
 from kafkacompat.metadata.image import NO_LEADER, PartitionImage, TopicImage
+from kafkacompat.metadata.store import StoreError
 from kafkacompat.timers import Clock, now_ms, yield_in_turns
 from kafkacompat.wire.apis.leader_and_isr import (
     LeaderAndIsrPartitionError,
@@ -59,6 +60,9 @@ class RoleReceiver(Protocol):
         """A topic is deleted."""
 
 
+ListAssigned: TypeAlias = "Callable[[Collection[str]], Coroutine[Deferred[Any], Any, set[tuple[str, bytes, int]]]]"
+
+
 class _Assignment(NamedTuple):
     topic: str
     topic_id: bytes
@@ -68,7 +72,8 @@ class _Assignment(NamedTuple):
 class AssignedReplicas:
     """Carries out the controller's orders on the partitions of this broker.
 
-    ``read_configs`` reads the configurations of topics before they are opened.
+    ``read_configs`` reads the configurations of topics before they are opened. ``list_assigned`` looks up in ZooKeeper which
+    partitions of topics are this broker's: name, topic id and index.
     """
 
     def __init__(
@@ -78,6 +83,7 @@ class AssignedReplicas:
         following: Following,
         roles: RoleReceiver,
         read_configs: Callable[[Iterable[str]], Deferred[None]],
+        list_assigned: ListAssigned,
         clock: Clock,
     ) -> None:
         self._replicas = replicas
@@ -85,6 +91,7 @@ class AssignedReplicas:
         self._following = following
         self._roles = roles
         self._read_configs = read_configs
+        self._list_assigned = list_assigned
         self._clock = clock
         self._lock = DeferredLock()
         self._has_all = False
@@ -98,6 +105,7 @@ class AssignedReplicas:
     async def _apply(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
         assignments = list(_list_assignments(request))
         await self._open_missing(assignments)
+        await self._stop_following(assignments)
         codes = [(entry, await self._assign(entry)) async for entry in yield_in_turns(self._clock, assignments)]
         if request.type == LeaderAndIsrType.ALL and not self._has_all:
             self._has_all = True
@@ -108,7 +116,10 @@ class AssignedReplicas:
         """Open or create the logs that are not open; one of an earlier topic of the same name goes first."""
         missing: dict[tuple[str, bytes], list[PartitionImage]] = {}
         for entry in assignments:
-            partition = self._find(entry.topic, entry.image.partition)
+            try:
+                partition = self._find(entry.topic, entry.image.partition)
+            except KafkaError:
+                continue
             if partition is not None and entry.topic_id not in (ZERO_UUID, partition.log.topic_id):
                 log.warning("%r belongs to a topic that was deleted, and is set aside", partition)
                 await self._set_aside(partition)
@@ -116,15 +127,39 @@ class AssignedReplicas:
             if partition is None:
                 missing.setdefault((entry.topic, entry.topic_id), []).append(entry.image)
         if missing:
-            await self._read_configs([name for name, _ in missing])
+            try:
+                await self._read_configs([name for name, _ in missing])
+            except StoreError as problem:
+                # They are read again once ZooKeeper is there.
+                log.warning("Opening partitions without their topics' newest configurations: %s", problem)
         for (name, topic_id), images in missing.items():
             await self._replicas.open_partitions(TopicImage(name, topic_id, tuple(images)))
 
     def _find(self, topic: str, index: int) -> Partition | None:
+        """Return a partition, None if this broker does not have it; raises KafkaError KAFKA_STORAGE_ERROR."""
         try:
             return self._replicas.find(topic, index)
-        except KafkaError:
+        except KafkaError as problem:
+            if problem.code is ErrorCode.KAFKA_STORAGE_ERROR:
+                raise
             return None
+
+    async def _stop_following(self, assignments: list[_Assignment]) -> None:
+        """End the fetches of the partitions that this broker is to lead, all at once: each may wait for its disk."""
+        await gatherResults(
+            [
+                self._following.stop(entry.topic, entry.image.partition)
+                for entry in assignments
+                if entry.image.leader == self._view.node_id and not self._is_older(entry)
+            ]
+        )
+
+    def _is_older(self, entry: _Assignment) -> bool:
+        try:
+            partition = self._replicas.find(entry.topic, entry.image.partition)
+        except KafkaError:
+            return False
+        return entry.image.leader_epoch < partition.leader_epoch
 
     async def _assign(self, entry: _Assignment) -> ErrorCode:
         """Give one partition its role; return the code of the answer."""
@@ -136,7 +171,6 @@ class AssignedReplicas:
         if image.leader_epoch < partition.leader_epoch:
             return ErrorCode.STALE_CONTROLLER_EPOCH
         if image.leader == self._view.node_id:
-            await self._following.stop(entry.topic, image.partition)
             partition.become_leader(
                 self._view,
                 image.leader_epoch,
@@ -156,9 +190,22 @@ class AssignedReplicas:
         return ErrorCode.NONE
 
     async def _set_strays_aside(self, assigned: set[tuple[str, int]]) -> None:
-        """Stop serving the partitions that the controller did not name at this broker's start: their topics are gone."""
-        for partition in list(self._replicas):
-            if (partition.topic, partition.index) not in assigned:
+        """Stop serving the partitions that the controller did not name at this broker's start: their topics are gone.
+
+        ZooKeeper has to confirm that, so that no error of a controller can take away a replica.
+        """
+        strays = [partition for partition in self._replicas if (partition.topic, partition.index) not in assigned]
+        if not strays:
+            return
+        try:
+            owned = await self._list_assigned({partition.topic for partition in strays})
+        except StoreError as problem:
+            log.warning("The partitions that the controller did not name stay where they are: %s", problem)
+            return
+        for partition in strays:
+            if (partition.topic, partition.log.topic_id, partition.index) in owned:
+                log.error("The controller did not name %r, which is this broker's by ZooKeeper", partition)
+            else:
                 log.warning("%r belongs to no topic of the cluster, and is set aside", partition)
                 await self._set_aside(partition)
 
@@ -176,7 +223,12 @@ class AssignedReplicas:
         return StopReplicaResponse(partition_errors=errors)
 
     async def _stop_one(self, topic: str, index: int, leader_epoch: int, delete: bool) -> ErrorCode:
-        partition = self._find(topic, index)
+        try:
+            partition = self._find(topic, index)
+        except KafkaError as problem:
+            self._roles.resign(topic, index)
+            await self._following.stop(topic, index)
+            return problem.code
         if partition is None:
             return ErrorCode.NONE
         if NO_EPOCH < leader_epoch < partition.leader_epoch:

@@ -83,12 +83,20 @@ class Broadcasts:
         self._channels.clear()
 
     def announce(
-        self, old: Moment, new: Moment, stops: Iterable[ReplicaStop], started: Collection[int]
+        self,
+        old: Moment,
+        new: Moment,
+        stops: Iterable[ReplicaStop],
+        started: Collection[int],
+        queried: Collection[int] = (),
     ) -> Deferred[None]:
-        """Tell the brokers what changed; fires when all have done it or are gone, and after WAIT_S at the latest."""
+        """Tell the brokers what changed; fires when all have done it or are gone, and after WAIT_S at the latest.
+
+        See `plan_broadcast` for *started* and *queried* brokers.
+        """
         if self._closed:
             return succeed(None)
-        broadcast = plan_broadcast(old, new, started=started, stops=stops)
+        broadcast = plan_broadcast(old, new, started=started, queried=queried, stops=stops)
         led: dict[int, Deferred[None]] = {}
         waiting: list[Deferred[None]] = []
         for orders in broadcast.orders:

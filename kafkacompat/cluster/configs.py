@@ -96,10 +96,9 @@ class ClusterConfigs:
             await self._read(list(keys))
 
 
-async def notify_config_changes(zookeeper: ZooKeeper, keys: Iterable[str]) -> None:
-    """Announce that the configurations at these paths have changed."""
-    for key in keys:
-        await zookeeper.create(f"{CHANGES}/config_change_", encode_config_change(key), sequence=True)
+def notify_config_change(zookeeper: ZooKeeper, key: str) -> Deferred[str]:
+    """Announce that the configuration at a path has changed."""
+    return zookeeper.create(f"{CHANGES}/config_change_", encode_config_change(key), sequence=True)
 
 
 def list_changed_keys(old: MetadataImage, new: MetadataImage) -> list[str]:

@@ -24,6 +24,7 @@ from kafkacompat.metadata.znodes.paths import Znode
 from kafkacompat.timers import Clock, now_ms
 from kafkacompat.zookeeper.client import (
     BadVersionError,
+    Check,
     ConnectionLossError,
     Create,
     Delete,
@@ -52,12 +53,20 @@ FIRST_EPOCH = 0
 RETRY_S = 0.5
 """Pause after an election whose outcome could not be read."""
 
+PASS_ON_S = 2.0
+"""Time that other brokers have to be elected after this one could not do the controller's work."""
+
 
 class ControllerEpoch(NamedTuple):
-    """An elected controller's epoch, and the version of /controller_epoch that proves it."""
+    """An elected controller's epoch, and the version of /controller_epoch that proves it.
+
+    ``previous_zxid`` is the transaction of the election before, 0 where it is not known: the controller of that time knew the
+    brokers that had registered before it.
+    """
 
     epoch: int
     version: int
+    previous_zxid: int = 0
 
 
 class ControllerElection:
@@ -82,6 +91,7 @@ class ControllerElection:
         self._on_resigned = on_resigned
         self._lock = DeferredLock()
         self._stopped = False
+        self._previous_zxid = 0
         self.controller_id = NO_LEADER
         self.epoch: ControllerEpoch | None = None
         """This broker's epoch while it is the controller."""
@@ -119,10 +129,12 @@ class ControllerElection:
         if self.epoch is None and stat.ephemeral_owner == self._zookeeper.session_id:
             # The answer to this broker's own election was lost.
             await self._succeed(*await self._read_epoch())
+            self._previous_zxid = 0
         return True
 
     async def _elect(self) -> None:
         epoch, stat = await self._read_epoch()
+        self._previous_zxid = stat.mzxid
         try:
             await self._zookeeper.multi(
                 [
@@ -131,6 +143,7 @@ class ControllerElection:
                 ]
             )
         except (NodeExistsError, BadVersionError):
+            self._previous_zxid = 0
             if not await self._find_controller():
                 self._clock.callLater(0, self.take_part)
             return
@@ -146,7 +159,7 @@ class ControllerElection:
         return decode_controller_epoch(value), stat
 
     async def _succeed(self, epoch: int, stat: NodeStat) -> None:
-        self.epoch = ControllerEpoch(epoch, stat.version)
+        self.epoch = ControllerEpoch(epoch, stat.version, self._previous_zxid)
         log.info("Broker %d is the controller, in controller epoch %d", self._node_id, epoch)
         await self._on_elected(self.epoch)
 
@@ -169,10 +182,24 @@ class ControllerElection:
     async def stop(self) -> None:
         """Resign, and let another broker be elected at once."""
         self._stopped = True
-        was_controller = self.epoch is not None
+        with suppress(ConnectionLossError, SessionExpiredError):
+            await self._give_up()
+
+    async def _give_up(self) -> None:
+        """Resign, and delete /controller if it is still that of this broker's epoch."""
+        fence = self.fence
         self._resign()
-        if was_controller and self._zookeeper.state is SessionState.CONNECTED:
-            try:
-                await self._zookeeper.multi([Delete(CONTROLLER)])
-            except (NoNodeError, ConnectionLossError, SessionExpiredError):
-                return
+        if fence is not None and self._zookeeper.state is SessionState.CONNECTED:
+            with suppress(NoNodeError, BadVersionError):
+                await self._zookeeper.multi([Check(*fence), Delete(CONTROLLER)])
+
+    def pass_on(self) -> Deferred[None]:
+        """Resign because this broker cannot do the controller's work; another may be elected before it takes part again."""
+        return self._lock.run(lambda: Deferred.fromCoroutine(self._pass_on()))
+
+    async def _pass_on(self) -> None:
+        try:
+            await self._give_up()
+        except (ConnectionLossError, SessionExpiredError) as problem:
+            log.info("The controller resigns when ZooKeeper is there again: %s", problem)
+        self._clock.callLater(PASS_ON_S, self.take_part)

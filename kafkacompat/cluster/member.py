@@ -8,7 +8,7 @@ from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import Deferred, DeferredLock, succeed
 from twisted.internet.task import LoopingCall
 
 from kafkacompat.client.settings import BrokerAddress
@@ -18,15 +18,18 @@ from kafkacompat.cluster.broadcasts import Broadcasts
 from kafkacompat.cluster.configs import ClusterConfigs
 from kafkacompat.cluster.controller_link import ControllerLink, InterBrokerRequests
 from kafkacompat.cluster.decisions.in_sync_changes import InSyncChange, InSyncRequest
-from kafkacompat.cluster.election import ControllerElection, ControllerEpoch
+from kafkacompat.cluster.election import CONTROLLER_EPOCH, ControllerElection, ControllerEpoch
 from kafkacompat.cluster.fence import ControllerFence
 from kafkacompat.cluster.metadata_update import apply_update
 from kafkacompat.cluster.orders import Sender
-from kafkacompat.cluster.registration import BrokerRegistration
+from kafkacompat.cluster.registration import BrokerRegistration, ClusterError
 from kafkacompat.metadata.codec import decode_image
 from kafkacompat.metadata.image import MetadataImage, PartitionImage, TopicImage
 from kafkacompat.metadata.ledger import MetadataLedger
+from kafkacompat.metadata.store import StoreError
 from kafkacompat.metadata.store_changes import StoreForm
+from kafkacompat.metadata.znodes.administration import encode_log_dir_event
+from kafkacompat.metadata.znodes.paths import Znode
 from kafkacompat.metadata.zookeeper_store import ZooKeeperStore
 from kafkacompat.timers import Clock
 from kafkacompat.wire.apis.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
@@ -45,10 +48,10 @@ from kafkacompat.wire.apis.leader_and_isr import LeaderAndIsrRequest, LeaderAndI
 from kafkacompat.wire.apis.stop_replica import StopReplicaRequest, StopReplicaResponse
 from kafkacompat.wire.apis.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.zookeeper.client import SessionState, ZooKeeper
+from kafkacompat.zookeeper.client import SessionState, ZooKeeper, ZooKeeperError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from kafkacompat.client.connections import BrokerConnections
     from kafkacompat.cluster.assigned_replicas import AssignedReplicas
@@ -61,6 +64,12 @@ log = logging.getLogger(__name__)
 
 ORDER_TIMEOUT_S = 30.0
 NEWEST_ALTER_PARTITION = 3
+
+REPEAT_S = 0.5
+"""Pause before what ZooKeeper did not confirm is tried again."""
+
+TAKEN_ID_S = 5.0
+"""Pause before a broker whose id another one took meanwhile registers again."""
 
 
 class ClusterMember:
@@ -105,6 +114,7 @@ class ClusterMember:
         self._active: ActiveController | None = None
         self._broker: BrokerImage | None = None
         self._leaving = False
+        self._returning = DeferredLock()
         self._balance = LoopingCall(self._balance_leaders)
         self._balance.clock = clock  # type: ignore[assignment]
         self.on_topics_reconfigured: Callable[[], None] = lambda: None
@@ -131,8 +141,20 @@ class ClusterMember:
 
     async def announce(self, broker: BrokerImage) -> None:
         """Register the broker, which accepts requests now, and take part in the election of the controller."""
+        await self._returning.run(lambda: Deferred.fromCoroutine(self._announce(broker)))
+
+    async def _announce(self, broker: BrokerImage) -> None:
+        while True:
+            try:
+                await self.registration.register(broker)
+            except ZooKeeperError as problem:
+                if self._zookeeper.state is SessionState.CLOSED:
+                    raise
+                log.info("The registration is repeated: %s", problem)
+                await self._pause(REPEAT_S)
+            else:
+                break
         self._broker = broker
-        await self.registration.register(broker)
         await self.election.take_part()
 
     def find_broker_epoch(self, node_id: int) -> int | None:
@@ -143,19 +165,60 @@ class ClusterMember:
     def _on_session(self, state: SessionState) -> None:
         if state is SessionState.LOST:
             self.election.lose_session()
-        elif state is SessionState.CONNECTED and self._broker is not None and not self._leaving:
-            Deferred.fromCoroutine(self._return()).addErrback(
-                lambda failure: log.error("Cannot register the broker again: %s", failure.value)
+        elif state is SessionState.CONNECTED:
+            self._returning.run(lambda: Deferred.fromCoroutine(self._return())).addErrback(
+                lambda failure: log.error("Cannot register the broker again", exc_info=failure.value)
             )
 
     async def _return(self) -> None:
-        """Register again after a lost session, and watch again what a lost connection has forgotten."""
-        assert self._broker is not None
-        await self.registration.register(self._broker)
-        await self.configs.load()
-        await self.election.take_part()
-        if self._active is not None:
-            self._active.look_again()
+        """Register again after a lost session, and watch again what a lost connection has forgotten.
+
+        After the next loss of the connection, the next connection comes here again.
+        """
+        while self._broker is not None and not self._leaving and self._zookeeper.state is SessionState.CONNECTED:
+            try:
+                await self.registration.register(self._broker)
+                await self.configs.load()
+            except ClusterError as problem:
+                log.error("This broker cannot be registered again: %s", problem)
+                await self._pause(TAKEN_ID_S)
+            except (ZooKeeperError, StoreError) as problem:
+                log.info("The registration is repeated: %s", problem)
+                await self._pause(REPEAT_S)
+            else:
+                await self.election.take_part()
+                if self._active is not None:
+                    self._active.look_again()
+                return
+
+    def report_failed_directory(self) -> None:
+        """Let the controller learn that a log directory of this broker has failed."""
+        Deferred.fromCoroutine(self._report_failed_directory()).addErrback(
+            lambda failure: log.error("Cannot report the failed log directory", exc_info=failure.value)
+        )
+
+    async def _report_failed_directory(self) -> None:
+        path = f"{Znode.LOG_DIR_EVENTS.path()}/log_dir_event_"
+        while not self._leaving:
+            try:
+                await self._zookeeper.create(path, encode_log_dir_event(self._config.node_id), sequence=True)
+                return
+            except ZooKeeperError as problem:
+                log.info("The report of the failed log directory is repeated: %s", problem)
+                await self._pause(REPEAT_S)
+
+    async def list_assigned(self, topics: Collection[str]) -> set[tuple[str, bytes, int]]:
+        """Return name, topic id and index of the partitions of these topics that are this broker's by ZooKeeper.
+
+        Raises StoreError.
+        """
+        image = decode_image(await self.store.read([Znode.TOPIC.path(topic=topic) for topic in topics]))
+        return {
+            (topic.name, topic.topic_id, partition.partition)
+            for topic in image.topics.values()
+            for partition in topic.partitions
+            if self._config.node_id in partition.replicas
+        }
 
     async def hand_over(self) -> None:
         """Let other brokers lead, before this one stops to serve its clients."""
@@ -195,12 +258,23 @@ class ClusterMember:
 
     async def _become_controller(self, epoch: ControllerEpoch) -> None:
         node_id = self._config.node_id
-        store = ZooKeeperStore(self._zookeeper, self._clock, lambda: self.election.fence)
+        # The fence is that of this epoch, also after its end: what still waits then must not be written.
+        store = ZooKeeperStore(self._zookeeper, self._clock, lambda: (CONTROLLER_EPOCH, epoch.version))
         ledger = MetadataLedger(
             store, lambda image: self._complete(image, ledger), StoreForm(epoch.epoch, has_tree=True)
         )
         broadcasts = Broadcasts(Sender(node_id, epoch.epoch), self._listener, self._connect_to, self._clock, self._rng)
-        self._active = ActiveController(self._zookeeper, ledger, broadcasts, self._config, self._effective, self._rng)
+        self._active = ActiveController(
+            self._zookeeper,
+            ledger,
+            broadcasts,
+            self._config,
+            self._effective,
+            self._clock,
+            self._rng,
+            on_doubt=self.election.take_part,
+            previous_zxid=epoch.previous_zxid,
+        )
         self._active.start().addErrback(self._report_failed_start, self._active)
         if self._config.bool("auto.leader.rebalance.enable"):
             interval_s = self._config.int("leader.imbalance.check.interval.seconds")
@@ -212,7 +286,8 @@ class ClusterMember:
 
     def _report_failed_start(self, failure: Any, active: ActiveController) -> None:
         if self._active is active:
-            log.error("The controller cannot begin its work: %s", failure.value)
+            log.error("The controller cannot begin its work, and lets another be elected", exc_info=failure.value)
+            self.election.pass_on()
 
     def _resign_controller(self) -> None:
         if self._balance.running:

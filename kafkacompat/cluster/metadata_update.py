@@ -64,12 +64,17 @@ def _merge_topic(known: TopicImage | None, name: str, update: _Update) -> TopicI
     for state in update.states:
         if state.leader == LEADER_DURING_DELETE:
             partitions.pop(state.partition_index, None)
-        else:
+        elif not _is_older(state, partitions.get(state.partition_index)):
             partitions[state.partition_index] = _build_partition(state)
     if not partitions:
         return None
     topic_id = known.topic_id if known is not None and is_same else update.topic_id
     return TopicImage(name, topic_id, tuple(_fill_gaps(partitions)))
+
+
+def _is_older(state: UpdateMetadataPartitionState, known: PartitionImage | None) -> bool:
+    """Whether a state is older than the known one: a request that was repeated after a lost connection can be."""
+    return known is not None and (state.leader_epoch, state.zk_version) < (known.leader_epoch, known.partition_epoch)
 
 
 def _fill_gaps(partitions: Mapping[int, PartitionImage]) -> Iterator[PartitionImage]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kafkacompat.metadata.znodes.brokers import decode_broker, encode_broker
@@ -105,8 +106,9 @@ class BrokerRegistration:
         old, stat = registered
         self._check_same_broker(old, broker.endpoints)
         try:
+            log.info("Removing the registration of this broker's last process, whose session has not expired yet")
+            await self._remove_old_controller(stat.ephemeral_owner)
             await self._zookeeper.delete(path, stat.version)
-            await self._remove_dead_controller(stat.ephemeral_owner)
         except NoNodeError:
             return
 
@@ -127,12 +129,13 @@ class BrokerRegistration:
                 f"broker {self._node_id} is running already at {shown}: set another broker.id or stop that one"
             )
 
-    async def _remove_dead_controller(self, session_id: int) -> None:
-        """Delete /controller if the dead process was the controller: the cluster has none until its session expires."""
+    async def _remove_old_controller(self, session_id: int) -> None:
+        """Let another controller be elected at once if this broker's last process was it."""
         path = Znode.CONTROLLER.path()
-        _, stat = await self._zookeeper.get(path)
-        if stat.ephemeral_owner == session_id:
-            await self._zookeeper.delete(path, stat.version)
+        with suppress(NoNodeError):
+            _, stat = await self._zookeeper.get(path)
+            if stat.ephemeral_owner == session_id:
+                await self._zookeeper.delete(path, stat.version)
 
     async def deregister(self) -> None:
         """Delete the registration, so that nobody waits for the end of the session."""

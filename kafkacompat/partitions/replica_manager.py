@@ -97,13 +97,24 @@ class ReplicaManager:
     """The partitions of this broker, by topic name and by topic id.
 
     The controller reports changes to it (`PartitionEvents`); it never reads metadata itself. ``log_config_of`` gives
-    the effective configuration of a topic; ``moves`` moves partitions between the directories.
+    the effective configuration of a topic; ``moves`` moves partitions between the directories. With ``awaits_roles``, in a
+    cluster, a partition that is opened accepts no writes before the controller has given it a role.
     """
 
     def __init__(
-        self, directories: Directories, log_config_of: LogConfigOf, clock: Clock, moves: PartitionMover
+        self,
+        directories: Directories,
+        log_config_of: LogConfigOf,
+        clock: Clock,
+        moves: PartitionMover,
+        *,
+        awaits_roles: bool = False,
     ) -> None:
         self.directories = directories
+        self._awaits_roles = awaits_roles
+        self.is_elsewhere: Callable[[str | bytes, int], bool] = lambda topic, index: False
+        """Whether other brokers have a partition that this one does not have."""
+        self.on_directory_offline: Callable[[], object] = do_nothing
         self._log_config_of = log_config_of
         self._clock = clock
         self._partitions: dict[tuple[str | bytes, int], Partition] = {}
@@ -121,7 +132,8 @@ class ReplicaManager:
     def find(self, topic: str | bytes, index: int) -> Partition:
         """Return the partition of a topic, which is given by its name or its id.
 
-        Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID or KAFKA_STORAGE_ERROR.
+        Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, KAFKA_STORAGE_ERROR, and NOT_LEADER_OR_FOLLOWER for a
+        partition that only other brokers have.
         """
         partition = self._partitions.get((topic, index))
         if partition is None:
@@ -132,6 +144,8 @@ class ReplicaManager:
         text = format_topic(topic)
         if (topic, index) in self._offline:
             return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {text}-{index} is offline")
+        if self.is_elsewhere(topic, index):
+            return KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"this broker has no replica of {text}-{index}")
         if isinstance(topic, bytes) and (topic, 0) not in self._partitions:
             return KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with the id {text}")
         return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {text}-{index}")
@@ -162,7 +176,7 @@ class ReplicaManager:
         except KafkaError as problem:
             self._cannot_open(topic, image.partition, problem)
             return succeed(None)
-        is_replicated = len(image.replicas) > 1
+        is_replicated = self._awaits_roles or len(image.replicas) > 1
         opening = directory.disk.run(
             directory.storage.open_log,
             topic.name,
@@ -266,6 +280,7 @@ class ReplicaManager:
             partition = self._partitions.get(name)
             if partition is not None:
                 self._take_offline(partition, directory)
+        self.on_directory_offline()
 
     def _take_offline(self, partition: Partition, directory: Directory) -> None:
         for topic in (partition.topic, partition.log.topic_id):
