@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from twisted.internet.defer import Deferred, DeferredLock, succeed
 from twisted.internet.task import LoopingCall
@@ -48,7 +48,7 @@ from kafkacompat.wire.apis.leader_and_isr import LeaderAndIsrRequest, LeaderAndI
 from kafkacompat.wire.apis.stop_replica import StopReplicaRequest, StopReplicaResponse
 from kafkacompat.wire.apis.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.zookeeper.client import SessionState, ZooKeeper, ZooKeeperError
+from kafkacompat.zookeeper.client import ConnectionLossError, SessionState, ZooKeeper, ZooKeeperError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -68,8 +68,13 @@ NEWEST_ALTER_PARTITION = 3
 REPEAT_S = 0.5
 """Pause before what ZooKeeper did not confirm is tried again."""
 
+MOST_JOINS = 10
+"""Times that a broker tries to join the cluster while it loses its connections to ZooKeeper."""
+
 TAKEN_ID_S = 5.0
 """Pause before a broker whose id another one took meanwhile registers again."""
+
+Result = TypeVar("Result")
 
 
 class ClusterMember:
@@ -132,12 +137,27 @@ class ClusterMember:
         """
         await self._zookeeper.start()
         self._zookeeper.add_listener(self._on_session)
-        await self.registration.find_cluster_id(own_cluster_id, addresses)
-        topics = decode_image(await self.store.load()).topics
-        cluster_id = await self.registration.join(new_cluster_id)
+        topics = await self._repeat(lambda: self._check_tree(own_cluster_id, addresses))
+        cluster_id = await self._repeat(lambda: self.registration.join(new_cluster_id))
         self._metadata.publish(replace(self._metadata.image, cluster_id=cluster_id))
         await self.configs.load()
         return topics
+
+    async def _check_tree(
+        self, own_cluster_id: str | None, addresses: Mapping[str, tuple[str, int]]
+    ) -> Mapping[str, TopicImage]:
+        await self.registration.find_cluster_id(own_cluster_id, addresses)
+        return decode_image(await self.store.load()).topics
+
+    async def _repeat(self, step: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+        """Repeat a step whose connection to ZooKeeper is lost."""
+        for _ in range(MOST_JOINS - 1):
+            try:
+                return await step()
+            except ConnectionLossError as problem:
+                log.info("Joining the cluster is repeated: %s", problem)
+                await self._pause(REPEAT_S)
+        return await step()
 
     async def announce(self, broker: BrokerImage) -> None:
         """Register the broker, which accepts requests now, and take part in the election of the controller."""

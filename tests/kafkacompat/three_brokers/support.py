@@ -96,6 +96,14 @@ class Cluster:
         )
         return Broker(machine, BrokerConfig(given))
 
+    def build_double(self, node: int, host: str) -> Broker:
+        """Return a broker on another host that has the id of one that runs; it is not started."""
+        files, lives, network, clock = self.files[node], self.lives[node], self.hosts[node], self.clocks[node]
+        self.files[node] = MemoryFiles()
+        double = self.build(node, host)
+        self.files[node], self.lives[node], self.hosts[node], self.clocks[node] = files, lives, network, clock
+        return double
+
     def begin(self, node: int, **properties: str) -> Deferred[None]:
         """Start a broker's process; fires when it is ready."""
         self.brokers[node] = broker = self.build(node, **properties)
@@ -141,6 +149,19 @@ class Cluster:
         side: Any = self.brokers[node]._node
         client: MemoryClient = side.member._zookeeper
         return client
+
+    def lose_answer(self, node: int, number: int) -> None:
+        """Let a broker lose its connection to ZooKeeper before the answer to its change of this number, counted from 1."""
+        client: Any = self.client_of(node)
+        submit, left = client._submit, [number]
+
+        def count(work: Callable[[], Any], *, changes: bool) -> Any:
+            left[0] -= changes
+            if changes and left[0] == 0:
+                client.lose_next_answer()
+            return submit(work, changes=changes)
+
+        client._submit = count
 
     def side(self, node: int) -> ClusterNode:
         """A broker's part in the cluster."""
@@ -238,6 +259,18 @@ class Cluster:
         **configs: str,
     ) -> Any:
         """Send CreateTopics to the controller; returns the answer for the topic."""
+        request = self.build_create(name, partitions, replicas, assignment, **configs)
+        return self.ask(self.controller(), request).topics[0]
+
+    @staticmethod
+    def build_create(
+        name: str,
+        partitions: int = 1,
+        replicas: int = 3,
+        assignment: Mapping[int, Sequence[int]] | None = None,
+        **configs: str,
+    ) -> CreateTopicsRequest:
+        """Build a request for one topic."""
         wanted = CreatableTopic(
             name=name,
             num_partitions=-1 if assignment else partitions,
@@ -250,7 +283,7 @@ class Cluster:
                 CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in configs.items()
             ],
         )
-        return self.ask(self.controller(), CreateTopicsRequest(topics=[wanted], timeout_ms=20_000)).topics[0]
+        return CreateTopicsRequest(topics=[wanted], timeout_ms=20_000)
 
     def delete(self, name: str) -> int:
         """Delete a topic; returns the error code."""

@@ -1,0 +1,279 @@
+"""Controllers and sessions that end, answers of ZooKeeper that are lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkacompat.client.errors import RequestTimedOutError
+from kafkacompat.cluster.registration import ClusterError
+from kafkacompat.zookeeper.client import SessionState
+from tests.kafkacompat.three_brokers.support import CHROOT, NODES, Cluster
+from tests.kafkacompat.three_brokers.test_leaders import assert_replicas_agree, in_sync_of_leader, produce_some
+
+
+def wait_for_controller(cluster: Cluster, *, but: int = -1) -> int:
+    cluster.wait(lambda: cluster.controller() not in (-1, but))
+    return cluster.controller()
+
+
+def is_settled(cluster: Cluster) -> bool:
+    """Whether all brokers know of all brokers."""
+    return all(broker.metadata.image.brokers.keys() == cluster.brokers.keys() for broker in cluster.brokers.values())
+
+
+def test_another_controller_is_elected() -> None:
+    cluster = Cluster()
+    first = cluster.controller()
+    cluster.create("t", assignment={0: [node for node in NODES if node != first]})
+    leader = cluster.wait_for_leader("t")
+    produce_some(cluster, "t", [b"0"])
+    cluster.kill(first)
+    second = wait_for_controller(cluster, but=first)
+    cluster.wait(lambda: is_settled(cluster))
+    assert cluster.leader("t") == leader
+    produce_some(cluster, "t", [b"1"])
+    cluster.start(first)
+    cluster.wait(lambda: is_settled(cluster))
+    assert cluster.controller() == second
+    assert {broker.metadata.image.controller_id for broker in cluster.brokers.values()} == {second}
+
+
+@pytest.mark.parametrize("expire", [True, False])
+def test_the_controller_dies_that_leads_as_well(expire: bool) -> None:
+    cluster = Cluster()
+    first = cluster.controller()
+    others = [node for node in NODES if node != first]
+    cluster.create("t", assignment={0: [first, *others]})
+    assert cluster.wait_for_leader("t") == first
+    produce_some(cluster, "t", [b"0", b"1"])
+    cluster.kill(first, expire=expire)
+    second = cluster.wait_for_leader("t", but=[first])
+    assert cluster.controller() in others
+    assert cluster.produce(second, "t", b"2").error_code == 0
+    cluster.start(first)
+    assert_replicas_agree(cluster, "t")
+    assert cluster.read(second, "t") == [b"0", b"1", b"2"]
+
+
+@pytest.mark.parametrize("is_controller", [True, False])
+@pytest.mark.parametrize("lose_unsynced", [True, False])
+def test_a_leader_is_back_before_its_session_ends(is_controller: bool, lose_unsynced: bool) -> None:
+    cluster = Cluster()
+    controller = cluster.controller()
+    others = [node for node in NODES if node != controller]
+    first, *rest = [controller, *others] if is_controller else [*others, controller]
+    cluster.create("t", assignment={0: [first, *rest]})
+    assert cluster.wait_for_leader("t") == first
+    produce_some(cluster, "t", [b"0", b"1"])
+    epoch = cluster.image("t").leader_epoch
+    cluster.kill(first, expire=False, lose_unsynced=lose_unsynced)
+    began = cluster.clock.seconds()
+    cluster.start(first)
+    wait_for_controller(cluster)
+    cluster.wait_for_leader("t")
+    assert cluster.clock.seconds() - began < 5
+    cluster.wait(lambda: cluster.image("t").leader_epoch > epoch)
+    cluster.wait_for_in_sync("t", NODES)
+    produce_some(cluster, "t", [b"2"])
+    assert cluster.read(cluster.leader("t"), "t") == [b"0", b"1", b"2"]
+    cluster.advance(20)
+    assert is_settled(cluster)
+    assert_replicas_agree(cluster, "t")
+
+
+def test_a_session_ends_while_its_broker_relies_on_it() -> None:
+    cluster = Cluster()
+    controller = cluster.controller()
+    leader, other = [node for node in NODES if node != controller]
+    cluster.create("t", assignment={0: [leader, other, controller]})
+    cluster.wait_for_leader("t")
+    produce_some(cluster, "t", [b"0"])
+    cluster.zookeeper.disconnect(cluster.client_of(leader), noticed_after_seconds=100)
+    cluster.advance(19)
+    assert cluster.client_of(leader).state is SessionState.CONNECTED
+    second = cluster.leader("t", node=other)
+    assert second != leader
+    assert cluster.partition(leader, "t").is_leader
+    assert cluster.produce(leader, "t", b"never acknowledged").error_code != 0
+    produce_some_at(cluster, second, b"1")
+    cluster.zookeeper.reconnect(cluster.client_of(leader))
+    cluster.wait_for_in_sync("t", NODES)
+    assert_replicas_agree(cluster, "t")
+    assert cluster.read(cluster.leader("t"), "t") == [b"0", b"1"]
+
+
+def produce_some_at(cluster: Cluster, node: int, value: bytes) -> None:
+    answer = cluster.produce(node, "t", value)
+    assert answer.error_code == 0, answer
+
+
+@pytest.mark.parametrize("which", NODES)
+def test_a_session_expires(which: int) -> None:
+    cluster = Cluster()
+    cluster.create("t", partitions=3)
+    for index in range(3):
+        cluster.wait_for_leader("t", index)
+        produce_some(cluster, "t", [b"0"], index)
+    epoch = cluster.side(which).member.registration.epoch
+    cluster.zookeeper.expire(cluster.client_of(which).session_id)
+    cluster.wait(lambda: cluster.side(which).member.registration.epoch > epoch)
+    wait_for_controller(cluster)
+    cluster.wait(lambda: is_settled(cluster))
+    for index in range(3):
+        cluster.wait_for_leader("t", index)
+        cluster.wait_for_in_sync("t", NODES, index)
+        produce_some(cluster, "t", [b"1"], index)
+        assert_replicas_agree(cluster, "t", index)
+
+
+def test_brokers_go_on_without_zookeeper() -> None:
+    cluster = Cluster()
+    cluster.create("t", assignment={0: [1, 2, 3]})
+    cluster.wait_for_leader("t")
+    before = cluster.zookeeper.contents()
+    clients = [cluster.client_of(node) for node in NODES]
+    for client in clients:
+        cluster.zookeeper.disconnect(client)
+    cluster.advance(1)
+    produce_some(cluster, "t", [b"0"])
+    cluster.network.cut("broker-1", "broker-3")
+    assert cluster.produce(1, "t", b"1", acks=1).error_code == 0
+    cluster.advance(10)
+    assert in_sync_of_leader(cluster, 1, "t") == {1, 2, 3}
+    assert cluster.partition(1, "t").high_watermark.offset == 1
+    assert cluster.zookeeper.contents() == before
+    creating = cluster.send(cluster.controller(), cluster.build_create("u"), timeout_s=5)
+    with pytest.raises(RequestTimedOutError):
+        cluster.run(creating)
+    assert cluster.zookeeper.contents() == before
+    for client in clients:
+        cluster.zookeeper.reconnect(client)
+    cluster.wait(lambda: in_sync_of_leader(cluster, 1, "t") == {1, 2})
+    assert cluster.read(1, "t") == [b"0", b"1"]
+    cluster.network.heal("broker-1", "broker-3")
+    cluster.wait_for_in_sync("t", NODES)
+    cluster.create("v")
+    cluster.wait_for_leader("v")
+    assert_replicas_agree(cluster, "t")
+
+
+def test_all_sessions_expire() -> None:
+    cluster = Cluster()
+    cluster.create("t")
+    cluster.wait_for_leader("t")
+    produce_some(cluster, "t", [b"0"])
+    clients = [cluster.client_of(node) for node in NODES]
+    for client in clients:
+        cluster.zookeeper.disconnect(client)
+    cluster.advance(30)
+    assert cluster.produce(cluster.leader("t"), "t", b"1").error_code == 0
+    for client in clients:
+        cluster.zookeeper.reconnect(client)
+    wait_for_controller(cluster)
+    cluster.wait_for_leader("t")
+    cluster.wait_for_in_sync("t", NODES)
+    produce_some(cluster, "t", [b"2"])
+    assert cluster.read(cluster.leader("t"), "t") == [b"0", b"1", b"2"]
+    assert_replicas_agree(cluster, "t")
+
+
+@pytest.mark.parametrize("number", range(2, 30))
+def test_an_answer_is_lost_while_a_broker_starts(number: int) -> None:
+    cluster = Cluster((1, 2))
+    cluster.create("t", replicas=2)
+    starting = cluster.begin(3)
+    cluster.lose_answer(3, number)
+    cluster.run(starting)
+    cluster.wait(lambda: is_settled(cluster))
+    assert f"{CHROOT}/brokers/ids/3" in cluster.zookeeper.contents()
+
+
+@pytest.mark.parametrize("number", range(1, 6))
+def test_an_answer_is_lost_during_an_election(number: int) -> None:
+    cluster = Cluster()
+    first = cluster.controller()
+    cluster.create("t", partitions=3)
+    for index in range(3):
+        cluster.wait_for_leader("t", index)
+        produce_some(cluster, "t", [b"0"], index)
+    cluster.kill(first)
+    for node in cluster.brokers:
+        cluster.lose_answer(node, number)
+    wait_for_controller(cluster, but=first)
+    cluster.start(first)
+    cluster.wait(lambda: is_settled(cluster))
+    for index in range(3):
+        cluster.wait_for_leader("t", index)
+        cluster.wait_for_in_sync("t", NODES, index)
+        produce_some(cluster, "t", [b"1"], index)
+        assert_replicas_agree(cluster, "t", index)
+
+
+@pytest.mark.parametrize("delay_s", [0.5, 3.0])
+def test_watches_are_late(delay_s: float) -> None:
+    cluster = Cluster()
+    cluster.create("t")
+    first = cluster.wait_for_leader("t")
+    produce_some(cluster, "t", [b"0"])
+    cluster.zookeeper.delay_watches(delay_s)
+    cluster.kill(first)
+    second = cluster.wait_for_leader("t", but=[first])
+    assert cluster.produce(second, "t", b"1").error_code == 0
+    cluster.start(first)
+    cluster.wait_for_in_sync("t", NODES)
+    assert cluster.read(cluster.leader("t"), "t") == [b"0", b"1"]
+    assert_replicas_agree(cluster, "t")
+
+
+def test_the_second_broker_with_an_id_ends_with_a_sentence() -> None:
+    cluster = Cluster()
+    cluster.create("t", assignment={0: [2]})
+    second = cluster.build_double(2, "elsewhere")
+    with pytest.raises(ClusterError, match="broker 2 is running already at PLAINTEXT://broker-2:9092"):
+        cluster.run(second.start())
+    cluster.advance(2)
+    assert is_settled(cluster)
+    produce_some(cluster, "t", [b"0"])
+
+
+def test_a_controller_that_cannot_begin_lets_another_be_elected(monkeypatch: pytest.MonkeyPatch) -> None:
+    from kafkacompat.cluster.active_controller import ActiveController
+
+    cluster = Cluster()
+    first = cluster.controller()
+    begun: list[object] = []
+    original = ActiveController._start
+
+    async def fail_once(self: ActiveController) -> None:
+        begun.append(self)
+        if len(begun) == 1:
+            raise ValueError("a defect")
+        await original(self)
+
+    monkeypatch.setattr(ActiveController, "_start", fail_once)
+    cluster.kill(first)
+    cluster.wait(lambda: len(begun) > 1)
+    cluster.wait(lambda: is_settled(cluster))
+    assert cluster.controller() in cluster.brokers
+    cluster.create("t", replicas=2)
+    cluster.wait_for_leader("t")
+
+
+def test_the_controller_is_cut_off_from_a_broker() -> None:
+    cluster = Cluster()
+    controller = cluster.controller()
+    one, other = [node for node in NODES if node != controller]
+    cluster.create("t", assignment={0: [one, other, controller]})
+    cluster.wait_for_leader("t")
+    cluster.network.cut(f"broker-{controller}", f"broker-{one}")
+    response = cluster.try_create("u", assignment={0: [one, other], 1: [other, one]})
+    assert response.error_code == 0
+    cluster.ids["u"] = response.topic_id
+    cluster.wait(lambda: cluster.leader("u", 1, controller) == other)
+    assert cluster.image("u", 0, one) is None
+    cluster.network.heal(f"broker-{controller}", f"broker-{one}")
+    cluster.wait_for_leader("u", 0, seconds=90)
+    cluster.wait_for_in_sync("u", [one, other], 0)
+    cluster.wait_for_in_sync("u", [one, other], 1)
+    cluster.wait_for_in_sync("t", NODES)
+    produce_some(cluster, "u", [b"0"])
