@@ -113,18 +113,30 @@ SERVED = {
 HANDLERS = {key: Handler(key, Versions.parse(versions)) for key, versions in SERVED.items()}
 """By API key, in ascending order."""
 
-INTER_BROKER = {
+KRAFT_ONLY = frozenset(
+    {
+        55,  # DescribeQuorum
+        64,  # UnregisterBroker
+        80,  # AddRaftVoter
+        81,  # RemoveRaftVoter
+    }
+)
+"""APIs that Apache Kafka 3.9 does not serve with ZooKeeper: there is no quorum, and a broker that stops is not registered."""
+
+CLUSTER_HANDLERS = {key: handler for key, handler in HANDLERS.items() if key not in KRAFT_ONLY}
+"""What every listener of a broker in a cluster serves, by API key."""
+
+SERVED_BETWEEN_BROKERS = {
     4: "0-7",  # LeaderAndIsr
     5: "0-4",  # StopReplica
     6: "0-8",  # UpdateMetadata
     7: "0-3",  # ControlledShutdown
     56: "0-3",  # AlterPartition
+    58: "0",  # Envelope
     67: "0",  # AllocateProducerIds
 }
-INTER_BROKER_HANDLERS = {
-    **HANDLERS,
-    **{key: Handler(key, Versions.parse(versions)) for key, versions in INTER_BROKER.items()},
-}
+INTER_BROKER_HANDLERS = {key: Handler(key, Versions.parse(text)) for key, text in SERVED_BETWEEN_BROKERS.items()}
+"""What the inter-broker listener of a broker in a cluster serves in addition, by API key."""
 
 ASKED_FIRST = (3, 10, 11, 14, 12, 9, 2, 1, 8)
 """The APIs that a starting consumer calls, in that order."""

@@ -1,4 +1,4 @@
-"""AllocateProducerIds (key 67), v0: a request of a broker to the controller."""
+"""AllocateProducerIds (key 67), v0: a broker requests a block of producer ids from the controller (KIP-730)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,5 @@ from kafkacompat.wire.apis.allocate_producer_ids import AllocateProducerIdsReque
 def handle_allocate_producer_ids(
     request: AllocateProducerIdsRequest, context: RequestContext, services: Services
 ) -> Pending[AllocateProducerIdsResponse]:
-    """Let the controller answer."""
-    assert services.cluster is not None
-    return Pending(Deferred.fromCoroutine(services.cluster.allocate_producer_ids(request)), in_order=True)
+    """Answer with a block that no other broker has."""
+    return Pending(Deferred.fromCoroutine(services.require_cluster().allocate_producer_ids(request)))

@@ -8,7 +8,7 @@ A config that the request does not name goes back to its default. Loggers cannot
 from __future__ import annotations
 
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.handlers.config_alteration import alter_resources, as_stored_type, check_keys, fill_results
+from kafkacompat.handlers.config_alteration import alter_resources, check_keys, check_stored_type, fill_results
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.metadata.config_changes import ConfigOperation, ConfigOperationType, ResourceChange
@@ -25,13 +25,16 @@ def handle_alter_configs(
     request: AlterConfigsRequest, context: RequestContext, services: Services
 ) -> Pending[AlterConfigsResponse]:
     """Replace the configuration of every valid resource."""
-    return answer_in_order(_alter_configs(request, services))
+    return answer_in_order(_alter_configs(request, context, services))
 
 
-async def _alter_configs(request: AlterConfigsRequest, services: Services) -> AlterConfigsResponse:
-    outcomes = await alter_resources(
-        request.resources, _plan_replacement, services, validate_only=request.validate_only
-    )
+async def _alter_configs(
+    request: AlterConfigsRequest, context: RequestContext, services: Services
+) -> AlterConfigsResponse:
+    def plan(resource: AlterConfigsResource) -> ResourceChange:
+        return _plan_replacement(resource, context, services)
+
+    outcomes = await alter_resources(request.resources, plan, services, validate_only=request.validate_only)
     responses = [
         AlterConfigsResourceResponse(resource_type=resource.resource_type, resource_name=resource.resource_name)
         for resource in request.resources
@@ -40,11 +43,13 @@ async def _alter_configs(request: AlterConfigsRequest, services: Services) -> Al
     return AlterConfigsResponse(responses=responses)
 
 
-def _plan_replacement(resource: AlterConfigsResource) -> ResourceChange:
+def _plan_replacement(resource: AlterConfigsResource, context: RequestContext, services: Services) -> ResourceChange:
     if resource.resource_type == ResourceType.BROKER_LOGGER:
         reason = "AlterConfigs cannot change logger levels; use IncrementalAlterConfigs"
         raise KafkaError(ErrorCode.INVALID_REQUEST, reason)
     configs = resource.configs
     check_keys([config.name for config in configs], (config.name for config in configs if config.value is None))
     operations = [ConfigOperation(config.name, ConfigOperationType.SET, config.value) for config in configs]
-    return ResourceChange(as_stored_type(resource), resource.resource_name, operations, replace=True)
+    return ResourceChange(
+        check_stored_type(resource, context, services), resource.resource_name, operations, replace=True
+    )

@@ -1,4 +1,9 @@
-"""AlterPartition (key 56), v0-3: a request of a broker to the controller."""
+"""AlterPartition (key 56), v0-3: a leader asks the controller to change in-sync sets (KIP-497).
+
+v1     partitions that recover from an unclean election (KIP-704)
+v2     topic ids in place of names
+v3     the epochs of the in-sync brokers (KIP-903)
+"""
 
 from __future__ import annotations
 
@@ -11,8 +16,5 @@ from kafkacompat.wire.apis.alter_partition import AlterPartitionRequest, AlterPa
 def handle_alter_partition(
     request: AlterPartitionRequest, context: RequestContext, services: Services
 ) -> Pending[AlterPartitionResponse]:
-    """Let the controller answer."""
-    assert services.cluster is not None
-    return Pending(
-        Deferred.fromCoroutine(services.cluster.alter_partition(request, context.api_version)), in_order=True
-    )
+    """Answer with the state of each partition, or its error."""
+    return Pending(Deferred.fromCoroutine(services.require_cluster().alter_partition(request, context.api_version)))

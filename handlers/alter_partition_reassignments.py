@@ -2,7 +2,7 @@
 
 v1     says whether the number of replicas may change (KIP-860)
 
-On a single node a partition can only be assigned to the node that has it, which changes nothing. No reassignment is ever
+In a cluster the controller reassigns. On a single node a partition can only be assigned to the node that has it, which changes nothing. No reassignment is ever
 in progress, so there is none to cancel. The request's timeout has no effect.
 """
 
@@ -10,7 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafkacompat.handlers.context import RequestContext, Services
+from kafkacompat.cluster.decisions.situation import TopicPartition
+from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.handlers.controller_apis import build_refusal
+from kafkacompat.handlers.ordering import answer_in_order
+from kafkacompat.handlers.waiting import wait_at_most
 from kafkacompat.metadata.image import MetadataImage, PartitionImage
 from kafkacompat.metadata.placement import check_assignment
 from kafkacompat.wire.apis.alter_partition_reassignments import (
@@ -26,8 +30,47 @@ from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 def handle_alter_partition_reassignments(
     request: AlterPartitionReassignmentsRequest, context: RequestContext, services: Services
+) -> AlterPartitionReassignmentsResponse | Pending[AlterPartitionReassignmentsResponse]:
+    """Accept or reject each reassignment; those that are accepted may go on for long after the response."""
+    if services.cluster is not None:
+        return answer_in_order(_reassign_partitions(request, services))
+    return _check_reassignments(request, services)
+
+
+async def _reassign_partitions(
+    request: AlterPartitionReassignmentsRequest, services: Services
 ) -> AlterPartitionReassignmentsResponse:
-    """Accept or reject each reassignment."""
+    wanted = {
+        TopicPartition(topic.name, partition.partition_index): partition.replicas
+        for topic in request.topics
+        for partition in topic.partitions
+    }
+    try:
+        reassigning = (
+            services.require_cluster()
+            .require_active()
+            .reassign_partitions(wanted, factor_may_change=request.allow_replication_factor_change)
+        )
+        outcomes = await wait_at_most(reassigning, request.timeout_ms, services)
+    except KafkaError as problem:
+        refusal: AlterPartitionReassignmentsResponse = build_refusal(request, problem.with_traceback(None))
+        return refusal
+    topics: dict[str, list[ReassignablePartitionResponse]] = {}
+    for (topic, index), outcome in outcomes.items():
+        result = ReassignablePartitionResponse(partition_index=index, error_message=None)
+        if outcome is not None:
+            result.error_code, result.error_message = outcome.code, outcome.detail
+        topics.setdefault(topic, []).append(result)
+    return AlterPartitionReassignmentsResponse(
+        allow_replication_factor_change=request.allow_replication_factor_change,
+        error_message=None,
+        responses=[ReassignableTopicResponse(name=name, partitions=results) for name, results in topics.items()],
+    )
+
+
+def _check_reassignments(
+    request: AlterPartitionReassignmentsRequest, services: Services
+) -> AlterPartitionReassignmentsResponse:
     image = services.metadata.image
     return AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol, TypeVar
 
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.handlers.context import Services
+from kafkacompat.handlers.context import RequestContext, Services
 from kafkacompat.metadata.config_changes import ResourceChange
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -79,12 +79,18 @@ def check_keys(names: Sequence[str], without_value: Iterable[str]) -> None:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"these configs need a value: {missing}")
 
 
-def as_stored_type(resource: Resource) -> ResourceType:
-    """Return the type of a resource whose configuration is stored; raises KafkaError INVALID_REQUEST for others."""
+def check_stored_type(resource: Resource, context: RequestContext, services: Services) -> ResourceType:
+    """Return the type of a resource whose configuration is stored; raises KafkaError INVALID_REQUEST for others.
+
+    A broker's configuration is changed by requests to that broker, which may forward them.
+    """
     if resource.resource_type not in _STORED:
         known = ", ".join(f"{each.name} ({each:d})" for each in _STORED)
         reason = f"resources of type {resource.resource_type} cannot be changed here, only {known}"
         raise KafkaError(ErrorCode.INVALID_REQUEST, reason)
+    name, node_id = resource.resource_name, services.node_id
+    if resource.resource_type == ResourceType.BROKER and not context.is_forwarded and name not in ("", str(node_id)):
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"'{name}' is not the id of this broker, {node_id}")
     return ResourceType(resource.resource_type)
 
 

@@ -14,10 +14,10 @@ from kafkacompat.wire.schema import Response, Versions
 if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
-    from kafkacompat.cluster.member import ClusterMember
     from kafkacompat.config import BrokerConfig
     from kafkacompat.conversion import Conversions
     from kafkacompat.coordinators import Coordinators
+    from kafkacompat.handlers.cluster_role import ClusterRole, EnclosedRequests
     from kafkacompat.metadata.administration import Administration
     from kafkacompat.metadata.effective import EffectiveConfig
     from kafkacompat.metadata.image import ImageHolder
@@ -45,11 +45,16 @@ class Peer:
 
 
 class RequestContext(NamedTuple):
-    """The request's connection, API version and client id."""
+    """The request's connection, API version and client id.
+
+    ``is_forwarded`` is set at the controller for a request that another broker has forwarded in an Envelope (KIP-590); ``peer``
+    is the client of that broker then.
+    """
 
     api_version: int
     client_id: str
     peer: Peer
+    is_forwarded: bool = False
 
 
 @dataclass(slots=True)
@@ -57,7 +62,8 @@ class Services:
     """The services that handlers call; built once by `kafkacompat.broker`.
 
     ``served`` holds the APIs that ApiVersions lists, ``features`` the feature levels. A listener that emulates an older release
-    has its own, and names the release.
+    has its own, and names the release. ``cluster`` is None on a single node. ``enclosed`` answers the requests in Envelopes, on
+    the listener that receives these.
     """
 
     node_id: int
@@ -73,7 +79,13 @@ class Services:
     served: Mapping[int, Versions] = field(default_factory=dict)
     features: Mapping[str, int] = field(default_factory=dict)
     emulated: Release | None = None
-    cluster: ClusterMember | None = None
+    cluster: ClusterRole | None = None
+    enclosed: EnclosedRequests | None = None
+
+    def require_cluster(self) -> ClusterRole:
+        """Return the broker's part in the cluster, for handlers that a single node does not serve."""
+        assert self.cluster is not None
+        return self.cluster
 
     def now_ms(self) -> int:
         """Return the milliseconds since the epoch, by the given clock."""

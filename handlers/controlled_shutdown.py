@@ -1,4 +1,9 @@
-"""ControlledShutdown (key 7), v0-3: a request of a broker to the controller."""
+"""ControlledShutdown (key 7), v0-3: a broker that stops asks the controller to move its leaderships.
+
+v1     the request's header has a client id
+v2     the broker's epoch
+v3     flexible
+"""
 
 from __future__ import annotations
 
@@ -11,6 +16,5 @@ from kafkacompat.wire.apis.controlled_shutdown import ControlledShutdownRequest,
 def handle_controlled_shutdown(
     request: ControlledShutdownRequest, context: RequestContext, services: Services
 ) -> Pending[ControlledShutdownResponse]:
-    """Let the controller answer."""
-    assert services.cluster is not None
-    return Pending(Deferred.fromCoroutine(services.cluster.shut_down_broker(request)), in_order=True)
+    """Answer with the partitions that the broker still leads."""
+    return Pending(Deferred.fromCoroutine(services.require_cluster().shut_down_broker(request)))

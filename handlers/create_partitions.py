@@ -3,16 +3,15 @@
 v2     flexible
 v3     quota violations are answered before they are enforced
 
-The answer comes once the new partitions accept writes; the request's timeout has no effect.
+The answer comes once the new partitions accept writes; on a single node the request's timeout has no effect.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.named_once import NAMED_TWICE, split_duplicates
 from kafkacompat.handlers.ordering import answer_in_order
+from kafkacompat.handlers.waiting import wait_at_most
 from kafkacompat.metadata.topic_changes import NewPartitions
 from kafkacompat.wire.apis.create_partitions import (
     CreatePartitionsRequest,
@@ -32,13 +31,15 @@ def handle_create_partitions(
 
 async def _create_partitions(request: CreatePartitionsRequest, services: Services) -> CreatePartitionsResponse:
     wanted, named_twice = split_duplicates(request.topics)
-    results: Sequence[KafkaError | None]
+    results: list[KafkaError | None]
     try:
         # Partitions that already exist need no room.
-        if any(topic.name in services.metadata.image.topics for topic in wanted):
+        known = services.metadata.image.topics
+        if services.cluster is None and any(topic.name in known for topic in wanted):
             services.replica_manager.directories.check_room()
         more = [_parse_growth(topic) for topic in wanted]
-        results = await services.controller.create_partitions(more, validate_only=request.validate_only)
+        growing = services.controller.create_partitions(more, validate_only=request.validate_only)
+        results = await wait_at_most(growing, request.timeout_ms, services)
     except KafkaError as problem:
         results = [problem.with_traceback(None)] * len(wanted)
     return CreatePartitionsResponse(

@@ -6,17 +6,16 @@ v5     flexible; the answer has the topic's size and configuration
 v6     quota violations are answered before they are enforced
 v7     the answer has the topic's id
 
-The answer comes once the leaders accept writes; the request's timeout has no effect.
+The answer comes once the leaders accept writes; on a single node the request's timeout has no effect.
 """
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from kafkacompat.handlers.config_entries import ConfigEntries
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.named_once import NAMED_TWICE, split_duplicates
 from kafkacompat.handlers.ordering import answer_in_order
+from kafkacompat.handlers.waiting import wait_at_most
 from kafkacompat.metadata.image import TopicImage
 from kafkacompat.metadata.topic_changes import NewTopic
 from kafkacompat.wire.apis.create_topics import (
@@ -38,15 +37,17 @@ def handle_create_topics(
 
 async def _create_topics(request: CreateTopicsRequest, services: Services) -> CreateTopicsResponse:
     wanted, named_twice = split_duplicates(request.topics)
-    results: Sequence[TopicImage | KafkaError]
+    results: list[TopicImage | KafkaError]
     try:
-        if any(topic.name not in services.metadata.image.topics for topic in wanted):
+        known = services.metadata.image.topics
+        if services.cluster is None and any(topic.name not in known for topic in wanted):
             services.replica_manager.directories.check_room()
         new = [_parse_topic(topic) for topic in wanted]
-        results = await services.controller.create_topics(new, validate_only=request.validate_only)
+        creating = services.controller.create_topics(new, validate_only=request.validate_only)
+        results = await wait_at_most(creating, request.timeout_ms, services)
     except KafkaError as problem:
         results = [problem.with_traceback(None)] * len(wanted)
-    entries = ConfigEntries(services.config, services.effective.config, services.metadata.image)
+    entries = ConfigEntries(services.config, services.effective.config, services.controller.committed)
     return CreateTopicsResponse(
         topics=[
             *(_build_result(topic, result, entries) for topic, result in zip(wanted, results, strict=True)),

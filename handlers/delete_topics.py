@@ -5,16 +5,17 @@ v4     flexible
 v5     error messages; quota violations are answered before they are enforced
 v6     topics by id
 
-The answer comes once a topic of the same name can be created again; the request's timeout has no effect.
+The answer comes once a topic of the same name can be created again; on a single node the request's
+timeout has no effect. Names are those that the controller knows, which may be ahead of the brokers.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.ordering import answer_in_order
+from kafkacompat.handlers.waiting import wait_at_most
 from kafkacompat.metadata.image import MetadataImage
 from kafkacompat.metadata.topic_names import format_topic
 from kafkacompat.wire.apis.delete_topics import (
@@ -39,14 +40,14 @@ def handle_delete_topics(
         code = ErrorCode.TOPIC_DELETION_DISABLED if disabled else ErrorCode.INVALID_REQUEST
         problem = KafkaError(code, "topics cannot be deleted, as delete.topic.enable is false")
         return DeleteTopicsResponse(responses=[_build_result(topic.name, topic.topic_id, problem) for topic in wanted])
-    return answer_in_order(_delete_topics(wanted, services))
+    return answer_in_order(_delete_topics(wanted, request.timeout_ms, services))
 
 
-async def _delete_topics(wanted: list[DeleteTopicState], services: Services) -> DeleteTopicsResponse:
-    chosen, refused = _resolve_topics(wanted, services.metadata.image)
-    results: Sequence[KafkaError | None]
+async def _delete_topics(wanted: list[DeleteTopicState], timeout_ms: int, services: Services) -> DeleteTopicsResponse:
+    chosen, refused = _resolve_topics(wanted, services.controller.committed)
+    results: list[KafkaError | None]
     try:
-        results = await services.controller.delete_topics(list(chosen))
+        results = await wait_at_most(services.controller.delete_topics(list(chosen)), timeout_ms, services)
     except KafkaError as problem:
         results = [problem.with_traceback(None)] * len(chosen)
     pairs = zip(chosen.items(), results, strict=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kafkacompat.handlers.authorized_operations import CLUSTER_OPERATIONS
 from kafkacompat.handlers.context import RequestContext, Services
-from kafkacompat.metadata.advertised import find_advertised_address
+from kafkacompat.handlers.endpoints import ClusterSight
 from kafkacompat.wire.apis.describe_cluster import (
     DescribeClusterBroker,
     DescribeClusterRequest,
@@ -35,9 +35,10 @@ def handle_describe_cluster(
     response = DescribeClusterResponse(
         cluster_id=image.cluster_id, controller_id=image.controller_id, endpoint_type=BROKERS
     )
-    for broker in image.brokers.values():
-        host, port = find_advertised_address(broker, context.peer)
-        response.brokers.append(DescribeClusterBroker(broker_id=broker.node_id, host=host, port=port, rack=broker.rack))
+    response.brokers = [
+        DescribeClusterBroker(broker_id=broker.node_id, host=broker.host, port=broker.port, rack=broker.rack)
+        for broker in ClusterSight(context, services).reachable.values()
+    ]
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = CLUSTER_OPERATIONS
     return response

@@ -42,7 +42,9 @@ async def _describe(request: DescribeProducersRequest, services: Services) -> De
 async def _partition(topic: str, index: int, services: Services) -> PartitionResponse:
     try:
         check_topic_name(topic)
-        producers = services.replica_manager.find(topic, index).log.producer_state.producers
+        partition = services.replica_manager.find(topic, index)
+        partition.check_leads(-1)
+        producers = partition.log.producer_state.producers
     except KafkaError as problem:
         return PartitionResponse(partition_index=index, error_code=error_code_of(problem), error_message=problem.detail)
     packed = list(producers.packed.values())

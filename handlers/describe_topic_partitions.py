@@ -1,14 +1,15 @@
 """DescribeTopicPartitions (key 75), v0: topics in the order of their names, page by page (KIP-966).
 
-Eligible leader replicas are replicas outside the ISR that have lost nothing; on a single node there are none.
+Eligible leader replicas are replicas outside the ISR that have lost nothing; only KRaft controllers know them.
 """
 
 from __future__ import annotations
 
 from kafkacompat.handlers.authorized_operations import TOPIC_OPERATIONS
 from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.handlers.endpoints import ClusterSight
 from kafkacompat.handlers.ordering import answer_in_order
-from kafkacompat.metadata.image import NO_LEADER, MetadataImage, PartitionImage
+from kafkacompat.metadata.image import PartitionImage
 from kafkacompat.metadata.topic_names import is_internal, missing_topic_error
 from kafkacompat.timers import yield_in_turns
 from kafkacompat.wire.apis.describe_topic_partitions import (
@@ -25,18 +26,18 @@ def handle_describe_topic_partitions(
     request: DescribeTopicPartitionsRequest, context: RequestContext, services: Services
 ) -> Pending[DescribeTopicPartitionsResponse]:
     """Describe topics from the cursor on, until the page is full."""
-    return answer_in_order(_describe_topics(request, services))
+    return answer_in_order(_describe_topics(request, context, services))
 
 
 async def _describe_topics(
-    request: DescribeTopicPartitionsRequest, services: Services
+    request: DescribeTopicPartitionsRequest, context: RequestContext, services: Services
 ) -> DescribeTopicPartitionsResponse:
     names = {topic.name for topic in request.topics}
     cursor = request.cursor
     if cursor is not None and (cursor.partition_index < 0 or (names and cursor.topic_name not in names)):
         return _build_error(request)
     limit = max(min(services.config.int("max.request.partition.size.limit"), request.response_partition_limit), 1)
-    page = _TopicPage(services.metadata.image, limit, skip_unknown=not names)
+    page = _TopicPage(ClusterSight(context, services), limit, skip_unknown=not names)
     async for name in yield_in_turns(services.clock, sorted(names or services.metadata.image.topics)):
         if cursor is None or name >= cursor.topic_name:
             page.add(name, cursor.partition_index if cursor is not None and name == cursor.topic_name else 0)
@@ -54,9 +55,9 @@ def _build_error(request: DescribeTopicPartitionsRequest) -> DescribeTopicPartit
 class _TopicPage:
     """A response of at most ``limit`` partitions; ``next_cursor`` is the first that did not fit."""
 
-    def __init__(self, image: MetadataImage, limit: int, *, skip_unknown: bool) -> None:
+    def __init__(self, sight: ClusterSight, limit: int, *, skip_unknown: bool) -> None:
         self.response = DescribeTopicPartitionsResponse()
-        self._image = image
+        self._sight = sight
         self._left = limit
         self._skip_unknown = skip_unknown
 
@@ -65,7 +66,7 @@ class _TopicPage:
         if self._left == 0:
             self.response.next_cursor = Cursor(topic_name=name, partition_index=0)
             return
-        topic = self._image.topics.get(name)
+        topic = self._sight.image.topics.get(name)
         if topic is None:
             if not self._skip_unknown:
                 self.response.topics.append(_build_unknown_topic(name))
@@ -85,16 +86,16 @@ class _TopicPage:
             self.response.next_cursor = Cursor(topic_name=name, partition_index=first + len(partitions))
 
     def _partition(self, each: PartitionImage) -> DescribeTopicPartitionsResponsePartition:
-        brokers = self._image.brokers
+        leader, _ = self._sight.find_leader(each)
         return DescribeTopicPartitionsResponsePartition(
             partition_index=each.partition,
-            leader_id=each.leader if each.leader in brokers else NO_LEADER,
+            leader_id=leader,
             leader_epoch=each.leader_epoch,
             replica_nodes=list(each.replicas),
             isr_nodes=list(each.in_sync_replicas),
             eligible_leader_replicas=[],
             last_known_elr=[],
-            offline_replicas=[node for node in each.replicas if node not in brokers],
+            offline_replicas=self._sight.list_offline(each),
         )
 
 

@@ -3,15 +3,20 @@
 v1     unclean elections (KIP-460), and an error for the whole request
 v2     flexible
 
-On a single node there is no other replica to elect: either the leader is the preferred one, or the partition has no
-leader at all. The request's timeout has no effect.
+In a cluster the controller elects. On a single node there is no other replica to elect: either the leader is the preferred one,
+or the partition has no leader at all; the request's timeout has no effect.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kafkacompat.handlers.context import RequestContext, Services
+from kafkacompat.cluster.decisions.leader_balance import ElectionType
+from kafkacompat.cluster.decisions.situation import TopicPartition
+from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.handlers.controller_apis import build_refusal
+from kafkacompat.handlers.ordering import answer_in_order
+from kafkacompat.handlers.waiting import wait_at_most
 from kafkacompat.metadata.image import NO_LEADER, MetadataImage
 from kafkacompat.wire.apis.elect_leaders import (
     ElectLeadersRequest,
@@ -28,7 +33,41 @@ NOBODY_TO_ELECT = {0: ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, 1: ErrorCode.ELI
 
 def handle_elect_leaders(
     request: ElectLeadersRequest, context: RequestContext, services: Services
-) -> ElectLeadersResponse:
+) -> ElectLeadersResponse | Pending[ElectLeadersResponse]:
+    """Elect leaders; a request for all partitions returns only those that need an election."""
+    if services.cluster is not None and request.election_type in NOBODY_TO_ELECT:
+        return answer_in_order(_elect_leaders(request, services))
+    return _refuse_elections(request, services)
+
+
+async def _elect_leaders(request: ElectLeadersRequest, services: Services) -> ElectLeadersResponse:
+    wanted: list[TopicPartition] | None = None
+    if request.topic_partitions is not None:
+        wanted = [
+            TopicPartition(topic.topic, index) for topic in request.topic_partitions for index in topic.partitions
+        ]
+    try:
+        electing = (
+            services.require_cluster().require_active().elect_leaders(ElectionType(request.election_type), wanted)
+        )
+        outcomes = await wait_at_most(electing, request.timeout_ms, services)
+    except KafkaError as problem:
+        refusal: ElectLeadersResponse = build_refusal(request, problem.with_traceback(None))
+        return refusal
+    topics: dict[str, list[PartitionResult]] = {}
+    for (topic, index), outcome in outcomes.items():
+        result = PartitionResult(partition_id=index, error_message=None)
+        if outcome is not None:
+            result.error_code, result.error_message = outcome.code, outcome.detail
+        topics.setdefault(topic, []).append(result)
+    return ElectLeadersResponse(
+        replica_election_results=[
+            ReplicaElectionResult(topic=topic, partition_result=results) for topic, results in topics.items()
+        ]
+    )
+
+
+def _refuse_elections(request: ElectLeadersRequest, services: Services) -> ElectLeadersResponse:
     """Return for each partition why no leader is elected; a request for all partitions returns only those without one."""
     image, kind = services.metadata.image, request.election_type
     everything, known = request.topic_partitions is None, kind in NOBODY_TO_ELECT

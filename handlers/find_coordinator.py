@@ -22,8 +22,7 @@ from twisted.python.failure import Failure
 
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
 from kafkacompat.handlers.context import Pending, RequestContext, Services
-from kafkacompat.metadata.advertised import find_advertised_address
-from kafkacompat.metadata.image import BrokerImage
+from kafkacompat.handlers.endpoints import find_broker
 from kafkacompat.transactions.topic import TRANSACTION_TOPIC
 from kafkacompat.wire.apis.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from kafkacompat.wire.errors import ErrorCode
@@ -80,16 +79,11 @@ def _find_coordinators(
 
 def _find_coordinator(key: str, kind: _CoordinatorTopic, context: RequestContext, services: Services) -> Coordinator:
     partition = services.metadata.image.partition(kind.topic, kind.partition_for(key))
-    broker = services.metadata.image.brokers.get(partition.leader) if partition is not None else None
-    if partition is None or broker is None or not _has_listener(broker, context, services):
+    image = services.metadata.image.brokers.get(partition.leader) if partition is not None else None
+    broker = find_broker(image, context, services) if image is not None else None
+    if broker is None:
         return _build_error(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    host, port = find_advertised_address(broker, context.peer)
-    return Coordinator(key=key, node_id=partition.leader, host=host, port=port)
-
-
-def _has_listener(broker: BrokerImage, context: RequestContext, services: Services) -> bool:
-    """Return whether the client can reach a broker by the listener that it uses; it has reached this one."""
-    return broker.node_id == services.node_id or context.peer.listener_name in broker.endpoints
+    return Coordinator(key=key, node_id=broker.node_id, host=broker.host, port=broker.port)
 
 
 def _build_error(key: str, code: ErrorCode, message: str = "") -> Coordinator:

@@ -8,7 +8,7 @@ Each resource changes as a whole or not at all, independently of the others.
 from __future__ import annotations
 
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.handlers.config_alteration import alter_resources, as_stored_type, check_keys, fill_results
+from kafkacompat.handlers.config_alteration import alter_resources, check_keys, check_stored_type, fill_results
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.logger_levels import change_levels
 from kafkacompat.handlers.ordering import answer_in_order
@@ -27,18 +27,18 @@ def handle_incremental_alter_configs(
     request: IncrementalAlterConfigsRequest, context: RequestContext, services: Services
 ) -> Pending[IncrementalAlterConfigsResponse]:
     """Change every valid resource."""
-    return answer_in_order(_alter_configs(request, services))
+    return answer_in_order(_alter_configs(request, context, services))
 
 
 async def _alter_configs(
-    request: IncrementalAlterConfigsRequest, services: Services
+    request: IncrementalAlterConfigsRequest, context: RequestContext, services: Services
 ) -> IncrementalAlterConfigsResponse:
     def plan(resource: AlterConfigsResource) -> ResourceChange | None:
         operations = _parse_operations(resource)
         if resource.resource_type == ResourceType.BROKER_LOGGER:
             change_levels(resource.resource_name, operations, services.node_id, validate_only=request.validate_only)
             return None
-        return ResourceChange(as_stored_type(resource), resource.resource_name, operations)
+        return ResourceChange(check_stored_type(resource, context, services), resource.resource_name, operations)
 
     outcomes = await alter_resources(request.resources, plan, services, validate_only=request.validate_only)
     responses = [

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from kafkacompat.handlers.context import RequestContext, Services
-from kafkacompat.metadata.advertised import find_advertised_address
-
-
-class LeaderAddress(NamedTuple):
-    """The address of a leader for the client's listener."""
-
-    node_id: int
-    host: str
-    port: int
-    rack: str | None
+from kafkacompat.handlers.endpoints import ReachableBroker, find_broker
 
 
 class LeaderHints:
     """The leaders that one response names; ``addresses`` holds each of them once, by its id."""
 
     def __init__(self, context: RequestContext, services: Services) -> None:
-        self.addresses: dict[int, LeaderAddress] = {}
+        self.addresses: dict[int, ReachableBroker] = {}
         self._context = context
         self._services = services
 
@@ -33,7 +22,7 @@ class LeaderHints:
         if partition is None:
             return None
         broker = image.brokers.get(partition.leader)
-        if broker is not None:
-            host, port = find_advertised_address(broker, self._context.peer)
-            self.addresses[broker.node_id] = LeaderAddress(broker.node_id, host, port, broker.rack)
+        address = find_broker(broker, self._context, self._services) if broker is not None else None
+        if address is not None:
+            self.addresses[address.node_id] = address
         return partition.leader, partition.leader_epoch

@@ -3,6 +3,7 @@
 v0     an empty list of topics requests all of them; from v1 on null does, and an empty list requests none
 v1     controller, racks, internal topics
 v4     the client says whether topics may be created
+v6     LISTENER_NOT_FOUND for leaders without an address for the client; LEADER_NOT_AVAILABLE before (KIP-302)
 v7     leader epochs
 v8     authorized operations (of the cluster only to v10)
 v9     flexible
@@ -16,14 +17,14 @@ not know the topic, and names leaders that may still refuse.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 from kafkacompat.handlers.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.handlers.endpoints import ClusterSight
 from kafkacompat.handlers.ordering import answer_in_order
-from kafkacompat.metadata.advertised import find_advertised_address
-from kafkacompat.metadata.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
+from kafkacompat.metadata.image import PartitionImage, TopicImage
 from kafkacompat.metadata.topic_changes import NewTopic
 from kafkacompat.metadata.topic_names import is_internal, missing_topic_error
 from kafkacompat.timers import make_steps, yield_in_turns
@@ -41,12 +42,26 @@ from kafkacompat.wire.primitives import ZERO_UUID
 log = logging.getLogger(__name__)
 
 TOPIC_ID_VERSION = 12
+LISTENER_NOT_FOUND_VERSION = 6
 UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 # Another client may have created the topic first; a full disk is logged once elsewhere.
 NOT_WORTH_A_LINE = (ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.KAFKA_STORAGE_ERROR)
 
 MetadataResult: TypeAlias = "MetadataResponse | Pending[MetadataResponse]"
-Describe: TypeAlias = "Callable[[Any, MetadataImage], MetadataResponseTopic]"
+Describe: TypeAlias = "Callable[[Any, _Sight], MetadataResponseTopic]"
+
+
+class _Sight(ClusterSight):
+    """The cluster as the response describes it."""
+
+    def __init__(self, context: RequestContext, services: Services) -> None:
+        super().__init__(context, services)
+        self.version = context.api_version
+        self._hides_unreachable = self.version == 0 and services.cluster is not None
+
+    def select(self, nodes: Sequence[int]) -> list[int]:
+        """Return the replicas that the response lists: clients of version 0 know no replica whose address they lack."""
+        return [node for node in nodes if node in self.reachable] if self._hides_unreachable else list(nodes)
 
 
 def handle_metadata(request: MetadataRequest, context: RequestContext, services: Services) -> MetadataResult:
@@ -76,7 +91,8 @@ async def _create_topics_and_answer(
 
 async def _create_topics(wanted: list[NewTopic], services: Services) -> None:
     try:
-        services.replica_manager.directories.check_room()
+        if services.cluster is None:
+            services.replica_manager.directories.check_room()
         results = await services.controller.create_topics(wanted)
     except KafkaError as problem:
         if problem.code not in NOT_WORTH_A_LINE:
@@ -128,14 +144,15 @@ def _list_topics_to_create(request: MetadataRequest, context: RequestContext, se
 
 
 def _build_answer(request: MetadataRequest, context: RequestContext, services: Services) -> MetadataResult:
-    image = services.metadata.image
-    describe, wanted = _select_topics(request, context, image)
+    sight = _Sight(context, services)
+    image = sight.image
+    describe, wanted = _select_topics(request, context, sight)
     response = MetadataResponse(
-        brokers=[_describe_broker(image, node_id, context) for node_id in image.brokers],
+        brokers=[MetadataResponseBroker(**broker._asdict()) for broker in sight.reachable.values()],
         cluster_id=image.cluster_id,
         controller_id=image.controller_id,
     )
-    later = make_steps(services.clock, map(response.topics.append, (describe(each, image) for each in wanted)))
+    later = make_steps(services.clock, map(response.topics.append, (describe(each, sight) for each in wanted)))
     if later is None:
         return _add_authorized_operations(response, request)
     return Pending(later.addCallback(lambda _: _add_authorized_operations(response, request)), in_order=True)
@@ -151,54 +168,51 @@ def _add_authorized_operations(response: MetadataResponse, request: MetadataRequ
     return response
 
 
-def _describe_broker(image: MetadataImage, node_id: int, context: RequestContext) -> MetadataResponseBroker:
-    broker = image.brokers[node_id]
-    host, port = find_advertised_address(broker, context.peer)
-    return MetadataResponseBroker(node_id=node_id, host=host, port=port, rack=broker.rack)
-
-
-def _select_topics(
-    request: MetadataRequest, context: RequestContext, image: MetadataImage
-) -> tuple[Describe, Iterable[Any]]:
+def _select_topics(request: MetadataRequest, context: RequestContext, sight: _Sight) -> tuple[Describe, Iterable[Any]]:
     """Return the function that describes a topic, and its arguments."""
     if _asks_for_all(request, context):
-        return _describe_topic, image.topics.values()
+        return _describe_topic, sight.image.topics.values()
     if ids := _list_topic_ids(request):
         return _describe_topic_by_id, ids
     return _describe_topic_by_name, _list_topic_names(request)
 
 
-def _describe_topic_by_id(topic_id: bytes, image: MetadataImage) -> MetadataResponseTopic:
-    topic = image.topics_by_id.get(topic_id)
+def _describe_topic_by_id(topic_id: bytes, sight: _Sight) -> MetadataResponseTopic:
+    topic = sight.image.topics_by_id.get(topic_id)
     if topic is None:
         return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
-    return _describe_topic(topic, image)
+    return _describe_topic(topic, sight)
 
 
-def _describe_topic_by_name(name: str, image: MetadataImage) -> MetadataResponseTopic:
-    topic = image.topics.get(name)
+def _describe_topic_by_name(name: str, sight: _Sight) -> MetadataResponseTopic:
+    topic = sight.image.topics.get(name)
     if topic is None:
         return MetadataResponseTopic(error_code=missing_topic_error(name), name=name, is_internal=is_internal(name))
-    return _describe_topic(topic, image)
+    return _describe_topic(topic, sight)
 
 
-def _describe_topic(topic: TopicImage, image: MetadataImage) -> MetadataResponseTopic:
+def _describe_topic(topic: TopicImage, sight: _Sight) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=is_internal(topic.name),
-        partitions=[_describe_partition(each, image) for each in topic.partitions],
+        partitions=[_describe_partition(each, sight) for each in topic.partitions],
     )
 
 
-def _describe_partition(each: PartitionImage, image: MetadataImage) -> MetadataResponsePartition:
-    led = each.leader in image.brokers
+def _describe_partition(each: PartitionImage, sight: _Sight) -> MetadataResponsePartition:
+    leader, error = sight.find_leader(each)
+    if error == ErrorCode.LISTENER_NOT_FOUND and sight.version < LISTENER_NOT_FOUND_VERSION:
+        error = ErrorCode.LEADER_NOT_AVAILABLE
+    replicas, in_sync = sight.select(each.replicas), sight.select(each.in_sync_replicas)
+    if not error and (len(replicas) < len(each.replicas) or len(in_sync) < len(each.in_sync_replicas)):
+        error = ErrorCode.REPLICA_NOT_AVAILABLE
     return MetadataResponsePartition(
-        error_code=ErrorCode.NONE if led else ErrorCode.LEADER_NOT_AVAILABLE,
+        error_code=error,
         partition_index=each.partition,
-        leader_id=each.leader if led else NO_LEADER,
+        leader_id=leader,
         leader_epoch=each.leader_epoch,
-        replica_nodes=list(each.replicas),
-        isr_nodes=list(each.in_sync_replicas),
-        offline_replicas=[node for node in each.replicas if node not in image.brokers or node in each.offline_replicas],
+        replica_nodes=replicas,
+        isr_nodes=in_sync,
+        offline_replicas=sight.list_offline(each),
     )

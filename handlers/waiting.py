@@ -1,17 +1,55 @@
-"""Builds one response from several parts that may be ready later."""
+"""Waits for operations: for several whose parts make one response, and for those with a time limit."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from twisted.internet.defer import Deferred, gatherResults, succeed
+from twisted.python.failure import Failure
 
-from kafkacompat.handlers.context import Pending
+from kafkacompat.handlers.context import Pending, Services
+from kafkacompat.timers import DelayedCall
+from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.schema import Response
+
+log = logging.getLogger(__name__)
 
 _Part = TypeVar("_Part")
 _ResponseType = TypeVar("_ResponseType", bound=Response)
+
+
+async def wait_at_most(operation: Deferred[_Part], timeout_ms: int, services: Services) -> _Part:
+    """Return an operation's result; raises KafkaError REQUEST_TIMED_OUT after the request's time, and the operation goes on.
+
+    On a single node the time has no effect, as the operation waits for nobody.
+    """
+    if services.cluster is None:
+        return await operation
+    waiting: Deferred[_Part] = Deferred()
+    deadline = services.clock.callLater(max(timeout_ms, 0) / 1000, _expire, waiting)
+    operation.addCallbacks(_end, _fail, callbackArgs=(waiting, deadline), errbackArgs=(waiting, deadline))
+    return await waiting
+
+
+def _expire(waiting: Deferred[Any]) -> None:
+    reason = "the brokers have not carried out the change in the request's time; it goes on"
+    waiting.errback(KafkaError(ErrorCode.REQUEST_TIMED_OUT, reason))
+
+
+def _end(result: _Part, waiting: Deferred[_Part], deadline: DelayedCall) -> None:
+    if deadline.active():
+        deadline.cancel()
+        waiting.callback(result)
+
+
+def _fail(failure: Failure, waiting: Deferred[Any], deadline: DelayedCall) -> None:
+    if deadline.active():
+        deadline.cancel()
+        waiting.errback(failure)
+    elif not failure.check(KafkaError):
+        log.error("a change failed after its request's time", exc_info=failure.value)
 
 
 def answer_when_ready(

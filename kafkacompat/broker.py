@@ -16,7 +16,7 @@ from twisted.internet.task import deferLater
 from kafkacompat.cluster.registration import ClusterError
 from kafkacompat.conversion import CONVERSION_TIMEOUT_S, Conversions
 from kafkacompat.coordinators import Coordinators
-from kafkacompat.handlers import HANDLERS, INTER_BROKER_HANDLERS, Handler, load_consumer_apis
+from kafkacompat.handlers import CLUSTER_HANDLERS, HANDLERS, Handler, load_consumer_apis
 from kafkacompat.handlers.context import Services
 from kafkacompat.metadata.effective import EffectiveConfig
 from kafkacompat.metadata.image import ImageHolder
@@ -28,6 +28,7 @@ from kafkacompat.partitions.takeover import belonged_to_kafka
 from kafkacompat.server.connection_limits import ConnectionLimits
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.emulation import emulate_release
+from kafkacompat.server.inter_broker import serve_brokers
 from kafkacompat.server.listener import KafkaServer, ListenError
 from kafkacompat.standalone import Standalone
 from kafkacompat.storage.directory.log_directory import LogDirectory, LogDirectoryError
@@ -189,7 +190,7 @@ class Broker:
         )
 
     def _handlers(self) -> Mapping[int, Handler]:
-        return HANDLERS if self._node is None else INTER_BROKER_HANDLERS
+        return HANDLERS if self._node is None else CLUSTER_HANDLERS
 
     def _build_server(self) -> None:
         config = self.config
@@ -237,8 +238,16 @@ class Broker:
         self.server.start()
         self.effective.on_changed = self._update_listeners
 
+    def _find_dispatcher(self, listener: Listener) -> Dispatcher | None:
+        """Return the dispatcher of a listener that does not serve what most do."""
+        if listener.emulate:
+            return emulate_release(listener.emulate, self._handlers(), self._services)
+        if self._node is not None and listener.name == self._node.listener:
+            return serve_brokers(CLUSTER_HANDLERS, self._services)
+        return None
+
     def _bind(self, listener: Listener) -> None:
-        dispatcher = emulate_release(listener.emulate, HANDLERS, self._services) if listener.emulate else None
+        dispatcher = self._find_dispatcher(listener)
         port = self.server.listen(listener.name, listener.host, listener.port, dispatcher)
         host = f"[{listener.host}]" if ":" in listener.host else listener.host
         self.addresses.append(f"{listener.name}://{host}:{port}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.task import LoopingCall
@@ -12,6 +13,7 @@ from kafkacompat.cluster.assigned_replicas import AssignedReplicas, RoleReceiver
 from kafkacompat.cluster.in_sync_updates import AlterPartitionUpdates
 from kafkacompat.cluster.member import ClusterMember
 from kafkacompat.cluster.registration import ClusterError
+from kafkacompat.config.protocol_version import find_protocol_release, find_version_cap
 from kafkacompat.coordinators import CoordinatorCluster
 from kafkacompat.metadata.image import BrokerImage, ImageHolder
 from kafkacompat.metadata.znodes.paths import Znode
@@ -66,6 +68,9 @@ class ClusterNode:
         self._host = host
         self._config = config
         self._metadata = metadata
+        release = find_protocol_release(config.string("inter.broker.protocol.version"))
+        assert release is not None  # the configuration is checked
+        self._release = release
         self.listener = find_inter_broker_listener(config)
         self._addresses = find_addresses(
             config, {listener.name: (listener.host, listener.port) for listener in config.listeners}
@@ -75,7 +80,10 @@ class ClusterNode:
         settings = read_zookeeper_settings(config)._replace(create_chroot=self._own_cluster_id is None)
         zookeeper = host.open_zookeeper(settings)
         connections = BrokerConnections(
-            ConnectionSettings(f"broker-{config.node_id}"), host.network, host.reactor, host.rng
+            ConnectionSettings(f"broker-{config.node_id}", cap=partial(find_version_cap, self._release)),
+            host.network,
+            host.reactor,
+            host.rng,
         )
         self.member = ClusterMember(
             config, zookeeper, connections, metadata, effective, self.listener, host.reactor, host.rng
@@ -120,9 +128,9 @@ class ClusterNode:
             replicas, view, following, roles, member.configs.read_topics, member.list_assigned, clock
         )
         member.on_topics_reconfigured = replicas.reconfigure_all
-        member.on_topic_deleted = roles.forget
-        replicas.is_elsewhere = self._is_elsewhere
+        replicas.is_elsewhere = self._metadata_has_partition
         replicas.on_directory_offline = member.report_failed_directory
+        member.on_topic_deleted = roles.forget
 
     def coordinator_cluster(self) -> CoordinatorCluster:
         """Return what the coordinators need of the other brokers."""
@@ -137,10 +145,8 @@ class ClusterNode:
 
         return self.store.read([key]).addCallback(has_no_partition)
 
-    def _is_elsewhere(self, topic: str | bytes, index: int) -> bool:
-        image = self._metadata.image
-        known = image.topics.get(topic) if isinstance(topic, str) else image.topics_by_id.get(topic)
-        return known is not None and index < len(known.partitions)
+    def _metadata_has_partition(self, topic: str | bytes, index: int) -> bool:
+        return self._metadata.image.has_partition(topic, index)
 
     async def start(self, directories: Directories) -> None:
         """Open the logs that this broker has of the cluster's topics; their roles come with the controller's orders."""

@@ -12,13 +12,16 @@ from typing import Any
 from kafkacompat.wire.compile_function import compile_function
 from kafkacompat.wire.compile_source import FIXED, Builder
 from kafkacompat.wire.primitives import MalformedError, read_uvarint
-from kafkacompat.wire.schema import Field, Message, Struct, shared_default
+from kafkacompat.wire.schema import Field, Message, Request, Struct, shared_default
 
 MAX_STRING_BYTES = 0x7FFF
 """The longest string, also where the length field is wider than an int16."""
 
 MAX_ELEMENTS = 100_000
 """The most elements and tagged fields of one message: two bytes of a frame can stand for an object of two hundred."""
+
+LEAST_ELEMENT_BYTES = 4
+"""The least bytes of an element in an honest message: a replica in a list."""
 
 
 def _build_overrun_error(position: int, size: int) -> MalformedError:
@@ -29,8 +32,15 @@ def _build_length_error(name: str, length: int) -> MalformedError:
     return MalformedError(f"{name} has the length {length}")
 
 
-def _build_count_error(name: str) -> MalformedError:
-    return MalformedError(f"{name} brings a message to more than {MAX_ELEMENTS} elements and tagged fields")
+def _build_count_error(name: str, most: int) -> MalformedError:
+    return MalformedError(f"{name} brings a message to more than {most} elements and tagged fields")
+
+
+def _format_bound(message: type[Message]) -> str:
+    """Return the source of the bound: a controller's request has as many elements as its frame can hold."""
+    if issubclass(message, Request) and message.SIZED_BY_CLUSTER:
+        return f"max({MAX_ELEMENTS}, size // {LEAST_ELEMENT_BYTES})"
+    return str(MAX_ELEMENTS)
 
 
 class ReadBuilder(Builder):
@@ -43,7 +53,7 @@ class ReadBuilder(Builder):
             read_uvarint=read_uvarint, overrun=_build_overrun_error, bad_length=_build_length_error, error=struct.error
         )
         out.names.update(MalformedError=MalformedError, text=str, raw=bytes, too_many=_build_count_error)
-        self._begin(f"size = len(data); left = {MAX_ELEMENTS}")
+        self._begin(f"size = len(data); most = left = {_format_bound(message)}")
         out.emit("try:")
         out.depth += 1
         result = self._struct(message)
@@ -161,7 +171,7 @@ class ReadBuilder(Builder):
 
     def _take(self, count: str, name: str) -> None:
         self.out.emit(f"left -= {count}")
-        self.out.emit(f"if left < 0: raise too_many({name!r})")
+        self.out.emit(f"if left < 0: raise too_many({name!r}, most)")
 
     def _fixed_array(self, target: str, length: str, code: str) -> None:
         out = self.out

@@ -19,9 +19,10 @@ from typing import Any, Protocol
 from kafkacompat.wire.compiler import Part, find_reader, find_stepwise_reader, find_stepwise_writer
 from kafkacompat.wire.headers import API_VERSIONS_KEY, RequestHeader, request_header_version, response_header_version
 from kafkacompat.wire.primitives import MalformedError
-from kafkacompat.wire.schema import Request, Response, Versions
+from kafkacompat.wire.schema import Request, Response, Versions, bytestring
 
 _KEY_AND_VERSION = struct.Struct(">hh")
+_SIZE = struct.Struct(">i")
 _SIZE_AND_CORRELATION = struct.Struct(">ii")
 _BUFFERS = (bytes, bytearray, memoryview)
 
@@ -32,6 +33,12 @@ MAX_SMALL_BYTES = 4096
 
 class RequestError(ValueError):
     """The connection must be closed, as its request cannot be answered."""
+
+
+class EncodedResponse(Response, api_key=-1, versions=""):
+    """A response that another broker has encoded, of any API: header and body, without the frame's size."""
+
+    data: bytes = bytestring()
 
 
 class ServedApi(Protocol):
@@ -129,6 +136,9 @@ class ServerConnection:
         """
         if response is None:
             self._store_answer(request)
+            return None
+        if isinstance(response, EncodedResponse):
+            self._store_answer(request, [_SIZE.pack(len(response.data)), response.data])
             return None
         steps = find_stepwise_writer(type(response), version)(response)
         parts = next(steps)

@@ -266,13 +266,20 @@ class Message(Struct):
 
 
 class Request(Message):
-    """The request of one API."""
+    """The request of one API.
+
+    ``SIZED_BY_CLUSTER`` marks a request of a controller: it may have as many elements as the cluster has partitions.
+    """
 
     API_KEY: ClassVar[int] = -1
+    SIZED_BY_CLUSTER: ClassVar[bool] = False
 
-    def __init_subclass__(cls, *, api_key: int, versions: str, flexible: str = "") -> None:
+    def __init_subclass__(
+        cls, *, api_key: int, versions: str, flexible: str = "", sized_by_cluster: bool = False
+    ) -> None:
         super().__init_subclass__(versions=versions, flexible=flexible)
         cls.API_KEY = api_key
+        cls.SIZED_BY_CLUSTER = sized_by_cluster
 
 
 class Response(Message):

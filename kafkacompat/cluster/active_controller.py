@@ -152,6 +152,11 @@ class ActiveController:
                 bounced.update(node for node in members if stat is not None and candidates[node] > stat.mzxid)
         return bounced
 
+    @property
+    def image(self) -> MetadataImage:
+        """The image that ZooKeeper holds; brokers may not have received it yet."""
+        return self._ledger.image
+
     def look_again(self) -> None:
         """Read again what the watches of a lost connection may have missed."""
         self._handle(self._change_brokers, "a change of the brokers")

@@ -56,12 +56,18 @@ class ControllerLink:
     """Sends requests to the controller that *find_controller* names; *answer* answers those that are for this broker."""
 
     def __init__(
-        self, node_id: int, find_controller: Callable[[], int], brokers: BrokerRequests, answer: AnswerLocally
+        self,
+        node_id: int,
+        find_controller: Callable[[], int],
+        brokers: BrokerRequests,
+        answer: AnswerLocally,
+        purpose: str = PURPOSE,
     ) -> None:
         self._node_id = node_id
         self._find_controller = find_controller
         self._brokers = brokers
         self._answer = answer
+        self._purpose = purpose
 
     @property
     def is_local(self) -> bool:
@@ -75,4 +81,4 @@ class ControllerLink:
             return fail(NoControllerError("the cluster has no controller at the moment"))
         if controller_id == self._node_id:
             return self._answer(request)
-        return self._brokers.send(controller_id, PURPOSE, request, timeout_s)
+        return self._brokers.send(controller_id, self._purpose, request, timeout_s)

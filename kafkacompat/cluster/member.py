@@ -63,6 +63,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 ORDER_TIMEOUT_S = 30.0
+FORWARDING = "forwarded requests"
+"""The connections that Envelopes take: a forwarded request may wait for other brokers."""
+
 NEWEST_ALTER_PARTITION = 3
 
 REPEAT_S = 0.5
@@ -112,6 +115,9 @@ class ClusterMember:
         self.configs = ClusterConfigs(zookeeper, self.store, self._on_configs)
         self.brokers = InterBrokerRequests(connections, metadata, listener)
         self.link = ControllerLink(node_id, lambda: self.election.controller_id, self.brokers, self._answer_locally)
+        self.forwarding = ControllerLink(
+            node_id, lambda: self.election.controller_id, self.brokers, self._answer_locally, FORWARDING
+        )
         self.administration = ClusterAdministration(
             node_id, lambda: self.registration.epoch, lambda: self._active, self.link, metadata
         )
@@ -368,7 +374,7 @@ class ClusterMember:
 
     # What the controller answers
 
-    def _require_active(self) -> ActiveController:
+    def require_active(self) -> ActiveController:
         if self._active is None:
             raise KafkaError(ErrorCode.NOT_CONTROLLER, "another broker is the controller")
         return self._active
@@ -381,7 +387,7 @@ class ClusterMember:
             for data in topic.partitions
         ]
         try:
-            results = await self._require_active().change_in_sync_sets(
+            results = await self.require_active().change_in_sync_sets(
                 InSyncRequest(request.broker_id, request.broker_epoch, version, changes)
             )
         except KafkaError as problem:
@@ -391,7 +397,7 @@ class ClusterMember:
     async def shut_down_broker(self, request: ControlledShutdownRequest) -> ControlledShutdownResponse:
         """Move the leaderships of a broker (ControlledShutdown)."""
         try:
-            remaining = await self._require_active().shut_down_broker(request.broker_id, request.broker_epoch)
+            remaining = await self.require_active().shut_down_broker(request.broker_id, request.broker_epoch)
         except KafkaError as problem:
             return ControlledShutdownResponse(error_code=problem.code)
         return ControlledShutdownResponse(
@@ -403,7 +409,7 @@ class ClusterMember:
     async def allocate_producer_ids(self, request: AllocateProducerIdsRequest) -> AllocateProducerIdsResponse:
         """Allocate a block of producer ids (AllocateProducerIds)."""
         try:
-            block = await self._require_active().allocate_producer_ids(request.broker_id)
+            block = await self.require_active().allocate_producer_ids(request.broker_id)
         except KafkaError as problem:
             return AllocateProducerIdsResponse(error_code=problem.code)
         return AllocateProducerIdsResponse(producer_id_start=block.start, producer_id_len=len(block))

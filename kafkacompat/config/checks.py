@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from kafkacompat.config.properties import ConfigError
+from kafkacompat.config.protocol_version import find_protocol_release
 from kafkacompat.config.topic_defaults import find_broker_topic_value
 
 if TYPE_CHECKING:
@@ -36,6 +37,13 @@ def _check_control_plane(config: ReadableConfig) -> str | None:
     if not name:
         return None
     return f"control.plane.listener.name={name} is not served: remove it, and orders come by the inter-broker listener"
+
+
+def _check_inter_broker_protocol(config: ReadableConfig) -> str | None:
+    text = config.string("inter.broker.protocol.version")
+    if find_protocol_release(text) is not None:
+        return None
+    return f"inter.broker.protocol.version={text} is no release from 2.8 on: write it as 3.9 or 2.8-IV1"
 
 
 def _check_node_id(config: ReadableConfig) -> str | None:
@@ -111,6 +119,7 @@ def _check_assignors(config: ReadableConfig) -> str | None:
 
 CHECKS: tuple[Callable[[ReadableConfig], str | None], ...] = (
     _check_control_plane,
+    _check_inter_broker_protocol,
     _check_node_id,
     _check_roles,
     _check_quorum,

@@ -68,7 +68,7 @@ def alter_configs(draft: MetadataDraft, config: BrokerConfig, change: ResourceCh
     is unchanged then.
     """
     resource, name = change.resource, change.name
-    _check_resource_name(config, resource, name)
+    _check_resource_name(resource, name)
     configs = {} if change.replace else dict(draft.configs.get((resource, name), {}))
     for operation in change.operations:
         _apply_operation(configs, resource, operation)
@@ -78,10 +78,11 @@ def alter_configs(draft: MetadataDraft, config: BrokerConfig, change: ResourceCh
     draft.put_config((resource, name), configs)
 
 
-def _check_resource_name(config: BrokerConfig, resource: ResourceType, name: str) -> None:
+def _check_resource_name(resource: ResourceType, name: str) -> None:
     if resource == ResourceType.BROKER:
-        if name not in ("", str(config.node_id)):
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"'{name}' is not the id of this broker, {config.node_id}")
+        # Handlers check that the client has sent the request to that broker.
+        if name and not (name.isascii() and name.isdigit()):
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"'{name}' is not the id of a broker")
     elif not name:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"A {resource.name.lower().replace('_', ' ')} resource needs a name"

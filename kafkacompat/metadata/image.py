@@ -107,6 +107,11 @@ class MetadataImage:
             return None
         return topic_image.partitions[index]
 
+    def has_partition(self, topic: str | bytes, index: int) -> bool:
+        """Return whether a topic, by its name or its id, has a partition."""
+        topic_image = self.topics.get(topic) if isinstance(topic, str) else self.topics_by_id.get(topic)
+        return topic_image is not None and 0 <= index < len(topic_image.partitions)
+
     def with_topics(self, topics: Mapping[str, TopicImage]) -> MetadataImage:
         """Return the image with these topics instead of its own."""
         by_id = {topic.topic_id: topic for topic in topics.values() if topic.topic_id != ZERO_UUID}

@@ -97,8 +97,9 @@ class ReplicaManager:
     """The partitions of this broker, by topic name and by topic id.
 
     The controller reports changes to it (`PartitionEvents`); it never reads metadata itself. ``log_config_of`` gives
-    the effective configuration of a topic; ``moves`` moves partitions between the directories. With ``awaits_roles``, in a
-    cluster, a partition that is opened accepts no writes before the controller has given it a role.
+    the effective configuration of a topic; ``moves`` moves partitions between the directories. In a cluster ``is_elsewhere``
+    returns whether the metadata has a partition, by its topic's name or id, that this broker does not hold; and with
+    ``awaits_roles`` a partition that is opened accepts no writes before the controller has given it a role.
     """
 
     def __init__(
@@ -132,8 +133,8 @@ class ReplicaManager:
     def find(self, topic: str | bytes, index: int) -> Partition:
         """Return the partition of a topic, which is given by its name or its id.
 
-        Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, KAFKA_STORAGE_ERROR, and NOT_LEADER_OR_FOLLOWER for a
-        partition that only other brokers have.
+        Raises KafkaError UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID or KAFKA_STORAGE_ERROR; in a cluster NOT_LEADER_OR_FOLLOWER
+        for a partition of other brokers.
         """
         partition = self._partitions.get((topic, index))
         if partition is None:
@@ -145,7 +146,7 @@ class ReplicaManager:
         if (topic, index) in self._offline:
             return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"the log directory of {text}-{index} is offline")
         if self.is_elsewhere(topic, index):
-            return KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"this broker has no replica of {text}-{index}")
+            return KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{text}-{index} is on other brokers")
         if isinstance(topic, bytes) and (topic, 0) not in self._partitions:
             return KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with the id {text}")
         return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {text}-{index}")

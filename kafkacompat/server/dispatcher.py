@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from kafkacompat.handlers import Handler
+    from kafkacompat.server.forwarding import Forwarding
     from kafkacompat.wire.connection import IncomingRequest
 
 Answer: TypeAlias = "Response | Pending[Response] | None"
@@ -29,11 +30,15 @@ log = logging.getLogger(__name__)
 
 
 class Dispatcher:
-    """Calls handlers; ``handlers`` is the table of the served APIs, by API key."""
+    """Calls handlers; ``handlers`` is the table of the served APIs, by API key.
+
+    In a cluster, requests that only the controller carries out are forwarded to it.
+    """
 
     def __init__(self, handlers: Mapping[int, Handler], services: Services) -> None:
         self.handlers = handlers
         self._services = services
+        self._forwarding = None if services.cluster is None else _make_forwarding(handlers, services)
 
     def dispatch(self, incoming: IncomingRequest, context: RequestContext) -> Answer:
         """Return the response to a request, now or later; None where the protocol has no response.
@@ -55,6 +60,10 @@ class Dispatcher:
     def _handle(self, incoming: IncomingRequest, context: RequestContext) -> Answer:
         handle, services, body = self.handlers[incoming.api_key].handle, self._services, incoming.body
         try:
+            if self._forwarding is not None:
+                forwarded = self._forwarding.answer(incoming, context, lambda: self._handle(incoming, context))
+                if forwarded is not None:
+                    return forwarded
             if incoming.size_bytes > MAX_SMALL_BYTES and body is not None:
                 portions = answer_in_portions(body, lambda part: handle(part, context, services), services.clock)
                 if portions is not None:
@@ -85,3 +94,10 @@ class Dispatcher:
             raise UnanswerableError(f"{name} v{incoming.api_version} failed: {problem}")
         make: Callable[..., Response] = handler.response
         return make(error_code=int(code))
+
+
+def _make_forwarding(handlers: Mapping[int, Handler], services: Services) -> Forwarding:
+    # A single node does not pay for the modules that only brokers of a cluster need.
+    from kafkacompat.server.forwarding import Forwarding
+
+    return Forwarding(handlers, services)

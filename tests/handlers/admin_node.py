@@ -39,7 +39,7 @@ class AdminNode:
         self.controller = Controller(self.store, self.holder, self.events, effective, config, Random(7))
         outcome(self.controller.load("cluster-1"))
         outcome(self.controller.start())
-        self._services = services(
+        self.services = services(
             clock=Clock(),
             config=config,
             metadata=self.holder,
@@ -51,7 +51,7 @@ class AdminNode:
 
     def send(self, request: Request, version: int) -> Any:
         """What the handler gives back: a response, or a Pending."""
-        return handled(request, context_of(version), self._services)
+        return handled(request, context_of(version), self.services)
 
     def ask(self, request: Request, answer: type[Answer], version: int) -> Answer:
         """The response as the client reads it."""

@@ -13,7 +13,13 @@ from kafkacompat.wire.apis.fetch import FetchableTopicResponse, FetchResponse, P
 from kafkacompat.wire.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkacompat.wire.compile_source import STEP_ELEMENTS
 from kafkacompat.wire.compiler import encode_message
-from kafkacompat.wire.connection import MAX_SMALL_BYTES, IncomingRequest, RequestError, ServerConnection
+from kafkacompat.wire.connection import (
+    MAX_SMALL_BYTES,
+    EncodedResponse,
+    IncomingRequest,
+    RequestError,
+    ServerConnection,
+)
 from kafkacompat.wire.headers import RequestHeader, request_header_version
 from kafkacompat.wire.schema import Request, Response, Versions
 
@@ -134,6 +140,15 @@ def test_answers_leave_in_the_order_of_the_requests() -> None:
     answer(connection, third, HeartbeatResponse(), 0)
     assert sent(connection).startswith(b"\0\0\0\x06\0\0\0\3")
     assert connection.in_flight == 0
+
+
+def test_an_answer_that_another_broker_has_encoded_leaves_as_it_is() -> None:
+    connection = ServerConnection(SERVED)
+    incoming = connection.parse(frame(HeartbeatRequest(), 4, 7))
+    encoded = EncodedResponse(data=b"\0\0\0\7 whatever")
+    answer(connection, incoming, encoded, 4)
+    assert connection.waiting_bytes == 4 + len(encoded.data)
+    assert sent(connection) == len(encoded.data).to_bytes(4, "big") + encoded.data
 
 
 def test_an_answered_request_lets_go_of_its_body_and_counts_what_waits() -> None:

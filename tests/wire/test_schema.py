@@ -7,6 +7,12 @@ from dataclasses import dataclass
 import pytest
 
 from kafkacompat.wire.apis.fetch import FetchRequest, ReplicaState
+from kafkacompat.wire.apis.leader_and_isr import (
+    LeaderAndIsrPartitionState,
+    LeaderAndIsrRequest,
+    LeaderAndIsrTopicState,
+)
+from kafkacompat.wire.apis.stop_replica import StopReplicaRequest, StopReplicaTopicV1
 from kafkacompat.wire.compiler import decode_message, encode_message, find_reader, find_writer
 from kafkacompat.wire.primitives import ZERO_UUID, MalformedError, encode_uvarint
 from kafkacompat.wire.schema import (
@@ -200,6 +206,22 @@ def test_the_elements_of_all_arrays_together_are_limited() -> None:
     few.numbers.append(0)
     with pytest.raises(MalformedError, match="numbers brings a message to more than 100000 elements and tagged fields"):
         decode_message(NewerDrawing, encode_message(few, 2), 2)
+
+
+def test_a_controllers_request_has_as_many_elements_as_its_frame_can_hold() -> None:
+    states = [
+        LeaderAndIsrPartitionState(partition_index=index, replicas=[1, 2, 3], isr=[1, 2, 3]) for index in range(30_000)
+    ]
+    request = LeaderAndIsrRequest(topic_states=[LeaderAndIsrTopicState(topic_name="t", partition_states=states)])
+    decoded = decode_message(LeaderAndIsrRequest, encode_message(request, 7), 7)
+    assert decoded.topic_states[0].partition_states == states
+
+
+def test_a_controllers_request_of_tiny_elements_is_limited() -> None:
+    topics = [StopReplicaTopicV1(name="") for _ in range(200_000)]
+    request = StopReplicaRequest(topics=topics)
+    with pytest.raises(MalformedError, match="topics brings a message to more than 150005 elements"):
+        decode_message(StopReplicaRequest, encode_message(request, 2), 2)
 
 
 @pytest.mark.parametrize("count", [100_001, 2**31, 2**32 - 1])

@@ -40,7 +40,7 @@ class LeaderAndIsrLiveLeader(Struct):
     port: int = int32()
 
 
-class LeaderAndIsrRequest(Request, api_key=4, versions="0-7", flexible="4+"):
+class LeaderAndIsrRequest(Request, api_key=4, versions="0-7", flexible="4+", sized_by_cluster=True):
     """Lead or follow the given partitions."""
 
     controller_id: int = int32()

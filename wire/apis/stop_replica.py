@@ -35,7 +35,7 @@ class StopReplicaTopicState(Struct):
     partition_states: list[StopReplicaPartitionState] = array(StopReplicaPartitionState)
 
 
-class StopReplicaRequest(Request, api_key=5, versions="0-4", flexible="2+"):
+class StopReplicaRequest(Request, api_key=5, versions="0-4", flexible="2+", sized_by_cluster=True):
     """Stop leading and following the given partitions."""
 
     controller_id: int = int32()

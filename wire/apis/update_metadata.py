@@ -47,7 +47,7 @@ class UpdateMetadataBroker(Struct):
     rack: str | None = string(versions="2+", nullable="0+")
 
 
-class UpdateMetadataRequest(Request, api_key=6, versions="0-8", flexible="6+"):
+class UpdateMetadataRequest(Request, api_key=6, versions="0-8", flexible="6+", sized_by_cluster=True):
     """Replace the metadata of the given partitions and of the live brokers."""
 
     controller_id: int = int32()

@@ -19,6 +19,6 @@ reserved.broker.max.id | int | 1000 | 0.. | | The largest id that is not generat
 controlled.shutdown.max.retries | int | 3 | 0.. | U | How often a stopping broker asks for other leaders
 controlled.shutdown.retry.backoff.ms | long | 5000 | 0.. | U | The pause before it asks again
 leader.imbalance.per.broker.percentage | int | 10 | 0.. | U | The share of a broker's leaderships that may be elsewhere
-inter.broker.protocol.version | string | 3.9 | | | The release whose protocol brokers speak among themselves
+inter.broker.protocol.version | string | 3.9 | | U | The release whose protocol brokers speak among themselves
 control.plane.listener.name | string | null | | U | The listener for the controller's orders alone
 """

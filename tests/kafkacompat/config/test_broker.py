@@ -155,6 +155,7 @@ def test_a_change_for_this_broker_wins_over_one_for_the_cluster() -> None:
             "node.id=1\ncompression.type=lzma",
             "compression.type=lzma is not valid: it takes one of uncompressed, zstd, lz4, snappy, gzip, producer",
         ),
+        ("node.id=1\ninter.broker.protocol.version=2.3", "inter.broker.protocol.version=2.3 is no release from 2.8 on"),
         ("node.id=1\ncontrol.plane.listener.name=C", "control.plane.listener.name=C is not served"),
         ("node.id=1\nprocess.roles=controller", "process.roles=controller is not served yet"),
         ("node.id=1\nprocess.roles=king", "it takes a list of one or more of broker, controller"),

@@ -94,7 +94,7 @@ def test_append_and_subtract_start_from_the_default() -> None:
         ),
         (
             ResourceType.BROKER,
-            "2",
+            "two",
             ConfigOperation("log.retention.ms", ConfigOperationType.SET, "1"),
             ErrorCode.INVALID_REQUEST,
         ),

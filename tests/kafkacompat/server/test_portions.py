@@ -194,7 +194,7 @@ def frame(content: bytes) -> memoryview:
 def dispatched(handler: DescribingGroups, data: memoryview) -> tuple[BusyClock, Any]:
     clock = BusyClock()
     handlers: Any = {15: handler}
-    services: Any = SimpleNamespace(clock=clock)
+    services: Any = SimpleNamespace(clock=clock, cluster=None)
     incoming = ServerConnection(handlers).parse(data)
     return clock, Dispatcher(handlers, services).dispatch(incoming, None)  # type: ignore[arg-type]
 

@@ -1,0 +1,55 @@
+"""The brokers that a client can reach through its own listener, and the partitions' leaders among them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from kafkacompat.handlers.context import RequestContext, Services
+from kafkacompat.metadata.advertised import find_advertised_address
+from kafkacompat.metadata.image import NO_LEADER, BrokerImage, MetadataImage, PartitionImage
+from kafkacompat.wire.errors import ErrorCode
+
+
+class ReachableBroker(NamedTuple):
+    """A broker with its address for the client."""
+
+    node_id: int
+    host: str
+    port: int
+    rack: str | None
+
+
+class ClusterSight:
+    """The brokers as one client sees them; ``reachable`` holds them by their ids.
+
+    A broker of a cluster without an endpoint on the client's listener is left out. A single node is always reachable.
+    """
+
+    def __init__(self, context: RequestContext, services: Services) -> None:
+        self.image: MetadataImage = services.metadata.image
+        self.reachable: Mapping[int, ReachableBroker] = {
+            broker.node_id: broker
+            for broker in (find_broker(image, context, services) for image in self.image.brokers.values())
+            if broker is not None
+        }
+
+    def find_leader(self, partition: PartitionImage) -> tuple[int, ErrorCode]:
+        """Return a partition's leader for the client, or NO_LEADER and why there is none."""
+        leader = partition.leader
+        if leader in self.reachable:
+            return leader, ErrorCode.NONE
+        is_alive = leader in self.image.brokers
+        return NO_LEADER, ErrorCode.LISTENER_NOT_FOUND if is_alive else ErrorCode.LEADER_NOT_AVAILABLE
+
+    def list_offline(self, partition: PartitionImage) -> list[int]:
+        """List the replicas whose broker is down or whose log directory has failed."""
+        brokers = self.image.brokers
+        return [node for node in partition.replicas if node not in brokers or node in partition.offline_replicas]
+
+
+def find_broker(broker: BrokerImage, context: RequestContext, services: Services) -> ReachableBroker | None:
+    """Return a broker with its address for the client; None if it has none on the client's listener."""
+    if services.cluster is not None and context.peer.listener_name not in broker.endpoints:
+        return None
+    return ReachableBroker(broker.node_id, *find_advertised_address(broker, context.peer), broker.rack)
