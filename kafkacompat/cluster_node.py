@@ -15,7 +15,6 @@ from kafkacompat.cluster.member import ClusterMember
 from kafkacompat.cluster.registration import ClusterError
 from kafkacompat.config.protocol_version import find_protocol_release, find_version_cap
 from kafkacompat.coordinators import CoordinatorCluster
-from kafkacompat.metadata.codec import decode_image
 from kafkacompat.metadata.image import BrokerImage, ImageHolder
 from kafkacompat.metadata.znodes.paths import Znode
 from kafkacompat.metadata.znodes.topics import decode_topic
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig
     from kafkacompat.host import Host
     from kafkacompat.metadata.effective import EffectiveConfig
+    from kafkacompat.metadata.image import TopicImage
     from kafkacompat.metadata.store import StoreEntry
     from kafkacompat.partitions.directories import Directories
     from kafkacompat.partitions.replica_manager import ReplicaManager
@@ -59,7 +59,10 @@ class FetcherSender:
 
 
 class ClusterNode:
-    """The metadata side of a broker in a cluster, the counterpart of `Standalone`. Call the methods in their order."""
+    """The metadata side of a broker in a cluster, the counterpart of `Standalone`. Call the methods in their order.
+
+    The constructor raises ClusterError, LogDirectoryError and ZooKeeperError.
+    """
 
     def __init__(self, host: Host, config: BrokerConfig, metadata: ImageHolder, effective: EffectiveConfig) -> None:
         self._host = host
@@ -69,7 +72,13 @@ class ClusterNode:
         assert release is not None  # the configuration is checked
         self._release = release
         self.listener = find_inter_broker_listener(config)
-        zookeeper = host.open_zookeeper(read_zookeeper_settings(config))
+        self._addresses = find_addresses(
+            config, {listener.name: (listener.host, listener.port) for listener in config.listeners}
+        )
+        self._own_cluster_id = find_owning_cluster(host.files, config)
+        # Directories of a cluster show that its chroot exists: a missing one is a wrong one.
+        settings = read_zookeeper_settings(config)._replace(create_chroot=self._own_cluster_id is None)
+        zookeeper = host.open_zookeeper(settings)
         connections = BrokerConnections(
             ConnectionSettings(f"broker-{config.node_id}", cap=partial(find_version_cap, self._release)),
             host.network,
@@ -85,6 +94,7 @@ class ClusterNode:
         self._in_sync_checks = LoopingCall(self._check_in_sync)
         self._in_sync_checks.clock = host.reactor
         self._replicas: ReplicaManager | None = None
+        self._topics: Mapping[str, TopicImage] = {}
 
     def _build_fetchers(self) -> ReplicaFetcherManager:
         config, clock = self._config, self._host.reactor
@@ -102,9 +112,10 @@ class ClusterNode:
         )
 
     async def find_cluster_id(self) -> str:
-        """Join the cluster; returns its id. Raises LogDirectoryError, ClusterError and ZooKeeperError."""
-        own = find_owning_cluster(self._host.files, self._config)
-        return await self.member.join(own, format_uuid(self._host.rng.randbytes(16)))
+        """Join the cluster; returns its id. Raises ClusterError, StoreError and ZooKeeperError, and has changed nothing then."""
+        new_cluster_id = format_uuid(self._host.rng.randbytes(16))
+        self._topics = await self.member.join(self._own_cluster_id, new_cluster_id, self._addresses)
+        return self._metadata.image.cluster_id
 
     def serve_replicas(self, replicas: ReplicaManager, roles: RoleReceiver) -> None:
         """Carry out the controller's orders on *replicas*; *roles* learns what this broker leads."""
@@ -140,9 +151,8 @@ class ClusterNode:
     async def start(self, directories: Directories) -> None:
         """Open the logs that this broker has of the cluster's topics; their roles come with the controller's orders."""
         assert self._replicas is not None
-        topics = decode_image(await self.store.load()).topics
-        await find_partitions(directories, topics, strays_stay=True)
-        for topic in topics.values():
+        await find_partitions(directories, self._topics, strays_stay=True)
+        for topic in self._topics.values():
             own = tuple(
                 partition
                 for partition in topic.partitions
@@ -161,17 +171,9 @@ class ClusterNode:
     async def announce(self, bound: Mapping[str, tuple[str, int]]) -> None:
         """Register the broker, whose listeners are *bound* to these addresses; raises ClusterError."""
         config = self._config
-        endpoints = {}
-        for listener in config.listeners:
-            host, port = config.advertised_listeners.get(listener.name, bound[listener.name])
-            host = host or bound[listener.name][0]
-            if host in WILDCARD_HOSTS:
-                raise ClusterError(
-                    f"other brokers cannot reach {listener.name}://{host}:{port}: set advertised.listeners to a host name"
-                )
-            endpoints[listener.name] = (host, port)
         protocols = {listener.name: listener.protocol for listener in config.listeners}
         rack = config.optional_string("broker.rack")
+        endpoints = find_addresses(config, bound)
         await self.member.announce(BrokerImage(config.node_id, rack, endpoints, security_protocols=protocols))
 
     async def leave(self) -> None:
@@ -189,6 +191,23 @@ class ClusterNode:
         if self._in_sync_checks.running:
             self._in_sync_checks.stop()
         await self.member.leave()
+
+
+def find_addresses(config: BrokerConfig, bound: Mapping[str, tuple[str, int]]) -> dict[str, tuple[str, int]]:
+    """Return the addresses at which other brokers reach the listeners, which are *bound* to these addresses.
+
+    Raises ClusterError if a listener has no host, or one that stands for all interfaces.
+    """
+    addresses = {}
+    for listener in config.listeners:
+        host, port = config.advertised_listeners.get(listener.name, bound[listener.name])
+        host = host or bound[listener.name][0]
+        if host in WILDCARD_HOSTS:
+            raise ClusterError(
+                f"other brokers cannot reach {listener.name}://{host}:{port}: set advertised.listeners to a host name"
+            )
+        addresses[listener.name] = (host, port)
+    return addresses
 
 
 def find_inter_broker_listener(config: BrokerConfig) -> str:

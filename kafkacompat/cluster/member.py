@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from twisted.internet.defer import Deferred, DeferredLock, succeed
 from twisted.internet.task import LoopingCall
@@ -77,6 +77,8 @@ MOST_JOINS = 10
 TAKEN_ID_S = 5.0
 """Pause before a broker whose id another one took meanwhile registers again."""
 
+Result = TypeVar("Result")
+
 
 class ClusterMember:
     """One broker's part in the cluster.
@@ -131,23 +133,37 @@ class ClusterMember:
 
     # Membership
 
-    async def join(self, own_cluster_id: str | None, new_cluster_id: str) -> str:
-        """Join the cluster and read its configurations; returns the cluster's id. Raises ClusterError, ZooKeeperError."""
+    async def join(
+        self, own_cluster_id: str | None, new_cluster_id: str, addresses: Mapping[str, tuple[str, int]]
+    ) -> Mapping[str, TopicImage]:
+        """Join the cluster and read its configurations; returns its topics, and publishes its id.
+
+        Raises ClusterError, StoreError and ZooKeeperError; the tree is then as it was. See `BrokerRegistration` for the
+        arguments.
+        """
         await self._zookeeper.start()
         self._zookeeper.add_listener(self._on_session)
-        cluster_id = await self._join(own_cluster_id, new_cluster_id)
+        topics = await self._repeat(lambda: self._check_tree(own_cluster_id, addresses))
+        cluster_id = await self._repeat(lambda: self.registration.join(new_cluster_id))
         self._metadata.publish(replace(self._metadata.image, cluster_id=cluster_id))
         await self.configs.load()
-        return cluster_id
+        return topics
 
-    async def _join(self, own_cluster_id: str | None, new_cluster_id: str) -> str:
+    async def _check_tree(
+        self, own_cluster_id: str | None, addresses: Mapping[str, tuple[str, int]]
+    ) -> Mapping[str, TopicImage]:
+        await self.registration.find_cluster_id(own_cluster_id, addresses)
+        return decode_image(await self.store.load()).topics
+
+    async def _repeat(self, step: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+        """Repeat a step whose connection to ZooKeeper is lost."""
         for _ in range(MOST_JOINS - 1):
             try:
-                return await self.registration.join(own_cluster_id, new_cluster_id)
+                return await step()
             except ConnectionLossError as problem:
                 log.info("Joining the cluster is repeated: %s", problem)
                 await self._pause(REPEAT_S)
-        return await self.registration.join(own_cluster_id, new_cluster_id)
+        return await step()
 
     async def announce(self, broker: BrokerImage) -> None:
         """Register the broker, which accepts requests now, and take part in the election of the controller."""

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kafkacompat.metadata.znodes.brokers import decode_broker, encode_broker
-from kafkacompat.metadata.znodes.cluster import decode_cluster_id, decode_controller, encode_cluster_id
+from kafkacompat.metadata.znodes.cluster import (
+    decode_cluster_id,
+    decode_controller,
+    decode_migration,
+    encode_cluster_id,
+)
 from kafkacompat.metadata.znodes.paths import PERSISTENT_PATHS, Znode
 from kafkacompat.timers import Clock, now_ms
-from kafkacompat.zookeeper.client import NodeExistsError, NoNodeError, ZooKeeper
+from kafkacompat.zookeeper.client import NodeExistsError, NodeStat, NoNodeError, ZooKeeper
 
 if TYPE_CHECKING:
     from kafkacompat.metadata.image import BrokerImage
@@ -34,29 +40,31 @@ class BrokerRegistration:
         self._clock = clock
         self.epoch = -1
 
-    async def join(self, own_cluster_id: str | None, new_cluster_id: str) -> str:
-        """Create what is missing of Kafka's tree, and return the cluster's id.
+    async def find_cluster_id(self, own_cluster_id: str | None, addresses: Mapping[str, tuple[str, int]]) -> str | None:
+        """Return the id of the tree's cluster, None for an empty tree. Writes nothing.
 
-        *own_cluster_id* is that of the log directories. A new cluster gets it, or else *new_cluster_id*. Raises ClusterError
-        when the tree is another cluster's or is no longer kept by ZooKeeper's controllers, and ZooKeeperError.
+        *own_cluster_id* is that of the log directories, *addresses* are those that this broker will register. Raises
+        ClusterError when the tree is another cluster's, when ZooKeeper's controllers no longer keep it, or when another broker
+        has the id, and StoreError and ZooKeeperError.
         """
-        await self._check_mode()
-        for path in PERSISTENT_PATHS:
-            await self._ensure(path)
-        stored = await self._read_cluster_id(own_cluster_id or new_cluster_id)
+        await check_mode(self._zookeeper)
+        value = await read_value(self._zookeeper, Znode.CLUSTER_ID.path())
+        stored = None if value is None else decode_cluster_id(value)
         if own_cluster_id is not None and own_cluster_id != stored:
-            reason = f"the log directories belong to the cluster {own_cluster_id}, zookeeper.connect leads to {stored}"
-            raise ClusterError(f"{reason}: correct zookeeper.connect or log.dirs")
+            leads_to = "holds no cluster" if stored is None else f"leads to {stored}"
+            way = ", or move a single node's metadata by `kafkacompat metadata import`" if stored is None else ""
+            reason = f"the log directories belong to the cluster {own_cluster_id}, zookeeper.connect {leads_to}"
+            raise ClusterError(f"{reason}: correct zookeeper.connect or log.dirs{way}")
+        registered = await self._read_old(Znode.BROKER.path(node_id=self._node_id))
+        if registered is not None:
+            self._check_same_broker(registered[0], addresses)
         return stored
 
-    async def _check_mode(self) -> None:
-        """Raise ClusterError if Kafka's own controllers (KRaft) have taken the tree over (KIP-866)."""
-        try:
-            value, _ = await self._zookeeper.get(Znode.CONTROLLER.path())
-        except NoNodeError:
-            return
-        if decode_controller(value).is_kraft:
-            raise ClusterError("a KRaft controller has taken over the cluster at zookeeper.connect: use another chroot")
+    async def join(self, new_cluster_id: str) -> str:
+        """Create what is missing of Kafka's tree, and return the cluster's id, which a new cluster receives."""
+        for path in PERSISTENT_PATHS:
+            await self._ensure(path)
+        return await self._read_cluster_id(new_cluster_id)
 
     async def _ensure(self, path: str) -> None:
         try:
@@ -92,21 +100,34 @@ class BrokerRegistration:
                 return self.epoch
 
     async def _remove_old(self, path: str, broker: BrokerImage) -> None:
+        registered = await self._read_old(path)
+        if registered is None:
+            return
+        old, stat = registered
+        self._check_same_broker(old, broker.endpoints)
         try:
-            value, stat = await self._zookeeper.get(path)
-            if stat.ephemeral_owner == self._zookeeper.session_id:
-                return
-            old = decode_broker(self._node_id, value, stat.czxid)
-            if old.endpoints != broker.endpoints:
-                shown = ", ".join(f"{name}://{host}:{port}" for name, (host, port) in old.endpoints.items())
-                raise ClusterError(
-                    f"broker {self._node_id} is running already at {shown}: set another broker.id or stop that one"
-                )
             log.info("Removing the registration of this broker's last process, whose session has not expired yet")
             await self._remove_old_controller(stat.ephemeral_owner)
             await self._zookeeper.delete(path, stat.version)
         except NoNodeError:
             return
+
+    async def _read_old(self, path: str) -> tuple[BrokerImage, NodeStat] | None:
+        """Return the registration of another session."""
+        try:
+            value, stat = await self._zookeeper.get(path)
+        except NoNodeError:
+            return None
+        if stat.ephemeral_owner == self._zookeeper.session_id:
+            return None
+        return decode_broker(self._node_id, value, stat.czxid), stat
+
+    def _check_same_broker(self, old: BrokerImage, addresses: Mapping[str, tuple[str, int]]) -> None:
+        if old.endpoints != addresses:
+            shown = ", ".join(f"{name}://{host}:{port}" for name, (host, port) in old.endpoints.items())
+            raise ClusterError(
+                f"broker {self._node_id} is running already at {shown}: set another broker.id or stop that one"
+            )
 
     async def _remove_old_controller(self, session_id: int) -> None:
         """Let another controller be elected at once if this broker's last process was it."""
@@ -122,3 +143,24 @@ class BrokerRegistration:
             await self._zookeeper.delete(Znode.BROKER.path(node_id=self._node_id))
         except NoNodeError:
             return
+
+
+async def check_mode(zookeeper: ZooKeeper) -> None:
+    """Raise ClusterError if controllers of KRaft have taken the tree over, or begin to (KIP-866). Writes nothing."""
+    controller = await read_value(zookeeper, Znode.CONTROLLER.path())
+    if controller is not None and decode_controller(controller).is_kraft:
+        raise ClusterError("a KRaft controller has taken over the cluster at zookeeper.connect: use another chroot")
+    migration = await read_value(zookeeper, Znode.MIGRATION.path())
+    if migration is not None:
+        number = decode_migration(migration).kraft_controller_id
+        advice = "end the migration and delete /migration, or use another chroot"
+        raise ClusterError(f"the KRaft controller {number} migrates the cluster at zookeeper.connect: {advice}")
+
+
+async def read_value(zookeeper: ZooKeeper, path: str) -> bytes | None:
+    """Return a node's value, None if there is no node."""
+    try:
+        value, _ = await zookeeper.get(path)
+    except NoNodeError:
+        return None
+    return value

@@ -1,0 +1,78 @@
+"""`kafkacompat metadata`: move the metadata of a single node into ZooKeeper."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+
+@click.group()
+def metadata() -> None:
+    """Move a single node into a cluster on ZooKeeper.
+
+    Stop the broker, export its metadata, and import them into an empty tree. The log directories stay where they are.
+    With zookeeper.connect set, the broker then starts as the first broker of the cluster.
+    """
+
+
+@metadata.command("export")
+@click.argument("file", metavar="FILE|-")
+@click.option(
+    "--data",
+    "directories",
+    metavar="DIRECTORY",
+    multiple=True,
+    required=True,
+    help="Log directory of the broker. Give all of log.dirs, and metadata.log.dir if it is set.",
+)
+def export_metadata(file: str, directories: Sequence[str]) -> None:
+    """Write the metadata of a single node to FILE, or to standard output.
+
+    The file has one line of JSON for each key: topics, partitions, configs, quotas, SCRAM credentials, the offsets of old
+    consumers and the cluster's id. Only its owner may read it, because of the credentials. An existing file is refused.
+
+    The exit code is 0, or 1 if a broker runs on the directories or the metadata cannot be read.
+
+    \b
+    Examples:
+      kafkacompat metadata export node.jsonl --data /var/lib/kafkacompat
+      kafkacompat metadata export - --data /disk1 --data /disk2 | jq .key
+    """
+    from kafkacompat.cli.metadata_export import export
+
+    sys.exit(export(file, directories))
+
+
+@metadata.command("import")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--zookeeper", required=True, metavar="HOST:PORT/CHROOT", help="ZooKeeper of the cluster, as in zookeeper.connect."
+)
+@click.option(
+    "--data",
+    "directories",
+    metavar="DIRECTORY",
+    multiple=True,
+    help="Log directory of the broker. The command checks that FILE is its latest state.",
+)
+def import_metadata(file: Path, zookeeper: str, directories: Sequence[str]) -> None:
+    """Create the metadata of FILE in ZooKeeper.
+
+    The tree has to be empty, except for an earlier import of the same file that did not end. A missing chroot is created.
+
+    With --data, the command refuses a FILE that is older than the metadata in the directories. Afterwards it renames the
+    metadata file there, so that the broker does not start by itself with metadata that the cluster has changed since.
+
+    The exit code is 0, 1 if the tree, the directories or ZooKeeper refuse the import, or 2 if FILE or an option is not
+    valid.
+
+    \b
+    Example:
+      kafkacompat metadata import node.jsonl --zookeeper zk1:2181,zk2:2181/kafka --data /var/lib/kafkacompat
+    """
+    from kafkacompat.cli.metadata_import import import_file
+
+    sys.exit(import_file(file, zookeeper, directories))
