@@ -69,7 +69,7 @@ def test_a_topic_that_a_tool_creates_gets_an_id_and_leaders(cluster: Cluster, to
     assert [cluster.leader("old", index) for index in (0, 1)] == [2, 3]
     cluster.ids["old"] = cluster.describe(1, "old").topic_id
     assert cluster.produce(2, "old", b"a").error_code == 0
-    assert cluster.read(2, "old", cluster.ids["old"]) == [b"a"]
+    assert cluster.read(2, "old") == [b"a"]
 
 
 def test_a_topic_created_without_a_controller_waits_for_the_next_one(cluster: Cluster, tool: OldTool) -> None:
