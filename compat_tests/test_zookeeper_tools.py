@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -25,6 +26,13 @@ from compat_tests.raw_client import RawClient, produce_request
 from compat_tests.waiting import until
 from compat_tests.zookeeper import ZooKeeperServer, new_chroot
 from kafkacompat.wire.apis.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from kafkacompat.wire.apis.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+)
+from kafkacompat.wire.apis.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic, OffsetFetchResponse
 from kafkacompat.wire.apis.produce import ProduceResponse
 
 JAVA = Path(__file__).resolve().parent / "java"
@@ -70,9 +78,9 @@ class Cluster:
         self.kazoo.create(path, json.dumps({"version": 1, "partitions": {"0": list(replicas)}}).encode())
         until(lambda: self.leader(topic) == replicas[0])
 
-    def leader(self, topic: str, index: int = 0) -> int | None:
+    def leader(self, topic: str, index: int = 0) -> int:
         partitions = self.describe(topic)
-        return partitions[index].leader_id if index in partitions else None
+        return max(int(partitions[index].leader_id), 0) if index in partitions else 0
 
     def produce(self, topic: str, values: Sequence[bytes]) -> None:
         leader = until(lambda: self.leader(topic))
@@ -126,6 +134,27 @@ def test_a_topic_of_an_old_tool_is_led(cluster: Cluster, name: str) -> None:
     until(lambda: len(cluster.describe(name)) == 2)
     assert "topic_id" in cluster.stored(f"/brokers/topics/{name}")
     cluster.produce(name, [b"a"])
+
+
+def test_offsets_of_version_0_are_those_of_zookeeper(cluster: Cluster, name: str) -> None:
+    cluster.create(name)
+    until(lambda: all(cluster.describe(name, node) for node in NODES))
+    offset = OffsetCommitRequestPartition(partition_index=0, committed_offset=42)
+    commit = OffsetCommitRequest(group_id=name, topics=[OffsetCommitRequestTopic(name=name, partitions=[offset])])
+    with RawClient(cluster.brokers[0].port) as client:
+        committed = client.call(commit, OffsetCommitResponse, 0)
+    assert committed.topics[0].partitions[0].error_code == 0
+    path = f"/consumers/{name}/offsets/{name}/0"
+    assert cluster.kazoo.get(path)[0] == b"42"
+    wanted = OffsetFetchRequest(group_id=name, topics=[OffsetFetchRequestTopic(name=name, partition_indexes=[0])])
+
+    def fetch(node: int) -> int:
+        with RawClient(cluster.brokers[node - 1].port) as client:
+            return int(client.call(wanted, OffsetFetchResponse, 0).topics[0].partitions[0].committed_offset)
+
+    assert [fetch(node) for node in NODES] == [42, 42, 42]
+    cluster.kazoo.set(path, b"43")
+    assert [fetch(node) for node in NODES] == [43, 43, 43]
 
 
 @pytest.mark.tools
@@ -281,6 +310,60 @@ def test_the_performance_tools_of_0_8(cluster: Cluster, name: str) -> None:
     latency = (servers, cluster.zookeeper, name, "200", "100", "-1")
     shown = run_java("kafka.tools.TestEndToEndLatency", latency, pom=POMS["0.8.2.2"]).stdout
     assert re.search(r"Avg latency: [0-9.]+ ms", shown), shown
+
+
+SERVER_PROPERTIES = """
+broker.id=7
+port={port}
+host.name=127.0.0.1
+num.network.threads=4
+num.io.threads=8
+socket.send.buffer.bytes=1048576
+socket.receive.buffer.bytes=1048576
+socket.request.max.bytes=104857600
+log.dirs={folder}/a,{folder}/b
+num.partitions=8
+log.flush.interval.messages=10000
+log.flush.interval.ms=1000
+log.retention.hours=168
+log.segment.bytes=536870912
+log.cleanup.interval.mins=1
+zookeeper.connect={zookeeper}
+zookeeper.connection.timeout.ms=1000000
+kafka.metrics.polling.interval.secs=5
+kafka.metrics.reporters=kafka.metrics.KafkaCSVMetricsReporter
+kafka.csv.metrics.dir=/tmp/kafka_metrics
+kafka.csv.metrics.reporter.enabled=false
+replica.lag.max.messages=10000000
+"""
+
+
+class BrokerOf081(KafkacompatBroker):
+    """A broker with the properties file of the benchmarks of that time."""
+
+    def command(self) -> Sequence[str]:
+        file = self._properties_file()
+        text = SERVER_PROPERTIES.format(
+            port=self.port, folder=self.folder, zookeeper=self.properties["zookeeper.connect"]
+        )
+        file.write_text(text)
+        return [sys.executable, "-m", "kafkacompat", "serve", str(file)]
+
+
+def test_a_properties_file_of_0_8_1_starts_a_broker(zookeeper: ZooKeeperServer, tmp_path: Path) -> None:
+    connect = zookeeper.connect + new_chroot()
+    with BrokerOf081(tmp_path, {"zookeeper.connect": connect}) as broker:
+
+        def list_brokers() -> list[tuple[int, str, int]]:
+            with RawClient(broker.port) as client:
+                answer = client.call(MetadataRequest(topics=[]), MetadataResponse, 9)
+            return [(node.node_id, node.host, node.port) for node in answer.brokers]
+
+        assert until(list_brokers) == [(7, "127.0.0.1", broker.port)]
+        said = broker.stderr()
+    assert "replica.lag.max.messages (replica.lag.time.max.ms replaces it" in said
+    assert "log.cleanup.interval.mins (log.retention.check.interval.ms replaces it)" in said
+    assert "kafka.csv.metrics.reporter.enabled (metrics are not written to CSV files any more" in said
 
 
 @pytest.mark.tools

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kafkacompat.groups.commits import OffsetToCommit
 from kafkacompat.metadata.znodes.configs import encode_config_change
 from kafkacompat.zookeeper.memory_client import MemoryClient
 from tests.kafkacompat.three_brokers.support import Cluster
@@ -238,3 +239,14 @@ def test_what_happens_while_the_controller_is_disconnected_is_read_afterwards(cl
     assert (cluster.leader("new"), cluster.leader("t", 1)) == (3, 3)
     assert tool.read(REASSIGNMENT) is None
     assert tool.read(TOPIC.format("t"))["partitions"] == {"0": [2, 1], "1": [3]}
+
+
+def test_offsets_of_version_0_are_in_zookeeper_for_every_broker(cluster: Cluster, tool: OldTool) -> None:
+    topic_id = cluster.create("t")
+    first, second = (cluster.brokers[node].coordinators.stored_offsets for node in (1, 2))
+    assert cluster.run(first.commit("g", [OffsetToCommit("t", topic_id, 0, 8, -1, None)])) == [0]
+    assert tool.read("/consumers/g/offsets/t/0") == 8
+    assert cluster.run(second.fetch("g", [("t", 0)])) == {("t", 0): 8}
+    tool.write("/consumers/g/offsets/t/0", b"9")
+    assert cluster.run(first.commit("g", [OffsetToCommit("t", topic_id, 0, 10, -1, None)])) == [0]
+    assert cluster.run(second.fetch("g", [("t", 0), ("t", 1)])) == {("t", 0): 10}
