@@ -54,9 +54,7 @@ READS_AT_ONCE = 64
 
 Work: TypeAlias = Callable[[], Coroutine[Deferred[Any], Any, None]]
 Handle: TypeAlias = Callable[[Work, str], None]
-Decide: TypeAlias = (
-    "Callable[[Callable[[MetadataDraft, Situation], Decision]], Coroutine[Deferred[Any], Any, object]]"
-)
+Decide: TypeAlias = "Callable[[Callable[[MetadataDraft, Situation], Decision]], Coroutine[Deferred[Any], Any, object]]"
 
 
 class AdminNodes:
