@@ -10,8 +10,8 @@ import logging
 from collections.abc import Callable, Collection, Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import replace
-from random import Random
 from functools import partial
+from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from twisted.internet.defer import Deferred, DeferredLock, gatherResults

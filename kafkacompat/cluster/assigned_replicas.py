@@ -95,6 +95,15 @@ class AssignedReplicas:
         self._clock = clock
         self._lock = DeferredLock()
         self._has_all = False
+        self._closed = False
+
+    def close(self) -> Deferred[None]:
+        """Carry out no more orders; fires when none is being carried out."""
+
+        def close() -> None:
+            self._closed = True
+
+        return self._lock.run(close)
 
     # LeaderAndIsr
 
@@ -103,6 +112,8 @@ class AssignedReplicas:
         return self._lock.run(lambda: Deferred.fromCoroutine(self._apply(request)))
 
     async def _apply(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
+        if self._closed:
+            return LeaderAndIsrResponse(error_code=ErrorCode.BROKER_NOT_AVAILABLE)
         assignments = list(_list_assignments(request))
         await self._open_missing(assignments)
         await self._stop_following(assignments)
@@ -216,6 +227,8 @@ class AssignedReplicas:
         return self._lock.run(lambda: Deferred.fromCoroutine(self._stop(request)))
 
     async def _stop(self, request: StopReplicaRequest) -> StopReplicaResponse:
+        if self._closed:
+            return StopReplicaResponse(error_code=ErrorCode.BROKER_NOT_AVAILABLE)
         errors = []
         for topic, index, leader_epoch, delete in _list_stops(request):
             code = await self._stop_one(topic, index, leader_epoch, delete)

@@ -221,7 +221,7 @@ def test_brokers_are_restarted_one_by_one_under_load() -> None:
 
 @pytest.mark.parametrize("lose_unsynced", [False, True])
 def test_all_brokers_are_killed_and_started_again(lose_unsynced: bool) -> None:
-    cluster = Cluster(**({"kafkacompat_acks_after": "fsync"} if lose_unsynced else {}))
+    cluster = Cluster(NODES, **({"kafkacompat_acks_after": "fsync"} if lose_unsynced else {}))
     cluster.create("t", partitions=3)
     for index in range(3):
         cluster.wait_for_leader("t", index)

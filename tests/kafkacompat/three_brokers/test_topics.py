@@ -228,7 +228,9 @@ def test_a_log_directory_fails(which: str) -> None:
     assert cluster.produce(second, "t", b"1").error_code == 0
     assert cluster.wait_for_leader("u") == 1
     cluster.wait(lambda: cluster.image("t", node=3).offline_replicas == (node,))
-    assert not [path for path in cluster.zookeeper.contents() if path.startswith(f"{CHROOT}/log_dir_event_notification/")]
+    assert not [
+        path for path in cluster.zookeeper.contents() if path.startswith(f"{CHROOT}/log_dir_event_notification/")
+    ]
     cluster.kill(cluster.controller())
     wait_for_controller(cluster)
     cluster.advance(3)
