@@ -133,7 +133,7 @@ class AssignedReplicas:
                 continue
             if partition is not None and entry.topic_id not in (ZERO_UUID, partition.log.topic_id):
                 log.warning("%r belongs to a topic that was deleted, and is set aside", partition)
-                await self._set_aside(partition)
+                await self._try_to_set_aside(partition)
                 partition = None
             if partition is None:
                 missing.setdefault((entry.topic, entry.topic_id), []).append(entry.image)
@@ -218,7 +218,7 @@ class AssignedReplicas:
                 log.error("The controller did not name %r, which is this broker's by ZooKeeper", partition)
             else:
                 log.warning("%r belongs to no topic of the cluster, and is set aside", partition)
-                await self._set_aside(partition)
+                await self._try_to_set_aside(partition)
 
     # StopReplica
 
@@ -262,9 +262,13 @@ class AssignedReplicas:
         self._roles.resign(partition.topic, partition.index)
         await self._following.stop(partition.topic, partition.index)
 
-    async def _set_aside(self, partition: Partition) -> None:
+    async def _try_to_set_aside(self, partition: Partition) -> None:
         await self._leave(partition)
-        await self._replicas.set_aside(partition)
+        try:
+            await self._replicas.set_aside(partition)
+        except (KafkaError, OSError) as problem:
+            # The other partitions of the request are served nevertheless.
+            log.error("Cannot set %r aside: %s", partition, problem)
 
     async def _delete(self, partition: Partition) -> None:
         await self._leave(partition)

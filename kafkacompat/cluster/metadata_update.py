@@ -100,7 +100,7 @@ def _build_broker(broker: UpdateMetadataBroker) -> BrokerImage:
     if not broker.endpoints:
         address = (broker.v0_host, broker.v0_port)
         return BrokerImage(
-            broker.id, broker.rack, {"PLAINTEXT": address}, security_protocols={"PLAINTEXT": "PLAINTEXT"}
+            broker.id, broker.rack or None, {"PLAINTEXT": address}, security_protocols={"PLAINTEXT": "PLAINTEXT"}
         )
     endpoints, protocols = {}, {}
     for endpoint in broker.endpoints:
@@ -108,4 +108,4 @@ def _build_broker(broker: UpdateMetadataBroker) -> BrokerImage:
         listener = endpoint.listener or protocol
         endpoints[listener] = (endpoint.host, endpoint.port)
         protocols[listener] = protocol
-    return BrokerImage(broker.id, broker.rack, endpoints, security_protocols=protocols)
+    return BrokerImage(broker.id, broker.rack or None, endpoints, security_protocols=protocols)
