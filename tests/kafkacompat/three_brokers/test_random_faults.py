@@ -75,10 +75,12 @@ class Faults:
 
     def do_one(self) -> None:
         names = ("kill", "kill", "stop", "expire", "disconnect", "cut", "cut_one_way", "lose_answer", "late", "repair")
+        names += ("kill_all",) if self._rng.random() < 0.2 else ()
         name = self._rng.choice(names)
         self.noted.append(f"{self._cluster.clock.seconds() - 1_700_000_000:.1f} {name}")
         actions: dict[str, Callable[[], None]] = {
             "kill": self._kill,
+            "kill_all": self._kill_all,
             "stop": self._stop,
             "expire": self._expire,
             "disconnect": self._disconnect,
@@ -94,12 +96,17 @@ class Faults:
         return [node for node in self._cluster.brokers if node not in self._starting]
 
     def _kill(self) -> None:
-        # With two of three brokers, what is acknowledged is on both: the records of one may be lost.
-        if len(up := self._up()) == len(NODES):
-            node = self._rng.choice(up)
-            self.noted.append(f"  {node}")
-            self._cluster.kill(node, expire=self._rng.random() < 0.5, lose_unsynced=self._lose_unsynced)
-            self._restart_later(node)
+        if up := self._up():
+            self._kill_one(self._rng.choice(up))
+
+    def _kill_all(self) -> None:
+        for node in self._up():
+            self._kill_one(node)
+
+    def _kill_one(self, node: int) -> None:
+        self.noted.append(f"  {node}")
+        self._cluster.kill(node, expire=self._rng.random() < 0.5, lose_unsynced=self._lose_unsynced)
+        self._restart_later(node)
 
     def _stop(self) -> None:
         if len(up := self._up()) == len(NODES):
@@ -177,7 +184,7 @@ def test_nothing_acknowledged_is_lost(seed: int, lose_unsynced: bool) -> None:
 def run_with_faults(seed: int, lose_unsynced: bool) -> None:
     rng = Random(seed)
     properties = {"kafkacompat_acks_after": "fsync"} if lose_unsynced else {}
-    cluster = Cluster(min_insync_replicas="2", controlled_shutdown_retry_backoff_ms="500", **properties)
+    cluster = Cluster(NODES, min_insync_replicas="2", controlled_shutdown_retry_backoff_ms="500", **properties)
     for topic in TOPICS:
         cluster.create(topic, partitions=PARTITIONS)
     producers = {

@@ -9,12 +9,14 @@ import pytest
 
 from kafkacompat.cluster.active_controller import ActiveController
 from kafkacompat.cluster.decisions.situation import TopicPartition
+from kafkacompat.cluster.orders import LeaderAndIsrType
 from kafkacompat.wire.apis.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from kafkacompat.wire.apis.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from kafkacompat.wire.apis.leader_and_isr import LeaderAndIsrRequest
 from kafkacompat.wire.errors import ErrorCode
 from tests.kafkacompat.three_brokers.support import CHROOT, NODES, Cluster
 from tests.kafkacompat.three_brokers.test_controllers import wait_for_controller
@@ -284,6 +286,30 @@ def test_a_controller_dies_between_the_pieces_of_a_large_change(monkeypatch: pyt
     for index in (0, 100, 199):
         cluster.wait_for_leader("t", index, but=[first])
         produce_some(cluster, "t", [b"0"], index)
+
+
+def test_a_partition_of_the_cluster_is_never_set_aside() -> None:
+    cluster = Cluster()
+    controller = cluster.controller()
+    node = next(node for node in NODES if node != controller)
+    cluster.create("t", assignment={0: [node, controller]})
+    cluster.wait_for_leader("t")
+    produce_some(cluster, "t", [b"0"])
+    epoch = cluster.side(node).member.fence.controller_epoch
+    cluster.kill(node)
+    cluster.network.cut(f"broker-{controller}", f"broker-{node}")
+    cluster.start(node)
+    naming_nothing = LeaderAndIsrRequest(
+        controller_id=controller,
+        controller_epoch=epoch,
+        broker_epoch=cluster.side(node).member.registration.epoch,
+        type=LeaderAndIsrType.ALL,
+    )
+    assert cluster.ask(node, naming_nothing).error_code == 0
+    assert cluster.partition(node, "t").log.log_end_offset == 1
+    cluster.network.heal(f"broker-{controller}", f"broker-{node}")
+    cluster.wait_for_in_sync("t", [controller, node])
+    assert cluster.read_log(node, "t") == cluster.read_log(controller, "t")
 
 
 def test_a_topic_is_created_while_a_replica_is_away() -> None:
