@@ -25,6 +25,11 @@ from compat_tests.java_tools import java_command, run_java
 from compat_tests.raw_client import RawClient, produce_request
 from compat_tests.waiting import until
 from compat_tests.zookeeper import ZooKeeperServer, new_chroot
+from kafkacompat.wire.apis.describe_client_quotas import (
+    ComponentData,
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+)
 from kafkacompat.wire.apis.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from kafkacompat.wire.apis.offset_commit import (
     OffsetCommitRequest,
@@ -202,10 +207,17 @@ def test_configs(cluster: Cluster, name: str, release: str) -> None:
     until(is_refused)
     cluster.tool(release, CONFIGS, "--alter", *entity, "--delete-config", "max.message.bytes")
     until(lambda: not is_refused())
-    # Clients' quotas, and the notification of version 1 or 2 that announces them.
     client = ("--entity-type", "clients", "--entity-name", name)
     cluster.tool(release, CONFIGS, "--alter", *client, "--add-config", "producer_byte_rate=1000")
-    assert cluster.stored(f"/config/clients/{name}")["config"] == {"producer_byte_rate": "1000"}
+
+    def list_rates(node: int) -> list[float]:
+        component = ComponentData(entity_type="client-id", match_type=0, match=name)
+        with RawClient(cluster.brokers[node - 1].port) as client:
+            request = DescribeClientQuotasRequest(components=[component])
+            answer = client.call(request, DescribeClientQuotasResponse, 1)
+        return [quota.value for entry in answer.entries or () for quota in entry.values]
+
+    until(lambda: [list_rates(node) for node in NODES] == [[1000.0]] * 3)
 
 
 @pytest.mark.tools
