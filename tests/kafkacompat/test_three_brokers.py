@@ -178,3 +178,12 @@ def test_nothing_acknowledged_is_lost_when_the_leader_is_killed() -> None:
     cluster.advance(10)
     assert cluster.brokers[first].replica_manager.find("t", 0).log.log_end_offset == 4
     assert sorted(cluster.describe(second, "t").partitions[0].isr_nodes) == [1, 2, 3]
+
+
+def test_a_partition_with_one_replica_needs_nobody_else() -> None:
+    cluster = Cluster(min_insync_replicas="2")
+    topic_id = cluster.create("alone", replicas=1)
+    leader = cluster.leader("alone")
+    for acks, value in ((-1, b"first"), (1, b"second")):
+        assert cluster.produce(leader, "alone", value, acks).error_code == 0
+    assert cluster.read(leader, "alone", topic_id) == [b"first", b"second"]
