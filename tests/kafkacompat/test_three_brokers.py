@@ -65,7 +65,9 @@ class Cluster:
         }
         self.hosts[node] = host = self.network.at(f"broker-{node}")
         self.clocks[node] = ProcessClock(self.clock)
-        machine = MemoryHost(self.clocks[node], host, files=self.files[node], rng=Random(node), zookeeper=self.zookeeper)
+        machine = MemoryHost(
+            self.clocks[node], host, files=self.files[node], rng=Random(node), zookeeper=self.zookeeper
+        )
         self.brokers[node] = Broker(machine, BrokerConfig(given))
         self.run(self.brokers[node].start())
 
