@@ -74,7 +74,18 @@ class Faults:
         self.noted: list[str] = []
 
     def do_one(self) -> None:
-        names = ("kill", "kill", "stop", "expire", "disconnect", "cut", "cut_one_way", "lose_answer", "late", "repair")
+        names: tuple[str, ...] = (
+            "kill",
+            "kill",
+            "stop",
+            "expire",
+            "disconnect",
+            "cut",
+            "cut_one_way",
+            "lose_answer",
+            "late",
+            "repair",
+        )
         names += ("kill_all",) if self._rng.random() < 0.2 else ()
         name = self._rng.choice(names)
         self.noted.append(f"{self._cluster.clock.seconds() - 1_700_000_000:.1f} {name}")
@@ -176,7 +187,7 @@ class Faults:
 
 
 @pytest.mark.parametrize("lose_unsynced", [False, True])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_nothing_acknowledged_is_lost(seed: int, lose_unsynced: bool) -> None:
     run_with_faults(seed, lose_unsynced)
 
