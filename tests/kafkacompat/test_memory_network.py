@@ -253,3 +253,16 @@ def test_a_region_whose_file_was_cut_ends_the_connection(tmp_path: Path) -> None
     assert server.lost is not None and world.client.lost is not None
     assert b"next" not in world.client.received
     assert is_closed(file)
+
+
+def test_a_killed_process_gets_no_connection_that_it_was_waiting_for() -> None:
+    world = World()
+    world.network.cut("a", "b")
+    world.connect()
+    world.turn()
+    world.network.at("a").kill()
+    world.network.heal("a", "b")
+    world.clock.advance(TIMEOUT_S)
+    world.turn()
+    assert world.outcome == [] and not world.client.is_made
+    assert world.server.lost is not None
