@@ -58,8 +58,7 @@ def read_values(node: KafkacompatBroker, topic: str, count: int) -> set[str]:
     values: list[str] = []
 
     def take() -> bool:
-        message = consumer.poll(0.2)
-        if message is not None:
+        for message in consumer.consume(count, 0.2):
             assert message.error() is None, message.error()
             values.append(message.value().decode())
         return len(values) >= count
