@@ -22,12 +22,13 @@ PYSPARK := pyspark==4.0.0
 # What asks the operating system, by its portable calls too; the tests of storage/ try both ways by themselves.
 ON_REAL_FILES := $(addprefix tests/kafkacompat/,test_broker.py test_broker_takeover.py server partitions upkeep cli)
 
-.PHONY: help run check test format coverage lint crash history demo bench spark spark-compare spark-kills compare conformance tools migrate frameworks matrix clean
+.PHONY: help run check test format coverage lint crash history demo cluster-demo bench spark spark-compare spark-kills compare conformance tools migrate frameworks matrix clean
 
 help:
 	@echo "For users"
 	@echo "  make run            install into .venv and serve on 127.0.0.1:9092, data in ./kafkacompat-data [ARGS='--port 9093']"
 	@echo "  make demo           send 336,776 flights through confluent-kafka, kafka-python and Spark"
+	@echo "  make cluster-demo   kill the leader under load in a cluster of three, and count lost records (half a minute; needs a JDK)"
 	@echo "  make clean          remove .venv, fetched jars and caches (not kafkacompat-data)"
 	@echo "For maintainers, every day"
 	@echo "  make check          run the linters and the unit tests; needs neither a JDK nor Maven (about three minutes)"
@@ -41,7 +42,7 @@ help:
 	@echo "  make spark          run Spark in each of its modes [BROKER=kafka: on Apache Kafka; RELEASE=3.5.8: with this Spark]"
 	@echo "  make spark-compare  run Spark on this broker and on Apache Kafka, and compare its results [RELEASE=3.5.8]"
 	@echo "  make spark-kills    kill each pipeline 20 times, and compare its output record by record"
-	@echo "  make tools          run the command line tools of Kafka 4.3.1, 2.8.2 and 0.11.0.3 [BROKER=kafka: on Apache Kafka]"
+	@echo "  make tools          run the command line tools of Kafka 4.3.1, 2.8.2, 0.11.0.3 and 0.8.2.2 [BROKER=kafka: on Apache Kafka]"
 	@echo "  make frameworks     run Streams, Connect, MirrorMaker, Karapace, Faust and Quix [BROKER=kafka: on Apache Kafka]"
 	@echo "  make migrate        take over data directories of Kafka 0.11.0.3, 2.8.2 and 4.3.1, and give them back"
 	@echo "  make compare        send the same raw requests to this broker and to Apache Kafka, and compare the responses"
@@ -86,6 +87,9 @@ history: $(VENV)/.development
 
 demo: $(VENV)/.jars
 	@$(BIN)/python -m spark_integration.demo
+
+cluster-demo: $(VENV)/.jars
+	@$(BIN)/python -m compat_tests.failover
 
 bench: $(VENV)/.conformance
 	@$(BIN)/python -m bench $(ROWS)

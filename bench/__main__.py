@@ -31,6 +31,12 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--stored-gigabytes", type=float, default=20.0, help="size of the data that the row 'stored' stores (20)"
     )
+    parser.add_argument(
+        "--backlog-gigabytes",
+        type=float,
+        default=1.0,
+        help="size of what a replica missed in the row 'cluster-catch-up' (1)",
+    )
     parser.add_argument("--dry", action="store_true", help="print the figures, write nothing")
     options = parser.parse_args(arguments)
     if options.pairs < MINIMUM_PAIRS and not options.dry:
@@ -61,7 +67,9 @@ def show(console: Console, row: AnyRow, results: Results) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Measure the rows one after another; store each as soon as it is measured."""
     settings = parse(arguments)
-    options = Options(settings.pairs, settings.scale, settings.cold_gigabytes, settings.stored_gigabytes)
+    options = Options(
+        settings.pairs, settings.scale, settings.cold_gigabytes, settings.stored_gigabytes, settings.backlog_gigabytes
+    )
     console = Console()
     for row in chosen(settings.rows):
         with console.status(row.title) as status:

@@ -54,9 +54,9 @@ def _produce_share(port: int, topic: str, load: Load, partitions: int, requests:
         send_all(client, repeat(frame, requests))
 
 
-def produce_frame(client: RawClient, topic: str, batches: dict[int, bytes]) -> bytes:
+def produce_frame(client: RawClient, topic: str, batches: dict[int, bytes], acks: int = 1) -> bytes:
     """Encode a frame that holds a Produce request with a batch for each of these partitions."""
-    payload = client.encode(produce_request(topic, batches, acks=1), PRODUCE_VERSION)
+    payload = client.encode(produce_request(topic, batches, acks=acks), PRODUCE_VERSION)
     return struct.pack(">i", len(payload)) + payload
 
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import multiprocessing
 import select
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
@@ -26,7 +27,7 @@ FETCH_VERSION = 11
 
 @dataclass(frozen=True)
 class Pace:
-    """One load: ``rate`` requests a second, each with one batch, to the partitions in turn."""
+    """One load: ``rate`` requests a second, each with one batch, to the partitions in turn; the broker leads all of them."""
 
     port: int
     topic: str
@@ -34,6 +35,7 @@ class Pace:
     load: Load
     rate: float
     requests: int
+    acks: int = 1
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,17 @@ def run(pace: Pace) -> Latencies:
     return Latencies(_microseconds(enumerate(acknowledged), due), _microseconds(arrivals, due))
 
 
+@contextmanager
+def produce_meanwhile(pace: Pace) -> Iterator[list[float]]:
+    """Run the producer alone during the block, or until its requests are sent; then fill the list with its sorted microseconds."""
+    microseconds: list[float] = []
+    producer, end = _start(_produce, pace)
+    yield microseconds
+    end.send("stop")
+    due, acknowledged = _result(producer, end)
+    microseconds += _microseconds(enumerate(acknowledged), due)
+
+
 def _microseconds(times: Iterable[tuple[int, float]], due: list[float]) -> list[float]:
     return sorted((when - due[number]) * 1e6 for number, when in times)
 
@@ -94,18 +107,22 @@ def _result(process: Any, end: Connection) -> Any:
 
 
 def _produce(pace: Pace, parent: Connection) -> None:
-    """Send each batch when it is due; read acknowledgements in between."""
+    """Send each batch when it is due, until the parent says something; read acknowledgements in between."""
     due, acknowledged = [], []
     with RawClient(pace.port) as client:
-        frames = [produce_frame(client, pace.topic, {each: pace.load.batch}) for each in range(pace.partitions)]
+        frames = [
+            produce_frame(client, pace.topic, {each: pace.load.batch}, pace.acks) for each in range(pace.partitions)
+        ]
         begin = time.monotonic() + 0.2
         for number in range(pace.requests):
+            if parent.poll():
+                break
             due.append(begin + number / pace.rate)
             while (left := due[number] - time.monotonic()) > 0:
                 if _readable(client, left):
                     acknowledged.append(_acknowledgement(client))
             client.socket.sendall(frames[number % pace.partitions])
-        while len(acknowledged) < pace.requests:
+        while len(acknowledged) < len(due):
             acknowledged.append(_acknowledgement(client))
     parent.send((due, acknowledged))
 

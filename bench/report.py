@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import machine
-from bench.row import KAFKA, OLD_KAFKA, AnyRow, Goal
+from bench.row import KAFKA, OLD_KAFKA, AnyRow, ClusterRow, Goal
 from bench.rows import ROWS
 from bench.runner import Results
 from bench.summary import figure, summary
@@ -18,6 +18,9 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 RESULTS = DOCS / "benchmarks.json"
 REPORT = DOCS / "BENCHMARKS.md"
 PLOT = DOCS / "benchmarks.svg"
+
+ARTICLE = "Kafka 0.8.1, article of 2014"
+"""Name of the column with the published figures."""
 
 INTRODUCTION = f"""# Benchmarks
 
@@ -42,6 +45,12 @@ METHOD = f"""## How it is measured
   side, and *undecided* otherwise.
 - **Cost.** Client and broker share the machine's cores; nothing is pinned. CPU seconds are user plus system time of the
   broker's process during the load. Resident memory is read at its end.
+- **Three nodes.** Here three brokers of a kind share the machine with their clients. kafkacompat's have a ZooKeeper, whose cost
+  is shown apart. {KAFKA} runs in KRaft mode, each node broker and controller, with a heap of 512 MB. The rows are those of
+  LinkedIn's benchmark of 2014, whose figures stand beside: {ARTICLE}. It
+  had six machines with six cores, six disks and 32 GB each and a network of 1 Gb/s: three for brokers, three for ZooKeeper and
+  clients, and each of its runs had 50 million records. Here everything shares a few cores and no network limits it, and the loads
+  are shorter, so compare the columns of one machine with each other, and not with the article's.
 
 The plot shows each row's ratio to Kafka with its quartiles, on a logarithmic axis: 0.5 lies as far from 1 as 2.
 
@@ -107,11 +116,15 @@ def row_section(row: AnyRow, stored: Mapping[str, Any]) -> Iterator[str]:
     first = next(iter(results.values()))
     yield f"## {row.title}\n"
     yield f"{row.about}{stored['note']} {len(first)} {'pairs' if KAFKA in results else 'runs each'}; median (quartiles).\n"
-    yield f"| | {' | '.join(results)} |"
-    yield f"|---|{'--:|' * len(results)}"
+    article = row.article if isinstance(row, ClusterRow) else {}
+    columns = [*results, *([ARTICLE] if article else [])]
+    yield f"| | {' | '.join(columns)} |"
+    yield f"|---|{'--:|' * len(columns)}"
     for metric in first[0]:
         spreads = [Spread.of([sample[metric] for sample in samples]) for samples in results.values()]
         cells = [f"{figure(each.middle)} ({figure(each.low)} to {figure(each.high)})" for each in spreads]
+        if article:
+            cells.append(figure(article[metric]) if metric in article else "")
         yield f"| {metric} | {' | '.join(cells)} |"
     yield ""
 

@@ -9,12 +9,26 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from bench.row import HEADER, KAFKA, OLD_KAFKA, RECORDS, AnyRow, LibraryRow, Options, Row, Samples
+from bench.row import (
+    HEADER,
+    KAFKA,
+    OLD_KAFKA,
+    RECORDS,
+    AnyRow,
+    ClusterRow,
+    LibraryRow,
+    Options,
+    Samples,
+    Served,
+    ServedRow,
+)
 from compat_tests.brokers import Broker, KafkaBroker, KafkacompatBroker, OldKafkaBroker
+from compat_tests.clusters import Cluster, KafkaCluster, KafkacompatCluster
 from spark_integration.runtime.maven import BUILD
 
 Results = dict[str, list[Samples]]
 Tell = Callable[[str], None]
+Make = Callable[[str, Path, Mapping[str, str]], Served]
 
 # The JVM compiles hot code during these runs, before Kafka is measured.
 WARM_UP_RUNS = 2
@@ -46,6 +60,12 @@ class LongLivedOldKafkaBroker(OldKafkaBroker):
     JVM = KAFKA_JVM
 
 
+class LongLivedKafkaCluster(KafkaCluster):
+    """Three nodes as Apache Kafka's own scripts start them, with half the heap: three of them share this machine."""
+
+    JVM = tuple(option.replace("-Xms1g", f"-Xms{KafkaCluster.HEAP}") for option in KAFKA_JVM)
+
+
 def make_broker(contender: str, folder: Path, properties: Mapping[str, str]) -> Broker:
     """Return a contender's broker, not started yet."""
     if contender == KAFKA:
@@ -56,12 +76,25 @@ def make_broker(contender: str, folder: Path, properties: Mapping[str, str]) -> 
     return KafkacompatBroker(folder, {**properties, "kafkacompat.produce.validation": validation})
 
 
+def make_cluster(contender: str, folder: Path, properties: Mapping[str, str]) -> Cluster:
+    """Return a contender's cluster, not started yet."""
+    kind = {KAFKA: LongLivedKafkaCluster, RECORDS: KafkacompatCluster}[contender]
+    return kind(folder, properties)
+
+
 def run_row(row: AnyRow, options: Options, tell: Tell) -> Results:
     """Return each contender's figures, one entry for each pair; ``tell`` receives the progress in words."""
     if isinstance(row, LibraryRow):
         return _run_libraries(row, options, tell)
     with _folder() as folder:
-        return _run_fresh(row, options, folder, tell) if row.fresh else _run_kept(row, options, folder, tell)
+        if isinstance(row, ClusterRow):
+            return _run_served(row, make_cluster, options, folder, tell)
+        return _run_served(row, make_broker, options, folder, tell)
+
+
+def _run_served(row: ServedRow[Served], make: Make[Served], options: Options, folder: Path, tell: Tell) -> Results:
+    run = _run_fresh if row.fresh else _run_kept
+    return run(row, make, options, folder, tell)
 
 
 @contextmanager
@@ -89,12 +122,12 @@ def _order(contenders: list[str], number: int) -> list[str]:
     return contenders if number % 2 == 0 else contenders[::-1]
 
 
-def _run_fresh(row: Row, options: Options, folder: Path, tell: Tell) -> Results:
+def _run_fresh(row: ServedRow[Served], make: Make[Served], options: Options, folder: Path, tell: Tell) -> Results:
     results: Results = {contender: [] for contender in row.contenders}
     for number in range(options.pairs):
         for contender in _order(list(row.contenders), number):
             tell(f"pair {number + 1}: {contender}")
-            broker = make_broker(contender, folder / f"{number}-{row.contenders.index(contender)}", row.properties)
+            broker = make(contender, folder / f"{number}-{row.contenders.index(contender)}", row.properties)
             results[contender].append(row.measure(broker, options))
             _make_room(broker.folder)
     return results
@@ -109,17 +142,23 @@ def _make_room(folder: Path) -> None:
         shutil.rmtree(folder)
 
 
-def _run_kept(row: Row, options: Options, folder: Path, tell: Tell) -> Results:
+def _run_kept(row: ServedRow[Served], make: Make[Served], options: Options, folder: Path, tell: Tell) -> Results:
     results: Results = {contender: [] for contender in row.contenders}
+    warm_up = replace(
+        options,
+        rate=500.0,
+        cold_gigabytes=min(0.5, options.cold_gigabytes),
+        backlog_gigabytes=min(0.1, options.backlog_gigabytes),
+    )
     with ExitStack() as stack:
         brokers = {
-            contender: stack.enter_context(make_broker(contender, folder / str(number), row.properties))
+            contender: stack.enter_context(make(contender, folder / str(number), row.properties))
             for number, contender in enumerate(row.contenders)
         }
         for contender, broker in brokers.items():
             for _ in range(WARM_UP_RUNS):
                 tell(f"warming up: {contender}")
-                row.measure(broker, replace(options, rate=500.0, cold_gigabytes=min(0.5, options.cold_gigabytes)))
+                row.measure(broker, warm_up)
         if row.calibrate is not None:
             options = replace(options, rate=row.calibrate(brokers[KAFKA], options))
         for number in range(options.pairs):

@@ -10,12 +10,13 @@ from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from compat_tests.brokers import Broker
+from compat_tests.clusters import Cluster
 from compat_tests.waiting import until
 
 _NUMBERS = itertools.count()
 
 
-def admin_of(broker: Broker) -> AdminClient:
+def admin_of(broker: Broker | Cluster) -> AdminClient:
     """Return an admin client that logs nothing when the broker stops."""
     return AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
 
@@ -25,12 +26,18 @@ def unused_name() -> str:
     return f"bench-{next(_NUMBERS)}"
 
 
-def create_topic(broker: Broker, partitions: int, **config: str) -> str:
+def create_topic(broker: Broker | Cluster, partitions: int, replicas: int = 1, **config: str) -> str:
     """Create a topic under a new name; return the name once every partition is open."""
     admin = admin_of(broker)
     topic = unused_name()
     names = {key.replace("_", "."): value for key, value in config.items()}
-    admin.create_topics([NewTopic(topic, partitions, 1, config=names)])[topic].result(30)
+    admin.create_topics([NewTopic(topic, partitions, replicas, config=names)])[topic].result(30)
+    await_open(broker, topic, partitions)
+    return topic
+
+
+def await_open(broker: Broker | Cluster, topic: str, partitions: int) -> None:
+    """Wait until every partition of a new topic answers its leader's requests."""
 
     def takes_requests() -> bool:
         try:
@@ -39,10 +46,9 @@ def create_topic(broker: Broker, partitions: int, **config: str) -> str:
             return False
 
     until(takes_requests)
-    return topic
 
 
-def delete_topic(broker: Broker, topic: str) -> None:
+def delete_topic(broker: Broker | Cluster, topic: str) -> None:
     """Delete a topic; its files are deleted a little later."""
     admin = admin_of(broker)
     admin.delete_topics([topic])[topic].result(30)
@@ -50,17 +56,17 @@ def delete_topic(broker: Broker, topic: str) -> None:
 
 
 @contextmanager
-def a_topic(broker: Broker, partitions: int, **config: str) -> Iterator[str]:
+def a_topic(broker: Broker | Cluster, partitions: int, replicas: int = 1, **config: str) -> Iterator[str]:
     """Yield a new topic, and delete it after the block."""
     # The files are deleted at once, unsynced data included: otherwise the disk would still write them during the next run.
-    topic = create_topic(broker, partitions, file_delete_delay_ms="0", **config)
+    topic = create_topic(broker, partitions, replicas, file_delete_delay_ms="0", **config)
     try:
         yield topic
     finally:
         delete_topic(broker, topic)
 
 
-def record_count(broker: Broker, topic: str, partitions: int) -> int:
+def record_count(broker: Broker | Cluster, topic: str, partitions: int) -> int:
     """Return the sum of the partitions' end offsets."""
     admin = admin_of(broker)
     asked = {TopicPartition(topic, number): OffsetSpec.latest() for number in range(partitions)}

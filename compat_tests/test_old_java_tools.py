@@ -1,7 +1,7 @@
 """The command line tools of Apache Kafka 2.8.2 and 0.11.0.3, as they still lie on an administrator's machine.
 
-Those of 0.11 that know nothing but ZooKeeper cannot work and are left out: kafka-topics, kafka-configs, kafka-acls,
-kafka-reassign-partitions, kafka-preferred-replica-election and the old consumer.
+Those of 0.11 that know nothing but ZooKeeper cannot work on a single node and are left out: kafka-topics, kafka-configs, kafka-acls,
+kafka-reassign-partitions, kafka-preferred-replica-election and the old consumer. `test_zookeeper_tools` runs them on a cluster.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class ClusterSight:
 
 
 def find_broker(broker: BrokerImage, context: RequestContext, services: Services) -> ReachableBroker | None:
-    """Return a broker with its address for the client; None if it has none on the client's listener."""
-    if services.cluster is not None and context.peer.listener_name not in broker.endpoints:
+    """Return a broker with its address for the client; None for another one without an endpoint on the client's listener."""
+    if broker.node_id != services.node_id and context.peer.listener_name not in broker.endpoints:
         return None
     return ReachableBroker(broker.node_id, *find_advertised_address(broker, context.peer), broker.rack)

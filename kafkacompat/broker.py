@@ -133,7 +133,11 @@ class Broker:
         self._build_server()
         await side.start(self.directories)
         await self._listen()
-        await side.announce(self.bound)
+        try:
+            await side.announce(self.bound)
+        except BaseException:
+            await self._stop_listening()
+            raise
 
     async def _open_directories(self) -> None:
         cache = SegmentCache.for_open_files(self._host.raise_open_file_limit())
@@ -232,11 +236,16 @@ class Broker:
                 if listener.name in wanted:
                     self._bind(listener)
         except ListenError:
-            self.coordinators.stop()
-            await gatherResults(self.server.stop_listening(), consumeErrors=True)
+            await self._stop_listening()
             raise
         self.server.start()
         self.effective.on_changed = self._update_listeners
+
+    async def _stop_listening(self) -> None:
+        """Give up a start that has failed."""
+        self.coordinators.stop()
+        await gatherResults(self.server.stop_listening(), consumeErrors=True)
+        self.server.finish()
 
     def _find_dispatcher(self, listener: Listener) -> Dispatcher | None:
         """Return the dispatcher of a listener that does not serve what most do."""

@@ -184,6 +184,7 @@ class ClusterNode:
         """Follow nothing any more; returns when nothing changes a log."""
         if self._in_sync_checks.running:
             self._in_sync_checks.stop()
+        await self.member.resign()
         await self._fetchers.stop_all()
 
     async def close(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bench.row import AnyRow
 from bench.rows import (
+    cluster,
     codec,
     cold_reader,
     compaction,
@@ -41,6 +42,7 @@ ROWS: dict[str, AnyRow] = {
         start,
         spark,
         codec,
+        cluster,
     )
     for row in kind.ROWS
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -12,6 +12,7 @@ from bench.row import Options, Row, Samples, throughput_goals
 from bench.topics import a_topic, record_count
 from bench.usage import Usage
 from compat_tests.brokers import Broker
+from compat_tests.clusters import Cluster
 from compat_tests.java_tools import java_command
 
 PARTITIONS = 6
@@ -22,13 +23,21 @@ GOALS = throughput_goals(1.0, 0.7)
 SIZES = {10: 3_000_000, 100: 2_000_000, 1000: 400_000, 10_000: 40_000, 100_000: 4_000}
 
 
-def producer_command(broker: Broker, topic: str, records: int, record_bytes: int = RECORD_BYTES) -> list[str]:
+def producer_command(
+    broker: Broker | Cluster,
+    topic: str,
+    records: int,
+    record_bytes: int = RECORD_BYTES,
+    properties: Mapping[str, str] | None = None,
+) -> list[str]:
     load = ["--num-records", str(records), "--record-size", str(record_bytes), "--throughput", "-1"]
     target = ["--bootstrap-server", broker.bootstrap, "--topic", topic]
-    return java_command("org.apache.kafka.tools.ProducerPerformance", [*target, *load], jvm=JVM, heap="512m")
+    given = [f"{name}={value}" for name, value in (properties or {}).items()]
+    arguments = [*target, *load, *(["--command-property", *given] if given else [])]
+    return java_command("org.apache.kafka.tools.ProducerPerformance", arguments, jvm=JVM, heap="512m")
 
 
-def consumer_command(broker: Broker, topic: str, records: int, group: str) -> list[str]:
+def consumer_command(broker: Broker | Cluster, topic: str, records: int, group: str) -> list[str]:
     target = ["--bootstrap-server", broker.bootstrap, "--topic", topic, "--group", group]
     load = ["--num-records", str(records), "--timeout", "60000", "--hide-header"]
     return java_command("org.apache.kafka.tools.ConsumerPerformance", [*target, *load], jvm=JVM, heap="512m")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from twisted.internet.defer import Deferred, DeferredLock, gatherResults
 
+from kafkacompat.cluster.admin_nodes import AdminNodes
 from kafkacompat.cluster.broadcasts import Broadcasts
 from kafkacompat.cluster.configs import list_changed_keys, notify_config_change
 from kafkacompat.cluster.decisions.broadcasts import Moment
@@ -106,6 +107,7 @@ class ActiveController:
         self._resigned = False
         self._waiting_deletions: dict[str, list[Deferred[None]]] = {}
         self.changes = MetadataChanges(ledger, self._apply_change, self._lock, static_config, effective, rng)
+        self._admin_nodes = AdminNodes(zookeeper, ledger, rng, self._handle, self._decide, lambda: self._situation)
         broadcasts.on_replica_answers = self._on_replica_answers
         broadcasts.on_deletion_answers = self._on_deletion_answers
 
@@ -116,7 +118,7 @@ class ActiveController:
         return self._run(self._start)
 
     async def _start(self) -> None:
-        await self._ledger.load()
+        await self._admin_nodes.load()
         brokers = await self._read_brokers()
         deleting = await self._zookeeper.children(DELETED_TOPICS, self._on_deleted_topics)
         self._ledger.image = replace(self._ledger.image, brokers=brokers)
@@ -162,6 +164,7 @@ class ActiveController:
         self._handle(self._change_brokers, "a change of the brokers")
         self._handle(self._queue_deletions, "topics to delete")
         self._handle(self._query_log_dirs, "failed log directories")
+        self._admin_nodes.look_again()
 
     def resign(self) -> None:
         """Do nothing any more: another controller may be at work."""
@@ -224,6 +227,7 @@ class ActiveController:
         """Tell the brokers what differs from the last announcement; fires when they have done it."""
         old, new = self._announced, Moment(self._ledger.image, self._situation)
         self._announced = new
+        self._admin_nodes.notice_change(new.image)
         if not self._resigned:
             self._broadcasts.set_brokers(new.image.brokers)
         return self._broadcasts.announce(old, new, decision.stops, started, queried)

@@ -59,8 +59,9 @@ class ClusterAdministration:
 
     @property
     def committed(self) -> MetadataImage:
-        """The newest image that this broker knows."""
-        return self._metadata.image
+        """The newest image that this broker knows: on the controller the one that ZooKeeper holds."""
+        active = self._find_active()
+        return self._metadata.image if active is None else active.image
 
     def create_topics(
         self, wanted: Sequence[NewTopic], *, validate_only: bool = False

@@ -95,6 +95,15 @@ class AssignedReplicas:
         self._clock = clock
         self._lock = DeferredLock()
         self._has_all = False
+        self._closed = False
+
+    def close(self) -> Deferred[None]:
+        """Carry out no more orders; fires when none is being carried out."""
+
+        def close() -> None:
+            self._closed = True
+
+        return self._lock.run(close)
 
     # LeaderAndIsr
 
@@ -103,6 +112,8 @@ class AssignedReplicas:
         return self._lock.run(lambda: Deferred.fromCoroutine(self._apply(request)))
 
     async def _apply(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
+        if self._closed:
+            return LeaderAndIsrResponse(error_code=ErrorCode.BROKER_NOT_AVAILABLE)
         assignments = list(_list_assignments(request))
         await self._open_missing(assignments)
         await self._stop_following(assignments)
@@ -122,7 +133,7 @@ class AssignedReplicas:
                 continue
             if partition is not None and entry.topic_id not in (ZERO_UUID, partition.log.topic_id):
                 log.warning("%r belongs to a topic that was deleted, and is set aside", partition)
-                await self._set_aside(partition)
+                await self._try_to_set_aside(partition)
                 partition = None
             if partition is None:
                 missing.setdefault((entry.topic, entry.topic_id), []).append(entry.image)
@@ -207,7 +218,7 @@ class AssignedReplicas:
                 log.error("The controller did not name %r, which is this broker's by ZooKeeper", partition)
             else:
                 log.warning("%r belongs to no topic of the cluster, and is set aside", partition)
-                await self._set_aside(partition)
+                await self._try_to_set_aside(partition)
 
     # StopReplica
 
@@ -216,6 +227,8 @@ class AssignedReplicas:
         return self._lock.run(lambda: Deferred.fromCoroutine(self._stop(request)))
 
     async def _stop(self, request: StopReplicaRequest) -> StopReplicaResponse:
+        if self._closed:
+            return StopReplicaResponse(error_code=ErrorCode.BROKER_NOT_AVAILABLE)
         errors = []
         for topic, index, leader_epoch, delete in _list_stops(request):
             code = await self._stop_one(topic, index, leader_epoch, delete)
@@ -249,9 +262,13 @@ class AssignedReplicas:
         self._roles.resign(partition.topic, partition.index)
         await self._following.stop(partition.topic, partition.index)
 
-    async def _set_aside(self, partition: Partition) -> None:
+    async def _try_to_set_aside(self, partition: Partition) -> None:
         await self._leave(partition)
-        await self._replicas.set_aside(partition)
+        try:
+            await self._replicas.set_aside(partition)
+        except (KafkaError, OSError) as problem:
+            # The other partitions of the request are served nevertheless.
+            log.error("Cannot set %r aside: %s", partition, problem)
 
     async def _delete(self, partition: Partition) -> None:
         await self._leave(partition)

@@ -127,10 +127,21 @@ class ControllerElection:
         if self.epoch is not None and stat.ephemeral_owner != self._zookeeper.session_id:
             self._resign()
         if self.epoch is None and stat.ephemeral_owner == self._zookeeper.session_id:
-            # The answer to this broker's own election was lost.
-            await self._succeed(*await self._read_epoch())
-            self._previous_zxid = 0
+            # Either this broker has just been elected, or the answer to its election was lost.
+            await self._take_office(stat)
         return True
+
+    async def _take_office(self, elected: NodeStat) -> None:
+        """Begin the controller epoch that *elected*, the node /controller, was created with, in one transaction."""
+        epoch, stat = await self._read_epoch()
+        previous_zxid, self._previous_zxid = self._previous_zxid, 0
+        if stat.mzxid == elected.czxid:
+            await self._succeed(ControllerEpoch(epoch, stat.version, previous_zxid))
+        else:
+            log.warning(
+                "/controller_epoch has changed since this broker was elected: it looks again who is the controller"
+            )
+            self._clock.callLater(RETRY_S, self.take_part)
 
     async def _elect(self) -> None:
         epoch, stat = await self._read_epoch()
@@ -158,10 +169,10 @@ class ControllerElection:
             value, stat = await self._zookeeper.get(CONTROLLER_EPOCH)
         return decode_controller_epoch(value), stat
 
-    async def _succeed(self, epoch: int, stat: NodeStat) -> None:
-        self.epoch = ControllerEpoch(epoch, stat.version, self._previous_zxid)
-        log.info("Broker %d is the controller, in controller epoch %d", self._node_id, epoch)
-        await self._on_elected(self.epoch)
+    async def _succeed(self, epoch: ControllerEpoch) -> None:
+        self.epoch = epoch
+        log.info("Broker %d is the controller, in controller epoch %d", self._node_id, epoch.epoch)
+        await self._on_elected(epoch)
 
     def _on_change(self, event: WatchEvent) -> None:
         # After a lost connection the session's listener takes part again.

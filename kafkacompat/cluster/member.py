@@ -252,6 +252,11 @@ class ClusterMember:
         if self._broker is not None and self._zookeeper.state is SessionState.CONNECTED:
             await self._shut_down_in_order()
 
+    async def resign(self) -> None:
+        """Be the controller no more, and obey none: the logs are about to be closed."""
+        await self.election.stop()
+        await self.replicas.close()
+
     async def leave(self) -> None:
         """Resign, and end the session: the registration goes with it."""
         self._leaving = True

@@ -21,6 +21,7 @@ from kafkacompat.config.listeners import (
     parse_protocols,
     set_emulations,
 )
+from kafkacompat.config.old_names import translate_addresses
 from kafkacompat.config.properties import ConfigError, Property, parse_tables
 from kafkacompat.config.tables import cluster, groups, log, security, server, zookeeper
 from kafkacompat.config.values import Value, format_value
@@ -81,7 +82,8 @@ class BrokerConfig:
     def load(cls, text: str | None, *overrides: Mapping[str, str]) -> BrokerConfig:
         """Read a properties file's *text* (None: there is no file) under *overrides*, the strongest of them last.
 
-        With a file Kafka's defaults apply, without one `DEVELOPMENT_DEFAULTS`. Raises ConfigError.
+        With a file Kafka's defaults apply, without one `DEVELOPMENT_DEFAULTS`. The names of addresses of Kafka up to 2.8 count
+        where listeners are not given. Raises ConfigError.
         """
         try:
             given = dict(DEVELOPMENT_DEFAULTS) if text is None else parse_properties(text)
@@ -92,7 +94,7 @@ class BrokerConfig:
             given = {name: value for name, value in given.items() if name not in SINGLE_NODE_DEFAULTS}
         for layer in overrides:
             _override(given, layer)
-        return cls(given)
+        return cls(translate_addresses(given))
 
     def with_address(self, host: str | None, port: builtins.int | None) -> BrokerConfig:
         """Return the configuration with its only listener bound to another host or port; None keeps that part.

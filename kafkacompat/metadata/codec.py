@@ -69,6 +69,19 @@ def decode_store(entries: Mapping[str, StoreEntry]) -> StoreContents:
     return _Decoder(entries).decode()
 
 
+def refresh_partition(key: str, partition: PartitionImage, entry: StoreEntry) -> tuple[PartitionImage, bool]:
+    """Return a partition with the state that its key holds, and whether that is foreign; raises StoreError."""
+    state, is_foreign = parse_partition_state(key, entry.value)
+    refreshed = partition._replace(
+        leader=state.leader,
+        leader_epoch=state.leader_epoch,
+        in_sync_replicas=state.in_sync_replicas,
+        partition_epoch=entry.version,
+        is_recovering=state.is_recovering,
+    )
+    return refreshed, is_foreign
+
+
 class _Decoder:
     """Decodes the entries of one store."""
 
@@ -106,25 +119,15 @@ class _Decoder:
 
     def _decode_partition(self, topic: str, index: int, assignment: Assignment) -> PartitionImage:
         key = Znode.PARTITION_STATE.path(topic=topic, partition=index)
-        replicas, adding, removing = assignment
+        # A controller creates the state after the topic, and may have stopped in between.
+        partition = PartitionImage(index, NO_LEADER, -1, assignment.replicas, (), -1, *assignment[1:])
         entry = self._entries.get(key)
         if entry is None:
-            # A controller creates the state after the topic, and may have stopped in between.
-            return PartitionImage(index, NO_LEADER, -1, replicas, (), -1, adding, removing)
-        state, is_foreign = parse_partition_state(key, entry.value)
+            return partition
+        refreshed, is_foreign = refresh_partition(key, partition, entry)
         if is_foreign:
             self._foreign[key] = entry.value
-        return PartitionImage(
-            index,
-            state.leader,
-            state.leader_epoch,
-            replicas,
-            state.in_sync_replicas,
-            entry.version,
-            adding,
-            removing,
-            state.is_recovering,
-        )
+        return refreshed
 
     def _decode_config(self, key: str, resource: ConfigKey) -> None:
         if configs := self._read_config(key):

@@ -157,7 +157,8 @@ class Partition:
         end_offset, before = state.log.log_end_offset, state.leading
         is_new_epoch = before is None or leader_epoch > state.leader_epoch
         self.progress.cluster = cluster
-        if before is None or is_new_epoch:
+        # A partition that was opened as the only replica does not know its broker's id yet.
+        if before is None or is_new_epoch or before.node_id != cluster.node_id:
             state.log.leader_epochs.assign(leader_epoch, end_offset)
             state.leading = LeaderState.begin(
                 cluster.node_id,

@@ -279,7 +279,9 @@ class ReplicaProgress:
         code = problem.code if isinstance(problem, KafkaError) else None
         if not self._is_pending(leading, pending):
             return
-        log.warning("%r: the in-sync set was not changed: %s", self._state, problem)
+        # A replica that may not join, for example one that is stopping, is news of no trouble; it is proposed again.
+        level = logging.INFO if code in NOT_APPLIED else logging.WARNING
+        log.log(level, "%r: the in-sync set was not changed: %s", self._state, problem)
         if code in NOT_APPLIED:
             leading.reject()
             self.advance()

@@ -49,11 +49,12 @@ class FetchPosition(NamedTuple):
 class FollowerSession:
     """The session of one fetcher with its leader.
 
-    ``partition_max_bytes`` limits the data of each partition in a response.
+    ``find_max_bytes`` returns the limit for a partition's data in a response. The leader keeps it until the partition's
+    position changes.
     """
 
-    def __init__(self, partition_max_bytes: int) -> None:
-        self._partition_max_bytes = partition_max_bytes
+    def __init__(self, find_max_bytes: Callable[[PartitionKey], int]) -> None:
+        self._find_max_bytes = find_max_bytes
         self._id = NO_SESSION
         self._epoch = FIRST_EPOCH
         self._sent: dict[PartitionKey, FetchPosition] = {}
@@ -135,7 +136,7 @@ class FollowerSession:
                 fetch_offset=position.fetch_offset,
                 last_fetched_epoch=position.last_fetched_epoch,
                 log_start_offset=position.log_start_offset,
-                partition_max_bytes=self._partition_max_bytes,
+                partition_max_bytes=self._find_max_bytes(key),
             )
         )
 

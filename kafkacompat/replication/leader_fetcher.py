@@ -3,6 +3,9 @@
 A round asks for the ends of epochs and for offsets where partitions need them, then fetches all partitions that are ready,
 and changes their logs. The next round begins when these changes are done. A log that takes long does not hold up the
 others: after ``replica.fetch.wait.max.ms`` the next round begins without its partition.
+
+Appends with acks=all to partitions that are in sync wait for the next round. While there are such appends, partitions that
+catch up take small pieces, so that the rounds stay short.
 """
 
 from __future__ import annotations
@@ -50,6 +53,12 @@ AnyResponse = TypeVar("AnyResponse", bound=Response)
 PARTITIONS_A_QUERY = 1000
 """Partitions in one OffsetForLeaderEpoch or ListOffsets request; the leader answers it in one turn."""
 
+SHORT_ROUND_BYTES = 512 << 10
+"""What all partitions that catch up fetch in a round together, while partitions that are in sync get data."""
+LEAST_PIECE_BYTES = 16 << 10
+BUSY_S = 1.0
+"""How long after its last data a partition that is in sync keeps the rounds short."""
+
 
 class FetcherStoppedError(Exception):
     """The fetcher was stopped while it waited for a response."""
@@ -80,7 +89,7 @@ class LeaderFetcher:
         self._clock = clock
         self._quota = quota
         self._broker_epoch = broker_epoch
-        self._session = FollowerSession(settings.partition_max_bytes)
+        self._session = FollowerSession(self._find_max_bytes)
         self._partitions: dict[PartitionKey, FollowedPartition] = {}
         self._members: dict[FetchState, dict[PartitionKey, FollowedPartition]] = {
             TRUNCATING: {},
@@ -88,6 +97,9 @@ class LeaderFetcher:
             OUT_OF_RANGE: {},
         }
         self._throttled: frozenset[PartitionKey] = frozenset()
+        self._behind: set[PartitionKey] = set()
+        # At first nobody knows which partitions are in sync.
+        self._short_until_s = clock.seconds() + BUSY_S
         self._delays: list[tuple[float, int, FollowedPartition]] = []
         self._delay_numbers = count()
         self._rest = Rest(clock)
@@ -120,6 +132,7 @@ class LeaderFetcher:
             del self._partitions[followed.key]
             for members in self._members.values():
                 members.pop(followed.key, None)
+            self._behind.discard(followed.key)
             self._session.note_change(followed.key)
 
     def stop(self) -> None:
@@ -139,6 +152,10 @@ class LeaderFetcher:
         """File a partition under its new state; *behind* the others, unless it is there and got no data."""
         key, state = followed.key, followed.fetch.state
         self._session.note_change(key)
+        if state is FETCHING and not followed.fetch.is_in_sync:
+            self._behind.add(key)
+        else:
+            self._behind.discard(key)
         if not behind and key in self._members.get(state, ()):
             return
         for members in self._members.values():
@@ -368,6 +385,12 @@ class LeaderFetcher:
         followed = self._members[FETCHING].get(key)
         return followed.find_position() if followed is not None and key not in self._throttled else None
 
+    def _find_max_bytes(self, key: PartitionKey) -> int:
+        most_bytes = self._settings.partition_max_bytes
+        if key not in self._behind or self._clock.seconds() >= self._short_until_s:
+            return most_bytes
+        return min(most_bytes, max(LEAST_PIECE_BYTES, SHORT_ROUND_BYTES // len(self._behind)))
+
     async def _take_fetched(self, response: FetchResponse, changing: set[FollowedPartition], was_full: bool) -> bool:
         """Change the logs; return False if the leader answered for other partitions than those of the session."""
         answered, is_as_asked = 0, True
@@ -393,6 +416,8 @@ class LeaderFetcher:
         size_bytes = len(data.records) if isinstance(data.records, (bytes, bytearray, memoryview)) else 0
         self.fetched_bytes += size_bytes
         self._quota.record(*followed.key, size_bytes)
+        if size_bytes and followed.fetch.is_in_sync:
+            self._short_until_s = self._clock.seconds() + BUSY_S
         self._decide(followed, partial(followed.fetch.answer_fetch, data), changing, got_data=size_bytes > 0)
 
     # Changes of logs

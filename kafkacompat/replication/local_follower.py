@@ -24,6 +24,9 @@ class LocalFollower:
         self._replicas = replicas
         self._clock = clock
 
+    def __repr__(self) -> str:
+        return repr(self.partition)
+
     @property
     def topic(self) -> str:
         """See FollowerPartition."""

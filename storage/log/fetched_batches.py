@@ -66,7 +66,7 @@ def check_fetched_batches(
                 f"between {oldest_epoch}, the log's, and {newest_epoch}, the leader's"
             )
             raise KafkaError(ErrorCode.INVALID_RECORD, detail)
-        marker = _read_marker(start, batch, header) if header.is_control and header.producer_id >= 0 else None
+        marker = _read_marker(start, batch, header) if header.is_control else None
         batches.append(FetchedBatch(header, start, start + len(batch), marker))
         next_offset, oldest_epoch = header.last_offset + 1, header.partition_leader_epoch
     return batches
@@ -115,7 +115,7 @@ def _check_offsets(header: BatchHeader, next_offset: int) -> None:
 
 def _read_marker(start: int, batch: memoryview, header: BatchHeader) -> FetchedMarker | None:
     """Return the marker of a control batch; None if compaction emptied the batch."""
-    if header.codec or header.record_count > 1:
+    if header.codec or header.record_count > 1 or header.producer_id < 0:
         raise _damaged(start, "is no marker of a transaction, though it is a control batch")
     try:
         record = next(read_records(batch), None)

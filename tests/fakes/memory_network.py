@@ -101,6 +101,7 @@ class MemoryHost:
         self.name = name
         self.ports: dict[int, MemoryPort] = {}
         self.transports: set[MemoryTransport] = set()
+        self._attempts: list[_Attempt] = []
         self._network = network
 
     def listen(self, port: int, factory: Factory, backlog: int, host: str) -> MemoryPort:
@@ -118,6 +119,7 @@ class MemoryHost:
         name = self.name if host in LOCAL_NAMES else host
         target = self._network.find(name)
         attempt = _Attempt(self._network.clock, protocol, timeout_s)
+        self._attempts = [other for other in self._attempts if not other.is_over] + [attempt]
         if target is None:
             self._network.clock.callLater(0, attempt.fail, DNSLookupError(host))
         else:
@@ -130,6 +132,9 @@ class MemoryHost:
             port.stopListening()
         for transport in list(self.transports):
             transport.kill()
+        attempts, self._attempts = self._attempts, []
+        for attempt in attempts:
+            attempt.abandon()
 
 
 class _Attempt:
@@ -138,11 +143,12 @@ class _Attempt:
     def __init__(self, clock: Clock, protocol: Protocol, timeout_s: float) -> None:
         self.protocol = protocol
         self.result: Deferred[None] = Deferred(lambda _: self._stop_timer())
+        self._is_abandoned = False
         self._timer = clock.callLater(timeout_s, self.fail, TimeoutError())
 
     @property
     def is_over(self) -> bool:
-        return bool(self.result.called)
+        return self._is_abandoned or bool(self.result.called)
 
     def succeed(self) -> None:
         self._stop_timer()
@@ -152,6 +158,11 @@ class _Attempt:
         if not self.is_over:
             self._stop_timer()
             self.result.errback(Failure(problem))
+
+    def abandon(self) -> None:
+        """Forget the attempt: its process has ended."""
+        self._is_abandoned = True
+        self._stop_timer()
 
     def _stop_timer(self) -> None:
         if self._timer.active():

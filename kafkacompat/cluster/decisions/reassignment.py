@@ -1,4 +1,4 @@
-"""Reassignments of partitions to other brokers (KIP-455), and the form of /admin/reassign_partitions.
+"""Reassignments of partitions to other brokers (KIP-455), also those that /admin/reassign_partitions requests.
 
 While a reassignment is in progress, a partition has the replicas of its target, in their order, and then the original ones. It
 ends when all replicas of the target are in sync and one of them can lead.
@@ -6,7 +6,6 @@ ends when all replicas of the target are in sync and one of them can lead.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -230,30 +229,6 @@ def list_reassignments(
 
 
 # /admin/reassign_partitions
-
-
-def parse_reassignments(value: bytes) -> dict[TopicPartition, tuple[int, ...]]:
-    """Parse the value of /admin/reassign_partitions.
-
-    {"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2]}]}; other fields are ignored. Raises ValueError.
-    """
-    try:
-        entries = json.loads(value)["partitions"]
-        return {
-            TopicPartition(str(entry["topic"]), int(entry["partition"])): tuple(int(node) for node in entry["replicas"])
-            for entry in entries
-        }
-    except (KeyError, TypeError, ValueError) as problem:
-        raise ValueError(f"/admin/reassign_partitions is not of Kafka's form: {problem}") from problem
-
-
-def format_reassignments(reassignments: Mapping[TopicPartition, Sequence[int]]) -> bytes:
-    """Build the value of /admin/reassign_partitions."""
-    partitions = [
-        {"topic": key.topic, "partition": key.partition, "replicas": list(replicas)}
-        for key, replicas in reassignments.items()
-    ]
-    return json.dumps({"version": 1, "partitions": partitions}, separators=(",", ":")).encode()
 
 
 def keep_unfinished(

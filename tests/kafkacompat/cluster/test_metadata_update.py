@@ -95,3 +95,13 @@ def test_every_version_has_the_same_effect(version: int) -> None:
     assert list(broker.endpoints.values()) == [("b", 9)]
     assert list(broker.endpoints) == ["INTERNAL" if version >= 3 else "PLAINTEXT"]
     assert broker.rack == ("r" if version >= 2 else None)
+
+
+def test_an_older_state_does_not_win() -> None:
+    image = apply_update(MetadataImage(), update(state(0, 1, epoch=4)))
+    older = state(0, 2, epoch=4)
+    older.zk_version = 6
+    assert apply_update(image, update(older)).topics == image.topics
+    assert apply_update(image, update(state(0, 2, epoch=3))).topics == image.topics
+    assert apply_update(image, update(state(0, NO_LEADER, epoch=4))).topics["t"].partitions[0].leader == NO_LEADER
+    assert apply_update(image, update(state(0, 2, epoch=0), topic_id=OTHER_ID)).topics["t"].partitions[0].leader == 2

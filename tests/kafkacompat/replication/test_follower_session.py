@@ -24,7 +24,7 @@ class World:
 
     def __init__(self, *, slots: int = 10, by_topic_id: bool = True) -> None:
         self.sessions = FetchSessions(slots, Random(1))
-        self.session = FollowerSession(1000)
+        self.session = FollowerSession(lambda _key: 1000)
         self.wanted: dict[PartitionKey, FetchPosition] = {}
         self.by_topic_id = by_topic_id
 

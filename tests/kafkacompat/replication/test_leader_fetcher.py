@@ -13,7 +13,7 @@ from twisted.internet.task import Clock
 from kafkacompat.replication.fetch_state import DELAYED, FAILED
 from kafkacompat.replication.followed_partition import FollowedPartition
 from kafkacompat.replication.follower import FollowerPartition
-from kafkacompat.replication.leader_fetcher import LeaderFetcher
+from kafkacompat.replication.leader_fetcher import BUSY_S, SHORT_ROUND_BYTES, LeaderFetcher
 from kafkacompat.replication.partition_fetch import PartitionFetch
 from kafkacompat.replication.replication_quota import RateWindow, ReplicationQuota
 from kafkacompat.replication.settings import FetchSettings
@@ -444,6 +444,48 @@ def test_what_an_earlier_epoch_did_not_hear_is_said_again() -> None:
     refollow_while_an_answer_is_on_its_way(world, theirs, ours)
     world.run(1)
     assert ours.high_watermark == 1
+
+
+def test_a_partition_that_catches_up_takes_small_pieces_while_another_one_is_busy() -> None:
+    most_bytes = 1 << 20
+    world = World(wait_max_ms=10, partition_max_bytes=most_bytes)
+    (busy, copy), (late, other) = world.pair("t", 0), world.pair("t", 1)
+    busy.produce(1, "first")
+    late.produce(1, *["x" * 50_000] * 400)
+    for log in (busy, late):
+        log.high_watermark = log.log_end_offset
+    for number in range(5):
+        world.run(0.01)
+        busy.produce(1, f"{number}")
+        busy.high_watermark = busy.log_end_offset
+    world.run(0.01)
+    assert copy.batches == busy.batches
+    assert 0 < len(other.batches) < len(late.batches)
+    # Both are behind at first. Then one of them is in sync, and keeps the full size.
+    limits = [read_limits(request) for request in world.fetches()]
+    assert limits[0] == dict.fromkeys([0, 1], SHORT_ROUND_BYTES // 2)
+    assert {limit[1] for limit in limits[1:]} == {SHORT_ROUND_BYTES}
+    assert {limit[0] for limit in limits[1:] if 0 in limit} == {most_bytes}
+    world.run(BUSY_S + 1)
+    assert other.batches == late.batches
+
+
+def test_a_partition_that_catches_up_takes_large_pieces_while_the_others_are_idle() -> None:
+    most_bytes = 1 << 20
+    world = World(wait_max_ms=10, partition_max_bytes=most_bytes)
+    _, (late, other) = world.pair("t", 0), world.pair("t", 1)
+    world.run(BUSY_S + 1)
+    late.produce(1, *["x" * 50_000] * 100)
+    late.high_watermark = late.log_end_offset
+    world.run(1)
+    assert other.batches == late.batches
+    assert [limits for request in world.fetches() if (limits := read_limits(request))][-1] == {1: most_bytes}
+
+
+def read_limits(request: FetchRequest) -> dict[int, int]:
+    """Return the limits of the partitions that a request names, by their numbers."""
+    partitions = [partition for topic in request.topics for partition in topic.partitions]
+    return {partition.partition: partition.partition_max_bytes for partition in partitions}
 
 
 # Throttles (KIP-73)

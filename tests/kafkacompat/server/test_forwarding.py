@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
@@ -502,6 +503,22 @@ def test_truncated_requests_are_answered(key: int, clock: Clock) -> None:
     data = encode_request(REQUESTS[key](version), version)
     codes = {error_of(controller, envelope(data[:size])) for size in range(len(data))}
     assert codes == {ErrorCode.UNSUPPORTED_VERSION}
+
+
+@pytest.mark.parametrize("key", sorted(CONTROLLER_APIS))
+def test_damaged_requests_are_answered(key: int, clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+    rng = Random(key)
+    version = HANDLERS[key].versions.last
+    for _ in range(100):
+        controller = Controller(clock)
+        data = bytearray(encode_request(REQUESTS[key](version), version))
+        for _ in range(rng.randint(1, 3)):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        answering = controller.deliver(envelope(bytes(data)))
+        clock.pump([0.01] * 20)
+        clock.advance(2**31)
+        assert outcome(answering).error_code in (0, ErrorCode.INVALID_REQUEST, ErrorCode.UNSUPPORTED_VERSION)
+    assert not [record for record in caplog.records if record.exc_info]
 
 
 def test_a_large_request_that_is_truncated(controller: Controller, clock: Clock) -> None:

@@ -279,17 +279,13 @@ class Cluster:
                 CreatableReplicaAssignment(partition_index=index, broker_ids=list(nodes))
                 for index, nodes in (assignment or {}).items()
             ],
-            configs=[
-                CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in configs.items()
-            ],
+            configs=[CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in configs.items()],
         )
         return CreateTopicsRequest(topics=[wanted], timeout_ms=20_000)
 
     def delete(self, name: str) -> int:
         """Delete a topic; returns the error code."""
-        request = DeleteTopicsRequest(
-            topics=[DeleteTopicState(name=name)], topic_names=[name], timeout_ms=20_000
-        )
+        request = DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], topic_names=[name], timeout_ms=20_000)
         return int(self.ask(self.controller(), request).responses[0].error_code)
 
     def describe(self, node: int, name: str) -> Any:

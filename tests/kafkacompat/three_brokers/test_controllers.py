@@ -231,6 +231,7 @@ def test_the_second_broker_with_an_id_ends_with_a_sentence() -> None:
     second = cluster.build_double(2, "elsewhere")
     with pytest.raises(ClusterError, match="broker 2 is running already at PLAINTEXT://broker-2:9092"):
         cluster.run(second.start())
+    assert not cluster.network.at("elsewhere").ports
     cluster.advance(2)
     assert is_settled(cluster)
     produce_some(cluster, "t", [b"0"])

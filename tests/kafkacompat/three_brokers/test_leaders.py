@@ -221,7 +221,7 @@ def test_brokers_are_restarted_one_by_one_under_load() -> None:
 
 @pytest.mark.parametrize("lose_unsynced", [False, True])
 def test_all_brokers_are_killed_and_started_again(lose_unsynced: bool) -> None:
-    cluster = Cluster(**({"kafkacompat_acks_after": "fsync"} if lose_unsynced else {}))
+    cluster = Cluster(kafkacompat_acks_after="fsync" if lose_unsynced else "kafka")
     cluster.create("t", partitions=3)
     for index in range(3):
         cluster.wait_for_leader("t", index)
@@ -249,3 +249,12 @@ def test_a_follower_serves_consumers_what_is_below_its_high_watermark() -> None:
     cluster.advance(1)
     assert cluster.partition(2, "t").log.log_end_offset == 3
     assert cluster.read(2, "t") == [b"0", b"1"]
+
+
+def test_a_partition_with_one_replica_needs_nobody_else() -> None:
+    cluster = Cluster(min_insync_replicas="2")
+    cluster.create("alone", replicas=1)
+    leader = cluster.wait_for_leader("alone")
+    for acks, value in ((-1, b"first"), (1, b"second")):
+        assert cluster.produce(leader, "alone", value, acks).error_code == 0
+    assert cluster.read(leader, "alone") == [b"first", b"second"]

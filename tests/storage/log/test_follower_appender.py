@@ -6,7 +6,7 @@ import errno
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from kafkacompat.storage.log.log import Log, RollNeededError
@@ -314,8 +314,27 @@ def hostile_records(draw: st.DrawFn) -> bytes:
     return b"".join(batches)
 
 
+# Two records of a leader whose attributes say, under a valid checksum, that they are a compressed marker of no producer.
+COMPRESSED_CONTROL_BATCH = bytes.fromhex(
+    "00000000000000030000005500000005"
+    "02b5324e490021"
+    "00000001"
+    "0000018bcfe56800"
+    "0000018bcfe56801"
+    "ffffffffffffffff"
+    "ffff"
+    "ffffffff"
+    "00000002"
+    "22000000026b1476767676767676767676"
+    "00"
+    "22000202026b1476767676767676767676"
+    "00"
+)
+
+
 @settings(max_examples=400, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(hostile_records(), max_size=4))
+@example([COMPRESSED_CONTROL_BATCH])
 def test_hostile_bytes_raise_nothing_else_and_leave_a_sound_log(pieces: list[bytes]) -> None:
     store = memory_store()
     log = create(store, segment_bytes=400)

@@ -8,10 +8,8 @@ import pytest
 
 from kafkacompat.cluster.decisions.reassignment import (
     complete_reassignments,
-    format_reassignments,
     keep_unfinished,
     list_reassignments,
-    parse_reassignments,
     reassign_partitions,
     reassign_stored,
 )
@@ -190,19 +188,3 @@ def test_an_old_tools_reassignment_may_name_brokers_that_are_down() -> None:
     assert keep_unfinished(image, {T0: (8,)}) == {}
     assert reassign_stored(draft, NOBODY, {T0: (8, 1)}).results == {T0: None}
     assert draft.topics["t"].partitions[0].adding_replicas == (8,)
-
-
-def test_the_form_of_the_znode() -> None:
-    value = b'{"version":1,"partitions":[{"topic":"t","partition":1,"replicas":[2,3]}]}'
-    assert parse_reassignments(value) == {T1: (2, 3)}
-    assert format_reassignments({T1: (2, 3)}) == value
-    assert parse_reassignments(value.replace(b'"topic"', b'"log_dirs":["any"],"topic"')) == {T1: (2, 3)}
-
-
-@pytest.mark.parametrize(
-    "value",
-    [b"", b"[]", b"7", b"{}", b'{"partitions":3}', b'{"partitions":[{}]}', b'{"partitions":[["t",0]]}', b"\xff"],
-)
-def test_a_znode_of_another_form_is_refused(value: bytes) -> None:
-    with pytest.raises(ValueError, match="/admin/reassign_partitions"):
-        parse_reassignments(value)
