@@ -11,12 +11,14 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, TopicPartition
-from confluent_kafka.admin import ConfigResource, ResourceType
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from compat_tests.brokers import ROOT, KafkacompatBroker
-from compat_tests.confluent import admin_of, consumer_of, create_topic, produce
+from compat_tests.confluent import consumer_of, create_topic, produce
+from compat_tests.raw_client import RawClient
 from compat_tests.waiting import until
 from compat_tests.zookeeper import ZooKeeperServer, ZooKeeperWorld, new_chroot
+from kafkacompat.wire.apis.metadata import MetadataRequest, MetadataResponse
 
 TOPICS = {"orders": 3, "clicks": 1}
 RECORDS = 50
@@ -56,8 +58,7 @@ def read_values(node: KafkacompatBroker, topic: str, count: int) -> set[str]:
     values: list[str] = []
 
     def take() -> bool:
-        message = consumer.poll(0.2)
-        if message is not None:
+        for message in consumer.consume(count, 0.2):
             assert message.error() is None, message.error()
             values.append(message.value().decode())
         return len(values) >= count
@@ -67,9 +68,18 @@ def read_values(node: KafkacompatBroker, topic: str, count: int) -> set[str]:
     return set(values)
 
 
+def wait_for_metadata(node: KafkacompatBroker) -> None:
+    """Return once the broker's metadata name a broker: a client that asks earlier may wait long before it asks again."""
+    request = MetadataRequest(topics=[])
+    with RawClient(node.port) as client:
+        until(lambda: client.call(request, MetadataResponse, 8).brokers)
+
+
 def retention_of(node: KafkacompatBroker, topic: str) -> str:
     resource = ConfigResource(ResourceType.TOPIC, topic)
-    configs = admin_of(node).describe_configs([resource])[resource].result(30)
+    # The client of the broker's life before reconnects with growing pauses.
+    admin = AdminClient({"bootstrap.servers": node.bootstrap, "log_level": 0})
+    configs = admin.describe_configs([resource])[resource].result(60)
     return str(configs["retention.ms"].value)
 
 
@@ -100,6 +110,7 @@ def test_a_single_node_becomes_a_broker_of_a_cluster(
     cluster_id = next(word for word in node.stdout().split() if word.startswith("cluster.id="))
     node.change({"zookeeper.connect": connect})
     node.start()
+    wait_for_metadata(node)
     for topic in TOPICS:
         assert read_values(node, topic, RECORDS) == set(values_of(topic, "before"))
         acknowledged = produce(node, topic, values_of(topic, "after"), acks="all")
