@@ -66,6 +66,9 @@ class ClusterRole(Protocol):
     def require_active(self) -> ControllerDecisions:
         """Return the controller; raises KafkaError NOT_CONTROLLER on any other broker."""
 
+    def wait_until_informed(self) -> Deferred[None]:
+        """Fire when the controller has sent this broker metadata, or does not for long."""
+
     def apply_leader_and_isr(self, request: LeaderAndIsrRequest) -> Deferred[LeaderAndIsrResponse]:
         """Lead or follow partitions."""
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kafkacompat.handlers.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from kafkacompat.handlers.context import Pending, RequestContext, Services
@@ -38,6 +38,9 @@ from kafkacompat.wire.apis.metadata import (
 )
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import ZERO_UUID
+
+if TYPE_CHECKING:
+    from kafkacompat.handlers.cluster_role import ClusterRole
 
 log = logging.getLogger(__name__)
 
@@ -68,10 +71,23 @@ def handle_metadata(request: MetadataRequest, context: RequestContext, services:
     """Describe the cluster, after creating the topics that the request is allowed to create."""
     if _is_malformed(request, context):
         return answer_in_order(_reject_topics(request.topics or [], services))
+    if services.cluster is not None and not services.metadata.image.brokers:
+        return answer_in_order(_answer_when_informed(services.cluster, request, context, services))
     missing = _list_topics_to_create(request, context, services)
     if missing:
         return answer_in_order(_create_topics_and_answer(missing, request, context, services))
     return _build_answer(request, context, services)
+
+
+async def _answer_when_informed(
+    cluster: ClusterRole, request: MetadataRequest, context: RequestContext, services: Services
+) -> MetadataResponse:
+    """Wait for the metadata of a broker that has just started: an answer without brokers would lead clients astray."""
+    await cluster.wait_until_informed()
+    if missing := _list_topics_to_create(request, context, services):
+        return await _create_topics_and_answer(missing, request, context, services)
+    answer = _build_answer(request, context, services)
+    return await answer.response if isinstance(answer, Pending) else answer
 
 
 async def _create_topics_and_answer(

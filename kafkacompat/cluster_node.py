@@ -169,12 +169,13 @@ class ClusterNode:
             partition.check_in_sync(now)
 
     async def announce(self, bound: Mapping[str, tuple[str, int]]) -> None:
-        """Register the broker, whose listeners are *bound* to these addresses; raises ClusterError."""
+        """Register the broker, whose listeners are *bound* to these addresses, and wait for metadata; raises ClusterError."""
         config = self._config
         protocols = {listener.name: listener.protocol for listener in config.listeners}
         rack = config.optional_string("broker.rack")
         endpoints = find_addresses(config, bound)
         await self.member.announce(BrokerImage(config.node_id, rack, endpoints, security_protocols=protocols))
+        await self.member.wait_until_informed()
 
     async def leave(self) -> None:
         """Hand over leaderships, while clients are still served."""

@@ -31,7 +31,7 @@ from kafkacompat.metadata.store_changes import StoreForm
 from kafkacompat.metadata.znodes.administration import encode_log_dir_event
 from kafkacompat.metadata.znodes.paths import Znode
 from kafkacompat.metadata.zookeeper_store import ZooKeeperStore
-from kafkacompat.timers import Clock
+from kafkacompat.timers import Clock, DelayedCall
 from kafkacompat.wire.apis.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from kafkacompat.wire.apis.alter_partition import (
     AlterPartitionRequest,
@@ -65,6 +65,9 @@ log = logging.getLogger(__name__)
 ORDER_TIMEOUT_S = 30.0
 FORWARDING = "forwarded requests"
 """The connections that Envelopes take: a forwarded request may wait for other brokers."""
+
+INFORMATION_TIMEOUT_S = 10.0
+"""Longest time that clients of a starting broker wait for its first metadata."""
 
 NEWEST_ALTER_PARTITION = 3
 
@@ -128,6 +131,7 @@ class ClusterMember:
         self._returning = DeferredLock()
         self._balance = LoopingCall(self._balance_leaders)
         self._balance.clock = clock  # type: ignore[assignment]
+        self._uninformed: dict[Deferred[None], DelayedCall] = {}
         self.on_topics_reconfigured: Callable[[], None] = lambda: None
         self.on_topic_deleted: Callable[[TopicImage], None] = lambda topic: None
 
@@ -182,6 +186,20 @@ class ClusterMember:
                 break
         self._broker = broker
         await self.election.take_part()
+
+    def wait_until_informed(self) -> Deferred[None]:
+        """Fire when the controller has sent this broker metadata, and after INFORMATION_TIMEOUT_S at the latest."""
+        if self._metadata.image.brokers:
+            return succeed(None)
+        informed: Deferred[None] = Deferred()
+        self._uninformed[informed] = self._clock.callLater(INFORMATION_TIMEOUT_S, self._end_wait, informed)
+        return informed
+
+    def _end_wait(self, informed: Deferred[None]) -> None:
+        timeout = self._uninformed.pop(informed)
+        if timeout.active():
+            timeout.cancel()
+        informed.callback(None)
 
     def find_broker_epoch(self, node_id: int) -> int | None:
         """Return the epoch of a live broker, -1 where it is not known; None for a broker that is not alive."""
@@ -260,6 +278,8 @@ class ClusterMember:
     async def leave(self) -> None:
         """Resign, and end the session: the registration goes with it."""
         self._leaving = True
+        for informed in list(self._uninformed):
+            self._end_wait(informed)
         await self.election.stop()
         await self._zookeeper.close()
         self._connections.close()
@@ -277,8 +297,14 @@ class ClusterMember:
             else:
                 if not response.error_code and not response.remaining_partitions:
                     return
+            if self._is_last():
+                break
             await self._pause(self._config.int("controlled.shutdown.retry.backoff.ms") / 1000)
         log.warning("Stopping although this broker still leads partitions: no other replica of them is in sync")
+
+    def _is_last(self) -> bool:
+        """Return whether no other broker is alive that could lead."""
+        return not self._metadata.image.brokers.keys() - {self._config.node_id}
 
     def _pause(self, seconds: float) -> Deferred[None]:
         ended: Deferred[None] = Deferred()
@@ -367,6 +393,8 @@ class ClusterMember:
         if not code:
             old, new = self._metadata.image, apply_update(self._metadata.image, request)
             self._metadata.publish(self.configs.merge_into(new))
+            for informed in list(self._uninformed):
+                self._end_wait(informed)
             for topic_id in old.topics_by_id.keys() - new.topics_by_id.keys():
                 self.on_topic_deleted(old.topics_by_id[topic_id])
         return UpdateMetadataResponse(error_code=code)

@@ -70,6 +70,10 @@ class FakeRole:
             raise KafkaError(ErrorCode.NOT_CONTROLLER, "another broker is the controller")
         return self.active
 
+    def wait_until_informed(self) -> Deferred[None]:
+        self.informed: Deferred[None] = Deferred()
+        return self.informed
+
     def apply_leader_and_isr(self, request: Any) -> Deferred[LeaderAndIsrResponse]:
         return self._obey(request, LeaderAndIsrResponse(error_code=11))
 

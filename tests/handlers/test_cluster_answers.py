@@ -14,7 +14,7 @@ from kafkacompat.config.resources import ResourceType
 from kafkacompat.handlers.context import Pending
 from kafkacompat.handlers.describe_cluster import handle_describe_cluster
 from kafkacompat.handlers.leader_hints import LeaderHints
-from kafkacompat.metadata.image import NO_LEADER, BrokerImage, PartitionImage, TopicImage
+from kafkacompat.metadata.image import NO_LEADER, BrokerImage, MetadataImage, PartitionImage, TopicImage
 from kafkacompat.wire.apis import find_api
 from kafkacompat.wire.apis.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -117,6 +117,15 @@ def test_offline_replicas(member: Member) -> None:
     (topic,) = member.ask(MetadataRequest(topics=None), 13).topics
     assert [each.offline_replicas for each in topic.partitions] == [[3], [], [3], [2]]
     assert [each.replica_nodes for each in topic.partitions] == [[1, 2, 3], [2, 1], [3, 1], [2]]
+
+
+def test_a_broker_without_metadata_answers_when_it_has_some(member: Member) -> None:
+    member.node.holder.publish(MetadataImage())
+    pending = member.start(MetadataRequest(topics=[]), 9)
+    assert isinstance(pending, Pending) and not has_fired(pending.response)
+    member.node.holder.publish(member.image)
+    member.role.informed.callback(None)
+    assert [broker.node_id for broker in outcome(pending.response).brokers] == [1]
 
 
 def test_version_0_names_no_replica_without_an_address(member: Member) -> None:

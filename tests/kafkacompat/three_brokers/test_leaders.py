@@ -258,3 +258,13 @@ def test_a_partition_with_one_replica_needs_nobody_else() -> None:
     for acks, value in ((-1, b"first"), (1, b"second")):
         assert cluster.produce(leader, "alone", value, acks).error_code == 0
     assert cluster.read(leader, "alone") == [b"first", b"second"]
+
+
+def test_the_last_broker_does_not_wait_for_others_to_lead() -> None:
+    cluster = Cluster()
+    cluster.create("t")
+    cluster.wait_for_leader("t")
+    for node in NODES:
+        began_s = cluster.clock.seconds()
+        cluster.stop(node)
+        assert cluster.clock.seconds() - began_s < 5
