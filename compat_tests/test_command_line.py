@@ -198,12 +198,6 @@ def assert_refused_in_one_sentence(done: subprocess.CompletedProcess[str], *word
         assert word in sentences[0]
 
 
-def test_zookeeper_is_refused_for_now(tmp_path: Path) -> None:
-    done = run(tmp_path, "serve", "--override", "zookeeper.connect=127.0.0.1:2181")
-    assert_refused_in_one_sentence(done, "zookeeper.connect")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_second_start_on_a_data_directory_is_refused(serve: Serve, tmp_path: Path) -> None:
     port = free_port()
     ready(serve(*overrides(listeners=f"PLAINTEXT://127.0.0.1:{port}")), tmp_path / "stderr")

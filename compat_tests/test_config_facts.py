@@ -10,6 +10,7 @@ import pytest
 
 from compat_tests.java_tools import compile_java, run_java
 from kafkacompat.config import PROPERTIES, TOPIC_CONFIGS, ConfigError, Property
+from kafkacompat.config.broker import ZOOKEEPER_PROPERTIES
 from kafkacompat.config.resources import CLIENT_METRICS_CONFIGS, GROUP_CONFIGS
 
 SOURCE = Path(__file__).parent / "java" / "ConfigFacts.java"
@@ -69,7 +70,10 @@ TABLES = {
     "broker": {
         name: row
         for name, row in PROPERTIES.items()
-        if not name.startswith("kafkacompat.") and "throttled.rate" not in name and "alter.log.dirs.io" not in name
+        if not name.startswith("kafkacompat.")
+        and name not in ZOOKEEPER_PROPERTIES
+        and "throttled.rate" not in name
+        and "alter.log.dirs.io" not in name
     },
     "quota": {name: row for name, row in PROPERTIES.items() if "throttled.rate" in name or "alter.log.dirs.io" in name},
     "topic": TOPIC_CONFIGS,
