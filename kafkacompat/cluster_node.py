@@ -14,16 +14,17 @@ from kafkacompat.cluster.in_sync_updates import AlterPartitionUpdates
 from kafkacompat.cluster.member import ClusterMember
 from kafkacompat.cluster.registration import ClusterError
 from kafkacompat.config.protocol_version import find_protocol_release, find_version_cap
+from kafkacompat.config.resources import ResourceType
 from kafkacompat.coordinators import CoordinatorCluster
 from kafkacompat.metadata.image import BrokerImage, ImageHolder
 from kafkacompat.metadata.znodes.paths import Znode
 from kafkacompat.metadata.znodes.topics import decode_topic
 from kafkacompat.partitions.cluster_view import ClusterView
 from kafkacompat.partitions.discovery import find_partitions
+from kafkacompat.partitions.replication_quota import RateWindow, ReplicationQuota
 from kafkacompat.partitions.takeover import find_owning_cluster
 from kafkacompat.replication.local_follower import LocalFollowing
 from kafkacompat.replication.replica_fetcher_manager import ReplicaFetcherManager
-from kafkacompat.replication.replication_quota import RateWindow, ReplicationQuota
 from kafkacompat.replication.settings import FetchSettings
 from kafkacompat.timers import now_ms
 from kafkacompat.wire.primitives import format_uuid
@@ -44,6 +45,13 @@ if TYPE_CHECKING:
     from kafkacompat.wire.schema import Request
 
 WILDCARD_HOSTS = ("", "0.0.0.0", "::")
+
+
+THROTTLES = {
+    "leader": ("leader.replication.throttled.rate", "leader.replication.throttled.replicas"),
+    "follower": ("follower.replication.throttled.rate", "follower.replication.throttled.replicas"),
+}
+"""The rate of a broker and the replicas of a topic, by the side that is throttled (KIP-73)."""
 
 
 class FetcherSender:
@@ -68,6 +76,7 @@ class ClusterNode:
         self._host = host
         self._config = config
         self._metadata = metadata
+        self._effective = effective
         release = find_protocol_release(config.string("inter.broker.protocol.version"))
         assert release is not None  # the configuration is checked
         self._release = release
@@ -90,6 +99,7 @@ class ClusterNode:
         )
         self.store = self.member.store
         self.controller = self.member.administration
+        self._quotas = {side: self._build_quota() for side in THROTTLES}
         self._fetchers = self._build_fetchers()
         self._in_sync_checks = LoopingCall(self._check_in_sync)
         self._in_sync_checks.clock = host.reactor
@@ -97,19 +107,36 @@ class ClusterNode:
         self._topics: Mapping[str, TopicImage] = {}
 
     def _build_fetchers(self) -> ReplicaFetcherManager:
-        config, clock = self._config, self._host.reactor
-        window = RateWindow(
-            clock,
-            config.int("replication.quota.window.num"),
-            config.int("replication.quota.window.size.seconds") * 1000,
-        )
         return ReplicaFetcherManager(
             lambda number: FetcherSender(self.member, number),
-            FetchSettings.read(config, truncates_on_fetch=True),
-            clock,
-            ReplicationQuota(config.node_id, window),
+            FetchSettings.read(self._config, truncates_on_fetch=True),
+            self._host.reactor,
+            self._quotas["follower"],
             lambda: self.member.registration.epoch,
         )
+
+    def _build_quota(self) -> ReplicationQuota:
+        config = self._config
+        samples = config.int("replication.quota.window.num")
+        sample_ms = config.int("replication.quota.window.size.seconds") * 1000
+        return ReplicationQuota(config.node_id, RateWindow(self._host.reactor, samples, sample_ms))
+
+    def _apply_configs(self) -> None:
+        """Apply changed configurations to the logs, the throttles and the fetchers."""
+        assert self._replicas is not None
+        self._replicas.reconfigure_all()
+        config = self._effective.config
+        for side, quota in self._quotas.items():
+            rate, name = THROTTLES[side]
+            quota.rate = config.int(rate)
+            quota.replace_throttled(
+                {
+                    topic: configs[name].split(",")
+                    for (kind, topic), configs in self.member.configs.image.configs.items()
+                    if kind == ResourceType.TOPIC and configs.get(name)
+                }
+            )
+        self._fetchers.resize(config.int("num.replica.fetchers"))
 
     async def find_cluster_id(self) -> str:
         """Join the cluster; returns its id. Raises ClusterError, StoreError and ZooKeeperError, and has changed nothing then."""
@@ -122,12 +149,19 @@ class ClusterNode:
         self._replicas = replicas
         config, clock, member = self._config, self._host.reactor, self.member
         updates = AlterPartitionUpdates(config.node_id, lambda: member.registration.epoch, member.link, clock)
-        view = ClusterView(config.node_id, config.int("replica.lag.time.max.ms"), member.find_broker_epoch, updates)
+        view = ClusterView(
+            config.node_id,
+            config.int("replica.lag.time.max.ms"),
+            member.find_broker_epoch,
+            updates,
+            self._quotas["leader"],
+        )
         following = LocalFollowing(self._fetchers, lambda: replicas, clock)
         member.replicas = AssignedReplicas(
             replicas, view, following, roles, member.configs.read_topics, member.list_assigned, clock
         )
-        member.on_topics_reconfigured = replicas.reconfigure_all
+        member.on_topics_reconfigured = self._apply_configs
+        self._apply_configs()
         replicas.is_elsewhere = self._metadata_has_partition
         replicas.on_directory_offline = member.report_failed_directory
         member.on_topic_deleted = roles.forget

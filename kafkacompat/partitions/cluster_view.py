@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from kafkacompat.partitions.partition_state import PartitionState
+    from kafkacompat.partitions.replication_quota import ReplicationQuota
 
 
 class CommittedInSync(NamedTuple):
@@ -40,10 +41,12 @@ class InSyncUpdates(Protocol):
 class ClusterView:
     """The cluster, as the partitions of one broker see it.
 
-    ``node_id`` is this broker's id, ``lag_time_max_ms`` is replica.lag.time.max.ms.
+    ``node_id`` is this broker's id, ``lag_time_max_ms`` is replica.lag.time.max.ms, ``leader_quota`` the throttle of what
+    this broker sends to followers that are not in sync (KIP-73).
     """
 
     node_id: int
     lag_time_max_ms: int
     broker_epochs: BrokerEpochs
     updates: InSyncUpdates
+    leader_quota: ReplicationQuota | None = None

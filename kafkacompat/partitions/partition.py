@@ -334,9 +334,12 @@ class Partition:
         offset, state = wanted.fetch_offset, self.state
         self._reader.check_leads(wanted.current_leader_epoch)
         self.progress.check_replica(replica, wanted.current_leader_epoch)
+        if self.progress.is_throttled(replica):
+            max_bytes, at_least_one_batch = 0, False
         read = self._reader.read_to_end(
             offset, max_bytes, at_least_one_batch=at_least_one_batch, last_fetched_epoch=wanted.last_fetched_epoch
         )
+        self.progress.count_sent(read.size_bytes)
         if fetched_ms is None or read.diverging_epoch is not None:
             return read
         self.progress.note_fetch(replica, offset, wanted.log_start_offset, fetched_ms)

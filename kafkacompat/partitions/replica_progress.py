@@ -205,6 +205,20 @@ class ReplicaProgress:
             detail = f"broker {replica_id} was registered again after epoch {broker_epoch}"
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, detail)
 
+    def is_throttled(self, replica: FetchingReplica) -> bool:
+        """Return whether a follower that is not in sync gets nothing at the moment, to leave others room (KIP-73)."""
+        state, cluster = self._state, self.cluster
+        quota = None if cluster is None else cluster.leader_quota
+        if quota is None or state.leading is None or not quota.is_exceeded():
+            return False
+        is_in_sync = replica[0] in state.leading.in_sync.committed
+        return not is_in_sync and quota.is_throttled(state.log.topic, state.log.partition)
+
+    def count_sent(self, size_bytes: int) -> None:
+        """Count bytes that a follower fetches for the throttle."""
+        if self.cluster is not None and self.cluster.leader_quota is not None:
+            self.cluster.leader_quota.record(self._state.log.topic, self._state.log.partition, size_bytes)
+
     def note_fetch(self, replica: FetchingReplica, offset: int, log_start_offset: int, now_ms: int) -> None:
         """Note that a follower has everything before *offset*."""
         state, cluster = self._state, self.cluster

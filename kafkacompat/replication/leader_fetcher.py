@@ -38,11 +38,11 @@ from kafkacompat.wire.apis.offset_for_leader_epoch import EpochEndOffset, Offset
 from kafkacompat.wire.schema import Request, Response
 
 if TYPE_CHECKING:
+    from kafkacompat.partitions.replication_quota import ReplicationQuota
     from kafkacompat.replication.followed_partition import FollowedPartition
     from kafkacompat.replication.follower import PartitionKey, Sender
     from kafkacompat.replication.log_changes import LogChange
     from kafkacompat.replication.partition_fetch import PartitionFetch
-    from kafkacompat.replication.replication_quota import ReplicationQuota
     from kafkacompat.replication.settings import FetchSettings
     from kafkacompat.timers import Clock
 

@@ -15,8 +15,8 @@ from kafkacompat.replication.partition_fetch import PartitionFetch
 from kafkacompat.wire.java_hash import java_string_hash
 
 if TYPE_CHECKING:
+    from kafkacompat.partitions.replication_quota import ReplicationQuota
     from kafkacompat.replication.follower import FollowerPartition, Sender
-    from kafkacompat.replication.replication_quota import ReplicationQuota
     from kafkacompat.replication.settings import FetchSettings
     from kafkacompat.timers import Clock
 

@@ -81,9 +81,9 @@ replication.quota.window.num | int | 11 | 1.. | U | Sample windows of replicatio
 replication.quota.window.size.seconds | int | 1 | 1.. | U | The span of one such window
 alter.log.dirs.replication.quota.window.num | int | 11 | 1.. | | Sample windows of the quota of moves between directories
 alter.log.dirs.replication.quota.window.size.seconds | int | 1 | 1.. | | The span of one such window
-leader.replication.throttled.rate | long | 9223372036854775807 | 0.. | CI | Bytes a second that leaders send to
+leader.replication.throttled.rate | long | 9223372036854775807 | 0.. | UCI | Bytes a second that leaders send to
     throttled replicas
-follower.replication.throttled.rate | long | 9223372036854775807 | 0.. | CI | Bytes a second that throttled replicas
+follower.replication.throttled.rate | long | 9223372036854775807 | 0.. | UCI | Bytes a second that throttled replicas
     fetch
 replica.alter.log.dirs.io.max.bytes.per.second | long | 9223372036854775807 | 0.. | UCI | Bytes a second moved between
     directories

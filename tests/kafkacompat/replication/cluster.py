@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from twisted.internet.task import Clock
 
+from kafkacompat.partitions.replication_quota import RateWindow, ReplicationQuota
 from kafkacompat.replication.replica_fetcher_manager import ReplicaFetcherManager
-from kafkacompat.replication.replication_quota import RateWindow, ReplicationQuota
 from kafkacompat.replication.settings import FetchSettings
 from kafkacompat.wire.apis.fetch import FetchRequest
 from kafkacompat.wire.record_batch import read_header

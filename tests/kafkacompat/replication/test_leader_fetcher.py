@@ -10,12 +10,12 @@ import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
+from kafkacompat.partitions.replication_quota import RateWindow, ReplicationQuota
 from kafkacompat.replication.fetch_state import DELAYED, FAILED
 from kafkacompat.replication.followed_partition import FollowedPartition
 from kafkacompat.replication.follower import FollowerPartition
 from kafkacompat.replication.leader_fetcher import BUSY_S, SHORT_ROUND_BYTES, LeaderFetcher
 from kafkacompat.replication.partition_fetch import PartitionFetch
-from kafkacompat.replication.replication_quota import RateWindow, ReplicationQuota
 from kafkacompat.replication.settings import FetchSettings
 from kafkacompat.wire.apis.fetch import FetchRequest
 from kafkacompat.wire.apis.list_offsets import ListOffsetsRequest

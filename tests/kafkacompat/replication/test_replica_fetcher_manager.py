@@ -10,8 +10,8 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
 from kafkacompat.config import BrokerConfig
+from kafkacompat.partitions.replication_quota import RateWindow, ReplicationQuota
 from kafkacompat.replication.replica_fetcher_manager import ReplicaFetcherManager, choose_fetcher
-from kafkacompat.replication.replication_quota import RateWindow, ReplicationQuota
 from kafkacompat.replication.settings import FetchSettings
 from kafkacompat.wire.apis.fetch import FetchRequest
 from kafkacompat.wire.errors import ErrorCode

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from kafkacompat.timers import Clock, now_ms
 
@@ -57,13 +57,19 @@ class ReplicationQuota:
         self._window = window
         self._throttled: dict[str, frozenset[int] | None] = {}
 
+    def replace_throttled(self, replicas_by_topic: Mapping[str, Iterable[str]]) -> None:
+        """Take over the configs of all topics that have one; the other topics are not throttled."""
+        self._throttled.clear()
+        for topic, replicas in replicas_by_topic.items():
+            self.set_throttled(topic, replicas)
+
     def set_throttled(self, topic: str, replicas: Iterable[str]) -> None:
         """Take over ``….replication.throttled.replicas`` of a topic: pairs ``partition:broker``, or ``*`` for all."""
         entries = list(replicas)
-        if ALL_REPLICAS in entries:
+        if ALL_REPLICAS in map(str.strip, entries):
             self._throttled[topic] = None
             return
-        pairs = [entry.split(":") for entry in entries]
+        pairs = [entry.strip().split(":") for entry in entries]
         indexes = frozenset(int(index) for index, node_id in pairs if int(node_id) == self._node_id)
         if indexes:
             self._throttled[topic] = indexes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from twisted.internet.task import Clock
 
-from kafkacompat.replication.replication_quota import RateWindow, ReplicationQuota
+from kafkacompat.partitions.replication_quota import RateWindow, ReplicationQuota
 
 
 def make_quota(clock: Clock, rate: int = 1000) -> ReplicationQuota:
