@@ -96,8 +96,13 @@ class Broker:
 
     async def _start(self) -> None:
         self.metadata = ImageHolder()
+        in_cluster = self.config.optional_string("zookeeper.connect")
+        if in_cluster:
+            from kafkacompat.cluster_node import assign_broker_id
+
+            self.config = await assign_broker_id(self._host, self.config)
         self.effective = EffectiveConfig(self.config)
-        if self.config.optional_string("zookeeper.connect"):
+        if in_cluster:
             await self._start_in_cluster()
         else:
             await self._start_alone()

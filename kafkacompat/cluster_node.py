@@ -10,6 +10,7 @@ from twisted.internet.task import LoopingCall
 from kafkacompat.client.connections import BrokerConnections
 from kafkacompat.client.settings import ConnectionSettings
 from kafkacompat.cluster.assigned_replicas import AssignedReplicas, RoleReceiver
+from kafkacompat.cluster.broker_id import choose_broker_id
 from kafkacompat.cluster.in_sync_updates import AlterPartitionUpdates
 from kafkacompat.cluster.member import ClusterMember
 from kafkacompat.cluster.registration import ClusterError
@@ -254,6 +255,12 @@ def find_inter_broker_listener(config: BrokerConfig) -> str:
     protocol = config.string("security.inter.broker.protocol")
     names = [listener.name for listener in config.listeners if listener.protocol == protocol]
     return names[0] if names else config.listeners[0].name
+
+
+async def assign_broker_id(host: Host, config: BrokerConfig) -> BrokerConfig:
+    """Return *config* with an id, see `choose_broker_id`."""
+    settings = read_zookeeper_settings(config)._replace(create_chroot=True)
+    return await choose_broker_id(config, host.files, lambda: host.open_zookeeper(settings))
 
 
 def read_zookeeper_settings(config: BrokerConfig) -> ZooKeeperSettings:

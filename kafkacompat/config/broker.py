@@ -6,7 +6,12 @@ import builtins
 from collections.abc import Mapping
 from typing import TypeVar
 
-from kafkacompat.config.checks import check_config, check_inter_broker_listener, check_listener_properties
+from kafkacompat.config.checks import (
+    check_config,
+    check_inter_broker_listener,
+    check_listener_properties,
+    needs_broker_id,
+)
 from kafkacompat.config.development import DEVELOPMENT_DEFAULTS, SINGLE_NODE_DEFAULTS
 from kafkacompat.config.java_properties import parse_properties
 from kafkacompat.config.listeners import (
@@ -187,6 +192,16 @@ class BrokerConfig:
     def node_id(self) -> builtins.int:
         """This node's id, 0 or more."""
         return self.int("node.id")
+
+    @property
+    def needs_broker_id(self) -> builtins.bool:
+        """Whether this node has no id and receives one from ZooKeeper; until then it has no ``node_id``."""
+        return needs_broker_id(self)
+
+    def with_broker_id(self, broker_id: builtins.int) -> BrokerConfig:
+        """Return the configuration of a node that has received this id."""
+        given = {name: text for name, text in self.given.items() if name not in _NODE_ID_NAMES}
+        return BrokerConfig({**given, "broker.id": str(broker_id)})
 
     @property
     def log_dirs(self) -> tuple[str, ...]:

@@ -46,7 +46,16 @@ def _check_inter_broker_protocol(config: ReadableConfig) -> str | None:
     return f"inter.broker.protocol.version={text} is no release from 2.8 on: write it as 3.9 or 2.8-IV1"
 
 
+def needs_broker_id(config: ReadableConfig) -> bool:
+    """Return whether the broker has no id and receives one from ZooKeeper."""
+    if not config.value("zookeeper.connect") or not config.value("broker.id.generation.enable"):
+        return False
+    return config.value("node.id") in (None, -1)
+
+
 def _check_node_id(config: ReadableConfig) -> str | None:
+    if needs_broker_id(config):
+        return None
     if config.value("node.id") is None:
         return "node.id is not set: give the node a number of 0 or more"
     if config.int("node.id") != config.int("broker.id"):

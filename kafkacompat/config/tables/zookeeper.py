@@ -14,8 +14,8 @@ zookeeper.ssl.keystore.location | string | null | | U | The broker's certificate
 zookeeper.ssl.keystore.password | password | null | | U | The password of that key
 zookeeper.ssl.truststore.location | string | null | | U | The certificates that ZooKeeper's is checked with, in PEM
 zookeeper.ssl.endpoint.identification.algorithm | string | HTTPS | | U | HTTPS checks the host name in ZooKeeper's certificate
-broker.id.generation.enable | boolean | true | | | A broker without an id gets one from ZooKeeper
-reserved.broker.max.id | int | 1000 | 0.. | | The largest id that is not generated
+broker.id.generation.enable | boolean | true | | U | A broker without an id gets one from ZooKeeper
+reserved.broker.max.id | int | 1000 | 0.. | U | The largest id that is not generated
 controlled.shutdown.max.retries | int | 3 | 0.. | U | How often a stopping broker asks for other leaders
 controlled.shutdown.retry.backoff.ms | long | 5000 | 0.. | U | The pause before it asks again
 leader.imbalance.per.broker.percentage | int | 10 | 0.. | U | The share of a broker's leaderships that may be elsewhere
