@@ -18,6 +18,6 @@ DEVELOPMENT_DEFAULTS: Mapping[str, str] = {
 }
 
 SINGLE_NODE_DEFAULTS = frozenset(
-    name for name in DEVELOPMENT_DEFAULTS if name.endswith((".replication.factor", ".min.isr"))
+    name for name in DEVELOPMENT_DEFAULTS if name == "node.id" or name.endswith((".replication.factor", ".min.isr"))
 )
 """Those of the defaults that suit a node without others only."""

@@ -199,3 +199,9 @@ def test_an_empty_zookeeper_connect_is_no_zookeeper() -> None:
 )
 def test_cordoned_directories(text: str, cordoned: tuple[str, ...]) -> None:
     assert BrokerConfig.load(f"node.id=1\nlog.dirs=/a,/b\ncordoned.log.dirs={text}").cordoned_log_dirs == cordoned
+
+
+def test_a_broker_without_a_file_is_node_1_alone_and_has_no_id_in_a_cluster() -> None:
+    assert BrokerConfig.load(None).node_id == 1
+    assert BrokerConfig.load(None, {"zookeeper.connect": "zk:2181"}).needs_broker_id
+    assert not BrokerConfig.load(None, {"zookeeper.connect": "zk:2181", "broker.id": "4"}).needs_broker_id
