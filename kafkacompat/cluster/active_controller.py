@@ -466,9 +466,22 @@ class ActiveController:
 
         self._handle(balance, "the balance of leaders")
 
-    def allocate_producer_ids(self, broker_id: int) -> Deferred[range]:
-        """Allocate a block of producer ids to a broker."""
-        return self._run(lambda: self._ledger.allocate_producer_ids(broker_id))
+    def allocate_producer_ids(self, broker_id: int, broker_epoch: int) -> Deferred[range]:
+        """Allocate a block of producer ids to a broker.
+
+        Fails with KafkaError BROKER_ID_NOT_REGISTERED and STALE_BROKER_EPOCH.
+        """
+
+        async def allocate() -> range:
+            broker = self._ledger.image.brokers.get(broker_id)
+            if broker is None:
+                raise KafkaError(ErrorCode.BROKER_ID_NOT_REGISTERED, f"broker {broker_id} is not registered")
+            if broker.epoch != broker_epoch:
+                reason = f"broker {broker_id} has the epoch {broker.epoch}, the request is of epoch {broker_epoch}"
+                raise KafkaError(ErrorCode.STALE_BROKER_EPOCH, reason)
+            return await self._ledger.allocate_producer_ids(broker_id)
+
+        return self._run(allocate)
 
 
 def _not_controller() -> KafkaError:

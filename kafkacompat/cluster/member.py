@@ -442,7 +442,7 @@ class ClusterMember:
     async def allocate_producer_ids(self, request: AllocateProducerIdsRequest) -> AllocateProducerIdsResponse:
         """Allocate a block of producer ids (AllocateProducerIds)."""
         try:
-            block = await self.require_active().allocate_producer_ids(request.broker_id)
+            block = await self.require_active().allocate_producer_ids(request.broker_id, request.broker_epoch)
         except KafkaError as problem:
             return AllocateProducerIdsResponse(error_code=problem.code)
         return AllocateProducerIdsResponse(producer_id_start=block.start, producer_id_len=len(block))

@@ -27,7 +27,9 @@ def test_a_generated_id_survives_a_restart_and_a_chosen_one_may_stand_beside_it(
     cluster.stop(1)
     cluster.start(1)
     assert node_ids(cluster) == [7, 51]
-    cluster.wait(lambda: sorted(cluster.brokers[2].metadata.image.topics["t"].partitions[0].in_sync_replicas) == [7, 51])
+    cluster.wait(
+        lambda: sorted(cluster.brokers[2].metadata.image.topics["t"].partitions[0].in_sync_replicas) == [7, 51]
+    )
 
 
 def test_an_id_among_the_generated_ones_is_rejected() -> None:
