@@ -132,6 +132,7 @@ class ClusterMember:
         self._balance = LoopingCall(self._balance_leaders)
         self._balance.clock = clock  # type: ignore[assignment]
         self._uninformed: dict[Deferred[None], DelayedCall] = {}
+        self._unregistered: list[Deferred[None]] = []
         self.on_topics_reconfigured: Callable[[], None] = lambda: None
         self.on_topic_deleted: Callable[[TopicImage], None] = lambda topic: None
 
@@ -185,7 +186,18 @@ class ClusterMember:
             else:
                 break
         self._broker = broker
+        unregistered, self._unregistered = self._unregistered, []
+        for registered in unregistered:
+            registered.callback(None)
         await self.election.take_part()
+
+    def _wait_until_registered(self) -> Deferred[None]:
+        """Fire when this broker has an epoch: before, orders for an earlier start of it cannot be told from those for this one."""
+        if self.registration.epoch >= 0:
+            return succeed(None)
+        registered: Deferred[None] = Deferred()
+        self._unregistered.append(registered)
+        return registered
 
     def wait_until_informed(self) -> Deferred[None]:
         """Fire when the controller has sent this broker metadata, and after INFORMATION_TIMEOUT_S at the latest."""
@@ -374,14 +386,20 @@ class ClusterMember:
     # What the controller orders
 
     def apply_leader_and_isr(self, request: LeaderAndIsrRequest) -> Deferred[LeaderAndIsrResponse]:
-        """Lead or follow partitions (LeaderAndIsr)."""
+        """Lead or follow partitions (LeaderAndIsr), once this broker is registered."""
+        return self._wait_until_registered().addCallback(lambda _: self._apply_leader_and_isr(request))
+
+    def _apply_leader_and_isr(self, request: LeaderAndIsrRequest) -> Deferred[LeaderAndIsrResponse]:
         code = self.fence.check_request(request.controller_epoch, request.broker_epoch)
         if code:
             return succeed(LeaderAndIsrResponse(error_code=code))
         return self.replicas.apply(request)
 
     def stop_replicas(self, request: StopReplicaRequest) -> Deferred[StopReplicaResponse]:
-        """Stop or delete replicas (StopReplica)."""
+        """Stop or delete replicas (StopReplica), once this broker is registered."""
+        return self._wait_until_registered().addCallback(lambda _: self._stop_replicas(request))
+
+    def _stop_replicas(self, request: StopReplicaRequest) -> Deferred[StopReplicaResponse]:
         code = self.fence.check_request(request.controller_epoch, request.broker_epoch)
         if code:
             return succeed(StopReplicaResponse(error_code=code))
