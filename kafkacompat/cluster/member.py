@@ -342,12 +342,18 @@ class ClusterMember:
             self._clock,
             self._rng,
             on_doubt=self.election.take_part,
+            find_topic_id=self._find_topic_id,
             previous_zxid=epoch.previous_zxid,
         )
         self._active.start().addErrback(self._report_failed_start, self._active)
         if self._config.bool("auto.leader.rebalance.enable"):
             interval_s = self._config.int("leader.imbalance.check.interval.seconds")
             self._balance.start(interval_s, now=False)
+
+    def _find_topic_id(self, topic: TopicImage) -> bytes:
+        """Return the id by which this broker knows a topic, zeros for none."""
+        known = self._metadata.image.topics.get(topic.name)
+        return self.replicas.find_topic_id(topic) if known is None else known.topic_id
 
     def _complete(self, image: MetadataImage, ledger: MetadataLedger) -> MetadataImage:
         """Add to a stored image what the store does not hold."""
