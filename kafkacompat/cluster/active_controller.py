@@ -34,7 +34,7 @@ from kafkacompat.cluster.decisions.reassignment import complete_reassignments, r
 from kafkacompat.cluster.decisions.situation import Decision, Situation, TopicPartition
 from kafkacompat.cluster.decisions.topic_deletion import queue_deletions, record_answers
 from kafkacompat.metadata.changes import MetadataChanges
-from kafkacompat.metadata.image import BrokerImage, MetadataImage, PartitionImage
+from kafkacompat.metadata.image import BrokerImage, MetadataImage, PartitionImage, TopicImage
 from kafkacompat.metadata.store import StoreError
 from kafkacompat.metadata.znodes.administration import decode_log_dir_event
 from kafkacompat.metadata.znodes.brokers import decode_broker
@@ -77,7 +77,8 @@ class Announced(NamedTuple):
 class ActiveController:
     """The controller's work in one controller epoch. Call `start` once, and `resign` when the epoch is over.
 
-    *on_doubt* is called when ZooKeeper did not make a change: another broker may be the controller. *previous_zxid* is that of
+    *find_topic_id* returns the id by which this broker knows a topic, zeros for none. *on_doubt* is called when ZooKeeper did not
+    make a change: another broker may be the controller. *previous_zxid* is that of
     `ControllerEpoch`.
     """
 
@@ -92,6 +93,7 @@ class ActiveController:
         rng: Random,
         *,
         on_doubt: Callable[[], object],
+        find_topic_id: Callable[[TopicImage], bytes],
         previous_zxid: int = 0,
     ) -> None:
         self._clock = clock
@@ -107,7 +109,9 @@ class ActiveController:
         self._resigned = False
         self._waiting_deletions: dict[str, list[Deferred[None]]] = {}
         self.changes = MetadataChanges(ledger, self._apply_change, self._lock, static_config, effective, rng)
-        self._admin_nodes = AdminNodes(zookeeper, ledger, rng, self._handle, self._decide, lambda: self._situation)
+        self._admin_nodes = AdminNodes(
+            zookeeper, ledger, rng, self._handle, self._decide, lambda: self._situation, find_topic_id
+        )
         broadcasts.on_replica_answers = self._on_replica_answers
         broadcasts.on_deletion_answers = self._on_deletion_answers
 

@@ -32,6 +32,7 @@ from kafkacompat.metadata.znodes.administration import (
 from kafkacompat.metadata.znodes.configs import decode_config_change
 from kafkacompat.metadata.znodes.paths import Znode
 from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.primitives import ZERO_UUID
 from kafkacompat.zookeeper.client import BadVersionError, NodeStat, NoNodeError, WatchEvent, WatchKind, ZooKeeper
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class AdminNodes:
         handle: Handle,
         decide: Decide,
         situation: Callable[[], Situation],
+        find_topic_id: Callable[[TopicImage], bytes],
     ) -> None:
         self._zookeeper = zookeeper
         self._ledger = ledger
@@ -78,6 +80,7 @@ class AdminNodes:
         self._handle = handle
         self._decide = decide
         self._situation = situation
+        self._find_topic_id = find_topic_id
         self._scheduled: set[str] = set()
         self._topics: frozenset[str] = frozenset()
         self._watched: set[str] = set()
@@ -185,8 +188,14 @@ class AdminNodes:
 
     async def _accept_topics(self, names: Collection[str], before: Mapping[str, TopicImage]) -> None:
         await self._ledger.commit(
-            lambda draft: accept_topics(draft, self._situation(), names, before, lambda: new_topic_id(self._rng))
+            lambda draft: accept_topics(draft, self._situation(), names, before, self._choose_topic_id)
         )
+
+    def _choose_topic_id(self, topic: TopicImage) -> bytes:
+        """Return the id of a topic without one: that of its replicas, if it has been led, else a new one."""
+        has_been_led = any(partition.has_state for partition in topic.partitions)
+        known = self._find_topic_id(topic) if has_been_led else ZERO_UUID
+        return new_topic_id(self._rng) if known == ZERO_UUID else known
 
     # Elections
 

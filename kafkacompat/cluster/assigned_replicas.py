@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from twisted.internet.defer import Deferred, DeferredLock, gatherResults
@@ -131,6 +132,9 @@ class AssignedReplicas:
                 partition = self._find(entry.topic, entry.image.partition)
             except KafkaError:
                 continue
+            if partition is not None and partition.log.topic_id == ZERO_UUID != entry.topic_id:
+                # An old tool or Apache Kafka before 2.8 wrote the topic, and the controller has given it an id since.
+                await self._replicas.take_topic_id(partition, entry.topic_id)
             if partition is not None and entry.topic_id not in (ZERO_UUID, partition.log.topic_id):
                 log.warning("%r belongs to a topic that was deleted, and is set aside", partition)
                 await self._try_to_set_aside(partition)
@@ -154,6 +158,13 @@ class AssignedReplicas:
             if problem.code is ErrorCode.KAFKA_STORAGE_ERROR:
                 raise
             return None
+
+    def find_topic_id(self, topic: TopicImage) -> bytes:
+        """Return the id that this broker's replicas of a topic have; zeros if it has none."""
+        for image in topic.partitions:
+            with suppress(KafkaError):
+                return self._replicas.find(topic.name, image.partition).log.topic_id
+        return ZERO_UUID
 
     async def _stop_following(self, assignments: list[_Assignment]) -> None:
         """End the fetches of the partitions that this broker is to lead, all at once: each may wait for its disk."""

@@ -132,6 +132,7 @@ class ClusterMember:
         self._balance = LoopingCall(self._balance_leaders)
         self._balance.clock = clock  # type: ignore[assignment]
         self._uninformed: dict[Deferred[None], DelayedCall] = {}
+        self._unregistered: list[Deferred[None]] = []
         self.on_topics_reconfigured: Callable[[], None] = lambda: None
         self.on_topic_deleted: Callable[[TopicImage], None] = lambda topic: None
 
@@ -185,7 +186,18 @@ class ClusterMember:
             else:
                 break
         self._broker = broker
+        unregistered, self._unregistered = self._unregistered, []
+        for registered in unregistered:
+            registered.callback(None)
         await self.election.take_part()
+
+    def _wait_until_registered(self) -> Deferred[None]:
+        """Fire when this broker has an epoch: before, orders for an earlier start of it cannot be told from those for this one."""
+        if self.registration.epoch >= 0:
+            return succeed(None)
+        registered: Deferred[None] = Deferred()
+        self._unregistered.append(registered)
+        return registered
 
     def wait_until_informed(self) -> Deferred[None]:
         """Fire when the controller has sent this broker metadata, and after INFORMATION_TIMEOUT_S at the latest."""
@@ -330,12 +342,18 @@ class ClusterMember:
             self._clock,
             self._rng,
             on_doubt=self.election.take_part,
+            find_topic_id=self._find_topic_id,
             previous_zxid=epoch.previous_zxid,
         )
         self._active.start().addErrback(self._report_failed_start, self._active)
         if self._config.bool("auto.leader.rebalance.enable"):
             interval_s = self._config.int("leader.imbalance.check.interval.seconds")
             self._balance.start(interval_s, now=False)
+
+    def _find_topic_id(self, topic: TopicImage) -> bytes:
+        """Return the id by which this broker knows a topic, zeros for none."""
+        known = self._metadata.image.topics.get(topic.name)
+        return self.replicas.find_topic_id(topic) if known is None else known.topic_id
 
     def _complete(self, image: MetadataImage, ledger: MetadataLedger) -> MetadataImage:
         """Add to a stored image what the store does not hold."""
@@ -374,14 +392,20 @@ class ClusterMember:
     # What the controller orders
 
     def apply_leader_and_isr(self, request: LeaderAndIsrRequest) -> Deferred[LeaderAndIsrResponse]:
-        """Lead or follow partitions (LeaderAndIsr)."""
+        """Lead or follow partitions (LeaderAndIsr), once this broker is registered."""
+        return self._wait_until_registered().addCallback(lambda _: self._apply_leader_and_isr(request))
+
+    def _apply_leader_and_isr(self, request: LeaderAndIsrRequest) -> Deferred[LeaderAndIsrResponse]:
         code = self.fence.check_request(request.controller_epoch, request.broker_epoch)
         if code:
             return succeed(LeaderAndIsrResponse(error_code=code))
         return self.replicas.apply(request)
 
     def stop_replicas(self, request: StopReplicaRequest) -> Deferred[StopReplicaResponse]:
-        """Stop or delete replicas (StopReplica)."""
+        """Stop or delete replicas (StopReplica), once this broker is registered."""
+        return self._wait_until_registered().addCallback(lambda _: self._stop_replicas(request))
+
+    def _stop_replicas(self, request: StopReplicaRequest) -> Deferred[StopReplicaResponse]:
         code = self.fence.check_request(request.controller_epoch, request.broker_epoch)
         if code:
             return succeed(StopReplicaResponse(error_code=code))

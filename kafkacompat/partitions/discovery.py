@@ -95,7 +95,7 @@ def _is_partition_of_topic(stored: StoredPartition, topic: TopicImage | None) ->
     """Return whether a folder is a partition of the topic that it is named after."""
     if topic is None or stored.partition >= len(topic.partitions):
         return False
-    return stored.topic_id in (topic.topic_id, ZERO_UUID)
+    return ZERO_UUID in (topic.topic_id, stored.topic_id) or stored.topic_id == topic.topic_id
 
 
 async def _note_home(directories: Directories, name: PartitionName, directory: Directory) -> None:

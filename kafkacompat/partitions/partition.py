@@ -167,7 +167,8 @@ class Partition:
                 partition_epoch,
                 epoch_start_offset=end_offset,
                 now_ms=now_ms,
-                before=before,
+                # Another broker led in an epoch that is left out, and the followers may have cut their logs to its log.
+                before=before if leader_epoch <= state.leader_epoch + 1 else None,
             )
         else:
             before.reassign(replicas, in_sync, partition_epoch)

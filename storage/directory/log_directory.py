@@ -161,6 +161,9 @@ class LogDirectory:
     ) -> Log:
         name = (topic, partition)
         stored_id = read_topic_id(self._files, folder) if self._files.is_directory(folder) else None
+        if topic_id == ZERO_UUID and stored_id is not None:
+            # The cluster's metadata has no id of the topic, because an old tool has written it.
+            topic_id = stored_id
         if stored_id not in (None, topic_id, ZERO_UUID):
             self.set_aside(topic, partition)
             stored_id = None

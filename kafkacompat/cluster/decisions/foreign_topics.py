@@ -12,7 +12,7 @@ from kafkacompat.metadata.draft import MetadataDraft
 from kafkacompat.metadata.image import PartitionImage, TopicImage
 from kafkacompat.wire.primitives import ZERO_UUID
 
-MakeId = Callable[[], bytes]
+MakeId = Callable[[TopicImage], bytes]
 
 
 def accept_topics(
@@ -36,7 +36,7 @@ def accept_topics(
         if known is not None and stored.topic_id in (ZERO_UUID, known.topic_id):
             accepted = _keep_known(known, stored, may_grow=not situation.is_queued(name))
         if accepted.topic_id == ZERO_UUID:
-            accepted = accepted._replace(topic_id=make_id())
+            accepted = accepted._replace(topic_id=make_id(accepted))
         if accepted != stored:
             draft.put_topic(accepted)
 

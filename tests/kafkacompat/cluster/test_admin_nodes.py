@@ -255,3 +255,54 @@ def test_offsets_of_version_0_are_in_zookeeper_for_every_broker(cluster: Cluster
     tool.write("/consumers/g/offsets/t/0", b"9")
     assert cluster.run(first.commit("g", [OffsetToCommit("t", topic_id, 0, 10, -1, None)])) == [0]
     assert cluster.run(second.fetch("g", [("t", 0), ("t", 1)])) == {("t", 0): 10}
+
+
+def produce_and_settle(cluster: Cluster, topic: str) -> None:
+    cluster.create(topic)
+    leader = cluster.wait_for_leader(topic)
+    for value in (b"0", b"1"):
+        assert cluster.produce(leader, topic, value).error_code == 0
+    cluster.advance(3)
+
+
+def remove_id(tool: OldTool, topic: str) -> None:
+    tool.assign(topic, tool.read(TOPIC.format(topic))["partitions"])
+
+
+def assert_topic_is_whole(cluster: Cluster, topic: str) -> None:
+    leader = cluster.wait_for_leader(topic)
+    cluster.wait_for_in_sync(topic, list(cluster.brokers))
+    cluster.advance(2)
+    for node in cluster.brokers:
+        assert [value for _, _, value in cluster.read_log(node, topic)] == [b"0", b"1"]
+    cluster.ids[topic] = cluster.describe(leader, topic).topic_id
+    assert cluster.read(leader, topic) == [b"0", b"1"]
+
+
+def test_a_topic_written_while_there_is_no_controller_keeps_its_id(cluster: Cluster, tool: OldTool) -> None:
+    produce_and_settle(cluster, "t")
+    before = tool.read(TOPIC.format("t"))
+    cluster.kill(cluster.controller(), expire=False)
+    remove_id(tool, "t")
+    assert "topic_id" not in tool.read(TOPIC.format("t"))
+    cluster.wait(lambda: cluster.controller() != -1)
+    cluster.advance(5)
+    assert tool.read(TOPIC.format("t"))["topic_id"] == before["topic_id"]
+    assert_topic_is_whole(cluster, "t")
+
+
+@pytest.mark.parametrize("has_metadata_files", [True, False])
+def test_a_topic_without_an_id_keeps_its_records_when_all_brokers_start(
+    cluster: Cluster, tool: OldTool, has_metadata_files: bool
+) -> None:
+    produce_and_settle(cluster, "t")
+    for node in (1, 2, 3):
+        cluster.kill(node)
+    remove_id(tool, "t")
+    for node in (1, 2, 3):
+        if not has_metadata_files:
+            # As an Apache Kafka before 2.8 leaves them.
+            cluster.files[node].remove("/data/t-0/partition.metadata")
+        cluster.start(node)
+    cluster.advance(5)
+    assert_topic_is_whole(cluster, "t")

@@ -276,3 +276,18 @@ def test_what_a_leader_has_not_synced_is_synced_when_it_follows() -> None:
     assert world.partition.become_follower(2, EPOCH + 2)
     world.node.sync()
     assert (world.partition.log.recovery_point, world.partition.log.log_end_offset) == (2, 2)
+
+
+@pytest.mark.parametrize(("epoch", "before_fetch"), [(EPOCH + 2, 5), (EPOCH + 3, 2)])
+def test_ends_from_before_another_leader_do_not_count(epoch: int, before_fetch: int) -> None:
+    world = Leader()
+    world.lead(EPOCH + 1, (1, 2, 3), (1, 2, 3), 2)
+    world.write(5)
+    world.fetch(2)
+    world.fetch(5, replica=3)
+    assert world.high_watermark.offset == 2
+    # Where an epoch is left out, broker 2 has led in it, and broker 3 may have cut its log to that of broker 2.
+    world.lead(epoch, (1, 2, 3), (1, 3), 4)
+    assert world.high_watermark.offset == before_fetch
+    world.fetch(5, replica=3)
+    assert world.high_watermark.offset == 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from twisted.internet.defer import Deferred
 
 from kafkacompat.wire.errors import ErrorCode
 from tests.kafkacompat.three_brokers.support import LAG_S, NODES, Cluster
@@ -268,3 +269,36 @@ def test_the_last_broker_does_not_wait_for_others_to_lead() -> None:
         began_s = cluster.clock.seconds()
         cluster.stop(node)
         assert cluster.clock.seconds() - began_s < 5
+
+
+def test_orders_of_an_earlier_start_wait_for_the_registration() -> None:
+    cluster = Cluster(min_insync_replicas="2")
+    controller = cluster.controller()
+    first, second = [node for node in NODES if node != controller]
+    cluster.create("t", assignment={0: [first, second, controller]})
+    assert cluster.wait_for_leader("t") == first
+    cluster.advance(3)
+    produce_some(cluster, "t", [b"0", b"1", b"2"])
+    # The order to lead does not reach the second broker, which fails, and loses what is not synced.
+    cluster.network.link(f"broker-{controller}", f"broker-{second}").cut()
+    cluster.kill(first)
+    cluster.wait(lambda: cluster.brokers[controller].replica_manager.find("t", 0).leader_epoch == 1)
+    cluster.kill(second, expire=False, lose_unsynced=True)
+    cluster.network.link(f"broker-{controller}", f"broker-{second}").heal()
+    # It listens again, and ZooKeeper does not answer it for a while.
+    broker = cluster.brokers[second] = cluster.build(second)
+    listen = broker._listen
+
+    async def listen_and_disconnect() -> None:
+        await listen()
+        cluster.zookeeper.disconnect(cluster.client_of(second))
+
+    broker._listen = listen_and_disconnect  # type: ignore[method-assign]
+    starting = Deferred.fromCoroutine(broker.start())
+    cluster.advance(5)
+    cluster.zookeeper.reconnect(cluster.client_of(second))
+    cluster.run(starting)
+    assert cluster.wait_for_leader("t") == controller
+    cluster.start(first)
+    cluster.wait_for_in_sync("t", NODES)
+    assert cluster.read(controller, "t") == [b"0", b"1", b"2"]

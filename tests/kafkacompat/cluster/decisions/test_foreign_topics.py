@@ -24,7 +24,7 @@ def accept(
     stored: TopicImage, before: Mapping[str, TopicImage], situation: Situation = NOBODY
 ) -> tuple[TopicImage, MetadataDraft]:
     draft = MetadataDraft(build_image([1, 2, 3]).with_topics({"t": stored}))
-    accept_topics(draft, situation, ["t", "unknown"], before, lambda: NEW_ID)
+    accept_topics(draft, situation, ["t", "unknown"], before, lambda topic: NEW_ID)
     return draft.topics["t"], draft
 
 
