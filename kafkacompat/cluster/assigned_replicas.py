@@ -17,6 +17,8 @@ from kafkacompat.cluster.metadata_update import LEADER_DURING_DELETE
 from kafkacompat.cluster.orders import LeaderAndIsrType, build_partition_image
 from kafkacompat.metadata.image import NO_LEADER, PartitionImage, TopicImage
 from kafkacompat.metadata.store import StoreError
+from kafkacompat.partitions.discovery import list_strays
+from kafkacompat.storage.directory.meta_properties import LogDirectoryError
 from kafkacompat.timers import Clock, now_ms, yield_in_turns
 from kafkacompat.wire.apis.leader_and_isr import (
     LeaderAndIsrPartitionError,
@@ -30,6 +32,7 @@ from kafkacompat.wire.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
     from kafkacompat.partitions.cluster_view import ClusterView
+    from kafkacompat.partitions.discovery import Stray
     from kafkacompat.partitions.partition import Partition
     from kafkacompat.partitions.replica_manager import ReplicaManager
 
@@ -216,20 +219,32 @@ class AssignedReplicas:
 
         ZooKeeper has to confirm that, so that no error of a controller can take away a replica.
         """
-        strays = [partition for partition in self._replicas if (partition.topic, partition.index) not in assigned]
-        if not strays:
-            return
+        unassigned = [partition for partition in self._replicas if (partition.topic, partition.index) not in assigned]
         try:
-            owned = await self._list_assigned({partition.topic for partition in strays})
-        except StoreError as problem:
+            directories = self._replicas.directories
+            # A folder of a partition that is elsewhere may be the end of a move that goes on meanwhile.
+            strays = [stray for stray in await list_strays(directories) if directories.find_home(stray.name) is None]
+            topics = {partition.topic for partition in unassigned} | {stray.name[0] for stray in strays}
+            owned = await self._list_assigned(topics) if topics else set()
+        except (StoreError, OSError, LogDirectoryError) as problem:
             log.warning("The partitions that the controller did not name stay where they are: %s", problem)
             return
-        for partition in strays:
+        for partition in unassigned:
             if (partition.topic, partition.log.topic_id, partition.index) in owned:
                 log.error("The controller did not name %r, which is this broker's by ZooKeeper", partition)
             else:
                 log.warning("%r belongs to no topic of the cluster, and is set aside", partition)
                 await self._try_to_set_aside(partition)
+        owned_names = {(topic, index) for topic, _, index in owned}
+        for stray in strays:
+            if stray.name not in owned_names:
+                await self._try_to_set_folder_aside(stray)
+
+    async def _try_to_set_folder_aside(self, stray: Stray) -> None:
+        try:
+            await stray.set_aside()
+        except (OSError, LogDirectoryError) as problem:
+            log.error("Cannot set the folder of %s-%d aside: %s", *stray.name, problem)
 
     # StopReplica
 

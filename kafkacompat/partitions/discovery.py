@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafkacompat.metadata.codec import decode_image
 from kafkacompat.metadata.store import StoreError
@@ -53,24 +53,56 @@ async def find_partitions(
     """Note which directory holds each partition, and which partitions were being moved where.
 
     Folders that belong to no topic are set aside, as Kafka does: a crash interrupted a deletion, or another broker made
-    them. So are copies whose partition is in no directory. With *strays_stay* nothing is set aside.
+    them. So are copies whose partition is in no directory. With *strays_stay* they stay for `list_strays`.
     """
     for directory in directories:
         for stored in await directory.disk.run(directory.storage.list_partitions):
-            name = (stored.topic, stored.partition)
             if _is_partition_of_topic(stored, topics.get(stored.topic)):
-                await _note_home(directories, name, directory)
-            elif strays_stay:
-                continue
-            elif aside := await directory.disk.run(directory.storage.set_stray_aside, *name):
-                folder = directory.storage.folder(*name)
-                log.warning("%s belongs to no topic of this cluster and is set aside as %s", folder, aside)
-    if strays_stay:
-        return
+                await _note_home(directories, (stored.topic, stored.partition), directory)
     for directory in directories:
         for folder, name in (await directory.disk.run(directory.storage.find_copies)).items():
-            await _take_copy(directories, directory, folder, name)
-    _name_missing(directories, topics.values())
+            if directories.find_home(name):
+                await directory.disk.run(directory.storage.remove_copy, folder)
+                # The partition was being moved here when the broker stopped: the move begins again.
+                directories.note_wish(name, directory)
+    if not strays_stay:
+        for stray in await list_strays(directories):
+            await stray.set_aside()
+        _name_missing(directories, topics.values())
+
+
+class Stray(NamedTuple):
+    """The folder of a partition that the broker has elsewhere or not at all, or of a copy whose partition is nowhere."""
+
+    directory: Directory
+    name: PartitionName
+    copy: str | None
+
+    async def set_aside(self) -> None:
+        """Rename the folder. A folder with a partition's name and no log in it stays."""
+        disk, storage = self.directory.disk, self.directory.storage
+        if self.copy is not None:
+            aside = await disk.run(storage.set_copy_aside, self.copy)
+            log.warning("%s is a copy of a partition that is nowhere else and is set aside as %s", self.copy, aside)
+        elif (renamed := await disk.run(storage.set_stray_aside, *self.name)) is not None:
+            folder = storage.folder(*self.name)
+            log.warning("%s belongs to no topic of this cluster and is set aside as %s", folder, renamed)
+
+
+async def list_strays(directories: Directories) -> list[Stray]:
+    """Return the folders in the log directories that are in no use."""
+    strays: list[Stray] = []
+    for directory in directories:
+        if directory.offline:
+            continue
+        for stored in await directory.disk.run(directory.storage.list_partitions):
+            name = (stored.topic, stored.partition)
+            if directories.find_home(name) is not directory:
+                strays.append(Stray(directory, name, None))
+        for folder, name in (await directory.disk.run(directory.storage.find_copies)).items():
+            if directories.find_home(name) is None:
+                strays.append(Stray(directory, name, folder))
+    return strays
 
 
 def _name_missing(directories: Directories, topics: Iterable[TopicImage]) -> None:
@@ -79,16 +111,6 @@ def _name_missing(directories: Directories, topics: Iterable[TopicImage]) -> Non
     if missing:
         named = ", ".join(missing[:MAX_MISSING_NAMED]) + (" ..." if len(missing) > MAX_MISSING_NAMED else "")
         log.warning("%d partitions have no folder in any of log.dirs and begin empty: %s", len(missing), named)
-
-
-async def _take_copy(directories: Directories, directory: Directory, folder: str, name: PartitionName) -> None:
-    if directories.find_home(name):
-        await directory.disk.run(directory.storage.remove_copy, folder)
-        # The partition was being moved here when the broker stopped: the move begins again.
-        directories.note_wish(name, directory)
-    else:
-        aside = await directory.disk.run(directory.storage.set_copy_aside, folder)
-        log.warning("%s is a copy of a partition that is nowhere else and is set aside as %s", folder, aside)
 
 
 def _is_partition_of_topic(stored: StoredPartition, topic: TopicImage | None) -> bool:

@@ -10,6 +10,7 @@ import pytest
 from kafkacompat.cluster.active_controller import ActiveController
 from kafkacompat.cluster.decisions.situation import TopicPartition
 from kafkacompat.cluster.orders import LeaderAndIsrType
+from kafkacompat.storage.files.checkpoints import replace_file
 from kafkacompat.wire.apis.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from kafkacompat.wire.apis.incremental_alter_configs import (
     AlterableConfig,
@@ -97,6 +98,27 @@ def test_a_deletion_waits_for_an_absent_replica(controller_dies: bool) -> None:
     cluster.wait_for_leader("t")
     produce_some(cluster, "t", [b"new"])
     assert cluster.read(cluster.leader("t"), "t") == [b"new"]
+
+
+def test_folders_of_no_topic_are_set_aside_when_the_controller_has_named_all_replicas() -> None:
+    cluster = Cluster()
+    away = next(node for node in NODES if node != cluster.controller())
+    cluster.create("t")
+    cluster.wait_for_leader("t")
+    produce_some(cluster, "t", [b"record"])
+    cluster.wait_for_in_sync("t", NODES)
+    cluster.stop(away)
+    files = cluster.files[away]
+    for folder in ("gone-0", "gone-1.0123456789abcdef0123456789abcdef-future"):
+        files.make_directory(f"/data/{folder}")
+        for name in files.list("/data/t-0"):
+            replace_file(files, f"/data/{folder}/{name}", files.read(f"/data/t-0/{name}"))
+    cluster.start(away)
+    cluster.wait_for_in_sync("t", NODES)
+    cluster.wait(lambda: not any(name.endswith("future") for name in files.list("/data")))
+    names = sorted(files.list("/data"))
+    assert [name.startswith("gone-") and name.endswith("-stray") for name in names if "gone" in name] == [True, True]
+    assert "t-0" in names
 
 
 def test_a_replica_of_an_earlier_topic_of_the_name_is_set_aside() -> None:
