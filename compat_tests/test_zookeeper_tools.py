@@ -21,6 +21,7 @@ from kazoo.client import KazooClient
 
 from compat_tests.batches import build
 from compat_tests.brokers import Broker, KafkacompatBroker
+from compat_tests.java_tools import POM as KAFKA_POM
 from compat_tests.java_tools import java_command, run_java
 from compat_tests.raw_client import RawClient, produce_request
 from compat_tests.waiting import until
@@ -39,6 +40,7 @@ from kafkacompat.wire.apis.offset_commit import (
 )
 from kafkacompat.wire.apis.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic, OffsetFetchResponse
 from kafkacompat.wire.apis.produce import ProduceResponse
+from kafkacompat.wire.java_hash import partition_for_key
 
 JAVA = Path(__file__).resolve().parent / "java"
 POMS = {
@@ -160,6 +162,40 @@ def test_offsets_of_version_0_are_those_of_zookeeper(cluster: Cluster, name: str
     assert [fetch(node) for node in NODES] == [42, 42, 42]
     cluster.kazoo.set(path, b"43")
     assert [fetch(node) for node in NODES] == [43, 43, 43]
+
+
+CONSOLE_CONSUMER = dict.fromkeys(POMS, "kafka.tools.ConsoleConsumer") | {
+    "4.3.1": "org.apache.kafka.tools.consumer.ConsoleConsumer"
+}
+OFFSETS_FORMATTER = dict.fromkeys(POMS, "kafka.coordinator.group.GroupMetadataManager$OffsetsMessageFormatter") | {
+    "4.3.1": "org.apache.kafka.tools.consumer.OffsetsMessageFormatter"
+}
+COMMITTED = {
+    "0.11.0.3": r"\[{0},{0},0\]::\[OffsetMetadata\[3,",
+    "2.8.2": r"\[{0},{0},0\]::OffsetAndMetadata\(offset=3, ",
+    "4.3.1": r'"group":"{0}","topic":"{0}","partition":0.*"offset":3,',
+}
+OFFSETS_TOPIC_PARTITIONS = 50
+
+
+@pytest.mark.tools
+@newer_releases
+def test_consumers_decode_the_offsets_topic(cluster: Cluster, name: str, release: str) -> None:
+    """The console consumer commits an offset; that of its own release and the newest one show the commit."""
+    cluster.create(name)
+    cluster.produce(name, [b"a", b"b", b"c"])
+    bootstrap = cluster.brokers[0].bootstrap
+    limits = ("--from-beginning", "--max-messages", "3", "--timeout-ms", "20000")
+    group = ("--consumer-property", f"group.id={name}")
+    read = ("--bootstrap-server", bootstrap, "--topic", name, *limits, *group)
+    assert run_java(CONSOLE_CONSUMER[release], read, pom=POMS[release]).stdout.split() == ["a", "b", "c"]
+    partition = partition_for_key(name, OFFSETS_TOPIC_PARTITIONS)
+    for reader, pom in {release: POMS[release], "4.3.1": KAFKA_POM}.items():
+        options = ("--partition", str(partition), "--offset", "earliest", "--formatter", OFFSETS_FORMATTER[reader])
+        follow = ("--bootstrap-server", bootstrap, "--topic", "__consumer_offsets", *options, "--timeout-ms", "5000")
+        # It waits for more until its time is over; old ones end with 1 then.
+        shown = run_java(CONSOLE_CONSUMER[reader], follow, pom=pom, check=False)
+        assert re.search(COMMITTED[reader].format(name), shown.stdout), shown
 
 
 @pytest.mark.tools

@@ -109,9 +109,11 @@ class Coordinators:
         from kafkacompat.groups.settings import GroupSettings
 
         topic = new_offsets_topic(self._config)
+        # Tools that read the topic beside a ZooKeeper know the records of that time.
+        readable = self._readable_by_old_kafka or self._cluster is not None
         groups = GroupCoordinator(
             self._clock,
-            GroupSettings.from_config(self._config, readable_by_old_kafka=self._readable_by_old_kafka),
+            GroupSettings.from_config(self._config, readable_by_old_kafka=readable),
             self._open_log(topic),
             self._internal_topic(topic).ensure_exists,
             self._rng.randbytes,
