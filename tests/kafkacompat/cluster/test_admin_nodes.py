@@ -321,3 +321,19 @@ def test_a_topic_whose_id_is_missing_when_everything_is_read_again_keeps_it(clus
     cluster.advance(5)
     assert tool.read(TOPIC.format("t"))["topic_id"] == before["topic_id"]
     assert_topic_is_whole(cluster, "t")
+
+
+def test_the_folders_of_a_topic_get_the_id_that_it_gets(cluster: Cluster, tool: OldTool) -> None:
+    produce_and_settle(cluster, "t")
+    for node in (1, 2, 3):
+        cluster.stop(node)
+    remove_id(tool, "t")
+    for node in (1, 2, 3):
+        cluster.files[node].remove("/data/t-0/partition.metadata")
+        cluster.start(node)
+    cluster.advance(5)
+    assert_topic_is_whole(cluster, "t")
+    first = next(iter(cluster.brokers))
+    cluster.stop(first)
+    stored = cluster.files[first].read("/data/t-0/partition.metadata").decode()
+    assert tool.read(TOPIC.format("t"))["topic_id"] in stored
