@@ -153,7 +153,7 @@ class AdminNodes:
         return written
 
     async def _watch_topic(self, name: str) -> str | None:
-        """Watch a topic's node; return its name if its value is not the one that is known."""
+        """Watch a topic's node; return its name if its value is not the one that is known, or has no id."""
         path = Znode.TOPIC.path(topic=name)
         self._watched.add(name)
         try:
@@ -164,7 +164,9 @@ class AdminNodes:
         except Exception:
             self._watched.discard(name)
             raise
-        return None if self._ledger.knows_version(path, stat.version) else name
+        known = self._ledger.image.topics.get(name)
+        has_id = known is not None and known.topic_id != ZERO_UUID
+        return None if has_id and self._ledger.knows_version(path, stat.version) else name
 
     def _on_topic(self, name: str, event: WatchEvent) -> None:
         self._watched.discard(name)

@@ -137,7 +137,7 @@ class AssignedReplicas:
                 continue
             if partition is not None and partition.log.topic_id == ZERO_UUID != entry.topic_id:
                 # An old tool or Apache Kafka before 2.8 wrote the topic, and the controller has given it an id since.
-                await self._replicas.take_topic_id(partition, entry.topic_id)
+                self._replicas.take_topic_id(partition, entry.topic_id)
             if partition is not None and entry.topic_id not in (ZERO_UUID, partition.log.topic_id):
                 log.warning("%r belongs to a topic that was deleted, and is set aside", partition)
                 await self._try_to_set_aside(partition)

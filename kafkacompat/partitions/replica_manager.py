@@ -211,13 +211,12 @@ class ReplicaManager:
         log.error("%s-%d cannot be opened and is offline: %s", topic.name, index, problem)
         self._offline |= {(topic.name, index), (topic.topic_id, index)}
 
-    def take_topic_id(self, partition: Partition, topic_id: bytes) -> Deferred[None]:
-        """Give a partition the id that its topic had not when the log was opened; fires when the folder has it."""
+    def take_topic_id(self, partition: Partition, topic_id: bytes) -> None:
+        """Give a partition the id that its topic had not when the log was opened; the folder has it after the next flush."""
         self._partitions.pop((partition.log.topic_id, partition.index), None)
         partition.log.state.topic_id = topic_id
         self._partitions[topic_id, partition.index] = partition
         partition.log.maintenance.note_new()
-        return _make_durable(partition)
 
     def delete_partitions(self, topic: TopicImage) -> Deferred[None]:
         """Reject a deleted topic's clients from now on; fires when its folders are renamed for removal."""

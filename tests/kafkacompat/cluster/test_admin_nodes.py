@@ -306,3 +306,34 @@ def test_a_topic_without_an_id_keeps_its_records_when_all_brokers_start(
         cluster.start(node)
     cluster.advance(5)
     assert_topic_is_whole(cluster, "t")
+
+
+def test_a_topic_whose_id_is_missing_when_everything_is_read_again_keeps_it(cluster: Cluster, tool: OldTool) -> None:
+    produce_and_settle(cluster, "t")
+    before = tool.read(TOPIC.format("t"))
+    cluster.zookeeper.delay_watches(3)
+    remove_id(tool, "t")
+    active = cluster.side(cluster.controller()).member._active
+    assert active is not None
+    # ZooKeeper has not confirmed a change, so that the next one reads everything again.
+    active._ledger._stale = True
+    cluster.create("other")
+    cluster.advance(5)
+    assert tool.read(TOPIC.format("t"))["topic_id"] == before["topic_id"]
+    assert_topic_is_whole(cluster, "t")
+
+
+def test_the_folders_of_a_topic_get_the_id_that_it_gets(cluster: Cluster, tool: OldTool) -> None:
+    produce_and_settle(cluster, "t")
+    for node in (1, 2, 3):
+        cluster.stop(node)
+    remove_id(tool, "t")
+    for node in (1, 2, 3):
+        cluster.files[node].remove("/data/t-0/partition.metadata")
+        cluster.start(node)
+    cluster.advance(5)
+    assert_topic_is_whole(cluster, "t")
+    first = next(iter(cluster.brokers))
+    cluster.stop(first)
+    stored = cluster.files[first].read("/data/t-0/partition.metadata").decode()
+    assert tool.read(TOPIC.format("t"))["topic_id"] in stored
