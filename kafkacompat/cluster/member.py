@@ -22,7 +22,8 @@ from kafkacompat.cluster.election import CONTROLLER_EPOCH, ControllerElection, C
 from kafkacompat.cluster.fence import ControllerFence
 from kafkacompat.cluster.metadata_update import apply_update
 from kafkacompat.cluster.orders import Sender
-from kafkacompat.cluster.registration import BrokerRegistration, ClusterError
+from kafkacompat.cluster.errors import ClusterError
+from kafkacompat.cluster.registration import BrokerRegistration
 from kafkacompat.metadata.codec import decode_image
 from kafkacompat.metadata.image import MetadataImage, PartitionImage, TopicImage
 from kafkacompat.metadata.ledger import MetadataLedger

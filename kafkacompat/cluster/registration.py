@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from kafkacompat.cluster.errors import ClusterError
 from kafkacompat.metadata.znodes.brokers import decode_broker, encode_broker
 from kafkacompat.metadata.znodes.cluster import (
     decode_cluster_id,
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
     from kafkacompat.metadata.image import BrokerImage
 
 log = logging.getLogger(__name__)
-
-
-class ClusterError(Exception):
-    """The broker cannot be a member of this cluster; the message is one sentence for its user."""
 
 
 class BrokerRegistration:
