@@ -10,9 +10,9 @@ from twisted.internet.task import LoopingCall
 from kafkacompat.client.connections import BrokerConnections
 from kafkacompat.client.settings import ConnectionSettings
 from kafkacompat.cluster.assigned_replicas import AssignedReplicas, RoleReceiver
+from kafkacompat.cluster.errors import ClusterError
 from kafkacompat.cluster.in_sync_updates import AlterPartitionUpdates
 from kafkacompat.cluster.member import ClusterMember
-from kafkacompat.cluster.errors import ClusterError
 from kafkacompat.config.protocol_version import find_protocol_release, find_version_cap
 from kafkacompat.coordinators import CoordinatorCluster
 from kafkacompat.metadata.image import BrokerImage, ImageHolder
