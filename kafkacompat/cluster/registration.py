@@ -134,13 +134,6 @@ class BrokerRegistration:
             if stat.ephemeral_owner == session_id:
                 await self._zookeeper.delete(path, stat.version)
 
-    async def deregister(self) -> None:
-        """Delete the registration, so that nobody waits for the end of the session."""
-        try:
-            await self._zookeeper.delete(Znode.BROKER.path(node_id=self._node_id))
-        except NoNodeError:
-            return
-
 
 async def check_mode(zookeeper: ZooKeeper) -> None:
     """Raise ClusterError if controllers of KRaft have taken the tree over, or begin to (KIP-866). Writes nothing."""
