@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from twisted.internet.defer import Deferred, DeferredList, gatherResults
 from twisted.internet.task import deferLater
 
-from kafkacompat.cluster.registration import ClusterError
+from kafkacompat.cluster.errors import ClusterError
 from kafkacompat.conversion import CONVERSION_TIMEOUT_S, Conversions
 from kafkacompat.coordinators import Coordinators
 from kafkacompat.handlers import CLUSTER_HANDLERS, HANDLERS, Handler, load_consumer_apis
@@ -28,7 +28,6 @@ from kafkacompat.partitions.takeover import belonged_to_kafka
 from kafkacompat.server.connection_limits import ConnectionLimits
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.emulation import emulate_release
-from kafkacompat.server.inter_broker import serve_brokers
 from kafkacompat.server.listener import KafkaServer, ListenError
 from kafkacompat.standalone import Standalone
 from kafkacompat.storage.directory.log_directory import LogDirectory, LogDirectoryError
@@ -257,6 +256,9 @@ class Broker:
         if listener.emulate:
             return emulate_release(listener.emulate, self._handlers(), self._services)
         if self._node is not None and listener.name == self._node.listener:
+            # A single node does not pay for the messages between brokers.
+            from kafkacompat.server.inter_broker import serve_brokers
+
             return serve_brokers(CLUSTER_HANDLERS, self._services)
         return None
 

@@ -11,9 +11,9 @@ from kafkacompat.client.connections import BrokerConnections
 from kafkacompat.client.settings import ConnectionSettings
 from kafkacompat.cluster.assigned_replicas import AssignedReplicas, RoleReceiver
 from kafkacompat.cluster.broker_id import choose_broker_id
+from kafkacompat.cluster.errors import ClusterError
 from kafkacompat.cluster.in_sync_updates import AlterPartitionUpdates
 from kafkacompat.cluster.member import ClusterMember
-from kafkacompat.cluster.registration import ClusterError
 from kafkacompat.config.protocol_version import find_protocol_release, find_version_cap
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.coordinators import CoordinatorCluster

@@ -11,8 +11,8 @@ import click
 
 from kafkacompat.cli.columns import escape_control_characters
 from kafkacompat.cli.metadata_export import EXIT_REFUSED, StoppedNode
+from kafkacompat.cluster.errors import ClusterError
 from kafkacompat.cluster.importing import import_metadata
-from kafkacompat.cluster.registration import ClusterError
 from kafkacompat.metadata.codec import CLUSTER_ID
 from kafkacompat.metadata.export_file import parse_export
 from kafkacompat.metadata.store import StoreError

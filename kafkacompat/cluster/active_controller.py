@@ -129,7 +129,7 @@ class ActiveController:
         bounced = await self._find_bounced(deleting)
         self._announced = Moment(self._ledger.image, self._situation)
         await self._decide(lambda draft, situation: take_over(draft, situation, deleting, bounced), started=brokers)
-        # What these tell is in the answers of all brokers to what was sent now.
+        # The answers of all brokers to the orders of this start say the same as these events.
         await self._delete_log_dir_events(await self._zookeeper.children(LOG_DIR_EVENTS, self._on_log_dir_events))
 
     async def _find_bounced(self, deleting: Collection[str]) -> set[int]:

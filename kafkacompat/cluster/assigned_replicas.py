@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 from twisted.internet.defer import Deferred, DeferredLock, gatherResults
 
 from kafkacompat.cluster.metadata_update import LEADER_DURING_DELETE
+from kafkacompat.cluster.order_checks import find_objection
 from kafkacompat.cluster.orders import LeaderAndIsrType, build_partition_image
 from kafkacompat.metadata.image import NO_LEADER, PartitionImage, TopicImage
 from kafkacompat.metadata.store import StoreError
@@ -118,14 +119,34 @@ class AssignedReplicas:
     async def _apply(self, request: LeaderAndIsrRequest) -> LeaderAndIsrResponse:
         if self._closed:
             return LeaderAndIsrResponse(error_code=ErrorCode.BROKER_NOT_AVAILABLE)
-        assignments = list(_list_assignments(request))
+        assignments, refused = self._check_assignments(_list_assignments(request))
         await self._open_missing(assignments)
         await self._stop_following(assignments)
         codes = [(entry, await self._assign(entry)) async for entry in yield_in_turns(self._clock, assignments)]
         if request.type == LeaderAndIsrType.ALL and not self._has_all:
             self._has_all = True
             await self._set_strays_aside({(entry.topic, entry.image.partition) for entry in assignments})
-        return _build_response(request, codes)
+        return _build_response([*codes, *refused])
+
+    def _check_assignments(
+        self, entries: Iterable[_Assignment]
+    ) -> tuple[list[_Assignment], list[tuple[_Assignment, ErrorCode]]]:
+        """Return the assignments to carry out, and the others with their errors."""
+        accepted: list[_Assignment] = []
+        refused = []
+        holders: dict[bytes, str] = {}
+        for entry in entries:
+            code = find_objection(entry.topic, entry.image)
+            if not code and entry.topic_id != ZERO_UUID:
+                holder = self._replicas.find_name(entry.topic_id, entry.image.partition)
+                if entry.topic != holders.setdefault(entry.topic_id, holder or entry.topic):
+                    code = ErrorCode.INCONSISTENT_TOPIC_ID
+            if code:
+                log.error("Refused the assignment of %.300r-%d: %s", entry.topic, entry.image.partition, code.name)
+                refused.append((entry, code))
+            else:
+                accepted.append(entry)
+        return accepted, refused
 
     async def _open_missing(self, assignments: list[_Assignment]) -> None:
         """Open or create the logs that are not open; one of an earlier topic of the same name goes first."""
@@ -312,7 +333,7 @@ def _list_assignments(request: LeaderAndIsrRequest) -> Iterator[_Assignment]:
         yield _Assignment(state.topic_name, ZERO_UUID, build_partition_image(state))
 
 
-def _build_response(request: LeaderAndIsrRequest, codes: list[tuple[_Assignment, ErrorCode]]) -> LeaderAndIsrResponse:
+def _build_response(codes: list[tuple[_Assignment, ErrorCode]]) -> LeaderAndIsrResponse:
     """Answer in both forms: by topic id from version 5 on, by name before."""
     topics: dict[bytes, LeaderAndIsrTopicError] = {}
     errors = []

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from kafkacompat.cluster.registration import ClusterError, check_mode
+from kafkacompat.cluster.errors import ClusterError
+from kafkacompat.cluster.registration import check_mode
 from kafkacompat.metadata.znodes.paths import Znode
 from kafkacompat.storage.directory.meta_properties import read_owners
 from kafkacompat.zookeeper.client import NodeExistsError, NoNodeError

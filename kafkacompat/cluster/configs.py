@@ -7,7 +7,7 @@ write too. Notifications stay for a while, so that a broker which was away for a
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -39,18 +39,37 @@ class ClusterConfigs:
         self._lock = DeferredLock()
         self._entries: dict[str, StoreEntry] = {}
         self._seen: set[str] = set()
+        self._is_loaded = False
         self.image = decode_image({})
 
     def load(self) -> Deferred[None]:
-        """Read all configurations, and watch for changes; raises StoreError and ZooKeeperError."""
+        """Read all configurations, and watch for changes; raises StoreError and ZooKeeperError.
+
+        The first time a damaged configuration is a StoreError. Later the last sound one stays in effect instead.
+        """
         return self._lock.run(lambda: Deferred.fromCoroutine(self._load()))
 
     async def _load(self) -> None:
         # The watch first: a change in between is read twice rather than never.
         self._seen = set(await self._zookeeper.children(CHANGES, self._on_notification))
         entries = await self._store.load()
-        self._entries = {key: entry for key, entry in entries.items() if key.startswith("/config/")}
+        configs = {key: entry for key, entry in entries.items() if key.startswith("/config/")}
+        self._entries = self._keep_sound(configs) if self._is_loaded else configs
         self._publish()
+        self._is_loaded = True
+
+    def _keep_sound(self, entries: Mapping[str, StoreEntry]) -> dict[str, StoreEntry]:
+        """Return *entries* with the known value in place of a damaged one, and without those that were never sound."""
+        sound: dict[str, StoreEntry] = {}
+        for key, entry in entries.items():
+            try:
+                decode_image({key: entry})
+                sound[key] = entry
+            except StoreError as problem:
+                log.error("A damaged configuration has no effect: %s", problem)
+                if key in self._entries:
+                    sound[key] = self._entries[key]
+        return sound
 
     def read_topics(self, topics: Iterable[str]) -> Deferred[None]:
         """Read the configurations of topics that this broker is about to open."""
@@ -58,7 +77,7 @@ class ClusterConfigs:
         return self._lock.run(lambda: Deferred.fromCoroutine(self._read(keys)))
 
     async def _read(self, keys: list[str]) -> None:
-        entries = await self._store.read(keys)
+        entries = self._keep_sound(await self._store.read(keys))
         before = dict(self._entries)
         for key in keys:
             self._entries.pop(key, None)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from kafkacompat.cluster.registration import ClusterError, check_mode
+from kafkacompat.cluster.errors import ClusterError
+from kafkacompat.cluster.registration import check_mode
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.codec import CLUSTER_ID, format_config_key
 from kafkacompat.metadata.export_file import check_values, read_whole_store

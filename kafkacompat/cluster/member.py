@@ -19,10 +19,11 @@ from kafkacompat.cluster.configs import ClusterConfigs
 from kafkacompat.cluster.controller_link import ControllerLink, InterBrokerRequests
 from kafkacompat.cluster.decisions.in_sync_changes import InSyncChange, InSyncRequest
 from kafkacompat.cluster.election import CONTROLLER_EPOCH, ControllerElection, ControllerEpoch
+from kafkacompat.cluster.errors import ClusterError
 from kafkacompat.cluster.fence import ControllerFence
 from kafkacompat.cluster.metadata_update import apply_update
 from kafkacompat.cluster.orders import Sender
-from kafkacompat.cluster.registration import BrokerRegistration, ClusterError
+from kafkacompat.cluster.registration import BrokerRegistration
 from kafkacompat.metadata.codec import decode_image
 from kafkacompat.metadata.image import MetadataImage, PartitionImage, TopicImage
 from kafkacompat.metadata.ledger import MetadataLedger

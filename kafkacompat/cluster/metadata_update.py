@@ -11,7 +11,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from kafkacompat.cluster.order_checks import check_brokers, check_partitions, check_topic_ids
 from kafkacompat.metadata.image import NO_LEADER, BrokerImage, MetadataImage, PartitionImage, TopicImage
+from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
@@ -36,15 +38,21 @@ class _Update(NamedTuple):
 
 
 def apply_update(image: MetadataImage, request: UpdateMetadataRequest) -> MetadataImage:
-    """Return *image* with the brokers and the partitions of *request*."""
+    """Return *image* with the brokers and the partitions of *request*; raises KafkaError for what no controller sends."""
+    updates = _group_by_topic(request)
+    check_partitions(
+        image, {name: [state.partition_index for state in update.states] for name, update in updates.items()}
+    )
     topics = dict(image.topics)
-    for name, update in _group_by_topic(request).items():
+    for name, update in updates.items():
         topic = _merge_topic(topics.get(name), name, update)
         if topic is None:
             topics.pop(name, None)
         else:
             topics[name] = topic
+    check_topic_ids(image, topics, updates)
     brokers = {broker.id: _build_broker(broker) for broker in request.live_brokers}
+    check_brokers(brokers.values())
     return replace(image, controller_id=request.controller_id, brokers=brokers).with_topics(topics)
 
 
@@ -104,6 +112,8 @@ def _build_broker(broker: UpdateMetadataBroker) -> BrokerImage:
         )
     endpoints, protocols = {}, {}
     for endpoint in broker.endpoints:
+        if not 0 <= endpoint.security_protocol < len(SECURITY_PROTOCOLS):
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"no protocol has the number {endpoint.security_protocol}")
         protocol = SECURITY_PROTOCOLS[endpoint.security_protocol]
         listener = endpoint.listener or protocol
         endpoints[listener] = (endpoint.host, endpoint.port)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from kafkacompat.cluster.errors import ClusterError
 from kafkacompat.metadata.znodes.brokers import decode_broker, encode_broker
 from kafkacompat.metadata.znodes.cluster import (
     decode_cluster_id,
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
     from kafkacompat.metadata.image import BrokerImage
 
 log = logging.getLogger(__name__)
-
-
-class ClusterError(Exception):
-    """The broker cannot be a member of this cluster; the message is one sentence for its user."""
 
 
 class BrokerRegistration:
@@ -136,13 +133,6 @@ class BrokerRegistration:
             _, stat = await self._zookeeper.get(path)
             if stat.ephemeral_owner == session_id:
                 await self._zookeeper.delete(path, stat.version)
-
-    async def deregister(self) -> None:
-        """Delete the registration, so that nobody waits for the end of the session."""
-        try:
-            await self._zookeeper.delete(Znode.BROKER.path(node_id=self._node_id))
-        except NoNodeError:
-            return
 
 
 async def check_mode(zookeeper: ZooKeeper) -> None:

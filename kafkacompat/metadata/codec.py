@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from kafkacompat.config.resources import ResourceType
@@ -17,7 +17,7 @@ from kafkacompat.metadata.client_entities import (
     parse_client_values,
 )
 from kafkacompat.metadata.image import NO_LEADER, ConfigKey, MetadataImage, PartitionImage, TopicImage
-from kafkacompat.metadata.store import StoreEntry
+from kafkacompat.metadata.store import StoreEntry, StoreError
 from kafkacompat.metadata.topic_names import is_legal_name
 from kafkacompat.metadata.znodes.cluster import decode_cluster_id
 from kafkacompat.metadata.znodes.configs import CONFIG, read_config
@@ -61,12 +61,15 @@ def decode_image(entries: Mapping[str, StoreEntry]) -> MetadataImage:
     return decode_store(entries).image
 
 
-def decode_store(entries: Mapping[str, StoreEntry]) -> StoreContents:
+def decode_store(
+    entries: Mapping[str, StoreEntry], on_damaged: Callable[[str, StoreError], object] | None = None
+) -> StoreContents:
     """Decode all entries of a store; the image has no brokers.
 
-    Raises StoreError for a value that does not have the form that its key requires.
+    Raises StoreError for a value that does not have the form that its key requires. With *on_damaged* the image lacks
+    such topics and configurations, and the function receives the key and the error of each.
     """
-    return _Decoder(entries).decode()
+    return _Decoder(entries, on_damaged).decode()
 
 
 def refresh_partition(key: str, partition: PartitionImage, entry: StoreEntry) -> tuple[PartitionImage, bool]:
@@ -85,8 +88,11 @@ def refresh_partition(key: str, partition: PartitionImage, entry: StoreEntry) ->
 class _Decoder:
     """Decodes the entries of one store."""
 
-    def __init__(self, entries: Mapping[str, StoreEntry]) -> None:
+    def __init__(
+        self, entries: Mapping[str, StoreEntry], on_damaged: Callable[[str, StoreError], object] | None
+    ) -> None:
         self._entries = entries
+        self._on_damaged = on_damaged
         self._topics: dict[str, TopicImage] = {}
         self._configs: dict[ConfigKey, dict[str, str]] = {}
         self._clients: dict[Entity, ClientConfig] = {}
@@ -94,14 +100,12 @@ class _Decoder:
 
     def decode(self) -> StoreContents:
         for key in self._entries:
-            znode, names = identify_path(key) or (None, {})
-            if znode is Znode.TOPIC:
-                self._topics[names["topic"]] = self._decode_topic(key, names["topic"])
-            elif is_client_key(key):
-                self._decode_client(key)
-            elif znode is Znode.CONFIG and names["kind"] in _RESOURCE_TYPES:
-                name = "" if names["name"] == DEFAULT_NAME else decode_name(names["name"])
-                self._decode_config(key, (_RESOURCE_TYPES[names["kind"]], name))
+            try:
+                self._decode_entry(key)
+            except StoreError as problem:
+                if self._on_damaged is None:
+                    raise
+                self._on_damaged(key, problem)
         cluster = self._entries.get(CLUSTER_ID)
         image = MetadataImage(
             cluster_id="" if cluster is None else decode_cluster_id(cluster.value),
@@ -109,6 +113,16 @@ class _Decoder:
             clients=self._clients,
         )
         return StoreContents(image.with_topics(self._topics), self._foreign)
+
+    def _decode_entry(self, key: str) -> None:
+        znode, names = identify_path(key) or (None, {})
+        if znode is Znode.TOPIC:
+            self._topics[names["topic"]] = self._decode_topic(key, names["topic"])
+        elif is_client_key(key):
+            self._decode_client(key)
+        elif znode is Znode.CONFIG and names["kind"] in _RESOURCE_TYPES:
+            name = "" if names["name"] == DEFAULT_NAME else decode_name(names["name"])
+            self._decode_config(key, (_RESOURCE_TYPES[names["kind"]], name))
 
     def _decode_topic(self, key: str, name: str) -> TopicImage:
         if not is_legal_name(name):

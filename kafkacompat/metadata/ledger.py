@@ -48,10 +48,20 @@ class MetadataLedger:
         self._stale = False
 
     async def load(self) -> None:
-        """Read the whole store; raises StoreError."""
+        """Read the whole store; raises StoreError.
+
+        A tree as in ZooKeeper has many writers: topics and configurations that one of them has damaged are left alone.
+        """
         entries = await self._store.load()
-        contents = codec.decode_store(entries)
-        self._versions = {key: entry.version for key, entry in entries.items()}
+        damaged: set[str] = set()
+
+        def leave_out(key: str, problem: StoreError) -> None:
+            log.error("The controller leaves out damaged metadata: %s", problem)
+            damaged.add(key)
+
+        contents = codec.decode_store(entries, leave_out if self._form.has_tree else None)
+        # Without its version a damaged topic cannot be overwritten: creating it again is a conflict.
+        self._versions = {key: entry.version for key, entry in entries.items() if key not in damaged}
         self._foreign = dict(contents.foreign)
         self.image = self._complete(contents.image)
         self._stale = False

@@ -16,6 +16,7 @@ from pathlib import Path
 from twisted.internet.defer import Deferred
 
 from kafkacompat.disk import Disk
+from kafkacompat.metadata.old_keys import rename_old_keys
 from kafkacompat.metadata.store import ABSENT, OFFSETS_FOLDER, ConflictError, StoreChange, StoreEntry, StoreError
 from kafkacompat.storage.files.os_errors import describe_error
 
@@ -152,6 +153,7 @@ class SqliteStore:
                 connection.execute(setting)
             _check_format(connection, self.path)
             connection.execute(_TABLE)
+            rename_old_keys(connection)
             connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
         except BaseException:
             connection.close()

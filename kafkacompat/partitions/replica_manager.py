@@ -141,6 +141,11 @@ class ReplicaManager:
             raise self._absent(topic, index)
         return partition
 
+    def find_name(self, topic_id: bytes, index: int) -> str | None:
+        """Return the name of the topic whose open partition has this id and index."""
+        partition = self._partitions.get((topic_id, index))
+        return None if partition is None else partition.topic
+
     def _absent(self, topic: str | bytes, index: int) -> KafkaError:
         text = format_topic(topic)
         if (topic, index) in self._offline:

@@ -40,7 +40,7 @@ IN_RANGE = "the leader refuses an offset that its log has"
 """The problem of a partition whose leader cannot place its last epoch."""
 
 SYNC_CHECK_S = 0.005
-"""Pause until the next look at a log whose end is not on the disk yet, while only what is there is reported."""
+"""Pause until the next look at a log whose end is not on the disk yet, while only its present contents are reported."""
 
 
 class PartitionFetch:

@@ -19,7 +19,7 @@ STATE_VERSION = 1
 BROKER_PREFIX = "broker-"
 
 
-class ClusterError(Exception):
+class ClusterCommandError(Exception):
     """A command cannot do its work; the text is a sentence for the user, *exit_code* that of the command."""
 
     def __init__(self, sentence: str, exit_code: int = 1) -> None:
@@ -132,14 +132,14 @@ class ClusterFolder:
             self._lock = None
 
     def read_state(self) -> ClusterState | None:
-        """Return the state, or None if there never was a cluster; raises ClusterError for a file of another form."""
+        """Return the state, or None if there never was a cluster; raises ClusterCommandError for a file of another form."""
         path = self.path / STATE_FILE
         try:
             return _parse_state(json.loads(path.read_text()))
         except FileNotFoundError:
             return None
         except (ValueError, TypeError, KeyError, AttributeError) as problem:
-            raise ClusterError(
+            raise ClusterCommandError(
                 f"{path} is not the state of a cluster of this release ({problem}): remove it, or use that release"
             ) from problem
 

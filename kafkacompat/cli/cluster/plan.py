@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from kafkacompat.cli.cluster.folder import BROKER_PREFIX, ClusterError
+from kafkacompat.cli.cluster.folder import BROKER_PREFIX, ClusterCommandError
 from kafkacompat.cli.cluster.launcher import ProcessPlan, await_ready_line
 from kafkacompat.cli.cluster.supervision import EXIT_BAD_CONFIG
 from kafkacompat.cli.serve import read_properties
@@ -51,16 +51,16 @@ class ClusterOptions(NamedTuple):
 def check_options(options: ClusterOptions, environment: Mapping[str, str]) -> str | None:
     """Return the zookeeper.connect that the options, the environment or the file name, or None.
 
-    Raises ClusterError for options that no broker could be started with.
+    Raises ClusterCommandError for options that no broker could be started with.
     """
     for name, reason in SET_FOR_EACH_BROKER.items():
         if name in options.overrides:
-            raise ClusterError(
+            raise ClusterCommandError(
                 f"--override {name}={options.overrides[name]} is not possible: {reason}", EXIT_BAD_CONFIG
             )
     last_port = options.port + options.brokers - 1
     if last_port > MAX_PORT:
-        raise ClusterError(
+        raise ClusterCommandError(
             f"--port {options.port} is too high for {options.brokers} brokers: "
             f"the last one would listen on {last_port}, and {MAX_PORT} is the highest port",
             EXIT_BAD_CONFIG,
@@ -72,7 +72,7 @@ def check_options(options: ClusterOptions, environment: Mapping[str, str]) -> st
         overrides = {**broker_overrides(1, options, environment, zookeeper=""), ZOOKEEPER_CONNECT: ""}
         BrokerConfig.load(text, read_environment(environment), overrides).with_address(None, options.port)
     except ConfigError as problem:
-        raise ClusterError(str(problem), EXIT_BAD_CONFIG) from problem
+        raise ClusterCommandError(str(problem), EXIT_BAD_CONFIG) from problem
     return options.zookeeper or given.get(ZOOKEEPER_CONNECT, "").strip() or None
 
 

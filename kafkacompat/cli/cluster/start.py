@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from kafkacompat.cli.cluster.folder import ClusterError, ClusterFolder, ClusterState, ProcessRecord, this_process
+from kafkacompat.cli.cluster.folder import ClusterCommandError, ClusterFolder, ClusterState, ProcessRecord, this_process
 from kafkacompat.cli.cluster.launcher import ProcessLauncher, ProcessPlan
 from kafkacompat.cli.cluster.plan import ClusterOptions, broker_name, check_options, plan_broker
 from kafkacompat.cli.cluster.supervision import ClusterSupervision
@@ -42,9 +42,9 @@ def start(options: ClusterOptions, *, detach: bool) -> int:
         if detach:
             return _start_detached(options)
         return _ClusterStart(options).run(connect, java, jars)
-    except (ClusterError, OSError) as problem:
+    except (ClusterCommandError, OSError) as problem:
         click.echo(f"kafkacompat: {describe_error(problem)}", err=True)
-        return problem.exit_code if isinstance(problem, ClusterError) else 1
+        return problem.exit_code if isinstance(problem, ClusterCommandError) else 1
 
 
 def report(line: str) -> None:
@@ -53,11 +53,11 @@ def report(line: str) -> None:
 
 
 def refuse_running(folder: ClusterFolder) -> None:
-    """Raise ClusterError if processes of this folder still run; the caller has its lock."""
+    """Raise ClusterCommandError if processes of this folder still run; the caller has its lock."""
     state = folder.read_state()
     orphans = [] if state is None else state.orphans()
     if orphans:
-        raise ClusterError(
+        raise ClusterCommandError(
             f"{orphans[0].name} of an earlier start still runs as process {orphans[0].pid}: "
             f"end it with kafkacompat cluster stop --data {folder.path}"
         )
@@ -77,10 +77,10 @@ class _ClusterStart:
         self._exit_code = 0
 
     def run(self, connect: str | None, java: str | None, jars: Path | None) -> int:
-        """Supervise until the cluster has ended; returns the exit code. Raises ClusterError and OSError."""
+        """Supervise until the cluster has ended; returns the exit code. Raises ClusterCommandError and OSError."""
         self._options.data.mkdir(parents=True, exist_ok=True)
         if not self._folder.try_lock():
-            raise ClusterError(describe_running(self._folder))
+            raise ClusterCommandError(describe_running(self._folder))
         refuse_running(self._folder)
         plans: list[ProcessPlan] = []
         if java is not None and jars is not None:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kafkacompat.cli.cluster.folder import ClusterError, ClusterFolder, ProcessRecord
+from kafkacompat.cli.cluster.folder import ClusterCommandError, ClusterFolder, ProcessRecord
 from kafkacompat.cli.cluster.reading import BrokerDescription, ClusterDescription, PartitionDescription, read_cluster
 from kafkacompat.cli.columns import escape_control_characters
 from kafkacompat.cli.requests import BlockingConnection, NoResponseError, parse_address
@@ -30,7 +30,7 @@ def status(bootstrap: str | None, data: Path, *, as_json: bool) -> int:
         processes, servers = ([], bootstrap) if bootstrap is not None else _read_folder(data)
         addresses = [parse_address(server) for server in servers.split(",")]
         view = read_cluster(addresses, BlockingConnection)
-    except (ClusterError, ValueError) as problem:
+    except (ClusterCommandError, ValueError) as problem:
         return _refuse(str(problem))
     except NoResponseError as problem:
         return _refuse(f"no broker answers: {problem}")
@@ -47,13 +47,15 @@ def _refuse(sentence: str) -> int:
 
 
 def _read_folder(data: Path) -> tuple[list[ProcessRecord], str]:
-    """Return the processes of a cluster that was started here, and its brokers' addresses; raises ClusterError."""
+    """Return the processes of a cluster that was started here, and its brokers' addresses; raises ClusterCommandError."""
     state = ClusterFolder(data).read_state()
     if state is None:
-        raise ClusterError(f"{data} holds no cluster: name its folder with --data, or a broker with --bootstrap-server")
+        raise ClusterCommandError(
+            f"{data} holds no cluster: name its folder with --data, or a broker with --bootstrap-server"
+        )
     addresses = [record.address for record in state.processes if record.address and record.is_broker]
     if not addresses:
-        raise ClusterError(f"no broker of the cluster in {data} was ready yet: see the logs in its folder")
+        raise ClusterCommandError(f"no broker of the cluster in {data} was ready yet: see the logs in its folder")
     return state.processes, ",".join(addresses)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from kafkacompat.cli.cluster.folder import ClusterError, ClusterFolder, ProcessRecord
+from kafkacompat.cli.cluster.folder import ClusterCommandError, ClusterFolder, ProcessRecord
 from kafkacompat.cli.cluster.supervision import STOP_S
 from kafkacompat.storage.files.os_errors import describe_error
 
@@ -23,9 +23,9 @@ def stop(data: Path) -> int:
     """Stop the cluster of a folder; returns the exit code."""
     try:
         _stop(ClusterFolder(data))
-    except (ClusterError, OSError) as problem:
+    except (ClusterCommandError, OSError) as problem:
         click.echo(f"kafkacompat: {describe_error(problem)}", err=True)
-        return problem.exit_code if isinstance(problem, ClusterError) else 1
+        return problem.exit_code if isinstance(problem, ClusterCommandError) else 1
     click.echo(f"Stopped the cluster in {data}", err=True)
     return 0
 
@@ -33,10 +33,10 @@ def stop(data: Path) -> int:
 def _stop(folder: ClusterFolder) -> None:
     state = folder.read_state() if folder.path.is_dir() else None
     if state is None:
-        raise ClusterError(f"{folder.path} holds no cluster: name its folder with --data")
+        raise ClusterCommandError(f"{folder.path} holds no cluster: name its folder with --data")
     if not folder.try_lock():
         if not state.supervisor.is_alive():
-            raise ClusterError(
+            raise ClusterCommandError(
                 f"the supervisor in {folder.path} cannot be identified: "
                 "end the process of kafkacompat cluster start with SIGTERM"
             )
@@ -47,7 +47,7 @@ def _stop(folder: ClusterFolder) -> None:
     try:
         orphans = state.orphans()
         if not orphans:
-            raise ClusterError(f"no cluster runs in {folder.path}")
+            raise ClusterCommandError(f"no cluster runs in {folder.path}")
         for record in reversed(orphans):
             _stop_orphan(record)
     finally:
@@ -64,7 +64,7 @@ def _stop_orphan(record: ProcessRecord) -> None:
             os.kill(identity.pid, number)
         if _wait_for(lambda: not identity.is_alive(), STOP_S):
             return
-    raise ClusterError(f"{record.name} does not end: process {identity.pid} waits in the kernel")
+    raise ClusterCommandError(f"{record.name} does not end: process {identity.pid} waits in the kernel")
 
 
 def _wait_for(check: Callable[[], bool], longest_s: float) -> bool:

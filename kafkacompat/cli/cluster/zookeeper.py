@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from kafkacompat.cli.cluster.folder import ClusterError
+from kafkacompat.cli.cluster.folder import ClusterCommandError
 from kafkacompat.cli.cluster.launcher import ProcessPlan, Running
 from kafkacompat.storage.files.os_errors import describe_error
 
@@ -68,12 +68,12 @@ INSTEAD = "or name a running ZooKeeper with --zookeeper HOST:PORT"
 
 
 def find_java(environment: Mapping[str, str]) -> str:
-    """Return the java of JAVA_HOME, else that of the PATH; raises ClusterError."""
+    """Return the java of JAVA_HOME, else that of the PATH; raises ClusterCommandError."""
     home = environment.get("JAVA_HOME")
     path = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java", path=environment.get("PATH", ""))
     if path is None:
         where = f"JAVA_HOME ({home}) holds no bin/java" if home else "java is not on the PATH"
-        raise ClusterError(f"{where}, and ZooKeeper needs it: install a JDK 11 or newer, {INSTEAD}")
+        raise ClusterCommandError(f"{where}, and ZooKeeper needs it: install a JDK 11 or newer, {INSTEAD}")
     return path
 
 
@@ -85,13 +85,13 @@ def jar_folder(environment: Mapping[str, str]) -> Path:
 
 
 def provide_jars(environment: Mapping[str, str], report: Callable[[str], None]) -> Path:
-    """Return the folder of ZooKeeper's jars, which Maven fetches the first time; raises ClusterError."""
+    """Return the folder of ZooKeeper's jars, which Maven fetches the first time; raises ClusterCommandError."""
     folder = jar_folder(environment)
     if folder.is_dir():
         return folder
     maven = shutil.which("mvn", path=environment.get("PATH", ""))
     if maven is None:
-        raise ClusterError(
+        raise ClusterCommandError(
             f"ZooKeeper's jars are not in {folder} and mvn, which fetches them, is not on the PATH: "
             f"install Apache Maven, {INSTEAD}"
         )
@@ -104,7 +104,7 @@ def provide_jars(environment: Mapping[str, str], report: Callable[[str], None]) 
             if not folder.is_dir():
                 _fetch_jars(maven, folder)
     except OSError as problem:
-        raise ClusterError(
+        raise ClusterCommandError(
             f"ZooKeeper's jars cannot be kept in {folder} ({describe_error(problem)}): "
             "set XDG_CACHE_HOME to a folder of yours"
         ) from problem
@@ -130,19 +130,19 @@ def _run_maven(command: list[str]) -> None:
             command, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=FETCH_S
         )
     except subprocess.TimeoutExpired:
-        raise ClusterError(
+        raise ClusterCommandError(
             f"Maven has not fetched ZooKeeper {RELEASE} in {FETCH_S} s: check the network, {INSTEAD}"
         ) from None
     except subprocess.CalledProcessError as failure:
         errors = [line for line in failure.stdout.splitlines() if "ERROR" in line]
         words = errors[0].partition("]")[2].strip()[:300] if errors else f"exit code {failure.returncode}"
-        raise ClusterError(
+        raise ClusterCommandError(
             f"Maven could not fetch ZooKeeper {RELEASE} ({words}): check the network, {INSTEAD}"
         ) from None
 
 
 def choose_port() -> int:
-    """Return ZooKeeper's own port, or the next one that nobody listens on; raises ClusterError."""
+    """Return ZooKeeper's own port, or the next one that nobody listens on; raises ClusterCommandError."""
     for port in range(FIRST_PORT, LAST_PORT + 1):
         with socket.socket() as probe:
             # As a server does: connections that ended lately do not hold the port.
@@ -152,7 +152,9 @@ def choose_port() -> int:
             except OSError:
                 continue
             return port
-    raise ClusterError(f"no port of {FIRST_PORT} to {LAST_PORT} is free for ZooKeeper: stop a process, {INSTEAD}")
+    raise ClusterCommandError(
+        f"no port of {FIRST_PORT} to {LAST_PORT} is free for ZooKeeper: stop a process, {INSTEAD}"
+    )
 
 
 def plan_zookeeper(java: str, jars: Path, folder: Path, port: int) -> ProcessPlan:

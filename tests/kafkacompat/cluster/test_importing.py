@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pytest
 from twisted.internet.defer import Deferred
 
+from kafkacompat.cluster.errors import ClusterError
 from kafkacompat.cluster.importing import import_metadata
-from kafkacompat.cluster.registration import ClusterError
 from kafkacompat.metadata.codec import decode_image
 from kafkacompat.metadata.store import StoreEntry
 from kafkacompat.metadata.zookeeper_store import ZooKeeperStore

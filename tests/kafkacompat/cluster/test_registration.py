@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 import pytest
 from twisted.internet.defer import Deferred
 
-from kafkacompat.cluster.registration import BrokerRegistration, ClusterError
+from kafkacompat.cluster.errors import ClusterError
+from kafkacompat.cluster.registration import BrokerRegistration
 from kafkacompat.metadata.image import BrokerImage
 from kafkacompat.metadata.store import StoreError
 from kafkacompat.metadata.znodes.brokers import encode_broker

@@ -87,7 +87,7 @@ def test_every_version_of_fetch_brings_the_log(fetch_version: int) -> None:
         assert ours.batches == theirs.batches
         assert ours.high_watermark == 3
     assert world.link.most_in_flight == 1
-    # With a session the leader is told each partition once, and then what changed.
+    # In a session the leader receives each partition once, and then only changes.
     named = [sum(len(topic.partitions) for topic in request.topics) for request in world.fetches()]
     assert (set(named[2:]) == {0, 1}) == (fetch_version >= 7)
 

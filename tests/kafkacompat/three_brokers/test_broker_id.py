@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkacompat.cluster.registration import ClusterError
+from kafkacompat.cluster.errors import ClusterError
 from kafkacompat.config import ConfigError
 from tests.kafkacompat.three_brokers.support import Cluster
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkacompat.client.errors import RequestTimedOutError
-from kafkacompat.cluster.registration import ClusterError
+from kafkacompat.cluster.errors import ClusterError
 from kafkacompat.zookeeper.client import SessionState
 from tests.kafkacompat.three_brokers.support import CHROOT, NODES, Cluster
 from tests.kafkacompat.three_brokers.test_leaders import assert_replicas_agree, in_sync_of_leader, produce_some

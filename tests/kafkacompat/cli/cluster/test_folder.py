@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kafkacompat.cli.cluster.folder import (
-    ClusterError,
+    ClusterCommandError,
     ClusterFolder,
     ClusterState,
     ProcessIdentity,
@@ -67,7 +67,7 @@ def test_a_state_is_read_as_it_was_written(tmp_path: Path) -> None:
 )
 def test_a_file_of_another_form_is_refused_in_a_sentence(tmp_path: Path, text: str) -> None:
     (tmp_path / "cluster.json").write_text(text)
-    with pytest.raises(ClusterError, match=r"cluster\.json is not the state of a cluster of this release"):
+    with pytest.raises(ClusterCommandError, match=r"cluster\.json is not the state of a cluster of this release"):
         ClusterFolder(tmp_path).read_state()
 
 

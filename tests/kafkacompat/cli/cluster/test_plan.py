@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkacompat.cli.cluster.folder import ClusterError
+from kafkacompat.cli.cluster.folder import ClusterCommandError
 from kafkacompat.cli.cluster.plan import ClusterOptions, broker_overrides, check_options, plan_broker
 
 DATA = Path("cluster")
@@ -83,7 +83,7 @@ def test_the_zookeeper_of_the_strongest_source_counts(tmp_path: Path) -> None:
     ],
 )
 def test_what_no_broker_could_be_started_with(options: ClusterOptions, words: str) -> None:
-    with pytest.raises(ClusterError) as problem:
+    with pytest.raises(ClusterCommandError) as problem:
         check_options(options, {})
     assert words in str(problem.value)
     assert problem.value.exit_code == 2
@@ -91,7 +91,7 @@ def test_what_no_broker_could_be_started_with(options: ClusterOptions, words: st
 
 def test_several_listeners_are_refused(tmp_path: Path) -> None:
     text = "listeners=A://:1,B://:2\nlistener.security.protocol.map=A:PLAINTEXT,B:PLAINTEXT"
-    with pytest.raises(ClusterError, match="--host and --port are for one listener"):
+    with pytest.raises(ClusterCommandError, match="--host and --port are for one listener"):
         check_options(options_with(write_properties(tmp_path, text)), {})
 
 

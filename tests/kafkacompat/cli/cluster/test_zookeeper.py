@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from kafkacompat.cli.cluster import zookeeper
-from kafkacompat.cli.cluster.folder import ClusterError
+from kafkacompat.cli.cluster.folder import ClusterCommandError
 from kafkacompat.cli.cluster.zookeeper import (
     answers_imok,
     await_imok,
@@ -52,7 +52,7 @@ def test_java_is_that_of_java_home_or_of_the_path(tmp_path: Path) -> None:
     ],
 )
 def test_without_java_the_sentence_says_what_to_do(environment: dict[str, str], words: str) -> None:
-    with pytest.raises(ClusterError) as problem:
+    with pytest.raises(ClusterCommandError) as problem:
         find_java(environment)
     assert words in str(problem.value)
     assert "--zookeeper HOST:PORT" in str(problem.value)
@@ -73,7 +73,7 @@ def test_jars_in_the_cache_need_no_maven(tmp_path: Path) -> None:
 
 
 def test_without_jars_and_maven_the_sentence_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(ClusterError, match="install Apache Maven, or name a running ZooKeeper with --zookeeper"):
+    with pytest.raises(ClusterCommandError, match="install Apache Maven, or name a running ZooKeeper with --zookeeper"):
         provide_jars({"XDG_CACHE_HOME": str(tmp_path), "PATH": "/nowhere"}, refuse_report)
     assert list(tmp_path.iterdir()) == []
 
@@ -94,7 +94,7 @@ def test_a_maven_that_fails_leaves_no_jars(tmp_path: Path) -> None:
     script = "echo '[INFO] x'; echo '[ERROR] Unknown host repo.maven.apache.org'; exit 1"
     maven = make_program(tmp_path / "bin", "mvn", script)
     environment = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "PATH": str(maven.parent)}
-    with pytest.raises(ClusterError, match=r"\(Unknown host repo\.maven\.apache\.org\): check the network"):
+    with pytest.raises(ClusterCommandError, match=r"\(Unknown host repo\.maven\.apache\.org\): check the network"):
         provide_jars(environment, ignore_report)
     assert not jar_folder(environment).exists()
     assert len(list(jar_folder(environment).parent.iterdir())) == 1, "the lock alone"
@@ -104,7 +104,7 @@ def test_a_cache_that_cannot_be_written_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     maven = make_program(tmp_path / "bin", "mvn")
     environment = {"XDG_CACHE_HOME": str(tmp_path / "file"), "PATH": str(maven.parent)}
-    with pytest.raises(ClusterError, match="set XDG_CACHE_HOME to a folder of yours"):
+    with pytest.raises(ClusterCommandError, match="set XDG_CACHE_HOME to a folder of yours"):
         provide_jars(environment, ignore_report)
 
 
@@ -170,7 +170,7 @@ def test_a_port_in_use_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
         port = taken.getsockname()[1]
         monkeypatch.setattr(zookeeper, "FIRST_PORT", port)
         monkeypatch.setattr(zookeeper, "LAST_PORT", port)
-        with pytest.raises(ClusterError, match=f"no port of {port} to {port} is free for ZooKeeper"):
+        with pytest.raises(ClusterCommandError, match=f"no port of {port} to {port} is free for ZooKeeper"):
             choose_port()
         monkeypatch.setattr(zookeeper, "LAST_PORT", port + 50)
         assert port < choose_port() <= port + 50

@@ -10,7 +10,7 @@ import pytest
 
 from kafkacompat.metadata.codec import decode_store
 from kafkacompat.metadata.store import StoreEntry, StoreError
-from kafkacompat.metadata.znodes import administration, brokers, cluster, configs, consumers, security, topics
+from kafkacompat.metadata.znodes import administration, brokers, cluster, configs, security, topics
 
 HOSTILE: list[Any] = [
     None,
@@ -119,7 +119,6 @@ DECODERS: list[tuple[str, Callable[[bytes], object], Any]] = [
             "tokenId": "t",
         },
     ),
-    ("/x", lambda value: consumers.decode_consumer("/x", value), {"subscription": {"t": 1}, "pattern": "static"}),
 ]
 
 
