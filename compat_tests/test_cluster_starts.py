@@ -44,7 +44,9 @@ class Start(NamedTuple):
 
 STARTS = {
     "a living broker with the same id": Start(
-        "broker 1 is running already at PLAINTEXT://other:9092", {"/brokers/ids/1": encode_broker(ELSEWHERE, 0)}
+        "broker 1 is running already at PLAINTEXT://other:9092",
+        {"/brokers/ids/1": encode_broker(ELSEWHERE, 0)},
+        {"broker.id": "1"},
     ),
     "directories of another cluster": Start(
         f"the log directories belong to the cluster {OWN_ID}", {"/cluster/id": OTHER_ID}, owner=OWN_ID
@@ -158,7 +160,7 @@ def test_without_zookeeper_a_start_ends_after_its_timeout(tmp_path: Path, broker
 
 
 def test_two_brokers_have_two_ids(zookeeper: ZooKeeperServer, kazoo: KazooClient, tmp_path: Path) -> None:
-    connect = {"zookeeper.connect": f"{zookeeper.connect}{kazoo.chroot}"}
+    connect = {"zookeeper.connect": f"{zookeeper.connect}{kazoo.chroot}", "broker.id": "1"}
     with KafkacompatBroker(tmp_path / "one", connect) as first:
         second = {**connect, "listeners": f"PLAINTEXT://127.0.0.1:{free_port()}", "log.dirs": str(tmp_path / "two")}
         result = serve(tmp_path, second)

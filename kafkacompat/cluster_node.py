@@ -82,9 +82,7 @@ class ClusterNode:
         assert release is not None  # the configuration is checked
         self._release = release
         self.listener = find_inter_broker_listener(config)
-        self._addresses = find_addresses(
-            config, {listener.name: (listener.host, listener.port) for listener in config.listeners}
-        )
+        self._addresses = find_configured_addresses(config)
         self._own_cluster_id = find_owning_cluster(host.files, config)
         # Directories of a cluster show that its chroot exists: a missing one is a wrong one.
         settings = read_zookeeper_settings(config)._replace(create_chroot=self._own_cluster_id is None)
@@ -230,6 +228,11 @@ class ClusterNode:
         await self.member.leave()
 
 
+def find_configured_addresses(config: BrokerConfig) -> Mapping[str, tuple[str, int]]:
+    """Return the addresses that the broker will register, before it has bound any; raises ClusterError."""
+    return find_addresses(config, {listener.name: (listener.host, listener.port) for listener in config.listeners})
+
+
 def find_addresses(config: BrokerConfig, bound: Mapping[str, tuple[str, int]]) -> dict[str, tuple[str, int]]:
     """Return the addresses at which other brokers reach the listeners, which are *bound* to these addresses.
 
@@ -259,8 +262,9 @@ def find_inter_broker_listener(config: BrokerConfig) -> str:
 
 async def assign_broker_id(host: Host, config: BrokerConfig) -> BrokerConfig:
     """Return *config* with an id, see `choose_broker_id`."""
+    find_configured_addresses(config)
     settings = read_zookeeper_settings(config)._replace(create_chroot=True)
-    return await choose_broker_id(config, host.files, lambda: host.open_zookeeper(settings))
+    return await choose_broker_id(config, host.files, lambda: host.open_zookeeper(settings), host.reactor)
 
 
 def read_zookeeper_settings(config: BrokerConfig) -> ZooKeeperSettings:
