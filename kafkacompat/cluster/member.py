@@ -193,7 +193,7 @@ class ClusterMember:
         await self.election.take_part()
 
     def _wait_until_registered(self) -> Deferred[None]:
-        """Fire when this broker has an epoch: before, orders for an earlier start of it cannot be told from those for this one."""
+        """Fire when this broker is registered. Before, an order may be for an earlier start of the same broker."""
         if self.registration.epoch >= 0:
             return succeed(None)
         registered: Deferred[None] = Deferred()

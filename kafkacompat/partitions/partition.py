@@ -1,4 +1,4 @@
-"""One partition of which this broker has a replica: as its leader, or as a follower."""
+"""One partition that this broker has a replica of: as its leader, or as a follower."""
 
 from __future__ import annotations
 

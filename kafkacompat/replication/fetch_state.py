@@ -55,7 +55,7 @@ PREDECESSORS: dict[FetchState, frozenset[FetchState]] = {
 
 ON_FETCH_ERROR: dict[ErrorCode, FetchState] = {
     ErrorCode.OFFSET_OUT_OF_RANGE: OUT_OF_RANGE,
-    # The leader has a newer epoch, of which the controller will notify this broker.
+    # The leader has a newer epoch. The controller will notify this broker of it.
     ErrorCode.FENCED_LEADER_EPOCH: FAILED,
 }
 """The state after an error in a Fetch response; DELAYED after any other."""

@@ -53,7 +53,7 @@ UNKNOWN = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no such par
 
 
 class Member:
-    """Broker 1 of three: 2 has no address on PLAINTEXT, 3 is down. It is the controller unless told otherwise."""
+    """Broker 1 of three: 2 has no address on PLAINTEXT, 3 is down. Broker 1 is the controller by default."""
 
     def __init__(self, *, is_controller: bool = True) -> None:
         self.node = AdminNode()
