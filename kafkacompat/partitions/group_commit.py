@@ -81,7 +81,7 @@ class GroupCommit:
             self._clock.callLater(0, self._begin_round)
 
     def leave(self, partition: SyncedPartition) -> None:
-        """Forget a partition that is deleted, moved or offline; `synced` is no longer called for the log it has now."""
+        """Forget a partition that is deleted, moved or offline. A round in flight may still call `synced` for its log."""
         self._joined.pop(partition, None)
         self._under_way.pop(partition, None)
 

@@ -97,7 +97,7 @@ def test_at_the_time_out_the_records_stay() -> None:
     assert code_and_offset(node, sent) == (ErrorCode.REQUEST_TIMED_OUT, 0)
     node.fetch(1, replica=3)
     assert node.partition.high_watermark.offset == 1
-    # The next request is not disturbed by what was given up.
+    # The next request works although the last one was given up.
     after = send(node)
     for replica in (2, 3):
         node.fetch(2, replica=replica)

@@ -161,8 +161,8 @@ def test_the_offsets_partition_has_to_be_part_of_the_transaction_or_comes_to_be(
     node = Node()
     producer = node.world.init()
     node.world.add(producer, P0)
-    told = {4: ErrorCode.TRANSACTION_ABORTABLE, ADDING: NONE}.get(version, ErrorCode.INVALID_TXN_STATE)
-    assert node.commit(producer, version) == {0: told}
+    expected = {4: ErrorCode.TRANSACTION_ABORTABLE, ADDING: NONE}.get(version, ErrorCode.INVALID_TXN_STATE)
+    assert node.commit(producer, version) == {0: expected}
     topics = {each.topic for each in node.world.coordinator.describe(ID).topics}
     assert topics == ({"t", OFFSETS_TOPIC} if version >= ADDING else {"t"})
 
@@ -224,7 +224,7 @@ def test_nobody_is_asked_where_that_is_switched_off_but_where_partitions_are_add
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "expected"),
     [
         (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_COORDINATOR),
         (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.COORDINATOR_NOT_AVAILABLE),
@@ -232,17 +232,17 @@ def test_nobody_is_asked_where_that_is_switched_off_but_where_partitions_are_add
     ],
 )
 def test_a_partition_that_is_not_here_is_told_in_a_coordinators_words(
-    version: int, code: ErrorCode, told: ErrorCode
+    version: int, code: ErrorCode, expected: ErrorCode
 ) -> None:
     node = Node()
     producer = node.begin(version)
     node.offsets.missing = code
-    assert node.commit(producer, version) == {0: told}
+    assert node.commit(producer, version) == {0: expected}
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize(
-    ("code", "told"),
+    ("code", "expected"),
     [
         (ErrorCode.NETWORK_EXCEPTION, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
         (ErrorCode.NOT_COORDINATOR, ErrorCode.NOT_COORDINATOR),
@@ -250,15 +250,15 @@ def test_a_partition_that_is_not_here_is_told_in_a_coordinators_words(
     ],
 )
 def test_a_coordinator_on_another_broker_that_does_not_answer_is_asked_again(
-    version: int, code: ErrorCode, told: ErrorCode
+    version: int, code: ErrorCode, expected: ErrorCode
 ) -> None:
     node = Node()
     producer = node.begin(version)
     verifier = FakeVouching(code=code)
     node._services.coordinators.verifier = verifier
-    if told is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and version < 2:
-        told = ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert node.commit(producer, version) == {0: told}
+    if expected is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and version < 2:
+        expected = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert node.commit(producer, version) == {0: expected}
     assert verifier.asked == [Asked(ID, *producer, [node.where], version >= ADDING)]
 
 
@@ -270,8 +270,8 @@ def test_the_oldest_producers_do_not_know_of_coordinators_that_load(version: int
     node.groups.coordinator.on_resignation(partition)
     node.groups.log.batches[partition] = [_batch()]
     node.groups.coordinator.on_election(partition)
-    told = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if version >= 2 else ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert node.commit(producer, version) == {0: told}
+    expected = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if version >= 2 else ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert node.commit(producer, version) == {0: expected}
     node.groups.turn(5)
     assert node.commit(producer, version) == {0: 0}
 

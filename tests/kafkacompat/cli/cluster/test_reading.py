@@ -15,7 +15,7 @@ BOOTSTRAP = [("127.0.0.1", 9092)]
 
 @pytest.fixture
 def cluster() -> FakeCluster:
-    """One partition that three brokers replicate, of which broker 1 leads."""
+    """One partition with three replicas and broker 1 as its leader."""
     fake = FakeCluster()
     fake.partitions["orders", 0] = (1, [1, 2, 3], [1, 2])
     fake.ends = {(1, "orders", 0): 100, (2, "orders", 0): 100, (3, "orders", 0): 40}
