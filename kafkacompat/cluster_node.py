@@ -18,6 +18,7 @@ from kafkacompat.config.protocol_version import find_protocol_release, find_vers
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.coordinators import CoordinatorCluster
 from kafkacompat.metadata.image import BrokerImage, ImageHolder
+from kafkacompat.metadata.znodes.brokers import ProcessHome
 from kafkacompat.metadata.znodes.paths import Znode
 from kafkacompat.metadata.znodes.topics import decode_topic
 from kafkacompat.partitions.cluster_view import ClusterView
@@ -27,12 +28,13 @@ from kafkacompat.partitions.takeover import find_owning_cluster
 from kafkacompat.replication.local_follower import LocalFollowing
 from kafkacompat.replication.replica_fetcher_manager import ReplicaFetcherManager
 from kafkacompat.replication.settings import FetchSettings
+from kafkacompat.storage.directory.meta_properties import find_directory_ids
 from kafkacompat.timers import now_ms
 from kafkacompat.wire.primitives import format_uuid
 from kafkacompat.zookeeper.settings import TlsSettings, ZooKeeperSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from twisted.internet.defer import Deferred
 
@@ -96,6 +98,7 @@ class ClusterNode:
         self.member = ClusterMember(
             config, zookeeper, connections, metadata, effective, self.listener, host.reactor, host.rng
         )
+        self.member.registration.home = self._describe_home(find_directory_ids(host.files, config.log_dirs))
         self.store = self.member.store
         self.controller = self.member.administration
         self._quotas = {side: self._build_quota() for side in THROTTLES}
@@ -104,6 +107,9 @@ class ClusterNode:
         self._in_sync_checks.clock = host.reactor
         self._replicas: ReplicaManager | None = None
         self._topics: Mapping[str, TopicImage] = {}
+
+    def _describe_home(self, directory_ids: Iterable[bytes]) -> ProcessHome:
+        return ProcessHome(frozenset(map(format_uuid, directory_ids)), self._host.boot_id)
 
     def _build_fetchers(self) -> ReplicaFetcherManager:
         return ReplicaFetcherManager(
@@ -184,6 +190,8 @@ class ClusterNode:
     async def start(self, directories: Directories) -> None:
         """Open the logs that this broker has of the cluster's topics; their roles come with the controller's orders."""
         assert self._replicas is not None
+        # New directories have their ids now, and all are locked.
+        self.member.registration.home = self._describe_home(directory.storage.directory_id for directory in directories)
         await find_partitions(directories, self._topics, strays_stay=True)
         for topic in self._topics.values():
             own = tuple(

@@ -60,7 +60,7 @@ async def _count_broker(zookeeper: ZooKeeper, own_cluster_id: str | None, clock:
     """Return how many brokers have received an id, this one included. A broker that the cluster rejects does not count."""
     try:
         await zookeeper.start()
-        await BrokerRegistration(zookeeper, UNKNOWN_ID, clock).find_cluster_id(own_cluster_id, {})
+        await BrokerRegistration(zookeeper, UNKNOWN_ID, clock, 0).find_cluster_id(own_cluster_id, {})
         decode_image(await ZooKeeperStore(zookeeper, clock).load())
         return await _increment_sequence(zookeeper)
     finally:

@@ -112,7 +112,8 @@ class ClusterMember:
         self._effective = effective
         self._listener = listener
         node_id = config.node_id
-        self.registration = BrokerRegistration(zookeeper, node_id, clock)
+        session_timeout_s = config.int("zookeeper.session.timeout.ms") / 1000
+        self.registration = BrokerRegistration(zookeeper, node_id, clock, session_timeout_s)
         self.election = ControllerElection(zookeeper, node_id, clock, self._become_controller, self._resign_controller)
         self.fence = ControllerFence(lambda: self.registration.epoch)
         self.store = ZooKeeperStore(zookeeper, clock)

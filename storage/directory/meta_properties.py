@@ -69,6 +69,11 @@ def read_owners(files: Files, directories: Iterable[str]) -> list[MetaProperties
     return [meta for meta in owners if meta is not None]
 
 
+def find_directory_ids(files: Files, directories: Iterable[str]) -> set[bytes]:
+    """Return the ids of those directories that have one. Raises LogDirectoryError. [disk]"""
+    return {meta.directory_id for meta in read_owners(files, directories) if meta.directory_id is not None}
+
+
 def find_cluster_id(files: Files, directories: Sequence[str], node_id: int) -> str | None:
     """Return the cluster of the directories, None if none names one.
 

@@ -29,6 +29,8 @@ LOAD_CHUNK = 256 * 1024
 COPY_CHUNK = 128 * 1024
 """Bytes copied to a socket at once on systems without sendfile."""
 
+BOOT_ID_FILE = "/proc/sys/kernel/random/boot_id"
+
 _HAS_NOWAIT = hasattr(os, "preadv") and hasattr(os, "RWF_NOWAIT")
 _HAS_FDATASYNC = hasattr(os, "fdatasync")
 
@@ -147,6 +149,15 @@ def raise_open_file_limit() -> int:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return sys.maxsize if limit == resource.RLIM_INFINITY else limit
+
+
+def read_boot_id() -> str:
+    """Return the id of the kernel's present boot; "" on a system without one."""
+    try:
+        with open(BOOT_ID_FILE, encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
 
 
 def _inode(status: os.stat_result) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kafkacompat.storage.files.filesystem import DirectoryLockedError, SyncError
-from kafkacompat.storage.files.operating_system import RESIDENCY_STEP, OsFiles, raise_open_file_limit
+from kafkacompat.storage.files.operating_system import RESIDENCY_STEP, OsFiles, raise_open_file_limit, read_boot_id
 from tests.storage.support import Store
 
 
@@ -218,3 +218,11 @@ def test_as_many_files_may_be_open_as_the_process_may_ask_for() -> None:
         assert resource.getrlimit(resource.RLIMIT_NOFILE) == (before[1], before[1])
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_the_boot_has_an_id_on_linux_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    boot_id = read_boot_id()
+    assert len(boot_id) == (36 if sys.platform == "linux" else 0)
+    assert read_boot_id() == boot_id
+    monkeypatch.setattr("kafkacompat.storage.files.operating_system.BOOT_ID_FILE", "/proc/nothing")
+    assert read_boot_id() == ""
