@@ -18,7 +18,6 @@ from twisted.internet.defer import Deferred, DeferredLock, gatherResults
 
 from kafkacompat.cluster.admin_nodes import AdminNodes
 from kafkacompat.cluster.broadcasts import Broadcasts
-from kafkacompat.cluster.configs import list_changed_keys, notify_config_change
 from kafkacompat.cluster.decisions.broadcasts import Moment
 from kafkacompat.cluster.decisions.broker_changes import (
     ShutdownDecision,
@@ -237,12 +236,8 @@ class ActiveController:
         return self._broadcasts.announce(old, new, decision.stops, started, queried)
 
     async def _apply_change(self, image: MetadataImage) -> Deferred[None]:
-        """Announce a change that `MetadataChanges` has committed, to the watchers of configurations too."""
-        old = self._announced.image
-        announced = self._announce(Decision(self._situation))
-        for key in list_changed_keys(old, image):
-            await self._insist(partial(notify_config_change, self._zookeeper, key))
-        return announced
+        """Announce a change that `MetadataChanges` has committed."""
+        return self._announce(Decision(self._situation))
 
     # Brokers
 

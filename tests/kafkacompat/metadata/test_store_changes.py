@@ -151,6 +151,17 @@ def test_in_a_tree_a_topic_without_configs_has_an_empty_value() -> None:
     assert draft.list_changes({})[0].key == KEY
 
 
+def test_in_a_tree_changes_of_configs_are_announced() -> None:
+    draft = MetadataDraft(image(TOPIC, configs={CONFIG: {"a": "1"}}, clients={ALICE: QUOTA}))
+    draft.put_config(CONFIG, {"a": "2"})
+    draft.put_config((ResourceType.BROKER, "1"), {})
+    draft.put_client(ALICE, ClientConfig())
+    draft.put_topic(change_partition(TOPIC, 1, leader=2))
+    changes = draft.list_changes(VERSIONS, form=TREE)
+    assert {change.key for change in changes if change.is_announced} == {"/config/topics/orders", "/config/users/alice"}
+    assert not any(change.is_announced for change in draft.list_changes(VERSIONS))
+
+
 def test_in_a_tree_the_last_config_leaves_an_empty_value() -> None:
     draft = MetadataDraft(image(TOPIC, configs={CONFIG: {"a": "1"}}))
     draft.put_config(CONFIG, {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -41,6 +42,13 @@ class StoreWorld(MemoryWorld):
         self.transactions.append(operations)
         self.before_transaction()
         return self._multi(operations)
+
+    def announce(self, *changes: tuple[str, int, bytes | None]) -> None:
+        self.run(self.store.compare_and_set([StoreChange(*change, is_announced=True) for change in changes]))
+
+    def notifications(self) -> list[str]:
+        folder = "/config/changes/"
+        return [json.loads(value)["entity_path"] for path, value in self.server.contents().items() if folder in path]
 
     def change(self, *changes: tuple[str, int, bytes | None]) -> None:
         self.run(self.begin(*changes))
@@ -350,3 +358,40 @@ def test_what_zookeeper_cannot_hold_is_an_error_of_the_store(
 ) -> None:
     with pytest.raises(StoreError, match=reason):
         world.change((key, ABSENT, value))
+
+
+@pytest.fixture
+def announcing(world: StoreWorld) -> StoreWorld:
+    for path in ("/config/topics", "/config/changes"):
+        world.run(world.other.create(path, b"", make_path=True))
+    return world
+
+
+def test_a_change_and_its_notification_are_one_transaction(announcing: StoreWorld) -> None:
+    announcing.announce((CONFIG, ABSENT, b"1"))
+    assert [_paths(operations) for operations in announcing.transactions] == [
+        [CONFIG, "/config/changes/config_change_"]
+    ]
+    announcing.announce((CONFIG, 0, None))
+    assert announcing.notifications() == [CONFIG.removeprefix("/config/")] * 2
+
+
+def test_a_change_stays_with_its_notification_where_transactions_are_cut(announcing: StoreWorld) -> None:
+    large = [(f"/config/topics/{index:03}", ABSENT, bytes(60_000)) for index in range(70)]
+    announcing.announce(*large)
+    assert len(announcing.transactions) > 3
+    for operations in announcing.transactions:
+        assert [path.count("config_change_") for path in _paths(operations)] == [0, 1] * (len(operations) // 2)
+    assert announcing.notifications() == [f"topics/{index:03}" for index in range(70)]
+
+
+def test_a_change_that_is_refused_announces_nothing(announcing: StoreWorld) -> None:
+    with pytest.raises(ConflictError):
+        announcing.announce((CONFIG, 7, b"1"))
+    assert announcing.notifications() == []
+
+
+def test_a_change_whose_answer_is_lost_is_announced_once(announcing: StoreWorld) -> None:
+    announcing.before_transaction = lambda: announcing.server.lose_next_answer(announcing.client)
+    announcing.announce((CONFIG, ABSENT, b"1"))
+    assert announcing.notifications() == [CONFIG.removeprefix("/config/")]
