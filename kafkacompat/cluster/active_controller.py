@@ -22,6 +22,7 @@ from kafkacompat.cluster.decisions.broadcasts import Moment
 from kafkacompat.cluster.decisions.broker_changes import (
     ShutdownDecision,
     compare_brokers,
+    end_reassignments,
     handle_broker_changes,
     handle_replica_answers,
     shut_down_broker,
@@ -29,9 +30,10 @@ from kafkacompat.cluster.decisions.broker_changes import (
 )
 from kafkacompat.cluster.decisions.in_sync_changes import InSyncRequest, change_in_sync_sets
 from kafkacompat.cluster.decisions.leader_balance import ElectionType, balance_leaders, elect_leaders
-from kafkacompat.cluster.decisions.reassignment import complete_reassignments, reassign_partitions
+from kafkacompat.cluster.decisions.reassignment import reassign_partitions
 from kafkacompat.cluster.decisions.situation import Decision, Situation, TopicPartition
 from kafkacompat.cluster.decisions.topic_deletion import queue_deletions, record_answers
+from kafkacompat.cluster.deletion_waits import DeletionWait, DeletionWaits
 from kafkacompat.metadata.changes import MetadataChanges
 from kafkacompat.metadata.image import BrokerImage, MetadataImage, PartitionImage, TopicImage
 from kafkacompat.metadata.store import StoreError
@@ -106,7 +108,7 @@ class ActiveController:
         self._announced = Moment(MetadataImage(), self._situation)
         self._lock = DeferredLock()
         self._resigned = False
-        self._waiting_deletions: dict[str, list[Deferred[None]]] = {}
+        self._deletion_waits = DeletionWaits()
         self.changes = MetadataChanges(ledger, self._apply_change, self._lock, static_config, effective, rng)
         self._admin_nodes = AdminNodes(
             zookeeper, ledger, rng, self._handle, self._decide, lambda: self._situation, find_topic_id
@@ -173,10 +175,7 @@ class ActiveController:
         """Do nothing any more: another controller may be at work."""
         self._resigned = True
         self._broadcasts.close()
-        waiting, self._waiting_deletions = self._waiting_deletions, {}
-        for deferreds in waiting.values():
-            for deferred in deferreds:
-                deferred.errback(_not_controller())
+        self._deletion_waits.fail(_not_controller())
 
     def _run(self, work: Callable[[], Coroutine[Deferred[Any], Any, Result]]) -> Deferred[Result]:
         async def run() -> Result:
@@ -222,6 +221,7 @@ class ActiveController:
         announced = self._announce(decision, started, queried)
         for topic in decision.finished:
             await self._finish_deletion(topic)
+        self._deletion_waits.notice(decision.situation.deletions)
         return Announced(announced)
 
     def _announce(
@@ -342,12 +342,15 @@ class ActiveController:
     # Topics
 
     def delete_topics(self, topic_ids: Sequence[bytes]) -> Deferred[list[KafkaError | None]]:
-        """Delete topics; fires with None or an error for each, once all replicas that are alive have deleted them."""
+        """Delete topics; fires with None or an error for each, once all replicas that are alive have deleted them.
+
+        A broker that does not answer holds this up for a while only. A topic that is being reassigned is deleted at the end of that.
+        """
         return Deferred.fromCoroutine(self._delete_topics(topic_ids))
 
     async def _delete_topics(self, topic_ids: Sequence[bytes]) -> list[KafkaError | None]:
         names: dict[bytes, str] = {}
-        gone: list[Deferred[None]] = []
+        waits: list[DeletionWait] = []
 
         async def begin() -> None:
             for topic_id in topic_ids:
@@ -355,11 +358,13 @@ class ActiveController:
                 if topic is not None:
                     names[topic_id] = topic.name
                     await self._request_deletion(topic.name)
-                    gone.append(self._wait_for_deletion(topic.name))
+                    waits.append(self._deletion_waits.add(topic.name))
             await self._decide(lambda draft, situation: queue_deletions(draft, situation, names.values()))
 
         await self._run(begin)
-        await self._broadcasts.wait_a_while(gone)
+        for wait in waits:
+            await wait.started
+        await self._broadcasts.wait_a_while([wait.settled for wait in waits])
         if self._resigned:
             raise _not_controller()
         unknown = KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, "there is no topic with this id")
@@ -371,19 +376,11 @@ class ActiveController:
         if await self._zookeeper.exists(path) is None:
             await self._zookeeper.create(path, b"")
 
-    def _wait_for_deletion(self, topic: str) -> Deferred[None]:
-        waiting: Deferred[None] = Deferred()
-        waiting.addErrback(lambda failure: None)
-        self._waiting_deletions.setdefault(topic, []).append(waiting)
-        return waiting
-
     async def _finish_deletion(self, topic: str) -> None:
         # No topic of this name can be created before: the next controller would delete it.
         with suppress(NoNodeError):
             await self._insist(partial(self._zookeeper.delete, Znode.DELETED_TOPIC.path(topic=topic)))
         log.info("Deleted topic %s", topic)
-        for waiting in self._waiting_deletions.pop(topic, []):
-            waiting.callback(None)
 
     def _on_deleted_topics(self, event: WatchEvent) -> None:
         if event.kind is not WatchKind.LOST:
@@ -414,7 +411,7 @@ class ActiveController:
 
     async def _complete_reassignments(self, keys: Iterable[TopicPartition]) -> None:
         keys = list(keys)
-        await self._decide(lambda draft, situation: Decision(situation, complete_reassignments(draft, situation, keys)))
+        await self._decide(lambda draft, situation: end_reassignments(draft, situation, keys))
 
     def reassign_partitions(
         self, wanted: Mapping[TopicPartition, Sequence[int] | None], *, factor_may_change: bool = True

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from twisted.internet.defer import Deferred, gatherResults
 
-from kafkacompat.cluster.decisions.broker_changes import elect_leaderless
+from kafkacompat.cluster.decisions.broker_changes import elect_leaderless, end_reassignments
 from kafkacompat.cluster.decisions.foreign_topics import accept_topics
 from kafkacompat.cluster.decisions.leader_balance import ElectionType, elect_leaders
-from kafkacompat.cluster.decisions.reassignment import complete_reassignments, keep_unfinished, reassign_stored
+from kafkacompat.cluster.decisions.reassignment import keep_unfinished, reassign_stored
 from kafkacompat.cluster.decisions.situation import UNCLEAN_ELECTION, Decision, Situation, TopicPartition
 from kafkacompat.cluster.decisions.topic_deletion import resume_deletions
 from kafkacompat.metadata.store import StoreError
@@ -287,7 +287,7 @@ class AdminNodes:
         known = [key for key in sorted(keys) if self._ledger.image.partition(*key) is not None]
         if known:
             await self._ledger.refresh_states(known)
-            await self._decide(partial(_complete, known))
+            await self._decide(lambda draft, situation: end_reassignments(draft, situation, known))
         for path in paths:
             await self._delete(path)
 
@@ -361,10 +361,6 @@ def _elect_and_resume(names: Collection[str], draft: MetadataDraft, situation: S
     elected = Decision(situation, elect_leaderless(draft, situation, names))
     gone = [name for name in names if name not in draft.topics]
     return resume_deletions(draft, situation, gone).after(elected)
-
-
-def _complete(keys: Sequence[TopicPartition], draft: MetadataDraft, situation: Situation) -> Decision:
-    return Decision(situation, complete_reassignments(draft, situation, keys))
 
 
 def _log_problems(

@@ -123,6 +123,12 @@ def handle_broker_start(draft: MetadataDraft, situation: Situation, broker_ids: 
     return resume_deletions(draft, situation).after(completed)
 
 
+def end_reassignments(draft: MetadataDraft, situation: Situation, keys: Collection[TopicPartition]) -> Decision:
+    """End those reassignments of the given partitions that are complete; deletions that waited for them begin."""
+    completed = Decision(situation, complete_reassignments(draft, situation, keys))
+    return resume_deletions(draft, situation, {key.topic for key in completed.changed}).after(completed)
+
+
 def take_over(
     draft: MetadataDraft, situation: Situation, deleting: Iterable[str] = (), bounced: Collection[int] = ()
 ) -> Decision:

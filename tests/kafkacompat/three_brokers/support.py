@@ -287,9 +287,9 @@ class Cluster:
         )
         return CreateTopicsRequest(topics=[wanted], timeout_ms=20_000)
 
-    def delete(self, name: str) -> int:
+    def delete(self, name: str, timeout_ms: int = 20_000) -> int:
         """Delete a topic; returns the error code."""
-        request = DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], topic_names=[name], timeout_ms=20_000)
+        request = DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], topic_names=[name], timeout_ms=timeout_ms)
         return int(self.ask(self.controller(), request).responses[0].error_code)
 
     def describe(self, node: int, name: str) -> Any:
