@@ -104,6 +104,7 @@ class ActiveController:
         self._ledger = ledger
         self._broadcasts = broadcasts
         self._effective = effective
+        self._may_delete_topics = static_config.bool("delete.topic.enable")
         self._situation = Situation(unclean_by_default=static_config.bool("unclean.leader.election.enable"))
         self._announced = Moment(MetadataImage(), self._situation)
         self._lock = DeferredLock()
@@ -125,7 +126,7 @@ class ActiveController:
     async def _start(self) -> None:
         await self._admin_nodes.load()
         brokers = await self._read_brokers()
-        deleting = await self._zookeeper.children(DELETED_TOPICS, self._on_deleted_topics)
+        deleting = await self._read_deletions()
         self._ledger.image = replace(self._ledger.image, brokers=brokers)
         bounced = await self._find_bounced(deleting)
         self._announced = Moment(self._ledger.image, self._situation)
@@ -386,8 +387,19 @@ class ActiveController:
         if event.kind is not WatchKind.LOST:
             self._handle(self._queue_deletions, "topics to delete")
 
-    async def _queue_deletions(self) -> None:
+    async def _read_deletions(self) -> list[str]:
+        """Return the topics to delete; without delete.topic.enable none, and the requests of old tools are removed."""
         names = await self._zookeeper.children(DELETED_TOPICS, self._on_deleted_topics)
+        if self._may_delete_topics or not names:
+            return names
+        log.warning("Left out the deletion of the topics %s, because delete.topic.enable is false", sorted(names))
+        for name in names:
+            with suppress(NoNodeError):
+                await self._zookeeper.delete(Znode.DELETED_TOPIC.path(topic=name))
+        return []
+
+    async def _queue_deletions(self) -> None:
+        names = await self._read_deletions()
         new = [name for name in names if not self._situation.is_queued(name)]
         if new:
             await self._decide(lambda draft, situation: queue_deletions(draft, situation, new))

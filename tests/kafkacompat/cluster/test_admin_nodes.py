@@ -246,6 +246,32 @@ def test_what_happens_while_the_controller_is_disconnected_is_read_afterwards(
     assert "The controller failed to handle" not in caplog.text
 
 
+@pytest.mark.parametrize("controller_changes", [False, True])
+def test_without_delete_topic_enable_the_requests_of_tools_are_removed(controller_changes: bool) -> None:
+    cluster = Cluster(delete_topic_enable="false")
+    tool = OldTool(cluster)
+    cluster.create("t")
+    cluster.wait_for_leader("t")
+    if controller_changes:
+        cluster.zookeeper.disconnect(cluster.client_of(cluster.controller()))
+    for topic in ("t", "unknown"):
+        tool.write(f"/admin/delete_topics/{topic}", b"")
+    if controller_changes:
+        cluster.kill(cluster.controller())
+        cluster.wait(lambda: cluster.controller() != -1)
+        cluster.advance(1)
+    assert tool.names("/admin/delete_topics") == []
+    assert cluster.produce(cluster.wait_for_leader("t"), "t", b"0").error_code == 0
+
+
+def test_the_offsets_of_old_consumers_stay_when_their_topic_is_deleted(cluster: Cluster, tool: OldTool) -> None:
+    cluster.create("t")
+    tool.write("/consumers/g/offsets/t/0", b"8")
+    assert cluster.delete("t") == 0
+    cluster.advance(2)
+    assert tool.read("/consumers/g/offsets/t/0") == 8
+
+
 def test_offsets_of_version_0_are_in_zookeeper_for_every_broker(cluster: Cluster, tool: OldTool) -> None:
     topic_id = cluster.create("t")
     first, second = (cluster.brokers[node].coordinators.stored_offsets for node in (1, 2))
