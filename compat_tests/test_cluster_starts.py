@@ -59,15 +59,6 @@ STARTS = {
     "a KRaft controller": Start("a KRaft controller has taken over", {"/controller": KRAFT}),
     "a damaged controller": Start("damaged at /controller", {"/controller": b"{"}),
     "a damaged cluster id": Start("damaged at /cluster/id", {"/cluster/id": b"{"}),
-    "a damaged topic": Start("damaged at /brokers/topics/t", {"/brokers/topics/t": b'{"version":3'}),
-    "a damaged state": Start(
-        "damaged at /brokers/topics/t/partitions/0/state",
-        {"/brokers/topics/t": TOPIC, "/brokers/topics/t/partitions/0/state": TOPIC_STATE[:-9]},
-    ),
-    "something else than a topic": Start(
-        "damaged at /brokers/topics/not a topic: no topic may have this name", {"/brokers/topics/not a topic": TOPIC}
-    ),
-    "a text below the topics": Start("damaged at /brokers/topics/t", {"/brokers/topics/t": b"hello"}),
     "damaged configs": Start("damaged at /config/topics/t", {"/config/topics/t": b"[]"}),
     "no rights": Start("the node's ACL does not allow this", {}, chroot="/read-only"),
     "every address": Start("other brokers cannot reach", {}, {"listeners": "PLAINTEXT://0.0.0.0:{port}"}),

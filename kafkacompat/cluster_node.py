@@ -17,6 +17,7 @@ from kafkacompat.cluster.member import ClusterMember
 from kafkacompat.config.protocol_version import find_protocol_release, find_version_cap
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.coordinators import CoordinatorCluster
+from kafkacompat.metadata.codec import StoredTopics
 from kafkacompat.metadata.image import BrokerImage, ImageHolder
 from kafkacompat.metadata.znodes.brokers import ProcessHome
 from kafkacompat.metadata.znodes.paths import Znode
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig
     from kafkacompat.host import Host
     from kafkacompat.metadata.effective import EffectiveConfig
-    from kafkacompat.metadata.image import TopicImage
     from kafkacompat.metadata.store import StoreEntry
     from kafkacompat.partitions.directories import Directories
     from kafkacompat.partitions.replica_manager import ReplicaManager
@@ -106,7 +106,7 @@ class ClusterNode:
         self._in_sync_checks = LoopingCall(self._check_in_sync)
         self._in_sync_checks.clock = host.reactor
         self._replicas: ReplicaManager | None = None
-        self._topics: Mapping[str, TopicImage] = {}
+        self._topics = StoredTopics({}, frozenset())
 
     def _describe_home(self, directory_ids: Iterable[bytes]) -> ProcessHome:
         return ProcessHome(frozenset(map(format_uuid, directory_ids)), self._host.boot_id)
@@ -192,8 +192,8 @@ class ClusterNode:
         assert self._replicas is not None
         # New directories have their ids now, and all are locked.
         self.member.registration.home = self._describe_home(directory.storage.directory_id for directory in directories)
-        await find_partitions(directories, self._topics, strays_stay=True)
-        for topic in self._topics.values():
+        await find_partitions(directories, self._topics.sound, damaged=self._topics.damaged, strays_stay=True)
+        for topic in self._topics.sound.values():
             own = tuple(
                 partition
                 for partition in topic.partitions

@@ -14,9 +14,10 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
-from twisted.internet.defer import Deferred, DeferredLock, gatherResults
+from twisted.internet.defer import Deferred, DeferredLock
 
 from kafkacompat.cluster.admin_nodes import AdminNodes
+from kafkacompat.cluster.bounces import find_bounced
 from kafkacompat.cluster.broadcasts import Broadcasts
 from kafkacompat.cluster.decisions.broadcasts import Moment
 from kafkacompat.cluster.decisions.broker_changes import (
@@ -61,9 +62,6 @@ LOG_DIR_EVENTS = Znode.LOG_DIR_EVENTS.path()
 
 REPEAT_S = 0.5
 """Pause before what ZooKeeper did not confirm is tried again."""
-
-STATES_AT_ONCE = 1000
-"""Partition states that are looked up together."""
 
 Result = TypeVar("Result")
 Decide: TypeAlias = "Callable[[MetadataDraft, Situation], Decision]"
@@ -128,37 +126,14 @@ class ActiveController:
         brokers = await self._read_brokers()
         deleting = await self._read_deletions()
         self._ledger.image = replace(self._ledger.image, brokers=brokers)
-        bounced = await self._find_bounced(deleting)
+        # The controller before saw the brokers that had registered before this one's election.
+        arrived = {node: broker for node, broker in brokers.items() if broker.epoch > self._previous_zxid}
+        known = [topic for name, topic in self._ledger.image.topics.items() if name not in deleting]
+        bounced = await find_bounced(self._zookeeper, arrived, known)
         self._announced = Moment(self._ledger.image, self._situation)
         await self._decide(lambda draft, situation: take_over(draft, situation, deleting, bounced), started=brokers)
         # The answers of all brokers to the orders of this start say the same as these events.
         await self._delete_log_dir_events(await self._zookeeper.children(LOG_DIR_EVENTS, self._on_log_dir_events))
-
-    async def _find_bounced(self, deleting: Collection[str]) -> set[int]:
-        """Find brokers that registered after the last change of a partition that they lead or are in sync with.
-
-        A controller that saw such a start would have changed the partition's state. Without that, a broker which lost the end of
-        its log would lead again in its old leader epoch, and the others would truncate theirs to it.
-        """
-        candidates = {
-            node: broker.epoch
-            for node, broker in self._ledger.image.brokers.items()
-            if broker.epoch > self._previous_zxid
-        }
-        states = [
-            (Znode.PARTITION_STATE.path(topic=topic.name, partition=partition.partition), members)
-            for topic in self._ledger.image.topics.values()
-            if topic.name not in deleting and candidates
-            for partition in topic.partitions
-            if partition.has_state and (members := candidates.keys() & {partition.leader, *partition.in_sync_replicas})
-        ]
-        bounced: set[int] = set()
-        for first in range(0, len(states), STATES_AT_ONCE):
-            some = states[first : first + STATES_AT_ONCE]
-            stats = await gatherResults([self._zookeeper.exists(path) for path, _ in some], consumeErrors=True)
-            for (_, members), stat in zip(some, stats, strict=True):
-                bounced.update(node for node in members if stat is not None and candidates[node] > stat.mzxid)
-        return bounced
 
     @property
     def image(self) -> MetadataImage:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from twisted.internet.defer import Deferred, gatherResults
 
-from kafkacompat.cluster.decisions.broker_changes import elect_leaderless, end_reassignments
+from kafkacompat.cluster.bounces import find_bounced
+from kafkacompat.cluster.decisions.broker_changes import elect_leaderless, end_reassignments, fail_over
 from kafkacompat.cluster.decisions.foreign_topics import accept_topics
 from kafkacompat.cluster.decisions.leader_balance import ElectionType, elect_leaders
 from kafkacompat.cluster.decisions.reassignment import keep_unfinished, reassign_stored
@@ -186,6 +187,11 @@ class AdminNodes:
         if refreshed:
             await self._accept_topics(refreshed, before)
             log.info("Others have written or removed the topics %s", refreshed)
+            image = self._ledger.image
+            # Brokers may have started again while a topic that is repaired now was left out.
+            returning = [image.topics[name] for name in refreshed if name in image.topics and name not in before]
+            bounced = await find_bounced(self._zookeeper, image.brokers, returning)
+            await self._decide(partial(_move_leaders, {topic.name for topic in returning}, bounced))
             await self._decide(partial(_elect_and_resume, refreshed))
 
     async def _accept_topics(self, names: Collection[str], before: Mapping[str, TopicImage]) -> None:
@@ -354,6 +360,12 @@ class AdminNodes:
         """Delete a node, unless another one has deleted or changed it."""
         with suppress(NoNodeError, BadVersionError):
             await self._zookeeper.delete(path, version)
+
+
+def _move_leaders(
+    names: Collection[str], gone: Collection[int], draft: MetadataDraft, situation: Situation
+) -> Decision:
+    return Decision(situation, fail_over(draft, situation, gone, names))
 
 
 def _elect_and_resume(names: Collection[str], draft: MetadataDraft, situation: Situation) -> Decision:

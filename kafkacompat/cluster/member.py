@@ -24,7 +24,7 @@ from kafkacompat.cluster.fence import ControllerFence
 from kafkacompat.cluster.metadata_update import apply_update
 from kafkacompat.cluster.orders import Sender
 from kafkacompat.cluster.registration import BrokerRegistration
-from kafkacompat.metadata.codec import decode_image
+from kafkacompat.metadata.codec import StoredTopics, decode_image, decode_topics
 from kafkacompat.metadata.image import MetadataImage, PartitionImage, TopicImage
 from kafkacompat.metadata.ledger import MetadataLedger
 from kafkacompat.metadata.store import StoreError
@@ -142,7 +142,7 @@ class ClusterMember:
 
     async def join(
         self, own_cluster_id: str | None, new_cluster_id: str, addresses: Mapping[str, tuple[str, int]]
-    ) -> Mapping[str, TopicImage]:
+    ) -> StoredTopics:
         """Join the cluster and read its configurations; returns its topics, and publishes its id.
 
         Raises ClusterError, StoreError and ZooKeeperError; the tree is then as it was. See `BrokerRegistration` for the
@@ -156,11 +156,9 @@ class ClusterMember:
         await self.configs.load()
         return topics
 
-    async def _check_tree(
-        self, own_cluster_id: str | None, addresses: Mapping[str, tuple[str, int]]
-    ) -> Mapping[str, TopicImage]:
+    async def _check_tree(self, own_cluster_id: str | None, addresses: Mapping[str, tuple[str, int]]) -> StoredTopics:
         await self.registration.find_cluster_id(own_cluster_id, addresses)
-        return decode_image(await self.store.load()).topics
+        return decode_topics(await self.store.load())
 
     async def _repeat(self, step: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
         """Repeat a step whose connection to ZooKeeper is lost."""

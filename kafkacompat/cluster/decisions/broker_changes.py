@@ -67,9 +67,28 @@ def handle_broker_failure(
     The draft may still name the brokers, as after a bounce.
     """
     situation = fail_pending(situation.without_brokers(broker_ids), broker_ids)
-    presence = Presence(draft.brokers, situation, broker_ids)
-    elect = _make_election(draft, situation, presence, unclean_allowed=unclean_allowed)
-    return Decision(situation, change_partitions(draft, _make_failover(situation, elect, broker_ids)))
+    return Decision(situation, fail_over(draft, situation, broker_ids, unclean_allowed=unclean_allowed))
+
+
+def fail_over(
+    draft: MetadataDraft,
+    situation: Situation,
+    gone: Collection[int],
+    topics: Collection[str] | None = None,
+    *,
+    unclean_allowed: bool = False,
+) -> tuple[TopicPartition, ...]:
+    """Let other brokers lead than those in *gone*, in the given topics or in all; return the partitions that changed."""
+    elect = _make_election(draft, situation, Presence(draft.brokers, situation, gone), unclean_allowed=unclean_allowed)
+    return change_partitions(draft, _make_failover(situation, elect, gone), _list_keys(draft, topics))
+
+
+def _list_keys(draft: MetadataDraft, topics: Collection[str] | None) -> list[TopicPartition] | None:
+    """List the partitions of the given topics, for `change_partitions`."""
+    if topics is None:
+        return None
+    names = draft.topics.keys() & topics
+    return [TopicPartition(name, index) for name in names for index in range(len(draft.topics[name].partitions))]
 
 
 def _make_failover(situation: Situation, elect: Change, gone: Collection[int]) -> Change:
@@ -91,9 +110,8 @@ def elect_leaderless(
 
     This follows on the creation of a topic by an old tool, and on unclean elections being allowed.
     """
-    names = draft.topics.keys() if topics is None else draft.topics.keys() & topics
-    keys = [TopicPartition(name, index) for name in names for index in range(len(draft.topics[name].partitions))]
-    return change_partitions(draft, _make_election(draft, situation, Presence(draft.brokers, situation)), keys)
+    election = _make_election(draft, situation, Presence(draft.brokers, situation))
+    return change_partitions(draft, election, _list_keys(draft, topics))
 
 
 def _make_election(
