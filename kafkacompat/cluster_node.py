@@ -31,7 +31,7 @@ from kafkacompat.replication.replica_fetcher_manager import ReplicaFetcherManage
 from kafkacompat.replication.settings import FetchSettings
 from kafkacompat.storage.directory.meta_properties import find_directory_ids
 from kafkacompat.timers import now_ms
-from kafkacompat.wire.primitives import format_uuid
+from kafkacompat.wire.primitives import ZERO_UUID, format_uuid
 from kafkacompat.zookeeper.settings import TlsSettings, ZooKeeperSettings
 
 if TYPE_CHECKING:
@@ -201,7 +201,18 @@ class ClusterNode:
             )
             if own:
                 await self._replicas.open_partitions(topic._replace(partitions=own))
+        await self.member.restore_topic_ids(self._list_lost_topic_ids(self._replicas))
         self._in_sync_checks.start(self._config.int("replica.lag.time.max.ms") / 2000, now=False)
+
+    def _list_lost_topic_ids(self, replicas: ReplicaManager) -> dict[str, bytes]:
+        """Return the ids that in-sync replicas of this broker have, and that their topics have lost in ZooKeeper."""
+        topics = self._topics.sound
+        return {
+            partition.topic: partition.log.topic_id
+            for partition in replicas
+            if topics[partition.topic].topic_id == ZERO_UUID != partition.log.topic_id
+            and self._config.node_id in topics[partition.topic].partitions[partition.index].in_sync_replicas
+        }
 
     def _check_in_sync(self) -> None:
         assert self._replicas is not None

@@ -122,10 +122,10 @@ class ActiveController:
         return self._run(self._start)
 
     async def _start(self) -> None:
-        await self._admin_nodes.load()
         brokers = await self._read_brokers()
-        deleting = await self._read_deletions()
         self._ledger.image = replace(self._ledger.image, brokers=brokers)
+        await self._admin_nodes.load()
+        deleting = await self._read_deletions()
         # The controller before saw the brokers that had registered before this one's election.
         arrived = {node: broker for node, broker in brokers.items() if broker.epoch > self._previous_zxid}
         known = [topic for name, topic in self._ledger.image.topics.items() if name not in deleting]
@@ -242,6 +242,7 @@ class ActiveController:
         arrived = {*difference.started, *difference.bounced}
         self._ledger.image = replace(self._ledger.image, brokers=new)
         try:
+            await self._admin_nodes.complete_topics()
             await self._decide(
                 lambda draft, situation: handle_broker_changes(draft, situation, difference), started=arrived
             )

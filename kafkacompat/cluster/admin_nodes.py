@@ -85,6 +85,7 @@ class AdminNodes:
         self._scheduled: set[str] = set()
         self._topics: frozenset[str] = frozenset()
         self._watched: set[str] = set()
+        self._without_id: set[str] = set()
         self._notifications: frozenset[str] = frozenset()
         self._reassignments: Mapping[TopicPartition, Sequence[int]] = {}
         self._reassignments_version = 0
@@ -92,7 +93,7 @@ class AdminNodes:
     async def load(self) -> None:
         """Read the metadata as the first step of a controller, and complete the topics that lack an id; raises StoreError.
 
-        What the nodes hold is carried out afterwards.
+        The ledger has the brokers already. What the nodes hold is carried out afterwards.
         """
         # The watch first: a change in between is read twice rather than never.
         self._notifications = frozenset(await self._zookeeper.children(CONFIG_CHANGES, self._on_config_changes))
@@ -198,12 +199,27 @@ class AdminNodes:
         await self._ledger.commit(
             lambda draft: accept_topics(draft, self._situation(), names, before, self._choose_topic_id)
         )
+        topics = self._ledger.image.topics
+        self._without_id = {
+            name for name in self._without_id.union(names) if name in topics and topics[name].topic_id == ZERO_UUID
+        }
+
+    async def complete_topics(self) -> None:
+        """Give ids to topics whose in-sync replicas have been away, when brokers have started; raises KafkaError."""
+        if self._without_id:
+            await self._accept_topics(list(self._without_id), self._ledger.image.topics)
 
     def _choose_topic_id(self, topic: TopicImage) -> bytes:
-        """Return the id of a topic without one: that of its replicas, if it has been led, else a new one."""
-        has_been_led = any(partition.has_state for partition in topic.partitions)
-        known = self._find_topic_id(topic) if has_been_led else ZERO_UUID
-        return new_topic_id(self._rng) if known == ZERO_UUID else known
+        """Return the id of a topic without one: that of its replicas, if it has been led, else a new one.
+
+        A broker that starts with records of such a topic restores the id before it registers. So zeros are returned until an
+        in-sync replica's broker is registered: nobody can lead before.
+        """
+        in_sync = {node for partition in topic.partitions for node in partition.in_sync_replicas}
+        known = self._find_topic_id(topic) if in_sync else ZERO_UUID
+        if known != ZERO_UUID or (in_sync and not in_sync & self._ledger.image.brokers.keys()):
+            return known
+        return new_topic_id(self._rng)
 
     # Elections
 

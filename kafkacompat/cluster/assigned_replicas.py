@@ -251,7 +251,7 @@ class AssignedReplicas:
             log.warning("The partitions that the controller did not name stay where they are: %s", problem)
             return
         for partition in unassigned:
-            if (partition.topic, partition.log.topic_id, partition.index) in owned:
+            if _is_among(owned, partition):
                 log.error("The controller did not name %r, which is this broker's by ZooKeeper", partition)
             else:
                 log.warning("%r belongs to no topic of the cluster, and is set aside", partition)
@@ -322,6 +322,14 @@ class AssignedReplicas:
         topic, index = partition.topic, partition.index
         image = PartitionImage(index, NO_LEADER, partition.leader_epoch, (), (), -1)
         await self._replicas.delete_partitions(TopicImage(topic, partition.log.topic_id, (image,)))
+
+
+def _is_among(owned: Collection[tuple[str, bytes, int]], partition: Partition) -> bool:
+    """Return whether a partition is one of those owned; without an id in ZooKeeper or in its folder its name decides."""
+    topic, index, topic_id = partition.topic, partition.index, partition.log.topic_id
+    if topic_id == ZERO_UUID:
+        return any((topic, index) == (name, number) for name, _, number in owned)
+    return not {(topic, topic_id, index), (topic, ZERO_UUID, index)}.isdisjoint(owned)
 
 
 def _list_assignments(request: LeaderAndIsrRequest) -> Iterator[_Assignment]:

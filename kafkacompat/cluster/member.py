@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -27,10 +28,11 @@ from kafkacompat.cluster.registration import BrokerRegistration
 from kafkacompat.metadata.codec import StoredTopics, decode_image, decode_topics
 from kafkacompat.metadata.image import MetadataImage, PartitionImage, TopicImage
 from kafkacompat.metadata.ledger import MetadataLedger
-from kafkacompat.metadata.store import StoreError
+from kafkacompat.metadata.store import ConflictError, StoreChange, StoreError
 from kafkacompat.metadata.store_changes import StoreForm
 from kafkacompat.metadata.znodes.administration import encode_log_dir_event
 from kafkacompat.metadata.znodes.paths import Znode
+from kafkacompat.metadata.znodes.topics import encode_topic
 from kafkacompat.metadata.zookeeper_store import ZooKeeperStore
 from kafkacompat.timers import Clock, DelayedCall
 from kafkacompat.wire.apis.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
@@ -49,6 +51,7 @@ from kafkacompat.wire.apis.leader_and_isr import LeaderAndIsrRequest, LeaderAndI
 from kafkacompat.wire.apis.stop_replica import StopReplicaRequest, StopReplicaResponse
 from kafkacompat.wire.apis.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.primitives import ZERO_UUID
 from kafkacompat.zookeeper.client import ConnectionLossError, SessionState, ZooKeeper, ZooKeeperError
 
 if TYPE_CHECKING:
@@ -275,6 +278,20 @@ class ClusterMember:
             for partition in topic.partitions
             if self._config.node_id in partition.replicas
         }
+
+    async def restore_topic_ids(self, ids: Mapping[str, bytes]) -> None:
+        """Write the ids of topics into ZooKeeper whose values have lost theirs; *ids* are those of this broker's replicas.
+
+        Raises StoreError. An id that another broker writes meanwhile counts.
+        """
+        entries = await self.store.read([Znode.TOPIC.path(topic=topic) for topic in ids])
+        for key, entry in entries.items():
+            (topic,) = decode_image({key: entry}).topics.values()
+            if topic.topic_id == ZERO_UUID:
+                value = encode_topic(topic._replace(topic_id=ids[topic.name]), entry.value)
+                with suppress(ConflictError):
+                    await self.store.compare_and_set([StoreChange(key, entry.version, value)])
+                    log.warning("Topic %s had lost its id in ZooKeeper, and has it again", topic.name)
 
     async def hand_over(self) -> None:
         """Let other brokers lead, before this one stops to serve its clients."""
