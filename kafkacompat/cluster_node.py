@@ -11,8 +11,10 @@ from kafkacompat.client.connections import BrokerConnections
 from kafkacompat.client.settings import ConnectionSettings
 from kafkacompat.cluster.assigned_replicas import AssignedReplicas, RoleReceiver
 from kafkacompat.cluster.broker_id import choose_broker_id
+from kafkacompat.cluster.decisions.situation import UNCLEAN_ELECTION
 from kafkacompat.cluster.errors import ClusterError
 from kafkacompat.cluster.in_sync_updates import AlterPartitionUpdates
+from kafkacompat.cluster.losses import ReplicaLosses
 from kafkacompat.cluster.member import ClusterMember
 from kafkacompat.config.protocol_version import find_protocol_release, find_version_cap
 from kafkacompat.config.resources import ResourceType
@@ -107,6 +109,7 @@ class ClusterNode:
         self._in_sync_checks.clock = host.reactor
         self._replicas: ReplicaManager | None = None
         self._topics = StoredTopics({}, frozenset())
+        self._losses: ReplicaLosses
 
     def _describe_home(self, directory_ids: Iterable[bytes]) -> ProcessHome:
         return ProcessHome(frozenset(map(format_uuid, directory_ids)), self._host.boot_id)
@@ -162,14 +165,25 @@ class ClusterNode:
             self._quotas["leader"],
         )
         following = LocalFollowing(self._fetchers, lambda: replicas, clock)
+        self._losses = losses = ReplicaLosses(
+            config.node_id,
+            replicas.directories,
+            self._allows_unclean_election,
+            syncs_always=config.string("kafkacompat.acks.after") == "fsync",
+        )
+        member.registration.find_losses = losses.find
         member.replicas = AssignedReplicas(
-            replicas, view, following, roles, member.configs.read_topics, member.list_assigned, clock
+            replicas, view, following, roles, member.configs.read_topics, member.list_assigned, losses, clock
         )
         member.on_topics_reconfigured = self._apply_configs
         self._apply_configs()
         replicas.is_elsewhere = self._metadata_has_partition
         replicas.on_directory_offline = member.report_failed_directory
         member.on_topic_deleted = roles.forget
+
+    def _allows_unclean_election(self, topic: str) -> bool:
+        value = self.member.configs.image.config(ResourceType.TOPIC, topic).get(UNCLEAN_ELECTION)
+        return self._effective.config.bool(UNCLEAN_ELECTION) if value is None else value.strip().lower() == "true"
 
     def coordinator_cluster(self) -> CoordinatorCluster:
         """Return what the coordinators need of the other brokers."""
@@ -201,6 +215,7 @@ class ClusterNode:
             )
             if own:
                 await self._replicas.open_partitions(topic._replace(partitions=own))
+        self._losses.examine(self._topics.sound)
         await self.member.restore_topic_ids(self._list_lost_topic_ids(self._replicas))
         self._in_sync_checks.start(self._config.int("replica.lag.time.max.ms") / 2000, now=False)
 

@@ -23,6 +23,7 @@ from kafkacompat.cluster.decisions.broadcasts import Moment
 from kafkacompat.cluster.decisions.broker_changes import (
     ShutdownDecision,
     compare_brokers,
+    elect_leaderless,
     end_reassignments,
     handle_broker_changes,
     handle_replica_answers,
@@ -32,11 +33,11 @@ from kafkacompat.cluster.decisions.broker_changes import (
 from kafkacompat.cluster.decisions.in_sync_changes import InSyncRequest, change_in_sync_sets
 from kafkacompat.cluster.decisions.leader_balance import ElectionType, balance_leaders, elect_leaders
 from kafkacompat.cluster.decisions.reassignment import reassign_partitions
-from kafkacompat.cluster.decisions.situation import Decision, Situation, TopicPartition
+from kafkacompat.cluster.decisions.situation import Decision, Situation, TopicPartition, changes_unclean_elections
 from kafkacompat.cluster.decisions.topic_deletion import queue_deletions, record_answers
 from kafkacompat.cluster.deletion_waits import DeletionWait, DeletionWaits
 from kafkacompat.metadata.changes import MetadataChanges
-from kafkacompat.metadata.image import BrokerImage, MetadataImage, PartitionImage, TopicImage
+from kafkacompat.metadata.image import NO_LEADER, BrokerImage, MetadataImage, PartitionImage, TopicImage
 from kafkacompat.metadata.store import StoreError
 from kafkacompat.metadata.znodes.administration import decode_log_dir_event
 from kafkacompat.metadata.znodes.brokers import decode_broker
@@ -193,12 +194,17 @@ class ActiveController:
         self, decide: Decide, *, started: Collection[int] = (), queried: Collection[int] = ()
     ) -> Announced:
         decision = await self._ledger.commit(lambda draft: decide(draft, self._situation))
-        self._situation = decision.situation
+        led = [key for key in decision.changed if self._has_leader(key)]
+        self._situation = decision.situation.without_doubts(led)
         announced = self._announce(decision, started, queried)
         for topic in decision.finished:
             await self._finish_deletion(topic)
         self._deletion_waits.notice(decision.situation.deletions)
         return Announced(announced)
+
+    def _has_leader(self, key: TopicPartition) -> bool:
+        partition = self._ledger.image.partition(*key)
+        return partition is not None and partition.leader != NO_LEADER
 
     def _announce(
         self, decision: Decision, started: Collection[int] = (), queried: Collection[int] = ()
@@ -212,8 +218,15 @@ class ActiveController:
         return self._broadcasts.announce(old, new, decision.stops, started, queried)
 
     async def _apply_change(self, image: MetadataImage) -> Deferred[None]:
-        """Announce a change that `MetadataChanges` has committed."""
-        return self._announce(Decision(self._situation))
+        """Announce a change that `MetadataChanges` has committed; partitions may have a leader now for which none was in sync."""
+        may_elect = changes_unclean_elections(self._announced.image, image)
+        announced = self._announce(Decision(self._situation))
+        if may_elect:
+            self._handle(self._elect_leaderless, "a change of unclean elections")
+        return announced
+
+    async def _elect_leaderless(self) -> None:
+        await self._decide(lambda draft, situation: Decision(situation, elect_leaderless(draft, situation)))
 
     # Brokers
 

@@ -20,7 +20,7 @@ from kafkacompat.cluster.decisions.broker_changes import elect_leaderless, end_r
 from kafkacompat.cluster.decisions.foreign_topics import accept_topics
 from kafkacompat.cluster.decisions.leader_balance import ElectionType, elect_leaders
 from kafkacompat.cluster.decisions.reassignment import keep_unfinished, reassign_stored
-from kafkacompat.cluster.decisions.situation import UNCLEAN_ELECTION, Decision, Situation, TopicPartition
+from kafkacompat.cluster.decisions.situation import Decision, Situation, TopicPartition, changes_unclean_elections
 from kafkacompat.cluster.decisions.topic_deletion import resume_deletions
 from kafkacompat.metadata.store import StoreError
 from kafkacompat.metadata.topic_changes import new_topic_id
@@ -339,15 +339,12 @@ class AdminNodes:
 
     async def _take_configs(self, keys: Collection[str]) -> None:
         """Read changed configurations; they may allow the elections that partitions without a leader wait for."""
-        before = self._ledger.image.configs
+        before = self._ledger.image
         await self._ledger.refresh_configs(keys)
-        after = self._ledger.image.configs
-        if before != after:
-            may_elect = any(
-                values.get(UNCLEAN_ELECTION) != before.get(resource, {}).get(UNCLEAN_ELECTION)
-                for resource, values in after.items()
-            )
-            await self._decide(partial(_elect_and_resume, self._ledger.image.topics.keys() if may_elect else ()))
+        after = self._ledger.image
+        if before.configs != after.configs:
+            names = after.topics.keys() if changes_unclean_elections(before, after) else ()
+            await self._decide(partial(_elect_and_resume, names))
 
     async def _purge_notifications(self, names: Sequence[str], now_ms: int) -> None:
         """Delete the notifications, given in their order, that are too old at the time of the newest one.

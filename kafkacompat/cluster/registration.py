@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from twisted.internet.task import deferLater
 
 from kafkacompat.cluster.errors import ClusterError
+from kafkacompat.metadata.image import NO_LOSSES, Losses
 from kafkacompat.metadata.znodes.brokers import ProcessHome, decode_broker, decode_home, encode_broker
 from kafkacompat.metadata.znodes.cluster import (
     decode_cluster_id,
@@ -49,6 +50,7 @@ class BrokerRegistration:
 
     ``epoch`` is the broker epoch: the czxid of /brokers/ids/N (KIP-380), -1 before the registration. ``home`` is where this
     process runs. It has locked these directories when it registers, so that a registered process of the same home is dead.
+    ``find_losses`` returns what its replicas lack at the moment.
     """
 
     def __init__(self, zookeeper: ZooKeeper, node_id: int, clock: Clock, session_timeout_s: float) -> None:
@@ -58,6 +60,7 @@ class BrokerRegistration:
         self._session_timeout_s = session_timeout_s
         self.epoch = -1
         self.home = NOWHERE
+        self.find_losses: Callable[[], Losses] = lambda: NO_LOSSES
 
     async def find_cluster_id(self, own_cluster_id: str | None, addresses: Mapping[str, tuple[str, int]]) -> str | None:
         """Return the id of the tree's cluster, None for an empty tree. Writes nothing.
@@ -111,7 +114,8 @@ class BrokerRegistration:
         give_up_s = self._clock.seconds() + 2 * self._session_timeout_s
         while True:
             try:
-                value = encode_broker(broker, now_ms(self._clock), home=self.home)
+                lacking = broker._replace(losses=self.find_losses())
+                value = encode_broker(lacking, now_ms(self._clock), home=self.home)
                 await self._zookeeper.create(path, value, ephemeral=True)
             except NodeExistsError:
                 await self._make_way(path, broker, give_up_s)

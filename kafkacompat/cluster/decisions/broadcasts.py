@@ -144,8 +144,11 @@ def _is_announced(earlier: PartitionImage | None, partition: PartitionImage) -> 
 
 
 def _is_new(earlier: PartitionImage | None, partition: PartitionImage, node: int) -> bool:
-    """Whether a replica is created, or created again if it is lost: one that is not in sync yet has nothing to lose."""
-    is_first = earlier is None or not earlier.has_state
+    """Whether a replica is created, or created again if it is lost: one that is not in sync yet has nothing to lose.
+
+    A state that has changed is not that of a new partition: the controller had left the topic out.
+    """
+    is_first = partition.partition_epoch == 0 if earlier is None else not earlier.has_state
     return is_first or (node in partition.adding_replicas and node not in partition.in_sync_replicas)
 
 

@@ -20,7 +20,7 @@ from kafkacompat.cluster.decisions.situation import (
 )
 from kafkacompat.cluster.decisions.topic_deletion import fail_pending, queue_deletions, resume_deletions
 from kafkacompat.metadata.draft import MetadataDraft
-from kafkacompat.metadata.image import BrokerImage, PartitionImage
+from kafkacompat.metadata.image import NO_LEADER, BrokerImage, PartitionImage
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 UNKNOWN_BROKER_EPOCH = -1
@@ -125,6 +125,7 @@ def _make_election(
         elected = elect_offline(
             partition,
             presence.list_online(key, partition.replicas),
+            doubtful=situation.list_doubtful(key),
             unclean=unclean_allowed and is_unclean_allowed(draft, situation, key.topic),
             recovery_supported=situation.recovery_supported,
         )
@@ -135,10 +136,27 @@ def _make_election(
 
 def handle_broker_start(draft: MetadataDraft, situation: Situation, broker_ids: Collection[int]) -> Decision:
     """Let brokers that have started lead partitions without a leader; reassignments and deletions that waited go on."""
-    situation = situation.without_brokers(broker_ids)
+    situation = _note_losses(draft, situation.without_brokers(broker_ids))
     elected = Decision(situation, elect_leaderless(draft, situation))
     completed = Decision(situation, complete_reassignments(draft, situation)).after(elected)
     return resume_deletions(draft, situation).after(completed)
+
+
+def _note_losses(draft: MetadataDraft, situation: Situation) -> Situation:
+    """Note which replicas of partitions without a leader may be lost, or may lack records: none of them leads without need."""
+    for node, broker in draft.brokers.items():
+        if not any(broker.losses):
+            continue
+        waiting = [
+            key
+            for key, partition in list_partitions(draft)
+            if partition.has_state and partition.leader == NO_LEADER and node in partition.replicas
+        ]
+        if broker.losses.records:
+            situation = situation.with_doubtful_replicas(node, waiting)
+        if broker.losses.replicas:
+            situation = situation.with_offline_replicas(node, waiting)
+    return situation
 
 
 def end_reassignments(draft: MetadataDraft, situation: Situation, keys: Collection[TopicPartition]) -> Decision:
@@ -171,7 +189,7 @@ def handle_replica_answers(
 ) -> Decision:
     """Note what a broker answered to LeaderAndIsr: its *failed* replicas (KAFKA_STORAGE_ERROR) are in failed log directories.
 
-    Newly failed ones lose leadership, leave the in-sync sets and are stopped.
+    Newly failed ones lose leadership, leave the in-sync sets and are stopped. Replicas that prove to work may lead.
     """
     known = situation.offline_replicas.get(broker_id, frozenset())
     new = [key for key in failed if key not in known]
@@ -179,6 +197,7 @@ def handle_replica_answers(
     situation = fail_pending(situation, [broker_id], new)
     elect = _make_election(draft, situation, Presence(draft.brokers, situation))
     changed = change_partitions(draft, _make_failover(situation, elect, [broker_id]), new)
+    changed += change_partitions(draft, elect, known.intersection(working))
     stops = (ReplicaStop(broker_id, key) for key in new if not situation.is_deleting(key.topic))
     return Decision(situation, changed, tuple(stops))
 

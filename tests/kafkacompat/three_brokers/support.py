@@ -132,6 +132,12 @@ class Cluster:
             self.clock.callLater(SESSION_TIMEOUT_SECONDS, self.zookeeper.expire, session)
         del self.brokers[node]
 
+    def lose_disk(self, node: int) -> None:
+        """Give the machine of a broker that does not run an empty disk, and start the machine again."""
+        assert node not in self.brokers
+        self.files[node] = MemoryFiles()
+        self.boots[node] += 1
+
     def stop(self, node: int) -> None:
         """Stop a broker in order."""
         self.run(self.begin_stop(node))

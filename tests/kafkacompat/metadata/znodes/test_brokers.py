@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kafkacompat.metadata.image import BrokerImage
+from kafkacompat.metadata.image import BrokerImage, Losses
 from kafkacompat.metadata.store import StoreError
 from kafkacompat.metadata.znodes.brokers import ProcessHome, VersionRange, decode_broker, decode_home, encode_broker
 
@@ -49,9 +49,11 @@ def test_features_are_ranges() -> None:
 
 def test_a_home_is_a_field_of_our_own() -> None:
     home = ProcessHome(frozenset(("b", "a")), "boot")
-    value = encode_broker(BROKER, 1_700_000_000_123, home=home)
-    assert json.loads(value) == {**STORED, "kafkacompat": {"directory_ids": ["a", "b"], "boot_id": "boot"}}
-    assert decode_broker(7, value, 4711) == BROKER
+    broker = BROKER._replace(losses=Losses(records=True))
+    value = encode_broker(broker, 1_700_000_000_123, home=home)
+    own = {"directory_ids": ["a", "b"], "boot_id": "boot", "lacks_replicas": 0, "lacks_records": 1}
+    assert json.loads(value) == {**STORED, "kafkacompat": own}
+    assert decode_broker(7, value, 4711) == broker
     assert decode_home(7, value) == home
     assert decode_home(7, json.dumps(STORED).encode()) is None
 
