@@ -16,6 +16,7 @@ from kafkacompat.client.settings import BrokerAddress
 from kafkacompat.cluster.active_controller import ActiveController
 from kafkacompat.cluster.administration import ClusterAdministration
 from kafkacompat.cluster.broadcasts import Broadcasts
+from kafkacompat.cluster.change_log import ClusterChangeLog
 from kafkacompat.cluster.configs import ClusterConfigs
 from kafkacompat.cluster.controller_link import ControllerLink, InterBrokerRequests
 from kafkacompat.cluster.decisions.in_sync_changes import InSyncChange, InSyncRequest
@@ -129,6 +130,7 @@ class ClusterMember:
         self.administration = ClusterAdministration(
             node_id, lambda: self.registration.epoch, lambda: self._active, self.link, metadata
         )
+        self._change_log = ClusterChangeLog(clock)
         self._connections = connections
         self._active: ActiveController | None = None
         self._broker: BrokerImage | None = None
@@ -434,6 +436,7 @@ class ClusterMember:
         if not code:
             old, new = self._metadata.image, apply_update(self._metadata.image, request)
             self._metadata.publish(self.configs.merge_into(new))
+            self._change_log.note_update(old, new, {topic.topic_name for topic in request.topic_states})
             for informed in list(self._uninformed):
                 self._end_wait(informed)
             for topic_id in old.topics_by_id.keys() - new.topics_by_id.keys():
