@@ -34,7 +34,7 @@ from kafkacompat.cluster.decisions.in_sync_changes import InSyncRequest, change_
 from kafkacompat.cluster.decisions.leader_balance import ElectionType, balance_leaders, elect_leaders
 from kafkacompat.cluster.decisions.reassignment import reassign_partitions
 from kafkacompat.cluster.decisions.situation import Decision, Situation, TopicPartition, changes_unclean_elections
-from kafkacompat.cluster.decisions.topic_deletion import queue_deletions, record_answers
+from kafkacompat.cluster.decisions.topic_deletion import explain_wait, queue_deletions, record_answers
 from kafkacompat.cluster.deletion_waits import DeletionWait, DeletionWaits
 from kafkacompat.metadata.changes import MetadataChanges
 from kafkacompat.metadata.image import NO_LEADER, BrokerImage, MetadataImage, PartitionImage, TopicImage
@@ -349,7 +349,7 @@ class ActiveController:
                     names[topic_id] = topic.name
                     await self._request_deletion(topic.name)
                     waits.append(self._deletion_waits.add(topic.name))
-            await self._decide(lambda draft, situation: queue_deletions(draft, situation, names.values()))
+            await self._begin_deletions(names.values())
 
         await self._run(begin)
         for wait in waits:
@@ -391,7 +391,13 @@ class ActiveController:
         names = await self._read_deletions()
         new = [name for name in names if not self._situation.is_queued(name)]
         if new:
-            await self._decide(lambda draft, situation: queue_deletions(draft, situation, new))
+            await self._begin_deletions(new)
+
+    async def _begin_deletions(self, names: Collection[str]) -> None:
+        await self._decide(lambda draft, situation: queue_deletions(draft, situation, names))
+        for name in names:
+            if reason := explain_wait(self._ledger.image, self._situation, name):
+                log.info("The deletion of topic %s waits: %s", name, reason)
 
     # Requests of brokers and clients
 

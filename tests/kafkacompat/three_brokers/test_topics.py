@@ -75,7 +75,8 @@ def test_a_topic_is_deleted() -> None:
 
 
 @pytest.mark.parametrize("controller_dies", [False, True])
-def test_a_deletion_waits_for_an_absent_replica(controller_dies: bool) -> None:
+def test_a_deletion_waits_for_an_absent_replica(controller_dies: bool, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
     cluster = Cluster()
     away = next(node for node in NODES if node != cluster.controller())
     cluster.create("t")
@@ -86,6 +87,8 @@ def test_a_deletion_waits_for_an_absent_replica(controller_dies: bool) -> None:
     began_s = cluster.clock.seconds()
     assert cluster.delete("t") == 0
     assert cluster.clock.seconds() - began_s < 1
+    reason = f"The deletion of topic t waits: replicas on broker(s) {away} could not be deleted"
+    assert caplog.messages.count(reason) == 1
     assert all("t" not in broker.metadata.image.topics for broker in cluster.brokers.values())
     assert f"{CHROOT}/admin/delete_topics/t" in cluster.zookeeper.contents()
     assert cluster.try_create("t", replicas=2).error_code == ErrorCode.TOPIC_ALREADY_EXISTS

@@ -10,7 +10,7 @@ import pytest
 
 from kafkacompat.metadata.codec import decode_store
 from kafkacompat.metadata.store import StoreEntry, StoreError
-from kafkacompat.metadata.znodes import administration, brokers, cluster, configs, security, topics
+from kafkacompat.metadata.znodes import administration, brokers, cluster, configs, topics
 
 HOSTILE: list[Any] = [
     None,
@@ -45,6 +45,7 @@ DECODERS: list[tuple[str, Callable[[bytes], object], Any]] = [
             "listener_security_protocol_map": {"A": "SSL"},
             "rack": "r",
             "features": {"f": {"min_version": 1, "max_version": 2}},
+            "kafkacompat": {"directory_ids": ["d"], "boot_id": "b", "lacks_replicas": 1, "lacks_records": 0},
         },
     ),
     (
@@ -106,19 +107,6 @@ DECODERS: list[tuple[str, Callable[[bytes], object], Any]] = [
         {"partitions": [{"topic": "t", "partition": 0}]},
     ),
     ("/x", lambda value: administration.decode_log_dir_event("/x", value), {"broker": 1, "event": 1}),
-    (
-        "/delegation_token/tokens/t",
-        lambda value: security.decode_token("t", value),
-        {
-            "version": 3,
-            "owner": "User%3Aa",
-            "renewers": ["User%3Ab"],
-            "issueTimestamp": 1,
-            "maxTimestamp": 1,
-            "expiryTimestamp": 1,
-            "tokenId": "t",
-        },
-    ),
 ]
 
 
