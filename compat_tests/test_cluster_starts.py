@@ -21,8 +21,6 @@ from kafkacompat.metadata.znodes.brokers import encode_broker
 
 OWN_ID = "4L6g3nShT-eMCtK--X86sw"
 OTHER_ID = b'{"version":"1","id":"AAAAAAAAAAAAAAAAAAAAAA"}'
-TOPIC_STATE = b'{"controller_epoch":1,"leader":1,"version":1,"leader_epoch":0,"isr":[1]}'
-TOPIC = b'{"version":3,"topic_id":"AAECAwQFBgcICQoLDA0ODw","partitions":{"0":[1]},"adding_replicas":{},"removing_replicas":{}}'
 MIGRATION = b'{"version":0,"kraft_controller_id":3000,"kraft_controller_epoch":5,"kraft_metadata_offset":7,"kraft_metadata_epoch":4}'
 KRAFT = b'{"version":2,"brokerid":3000,"timestamp":"1","kraftControllerEpoch":5}'
 ELSEWHERE = BrokerImage(1, None, {"PLAINTEXT": ("other", 9092)}, security_protocols={"PLAINTEXT": "PLAINTEXT"})

@@ -58,6 +58,7 @@ class BrokerRegistration:
         self._node_id = node_id
         self._clock = clock
         self._session_timeout_s = session_timeout_s
+        self._awaited = -1
         self.epoch = -1
         self.home = NOWHERE
         self.find_losses: Callable[[], Losses] = lambda: NO_LOSSES
@@ -136,7 +137,9 @@ class BrokerRegistration:
         elif self._clock.seconds() >= give_up_s:
             raise self._build_taken_error(old)
         else:
-            log.info("Waiting for the end of the session that has registered broker %d", self._node_id)
+            if old.stat.czxid != self._awaited:
+                self._awaited = old.stat.czxid
+                log.info("Waiting for the end of the session that has registered broker %d", self._node_id)
             await deferLater(self._clock, LOOK_AGAIN_S)  # type: ignore[arg-type]
 
     async def _remove_old(self, path: str, stat: NodeStat) -> None:

@@ -163,7 +163,10 @@ UNPROVED = {
 
 
 @pytest.mark.parametrize("case", UNPROVED)
-def test_a_registration_without_a_proof_of_its_end_is_waited_for(world: RegistrationWorld, case: str) -> None:
+def test_a_registration_without_a_proof_of_its_end_is_waited_for(
+    world: RegistrationWorld, case: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
     other = world.connect()
     world.run(other.create("/brokers/ids/1", registration_at(9092, UNPROVED[case]), ephemeral=True, make_path=True))
     find_id(world)
@@ -172,6 +175,7 @@ def test_a_registration_without_a_proof_of_its_end_is_waited_for(world: Registra
     register(world)
     assert 17 <= world.clock.seconds() - began < 18
     assert world.registration.epoch > 0
+    assert caplog.messages.count("Waiting for the end of the session that has registered broker 1") == 1
 
 
 @pytest.mark.parametrize("case", UNPROVED)
