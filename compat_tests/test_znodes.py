@@ -234,8 +234,9 @@ def commit_offset(kafka: Cluster) -> None:
 
 def recode_broker(path: str, names: Mapping[str, str], node: Node) -> bytes:
     assert node.is_ephemeral
-    broker = brokers.decode_broker(int(names["node_id"]), node.value, node.czxid)
-    return brokers.encode_broker(broker, int(json.loads(node.value)["timestamp"]))
+    node_id = int(names["node_id"])
+    broker, home = brokers.decode_broker(node_id, node.value, node.czxid), brokers.decode_home(node_id, node.value)
+    return brokers.encode_broker(broker, int(json.loads(node.value)["timestamp"]), home=home)
 
 
 def recode_controller(path: str, names: Mapping[str, str], node: Node) -> bytes:
