@@ -33,7 +33,7 @@ class BrokerImage(NamedTuple):
 
     ``endpoints`` gives host and port of each listener that has a fixed address, ``security_protocols`` the protocol of each
     listener by name. ``epoch`` is the czxid of its registration in ZooKeeper (KIP-380), -1 on a single node. ``losses`` are those
-    that the broker has registered with.
+    that the broker has registered with; None if they are not known, as of a broker of Kafka.
     """
 
     node_id: int
@@ -41,7 +41,7 @@ class BrokerImage(NamedTuple):
     endpoints: Mapping[str, tuple[str, int]]
     epoch: int = -1
     security_protocols: Mapping[str, str] = MappingProxyType({})
-    losses: Losses = NO_LOSSES
+    losses: Losses | None = None
 
 
 class PartitionImage(NamedTuple):

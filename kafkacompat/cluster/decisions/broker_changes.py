@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from kafkacompat.cluster.decisions.elections import elect_for_shutdown, elect_offline, remove_in_sync
+from kafkacompat.cluster.decisions.elections import (
+    elect_for_shutdown,
+    elect_offline,
+    raise_leader_epoch,
+    remove_in_sync,
+)
 from kafkacompat.cluster.decisions.reassignment import complete_reassignments
 from kafkacompat.cluster.decisions.situation import (
     Change,
@@ -20,7 +25,7 @@ from kafkacompat.cluster.decisions.situation import (
 )
 from kafkacompat.cluster.decisions.topic_deletion import fail_pending, queue_deletions, resume_deletions
 from kafkacompat.metadata.draft import MetadataDraft
-from kafkacompat.metadata.image import NO_LEADER, BrokerImage, PartitionImage
+from kafkacompat.metadata.image import NO_LEADER, NO_LOSSES, BrokerImage, PartitionImage
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 UNKNOWN_BROKER_EPOCH = -1
@@ -48,15 +53,37 @@ def handle_broker_changes(draft: MetadataDraft, situation: Situation, difference
     Kafka handles starts first and failures last. Then a broker that bounces while the other member of an in-sync set fails leaves
     the set, and the partition stays without a leader although that broker has all records. For the same reason an unclean
     election comes only after the starts.
+
+    A broker that has bounced without a loss stays in sync: the other members of the set may be dead although their sessions have not
+    ended. Its partitions get a new leader epoch.
     """
-    gone = {*difference.failed, *difference.bounced}
+    intact = _list_intact(draft, difference.bounced)
+    gone = {*difference.failed, *difference.bounced} - intact
     arrived = {*difference.started, *difference.bounced}
     decision = Decision(situation)
     if gone:
         decision = handle_broker_failure(draft, situation, gone, unclean_allowed=not arrived)
+    if intact:
+        decision = _renew_leaders(draft, decision.situation, intact).after(decision)
     if arrived:
         decision = handle_broker_start(draft, decision.situation, arrived).after(decision)
     return decision
+
+
+def _list_intact(draft: MetadataDraft, bounced: Collection[int]) -> set[int]:
+    """List the brokers that say that they have all that they had before they started again."""
+    return {node for node in bounced if node in draft.brokers and draft.brokers[node].losses == NO_LOSSES}
+
+
+def _renew_leaders(draft: MetadataDraft, situation: Situation, broker_ids: Collection[int]) -> Decision:
+    """Let brokers that have bounced lead their partitions on under a new epoch."""
+    situation = fail_pending(situation.without_brokers(broker_ids), broker_ids)
+
+    def renew(key: TopicPartition, partition: PartitionImage) -> PartitionImage:
+        leads = partition.leader in broker_ids and not situation.is_deleting(key.topic)
+        return raise_leader_epoch(partition) if leads else partition
+
+    return Decision(situation, change_partitions(draft, renew))
 
 
 def handle_broker_failure(
@@ -145,16 +172,17 @@ def handle_broker_start(draft: MetadataDraft, situation: Situation, broker_ids: 
 def _note_losses(draft: MetadataDraft, situation: Situation) -> Situation:
     """Note which replicas of partitions without a leader may be lost, or may lack records: none of them leads without need."""
     for node, broker in draft.brokers.items():
-        if not any(broker.losses):
+        losses = broker.losses or NO_LOSSES
+        if not any(losses):
             continue
         waiting = [
             key
             for key, partition in list_partitions(draft)
             if partition.has_state and partition.leader == NO_LEADER and node in partition.replicas
         ]
-        if broker.losses.records:
+        if losses.records:
             situation = situation.with_doubtful_replicas(node, waiting)
-        if broker.losses.replicas:
+        if losses.replicas:
             situation = situation.with_offline_replicas(node, waiting)
     return situation
 
@@ -175,9 +203,11 @@ def take_over(
     """
     deletions = queue_deletions(draft, situation, deleting)
     assigned = {node for _, partition in list_partitions(draft) for node in partition.replicas}
-    gone = (assigned - draft.brokers.keys()).union(bounced)
+    intact = _list_intact(draft, bounced)
+    gone = (assigned - draft.brokers.keys()).union(bounced) - intact
     failure = handle_broker_failure(draft, deletions.situation, gone, unclean_allowed=False).after(deletions)
-    return handle_broker_start(draft, failure.situation, bounced).after(failure)
+    renewed = _renew_leaders(draft, failure.situation, intact).after(failure)
+    return handle_broker_start(draft, renewed.situation, bounced).after(renewed)
 
 
 def handle_replica_answers(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from kafkacompat.metadata.image import BrokerImage, Losses
+from kafkacompat.metadata.image import NO_LOSSES, BrokerImage, Losses
 from kafkacompat.metadata.znodes.paths import Znode
 from kafkacompat.metadata.znodes.values import Fields, build_damage_error, encode_json, parse_fields, quote
 
@@ -71,11 +71,12 @@ def encode_broker(
     if broker.rack is not None:
         values["rack"] = broker.rack
     if home is not None:
+        losses = broker.losses or NO_LOSSES
         values[_OWN_FIELD] = {
             "directory_ids": sorted(home.directory_ids),
             "boot_id": home.boot_id,
-            "lacks_replicas": int(broker.losses.replicas),
-            "lacks_records": int(broker.losses.records),
+            "lacks_replicas": int(losses.replicas),
+            "lacks_records": int(losses.records),
         }
     return encode_json(values)
 
@@ -104,7 +105,9 @@ def decode_broker(node_id: int, value: bytes, epoch: int) -> BrokerImage:
             raise build_damage_error(fields.path, reason)
     rack = fields.text("rack", "") or None
     own = fields.nested(_OWN_FIELD, {})
-    losses = Losses(*(bool(own.integer(name, 0)) for name in ("lacks_replicas", "lacks_records")))
+    losses = None
+    if own.values:
+        losses = Losses(*(bool(own.integer(name, 0)) for name in ("lacks_replicas", "lacks_records")))
     return BrokerImage(
         node_id, rack, endpoints, epoch, {listener: protocols[listener] for listener in endpoints}, losses
     )

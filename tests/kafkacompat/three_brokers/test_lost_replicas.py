@@ -97,6 +97,22 @@ def test_the_only_in_sync_replica_does_not_lead_without_its_disk(
     assert cluster.read(1, "t") == RECORDS
 
 
+@pytest.mark.parametrize("loses", ["its disk", "its power"])
+def test_brokers_that_are_back_at_once_stay_in_sync_although_a_dead_one_is_registered(loses: str) -> None:
+    """All are killed. The machine of the leader is back last, after its session has ended."""
+    cluster = build_cluster()
+    for node in NODES:
+        cluster.kill(node, expire=False, lose_unsynced=node == 1)
+    if loses == "its disk":
+        cluster.lose_disk(1)
+    for node in (2, 3):
+        cluster.start(node)
+    cluster.advance(25)
+    cluster.start(1)
+    assert read_all(cluster) == RECORDS
+    assert_replicas_agree(cluster, "t")
+
+
 def test_a_new_controller_does_not_let_a_lost_replica_lead() -> None:
     cluster = build_cluster()
     kill_all(cluster)

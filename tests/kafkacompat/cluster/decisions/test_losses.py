@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from kafkacompat.cluster.decisions.broker_changes import handle_broker_start, handle_replica_answers, take_over
+from kafkacompat.cluster.decisions.broker_changes import (
+    BrokerDifference,
+    handle_broker_changes,
+    handle_broker_start,
+    handle_replica_answers,
+    take_over,
+)
 from kafkacompat.cluster.decisions.elections import elect_offline
 from kafkacompat.cluster.decisions.situation import Situation
 from kafkacompat.metadata.draft import MetadataDraft
@@ -71,3 +77,21 @@ def test_a_partition_that_is_led_is_not_doubted() -> None:
     assert decision.situation.list_doubtful(T0) == []
     assert not decision.situation.has_failed_directory(T1, 1)
     assert decision.changed == ()
+
+
+@pytest.mark.parametrize(
+    ("losses", "after"),
+    [(Losses(), (1, 6, THREE)), (Losses(records=True), (2, 6, (2, 3))), (None, (2, 6, (2, 3)))],
+)
+@pytest.mark.parametrize("takes_over", [False, True])
+def test_a_leader_that_has_bounced_without_a_loss_leads_on_under_a_new_epoch(
+    losses: Losses | None, after: tuple[int, int, tuple[int, ...]], takes_over: bool
+) -> None:
+    draft = build_draft(THREE, t=[partition(1, THREE, THREE), partition(2, THREE, THREE)])
+    draft.brokers = {**draft.brokers, 1: draft.brokers[1]._replace(losses=losses)}
+    if takes_over:
+        take_over(draft, NOBODY, (), [1])
+    else:
+        handle_broker_changes(draft, NOBODY, BrokerDifference((), (), (1,)))
+    assert summarize(draft) == after
+    assert summarize(draft, T1) == ((2, 5, THREE) if losses == Losses() else (2, 6, (2, 3)))
