@@ -86,7 +86,7 @@ class BatchFilter:
         if not kept.slices:
             if not (must_stay or self._is_last_of_producer(header)):
                 return None
-            return batch if not header.record_count else _emptied(header)
+            return batch if not header.record_count else _empty_batch(header)
         needs_horizon = (kept.has_tombstones or of_nothing) and self._may_have_horizon(header, body, kept.slices)
         if len(kept.slices) == header.record_count and not needs_horizon:
             return batch
@@ -152,7 +152,7 @@ class BatchFilter:
         return assemble_batch(changed, compress(header.codec, records, self._levels.get(header.codec)))
 
 
-def _emptied(header: BatchHeader) -> bytes:
+def _empty_batch(header: BatchHeader) -> bytes:
     """Return the batch without records; it keeps offsets, producer and maximum timestamp."""
     return assemble_batch(
         header._replace(attributes=header.attributes & _OF_EMPTY, base_timestamp=-1, record_count=0), b""
