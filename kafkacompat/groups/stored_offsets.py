@@ -70,7 +70,7 @@ class StoredOffsets:
             room = await self._free_offsets()
             if len(wanted.keys() - stored.keys()) > room:
                 raise StoreError(f"version 0 of OffsetCommit has stored {MAX_OFFSETS} offsets, the maximum")
-            if await self._change(_changes(stored, wanted)):
+            if await self._change(_list_changes(stored, wanted)):
                 return
         raise StoreError(_CHANGED_TOO_FAST)
 
@@ -135,7 +135,7 @@ def _list_topics(keys: Iterable[str]) -> dict[str, str]:
     return {key: names["topic"] for key, names in matches if names is not None}
 
 
-def _changes(stored: Mapping[str, StoreEntry], wanted: Mapping[str, bytes]) -> list[StoreChange]:
+def _list_changes(stored: Mapping[str, StoreEntry], wanted: Mapping[str, bytes]) -> list[StoreChange]:
     """Return the changes that make the stored values the wanted ones."""
     entries = {key: stored.get(key, StoreEntry(b"", ABSENT)) for key in wanted}
     return [

@@ -101,7 +101,7 @@ class MarkerSender:
         return Deferred.fromCoroutine(self._send_and_answer(node_id, batch))
 
     async def _send_and_answer(self, node_id: int, batch: list[_SentMarker]) -> None:
-        request = WriteTxnMarkersRequest(markers=[_describe(entry) for entry in batch])
+        request = WriteTxnMarkersRequest(markers=[_build_marker(entry) for entry in batch])
         codes: dict[int, MarkerCodes] = {}
         missing = ErrorCode.UNKNOWN_SERVER_ERROR
         try:
@@ -115,7 +115,7 @@ class MarkerSender:
             entry.answer.callback({partition: answered.get(partition, missing) for partition in entry.partitions})
 
 
-def _describe(entry: _SentMarker) -> WritableTxnMarker:
+def _build_marker(entry: _SentMarker) -> WritableTxnMarker:
     marker = entry.marker
     return WritableTxnMarker(
         producer_id=marker.producer_id,

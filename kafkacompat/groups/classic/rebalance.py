@@ -53,7 +53,7 @@ class Rebalancer:
         group.rebalance_reason = reason
         if group.state is COMPLETING_REBALANCE:
             self.fail_assignment(group, ErrorCode.REBALANCE_IN_PROGRESS)
-        _stop(group.sync_timer)
+        _stop_timer(group.sync_timer)
         group.apply_event(GroupEvent.CHANGED, now_ms(self._clock))
         if group.is_initial_rebalance:
             self._start_initial_delay(group)
@@ -86,12 +86,12 @@ class Rebalancer:
             self.complete_join(group)
 
     def _end_join_later(self, group: ClassicGroup, at_least_ms: int = 0) -> None:
-        _stop(group.join_timer)
+        _stop_timer(group.join_timer)
         group.join_timer = self._later(max(at_least_ms, group.rebalance_timeout_ms), self.complete_join, group)
 
     def complete_join(self, group: ClassicGroup) -> None:
         """Start the next generation with the members that joined. Static members stay even if they have not."""
-        _stop(group.join_timer)
+        _stop_timer(group.join_timer)
         late = [member for member in group.members.values() if member.awaiting_join is None and not member.is_static]
         for member in late:
             log.info("Group %s: removing %s, which did not join in time", group.group_id, member.member_id)
@@ -131,7 +131,7 @@ class Rebalancer:
         """Note that a member sent SyncGroup in time."""
         group.pending_sync.discard(member.member_id)
         if not group.pending_sync:
-            _stop(group.sync_timer)
+            _stop_timer(group.sync_timer)
 
     def _expire_sync(self, group: ClassicGroup) -> None:
         """Remove the members that did not send SyncGroup in time, and start a rebalance."""
@@ -194,7 +194,7 @@ class Rebalancer:
 
     def release_member(self, member: ClassicMember, code: ErrorCode) -> None:
         """Answer the waiting requests of a member that was removed with *code*, and end its session."""
-        _stop(member.session)
+        _stop_timer(member.session)
         if member.awaiting_join is not None:
             self._outbox.answer(member.awaiting_join, build_join_refusal(code))
         if member.awaiting_sync is not None:
@@ -240,7 +240,7 @@ class Rebalancer:
         """Remove a group from the registry, and answer its waiting requests with *code*."""
         del self._registry.by_id[group.group_id]
         for timer in (group.join_timer, group.sync_timer):
-            _stop(timer)
+            _stop_timer(timer)
         for member in group.remove_all_members():
             self.release_member(member, code)
         group.apply_event(GroupEvent.REMOVED, now_ms(self._clock))
@@ -249,6 +249,6 @@ class Rebalancer:
         return self._clock.callLater(delay_ms / 1000, self._outbox.run, action, *arguments)
 
 
-def _stop(timer: DelayedCall | None) -> None:
+def _stop_timer(timer: DelayedCall | None) -> None:
     if timer is not None and timer.active():
         timer.cancel()

@@ -89,7 +89,7 @@ class ClassicMembers:
             is_classic=True,
         )
         subscription = _parse_subscription(request)
-        new = _update(old, request, joiner, subscription)
+        new = _update_member(old, request, joiner, subscription)
         has_new_subscription = self._progress.subscribe(change, old, new)
         if replaced is not None and self._was_last_consumer(group, replaced):
             return self._join_and_convert(change, new, has_new_subscription)
@@ -227,7 +227,7 @@ def _parse_subscription(request: JoinGroupRequest) -> ConsumerProtocolSubscripti
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the subscription is malformed: {problem}") from None
 
 
-def _update(
+def _update_member(
     member: ConsumerMember, request: JoinGroupRequest, joiner: Joiner, subscription: ConsumerProtocolSubscription
 ) -> ConsumerMember:
     """Return the member with the fields of its request; it speaks the classic protocol from now on."""

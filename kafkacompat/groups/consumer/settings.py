@@ -52,19 +52,19 @@ class ConsumerGroupSettings:
         """Read the properties of one broker. *current* returns them as they are when it is called."""
         return cls(
             is_served="consumer" in config.list("group.coordinator.rebalance.protocols"),
-            session_timeout_ms=_bounded(
+            session_timeout_ms=_read_bounded(
                 config,
                 "group.consumer.session.timeout.ms",
                 "group.consumer.min.session.timeout.ms",
                 "group.consumer.max.session.timeout.ms",
             ),
-            heartbeat_interval_ms=_bounded(
+            heartbeat_interval_ms=_read_bounded(
                 config,
                 "group.consumer.heartbeat.interval.ms",
                 "group.consumer.min.heartbeat.interval.ms",
                 "group.consumer.max.heartbeat.interval.ms",
             ),
-            assignment_interval_ms=lambda: _bounded(
+            assignment_interval_ms=lambda: _read_bounded(
                 current(),
                 "group.consumer.assignment.interval.ms",
                 "group.consumer.min.assignment.interval.ms",
@@ -93,7 +93,7 @@ class ConsumerGroupSettings:
         return self.migration_policy != DISABLED_POLICY
 
 
-def _bounded(config: BrokerConfig, *names: str) -> BoundedNumber:
+def _read_bounded(config: BrokerConfig, *names: str) -> BoundedNumber:
     return BoundedNumber(*(config.int(name) for name in names))
 
 

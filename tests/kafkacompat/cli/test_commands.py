@@ -27,7 +27,7 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[BrokerConfi
         configs.append(config)
         return 0
 
-    monkeypatch.setattr("kafkacompat.cli.serve.run", run_broker)
+    monkeypatch.setattr("kafkacompat.cli.serve.run_broker", run_broker)
     return configs
 
 

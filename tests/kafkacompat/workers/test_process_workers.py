@@ -77,7 +77,7 @@ class World:
         self.started: list[FakeProcess] = []
         self.code = b"the broker's"
         monkeypatch.setattr(processes, "Process", self._start)
-        monkeypatch.setattr(processes, "fingerprint", lambda: self.code)
+        monkeypatch.setattr(processes, "fingerprint_sources", lambda: self.code)
         monkeypatch.setattr(processes, "first_fingerprint", lambda: b"the broker's")
         self.while_starting: Callable[[], None] = lambda: None
         self.workers = ProcessWorkers(self.reactor, 1, "conversion", timeout_s=TIMEOUT_S)

@@ -23,27 +23,27 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_it_is_the_same_however_often_it_is_asked_for_and_written(package: Path) -> None:
-    before = sources.fingerprint()
+    before = sources.fingerprint_sources()
     (package / "a.py").write_bytes((package / "a.py").read_bytes())
     (package / "notes.txt").write_text("of no importance")
-    assert sources.fingerprint() == before
+    assert sources.fingerprint_sources() == before
 
 
 def test_any_change_makes_it_another(package: Path) -> None:
-    found = [sources.fingerprint()]
+    found = [sources.fingerprint_sources()]
     (package / "inner" / "b.py").write_text("'''B'''\n")
-    found.append(sources.fingerprint())
+    found.append(sources.fingerprint_sources())
     (package / "c.py").touch()
-    found.append(sources.fingerprint())
+    found.append(sources.fingerprint_sources())
     (package / "c.py").rename(package / "inner" / "c.py")
-    found.append(sources.fingerprint())
+    found.append(sources.fingerprint_sources())
     (package / "a.py").unlink()
-    found.append(sources.fingerprint())
+    found.append(sources.fingerprint_sources())
     (package / "compiled.so").touch()
-    found.append(sources.fingerprint())
+    found.append(sources.fingerprint_sources())
     (package / "inner" / "b.py").unlink()
     (package / "inner" / "b.py").symlink_to(package / "absent")
-    found.append(sources.fingerprint())
+    found.append(sources.fingerprint_sources())
     assert len(set(found)) == len(found)
 
 
