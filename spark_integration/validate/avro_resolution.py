@@ -27,7 +27,7 @@ def fill_defaults(named: Named) -> None:
 
 
 def _fill_default(schema: Any, value: Any, named: Named) -> Any:
-    branches = list(_branches(schema, named))
+    branches = list(_list_branches(schema, named))
     kind = next((branch for branch in branches if branch["type"] in JSON_TYPES.get(type(value), ())), branches[0])
     if kind["type"] in ("bytes", "fixed") and isinstance(value, str):
         return value.encode("latin-1")
@@ -57,8 +57,8 @@ class _LogicalTypeDropper:
         self._seen: set[tuple[int, int]] = set()
 
     def at(self, writer: Any, reader: Any) -> None:
-        wanted = list(_branches(reader, self._named[1]))
-        for written in _branches(writer, self._named[0]):
+        wanted = list(_list_branches(reader, self._named[1]))
+        for written in _list_branches(writer, self._named[0]):
             if not any("logicalType" in branch for branch in wanted):
                 written.pop("logicalType", None)
             for branch in wanted:
@@ -78,7 +78,7 @@ class _LogicalTypeDropper:
                 self.at(field["type"], fields[field["name"]]["type"])
 
 
-def _branches(schema: Any, named: Named) -> Iterator[dict[str, Any]]:
+def _list_branches(schema: Any, named: Named) -> Iterator[dict[str, Any]]:
     """Yield the branches of a union, or the type that another parsed schema stands for, as mappings with a `type`."""
     for branch in schema if isinstance(schema, list) else [schema]:
         if isinstance(branch, str):
@@ -86,4 +86,4 @@ def _branches(schema: Any, named: Named) -> Iterator[dict[str, Any]]:
         elif isinstance(branch["type"], str) and branch["type"] not in named:
             yield branch
         else:
-            yield from _branches(branch["type"], named)
+            yield from _list_branches(branch["type"], named)

@@ -140,7 +140,7 @@ def test_a_key_in_brackets_is_told_as_it_is(
     counts = tallied(decoder, b'{"a": 1, "[/x]": 1, "[red]": 1}')[1]
     monkeypatch.setattr(batches, "decode_records", lambda *_: cast("Any", Checkpointed()))
     monkeypatch.setattr(batches, "sum_tallies", lambda _: counts)
-    monkeypatch.setattr(batches, "_release", lambda _: None)
+    monkeypatch.setattr(batches, "_release_frame", lambda _: None)
     unused = cast("Any", None)
     plan = json_plan(StructType([StructField("a", LongType())]))
     made = ValidateBatchWriter(plan, unused, unused, unused, {}, cast("Any", NoState()), True, say)
