@@ -108,7 +108,7 @@ def send_joins(members: Sequence[Member]) -> None:
         member.send_join()
 
 
-def settle(members: Sequence[Member], size: int) -> None:
+def settle_members(members: Sequence[Member], size: int) -> None:
     """After their JoinGroups, wait until all members are in a generation of *size* members of their group."""
     sizes = {member.receive_join() for member in members}
     assert sizes == {0, size}, f"leaders were told of {sorted(sizes)} members in place of {size}"
@@ -140,14 +140,14 @@ def measure_rebalance(broker: Broker, _: Options) -> Samples:
         members = new_members(stack, broker, ready_group(broker), LARGE)
         newcomer, *others = members
         send_joins(others)
-        settle(others, LARGE - 1)
+        settle_members(others, LARGE - 1)
         begun = time.monotonic()
         newcomer.send_join()
         # A member that rejoins before the newcomer keeps its old generation.
         until(others[0].is_to_join_again, every_seconds=0)
         send_joins(others)
         last = time.monotonic()
-        settle(members, LARGE)
+        settle_members(members, LARGE)
         over = time.monotonic()
     return {"ms since the first JoinGroup": (over - begun) * 1e3, "ms since the last JoinGroup": (over - last) * 1e3}
 
@@ -160,10 +160,10 @@ def measure_groups(broker: Broker, options: Options) -> Samples:
             member for number in range(groups) for member in new_members(stack, broker, f"{name}-{number}", MEMBERS)
         ]
         send_joins(members)
-        settle(members, MEMBERS)
+        settle_members(members, MEMBERS)
         pause(SETTLING_SECONDS)
         with Usage(broker) as usage:
-            sent = beat(members, seconds)
+            sent = send_heartbeats(members, seconds)
         resident_bytes = broker.resident_bytes()
     return {
         "broker share of a core": usage.cpu_seconds / usage.seconds,
@@ -172,7 +172,7 @@ def measure_groups(broker: Broker, options: Options) -> Samples:
     }
 
 
-def beat(members: Sequence[Member], seconds: float) -> int:
+def send_heartbeats(members: Sequence[Member], seconds: float) -> int:
     """Let every member send a heartbeat every five seconds; return the number of heartbeats with a response."""
     count, begun = int(len(members) * seconds / HEARTBEAT_SECONDS), time.monotonic()
     for number, member in zip(range(count), cycle(members), strict=False):

@@ -68,7 +68,7 @@ class TransactionalProducer:
 
     def run(self, *, committed: bool = True) -> None:
         """Begin a transaction, write its batch and commit it."""
-        request = produce_request(self._topic, dict.fromkeys(self._partitions, stamped(self._batch, self._who)))
+        request = produce_request(self._topic, dict.fromkeys(self._partitions, stamp_batch(self._batch, self._who)))
         request.transactional_id = self._topic
         payload = self._client.encode(request, PRODUCE_VERSION)
         # If the previous transaction has not ended everywhere, a client sends the request again.
@@ -87,7 +87,7 @@ class TransactionalProducer:
         return errors
 
 
-def stamped(batch: bytes, who: Who) -> bytes:
+def stamp_batch(batch: bytes, who: Who) -> bytes:
     """Return a batch as a producer's first one in an epoch."""
     changed = bytearray(batch)
     PRODUCER.pack_into(changed, PRODUCER_POSITION, *who, 0)

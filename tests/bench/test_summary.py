@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bench.row import KAFKA, RECORDS
-from bench.summary import BETTER, COMPARISONS, LEVEL, WORSE, Comparison, sendfile_sentence, summary
+from bench.summary import BETTER, COMPARISONS, LEVEL, WORSE, Comparison, sendfile_sentence, summarize_results
 
 
 def results(ours: list[float], theirs: list[float], metric: str = "records/s") -> dict[str, list[dict[str, float]]]:
@@ -46,7 +46,7 @@ def test_every_comparison_is_listed_once_under_its_side() -> None:
             samples = row["results"].setdefault(contender, [{} for _ in range(5)])
             for sample in samples:
                 sample[comparison.metric] = value
-    lines = list(summary(stored))
+    lines = list(summarize_results(stored))
     better, worse = (lines.index(f"**{side}:**\n") for side in (BETTER, WORSE))
     bullets = [line for line in lines if line.startswith("- ")]
     assert len(bullets) == len(COMPARISONS) + 1  # nothing is level
@@ -55,7 +55,7 @@ def test_every_comparison_is_listed_once_under_its_side() -> None:
 
 
 def test_rows_without_results_are_left_out() -> None:
-    assert sum(line == "- nothing." for line in summary({})) == 3
+    assert sum(line == "- nothing." for line in summarize_results({})) == 3
 
 
 def test_the_bare_loop_is_named_only_with_its_figure() -> None:

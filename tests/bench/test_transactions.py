@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.rows.transactions import next_offset, stamped
+from bench.rows.transactions import next_offset, stamp_batch
 from compat_tests import batches
 from kafkacompat.wire.record_batch import read_header
 
@@ -15,7 +15,7 @@ def batch_at(base_offset: int, count: int) -> bytes:
 
 
 def test_a_batch_is_stamped_as_a_producers_first() -> None:
-    stamp = stamped(batches.build([b"a", b"b"], base_sequence=7), (1234, 5))
+    stamp = stamp_batch(batches.build([b"a", b"b"], base_sequence=7), (1234, 5))
     header = read_header(stamp)
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (1234, 5, 0)
     assert stamp == batches.with_crc(stamp)
