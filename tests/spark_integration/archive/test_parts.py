@@ -25,20 +25,24 @@ def test_what_of_a_batch_is_there() -> None:
     assert intersect_intervals((10, 20), [(0, 12), (14, 15), (19, 40), (50, 60)]) == [(10, 12), (14, 15), (19, 20)]
 
 
-def file(path: str, size: int, *spans: RecordSpan) -> DataFile:
+def make_file(path: str, size: int, *spans: RecordSpan) -> DataFile:
     return DataFile(path, size, spans)
 
 
 def test_folders_with_enough_small_files_are_due() -> None:
-    files = [file(f"a/{number}", 40) for number in range(3)] + [file("a/large", 50), file("b/1", 1), file("b/2", 1)]
+    files = [make_file(f"a/{number}", 40) for number in range(3)] + [
+        make_file("a/large", 50),
+        make_file("b/1", 1),
+        make_file("b/2", 1),
+    ]
     assert [one.path for one in files_to_merge(files, 3, 100)] == ["a/0", "a/1", "a/2"]
-    assert files_to_merge([file("b/1", 1)], 1, 100) == []
+    assert files_to_merge([make_file("b/1", 1)], 1, 100) == []
 
 
 def test_what_files_hold_together() -> None:
     files = [
-        file("a", 1, RecordSpan("t", 0, 5, 9, 5), RecordSpan("t", 1, 0, 0, 1)),
-        file("b", 1, RecordSpan("t", 0, 1, 3, 2)),
+        make_file("a", 1, RecordSpan("t", 0, 5, 9, 5), RecordSpan("t", 1, 0, 0, 1)),
+        make_file("b", 1, RecordSpan("t", 0, 1, 3, 2)),
     ]
     assert sum_spans(files) == {ONE: RecordSpan("t", 0, 1, 9, 7), OTHER: RecordSpan("t", 1, 0, 0, 1)}
 
@@ -46,8 +50,8 @@ def test_what_files_hold_together() -> None:
 def test_ranges_with_what_files_hold_of_them() -> None:
     empty = OffsetRange("t", 2, "id", 0, 3, 0, None, None)
     files = [
-        file("a", 1, RecordSpan("t", 0, 5, 9, 5), RecordSpan("t", 0, 30, 31, 2)),
-        file("b", 1, RecordSpan("t", 0, 1, 3, 2)),
+        make_file("a", 1, RecordSpan("t", 0, 5, 9, 5), RecordSpan("t", 0, 30, 31, 2)),
+        make_file("b", 1, RecordSpan("t", 0, 1, 3, 2)),
     ]
     full = OffsetRange("t", 0, "id", 0, 12, 0, None, None)
     later = OffsetRange("t", 0, "id", 30, 40, 0, None, None)

@@ -36,7 +36,7 @@ class Log:
         return [batch for batch in self.batches if batch.last >= offset][: self.at_once]
 
 
-def parts(log: Log, *holes: tuple[int, int], compacted: bool = False) -> list[tuple[int, int, str]]:
+def list_parts(log: Log, *holes: tuple[int, int], compacted: bool = False) -> list[tuple[int, int, str]]:
     given = [OffsetHole("topic", 0, first, last) for first, last in holes]
     found = explain_holes(given, log, {"topic"} if compacted else set())
     return [(part.first, part.last, part.kind) for part in found]
@@ -44,17 +44,17 @@ def parts(log: Log, *holes: tuple[int, int], compacted: bool = False) -> list[tu
 
 @pytest.mark.parametrize("at_once", [1, 2, 5])
 def test_each_offset_is_what_lies_there(at_once: int) -> None:
-    found = parts(Log(LOG, at_once), (4, 4), (10, 10), (13, 16))
+    found = list_parts(Log(LOG, at_once), (4, 4), (10, 10), (13, 16))
     assert found == [(4, 4, COMPACTED), (10, 10, MARKER), (13, 15, UNEXPLAINED), (16, 16, MARKER)]
 
 
 def test_a_compacted_topic_may_lack_whole_batches() -> None:
-    assert parts(Log(LOG, 5), (13, 16), compacted=True) == [(13, 15, COMPACTED), (16, 16, MARKER)]
+    assert list_parts(Log(LOG, 5), (13, 16), compacted=True) == [(13, 15, COMPACTED), (16, 16, MARKER)]
 
 
 def test_the_log_is_asked_once_for_holes_that_lie_together() -> None:
     log = Log(LOG, 5)
-    parts(log, (4, 4), (10, 10), (13, 16))
+    list_parts(log, (4, 4), (10, 10), (13, 16))
     assert log.asked == [4]
 
 
@@ -67,7 +67,7 @@ def test_what_is_known_of_a_partition_does_not_count_for_another() -> None:
 
 @pytest.mark.parametrize("batches", [None, []], ids=["refused", "nothing"])
 def test_a_log_that_does_not_tell(batches: list[LogBatch] | None) -> None:
-    assert parts(Log(batches, 5), (4, 5), (10, 10)) == [(4, 5, UNEXAMINED), (10, 10, UNEXAMINED)]
+    assert list_parts(Log(batches, 5), (4, 5), (10, 10)) == [(4, 5, UNEXAMINED), (10, 10, UNEXAMINED)]
 
 
 def test_headers_of_batches() -> None:

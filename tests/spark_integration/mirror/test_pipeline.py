@@ -86,7 +86,7 @@ class Scene:
         self.batches = MirrorBatchWriter(spark, source, target, names or TargetNames(), "/checkpoint", named)
 
 
-def link(topic_id: str = "1", target_id: str = "2") -> MirrorLink:
+def make_link(topic_id: str = "1", target_id: str = "2") -> MirrorLink:
     return MirrorLink("A", "orders", topic_id, 0, "orders", target_id)
 
 
@@ -95,20 +95,20 @@ def link(topic_id: str = "1", target_id: str = "2") -> MirrorLink:
     [
         # The map may be lost, and the target full.
         ([], EARLIEST),
-        ([link(target_id="old")], EARLIEST),
+        ([make_link(target_id="old")], EARLIEST),
         # The target's records are an earlier topic's.
-        ([link("old")], LATEST),
+        ([make_link("old")], LATEST),
     ],
 )
 def test_where_a_new_link_begins(known: list[MirrorLink], begins: int) -> None:
     scene = Scene(*known)
     scene.batches.learn_topics(["orders"], {})
-    assert scene.map.written == {link(): OffsetPair(0, begins)}
+    assert scene.map.written == {make_link(): OffsetPair(0, begins)}
 
 
 @pytest.mark.parametrize(
     ("before", "told"),
-    [(link("old"), "topic orders on a:1"), (link(target_id="old"), "topic orders on b:1")],
+    [(make_link("old"), "topic orders on a:1"), (make_link(target_id="old"), "topic orders on b:1")],
 )
 def test_a_topic_made_anew_is_not_gone_on_with(before: MirrorLink, told: str) -> None:
     """Its records before the checkpoint's offset would never be mirrored."""
@@ -119,7 +119,7 @@ def test_a_topic_made_anew_is_not_gone_on_with(before: MirrorLink, told: str) ->
     # A new checkpoint.
     scene = Scene(before)
     scene.batches.learn_topics(["orders"], {})
-    assert scene.map.written.keys() == {link()}
+    assert scene.map.written.keys() == {make_link()}
 
 
 def test_a_checkpoint_of_another_target_is_not_gone_on_with() -> None:
@@ -134,11 +134,11 @@ def test_a_checkpoint_of_another_target_is_not_gone_on_with() -> None:
     assert scene.map.written == {}
     scene = Scene()
     scene.batches.learn_topics(["orders"], {ORDERS: 30})
-    assert scene.map.written.keys() == {link()}
+    assert scene.map.written.keys() == {make_link()}
 
 
 def test_a_known_topic_is_gone_on_with() -> None:
-    scene = Scene(link("old"), link())
+    scene = Scene(make_link("old"), make_link())
     scene.batches.learn_topics(["orders"], {ORDERS: 30})
     assert scene.map.written == {}
 
@@ -157,7 +157,7 @@ def test_a_topic_that_its_broker_does_not_know_yet(written: list[Any]) -> None:
     scene, frame = Scene(), Any
     scene.here.late = 2
     scene.batches(frame, 0)
-    assert written == [({link(): 0}, {link(): 5})]
+    assert written == [({make_link(): 0}, {make_link(): 5})]
 
 
 def test_a_topic_that_is_not_there_is_not_passed_by(written: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:

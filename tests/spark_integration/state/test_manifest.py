@@ -54,22 +54,22 @@ def test_a_damaged_commit_is_told_of(text: str) -> None:
         parse_commit(text)
 
 
-def numbered(*numbers: int, kind: str = "batch") -> list[ArchiveCommit]:
+def make_commits(*numbers: int, kind: str = "batch") -> list[ArchiveCommit]:
     return [replace(COMMIT, number=number, kind=kind) for number in numbers]
 
 
 def test_commits_count_in_their_order() -> None:
-    assert [one.number for one in order_commits(numbered(3, 1, 2), "p")] == [1, 2, 3]
+    assert [one.number for one in order_commits(make_commits(3, 1, 2), "p")] == [1, 2, 3]
 
 
 @pytest.mark.parametrize("numbers", [(2, 3), (1, 3)])
 def test_a_commit_that_is_missing_is_told_of(numbers: tuple[int, ...]) -> None:
     with pytest.raises(PipelineError, match="lacks commit"):
-        order_commits(numbered(*numbers), "p")
+        order_commits(make_commits(*numbers), "p")
 
 
 def test_before_a_compaction_nothing_counts_or_is_missed() -> None:
-    commits = [*numbered(2, 4, 6), *numbered(5, kind="compact")]
+    commits = [*make_commits(2, 4, 6), *make_commits(5, kind="compact")]
     assert [one.number for one in order_commits(commits, "p")] == [5, 6]
 
 
