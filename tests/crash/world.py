@@ -14,8 +14,8 @@ from kafkacompat.metadata.image import TopicImage
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.upkeep.cleaning import LogCleaner
 from kafkacompat.upkeep.housekeeping import Housekeeping
-from tests.crash.examination import Case, check, state_of
-from tests.crash.machine import COMPACTED_TOPIC, led, start
+from tests.crash.examination import Case, check_promise, state_of
+from tests.crash.machine import COMPACTED_TOPIC, set_leader, start_node
 from tests.crash.model import PartitionModel, Promises
 from tests.fakes.disk import ManualDisk
 from tests.fakes.memory_files import MemoryFiles
@@ -81,7 +81,7 @@ class World(ABC):
         self.files.before_change = self._before_change
         self.leader_epoch += 1
         self._node = None
-        self._node = start(files, self.topics, self.leader_epoch, syncs_always=self.syncs_always)
+        self._node = start_node(files, self.topics, self.leader_epoch, syncs_always=self.syncs_always)
         housekeeping = Housekeeping(self.node.clock, BROKER, self.node.replicas)
         self.housekeeping = housekeeping
         self.worker = ManualDisk()
@@ -102,7 +102,7 @@ class World(ABC):
         """Go on with what a start found."""
         for name, promise in promises.items():
             state = state_of(self.node.replicas.find(*name))
-            check(name, promise, state)
+            check_promise(name, promise, state)
             self.models[name].adopt(state.start_offset, state.end_offset)
 
     def end(self) -> None:
@@ -147,4 +147,4 @@ class World(ABC):
         self.topics[name] = image
         for index in range(partitions):
             self.models[name, index] = PartitionModel(image.topic_id, is_compacted=name == COMPACTED_TOPIC)
-        self.node.make(led(image, self.leader_epoch))
+        self.node.make(set_leader(image, self.leader_epoch))

@@ -94,7 +94,7 @@ def _first_writes(file: Contents, rng: Random) -> bytearray:
     return file.written(rng.randint(0, len(file.unsynced)))
 
 
-def _torn(file: Contents, rng: Random) -> bytearray:
+def _tear(file: Contents, rng: Random) -> bytearray:
     count = rng.randint(0, len(file.unsynced))
     data = file.written(count)
     cuts = [write for write in file.unsynced[:count] if isinstance(write, int)]
@@ -126,5 +126,5 @@ CONTENTS: dict[str, Callable[[Contents, Random], bytes | bytearray]] = {
     "none": lambda file, _: file.on_disk,
     "all": lambda file, _: file.data,
     "first": _first_writes,
-    "torn": _torn,
+    "torn": _tear,
 }
