@@ -19,7 +19,7 @@ from kafkacompat.wire.headers import RequestHeader, ResponseHeader
 from kafkacompat.wire.metadata_records import RECORD_TYPES
 from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.schema import Message
-from tests.wire.newer_messages import lift
+from tests.wire.newer_messages import lift_message
 from tests.wire.random_messages import Mode, make_message
 
 RELEASES = (KAFKA_4, KAFKA_3)
@@ -87,7 +87,7 @@ class Sample:
     def make(cls, case: Case, mode: Mode, rng: random.Random) -> Sample:
         message = make_message(case.cls, case.version, rng, mode)
         data = encode_message(message, case.version)
-        tagged = encode_message(lift(message, rng), case.version) if case.version in case.cls.FLEXIBLE else None
+        tagged = encode_message(lift_message(message, rng), case.version) if case.version in case.cls.FLEXIBLE else None
         return cls(message, data, tagged, [len(data) - 1, rng.randrange(len(data))] if data else [])
 
     def question(self, version: int, names: Mapping[str, str] | None) -> dict[str, object]:

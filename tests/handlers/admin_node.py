@@ -19,7 +19,7 @@ from kafkacompat.wire.apis.create_topics import CreatableTopic, CreateTopicsRequ
 from kafkacompat.wire.schema import Request
 from tests.fakes.memory_store import MemoryStore
 from tests.fakes.partition_events import RecordingEvents
-from tests.handlers.node import Answer, context_of, handled, reread, services
+from tests.handlers.node import Answer, context_of, handle_request, make_services, reread_response
 from tests.kafkacompat.metadata.deferreds import outcome
 
 ABSENT: Any = None
@@ -39,7 +39,7 @@ class AdminNode:
         self.controller = Controller(self.store, self.holder, self.events, effective, config, Random(7))
         outcome(self.controller.load("cluster-1"))
         outcome(self.controller.start())
-        self.services = services(
+        self.services = make_services(
             clock=Clock(),
             config=config,
             metadata=self.holder,
@@ -51,14 +51,14 @@ class AdminNode:
 
     def send(self, request: Request, version: int) -> Any:
         """What the handler gives back: a response, or a Pending."""
-        return handled(request, context_of(version), self.services)
+        return handle_request(request, context_of(version), self.services)
 
     def ask(self, request: Request, answer: type[Answer], version: int) -> Answer:
         """The response as the client reads it."""
         response = self.send(request, version)
         if isinstance(response, Pending):
             response = outcome(response.response)
-        return reread(response, answer, version)
+        return reread_response(response, answer, version)
 
     def make_topic(self, name: str, partitions: int = 1) -> bytes:
         """Make a topic; return its id."""

@@ -17,7 +17,7 @@ from tests.kafkacompat.groups.support import GROUP, is_waiting
 UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def request(*partitions: tuple[str, int], group: str = GROUP) -> OffsetDeleteRequest:
+def make_request(*partitions: tuple[str, int], group: str = GROUP) -> OffsetDeleteRequest:
     topics = [
         OffsetDeleteRequestTopic(name=topic, partitions=[OffsetDeleteRequestPartition(partition_index=index)])
         for topic, index in partitions
@@ -27,7 +27,7 @@ def request(*partitions: tuple[str, int], group: str = GROUP) -> OffsetDeleteReq
 
 def delete(node: GroupNode, *partitions: tuple[str, int], group: str = GROUP) -> list[int] | int:
     """The code of each partition, or that of the whole request."""
-    response = node.ask(request(*partitions, group=group), OffsetDeleteResponse, 0)
+    response = node.ask(make_request(*partitions, group=group), OffsetDeleteResponse, 0)
     if response.error_code:
         assert not response.topics
         return response.error_code
@@ -76,7 +76,7 @@ def test_a_commit_on_its_way_is_deleted_too() -> None:
     node = GroupNode()
     node.world.log.hold = True
     node.world.commit(topic="t")
-    answer = node.send(request(("t", 0)), 0)
+    answer = node.send(make_request(("t", 0)), 0)
     assert is_waiting(answer)
     node.world.log.hold = False
     node.world.log.held.pop().succeed()

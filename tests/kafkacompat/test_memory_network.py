@@ -11,7 +11,7 @@ from twisted.internet.task import Clock
 
 from tests.fakes.memory_network import MemoryNetwork
 from tests.fakes.memory_transport import PACKET_BYTES, WINDOW_BYTES
-from tests.kafkacompat.server.regions import is_closed, log_file, region
+from tests.kafkacompat.server.regions import is_closed, log_file, make_region
 from tests.kafkacompat.server.test_transport import cold_region
 from tests.kafkacompat.test_network import End, Ends
 
@@ -248,7 +248,7 @@ def test_a_region_whose_file_was_cut_ends_the_connection(tmp_path: Path) -> None
     world = World()
     server = world.connected()
     file = log_file(tmp_path / "log", b"0123456789")
-    server.transport.send_parts([region(file, 8, 4), b"next"])
+    server.transport.send_parts([make_region(file, 8, 4), b"next"])
     world.turn()
     assert server.lost is not None and world.client.lost is not None
     assert b"next" not in world.client.received

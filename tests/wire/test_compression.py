@@ -92,13 +92,13 @@ def memory_below(limit_bytes: int) -> Iterator[None]:
     assert peak < limit_bytes, f"{peak} bytes were taken"
 
 
-def _zeros(codec: Codec, size_bytes: int) -> bytes:
+def _compress_zeros(codec: Codec, size_bytes: int) -> bytes:
     return compress(codec, bytes(size_bytes))
 
 
 @each_real_codec
 def test_a_bomb_takes_little_more_memory_than_allowed(codec: Codec) -> None:
-    bomb = _zeros(codec, 64 * MEGABYTE)
+    bomb = _compress_zeros(codec, 64 * MEGABYTE)
     with memory_below(4 * MEGABYTE), pytest.raises(TooLargeError):
         decompress(codec, bomb, MEGABYTE)
 
@@ -145,13 +145,13 @@ def test_an_lz4_frame_may_have_checksums_and_a_size() -> None:
     assert decompress(Codec.LZ4, packed) == TEXT
 
 
-def _streamed(data: bytes) -> bytes:
+def _compress_streamed(data: bytes) -> bytes:
     """Without the size in the frame, as Java and librdkafka write it."""
     packer = zstandard.ZstdCompressor(write_checksum=True).compressobj()
     return packer.compress(data) + packer.flush()
 
 
-@pytest.mark.parametrize("pack", [_streamed, zstandard.ZstdCompressor(level=19).compress])
+@pytest.mark.parametrize("pack", [_compress_streamed, zstandard.ZstdCompressor(level=19).compress])
 @pytest.mark.parametrize("frames", [1, 3])
 def test_zstd_frames_follow_each_other(pack: Callable[[bytes], bytes], frames: int) -> None:
     packed = pack(TEXT) * frames
@@ -162,7 +162,7 @@ def test_zstd_frames_follow_each_other(pack: Callable[[bytes], bytes], frames: i
 
 def test_a_zstd_frame_without_its_checksum_is_refused() -> None:
     with pytest.raises(MalformedError, match="checksum"):
-        decompress(Codec.ZSTD, _streamed(TEXT)[:-4])
+        decompress(Codec.ZSTD, _compress_streamed(TEXT)[:-4])
 
 
 def test_gzip_of_another_writer_is_read() -> None:

@@ -9,7 +9,7 @@ import pytest
 from kafkacompat.wire.frames import SIZE, FrameError, FrameReader
 
 
-def framed(content: bytes) -> bytes:
+def make_frame(content: bytes) -> bytes:
     return SIZE.pack(len(content)) + content
 
 
@@ -17,7 +17,7 @@ def framed(content: bytes) -> bytes:
 def test_any_cut_of_the_stream_gives_the_same_frames(seed: int) -> None:
     rng = Random(seed)
     contents = [rng.randbytes(rng.choice([0, 1, 2, 3, 10, 500])) for _ in range(20)]
-    stream = b"".join(map(framed, contents))
+    stream = b"".join(map(make_frame, contents))
     reader, found, position = FrameReader(1000), [], 0
     while position < len(stream):
         step = rng.choice([1, 2, 3, 5, 50, 600])

@@ -154,7 +154,7 @@ def test_a_wrong_record_count_is_refused(count: int) -> None:
         list(read_records(wrong))
 
 
-def _record(*fields: bytes) -> bytes:
+def _make_record(*fields: bytes) -> bytes:
     body = b"\0\0\0" + b"".join(fields)
     return encode_varint(len(body)) + body
 
@@ -164,12 +164,12 @@ DAMAGED = {
     "a record without a byte": encode_varint(0),
     "a record of negative length": encode_varint(-5),
     "a record longer than the batch": encode_varint(100) + bytes(20),
-    "a key longer than the record": _record(encode_varint(100), NONE, encode_varint(0)),
-    "a value longer than the record": _record(NONE, encode_varint(100), encode_varint(0)),
-    "a negative number of headers": _record(NONE, NONE, encode_varint(-1)),
-    "more headers than bytes": _record(NONE, NONE, encode_varint(2**31 - 1)),
-    "a header without a name": _record(NONE, NONE, encode_varint(1), NONE, NONE),
-    "fields that end before the record": _record(NONE, NONE, encode_varint(0), b"?"),
+    "a key longer than the record": _make_record(encode_varint(100), NONE, encode_varint(0)),
+    "a value longer than the record": _make_record(NONE, encode_varint(100), encode_varint(0)),
+    "a negative number of headers": _make_record(NONE, NONE, encode_varint(-1)),
+    "more headers than bytes": _make_record(NONE, NONE, encode_varint(2**31 - 1)),
+    "a header without a name": _make_record(NONE, NONE, encode_varint(1), NONE, NONE),
+    "fields that end before the record": _make_record(NONE, NONE, encode_varint(0), b"?"),
     "fields that end after the record": encode_varint(6) + b"\0\0\0" + encode_varint(2) + b"ab" + NONE + b"\0",
 }
 

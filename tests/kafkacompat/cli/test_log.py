@@ -37,20 +37,20 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-def logs(data: Path) -> list[Path]:
+def list_logs(data: Path) -> list[Path]:
     return sorted(data.glob("t-0/*.log"))
 
 
-def flip(path: Path, position: int) -> None:
+def flip_byte(path: Path, position: int) -> None:
     contents = bytearray(path.read_bytes())
     contents[position] ^= 1
     path.write_bytes(contents)
 
 
 def test_dump_writes_a_table_for_each_file(data: Path) -> None:
-    result = run("dump", str(logs(data)[0]))
+    result = run("dump", str(list_logs(data)[0]))
     title, heads, first, *_ = result.output.splitlines()
-    assert title == f"Dumping {logs(data)[0]}"
+    assert title == f"Dumping {list_logs(data)[0]}"
     assert heads.split()[:3] == ["baseOffset", "lastOffset", "count"]
     assert first.split()[:5] == ["0", "1", "2", "0", "1"]
     assert result.exit_code == 0
@@ -58,18 +58,19 @@ def test_dump_writes_a_table_for_each_file(data: Path) -> None:
 
 def test_dump_takes_directories_and_kafkas_way_to_name_files(data: Path) -> None:
     everything = run("dump", str(data))
-    for name in ("meta.properties", "recovery-point-offset-checkpoint", logs(data)[-1].name, "partition.metadata"):
+    for name in ("meta.properties", "recovery-point-offset-checkpoint", list_logs(data)[-1].name, "partition.metadata"):
         assert name in everything.output
-    named = run("dump", "--files", f"{logs(data)[0]},{data / 'meta.properties'}")
+    named = run("dump", "--files", f"{list_logs(data)[0]},{data / 'meta.properties'}")
     assert named.output.count("Dumping ") == 2
 
 
 def test_dump_as_json_is_one_object_a_line(data: Path) -> None:
     rows = [
-        json.loads(line) for line in run("dump", "--json", "--print-data-log", str(logs(data)[0])).stdout.splitlines()
+        json.loads(line)
+        for line in run("dump", "--json", "--print-data-log", str(list_logs(data)[0])).stdout.splitlines()
     ]
     assert {row["kind"] for row in rows} == {"batch", "record"}
-    assert {row["file"] for row in rows} == {str(logs(data)[0])}
+    assert {row["file"] for row in rows} == {str(list_logs(data)[0])}
     assert [row["key"] for row in rows if row["kind"] == "record"][:2] == ["k", "k"]
 
 
@@ -153,18 +154,18 @@ def test_dump_reads_no_more_than_it_shall(tmp_path: Path) -> None:
 def test_verify_ends_with_what_it_found(data: Path, tmp_path: Path) -> None:
     sound = run("verify", str(data))
     assert sound.exit_code == 0 and sound.stdout == "" and "1 partitions" in sound.output
-    flip(logs(data)[1], 80)
+    flip_byte(list_logs(data)[1], 80)
     found = run("verify", str(data))
-    assert found.exit_code == 1 and "WRONG" in found.stdout and str(logs(data)[1]) in found.stdout
+    assert found.exit_code == 1 and "WRONG" in found.stdout and str(list_logs(data)[1]) in found.stdout
     (finding,) = [json.loads(line) for line in run("verify", "--json", str(data)).stdout.splitlines()]
-    assert (finding["path"], finding["position"], finding["note"]) == (str(logs(data)[1]), 0, False)
+    assert (finding["path"], finding["position"], finding["note"]) == (str(list_logs(data)[1]), 0, False)
     assert list(finding) == ["path", "what", "note", "position", "first_offset", "last_offset"]
     assert run("verify", str(tmp_path / "absent")).exit_code == 2
     assert run("verify").exit_code == 2
 
 
 def test_repair_shows_before_it_does_and_asks_before_it_takes_away(data: Path) -> None:
-    flip(logs(data)[1], 80)
+    flip_byte(list_logs(data)[1], 80)
     before = {path: path.read_bytes() for path in data.rglob("*") if path.is_file()}
     left = run("repair", str(data))
     assert left.exit_code == 1 and "--truncate cuts it" in left.output

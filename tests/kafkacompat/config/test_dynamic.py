@@ -78,7 +78,7 @@ def test_what_no_broker_takes(name: str, value: str, sentence: str) -> None:
         check_broker_configs({name: value}, per_broker=True)
 
 
-def step(name: str, value: str) -> None:
+def check_step(name: str, value: str) -> None:
     check_change_size(BROKER, BROKER.with_changes({name: value}, {}))
 
 
@@ -99,7 +99,7 @@ def step(name: str, value: str) -> None:
 )
 def test_steps_that_are_taken(name: str, values: str) -> None:
     for value in values.split():
-        step(name, value)
+        check_step(name, value)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_steps_that_are_taken(name: str, values: str) -> None:
 )
 def test_steps_that_are_refused(name: str, value: str, sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
-        step(name, value)
+        check_step(name, value)
 
 
 def test_a_listener_that_the_properties_file_shuts_stays_shut() -> None:

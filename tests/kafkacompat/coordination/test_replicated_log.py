@@ -227,20 +227,20 @@ def partition_of(world: World) -> Partition:
     return world.node.replicas.find(OFFSETS_TOPIC, 0)
 
 
-def asked(world: World) -> Guard:
+def ask_for_guard(world: World) -> Guard:
     guard = partition_of(world).guard(PRODUCER, 0, -1, begins_at_zero=False)
     assert guard is not None
     return guard
 
 
-def end(world: World) -> object:
+def end_transaction(world: World) -> object:
     return partition_of(world).append_marker(Marker(PRODUCER, 0, 0, True, 0), world.node.now_ms)
 
 
 def test_a_transaction_begins_with_what_shows_that_its_coordinator_vouches_for_it() -> None:
     world = World()
     assert refusal(world.log.append(0, in_transaction(world), NOBODY_VOUCHES)) == ErrorCode.INVALID_TXN_STATE
-    outcome(world.log.append(0, in_transaction(world), asked(world)))
+    outcome(world.log.append(0, in_transaction(world), ask_for_guard(world)))
     assert partition_of(world).guard(PRODUCER, 0, -1, begins_at_zero=False) is None
     outcome(world.log.append(0, in_transaction(world), NOBODY_VOUCHES))
     assert partition_of(world).last_stable_offset == 0
@@ -249,19 +249,19 @@ def test_a_transaction_begins_with_what_shows_that_its_coordinator_vouches_for_i
 
 def test_what_the_coordinator_said_before_the_marker_counts_no_more() -> None:
     world = World()
-    guard = asked(world)
+    guard = ask_for_guard(world)
     outcome(world.log.append(0, in_transaction(world), guard))
-    end(world)
+    end_transaction(world)
     for each in (guard, NOBODY_VOUCHES):
         assert refusal(world.log.append(0, in_transaction(world), each)) == ErrorCode.INVALID_TXN_STATE
-    outcome(world.log.append(0, in_transaction(world), asked(world)))
+    outcome(world.log.append(0, in_transaction(world), ask_for_guard(world)))
 
 
 def test_a_marker_in_line_ends_the_transaction_for_what_is_in_line_behind_it() -> None:
     world = World()
-    outcome(world.log.append(0, in_transaction(world), asked(world)))
+    outcome(world.log.append(0, in_transaction(world), ask_for_guard(world)))
     assert partition_of(world).pause()
-    end(world)
+    end_transaction(world)
     behind = world.log.append(0, in_transaction(world), NOBODY_VOUCHES)
     assert not has_fired(behind)
     partition_of(world).resume()
@@ -282,7 +282,7 @@ def test_a_partition_that_is_not_here_cannot_be_read() -> None:
     assert caught.value.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def damage(world: World, position: int) -> None:
+def damage_log(world: World, position: int) -> None:
     path = f"{world.node.replicas.find(OFFSETS_TOPIC, 0).log.directory}/{0:020d}.log"
     file = world.node.files.open(path)
     data = bytearray(file.pread(file.size(), 0))
@@ -300,7 +300,7 @@ def test_a_damaged_batch_is_left_out_and_remembered(byte: int, index: int) -> No
     sizes = [len(world.batch(value)) for value in values]
     for value in values:
         world.log.append(0, world.batch(value))
-    damage(world, sum(sizes[:index]) + byte)
+    damage_log(world, sum(sizes[:index]) + byte)
     assert world.values(0) == [value for value in values if value != values[index]]
     (bad,) = world.node.replicas.find(OFFSETS_TOPIC, 0).log.examiner.corrupt[0]
     assert (bad.first_offset, bad.last_offset) == (index, index)

@@ -12,11 +12,11 @@ from kafkacompat.server.connection import MAX_IN_FLIGHT_REQUESTS, MAX_REQUESTS_P
 from kafkacompat.storage.segment.shared_files import FileRegion
 from kafkacompat.wire.apis.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from kafkacompat.wire.apis.heartbeat import HeartbeatResponse
-from tests.kafkacompat.server.regions import is_closed, log_file, region
-from tests.kafkacompat.server.world import World, request
+from tests.kafkacompat.server.regions import is_closed, log_file, make_region
+from tests.kafkacompat.server.world import World, make_request
 
 
-def fetched(part: FileRegion) -> FetchResponse:
+def make_response(part: FileRegion) -> FetchResponse:
     return FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=[PartitionData(records=part)])])
 
 
@@ -139,7 +139,7 @@ def test_an_answer_that_cannot_be_encoded_closes_and_lets_go_of_its_files(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, late: bool
 ) -> None:
     world, file = World(), log_file(tmp_path / "log", b"abc")
-    response = fetched(region(file, 0, 3))
+    response = make_response(make_region(file, 0, 3))
     response.responses[0].partitions[0].error_code = 1 << 16
     if late:
         pending = world.pending()
@@ -177,13 +177,15 @@ def test_a_request_in_order_holds_back_later_requests_until_its_effects_are_sett
 
 def test_an_answer_for_a_gone_connection_lets_go_of_its_files(tmp_path: Path) -> None:
     world, file = World(), log_file(tmp_path / "log", b"abc")
-    given_up: Deferred[FetchResponse] = Deferred(lambda deferred: deferred.callback(fetched(region(file, 0, 3))))
+    given_up: Deferred[FetchResponse] = Deferred(
+        lambda deferred: deferred.callback(make_response(make_region(file, 0, 3)))
+    )
     world.dispatcher.results.append(Pending(given_up, abandonable=True))
     kept_on = world.pending()
     world.receive(1, 2)
     world.lose()
     assert given_up.called
-    kept_on.response.callback(fetched(region(file, 1, 2)))  # type: ignore[arg-type]
+    kept_on.response.callback(make_response(make_region(file, 1, 2)))  # type: ignore[arg-type]
     assert is_closed(file)
 
 
@@ -195,7 +197,7 @@ def test_a_lost_connection_gives_up_what_it_waited_for() -> None:
     kept_on = world.pending()
     world.receive(1, 2)
     held_bytes = world.budget.held_bytes
-    world.connection.dataReceived(request(3)[:-1])
+    world.connection.dataReceived(make_request(3)[:-1])
     world.lose()
     assert given_up == [response]
     assert not kept_on.response.called

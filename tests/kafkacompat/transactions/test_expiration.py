@@ -10,8 +10,8 @@ from kafkacompat.transactions.expiration import TOMBSTONES_BYTES
 from kafkacompat.transactions.transaction import LAST_EPOCH, ProducerIdentity
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import read_records
-from tests.kafkacompat.transactions.support import ID, NONE, P0, TiringClock, World, now
-from tests.kafkacompat.transactions.test_producers import exhausted
+from tests.kafkacompat.transactions.support import ID, NONE, P0, TiringClock, World, take_response
+from tests.kafkacompat.transactions.test_producers import make_exhausted
 
 HOUR_S = 3600
 
@@ -78,13 +78,13 @@ def test_a_transaction_that_is_changing_is_left_to_itself() -> None:
     world.wait(20)
     world.log.hold = False
     world.log.held.pop().succeed()
-    assert now(ending).error_code is NONE
+    assert take_response(ending).error_code is NONE
     assert world.markers() == [(100, 0, True)]
 
 
 def test_an_abort_in_the_last_epoch_brings_another_producer_id(caplog: pytest.LogCaptureFixture) -> None:
     world = World()
-    world.add(exhausted(world))
+    world.add(make_exhausted(world))
     world.no_producer_ids()
     world.wait(80)
     assert world.state() == "Ongoing"
@@ -97,7 +97,7 @@ def test_an_abort_in_the_last_epoch_brings_another_producer_id(caplog: pytest.Lo
 
 def test_what_ends_while_a_producer_id_is_fetched_is_not_aborted() -> None:
     world = World()
-    producer = exhausted(world)
+    producer = make_exhausted(world)
     world.add(producer)
     allocating = world.allocating = Deferred()
     world.wait(80)
@@ -131,7 +131,7 @@ def test_ids_are_forgotten_many_at_a_time_and_not_before_the_log_has_it() -> Non
         world.init(name)
     world.log.hold = True
     world.clock.advance(HOUR_S)
-    codes = {now(world.ask(name)).error_code for name in names}
+    codes = {take_response(world.ask(name)).error_code for name in names}
     assert codes == {ErrorCode.CONCURRENT_TRANSACTIONS}
     assert {world.coordinator.describe(name).error_code for name in names} == {NONE}
     held = world.log.held
@@ -205,7 +205,7 @@ def test_markers_that_wait_end_with_the_coordinator() -> None:
 
 def test_a_coordinator_that_resigned_writes_nothing_more() -> None:
     world = World()
-    world.add(exhausted(world))
+    world.add(make_exhausted(world))
     allocating = world.allocating = Deferred()
     world.wait(80)
     written = len(world.log.records())

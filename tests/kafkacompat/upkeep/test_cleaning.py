@@ -468,7 +468,7 @@ def test_who_reads_what_is_replaced_reads_on() -> None:
 # What goes wrong
 
 
-def flip(world: World, name: str) -> None:
+def flip_bit(world: World, name: str) -> None:
     """Change a bit in the middle of a file."""
     file = world.files.open(name)
     data = bytearray(file.pread(file.size(), 0))
@@ -482,7 +482,7 @@ def test_a_damaged_log_is_left_alone_and_told_of_once(caplog: pytest.LogCaptureF
     partition, other = world.open(), world.open("u")
     world.put(partition, *"aaabaaacaaa")
     world.put(other, *"aaaaaa")
-    flip(world, "/a/t-0/00000000000000000000.log")
+    flip_bit(world, "/a/t-0/00000000000000000000.log")
     world.cleaner.start()
     for _ in range(5):
         world.work(BACKOFF_S)

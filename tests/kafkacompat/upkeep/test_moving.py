@@ -146,7 +146,7 @@ def test_records_deleted_at_the_last_instant_stay_away() -> None:
 def test_of_two_logs_of_the_same_length_the_one_that_may_be_torn_is_not_taken(begin: str, end: str) -> None:
     """The copy was on the disk before it counted; what it was made of need not be."""
     node = Node("/a", "/b", config=SMALL)
-    assert refusal(of(node, "t", 0, begin)) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert refusal(move_partition(node, "t", 0, begin)) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     node.open(T)
     partition = node.replicas.find("t", 0)
     for _ in range(3):
@@ -169,7 +169,7 @@ def test_of_two_logs_of_the_same_length_the_one_that_may_be_torn_is_not_taken(be
 @pytest.mark.parametrize(("begin", "end"), [("/a", "/b"), ("/b", "/a")])
 def test_of_two_logs_the_newer_one_is_taken(begin: str, end: str) -> None:
     node = Node("/a", "/b", config=SMALL)
-    assert refusal(of(node, "t", 0, begin)) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert refusal(move_partition(node, "t", 0, begin)) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     node.open(T)
     partition = node.replicas.find("t", 0)
     for _ in range(20):
@@ -313,23 +313,23 @@ def test_a_topic_is_deleted_while_it_moves_and_made_again(steps: int, caplog: py
 
 def test_what_cannot_be_moved() -> None:
     node, _ = two()
-    assert refusal(of(node, "t", 0, "/nowhere")) == ErrorCode.LOG_DIR_NOT_FOUND
-    assert refusal(of(node, "t", 1, "/b")) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert refusal(of(node, "x" * 214, 0, "/b")) == ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert refusal(move_partition(node, "t", 0, "/nowhere")) == ErrorCode.LOG_DIR_NOT_FOUND
+    assert refusal(move_partition(node, "t", 1, "/b")) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert refusal(move_partition(node, "x" * 214, 0, "/b")) == ErrorCode.INVALID_TOPIC_EXCEPTION
     node.replicas.take_directory_offline(node.directories[1], OSError("gone"))
-    assert refusal(of(node, "t", 0, "/b")) == ErrorCode.KAFKA_STORAGE_ERROR
+    assert refusal(move_partition(node, "t", 0, "/b")) == ErrorCode.KAFKA_STORAGE_ERROR
     node.replicas.take_directory_offline(node.directories[0], OSError("gone"))
-    assert refusal(of(node, "t", 0, "/a")) == ErrorCode.KAFKA_STORAGE_ERROR
+    assert refusal(move_partition(node, "t", 0, "/a")) == ErrorCode.KAFKA_STORAGE_ERROR
 
 
-def of(node: Node, name: str, index: int, path: str) -> Deferred[None]:
+def move_partition(node: Node, name: str, index: int, path: str) -> Deferred[None]:
     return maybeDeferred(node.replicas.move, name, index, path)
 
 
 def test_a_partition_is_made_where_it_was_wished_for() -> None:
     node = Node("/a", "/b")
     for path in ("/a", "/b"):
-        assert refusal(of(node, "t", 0, path)) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert refusal(move_partition(node, "t", 0, path)) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     node.open(T)
     assert home(node) == "/b"
 

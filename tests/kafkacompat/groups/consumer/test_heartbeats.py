@@ -12,8 +12,8 @@ from tests.kafkacompat.groups.consumer.support import (
     SESSION_S,
     Consumer,
     ConsumerWorld,
-    settle,
-    topic,
+    make_topic,
+    settle_members,
 )
 from tests.kafkacompat.groups.support import GROUP
 
@@ -67,7 +67,7 @@ def test_it_must_stop_reading_what_it_is_not_subscribed_to_any_more(world: Consu
     assert (answer.member_epoch, world.read(answer)) == (2, {"u": {0, 1}})
     assert world.contents().members["m"].state is MemberState.UNREVOKED_PARTITIONS
     member.has = {"u": {0, 1}}
-    settle(world, member)
+    settle_members(world, member)
     assert (member.epoch, member.has) == (3, {"u": {0, 1}})
 
 
@@ -188,16 +188,16 @@ def test_partitions_are_not_shared_out_more_often_than_every_second(world: Consu
 
 def test_who_leaves_leaves_its_share_to_the_others(world: ConsumerWorld) -> None:
     members = [Consumer(world, name, "t").join() for name in ("m1", "m2")]
-    settle(world, *members)
+    settle_members(world, *members)
     gone = world.beat("m2", -1)
     assert (gone.error_code, gone.member_epoch, gone.member_id) == (0, -1, "m2")
-    settle(world, members[0])
+    settle_members(world, members[0])
     assert members[0].has == ALL
 
 
 def test_a_silent_member_is_taken_out(world: ConsumerWorld) -> None:
     first, second = (Consumer(world, name, "t").join() for name in ("m1", "m2"))
-    settle(world, first, second)
+    settle_members(world, first, second)
     for _ in range(SESSION_S):
         world.wait(1)
         first.beat()
@@ -214,13 +214,13 @@ def test_a_member_that_keeps_what_it_shall_give_up_is_taken_out(world: ConsumerW
         second.beat()
         world.wait(1)
     assert world.beat("m1", 2).error_code == ErrorCode.UNKNOWN_MEMBER_ID
-    settle(world, second)
+    settle_members(world, second)
     assert second.has == ALL
 
 
 def test_a_member_that_gave_up_in_time_is_left_alone(world: ConsumerWorld) -> None:
     first, second = Consumer(world, "m1", "t").join(), Consumer(world, "m2", "t").join()
-    settle(world, first, second)
+    settle_members(world, first, second)
     for _ in range(REBALANCE_MS // 1000 + 1):
         world.wait(1)
         first.beat()
@@ -235,7 +235,7 @@ def test_who_leaves_in_the_middle_of_giving_up_may_come_again_in_peace(world: Co
     world.beat("m1", 2)
     world.beat("m1", -1)
     first = Consumer(world, "m1", "t", rebalance_timeout_ms=60_000).join()
-    settle(world, first, second)
+    settle_members(world, first, second)
     assert world.contents().members.keys() == {"m1", "m2"}
 
 
@@ -244,7 +244,7 @@ def test_a_timeout_of_less_than_nothing_is_none(world: ConsumerWorld) -> None:
     world.wait(1)
     second = Consumer(world, "m2", "t").join()
     assert world.beat("m1", 2).error_code == 0
-    settle(world, second)
+    settle_members(world, second)
     assert second.has == ALL
 
 
@@ -285,7 +285,7 @@ def test_a_deleted_topic_is_taken_away(world: ConsumerWorld) -> None:
 def test_a_topic_that_is_made_again_is_another_one(world: ConsumerWorld) -> None:
     world.come("m", "t")
     world.wait(1)
-    world.publish(topic("t", 1, generation=1))
+    world.publish(make_topic("t", 1, generation=1))
     answer = world.beat("m", 2)
     assert world.read(answer) == {}
     after = world.beat("m", 2, topic_partitions=[])
