@@ -44,7 +44,7 @@ def build(
     return bytes(builder.build())
 
 
-def patched(batch: bytes, position: int, layout: str, value: int) -> bytes:
+def patch_header(batch: bytes, position: int, layout: str, value: int) -> bytes:
     """Return the batch with one header field overwritten and its CRC made right again."""
     changed = bytearray(batch)
     struct.pack_into(">" + layout, changed, position, value)

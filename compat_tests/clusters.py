@@ -193,7 +193,7 @@ class KafkaCluster(Cluster):
             }
             broker = KafkaNode(folder / str(node), {**self.properties, **own}, cluster_id, self.HEAP)
             broker.JVM = self.JVM
-            broker.properties["listeners"] = f"{_listener(broker.port)},CONTROLLER://127.0.0.1:{controller}"
+            broker.properties["listeners"] = f"{_name_listener(broker.port)},CONTROLLER://127.0.0.1:{controller}"
             self.brokers[node] = broker
 
     def start(self) -> float:
@@ -211,7 +211,7 @@ class KafkaCluster(Cluster):
             node.kill()
 
 
-def _listener(port: int) -> str:
+def _name_listener(port: int) -> str:
     return f"PLAINTEXT://127.0.0.1:{port}"
 
 

@@ -26,7 +26,7 @@ def kafkas_dump(files: Iterable[Path], *options: str) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
-def complaints(errors: str) -> list[str]:
+def list_complaints(errors: str) -> list[str]:
     """What it wrote to standard error, but for a segment that does not begin at 0: it says so of Kafka's own."""
     lines = [line for line in errors.splitlines() if line.strip()]
     return [
@@ -38,15 +38,15 @@ def complaints(errors: str) -> list[str]:
 
 def kafkas_batches(output: str) -> list[dict[str, str]]:
     """The batches in what it wrote, by field."""
-    return [_fields(line) for line in output.splitlines() if line.startswith(("baseOffset: ", "offset: "))]
+    return [_split_fields(line) for line in output.splitlines() if line.startswith(("baseOffset: ", "offset: "))]
 
 
 def kafkas_records(output: str) -> list[dict[str, str]]:
     """The records in what it wrote, by field; key and payload are the last ones."""
-    return [_fields(line.removeprefix("| ")) for line in output.splitlines() if line.startswith("| ")]
+    return [_split_fields(line.removeprefix("| ")) for line in output.splitlines() if line.startswith("| ")]
 
 
-def _fields(line: str) -> dict[str, str]:
+def _split_fields(line: str) -> dict[str, str]:
     contents: dict[str, str] = {}
     for name in ("payload", "key"):
         line, found, value = line.partition(f" {name}: ")
@@ -75,13 +75,17 @@ def our_rows(path: Path, *options: str) -> list[DumpRow]:
 def our_fields(rows: Sequence[DumpRow], *kinds: str) -> list[dict[str, str]]:
     """Rows of some kinds in Kafka's words; null keys and values are left out, as there."""
     return [
-        {name: _word(value) for name, value in row.fields.items() if not (value is None and name in ("key", "payload"))}
+        {
+            name: _format_value(value)
+            for name, value in row.fields.items()
+            if not (value is None and name in ("key", "payload"))
+        }
         for row in rows
         if row.kind in kinds
     ]
 
 
-def _word(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return f"[{','.join(value)}]" if isinstance(value, list) else str(value)

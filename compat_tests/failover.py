@@ -155,7 +155,7 @@ def await_in_sync(bootstrap: str) -> None:
     until(is_in_sync, timeout_seconds=WAIT_SECONDS)
 
 
-def leaders(bootstrap: str) -> dict[int, int]:
+def find_leaders(bootstrap: str) -> dict[int, int]:
     """Return each partition's leader."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
     partitions = admin.list_topics(TOPIC, timeout=10).topics[TOPIC].partitions
@@ -169,7 +169,7 @@ def produce_through_kill(cluster: DemoCluster, seconds: float, rate: float) -> t
     """
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all", "enable.idempotence": True, **QUIET})
     known = Acknowledged()
-    led = leaders(cluster.bootstrap)
+    led = find_leaders(cluster.bootstrap)
     victim = led[0]
     begun = time.monotonic()
     sent, is_killed = 0, False
@@ -178,7 +178,7 @@ def produce_through_kill(cluster: DemoCluster, seconds: float, rate: float) -> t
             cluster.kill(victim)
             is_killed = True
         while sent < passed * rate:
-            send(producer, known, sent)
+            send_record(producer, known, sent)
             sent += 1
         producer.poll(0.005)
     left = producer.flush(WAIT_SECONDS)
@@ -187,7 +187,7 @@ def produce_through_kill(cluster: DemoCluster, seconds: float, rate: float) -> t
     return known, victim, [partition for partition, leader in led.items() if leader == victim]
 
 
-def send(producer: Producer, known: Acknowledged, sent: int) -> None:
+def send_record(producer: Producer, known: Acknowledged, sent: int) -> None:
     """Hand one record to the producer; its value begins with its number among those of its partition."""
     number, partition = divmod(sent, PARTITIONS)
 
@@ -230,7 +230,9 @@ def read_all(bootstrap: str) -> dict[int, list[int]]:
         consumer.close()
 
 
-def judge(known: Acknowledged, read: Mapping[int, Sequence[int]], killed: str, partitions: Sequence[int]) -> Outcome:
+def judge_records(
+    known: Acknowledged, read: Mapping[int, Sequence[int]], killed: str, partitions: Sequence[int]
+) -> Outcome:
     """Compare what was acknowledged with what was read."""
     lost = sum(len(set(numbers) - set(read[partition])) for partition, numbers in known.numbers.items())
     duplicates = sum(len(numbers) - len(set(numbers)) for numbers in read.values())
@@ -256,10 +258,10 @@ def kill_leader(cluster: DemoCluster, seconds: float, rate: float) -> Outcome:
     create_topic(cluster.bootstrap)
     known, victim, partitions = produce_through_kill(cluster, seconds, rate)
     await_in_sync(cluster.bootstrap)
-    return judge(known, read_all(cluster.bootstrap), f"broker-{victim}", partitions)
+    return judge_records(known, read_all(cluster.bootstrap), f"broker-{victim}", partitions)
 
 
-def describe(outcome: Outcome) -> Iterator[str]:
+def describe_outcome(outcome: Outcome) -> Iterator[str]:
     """Yield the lines of the result."""
     names = ", ".join(map(str, outcome.partitions))
     yield f"killed under load       {outcome.killed}, leader of partitions {names}"
@@ -284,7 +286,7 @@ def main() -> int:
     except (MissingProgramError, DemoError) as problem:
         print(problem, file=sys.stderr)
         return 1
-    print("\n".join(describe(outcome)))
+    print("\n".join(describe_outcome(outcome)))
     print(f"Stopped everything after {time.monotonic() - begun:.0f} s")
     return int(outcome.lost > 0)
 

@@ -77,11 +77,11 @@ def compile_java(*sources: Path, pom: Path = POM) -> Path:
     """Compile source files against the jars of *pom* and return the folder of their classes (kept by content)."""
     content = b"".join(path.read_bytes() for path in (*sources, pom))
     target = BUILD / "classes" / f"{sources[0].stem}-{hashlib.sha256(content).hexdigest()[:12]}"
-    build_once(target, lambda folder: _javac(sources, pom, folder))
+    build_once(target, lambda folder: _run_javac(sources, pom, folder))
     return target
 
 
-def _javac(sources: Sequence[Path], pom: Path, folder: Path) -> None:
+def _run_javac(sources: Sequence[Path], pom: Path, folder: Path) -> None:
     files = [str(source) for source in sources]
     command = [find_program("javac"), "-nowarn", "-cp", kafka_class_path(pom), "-d", str(folder), *files]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -134,7 +134,7 @@ class RequestMaker:
                 if isinstance(each, Struct):
                     self.learn(each)
                 elif (field.element or field).kind in LEARNED:
-                    self._learned.setdefault(_kind(type(message), name), deque(maxlen=REMEMBERED)).append(each)
+                    self._learned.setdefault(_find_kind(type(message), name), deque(maxlen=REMEMBERED)).append(each)
 
     def _improve(self, message: Struct, version: int) -> None:
         cls = type(message)
@@ -157,7 +157,7 @@ class RequestMaker:
             return self._rng.choice(BOUNDED[name])
         if field.kind == "records":
             return self._records(version)
-        likely = [each for each in self._likely(_kind(cls, name)) if _fits(each, field, version)]
+        likely = [each for each in self._likely(_find_kind(cls, name)) if _fits_field(each, field, version)]
         if likely and self._rng.random() < LIKELY:
             value = self._rng.choice(likely)
         return "protected" if isinstance(value, str) and PROTECTED.fullmatch(value) else value
@@ -195,11 +195,11 @@ class RequestMaker:
         return bytes(builder.build())
 
 
-def _kind(cls: type[Struct], name: str) -> str:
+def _find_kind(cls: type[Struct], name: str) -> str:
     return SAME_KIND.get(f"{cls.__name__}.{name}") or SAME_KIND.get(name, name)
 
 
-def _fits(value: object, field: Field, version: int) -> bool:
+def _fits_field(value: object, field: Field, version: int) -> bool:
     """Whether a value can be written in a field."""
     if value is None:
         return version in field.nullable

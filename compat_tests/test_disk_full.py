@@ -136,7 +136,7 @@ def produce_code(broker: Broker, topic: str) -> int:
         return answer.responses[0].partition_responses[0].error_code
 
 
-def commit(broker: Broker, topic: str, offset: int) -> None:
+def commit_offset(broker: Broker, topic: str, offset: int) -> None:
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "g", **QUIET})
     consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
     (found,) = consumer.committed([TopicPartition(topic, 0)], timeout=20)
@@ -175,7 +175,7 @@ def test_producers_wait_at_the_reserve_and_come_back(
         assert RESERVE_BYTES - 2 * MIB < free_bytes < RESERVE_BYTES + 2 * MIB
         stuck_at = len(writing.stored)
         for offset in range(1, 21):
-            commit(broker, name, offset)
+            commit_offset(broker, name, offset)
         with pytest.raises(KafkaException, match="KAFKA_STORAGE_ERROR"):
             admin.create_topics([NewTopic("new", 1, 1)])["new"].result(20)
         assert shutil.disk_usage(disk).free > RESERVE_BYTES - 3 * MIB

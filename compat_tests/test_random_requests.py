@@ -22,7 +22,7 @@ from compat_tests.brokers import Broker
 from compat_tests.conftest import MakeBroker
 from compat_tests.random_requests import KINDS, RequestMaker
 from compat_tests.raw_client import ClosedError, RawClient
-from compat_tests.test_bad_input import BATCH, create_topic, drain, produce, stored_values
+from compat_tests.test_bad_input import BATCH, create_topic, drain_client, produce, stored_values
 from kafkacompat.handlers import HANDLERS
 from kafkacompat.wire import compiler
 from kafkacompat.wire.apis.alter_configs import AlterConfigsRequest, AlterConfigsResource, AlterConfigsResponse
@@ -143,7 +143,7 @@ class Asker(threading.Thread):
             for _ in range(self._rng.randint(0, 3)):
                 payload[self._rng.randrange(len(payload))] = self._rng.choice((0, 1, 0x7F, 0x80, 0xFF))
             client.send_frame(bytes(payload[: self._rng.choice((len(payload), self._rng.randrange(len(payload))))]))
-            drain(client)
+            drain_client(client)
 
 
 def error_codes(answer: Struct) -> Iterator[int]:

@@ -30,10 +30,10 @@ def test_every_release_can_be_asked() -> None:
 @pytest.mark.parametrize("name", ASKED)
 def test_the_table_is_what_the_release_says(name: str) -> None:
     ours = {key: (versions.first, versions.last) for key, versions in find_release(name).versions.items()}
-    assert ours == releases.served(name)
+    assert ours == releases.list_served(name)
     before = {} if name == RELEASES[0] else find_release(RELEASES[RELEASES.index(name) - 1]).versions
     known = {key: (versions.first, versions.last) for key, versions in before.items()}
-    assert releases.changes(known, ours) == CHANGES[name]
+    assert releases.describe_changes(known, ours) == CHANGES[name]
 
 
 LISTENERS = ("0.8.2", "0.9.0", "0.10.0", "0.11.0", "1.0", "2.3", "2.8", "3.9", "4.3")

@@ -324,7 +324,7 @@ def compare_tree(tree: Mapping[str, Node]) -> set[Znode]:
         elif znode not in CONTENTS_OF_ACLS:
             assert znode is not None, path
             recoded = RECODERS[znode](path, names, node)
-            assert parse(recoded) == parse(node.value), path
+            assert parse_value(recoded) == parse_value(node.value), path
             seen.add(znode)
     return seen
 
@@ -338,7 +338,7 @@ PERSISTENT_AND_OPTIONAL = (
 )
 
 
-def parse(value: bytes) -> Any:
+def parse_value(value: bytes) -> Any:
     """Parse JSON; other values are compared as they are."""
     try:
         return json.loads(value)
@@ -388,10 +388,12 @@ def test_a_draft_of_kafka_s_image_writes_kafka_s_tree(kafka: Cluster) -> None:
     for entity, config in image.clients.items():
         draft.put_client(entity, config)
     epoch = cluster.decode_controller_epoch(tree["/controller_epoch"].value)
-    written = {change.key: parse(change.value or b"") for change in draft.list_changes({}, form=StoreForm(epoch, True))}
+    written = {
+        change.key: parse_value(change.value or b"") for change in draft.list_changes({}, form=StoreForm(epoch, True))
+    }
     folders = ("/brokers/topics/", "/config/")
     kafka_wrote = {
-        path: parse(node.value)
+        path: parse_value(node.value)
         for path, node in tree.items()
         if node.value and path.startswith(folders) and not path.startswith("/config/changes/")
     }

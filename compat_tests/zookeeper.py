@@ -18,7 +18,7 @@ from twisted.internet.selectreactor import SelectReactor
 
 from compat_tests.java_tools import SHORT_LIVED, java_command
 from compat_tests.ports import free_port
-from compat_tests.processes import suspend
+from compat_tests.processes import suspend_process
 from compat_tests.waiting import until
 from kafkacompat.zookeeper.client import ZooKeeper
 from kafkacompat.zookeeper.kazoo_client import KazooZooKeeper, Reactor
@@ -119,7 +119,7 @@ class ZooKeeperServer:
     @contextlib.contextmanager
     def suspended(self) -> Iterator[None]:
         """Let the process stand still meanwhile: connections stay open, and nobody answers."""
-        suspend(self.pid)
+        suspend_process(self.pid)
         try:
             yield
         finally:

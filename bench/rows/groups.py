@@ -12,7 +12,7 @@ from bench.topics import unused_name
 from bench.usage import Usage
 from compat_tests.brokers import Broker
 from compat_tests.raw_client import RawClient
-from compat_tests.same_answers.groups import join, sync, wait_for_coordinator
+from compat_tests.same_answers.groups import make_join_request, make_sync_request, wait_for_coordinator
 from compat_tests.same_answers.transcript import Transcript
 from compat_tests.waiting import pause, until
 from kafkacompat.wire.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -55,7 +55,9 @@ class Member:
 
     def send_join(self) -> None:
         """Send JoinGroup, to join or to stay."""
-        request = join(self.group, self.member_id, session_timeout_ms=TIMEOUT_MS, rebalance_timeout_ms=TIMEOUT_MS)
+        request = make_join_request(
+            self.group, self.member_id, session_timeout_ms=TIMEOUT_MS, rebalance_timeout_ms=TIMEOUT_MS
+        )
         self._client.send(request, JOIN_VERSION)
 
     def receive_join(self) -> int:
@@ -68,7 +70,9 @@ class Member:
     def send_sync(self) -> None:
         """Send SyncGroup; the leader's request holds all assignments."""
         given = [SyncGroupRequestAssignment(member_id=each.member_id, assignment=ASSIGNMENT) for each in self._led]
-        self._client.send(sync(self.group, self._generation, self.member_id, assignments=given), SYNC_VERSION)
+        self._client.send(
+            make_sync_request(self.group, self._generation, self.member_id, assignments=given), SYNC_VERSION
+        )
 
     def receive_sync(self) -> None:
         """Wait for the assignment."""

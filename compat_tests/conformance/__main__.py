@@ -15,7 +15,7 @@ from typing import TypeVar
 from rich.console import Console
 from rich.progress import track
 
-from compat_tests.conformance.kafka import RELEASES, cases, differences
+from compat_tests.conformance.kafka import RELEASES, find_differences, list_cases
 from compat_tests.conformance.second_opinion import known_to_kio
 from compat_tests.oracle import Oracle
 from kafkacompat.wire.schema import Message, Request
@@ -63,10 +63,10 @@ def by_kafka(wanted: int, rng: random.Random) -> Tally:
     tally = Tally()
     for release in RELEASES:
         with Oracle(release) as oracle:
-            work = cases(oracle)
+            work = list_cases(oracle)
             modes = list(islice(cycle(MODES), math.ceil(wanted / len(RELEASES) / len(work))))
-            for case in shown(work, f"Kafka {release.name}"):
-                tally.differences += differences(oracle, case, modes, rng)
+            for case in show_progress(work, f"Kafka {release.name}"):
+                tally.differences += find_differences(oracle, case, modes, rng)
                 tally.seen.add((case.cls, case.version))
                 tally.messages += len(modes)
     return tally
@@ -75,7 +75,7 @@ def by_kafka(wanted: int, rng: random.Random) -> Tally:
 def by_kio(rng: random.Random) -> Tally:
     """Judge by kio what it has."""
     tally = Tally()
-    for judge in shown(list(known_to_kio()), "kio"):
+    for judge in show_progress(list(known_to_kio()), "kio"):
         verdicts = list(judge.differences(MODES * 2, rng))
         if verdicts:
             tally.seen.add((judge.cls, judge.version))
@@ -84,7 +84,7 @@ def by_kio(rng: random.Random) -> Tally:
     return tally
 
 
-def shown(work: Sequence[Item], title: str) -> Iterable[Item]:
+def show_progress(work: Sequence[Item], title: str) -> Iterable[Item]:
     """Show how far the work is, where somebody looks."""
     return track(work, title, console=Console(stderr=True))
 

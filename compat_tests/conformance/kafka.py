@@ -47,7 +47,7 @@ class Case:
         return f"{self.cls.__name__} {self.version}"
 
 
-def cases(oracle: Oracle) -> list[Case]:
+def list_cases(oracle: Oracle) -> list[Case]:
     """Return what the oracle's release can judge."""
     changed = CHANGED if oracle.release is KAFKA_3 else {}
     return [case for case in _all_cases(oracle) if case.version not in changed.get(case.name, ())]
@@ -64,7 +64,7 @@ def _all_cases(oracle: Oracle) -> Iterator[Case]:
             yield Case(other, version, other.__name__)
 
 
-def differences(oracle: Oracle, case: Case, modes: Sequence[Mode], rng: random.Random) -> list[str]:
+def find_differences(oracle: Oracle, case: Case, modes: Sequence[Mode], rng: random.Random) -> list[str]:
     """Judge one message of each mode; return a sentence for everything in which Kafka and we differ."""
     samples = [Sample.make(case, mode, rng) for mode in modes]
     names = RENAMED.get(case.name) if oracle.release is KAFKA_3 else None

@@ -82,7 +82,7 @@ class Programme:
         self._process.wait()
 
 
-def java(
+def start_java(
     main_class: str, arguments: Sequence[str], log: Path, *, source: Path | None = None, heap: str = "256m"
 ) -> Programme:
     """Start a class of the frameworks' jars, or of a source file of ours."""

@@ -17,7 +17,7 @@ import pytest
 
 from compat_tests.brokers import Broker
 from compat_tests.confluent import create_topic
-from compat_tests.frameworks.programme import java, write_properties
+from compat_tests.frameworks.programme import start_java, write_properties
 from compat_tests.frameworks.reading import Reader
 from compat_tests.ports import free_port
 from compat_tests.waiting import until
@@ -55,7 +55,7 @@ class Worker:
         folder.mkdir()
         file = write_properties(folder / "worker.properties", properties)
         main_class = "org.apache.kafka.connect.cli.ConnectDistributed"
-        self.programme = java(main_class, [str(file)], folder / "log", heap="512m")
+        self.programme = start_java(main_class, [str(file)], folder / "log", heap="512m")
 
     def ask(self, method: str, path: str, body: object = None) -> Any:
         """Send one request and return what its answer holds; raises HTTPError."""
@@ -120,7 +120,7 @@ def new_worker(broker: Broker, name: str, tmp_path: Path) -> Iterator[NewWorker]
         worker.programme.kill()
 
 
-def append(path: Path, first: int, count: int) -> list[str]:
+def append_lines(path: Path, first: int, count: int) -> list[str]:
     """Add numbered lines to a file and return them."""
     lines = [f"line {number}" for number in range(first, first + count)]
     with path.open("a") as file:
@@ -150,7 +150,7 @@ def test_a_file_goes_through_a_topic_into_a_file(
     source, sink = tmp_path / "in.txt", tmp_path / "out.txt"
     from_file, to_file = f"{name}-from-file", f"{name}-to-file"
     create_topic(broker, name)
-    wanted = append(source, 0, 2000)
+    wanted = append_lines(source, 0, 2000)
     first, second = new_worker(), new_worker()
     assert first.get("/")["version"] == "4.3.1"
     plugins = {plugin["class"] for plugin in first.get("/connector-plugins")}
@@ -164,7 +164,7 @@ def test_a_file_goes_through_a_topic_into_a_file(
 
     # One goes as it should and the other takes over: nothing is missing, nothing comes twice.
     first.programme.stop()
-    wanted += append(source, 2000, 2000)
+    wanted += append_lines(source, 2000, 2000)
     assert wait_for_lines(second, sink, 4000) == wanted
     with closing(Reader(broker, name, 1)) as reader:
         until(lambda: len(reader.read()) >= 4000)
@@ -173,7 +173,7 @@ def test_a_file_goes_through_a_topic_into_a_file(
     # One is killed: nothing is missing, what was not committed may come again.
     second.programme.kill()
     third = new_worker()
-    wanted += append(source, 4000, 2000)
+    wanted += append_lines(source, 4000, 2000)
     third.programme.until(lambda: set(sink.read_text().splitlines()) == set(wanted), REBALANCE_SECONDS)
 
     until(lambda: offset_of(third, from_file) == {"position": source.stat().st_size})
@@ -192,13 +192,13 @@ def test_the_rest_api_administers_connectors(broker: Broker, name: str, new_work
     wrong = [each["value"]["name"] for each in validated["configs"] if each["value"]["errors"]]
     assert (validated["error_count"], wrong) == (1, ["topic"])
 
-    lines = append(source, 0, 100)
+    lines = append_lines(source, 0, 100)
     worker.put(from_file, "Source", file=str(source), topic=name)
     worker.put(to_file, "Sink", file=str(sink), topics=name)
     assert wait_for_lines(worker, sink, 100) == lines
     worker.ask("PUT", f"/connectors/{to_file}/pause")
     until(lambda: worker.states(to_file) == ["PAUSED", "PAUSED"])
-    lines += append(source, 100, 100)
+    lines += append_lines(source, 100, 100)
     with closing(Reader(broker, name, 1)) as reader:
         until(lambda: len(reader.read()) == 200)
     assert len(sink.read_text().splitlines()) == 100

@@ -64,10 +64,10 @@ def run_stopped(
         with begin() as second:
             second.until(lambda: len(reader.read()) >= WORDS, DONE_SECONDS)
             second.stop()
-        assert by_key(reader.read()) == counted(lines)
+        assert by_key(reader.read()) == count_words(lines)
 
 
-def counted(lines: Sequence[str]) -> dict[str, list[str]]:
+def count_words(lines: Sequence[str]) -> dict[str, list[str]]:
     """Every count of each word: one, two, three ..."""
     totals = Counter(word for line in lines for word in line.split())
     return {word: [str(number + 1) for number in range(total)] for word, total in totals.items()}

@@ -45,7 +45,7 @@ class Verdict:
 
     def _read(self, consumer: Consumer, name: tuple[str, int], start: int, end: int, load: Load) -> None:
         last, next_offset = start - 1, start
-        for offset, number in numbers(consumer, name, start, end):
+        for offset, number in read_numbers(consumer, name, start, end):
             self.records += 1
             next_offset = offset + 1
             if offset != last + 1:
@@ -73,7 +73,7 @@ class Verdict:
         for partition in range(PARTITIONS):
             name = COMPACTED, partition
             end = load.acknowledged[name]
-            found = {number for _, number in numbers(consumer, name, 0, end)}
+            found = {number for _, number in read_numbers(consumer, name, 0, end)}
             lost = set(range(max(0, end - KEYS), end)) - found
             self.expect(not lost, f"{name} lost the last records of keys: {sorted(lost)}")
         consumer.close()
@@ -93,7 +93,7 @@ def _may_miss(consumer: Consumer, name: tuple[str, int], last: int, offset: int)
     return name[0] != KEPT and last < offset <= start
 
 
-def numbers(consumer: Consumer, name: tuple[str, int], start: int, end: int) -> Iterator[tuple[int, int]]:
+def read_numbers(consumer: Consumer, name: tuple[str, int], start: int, end: int) -> Iterator[tuple[int, int]]:
     """(offset, number) of each record from an offset on, up to another one at least."""
     consumer.assign([TopicPartition(*name, start)])
     at = start

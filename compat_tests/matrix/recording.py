@@ -84,7 +84,9 @@ class Recording:
     def summary(self) -> str:
         """Return ``Produce v2, Fetch v2, magic 1``."""
         spoken = [
-            f"{spoken_name(key)} {_versions(self.versions[key])}" for key in (PRODUCE, FETCH) if self.versions[key]
+            f"{spoken_name(key)} {_format_versions(self.versions[key])}"
+            for key in (PRODUCE, FETCH)
+            if self.versions[key]
         ]
         magics = sorted(self.magics[PRODUCE] | self.magics[FETCH])
         if magics:
@@ -92,7 +94,7 @@ class Recording:
         return ", ".join(spoken)
 
 
-def _versions(versions: set[int]) -> str:
+def _format_versions(versions: set[int]) -> str:
     return "/".join(f"v{version}" for version in sorted(versions))
 
 
@@ -157,7 +159,7 @@ class Conversation:
     def _batches(self, message: Struct, api_key: int, version: int) -> None:
         for records in values_named(message, "records"):
             if records is not None and len(records) > MAGIC_POSITION:
-                self._recording.batch(api_key, version, _magic(records))
+                self._recording.batch(api_key, version, _read_magic(records))
 
 
 def _read_answer(frame: memoryview, api_key: int, version: int) -> Struct:
@@ -169,7 +171,7 @@ def _read_answer(frame: memoryview, api_key: int, version: int) -> Struct:
     return message
 
 
-def _magic(records: Buffer) -> int:
+def _read_magic(records: Buffer) -> int:
     return memoryview(records)[MAGIC_POSITION]
 
 

@@ -220,13 +220,13 @@ class Difference:
         return f"{self.where}: Kafka {self.kafka!r}, ours {self.ours!r}"
 
 
-def differences(where: str, kafka: Any, ours: Any) -> Iterator[Difference]:
+def find_differences(where: str, kafka: Any, ours: Any) -> Iterator[Difference]:
     """Find every field in which two plain answers differ."""
     if isinstance(kafka, dict) and isinstance(ours, dict):
         for name in kafka.keys() | ours.keys():
-            yield from differences(f"{where}.{name}" if where else name, kafka.get(name), ours.get(name))
+            yield from find_differences(f"{where}.{name}" if where else name, kafka.get(name), ours.get(name))
     elif isinstance(kafka, list) and isinstance(ours, list) and len(kafka) == len(ours):
         for number, (theirs, mine) in enumerate(zip(kafka, ours, strict=True)):
-            yield from differences(f"{where}[{number}]", theirs, mine)
+            yield from find_differences(f"{where}[{number}]", theirs, mine)
     elif kafka != ours:
         yield Difference(where, kafka, ours)

@@ -18,7 +18,7 @@ def source_of(broker: Broker, topic: str, **options: str) -> dict[str, str]:
     return {**source, "kafka.isolation.level": "read_committed", **options}
 
 
-def judged(spark: Any, broker: Broker, topic: str, fields: AuditFields = BY_VALUE, **options: Any) -> AuditSummary:
+def judge_topic(spark: Any, broker: Broker, topic: str, fields: AuditFields = BY_VALUE, **options: Any) -> AuditSummary:
     return audit(spark, source_of(broker, topic), settings=AuditSettings(fields, limit=ALL), **options)
 
 

@@ -30,14 +30,14 @@ def frame(spark: Any) -> Any:
 INTERVALS = {TopicPartition("t", number): [(0, 2), (4, 5)] for number in range(PARTITIONS)}
 
 
-def offsets(frame: Any) -> dict[int, int]:
+def count_offsets(frame: Any) -> dict[int, int]:
     return {row.offset: row["count"] for row in frame.groupBy("offset").count().collect()}
 
 
 def test_within_and_outside(frame: Any) -> None:
-    assert offsets(records_within(frame, INTERVALS)) == dict.fromkeys((0, 1, 4), PARTITIONS)
-    assert offsets(records_outside(frame, INTERVALS)) == dict.fromkeys((2, 3, 5), PARTITIONS)
-    assert offsets(records_within(frame, {})) == {}
+    assert count_offsets(records_within(frame, INTERVALS)) == dict.fromkeys((0, 1, 4), PARTITIONS)
+    assert count_offsets(records_outside(frame, INTERVALS)) == dict.fromkeys((2, 3, 5), PARTITIONS)
+    assert count_offsets(records_within(frame, {})) == {}
     assert records_outside(frame, {TopicPartition("t", 0): []}) is frame
 
 

@@ -11,7 +11,7 @@ from compat_tests.spark.scene import Query, Scene, catch_failure, collect_record
 pytestmark = pytest.mark.spark
 
 
-def sizes(query: Query) -> list[int]:
+def list_sizes(query: Query) -> list[int]:
     return [len(batch) for _, batch in sorted(query.batches.items())]
 
 
@@ -28,8 +28,8 @@ def test_at_most_so_many_offsets(scene: Scene, trigger: str) -> None:
     query.stop()
     assert scene.note("batches", {number: set(batch) for number, batch in query.batches.items()})
     assert scene.note("ranges", query.ranges())
-    assert max(sizes(query)) <= 8
-    assert len(sizes(query)) == 5
+    assert max(list_sizes(query)) <= 8
+    assert len(list_sizes(query)) == 5
 
 
 def test_once_takes_all_at_once(scene: Scene) -> None:

@@ -41,7 +41,7 @@ from spark_integration.topics.source import read_batch
 SEED = 20261122
 
 
-def topics(broker: Broker) -> set[str]:
+def list_topics(broker: Broker) -> set[str]:
     return {name for name in admin_of(broker).list_topics(timeout=30).topics if not name.startswith("__")}
 
 
@@ -85,7 +85,7 @@ class TestContents:
         admin_of(broker).create_partitions([NewPartitions(f"{name}-a", 3)])[f"{name}-a"].result(30)
         create_topic(broker, f"{name}-b", 2)
         create_topic(broker, f"{name}-empty", 4)
-        until(lambda: topics(broker) >= {f"{name}-empty"})
+        until(lambda: list_topics(broker) >= {f"{name}-empty"})
         produce_records(broker, f"{name}-a", make_numbered_records(60), 3)
         produce_records(broker, f"{name}-b", make_numbered_records(30), 2)
         summary = run_mirror(spark, broker, target, tmp_path / "c", **pattern)
@@ -131,8 +131,8 @@ class TestContents:
             back = run_mirror(spark, other, one, tmp_path / "d" / "c", TargetNames("other."), subscribePattern=".*")
             assert there.left_out == (f"other.{name}-other" if times else None)
             assert back.left_out == f"one.{name}, one.{name}-empty"
-        assert topics(one) == {name, f"{name}-empty", f"other.{name}-other", "map-c"}
-        assert topics(other) == {f"one.{name}", f"one.{name}-empty", f"{name}-other", "map-c"}
+        assert list_topics(one) == {name, f"{name}-empty", f"other.{name}-other", "map-c"}
+        assert list_topics(other) == {f"one.{name}", f"one.{name}-empty", f"{name}-other", "map-c"}
 
 
 @pytest.mark.spark
@@ -175,7 +175,7 @@ class TestGoingOn:
         produce_records(broker, name, make_numbered_records(30), 1)
         run_mirror(spark, broker, target, tmp_path / "c", subscribe=name)
         admin_of(broker).delete_topics([name])[name].result(30)
-        until(lambda: name not in topics(broker))
+        until(lambda: name not in list_topics(broker))
         create_topic(broker, name, 1)
         produce_records(broker, name, make_numbered_records(40)[::-1], 1)
         assert run_mirror(spark, broker, target, tmp_path / "new" / "c", subscribe=name).records_written == 40
@@ -258,12 +258,12 @@ class TestRefusals:
         told: str,
     ) -> None:
         create_topic(broker, name, 1)
-        until(lambda: name in topics(broker))  # Kafka responds a moment before its brokers know the topic
-        before = topics(broker)
+        until(lambda: name in list_topics(broker))  # Kafka responds a moment before its brokers know the topic
+        before = list_topics(broker)
         source = {key: value.replace("{topic}", name) for key, value in wrong.items()}
         with pytest.raises(PipelineError, match=told):
             run_mirror(spark, broker, broker, tmp_path / "c", names, **source)
-        assert topics(broker) == before
+        assert list_topics(broker) == before
         assert not (tmp_path / "c").exists()
 
     def test_a_target_that_is_not_there(self, broker: Broker, name: str, tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ from spark_integration.topics.written import find_written_records
 pytestmark = pytest.mark.spark
 
 
-def write(spark: Any, source: Broker, target: Broker, topic: str, *ranges: range) -> None:
+def write_ranges(spark: Any, source: Broker, target: Broker, topic: str, *ranges: range) -> None:
     """Write offsets of partition 0 like a mirror that is killed before it extends its map."""
     with Cluster(spark, client_options(source)) as cluster:
         cluster_id = cluster.cluster_id()
@@ -72,7 +72,7 @@ def test_a_new_checkpoint_behind_a_kill(
     produce_records(broker, name, make_numbered_records(20), 1)
     run_mirror(spark, broker, target, tmp_path / "c", subscribe=name)
     produce_records(broker, name, make_numbered_records(100), 1)
-    write(spark, broker, target, name, range(20, 90))
+    write_ranges(spark, broker, target, name, range(20, 90))
     run_mirror(spark, broker, target, tmp_path / "new" / "c", subscribe=name, maxOffsetsPerTrigger="35")
     assert_copied(broker, name, target, name)
     assert_pairs_hold(target, "map-c", name)
@@ -124,7 +124,7 @@ def test_behind_a_record_that_is_missing_all_are_written_again(
     create_topic(broker, name, 1)
     create_topic(target, name, 1)
     produce_records(broker, name, make_numbered_records(60), 1)
-    write(spark, broker, target, name, *there)
+    write_ranges(spark, broker, target, name, *there)
     again = run_mirror(spark, broker, target, tmp_path / "anew", subscribe=name, maxOffsetsPerTrigger=batch)
     assert record_origins(read_contents(target, name)) == {0: wanted}
     assert again.records_written == len(wanted) - sum(map(len, there))

@@ -67,7 +67,7 @@ def test_none_is_redriven_twice(scene: Scene, monkeypatch: pytest.MonkeyPatch) -
     """Neither by another --where, nor after a run that ended after its records and before its ledger."""
     redriven = Redrive(scene)
     with monkeypatch.context() as patched:
-        patched.setattr(RedriveLedger, "finish", fail)
+        patched.setattr(RedriveLedger, "finish", raise_error)
         with pytest.raises(OSError, match="power"):
             redriven("offset <= 2")
     assert len(redriven.back()) == 2
@@ -77,7 +77,7 @@ def test_none_is_redriven_twice(scene: Scene, monkeypatch: pytest.MonkeyPatch) -
     assert redriven.back() == [(1, key_of(number), VALUES[number]) for number in range(1, 5)]
 
 
-def fail(*_: Any) -> None:
+def raise_error(*_: Any) -> None:
     raise OSError("the power is gone")
 
 

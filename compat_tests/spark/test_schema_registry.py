@@ -109,13 +109,13 @@ def test_what_stands_before_a_registry_is_no_unknown_schema(
     The client asks again, and finally reports that the registry does not answer.
     """
     monkeypatch.setattr(registry, "FIRST_PAUSE_S", 0)
-    with saying(answer) as (url, asked), pytest.raises(RegistryError, match=f"does not answer .*{told}"):
+    with serve_answer(answer) as (url, asked), pytest.raises(RegistryError, match=f"does not answer .*{told}"):
         SchemaRegistry(RegistryOptions(url), tries=2).by_id(1)
     assert len(asked) == 2
 
 
 @contextmanager
-def saying(answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
+def serve_answer(answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
     """Answer every request with these bytes; yields the address, and the list of requests."""
     asked: list[bytes] = []
 

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from compat_tests.matrix.driver import Launch
-from compat_tests.matrix.install import NotInstalledError, guarded
+from compat_tests.matrix.install import NotInstalledError, try_installing
 from spark_integration.runtime.maven import MissingProgramError
 
 PIP_SAYS = """Collecting client
@@ -24,13 +24,13 @@ def catch_message(problem: Exception) -> str:
         raise problem
 
     with pytest.raises(NotInstalledError) as told:
-        guarded(install)
+        try_installing(install)
     return str(told.value)
 
 
 def test_a_launch_is_handed_on() -> None:
     launch = Launch(["client"])
-    assert guarded(lambda: launch) is launch
+    assert try_installing(lambda: launch) is launch
 
 
 def test_a_missing_program_is_named() -> None:

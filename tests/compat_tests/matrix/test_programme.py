@@ -16,9 +16,9 @@ from compat_tests.matrix.programme import (
     USED_APIS,
     Cell,
     WrongAnswerError,
-    foregone,
+    explain_failure,
+    find_foregone,
     refuse_unasked,
-    why,
 )
 from compat_tests.matrix.recording import Recording
 
@@ -28,26 +28,26 @@ FEATURES = frozenset(STEPS) - ALWAYS
 
 @pytest.mark.parametrize("step", NEEDED_APIS)
 def test_what_the_broker_does_not_serve_is_not_tried(step: str) -> None:
-    assert foregone(step, FEATURES, EVERYTHING - {NEEDED_APIS[step]}, {}) == Cell(NOT_SERVED)
+    assert find_foregone(step, FEATURES, EVERYTHING - {NEEDED_APIS[step]}, {}) == Cell(NOT_SERVED)
 
 
 @pytest.mark.parametrize("step", STEPS)
 def test_what_the_broker_serves_is_tried(step: str) -> None:
-    assert foregone(step, FEATURES, EVERYTHING, {PLAIN: Cell(OK)}) is None
+    assert find_foregone(step, FEATURES, EVERYTHING, {PLAIN: Cell(OK)}) is None
 
 
 @pytest.mark.parametrize("step", NEEDED_APIS)
 def test_what_the_client_never_had_is_never_owed_by_the_broker(step: str) -> None:
-    assert foregone(step, frozenset(), frozenset(), {}) == Cell(NOT_APPLICABLE)
+    assert find_foregone(step, frozenset(), frozenset(), {}) == Cell(NOT_APPLICABLE)
 
 
 @pytest.mark.parametrize("step", sorted(ALWAYS))
 def test_what_every_client_has_is_always_tried(step: str) -> None:
-    assert foregone(step, frozenset(), frozenset(), {}) is None
+    assert find_foregone(step, frozenset(), frozenset(), {}) is None
 
 
 def test_nothing_is_tried_after_plain_records_failed() -> None:
-    cell = foregone("gzip", FEATURES, EVERYTHING, {PLAIN: Cell(FAILED, "refused")})
+    cell = find_foregone("gzip", FEATURES, EVERYTHING, {PLAIN: Cell(FAILED, "refused")})
     assert cell is not None
     assert cell.outcome == FAILED
 
@@ -67,8 +67,8 @@ def test_other_steps_need_no_api_of_their_own() -> None:
 
 def test_what_went_before_on_the_wire_is_told_however_much_the_client_says() -> None:
     recording = Recording()
-    assert why(WrongAnswerError("refused"), recording) == "refused"
+    assert explain_failure(WrongAnswerError("refused"), recording) == "refused"
     recording.note("Produce v0: connection closed")
-    told = why(WrongAnswerError("x" * 1000), recording)
+    told = explain_failure(WrongAnswerError("x" * 1000), recording)
     assert told.endswith("xxx... [Produce v0: connection closed]")
     assert len(told) < 300

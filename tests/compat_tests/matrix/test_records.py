@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.matrix.records import CONTENTS, HEADERS, TIMESTAMPS, Record, compare, header, key, number_of, value
+from compat_tests.matrix.records import (
+    CONTENTS,
+    HEADERS,
+    TIMESTAMPS,
+    Record,
+    compare_records,
+    make_header,
+    make_key,
+    make_value,
+    number_of,
+)
 
 BASE = 1_700_000_000_000
 
@@ -15,14 +25,16 @@ def make_records(first: int = 0, count: int = 200) -> list[Record]:
     ends = [0, 0]
     for number in range(first, first + count):
         partition = number % 50 % 2
-        record = Record(partition, ends[partition], key(number), value(number), BASE + number, header(number))
+        record = Record(
+            partition, ends[partition], make_key(number), make_value(number), BASE + number, make_header(number)
+        )
         ends[partition] += 1
         records.append(record)
     return records
 
 
 def list_problems(records: list[Record], first: int = 0, count: int = 200) -> dict[str, str]:
-    return compare(records, first, count, BASE)
+    return compare_records(records, first, count, BASE)
 
 
 def test_faithful_records_have_no_problem() -> None:

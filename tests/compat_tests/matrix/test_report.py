@@ -23,7 +23,7 @@ def make_result(title: str, ours: dict[str, Any], kafka: dict[str, Any], date: s
 
 
 def lay_out_page(**results: dict[str, Any]) -> str:
-    return "\n".join(report.page(results))
+    return "\n".join(report.lay_out_page(results))
 
 
 def test_a_row_has_a_cell_a_step_and_the_other_broker_in_short() -> None:
@@ -71,7 +71,7 @@ def test_a_page_on_which_everything_was_served_says_so() -> None:
     ],
 )
 def test_columns_are_counted(outcomes: list[str], words: str) -> None:
-    assert report.count(outcomes) == words
+    assert report.count_outcomes(outcomes) == words
 
 
 def test_each_broker_has_a_line_of_counts() -> None:
@@ -132,9 +132,9 @@ def test_a_run_of_a_few_rows_keeps_the_others(tmp_path: Path) -> None:
         make_result("Client 1", make_broker(), make_broker()),
         make_result("Client 2", make_broker(), make_broker()),
     )
-    report.store({"b": second, "gone": first}, ["a", "b"], tmp_path)
-    report.store({**report.load(path), "a": first}, ["a", "b"], tmp_path)
-    assert list(report.load(path)) == ["a", "b"]
-    assert report.load(path) == {"a": first, "b": second}
+    report.store_results({"b": second, "gone": first}, ["a", "b"], tmp_path)
+    report.store_results({**report.load_results(path), "a": first}, ["a", "b"], tmp_path)
+    assert list(report.load_results(path)) == ["a", "b"]
+    assert report.load_results(path) == {"a": first, "b": second}
     lines = (tmp_path / report.PAGE.name).read_text().splitlines()
     assert [line.split(" | ")[0] for line in lines if line.startswith("| Client")] == ["| Client 1", "| Client 2"]

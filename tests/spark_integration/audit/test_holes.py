@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import pytest
 
-from compat_tests.batches import build, patched
+from compat_tests.batches import build, patch_header
 from spark_integration.audit.holes import COMPACTED, MARKER, UNEXAMINED, UNEXPLAINED, OffsetHole, explain_holes
 from spark_integration.audit.log_batches import LogBatch, parse_batches
 from spark_integration.topics.offsets import TopicPartition
@@ -72,12 +72,12 @@ def test_a_log_that_does_not_tell(batches: list[LogBatch] | None) -> None:
 
 def test_headers_of_batches() -> None:
     """Two batches of records, a control batch, and one that is cut off after its header."""
-    first, second = build([b"a", b"b", b"c"]), patched(build([b"d"]), 0, "q", 3)
-    control = patched(patched(build([b"e"]), 0, "q", 4), 21, "h", 0x30)
-    cut_off = patched(build([b"f", b"g"]), 0, "q", 5)[:40]
+    first, second = build([b"a", b"b", b"c"]), patch_header(build([b"d"]), 0, "q", 3)
+    control = patch_header(patch_header(build([b"e"]), 0, "q", 4), 21, "h", 0x30)
+    cut_off = patch_header(build([b"f", b"g"]), 0, "q", 5)[:40]
     found = list(parse_batches(first + second + control + cut_off))
     assert found == [LogBatch(0, 2, False), LogBatch(3, 3, False), LogBatch(4, 4, True), LogBatch(5, 6, False)]
 
 
 def test_old_message_sets_tell_nothing() -> None:
-    assert list(parse_batches(patched(build([b"a"]), 16, "b", 1))) == []
+    assert list(parse_batches(patch_header(build([b"a"]), 16, "b", 1))) == []
