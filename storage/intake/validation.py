@@ -62,7 +62,7 @@ class CheckedBatch:
     def __len__(self) -> int:
         return self.header.length + LENGTH_END
 
-    def joined(self) -> bytes:
+    def join_parts(self) -> bytes:
         """Return the whole batch, with base offset 0."""
         return b"".join((bytes(8), self.header.length.to_bytes(4, "big"), bytes(4), *self.parts))
 
@@ -251,7 +251,9 @@ def choose_stored_codec(config: LogConfig) -> int | None:
 def _recompress_batch(checked: CheckedBatch, config: LogConfig, max_bytes: int) -> CheckedBatch:
     codec = _CODECS[config.compression_type]
     try:
-        batch = record_batch.recompress_batch(checked.joined(), codec, list_codec_levels(config).get(codec), max_bytes)
+        batch = record_batch.recompress_batch(
+            checked.join_parts(), codec, list_codec_levels(config).get(codec), max_bytes
+        )
     except TooLargeError as error:
         raise InvalidRecordsError(ErrorCode.MESSAGE_TOO_LARGE, str(error)) from error
     except MalformedError as error:

@@ -131,7 +131,7 @@ class Life(World):
         model = self.models[partition.topic, partition.index]
         if not model.is_compacted:
             marker = Marker(self.random.choice(TRANSACTIONAL), 0, 0, self.random.random() < 0.4, 0)
-            data = build_marker_batch(marker, partition.log.config, self.node.now_ms).joined()
+            data = build_marker_batch(marker, partition.log.config, self.node.now_ms).join_parts()
             self._send(partition, model, data, lambda: partition.append_marker(marker, self.node.now_ms))
 
     def _send(self, partition: Partition, model: PartitionModel, data: bytes, append: Callable[[], Appended]) -> None:

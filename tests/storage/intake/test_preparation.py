@@ -116,7 +116,7 @@ def test_a_bad_header_is_rejected_at_once() -> None:
 def test_a_small_uncompressed_message_set_is_converted_at_once() -> None:
     message = make_entry_writer(1, 0)(0, NOW_MS, b"k", b"v")
     checked = convert_messages_at_once(message, LogConfig(), NOW_MS, AT_ONCE_MESSAGES_BYTES)
-    assert [record.value for record in read_records(checked.joined())] == [b"v"]
+    assert [record.value for record in read_records(checked.join_parts())] == [b"v"]
     for messages, together_bytes in (
         (message, AT_ONCE_MESSAGES_BYTES + 1),
         (wrap_messages(1, Codec.GZIP, 0, NOW_MS, message), 0),
@@ -143,7 +143,7 @@ def test_a_changed_batch_comes_back_as_it_is_stored() -> None:
     assert list(read_records(taken)) == list(read_records(sent))
     checked = as_checked_batch(taken, NOW_MS + 1)
     assert checked.header == header
-    assert checked.joined()[16:] == taken[16:]
+    assert checked.join_parts()[16:] == taken[16:]
 
 
 def test_a_message_set_comes_back_as_a_batch() -> None:
@@ -158,7 +158,7 @@ def test_the_time_of_the_log_is_that_of_the_append() -> None:
     config = LogConfig(message_timestamp_type=LOG_APPEND_TIME)
     taken = take_in(make_batch(3), config, NOW_MS)
     assert taken is not None
-    stored = as_checked_batch(taken, NOW_MS + 5).joined()
+    stored = as_checked_batch(taken, NOW_MS + 5).join_parts()
     header = read_header(stored)
     assert header.is_log_append_time and header.max_timestamp == NOW_MS + 5
     assert crc_matches(stored, header)
