@@ -76,7 +76,7 @@ class GroupConversion:
     def make_classic(self, group: ConsumerGroup, contents: GroupContents, reason: str | None) -> list[Record]:
         """See Conversion."""
         log.info("Group %s becomes a classic group: %s", group.group_id, reason)
-        classic = self._replacement(group)
+        classic = self._build_replacement(group)
         _fill_group(classic, contents, self._metadata.image)
         assignments = {member.member_id: member.assignment for member in classic.members.values()}
         # If the broker ends before the rebalance, no member may find its own generation in the log and skip the rebalance.
@@ -93,10 +93,10 @@ class GroupConversion:
         """See Conversion."""
         records = group.tombstones()
         group.remove_all_members()
-        self._replacement(group)
+        self._build_replacement(group)
         return records
 
-    def _replacement(self, group: ConsumerGroup) -> ClassicGroup:
+    def _build_replacement(self, group: ConsumerGroup) -> ClassicGroup:
         classic = self._classic.create(group.group_id, group.shard)
         classic.offsets = group.offsets
         classic.is_logged = True

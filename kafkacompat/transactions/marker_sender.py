@@ -88,10 +88,10 @@ class MarkerSender:
             rest = iter(partitions)
             while piece := tuple(islice(rest, MOST_PARTITIONS)):
                 entry = _SentMarker(marker, piece)
-                self._queue_for(leader).add(entry)
+                self._find_queue(leader).add(entry)
                 yield entry.answer
 
-    def _queue_for(self, node_id: int) -> BrokerQueue[_SentMarker]:
+    def _find_queue(self, node_id: int) -> BrokerQueue[_SentMarker]:
         queue = self._queues.get(node_id)
         if queue is None:
             queue = self._queues[node_id] = BrokerQueue(lambda batch: self._send_batch(node_id, batch))

@@ -120,10 +120,10 @@ class TransactionVerifier:
             ],
         )
         question = _Question(transaction, partitions)
-        self._queue_for(image.leader).add(question)
+        self._find_queue(image.leader).add(question)
         return question.answer
 
-    def _queue_for(self, node_id: int) -> BrokerQueue[_Question]:
+    def _find_queue(self, node_id: int) -> BrokerQueue[_Question]:
         queue = self._queues.get(node_id)
         if queue is None:
             queue = self._queues[node_id] = BrokerQueue(lambda batch: self._send_batch(node_id, batch))

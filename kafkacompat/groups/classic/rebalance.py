@@ -66,7 +66,7 @@ class Rebalancer:
         """Wait for group.initial.rebalance.delay.ms, so that the first members of a group join together."""
         delay_ms = self._settings.group_initial_rebalance_delay_ms
         remaining_ms = max(group.rebalance_timeout_ms - delay_ms, 0)
-        group.join_timer = self._later(delay_ms, self._end_initial_delay, group, delay_ms, remaining_ms)
+        group.join_timer = self._call_later(delay_ms, self._end_initial_delay, group, delay_ms, remaining_ms)
 
     def _end_initial_delay(self, group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
         """Wait again as long as new members join, but not beyond the rebalance timeout; then end the joining phase."""
@@ -76,7 +76,7 @@ class Rebalancer:
         group.new_member_added = False
         next_ms = min(self._settings.group_initial_rebalance_delay_ms, remaining_ms)
         left_ms = max(remaining_ms - delay_ms, 0)
-        group.join_timer = self._later(next_ms, self._end_initial_delay, group, next_ms, left_ms)
+        group.join_timer = self._call_later(next_ms, self._end_initial_delay, group, next_ms, left_ms)
 
     # Ending the joining phase
 
@@ -87,7 +87,7 @@ class Rebalancer:
 
     def _end_join_later(self, group: ClassicGroup, at_least_ms: int = 0) -> None:
         _stop_timer(group.join_timer)
-        group.join_timer = self._later(max(at_least_ms, group.rebalance_timeout_ms), self.complete_join, group)
+        group.join_timer = self._call_later(max(at_least_ms, group.rebalance_timeout_ms), self.complete_join, group)
 
     def complete_join(self, group: ClassicGroup) -> None:
         """Start the next generation with the members that joined. Static members stay even if they have not."""
@@ -115,7 +115,7 @@ class Rebalancer:
             self.restart_session(group, member)
             member.is_new = False
         group.pending_sync = set(group.members)
-        group.sync_timer = self._later(group.rebalance_timeout_ms, self._expire_sync, group)
+        group.sync_timer = self._call_later(group.rebalance_timeout_ms, self._expire_sync, group)
 
     def _store_empty(self, group: ClassicGroup) -> None:
         log.info("Rebalanced group %s: generation %d is empty", group.group_id, group.generation_id)
@@ -245,7 +245,7 @@ class Rebalancer:
             self.release_member(member, code)
         group.apply_event(GroupEvent.REMOVED, now_ms(self._clock))
 
-    def _later(self, delay_ms: int, action: Callable[..., None], *arguments: object) -> DelayedCall:
+    def _call_later(self, delay_ms: int, action: Callable[..., None], *arguments: object) -> DelayedCall:
         return self._clock.callLater(delay_ms / 1000, self._outbox.run, action, *arguments)
 
 

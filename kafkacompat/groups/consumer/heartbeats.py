@@ -122,9 +122,9 @@ class Heartbeats:
             self._timeouts.cancel(group, member_id, MemberTimer.JOIN, MemberTimer.SYNC)
         self._progress.update_rebalance_timer(group, new, member)
         self._timeouts.start(group, MemberTimer.SESSION, member_id, self._configs.session_timeout_ms(group.group_id))
-        return respond_when_written(waiting, self._response(request, old, member), _refuse_with)
+        return respond_when_written(waiting, self._build_response(request, old, member), _refuse_with)
 
-    def _response(
+    def _build_response(
         self, request: ConsumerGroupHeartbeatRequest, old: ConsumerMember, member: ConsumerMember
     ) -> ConsumerGroupHeartbeatResponse:
         needs_assignment = _is_full(request) or old.assigned != member.assigned

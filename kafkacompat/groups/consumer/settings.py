@@ -106,16 +106,16 @@ class GroupConfigs:
 
     def session_timeout_ms(self, group_id: str) -> int:
         """Return the session timeout of the group's members."""
-        return self._number(group_id, "consumer.session.timeout.ms", self._settings.session_timeout_ms)
+        return self._read_number(group_id, "consumer.session.timeout.ms", self._settings.session_timeout_ms)
 
     def heartbeat_interval_ms(self, group_id: str) -> int:
         """Return the interval at which the group's members have to send heartbeats."""
-        return self._number(group_id, "consumer.heartbeat.interval.ms", self._settings.heartbeat_interval_ms)
+        return self._read_number(group_id, "consumer.heartbeat.interval.ms", self._settings.heartbeat_interval_ms)
 
     def assignment_interval_ms(self, group_id: str) -> int:
         """Return the minimum time between two computations of targets."""
-        return self._number(group_id, "consumer.assignment.interval.ms", self._settings.assignment_interval_ms())
+        return self._read_number(group_id, "consumer.assignment.interval.ms", self._settings.assignment_interval_ms())
 
-    def _number(self, group_id: str, name: str, bounded: BoundedNumber) -> int:
+    def _read_number(self, group_id: str, name: str, bounded: BoundedNumber) -> int:
         text = self._metadata.image.config(ResourceType.GROUP, group_id).get(name)
         return bounded.default if text is None else min(max(int(text), bounded.least), bounded.most)

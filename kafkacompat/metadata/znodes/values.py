@@ -190,12 +190,12 @@ class Schema:
             return encode_json({"version": self.version, **values})
         stored = parse_fields(path, before).values
         unknown = {name: value for name, value in stored.items() if name not in self._known}
-        return encode_json({"version": self._newer_version(stored), **values, **unknown})
+        return encode_json({"version": self._find_newer_version(stored), **values, **unknown})
 
     def is_foreign(self, stored: Fields) -> bool:
         """Return whether an object has fields that this release does not know, or a newer version."""
-        return not self._known.issuperset(stored.values) or self._newer_version(stored.values) != self.version
+        return not self._known.issuperset(stored.values) or self._find_newer_version(stored.values) != self.version
 
-    def _newer_version(self, stored: Mapping[str, Any]) -> int:
+    def _find_newer_version(self, stored: Mapping[str, Any]) -> int:
         version = stored.get("version")
         return version if _is_integer(version, self.version, INT32_MAX) else self.version
