@@ -72,13 +72,13 @@ class TransactionalProducer:
         request.transactional_id = self._topic
         payload = self._client.encode(request, PRODUCE_VERSION)
         # If the previous transaction has not ended everywhere, a client sends the request again.
-        while self._errors(payload) == {ErrorCode.CONCURRENT_TRANSACTIONS}:
+        while self._send_and_check(payload) == {ErrorCode.CONCURRENT_TRANSACTIONS}:
             pass
         answer = self._client.call(make_end_request(self._topic, self._who, committed), EndTxnResponse, END_VERSION)
         assert not answer.error_code, f"EndTxn was answered with the error {answer.error_code}"
         self._who = answer.producer_id, answer.producer_epoch
 
-    def _errors(self, payload: bytes) -> set[int]:
+    def _send_and_check(self, payload: bytes) -> set[int]:
         """Send a Produce request; return the errors of its partitions, which may only be CONCURRENT_TRANSACTIONS."""
         self._client.send_frame(payload)
         (topic,) = self._client.receive(ProduceResponse, PRODUCE_VERSION).responses

@@ -69,7 +69,7 @@ class Job:
 
     def committed(self) -> Offsets:
         with self.cluster as cluster:
-            return cluster.committed(self.group)
+            return cluster.read_committed(self.group)
 
     def finished_batches(self) -> set[int]:
         return {int(path.name) for path in (self.checkpoint / "commits").iterdir() if path.name.isdecimal()}

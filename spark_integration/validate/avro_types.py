@@ -143,18 +143,18 @@ class AvroShapes:
     def of(self, schema: Any) -> Shape:
         """Return the shape of a schema that fastavro has parsed."""
         if isinstance(schema, list):
-            return self._union(schema)
+            return self._make_union_shape(schema)
         if isinstance(schema, str):
             return PRIMITIVE[schema] if schema in PRIMITIVE else self.of(self._named[schema])
         kind = schema["type"]
         if not isinstance(kind, str):
             return self.of(kind)
-        shape = self._typed(kind, schema)
+        shape = self._make_shape(kind, schema)
         return _unwrap_name(shape) if self._tells_names and kind in NAMED else shape
 
-    def _typed(self, kind: str, schema: Mapping[str, Any]) -> Shape:
+    def _make_shape(self, kind: str, schema: Mapping[str, Any]) -> Shape:
         if kind in RECORDS:
-            return self._record(schema)
+            return self._make_record_shape(schema)
         if kind == "array":
             if not self._takes_bytes(schema["items"]):
                 # Such an array is nothing but a count, and fastavro would make a list of that length.
@@ -167,7 +167,7 @@ class AvroShapes:
             return _make_decimal_shape(kind, schema)
         return LOGICAL.get((kind, str(logical))) or PRIMITIVE.get(kind) or self.of(self._named[kind])
 
-    def _record(self, schema: Mapping[str, Any]) -> Shape:
+    def _make_record_shape(self, schema: Mapping[str, Any]) -> Shape:
         name = schema["name"]
         self.is_deep |= name in self._within
         if name in self._within or not schema["fields"]:
@@ -181,7 +181,7 @@ class AvroShapes:
     def _takes_bytes(self, schema: Any) -> bool:
         if isinstance(schema, list):
             return True
-        whole = self._whole(schema)
+        whole = self._find_whole(schema)
         kind = whole["type"]
         if kind in RECORDS:
             return any(self._takes_bytes(field["type"]) for field in whole["fields"])
@@ -189,7 +189,7 @@ class AvroShapes:
             return bool(whole["size"])
         return kind != "null" if isinstance(kind, str) and kind not in self._named else self._takes_bytes(kind)
 
-    def _union(self, schema: list[Any]) -> Shape:
+    def _make_union_shape(self, schema: list[Any]) -> Shape:
         branches = [branch for branch in schema if branch != "null"]
         kinds = {
             _name_kind(branch) for branch in branches if not (isinstance(branch, dict) and "logicalType" in branch)
@@ -200,14 +200,14 @@ class AvroShapes:
             for numbers, joined in (({"int", "long"}, LongType()), ({"float", "double"}, DoubleType())):
                 if kinds <= numbers:
                     return Shape(joined)
-        return self._members(branches)
+        return self._make_member_shape(branches)
 
-    def _members(self, branches: list[Any]) -> Shape:
+    def _make_member_shape(self, branches: list[Any]) -> Shape:
         """Return a struct with a field for each branch, one of which is not null (as in Spark's own from_avro)."""
         shapes = [self.of(branch) for branch in branches]
         # Python has one type for int and long, and one for float and double: the wider one holds both.
         order = sorted(enumerate(branches), key=lambda entry: _name_kind(entry[1]) in ("int", "float"))
-        tests = [(fits(self._whole(branch)), number) for fits in FITS for number, branch in order]
+        tests = [(fits(self._find_whole(branch)), number) for fits in FITS for number, branch in order]
         kind = StructType([StructField(f"member{number}", shape.type) for number, shape in enumerate(shapes)])
 
         def convert(value: Any) -> dict[str, Any]:
@@ -219,9 +219,9 @@ class AvroShapes:
 
         return Shape(kind, convert)
 
-    def _whole(self, branch: Any) -> Mapping[str, Any]:
+    def _find_whole(self, branch: Any) -> Mapping[str, Any]:
         if isinstance(branch, str):
-            return {"type": branch} if branch in PRIMITIVE else self._whole(self._named[branch])
+            return {"type": branch} if branch in PRIMITIVE else self._find_whole(self._named[branch])
         whole: Mapping[str, Any] = branch
         return whole
 

@@ -64,7 +64,7 @@ class ValidateBatchWriter:
             raise
 
     def _run(self, frame: DataFrame, number: int) -> None:
-        before = self._state.begun(number, self._plan.registry)
+        before = self._state.read_begun(number, self._plan.registry)
         plan = before.plan if before else self._plan
         # Decoding twice, once for each output, could put a record into both: a schema may be registered meanwhile.
         refused = before.refused if before else None
