@@ -43,7 +43,7 @@ def test_a_transaction_ends_in_the_partitions_of_all_leaders(ending: Ending) -> 
     else:
         assert [cluster.partitions.all[partition].aborted for partition in (A, B, C)] == ended
         assert cluster.state("x") == "CompleteAbort"
-    assert markers_sent(cluster) == [(2, [100]), (3, [100])]
+    assert sorted(markers_sent(cluster)) == [(2, [100]), (3, [100])]
 
 
 def test_markers_that_come_while_a_request_is_under_way_share_the_next_one() -> None:
@@ -206,7 +206,7 @@ def test_a_later_epoch_of_the_same_leader_loads_nothing_and_marks_its_markers() 
     assert cluster.partitions.all[B].coordinator_epochs[100] == 5
 
 
-def test_nothing_is_served_before_what_was_read_is_committed() -> None:
+def test_a_coordinator_serves_once_its_records_are_committed() -> None:
     cluster = Cluster(LEADERS)
     producer = cluster.begin("x", B)
     cluster.held.add(2)
@@ -276,7 +276,7 @@ def test_transactions_that_begin_while_a_request_is_under_way_share_the_next_one
     ]
 
 
-def test_without_a_coordinator_or_its_answer_producers_are_told_to_retry() -> None:
+def test_without_a_coordinators_answer_producers_must_retry() -> None:
     cluster = Cluster(LEADERS)
     producer = cluster.begin("x", B)
     cluster.down.add(1)
