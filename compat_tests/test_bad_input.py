@@ -129,7 +129,9 @@ def test_connection_is_closed_and_others_go_on(broker: Broker, client: RawClient
 
 
 @pytest.mark.parametrize("case", ["negative size", "unknown API", "Fetch without a body"])
-def test_one_log_line_says_who_and_why(broker: Broker, broker_kind: str, client: RawClient, case: str) -> None:
+def test_one_log_line_names_the_client_and_the_reason(
+    broker: Broker, broker_kind: str, client: RawClient, case: str
+) -> None:
     if broker_kind != "kafkacompat":
         pytest.skip("this is our log")
     me = f"127.0.0.1:{client.socket.getsockname()[1]}"

@@ -116,7 +116,7 @@ def list_imported(log: Path) -> list[str]:
     return [line.rpartition("|")[2].strip() for line in lines if line.startswith("import time:")]
 
 
-def test_no_start_waits_for_what_the_first_consumer_needs(
+def test_a_start_does_not_load_the_group_coordinator(
     serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")

@@ -206,7 +206,7 @@ def batch_of_a_million() -> bytes:
 
 
 @pytest.mark.parametrize("is_killed", [False, True])
-def test_who_compacts_ends_with_the_broker_in_the_middle_of_a_large_batch(tmp_path: Path, is_killed: bool) -> None:
+def test_a_compacting_process_ends_with_the_broker_in_a_large_batch(tmp_path: Path, is_killed: bool) -> None:
     """A million records take it seconds of CPU time, in which nothing else is asked of it; it is held up among them."""
     large = batch_of_a_million()
     properties = {**EAGER, "message.max.bytes": str(2 * len(large))}

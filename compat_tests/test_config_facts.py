@@ -97,7 +97,7 @@ def test_types_and_defaults(table: str) -> None:
 
 
 @pytest.mark.parametrize("table", ["broker", "quota"])
-def test_what_may_be_changed_while_the_broker_runs(table: str) -> None:
+def test_properties_are_dynamic_where_kafkas_are(table: str) -> None:
     for name, row in TABLES[table].items():
         mode = read_facts()[table, name].mode
         assert (row.dynamic, row.per_broker) == (mode != "", mode == "per-broker"), name

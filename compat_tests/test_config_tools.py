@@ -82,7 +82,7 @@ def test_a_config_is_added_described_and_deleted(
     until(lambda: f"{key}={value}" not in describe_config(broker, entity))
 
 
-def test_what_a_running_broker_cannot_change_is_refused(broker: Broker) -> None:
+def test_a_static_property_cannot_be_altered(broker: Broker) -> None:
     entity = ("--entity-type", "brokers", "--entity-name", "1")
     assert "num.partitions" in run_failing_tool(broker, CONFIGS, *entity, "--alter", "--add-config", "num.partitions=9")
     assert "num.io.threads" in run_failing_tool(

@@ -67,7 +67,9 @@ def read_numbers(members: Sequence[Member], numbers: range) -> Counter[str]:
     return seen
 
 
-def test_three_share_the_partitions_whoever_comes_and_goes(quick: Broker, name: str, new_member: NewMember) -> None:
+def test_three_members_share_the_partitions_through_joins_and_leaves(
+    quick: Broker, name: str, new_member: NewMember
+) -> None:
     create_topic(quick, name, 6)
     members = [new_member(quick, name) for _ in range(3)]
     members[0].subscribe(name)

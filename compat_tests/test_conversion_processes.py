@@ -58,7 +58,7 @@ def fetch(broker: Broker, offset: int) -> PartitionData:
         return client.call(fetch_of(TOPIC, offset), FetchResponse, OLD_VERSION).responses[0].partitions[0]
 
 
-def test_there_is_none_before_it_is_needed_and_none_behind_the_broker(broker: Broker) -> None:
+def test_there_is_none_before_it_is_needed_and_none_after_the_broker(broker: Broker) -> None:
     assert list_children(broker.pid) == []
     assert fetch(broker, 0).records
     (worker,) = list_children(broker.pid)

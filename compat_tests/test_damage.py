@@ -202,7 +202,7 @@ def delete_records(client: RawClient, topic: str, offset: int) -> None:
     client.call(request, DeleteRecordsResponse, 2)
 
 
-def test_slow_readers_of_what_is_deleted_get_whole_batches_and_nobody_spins(make_broker: MakeBroker) -> None:
+def test_slow_readers_of_deleted_segments_get_whole_batches(make_broker: MakeBroker) -> None:
     properties = {"log.retention.check.interval.ms": "50", "log.segment.delete.delay.ms": "0"}
     broker = make_broker(properties)
     create_topic(broker, "t", segment_bytes=str(ANSWER_BYTES), retention_bytes=str(ANSWER_BYTES))

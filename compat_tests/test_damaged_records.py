@@ -109,7 +109,7 @@ def _check_batch(batch: bytes, keys: bool) -> tuple[str, int | None]:
 
 @each_codec
 @pytest.mark.parametrize("keys", [False, True], ids=["without keys", "with keys"])
-def test_we_accept_and_refuse_what_kafka_does(
+def test_damaged_batches_are_judged_as_by_kafka(
     oracle: Oracle, codec: int, keys: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = seeded_random()

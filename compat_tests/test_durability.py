@@ -112,9 +112,7 @@ def test_nothing_acknowledged_is_lost_with_the_power(tmp_path: Path, name: str, 
         assert committed_offset(broker, name) >= last_commit
 
 
-def test_what_is_in_the_page_cache_only_is_lost_with_the_power_and_not_with_the_process(
-    tmp_path: Path, name: str
-) -> None:
+def test_unsynced_records_survive_a_kill_but_no_power_failure(tmp_path: Path, name: str) -> None:
     with run_mortal_broker(tmp_path, PAGE_CACHE) as broker:
         create_topic(broker, name)
         producer = Producer({"bootstrap.servers": broker.bootstrap, **QUIET})

@@ -109,7 +109,7 @@ def test_the_largest_batch_of_all_topics(make_broker: MakeBroker) -> None:
     until(lambda: can_produce(broker, "plain", 50_000))
 
 
-def test_what_is_kept_of_topics_without_a_value_of_their_own(make_broker: MakeBroker) -> None:
+def test_retention_of_topics_follows_the_brokers_default(make_broker: MakeBroker) -> None:
     broker = make_broker({"log.retention.check.interval.ms": "100", "log.initial.task.delay.ms": "100"})
     create_topic(broker, "plain")
     create_topic(broker, "own", retention_bytes="100000000")

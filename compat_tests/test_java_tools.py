@@ -80,7 +80,7 @@ def test_consumer_groups_are_listed_described_and_reset(broker: Broker, name: st
     assert name not in run_tool(broker, CONSUMER_GROUPS, "--list").splitlines()
 
 
-def test_offsets_are_told_and_records_deleted(broker: Broker, name: str, tmp_path: Path) -> None:
+def test_offsets_are_listed_and_records_deleted(broker: Broker, name: str, tmp_path: Path) -> None:
     create_topic(broker, name)
     console_produce(broker, name, [str(number) for number in range(10)])
     offsets = f"{TOOLS}.GetOffsetShell"

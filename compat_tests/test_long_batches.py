@@ -106,7 +106,7 @@ def test_a_process_that_dies_fails_one_answer(broker: Broker) -> None:
         assert produce(client, make_long_batch()).base_offset == 1 + MANY
 
 
-def test_without_acks_a_broker_that_stops_keeps_what_came_before(broker: Broker) -> None:
+def test_without_acks_a_stopping_broker_keeps_received_batches(broker: Broker) -> None:
     with RawClient(broker.port) as client:
         client.send(produce_request(TOPIC, {0: make_long_batch()}, acks=0), 9)
         assert produce(client, batches.build([b"x"])).base_offset == 1 + 2 * MANY

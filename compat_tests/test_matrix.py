@@ -48,7 +48,7 @@ def make_launch(text: str) -> Launch:
     return Launch([sys.executable, "-c", text])
 
 
-def test_a_program_that_ends_is_told_by_its_last_words(tmp_path: Path) -> None:
+def test_an_ended_driver_is_reported_with_its_last_line(tmp_path: Path) -> None:
     with (
         Driver(make_launch("raise SystemExit('no such client')"), "", tmp_path / "stderr") as driver,
         pytest.raises(ClientError, match="ended with code 1: no such client"),
@@ -65,7 +65,7 @@ def test_a_program_that_says_nothing_is_given_up(tmp_path: Path) -> None:
     assert not driver.is_running
 
 
-def test_a_programs_error_is_told(tmp_path: Path) -> None:
+def test_a_drivers_error_is_raised(tmp_path: Path) -> None:
     text = "print('noise'); print('{\"error\": \"refused\"}', flush=True); input()"
     with (
         Driver(make_launch(text), "", tmp_path / "stderr") as driver,

@@ -130,7 +130,7 @@ def test_the_index_entries_are_ours(folder: Path) -> None:
     assert len(re.findall(r"^timestamp: \d+ offset: \d+$", output, re.MULTILINE)) == time_entries > 20
 
 
-def test_the_snapshots_tell_of_the_producers(folder: Path) -> None:
+def test_kafka_reads_the_producers_of_our_snapshots(folder: Path) -> None:
     newest = max(folder.glob("*.snapshot"))
     output, errors = dump_with_kafka(folder, [newest.name])
     assert list_complaints(errors) == []
@@ -251,7 +251,7 @@ def test_a_brokers_whole_directory_gives_no_complaint(data_folder: Path) -> None
     (BUILD / "dump-log-segments.txt").write_text("\n".join(transcript))
 
 
-def test_our_dump_says_of_group_records_what_kafkas_says(data_folder: Path) -> None:
+def test_our_dump_shows_group_records_as_kafkas_does(data_folder: Path) -> None:
     files = sorted(data_folder.glob("__consumer_offsets-*/*.log"))
     output, _ = kafkas_dump(files, "--offsets-decoder")
     ours = [row for path in files for row in our_rows(path, "--offsets-decoder")]

@@ -116,7 +116,7 @@ def test_verify_finds_nothing_wrong_with_kafkas_own_directory(data_folder: Path)
     assert sum(len(each.segments) for each in checked) > 4
 
 
-def test_dump_shows_of_kafkas_files_what_kafka_shows(data_folder: Path) -> None:
+def test_our_dump_shows_kafkas_files_as_kafkas_does(data_folder: Path) -> None:
     logs = [max(data_folder.glob(f"{TOPIC}-0/*.log")), *data_folder.glob("__cluster_metadata-0/*.log")]
     assert len(logs) == 2
     for path in logs:

@@ -104,7 +104,7 @@ def check_configs(left: Predecessor, broker: Broker) -> None:
 
 
 @pytest.mark.parametrize("left", ["4.3"], indirect=True)
-def test_what_is_set_for_users_is_taken_over_also_from_a_snapshot(left: Predecessor, tmp_path: Path) -> None:
+def test_settings_of_users_are_taken_over_from_a_snapshot(left: Predecessor, tmp_path: Path) -> None:
     broker = make_successor(left, "stopped", tmp_path / "node")
     snapshots = broker.data_folder.glob("__cluster_metadata-0/*.checkpoint")
     assert max(int(path.name.partition("-")[0]) for path in snapshots) > 0
@@ -142,12 +142,12 @@ def takes_it_back(left: Predecessor, tmp_path: Path) -> Path:
 
 @pytest.mark.migration
 @pytest.mark.parametrize("left", ["0.11", "2.8"], indirect=True)
-def test_an_older_kafka_takes_back_what_was_its_own(left: Predecessor, tmp_path: Path) -> None:
+def test_an_older_kafka_takes_its_directory_back(left: Predecessor, tmp_path: Path) -> None:
     takes_it_back(left, tmp_path)
 
 
 @pytest.mark.parametrize("left", ["4.3"], indirect=True)
-def test_kafka_4_takes_back_what_was_its_own(left: Predecessor, tmp_path: Path) -> None:
+def test_kafka_4_takes_its_directory_back(left: Predecessor, tmp_path: Path) -> None:
     data = takes_it_back(left, tmp_path)
     # What nobody told its controllers of is nobody's there.
     assert [path.name.rpartition("-")[2] for path in data.glob("made-here-*")] == ["stray"]
@@ -175,7 +175,7 @@ def test_a_new_directory_may_be_added_at_once(left: Predecessor, tmp_path: Path)
 
 
 @pytest.mark.parametrize("image", ["stopped", "killed"])
-def test_verify_finds_nothing_wrong_with_what_is_taken_over(left: Predecessor, image: str) -> None:
+def test_verify_finds_nothing_wrong_with_kafkas_directories(left: Predecessor, image: str) -> None:
     command = [sys.executable, "-m", "kafkacompat", "log", "verify", "--json", str(left.images[image])]
     verified = subprocess.run(command, capture_output=True, text=True, check=False)
     assert verified.returncode == 0, verified.stdout + verified.stderr

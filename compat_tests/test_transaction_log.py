@@ -130,7 +130,7 @@ def test_kafkas_decoder_reads_our_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.tools
-def test_what_kafka_wrote_is_taken_over_in_every_state(tmp_path: Path) -> None:
+def test_transactions_of_kafka_are_taken_over_in_every_state(tmp_path: Path) -> None:
     kafka = KafkaBroker(tmp_path / "kafka")
     with kafka:
         producers = transactions_in_every_state(kafka)
@@ -153,7 +153,7 @@ def test_what_kafka_wrote_is_taken_over_in_every_state(tmp_path: Path) -> None:
             assert (again.error_code, again.producer_id, again.producer_epoch) == (0, *producers[OWN])
 
 
-def test_what_was_open_and_what_was_ended_survives_a_kill(tmp_path: Path) -> None:
+def test_open_and_ended_transactions_survive_a_kill(tmp_path: Path) -> None:
     broker = KafkacompatBroker(tmp_path / "ours")
     with broker:
         producers = transactions_in_every_state(broker)

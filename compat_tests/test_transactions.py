@@ -81,7 +81,7 @@ def test_the_committed_is_read_and_the_aborted_is_not(broker: Broker, name: str)
         assert len(read(reader, 24)) == 24
 
 
-def test_what_is_open_is_not_read_yet(broker: Broker, name: str) -> None:
+def test_read_committed_does_not_read_an_open_transaction(broker: Broker, name: str) -> None:
     create_topic(broker, name)
     producer = producer_of(broker, name)
     produce(broker, name, ["before"])
@@ -120,7 +120,7 @@ def test_offsets_are_committed_with_the_records_that_came_of_them(broker: Broker
     assert read_committed(broker, f"{name}-out") == ["0!", "1!", "2!", "3!", "4!", "5!"]
 
 
-def test_who_comes_anew_fences_who_was_there(broker: Broker, name: str) -> None:
+def test_a_new_producer_fences_the_old_one(broker: Broker, name: str) -> None:
     create_topic(broker, name)
     old = producer_of(broker, name)
     old.begin_transaction()
@@ -212,7 +212,7 @@ def test_javas_copier_copies_each_message_once(broker: Broker, name: str, option
 
 
 @pytest.mark.tools
-def test_what_administrators_see_of_transactions(broker: Broker, name: str) -> None:
+def test_tools_list_and_describe_transactions(broker: Broker, name: str) -> None:
     create_topic(broker, name)
     producer = producer_of(broker, name)
     producer.begin_transaction()

@@ -75,7 +75,7 @@ def test_with_a_new_checkpoint_one_partition_alone(scene: Scene) -> None:
 
 
 @pytest.mark.spark
-def test_what_came_before_is_added_later(scene: Scene) -> None:
+def test_a_later_run_adds_earlier_records(scene: Scene) -> None:
     """From the middle first, then from the beginning: both ends are archived, and the middle once."""
     scene.create(1)
     produce_all_kinds(scene.broker, scene.topic, 30, 1)
@@ -158,7 +158,7 @@ def test_a_long_manifest_is_made_short(scene: Scene, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.spark
-def test_files_have_at_most_so_many_records(scene: Scene) -> None:
+def test_max_records_per_file_limits_each_file(scene: Scene) -> None:
     scene.create(4)
     produce_values(scene.broker, scene.topic, make_values(25, 4))
     assert run_archive(scene, files=FileOptions(tasks=1, max_records_per_file=30)).files == 4

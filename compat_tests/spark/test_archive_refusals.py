@@ -40,7 +40,7 @@ def test_records_that_went_before_they_were_archived(scene: Scene) -> None:
 
 
 @pytest.mark.spark
-def test_a_topic_made_anew_is_not_taken_for_the_old_one(scene: Scene) -> None:
+def test_a_recreated_topic_is_refused(scene: Scene) -> None:
     scene.create(1)
     produce_values(scene.broker, scene.topic, make_values(20))
     run_archive(scene)
@@ -59,7 +59,7 @@ def files_of(folder: Path) -> set[str]:
 
 
 @pytest.mark.spark
-def test_what_does_not_fit_is_refused_before_anything_is_written(scene: Scene) -> None:
+def test_unfit_options_are_refused_before_anything_is_written(scene: Scene) -> None:
     scene.create(1)
     scene.create(1, f"{scene.topic}-other")
     produce_values(scene.broker, scene.topic, make_values(5))

@@ -55,7 +55,7 @@ def test_faults_by_headers_and_keys(broker: Broker, spark: Any, name: str, field
 
 
 @pytest.mark.spark
-def test_what_producers_begin_with(broker: Broker, spark: Any, name: str) -> None:
+def test_audit_reports_the_first_sequence_of_each_producer(broker: Broker, spark: Any, name: str) -> None:
     """p lacks the number before its first, q begins with the first, r with the third, and s has 0 twice."""
     create_topic(broker, name, 1)
     send_records(broker, name, {0: [("p", 0), ("q", 1), ("r", 3), ("s", 0), ("s", 0), ("s", 1)]})
@@ -80,7 +80,7 @@ def test_a_producer_that_counts_by_partition(broker: Broker, spark: Any, name: s
 
 
 @pytest.mark.spark
-def test_records_that_do_not_tell(broker: Broker, spark: Any, name: str) -> None:
+def test_audit_counts_records_without_the_audited_fields(broker: Broker, spark: Any, name: str) -> None:
     create_topic(broker, name, 1)
     send_records(broker, name, {0: [("p", 0), ("p", 1)]})
     producer = Producer({"bootstrap.servers": broker.bootstrap})
@@ -93,7 +93,7 @@ def test_records_that_do_not_tell(broker: Broker, spark: Any, name: str) -> None
 
 
 @pytest.mark.spark
-def test_delays_are_told(broker: Broker, spark: Any, name: str) -> None:
+def test_audit_reports_percentiles_of_known_delays(broker: Broker, spark: Any, name: str) -> None:
     """The percentiles of a thousand known delays are those of the nearest rank."""
     create_topic(broker, name, 1)
     delays = [Random(3).randrange(10_000) for _ in range(1_000)]
@@ -183,7 +183,7 @@ def test_a_range_and_several_topics(broker: Broker, spark: Any, name: str) -> No
 
 
 @pytest.mark.spark
-def test_what_cannot_be_audited(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
+def test_audit_refuses_bad_sources_and_options(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
     create_topic(broker, name, 1)
     send_records(broker, name, {0: [("p", 0)]})
     source = source_of(broker, name)

@@ -27,7 +27,7 @@ def send_alternating(broker: Broker, topic: str, dropped: int) -> None:
     send_records(broker, topic, {part: [("p", number) for number in left if number % 2 == part] for part in (0, 1)})
 
 
-def test_what_went_before(broker: Broker, spark: Any, name: str) -> None:
+def test_sequences_below_deleted_records_count_as_cut(broker: Broker, spark: Any, name: str) -> None:
     """The first ten even records are deleted: nothing is known of sequences below the first one that is left."""
     send_alternating(broker, name, dropped=31)
     for future in admin_of(broker).delete_records([TopicPartition(name, 0, 10)]).values():
@@ -40,7 +40,7 @@ def test_what_went_before(broker: Broker, spark: Any, name: str) -> None:
     assert "cut-sequence" not in audit(spark, source_of(broker, name), settings=by_partition).found
 
 
-def test_what_comes_behind(broker: Broker, spark: Any, name: str) -> None:
+def test_sequences_above_the_read_range_count_as_cut(broker: Broker, spark: Any, name: str) -> None:
     """Only the first ten of one partition are read: sequences above them may be in the rest of it."""
     send_alternating(broker, name, dropped=11)
     ends = json.dumps({name: {"0": 10, "1": -1}})

@@ -39,7 +39,9 @@ def choose_topic(scene: Scene, way: str) -> dict[str, str]:
 @pytest.mark.parametrize("deprecated", [True, False])
 @pytest.mark.parametrize("way", ["subscribe", "subscribePattern", "assign"])
 @pytest.mark.parametrize("option", ["kafka.group.id", "groupIdPrefix", ""])
-def test_who_joins_a_group(scene: Scene, option: str, way: str, deprecated: bool) -> None:
+def test_only_the_drivers_deprecated_consumer_joins_a_group(
+    scene: Scene, option: str, way: str, deprecated: bool
+) -> None:
     """Only the driver's consumer of `useDeprecatedOffsetFetching` joins one, if the group assigns partitions."""
     scene = scene.with_conf(spark__sql__streaming__kafka__useDeprecatedOffsetFetching=str(deprecated).lower())
     scene.create(2)

@@ -41,7 +41,7 @@ def test_within_and_outside(frame: Any) -> None:
     assert records_outside(frame, {TopicPartition("t", 0): []}) is frame
 
 
-def test_what_each_interval_has(frame: Any) -> None:
+def test_spans_count_the_records_of_each_interval(frame: Any) -> None:
     assert covering_condition(INTERVALS).count("OR") == 0
     found = spans_of(frame.where(covering_condition(INTERVALS)), INTERVALS)
     assert {one for (one,) in found} == {

@@ -59,7 +59,7 @@ def test_a_mirror_is_its_source(broker: Broker, spark: Any, name: str, tmp_path:
 
 @pytest.mark.spark
 class TestContents:
-    def test_what_was_aborted_is_not_mirrored(
+    def test_aborted_records_are_not_mirrored(
         self, broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
     ) -> None:
         create_topic(broker, name, 2)
@@ -149,7 +149,7 @@ class TestGoingOn:
         assert summary.records_written == 60
         assert_copied(broker, name, target, name)
 
-    def test_a_hole_is_written_once_more_with_all_behind_it(
+    def test_a_hole_is_written_again_with_all_after_it(
         self, broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
     ) -> None:
         target = make_broker()
@@ -167,7 +167,7 @@ class TestGoingOn:
         assert run_mirror(spark, broker, target, tmp_path / "c", subscribe=name).records_written == 8 + 7
         assert record_origins(read_contents(target, name)) == {0: list(range(11)), 1: [0, 1, 2, 3, 5, 6, *range(4, 11)]}
 
-    def test_a_topic_made_anew_is_another_one(
+    def test_a_recreated_topic_is_mirrored_from_its_beginning(
         self, broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
     ) -> None:
         target = make_broker()

@@ -14,7 +14,7 @@ TIME = datetime(2026, 11, 22, 3, 45, 0, 123_000, tzinfo=timezone.utc)
 SCHEMA = f"topic string, partition int, offset bigint, timestamp timestamp, headers {HEADERS_TYPE}"
 
 
-def test_the_last_origin_is_told_and_earlier_ones_stay(spark: Any) -> None:
+def test_the_last_origin_is_read_and_earlier_ones_stay(spark: Any) -> None:
     place = ("ü", 1, 5_000_000_000, TIME)
     broken = [("kafkacompat-origin-topic", b"t"), ("kafkacompat-origin-offset", b"many")]
     rows = [(*place, None), (*place, [("own", None)]), (*place, broken)]

@@ -61,7 +61,7 @@ def make_target(broker: Broker) -> dict[str, str]:
     return {"kafka.bootstrap.servers": broker.bootstrap}
 
 
-def test_a_replay_is_what_was_archived(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
+def test_a_replay_writes_the_archived_records(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
     create_topic(broker, name, 2)
     produce_records(broker, name, make_various_records(random.Random(SEED), 200), 2)
     path = archive_topics(spark, broker, name, tmp_path)
@@ -139,7 +139,7 @@ class TestSelection:
             (ReplaySelection(), TargetNames("a b"), "which is no topic's name"),
         ],
     )
-    def test_what_cannot_be(
+    def test_replay_refuses_bad_selections(
         self, broker: Broker, spark: Any, two_topics: str, selection: ReplaySelection, names: TargetNames, told: str
     ) -> None:
         with pytest.raises(PipelineError, match=told):
@@ -157,7 +157,7 @@ def origin_time(record: Record) -> int:
 
 @pytest.mark.spark
 class TestRate:
-    def test_no_more_than_so_many_a_second(
+    def test_rate_limits_records_a_second(
         self, broker: Broker, spark: Any, name: str, two_topics: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """And all of them in the order of their times, even if a slice lies in several blocks."""

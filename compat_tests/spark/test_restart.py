@@ -38,7 +38,7 @@ def numbers_in(folder: Path) -> set[int]:
     return {int(path.name) for path in folder.iterdir() if path.name.isdigit()} if folder.exists() else set()
 
 
-def test_a_micro_batch_that_was_planned_is_what_it_was(scene: Scene) -> None:
+def test_a_planned_micro_batch_keeps_its_offsets(scene: Scene) -> None:
     """Its offsets are in the checkpoint; new records and another limit count from the next batch on."""
     scene.create(2)
     there = scene.fill(make_values(20, 2))

@@ -155,7 +155,7 @@ def raise_refusal(*_: Any) -> None:
     raise PipelineError("not this one")
 
 
-def test_what_was_rolled_up_is_gone(case: Case) -> None:
+def test_rollup_refuses_a_lost_table(case: Case) -> None:
     # A kill during the first start leaves this, and it does no harm.
     (case.folder / "table").mkdir()
     (case.folder / "table" / "__rollup.json.partial").touch()

@@ -56,7 +56,7 @@ def test_a_group_goes_on_in_the_mirror(
 
 
 @pytest.mark.spark
-def test_nothing_is_left_out_of_what_came_from_the_target(
+def test_offsets_count_records_mirrored_back(
     broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
 ) -> None:
     """Mirrors run in both directions, so records of the target's own producers may be unread as well."""
@@ -88,6 +88,6 @@ def test_nothing_is_left_out_of_what_came_from_the_target(
 
 
 @pytest.mark.spark
-def test_who_has_committed_nothing_is_told(broker: Broker, spark: Any, name: str) -> None:
+def test_a_group_without_commits_is_refused(broker: Broker, spark: Any, name: str) -> None:
     with pytest.raises(PipelineError, match=f"group {name} has committed nothing"):
         translate(spark, client_options(broker), client_options(broker), name)

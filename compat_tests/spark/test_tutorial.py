@@ -50,7 +50,7 @@ def run_step(step: Step, folder: Path, address: str) -> list[str]:
 
 
 @pytest.mark.spark
-def test_the_tutorial_does_what_it_says(broker: Broker, tmp_path: Path) -> None:
+def test_every_step_of_the_tutorial_prints_its_output(broker: Broker, tmp_path: Path) -> None:
     """Each step succeeds and prints its output; the last one compares the topics record by record."""
     told = list(list_steps(TUTORIAL.read_text()))
     assert len(told) == 7

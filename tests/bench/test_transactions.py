@@ -22,6 +22,6 @@ def test_a_batch_is_stamped_as_a_producers_first() -> None:
 
 
 @pytest.mark.parametrize(("cut", "expected"), [(0, 16), (1, 15), (66, 15), (200, 10)])
-def test_what_is_read_next_comes_behind_the_last_whole_batch(cut: int, expected: int) -> None:
+def test_next_offset_follows_the_last_whole_batch(cut: int, expected: int) -> None:
     data = batch_at(10, 5) + batch_at(15, 1)
     assert next_offset(data[: len(data) - cut], 10) == expected

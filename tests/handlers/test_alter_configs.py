@@ -38,7 +38,7 @@ def read_config(node: AdminNode, kind: ResourceType, name: str) -> dict[str, str
 
 
 @pytest.mark.parametrize("version", range(3))
-def test_what_is_not_named_is_gone(version: int) -> None:
+def test_alter_configs_removes_configs_that_it_does_not_name(version: int) -> None:
     node = AdminNode()
     node.make_topic("t")
     first: Configs = {"retention.ms": "5", "cleanup.policy": "compact"}
@@ -59,7 +59,7 @@ def test_what_is_not_named_is_gone(version: int) -> None:
         (CLIENT_METRICS, "m", "interval.ms", "1000"),
     ],
 )
-def test_what_else_than_topics_can_be_replaced(kind: int, name: str, key: str, value: str) -> None:
+def test_alter_configs_replaces_configs_of_other_resources(kind: int, name: str, key: str, value: str) -> None:
     node = AdminNode()
     assert ask(node, make_resource(kind, name, {key: value}), check=True) == [0]
     assert node.holder.image.configs == {}
@@ -79,7 +79,7 @@ def test_what_else_than_topics_can_be_replaced(kind: int, name: str, key: str, v
         (3, "x", {"a": "b"}, ErrorCode.INVALID_REQUEST),
     ],
 )
-def test_what_is_refused(kind: int, name: str, configs: Configs, code: ErrorCode) -> None:
+def test_alter_configs_refuses_bad_values(kind: int, name: str, configs: Configs, code: ErrorCode) -> None:
     node = AdminNode()
     node.make_topic("t")
     assert ask(node, make_resource(kind, name, configs)) == [code]
@@ -110,7 +110,7 @@ def test_a_resource_or_a_config_named_twice() -> None:
         ),
     ],
 )
-def test_what_is_said_of_it(kind: int, names: list[str], reason: str) -> None:
+def test_alter_configs_explains_its_refusals(kind: int, names: list[str], reason: str) -> None:
     configs = [AlterableConfig(name=name, value="1") for name in names]
     wanted = AlterConfigsResource(resource_type=kind, resource_name="t", configs=configs)
     answer = AdminNode().ask(AlterConfigsRequest(resources=[wanted]), AlterConfigsResponse, 2)

@@ -18,7 +18,7 @@ def make_request(name: str = "librdkafka", version: str = "2.5.0") -> ApiVersion
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3, 4])
-def test_what_is_served_is_listed_by_key(version: int) -> None:
+def test_api_versions_lists_served_apis_by_key(version: int) -> None:
     response = DataNode().ask(make_request(), ApiVersionsResponse, version)
     listed = [(each.api_key, each.min_version, each.max_version) for each in response.api_keys]
     assert response.error_code == 0
@@ -50,9 +50,7 @@ def test_a_version_that_is_not_known_is_answered_with_our_own() -> None:
 
 
 @pytest.mark.parametrize(("version", "supported"), [(0, []), (2, []), (3, []), (4, [("transaction.version", 0, 2)])])
-def test_the_levels_of_features_are_told_to_who_can_read_of_them(
-    version: int, supported: list[tuple[str, int, int]]
-) -> None:
+def test_feature_levels_are_listed_from_version_3(version: int, supported: list[tuple[str, int, int]]) -> None:
     node = AdminNode()
     response = node.ask(make_request(), ApiVersionsResponse, version)
     assert [(each.name, each.min_version, each.max_version) for each in response.supported_features] == supported

@@ -146,7 +146,7 @@ def test_one_bad_quota_leaves_its_entity_alone_and_no_other() -> None:
     assert describe(node) == {"user=b": {PRODUCE: 2.0}}
 
 
-def test_what_is_named_twice() -> None:
+def test_a_quota_named_twice_is_refused() -> None:
     node = AdminNode()
     twice = make_entry({"user": "a"}, {PRODUCE: 1.0})
     twice.ops.append(OpData(key=PRODUCE, remove=True))
@@ -193,7 +193,7 @@ ENTITIES: list[Names] = [
         ([("ip", DEFAULT, None)], False, [6]),
     ],
 )
-def test_what_a_filter_lets_through(
+def test_describe_filters_entities(
     components: list[tuple[str, int, str | None]], strict: bool, found: list[int]
 ) -> None:
     node = AdminNode()
@@ -231,7 +231,7 @@ def test_too_many_changes_are_refused_as_a_whole() -> None:
     assert set(alter(node, *entries[1:])) == {0}
 
 
-def test_a_store_that_fails_is_told_for_every_entity() -> None:
+def test_a_failing_store_is_reported_for_every_entity() -> None:
     node = AdminNode()
     node.store.failing = True
     codes = alter(node, make_entry({"user": "a"}, {PRODUCE: 1.0}), make_entry({"user": "b"}, {PRODUCE: 1.0}))

@@ -63,13 +63,13 @@ def test_a_leader_need_not_be_elected(node: AdminNode) -> None:
     assert list_elected(node, PREFERRED, 0, topic="absent") == {0: unknown}
 
 
-def test_nobody_can_lead_what_cannot_be_opened(node: AdminNode) -> None:
+def test_a_partition_that_cannot_be_opened_gets_no_leader(node: AdminNode) -> None:
     without_leader(node, 1)
     assert list_elected(node, PREFERRED, 1) == {1: ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE}
     assert list_elected(node, UNCLEAN, 1) == {1: ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE}
 
 
-def test_of_all_partitions_only_those_without_a_leader_are_told(node: AdminNode) -> None:
+def test_election_of_all_returns_partitions_without_a_leader(node: AdminNode) -> None:
     assert [each.partition_result for each in elect(node, None).replica_election_results] == [[]]
     without_leader(node, 1)
     (result,) = elect(node, None).replica_election_results

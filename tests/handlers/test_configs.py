@@ -104,7 +104,7 @@ def test_where_a_topics_value_comes_from() -> None:
     assert (shown.value, shown.config_source, list_synonyms(shown)) == ("5", 1, [("retention.ms", "5", 1), *brokers])
 
 
-def test_only_what_was_asked_for_is_told() -> None:
+def test_describe_returns_only_requested_configs() -> None:
     node = AdminNode()
     node.make_topic("t")
     result = describe(node, TOPIC, "t", ["retention.ms", "no.such"], full=False)
@@ -165,7 +165,7 @@ def test_a_secret_is_nowhere_in_the_answer() -> None:
     assert "hunter2" not in repr(describe(node, BROKER, "1"))
 
 
-def test_what_was_set_for_all_brokers() -> None:
+def test_describe_shows_configs_of_all_brokers() -> None:
     node = AdminNode()
     assert describe(node, BROKER, "").configs == []
     assert alter(node, BROKER, "", (SET, "log.retention.ms", "888")) == 0
@@ -223,7 +223,7 @@ def test_client_metrics() -> None:
         (3, "x", ErrorCode.INVALID_REQUEST),
     ],
 )
-def test_what_cannot_be_described(kind: int, name: str, code: ErrorCode) -> None:
+def test_describe_refuses_unknown_resources(kind: int, name: str, code: ErrorCode) -> None:
     result = describe(AdminNode(), kind, name)
     assert (result.error_code, result.configs) == (code, [])
     assert result.error_message
@@ -257,7 +257,7 @@ def test_changes_of_a_topic() -> None:
         (3, "x", (SET, "a", "b"), ErrorCode.INVALID_REQUEST),
     ],
 )
-def test_what_cannot_be_changed(kind: int, name: str, change: tuple[int, str, str | None], code: ErrorCode) -> None:
+def test_alter_refuses_bad_changes(kind: int, name: str, change: tuple[int, str, str | None], code: ErrorCode) -> None:
     node = AdminNode()
     node.make_topic("t")
     assert alter(node, kind, name, change) == code

@@ -58,7 +58,7 @@ def describe(node: GroupNode, *names: str, version: int = 1, allowed: bool = Fal
     return node.ask(request, ConsumerGroupDescribeResponse, version).groups
 
 
-def test_a_member_is_told_what_it_may_read(node: GroupNode) -> None:
+def test_the_first_heartbeat_returns_the_assignment(node: GroupNode) -> None:
     answer = send_first_heartbeat(node)
     assert (answer.error_code, answer.member_id, answer.member_epoch, answer.heartbeat_interval_ms) == (0, "m", 2, 5000)
     assert answer.assignment is not None
@@ -94,7 +94,7 @@ def test_groups_are_described(node: GroupNode) -> None:
     assert describe(node, "g", version=0)[0].members[0].member_type == -1
 
 
-def test_operations_are_told_to_who_asks(node: GroupNode) -> None:
+def test_describe_returns_operations_on_request(node: GroupNode) -> None:
     send_first_heartbeat(node)
     assert describe(node, "g")[0].authorized_operations == MIN_INT32
     known, unknown = describe(node, "g", "absent", "g", allowed=True)

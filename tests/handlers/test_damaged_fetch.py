@@ -45,7 +45,7 @@ def old_offsets(response: FetchResponse) -> list[int]:
 
 @pytest.mark.parametrize("byte", [8, 16, 30, 65])
 @pytest.mark.parametrize("version", [4, 12])
-def test_what_is_known_bad_is_refused_and_the_rest_served(byte: int, version: int) -> None:
+def test_fetch_refuses_known_damage_and_serves_the_other_batches(byte: int, version: int) -> None:
     node = make_damaged_node(byte, known=True)
     assert list_offsets(ask(node, make_request(make_partition(0)), version)) == [0, 1]
     assert list_codes(ask(node, make_request(make_partition(BAD)), version)) == [ErrorCode.CORRUPT_MESSAGE]
@@ -60,7 +60,7 @@ def test_a_length_that_leads_nowhere_is_looked_into_before_anybody_is_answered(o
 
 
 @pytest.mark.parametrize("version", [0, 2])
-def test_old_clients_get_what_lies_in_front_and_the_damage_is_remembered(version: int) -> None:
+def test_old_clients_get_the_batches_before_the_damage(version: int) -> None:
     node = make_damaged_node(65, known=False)
     log = node.node.replicas.find("t", 0).log
     assert old_offsets(ask(node, make_request(make_partition(0)), version)) == [0, 1]

@@ -31,7 +31,7 @@ def ask(node: DataNode, asked: DeleteRecordsRequest, version: int = 2) -> list[t
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_partitions_begin_where_they_are_told(version: int) -> None:
+def test_delete_records_moves_the_log_start(version: int) -> None:
     node = DataNode()
     node.append("t", 0, make_batch(3))
     node.append("t", 1, make_batch(4))
@@ -47,7 +47,7 @@ def test_an_offset_outside_the_log_is_refused_and_the_others_are_not(offset: int
     assert ask(node, make_request(offset, 1)) == [(ErrorCode.OFFSET_OUT_OF_RANGE, -1), (0, 1)]
 
 
-def test_what_is_not_there_is_unknown() -> None:
+def test_delete_records_of_an_absent_partition_is_refused() -> None:
     unknown = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)
     assert ask(DataNode(), make_request(0, name="absent")) == [unknown]
     assert ask(DataNode(), make_request(0, 0, 0)) == [(0, 0), (0, 0), unknown]
@@ -77,7 +77,7 @@ def test_the_answer_waits_until_the_new_start_would_survive_a_crash() -> None:
 
 
 @pytest.mark.parametrize(("error", "is_passing"), [(errno.EIO, False), (errno.ENOSPC, True)])
-def test_a_start_that_cannot_be_written_is_told_for_its_partition(error: int, is_passing: bool) -> None:
+def test_a_start_that_cannot_be_written_is_reported_for_its_partition(error: int, is_passing: bool) -> None:
     node = DataNode()
     node.append("t", 0, make_batch(3))
     pending = node.send(make_request(2), 2)

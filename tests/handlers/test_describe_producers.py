@@ -18,7 +18,7 @@ def describe_producers(node: DataNode, topic: str, *partitions: int) -> list[Par
     return node.ask(request, DescribeProducersResponse, 0).topics[0].partitions
 
 
-def test_producers_are_told_with_their_last_batch() -> None:
+def test_producers_are_described_with_their_last_batch() -> None:
     node = DataNode()
     for sequence in (0, 2):
         record = (NOW_MS + sequence, b"k", b"v", ())
@@ -37,7 +37,7 @@ def test_a_partition_named_many_times_is_described_once() -> None:
     assert [partition.partition_index for partition in topic.partitions] == [0, 1]
 
 
-def test_producers_of_what_is_not_there() -> None:
+def test_producers_of_an_absent_partition_are_refused() -> None:
     node = DataNode()
     assert [each.error_code for each in describe_producers(node, "t", 2, -1)] == [
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

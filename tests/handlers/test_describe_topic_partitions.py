@@ -85,7 +85,7 @@ def test_the_broker_bounds_a_page() -> None:
     assert read_page(ask(node, ["a"])) == ([("a", [0, 1])], ("a", 2))
 
 
-def test_unknown_topics_are_told_and_take_no_room(node: AdminNode) -> None:
+def test_unknown_topics_are_listed_and_do_not_count(node: AdminNode) -> None:
     response = ask(node, ["nope", "b", "a b"], 1)
     assert [(topic.name, topic.error_code) for topic in response.topics] == [
         ("a b", ErrorCode.INVALID_TOPIC_EXCEPTION),

@@ -75,7 +75,7 @@ def test_partitions_are_grouped_by_topic_in_the_order_asked() -> None:
     assert list_offsets(ask(node, asked)) == [("t", 1, [0]), ("t", 0, [0]), ("u", 0, [0])]
 
 
-def test_read_committed_is_told_that_no_transaction_was_aborted() -> None:
+def test_read_committed_gets_an_empty_list_without_aborted_transactions() -> None:
     node = DataNode()
     node.append("t", 0)
     response = ask(
@@ -87,7 +87,7 @@ def test_read_committed_is_told_that_no_transaction_was_aborted() -> None:
     assert [each.aborted_transactions for each in response.responses[0].partitions] == [[], [], None, []]
 
 
-def test_read_committed_ends_where_a_transaction_is_open_and_is_told_which_were_aborted() -> None:
+def test_read_committed_ends_at_an_open_transaction_and_lists_aborted_ones() -> None:
     node = DataNode()
     write_transactional(node, 7)
     node.append("t", 0)
@@ -129,7 +129,7 @@ def end_transaction(node: DataNode, producer_id: int, *, commit: bool) -> None:
 # Errors
 
 
-def test_an_offset_outside_the_log_is_told_of_its_partition_alone() -> None:
+def test_an_offset_out_of_range_fails_its_partition_alone() -> None:
     node = DataNode()
     node.append("t", 1)
     response = ask(node, make_request(make_partition(7), make_partition(index=1), max_wait_ms=500))
@@ -140,7 +140,7 @@ def test_an_offset_outside_the_log_is_told_of_its_partition_alone() -> None:
     assert list_offsets(response)[1] == ("t", 1, [0])
 
 
-def test_what_is_not_there_is_unknown_by_name_and_by_id() -> None:
+def test_an_absent_topic_is_unknown_by_name_and_by_id() -> None:
     node = DataNode()
     assert list_codes(ask(node, make_request(make_partition(), name="absent"), 12)) == [
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -208,7 +208,7 @@ def test_the_brokers_own_limit_holds_too() -> None:
     assert len(data) == 1024
 
 
-def test_a_topic_deleted_while_a_fetch_waits_is_told_at_once() -> None:
+def test_a_topic_deleted_while_a_fetch_waits_ends_the_wait() -> None:
     node = DataNode()
     pending = node.send(make_request(make_partition(), max_wait_ms=500), 12)
     node.delete(topic("t", 2, T_ID))
@@ -261,7 +261,7 @@ def test_a_session_tells_a_new_beginning_of_a_log() -> None:
     assert [each.log_start_offset for each in told.responses[0].partitions] == [1]
 
 
-def test_an_error_in_a_session_is_told_until_it_is_gone() -> None:
+def test_an_error_in_a_session_is_returned_until_it_is_gone() -> None:
     session = Session(12, make_partition(), make_partition(index=5))
     assert list_codes(session.first) == [0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
     for _ in range(2):
@@ -274,7 +274,7 @@ def test_an_error_in_a_session_is_told_until_it_is_gone() -> None:
     assert list_offsets(session.next()) == []
 
 
-def test_who_got_data_is_read_last_next_time() -> None:
+def test_a_partition_that_returned_data_moves_to_the_end_of_the_session() -> None:
     session = Session(12, make_partition(), make_partition(index=1))
     for index in (0, 1):
         for _ in range(3):

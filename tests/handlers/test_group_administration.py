@@ -58,7 +58,7 @@ def test_the_coordinators_of_several_groups_are_found(version: int) -> None:
     assert find_coordinators(GroupNode(), version) == []
 
 
-def test_a_listener_with_a_fixed_address_is_told() -> None:
+def test_find_coordinator_returns_a_listeners_fixed_address() -> None:
     (found,) = find_coordinators(GroupNode(), 6, "g", listener="FIXED")
     assert read_place(found) == (1, "broker.example", 9093)
 
@@ -93,7 +93,7 @@ def test_the_coordinator_is_the_broker_that_leads_the_partition(
     assert (found.error_code, read_place(found)) == (code, where)
 
 
-def test_the_offsets_topic_is_made_for_the_first_who_asks() -> None:
+def test_the_first_find_coordinator_creates_the_offsets_topic() -> None:
     node = GroupNode(has_offsets_topic=False)
     node.making = Deferred()
     waiting = node.send(FindCoordinatorRequest(coordinator_keys=["g"]), 6)
@@ -121,7 +121,7 @@ def test_if_the_offsets_topic_cannot_be_made_there_is_no_coordinator(
     ("key_type", "words"),
     [(2, "share groups are not served"), (9, "there is no coordinator of type 9")],
 )
-def test_what_is_not_served_is_said(version: int, key_type: int, words: str) -> None:
+def test_find_coordinator_refuses_unknown_key_types(version: int, key_type: int, words: str) -> None:
     (found,) = find_coordinators(GroupNode(has_offsets_topic=False), version, "x", key_type=key_type)
     assert (found.error_code, found.error_message, read_place(found)) == (
         ErrorCode.INVALID_REQUEST,
@@ -189,7 +189,7 @@ def test_a_group_named_many_times_is_described_once() -> None:
     assert [group.group_id for group in groups] == ["x", "g"]
 
 
-def test_operations_are_told_only_if_asked_for() -> None:
+def test_describe_returns_operations_only_on_request() -> None:
     node = GroupNode()
     (group,) = node.ask(DescribeGroupsRequest(groups=["x"]), DescribeGroupsResponse, 5).groups
     assert group.authorized_operations == MIN_INT32

@@ -78,7 +78,7 @@ def test_partitions_that_do_not_exist_are_refused_and_the_others_committed(versi
     assert node.world.committed() == 10
 
 
-def test_what_is_wrong_with_the_group_is_said_of_existing_partitions_only() -> None:
+def test_a_groups_error_is_returned_for_existing_partitions_only() -> None:
     node = GroupNode()
     node.world.stable()
     codes = commit(node, 9, {"t": [0, 2], "u": [0]})
@@ -126,7 +126,7 @@ def test_in_version_1_an_offset_says_when_it_was_committed(version: int, at_s: i
 KEY = "/consumers/g/offsets/t/1"
 
 
-def test_version_0_reads_what_version_0_committed_and_nothing_else() -> None:
+def test_version_0_reads_only_offsets_of_version_0() -> None:
     node = GroupNode()
     assert commit(node, 0, {"t": [0, 1], "u": [1]}) == [[0, 0], [0]]
     assert commit(node, 2, {"u": [0]}) == [[0]]
@@ -141,7 +141,7 @@ def test_version_0_reads_what_version_0_committed_and_nothing_else() -> None:
     assert [row[2] for row in list_rows(fetch_old(node, 1, {"t": [1], "u": [0, 1]}).topics)] == [-1, 10, -1]
 
 
-def test_version_0_refuses_what_does_not_exist_and_metadata_that_is_too_long() -> None:
+def test_version_0_refuses_absent_partitions_and_long_metadata() -> None:
     node = GroupNode()
     request = commit_request({"t": [0, 1, 2], "missing": [0]}, 0)
     request.topics[0].partitions[0].committed_metadata = "x" * 4097
@@ -232,7 +232,7 @@ def test_several_groups_are_read(version: int) -> None:
     assert (unknown.group_id, unknown.error_code, list_rows(unknown.topics)) == ("x", 0, [("t", 1, -1, -1, "", 0)])
 
 
-def test_what_is_named_many_times_is_read_once() -> None:
+def test_a_partition_named_twice_is_read_once() -> None:
     node = GroupNode()
     commit(node, 9, {"t": [1]})
     (only,) = fetch_new(node, 9, {"t": [1, 1]}, (GROUP, GROUP))
@@ -285,7 +285,7 @@ def test_no_topics_is_nothing() -> None:
 
 
 @pytest.mark.parametrize("version", range(1, 11))
-def test_where_the_error_of_a_group_is_told(version: int) -> None:
+def test_a_groups_error_is_in_the_place_of_the_version(version: int) -> None:
     node = GroupNode()
     node.world.coordinator.on_resignation(node.world.coordinator.partition_for(GROUP))
     code = ErrorCode.NOT_COORDINATOR

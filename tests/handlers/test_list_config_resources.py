@@ -43,7 +43,7 @@ def test_the_first_version_lists_client_metrics(node: AdminNode) -> None:
     assert list_resources(node, version=0) == [(CLIENT_METRICS, "m")]
 
 
-def test_what_nothing_is_set_for_any_more_is_not_listed(node: AdminNode) -> None:
+def test_a_resource_without_configs_is_not_listed(node: AdminNode) -> None:
     assert alter(node, CLIENT_METRICS, "m", (DELETE, "interval.ms", None)) == 0
     assert list_resources(node, CLIENT_METRICS) == []
 

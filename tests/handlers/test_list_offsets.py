@@ -68,7 +68,7 @@ def test_places(timestamp: int, offset: int, at: int) -> None:
 
 
 @pytest.mark.parametrize("timestamp", [NOW_MS + 102, LATEST_TIERED, EARLIEST_PENDING])
-def test_what_is_nowhere(timestamp: int) -> None:
+def test_a_timestamp_after_all_records_has_no_offset(timestamp: int) -> None:
     assert find_offset(make_filled_node(), timestamp) == (0, -1, -1, -1)
 
 
@@ -111,7 +111,7 @@ def test_a_partition_asked_for_twice_is_refused(version: int) -> None:
 
 @pytest.mark.parametrize(("name", "index"), [("absent", 0), ("t", 2)])
 @pytest.mark.parametrize("timestamp", [LATEST, 0])
-def test_what_is_not_there_is_unknown(name: str, index: int, timestamp: int) -> None:
+def test_list_offsets_of_an_absent_partition_is_refused(name: str, index: int, timestamp: int) -> None:
     (answer,) = ask(make_filled_node(), make_request(timestamp, name=name, index=index))
     assert (answer.error_code, answer.offset) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)
 
@@ -139,7 +139,7 @@ def test_a_search_by_time_waits_for_the_disk_and_holds_up_nobody() -> None:
     assert [[each.offset for each in topic.partitions] for topic in response.topics] == [[6, -1], [-1]]
 
 
-def test_a_search_that_fails_is_told_for_its_partition_alone() -> None:
+def test_a_failed_search_fails_its_partition_alone() -> None:
     node = make_filled_node()
     node.append("t", 1)
     asked = make_request(0)

@@ -63,7 +63,7 @@ def test_directories_are_described(node: DataNode, version: int) -> None:
     assert {(each.total_bytes, each.usable_bytes) for each in response.results} == {usage}
 
 
-def test_partitions_are_told_with_their_sizes(node: DataNode) -> None:
+def test_partitions_are_described_with_their_sizes(node: DataNode) -> None:
     records = make_batch()
     node.append("t", 1, records)
     partitions = find_partitions(node)
@@ -73,21 +73,21 @@ def test_partitions_are_told_with_their_sizes(node: DataNode) -> None:
     assert {(part.offset_lag, part.is_future_key) for _, part in partitions.values()} == {(0, False)}
 
 
-def test_only_what_is_asked_for_is_told(node: DataNode) -> None:
+def test_only_requested_partitions_are_described(node: DataNode) -> None:
     assert find_partitions(node, t=[1, 7], absent=[0]).keys() == {("t", 1)}
     assert not find_partitions(node, t=[])
     answer = node.ask(DescribeLogDirsRequest(topics=[]), DescribeLogDirsResponse, 5)
     assert [each.topics for each in answer.results] == [[], []]
 
 
-def test_a_directory_that_failed_is_told(node: DataNode) -> None:
+def test_a_failed_directory_is_described_with_its_error(node: DataNode) -> None:
     node.node.replicas.take_directory_offline(node.node.directories[1], OSError("gone"))
     working, failed = describe(node).results
     assert (working.error_code, failed.error_code) == (0, ErrorCode.KAFKA_STORAGE_ERROR)
     assert (failed.log_dir, failed.topics, failed.total_bytes) == ("/b", [], -1)
 
 
-def test_a_copy_is_told_beside_its_partition(node: DataNode) -> None:
+def test_a_copy_is_described_beside_its_partition(node: DataNode) -> None:
     node.append("t", 0, make_batch(3))
     home = find_partitions(node)["t", 0][0]
     other = "/b" if home == "/a" else "/a"
@@ -125,13 +125,13 @@ def test_partitions_are_moved(node: DataNode, version: int) -> None:
     assert find_partitions(node)["t", 0][0] == home
 
 
-def test_a_cordoned_directory_is_told_and_takes_nothing(node: DataNode) -> None:
+def test_a_cordoned_directory_is_marked_and_takes_no_partition(node: DataNode) -> None:
     node.node.replicas.directories._cordoned = lambda: ["/b"]
     assert [each.is_cordoned for each in describe(node).results] == [False, True]
     assert alter(node, ("/b", "t", 0), ("/a", "t", 1)) == {("t", 0): ErrorCode.INVALID_REPLICA_ASSIGNMENT, ("t", 1): 0}
 
 
-def test_each_partition_is_told_what_is_wrong(node: DataNode) -> None:
+def test_each_refused_move_has_its_own_error(node: DataNode) -> None:
     assert alter(node, ("/c", "t", 0), ("/a/", "t", 1), ("/a", "absent", 0), ("/b", "t", 7), ("", "u", 0)) == {
         ("t", 0): ErrorCode.LOG_DIR_NOT_FOUND,
         ("t", 1): ErrorCode.LOG_DIR_NOT_FOUND,

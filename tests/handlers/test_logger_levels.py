@@ -77,7 +77,7 @@ def test_a_check_changes_nothing() -> None:
         ("1", (9, NAME, "INFO"), ErrorCode.INVALID_REQUEST),
     ],
 )
-def test_what_is_refused(name: str, change: tuple[int, str, str | None], code: ErrorCode) -> None:
+def test_bad_loggers_and_levels_are_refused(name: str, change: tuple[int, str, str | None], code: ErrorCode) -> None:
     good = (SET, "kafkacompat_test", "TRACE")
     logging.getLogger("kafkacompat_test")
     assert alter(AdminNode(), LOGGER, name, good, change) == code

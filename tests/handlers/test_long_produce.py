@@ -90,7 +90,7 @@ def test_refused_records_are_named_from_there_too() -> None:
     assert [each.batch_index for each in answer.record_errors[:2]] == [0, 1]
 
 
-def test_what_a_topic_packs_anew_is_packed_elsewhere(many: bytes) -> None:
+def test_a_batch_is_recompressed_in_a_worker(many: bytes) -> None:
     node = DataNode(LogConfig(compression_type="gzip", validation="header"))
     pending = node.send(make_request(many), 9)
     node.node.work()
@@ -137,7 +137,7 @@ def test_one_request_with_many_takes_turns_with_others(many: bytes) -> None:
     assert [list_codes(read_answers(node, each)) for each in pending] == [[0, 0], [0]]
 
 
-def test_a_segment_may_be_made_for_what_comes_from_elsewhere(many: bytes) -> None:
+def test_a_batch_from_a_worker_may_need_a_new_segment(many: bytes) -> None:
     node = DataNode(LogConfig(segment_bytes=len(many)))
     first, second = (node.send(make_request(many), 9) for _ in range(2))
     node.node.work()
@@ -174,7 +174,7 @@ def test_without_acks_the_end_is_waited_for_too(many: bytes) -> None:
     assert end_offset(node) == MANY
 
 
-def test_without_acks_what_is_refused_elsewhere_closes_the_connection() -> None:
+def test_without_acks_a_workers_refusal_closes_the_connection() -> None:
     node = DataNode(LogConfig(cleanup_policy=frozenset({"compact"})))
     pending = node.send(make_request(build_batch([(NOW_MS, None, b"", [])] * MANY), acks=0), 9)
     node.node.work()

@@ -118,7 +118,7 @@ def test_malformed_topics_are_refused_as_a_whole(version: int, topic: MetadataRe
     assert response.brokers == []
 
 
-def test_authorized_operations_are_told_when_asked_for() -> None:
+def test_authorized_operations_are_returned_on_request() -> None:
     node = AdminNode()
     node.make_topic("a")
     wanted = ask(

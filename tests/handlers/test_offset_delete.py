@@ -43,7 +43,7 @@ def test_offsets_are_deleted_here_and_in_the_log() -> None:
         assert (world.committed(topic="t"), world.committed(topic="u") >= 0) == (-1, True)
 
 
-def test_partitions_that_do_not_exist_are_told_beside_the_others() -> None:
+def test_absent_partitions_are_refused_beside_the_others() -> None:
     node = GroupNode()
     node.world.commit(topic="t")
     assert delete(node, ("t", 9), ("absent", 0), ("t", 0), ("t", -1)) == [UNKNOWN, UNKNOWN, 0, UNKNOWN]
@@ -56,7 +56,7 @@ def test_a_group_that_does_not_exist(group: str) -> None:
     assert delete(GroupNode(), ("t", 0), group=group) == delete(GroupNode(), group=group) == code
 
 
-def test_what_members_read_keeps_its_offsets() -> None:
+def test_offsets_of_subscribed_topics_cannot_be_deleted() -> None:
     node = GroupNode()
     node.world.commit(topic="t")
     node.world.commit(topic="u")
@@ -84,7 +84,7 @@ def test_a_commit_on_its_way_is_deleted_too() -> None:
     assert node.world.committed(topic="t") == -1
 
 
-def test_a_log_that_refuses_is_told_and_the_offset_stays() -> None:
+def test_a_refused_append_is_reported_and_the_offset_stays() -> None:
     node = GroupNode()
     node.world.commit(topic="t")
     node.world.log.refuse_with = ErrorCode.NOT_ENOUGH_REPLICAS

@@ -61,7 +61,7 @@ def test_versions_0_and_1_know_no_epoch_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(("name", "index"), [("absent", 0), ("t", 2)])
-def test_what_is_not_there_is_unknown(name: str, index: int) -> None:
+def test_an_absent_partition_is_unknown(name: str, index: int) -> None:
     answer = ask(make_filled_node(), EPOCH, name=name, index=index)
     assert answer == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1, -1)
 

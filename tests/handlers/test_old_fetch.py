@@ -107,7 +107,7 @@ def test_before_version_3_every_partition_gets_a_batch(version: int) -> None:
     assert list_offsets(ask(node, tiny, 3)) == [[0, 1, 2], []]
 
 
-def test_what_messages_take_more_than_records_may_be_sent_up_to_the_partitions_limit() -> None:
+def test_converted_messages_may_exceed_the_records_up_to_the_partitions_limit() -> None:
     node = DataNode()
     for _ in range(5):
         node.append("t", 0, make_batch(50, value=b""))
@@ -118,7 +118,7 @@ def test_what_messages_take_more_than_records_may_be_sent_up_to_the_partitions_l
 
 
 @each_version
-def test_what_gives_no_messages_is_passed(version: int) -> None:
+def test_batches_without_messages_are_skipped(version: int) -> None:
     node = DataNode()
     for _ in range(3):
         append_unchecked(node, make_control_batch())
@@ -128,7 +128,7 @@ def test_what_gives_no_messages_is_passed(version: int) -> None:
 
 
 @each_version
-def test_behind_what_gives_no_messages_the_next_is_waited_for(version: int) -> None:
+def test_a_fetch_waits_after_batches_without_messages(version: int) -> None:
     node = DataNode()
     append_unchecked(node, make_control_batch())
     pending = node.send(make_request(make_partition(), max_wait_ms=500), version)
@@ -171,7 +171,7 @@ def test_before_version_6_a_failed_disk_looks_like_another_leader(version: int) 
 
 
 @each_version
-def test_an_offset_out_of_range_is_told(version: int) -> None:
+def test_an_offset_out_of_range_is_refused(version: int) -> None:
     (found,) = list_partitions(ask(DataNode(), make_request(make_partition(5)), version))
     assert (found.error_code, found.high_watermark) == (ErrorCode.OFFSET_OUT_OF_RANGE, -1)
 
@@ -220,7 +220,7 @@ def send_and_leave(node: DataNode, asked: FetchRequest) -> Any:
     return pending
 
 
-def test_who_leaves_while_it_is_converted_leaves_nothing_open() -> None:
+def test_a_client_that_leaves_during_a_conversion_leaves_no_open_files() -> None:
     node = DataNode()
     for index in (0, 1):
         node.append("t", index, make_batch(value=LARGE))
@@ -232,14 +232,14 @@ def test_who_leaves_while_it_is_converted_leaves_nothing_open() -> None:
     assert node.node.files.open_handles == handles
 
 
-def test_who_leaves_while_it_waits_leaves_nothing_behind() -> None:
+def test_a_client_that_leaves_during_a_wait_leaves_no_watcher() -> None:
     node = DataNode()
     send_and_leave(node, make_request(make_partition(), max_wait_ms=500))
     assert not node.node.replicas.find("t", 0).watchers.read_uncommitted
     assert node.node.clock.getDelayedCalls() == []
 
 
-def test_a_deleted_topic_is_told_to_who_waits() -> None:
+def test_a_deleted_topic_ends_waiting_fetches() -> None:
     node = DataNode()
     pending = node.send(make_request(make_partition(), max_wait_ms=500), 1)
     node.delete(topic("t", 2))

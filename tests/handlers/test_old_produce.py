@@ -84,7 +84,7 @@ def test_an_empty_set_is_no_error_and_nothing_to_do() -> None:
     assert node.node.replicas.find("t", 0).log.log_end_offset == 0
 
 
-def test_what_the_log_refuses_in_a_batch_it_refuses_in_a_message_set() -> None:
+def test_message_sets_are_checked_like_batches() -> None:
     assert ask_for_one(DataNode(), make_messages()[:-1] + b"x").error_code == ErrorCode.CORRUPT_MESSAGE
     small = LogConfig(max_message_bytes=200)
     for data in (make_messages(1, value=bytes(200)), make_messages(20)):
@@ -163,7 +163,7 @@ def test_one_request_with_many_takes_turns_with_others() -> None:
     assert len(node.workers.calls) == 3
 
 
-def test_what_is_converted_is_appended_at_the_time_that_it_is_then() -> None:
+def test_converted_messages_have_the_time_of_their_append() -> None:
     node = DataNode(LogConfig(message_timestamp_type=LOG_APPEND_TIME))
     pending = node.send(make_request(make_large()), 2)
     node.node.clock.advance(5)
@@ -172,7 +172,7 @@ def test_what_is_converted_is_appended_at_the_time_that_it_is_then() -> None:
     assert answer.responses[0].partition_responses[0].log_append_time_ms == NOW_MS + 5000
 
 
-def test_what_is_refused_elsewhere_is_an_error_of_its_partition_alone() -> None:
+def test_a_workers_refusal_fails_its_partition_alone() -> None:
     node = DataNode()
     found = ask(node, make_request(make_large()[:-1] + b"x", make_messages()), 1)
     assert list_codes(found) == [ErrorCode.CORRUPT_MESSAGE, 0]

@@ -61,12 +61,12 @@ def test_the_topic_is_named_as_it_was_asked_for() -> None:
     assert (by_name.name, by_id.topic_id) == ("t", T_ID)
 
 
-def test_the_brokers_time_is_told_where_it_is_set() -> None:
+def test_log_append_time_is_returned() -> None:
     node = DataNode(LogConfig(message_timestamp_type=LOG_APPEND_TIME))
     assert ask(node, make_request(make_batch()))[0].log_append_time_ms == NOW_MS
 
 
-def test_what_is_not_there_is_unknown_by_name_and_by_id() -> None:
+def test_an_absent_topic_is_unknown_by_name_and_by_id() -> None:
     node = DataNode()
     assert list_codes(ask(node, make_request(make_batch(), name="absent"), 12)) == [
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -162,7 +162,7 @@ def test_without_acks_an_error_closes_the_connection() -> None:
     assert node.node.replicas.find("t", 1).log.log_end_offset == 1
 
 
-def test_without_acks_a_topic_that_is_named_by_its_id_is_told_by_it() -> None:
+def test_without_acks_the_error_names_the_topic_by_its_id() -> None:
     with pytest.raises(UnanswerableError, match="to dHR0dHR0dHR0dHR0dHR0dA-2 failed with"):
         DataNode().send(make_request(make_batch(), make_batch(), make_batch(), acks=0, name=""), 13)
 
@@ -212,7 +212,7 @@ def test_a_refusal_in_line_is_answered_in_its_place() -> None:
     assert list_codes(found) == [ErrorCode.CORRUPT_MESSAGE, 0]
 
 
-def test_a_topic_deleted_meanwhile_is_told_to_those_in_line() -> None:
+def test_a_deleted_topic_fails_queued_appends() -> None:
     node = DataNode(ONE_BATCH)
     node.append("t", 0)
     pending = node.send(make_request(make_batch()), 9)
@@ -257,7 +257,7 @@ def test_without_acks_requests_wait_too_while_the_disk_hangs() -> None:
     assert node.send(make_request(make_batch(), acks=0), 9) is None
 
 
-def test_a_failed_sync_is_told_to_the_producer() -> None:
+def test_a_failed_sync_is_returned_to_the_producer() -> None:
     node = DataNode(syncs_always=True)
     pending = node.send(make_request(make_batch(), make_batch()), 9)
     node.node.files.fail_on("sync", errno.ENOSPC)

@@ -61,13 +61,13 @@ def list_offset(node: ReplicatedNode, timestamp: int, *, replica: int = CONSUMER
         (LATEST, DEBUGGER, 5, (0, 3)),
     ],
 )
-def test_a_new_leader_does_not_tell_clients_an_end_that_may_go_back(
+def test_a_new_leader_returns_no_end_that_may_go_back(
     timestamp: int, replica: int, version: int, answer: tuple[int, int]
 ) -> None:
     assert list_offset(make_lagging_leader(), timestamp, replica=replica, version=version) == answer
 
 
-def test_the_end_is_told_once_the_high_watermark_has_reached_the_epochs_start() -> None:
+def test_the_end_is_returned_once_the_high_watermark_reaches_the_epochs_start() -> None:
     node = make_lagging_leader()
     for replica in (2, 3):
         node.fetch(3, replica=replica, epoch=LEADER_EPOCH + 2)

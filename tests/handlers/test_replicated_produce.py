@@ -166,7 +166,7 @@ def test_a_batch_sent_again_waits_for_the_first_one() -> None:
     assert code_and_offset(node, send_request(node, make_request(first))) == (0, 0)
 
 
-def test_who_loses_the_leadership_answers_what_waits() -> None:
+def test_a_leader_that_resigns_answers_waiting_produces() -> None:
     node = ReplicatedNode()
     sent = send_request(node, version=10)
     node.follow(2)
@@ -229,7 +229,7 @@ def test_a_batch_in_line_is_refused_with_the_leadership() -> None:
     assert node.partition.log.log_end_offset == 1
 
 
-def test_only_what_is_on_the_disk_counts_where_that_is_asked_for() -> None:
+def test_acks_all_counts_only_synced_batches_if_configured() -> None:
     node = ReplicatedNode(syncs_always=True)
     sent = send_request(node)
     for replica in (2, 3):
@@ -246,7 +246,7 @@ def test_only_what_is_on_the_disk_counts_where_that_is_asked_for() -> None:
     assert code_and_offset(node, slow) == (0, 1)
 
 
-def test_a_deleted_partition_refuses_what_waits() -> None:
+def test_a_deleted_partition_refuses_waiting_produces() -> None:
     node = ReplicatedNode()
     sent = send_request(node)
     (topic,) = node.services.metadata.image.topics.values()

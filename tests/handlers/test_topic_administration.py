@@ -39,7 +39,7 @@ def create(node: AdminNode, *topics: CreatableTopic, version: int = 7, validate:
     return node.ask(request, CreateTopicsResponse, version)
 
 
-def test_a_topic_made_is_told_with_its_size_and_configuration() -> None:
+def test_a_created_topic_is_returned_with_partitions_and_configs() -> None:
     node = AdminNode(log_retention_ms="7")
     (topic,) = create(node, make_topic("t", 2, segment_ms="5")).topics
     assert (topic.error_code, topic.error_message, topic.num_partitions, topic.replication_factor) == (0, None, 2, 1)
@@ -51,7 +51,7 @@ def test_a_topic_made_is_told_with_its_size_and_configuration() -> None:
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_old_versions_are_told_less(version: int) -> None:
+def test_old_versions_return_no_details(version: int) -> None:
     (topic,) = create(AdminNode(), make_topic("t"), version=version).topics
     assert (topic.error_code, topic.topic_id, topic.num_partitions) == (0, ZERO_UUID, -1)
 
@@ -95,12 +95,12 @@ def test_each_topic_has_its_own_outcome() -> None:
     assert sorted(node.holder.image.topics) == ["good", "there"]
 
 
-def test_a_refused_request_is_told_for_every_topic() -> None:
+def test_a_refused_request_fails_every_topic() -> None:
     response = create(AdminNode(), make_topic("a"), make_topic("b", 10_000))
     assert [topic.error_code for topic in response.topics] == [ErrorCode.POLICY_VIOLATION] * 2
 
 
-def test_a_failing_store_is_told_for_every_topic() -> None:
+def test_a_failing_store_fails_every_topic() -> None:
     node = AdminNode()
     node.store.failing = True
     assert create(node, make_topic("a")).topics[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
@@ -148,7 +148,7 @@ def test_delete_by_name_before_there_were_ids(version: int) -> None:
     assert outcomes == {"a": 0, "nope": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 
 
-def test_what_cannot_be_deleted() -> None:
+def test_delete_refuses_absent_topics() -> None:
     node = AdminNode()
     a = node.make_topic("a")
     b = node.make_topic("b")
@@ -176,7 +176,7 @@ def test_what_cannot_be_deleted() -> None:
     assert sorted(node.holder.image.topics) == ["a", "b"]
 
 
-def test_an_id_is_told_as_kafka_writes_it() -> None:
+def test_an_error_shows_an_id_as_kafka_writes_it() -> None:
     wanted = DeleteTopicsRequest(topics=[DeleteTopicState(name=None, topic_id=b"u" * 16)])
     (answer,) = AdminNode().ask(wanted, DeleteTopicsResponse, 6).responses
     assert answer.error_message == "there is no topic with the id dXV1dXV1dXV1dXV1dXV1dQ"

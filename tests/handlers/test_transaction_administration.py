@@ -83,7 +83,7 @@ def test_a_pattern_that_is_none_is_refused(pattern: str) -> None:
     assert (response.error_code, response.transaction_states) == (ErrorCode.INVALID_REGULAR_EXPRESSION, [])
 
 
-def test_nothing_is_listed_by_who_knows_nothing() -> None:
+def test_a_stopped_coordinator_lists_no_transactions() -> None:
     node = a_node()
     node.world.coordinator.stop()
     response = node.ask(ListTransactionsRequest(), ListTransactionsResponse, 2)

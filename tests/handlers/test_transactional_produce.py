@@ -97,7 +97,7 @@ def test_the_coordinator_is_asked_once_about_all_partitions_of_a_request(version
     assert len(world.coordinator.asked) == 1
 
 
-def test_only_what_begins_in_a_partition_is_asked_about() -> None:
+def test_only_the_first_batch_of_a_transaction_is_verified() -> None:
     world = World()
     world.produce(make_batch())
     world.produce(make_batch(1), make_batch())
@@ -129,9 +129,7 @@ def test_a_newer_epoch_is_asked_about_while_the_older_ones_transaction_is_open()
         (ErrorCode.INVALID_TXN_STATE, 12, ErrorCode.INVALID_TXN_STATE),
     ],
 )
-def test_what_the_coordinator_says_is_told_in_words_of_the_version(
-    said: ErrorCode, version: int, told: ErrorCode
-) -> None:
+def test_the_coordinators_code_is_translated_for_the_version(said: ErrorCode, version: int, told: ErrorCode) -> None:
     world = World()
     world.coordinator.code = said
     assert world.code(make_batch(), version) == told
@@ -165,7 +163,7 @@ def test_nothing_overtakes_while_the_coordinator_is_asked() -> None:
     assert world.partition.log.log_end_offset == 1
 
 
-def test_what_is_only_to_be_synced_then_holds_up_no_other_request() -> None:
+def test_a_verified_batch_that_awaits_its_sync_holds_up_no_request() -> None:
     world = World(syncs_always=True)
     world.coordinator.hold = True
     pending = world.send_late(make_batch())
@@ -176,7 +174,7 @@ def test_what_is_only_to_be_synced_then_holds_up_no_other_request() -> None:
     assert world.codes(pending) == [0]
 
 
-def test_what_waits_for_a_segment_then_holds_up_the_next_request() -> None:
+def test_a_verified_batch_that_awaits_a_segment_holds_up_the_next_request() -> None:
     world = World(config=LogConfig(segment_bytes=100))
     world.produce(make_batch(transactional=False, producer_id=8))
     world.coordinator.hold = True
@@ -187,7 +185,7 @@ def test_what_waits_for_a_segment_then_holds_up_the_next_request() -> None:
     assert world.codes(pending) == [0]
 
 
-def test_an_answer_that_comes_behind_the_marker_lets_nothing_in() -> None:
+def test_an_answer_that_comes_after_the_marker_lets_nothing_in() -> None:
     world = World()
     world.coordinator.hold = True
     late = world.send_late(make_batch())
@@ -257,7 +255,7 @@ def test_a_retry_is_answered_as_the_first_time_while_the_transaction_is_open() -
 
 
 @pytest.mark.parametrize("coordinator_epoch", [0, -1])
-def test_what_looks_like_a_retry_of_an_earlier_transaction_is_none(coordinator_epoch: int) -> None:
+def test_a_reused_sequence_of_an_earlier_transaction_is_no_retry(coordinator_epoch: int) -> None:
     # A client that gave a batch up, which was stored all the same, uses its sequence number again for another.
     world = World()
     world.produce(make_batch())
@@ -278,7 +276,7 @@ def test_while_a_transaction_is_open_its_producer_writes_nothing_else() -> None:
     assert world.code(make_batch(1, transactional=False)) == 0
 
 
-def test_a_producer_of_an_epoch_that_is_over_is_told_so_and_nobody_is_asked() -> None:
+def test_a_producer_of_an_old_epoch_is_fenced_without_a_verification() -> None:
     world = World()
     world.produce(make_batch(epoch=1))
     world.end(epoch=1)
@@ -287,7 +285,7 @@ def test_a_producer_of_an_epoch_that_is_over_is_told_so_and_nobody_is_asked() ->
     assert len(world.coordinator.asked) == asked
 
 
-def test_what_is_no_batch_is_refused_as_always() -> None:
+def test_malformed_batches_are_refused_without_a_verification() -> None:
     world = World()
     answers = world.produce(b"", make_batch()[:-1])
     assert [each.error_code for each in answers] == [ErrorCode.INVALID_RECORD, ErrorCode.INVALID_RECORD]

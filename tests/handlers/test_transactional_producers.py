@@ -31,7 +31,7 @@ def test_the_coordinator_is_the_leader_of_the_ids_partition(version: int) -> Non
     assert (found.error_code, found.node_id) == (0, 1)
 
 
-def test_the_topic_is_made_for_the_first_who_asks() -> None:
+def test_the_first_find_coordinator_creates_the_topic() -> None:
     node = TransactionNode()
     node.set_topics(t=1, __consumer_offsets=4)
     node.making = Deferred()
@@ -80,7 +80,7 @@ def test_a_timeout_has_its_bounds(timeout_ms: int, code: ErrorCode) -> None:
 
 
 @pytest.mark.parametrize(("version", "code"), [(3, OLD_FENCED), (4, FENCED), (5, FENCED)])
-def test_who_is_fenced_is_told_in_the_words_of_its_version(version: int, code: ErrorCode) -> None:
+def test_a_fenced_producer_gets_the_code_of_its_version(version: int, code: ErrorCode) -> None:
     node = TransactionNode()
     init_producer(node)
     answer = init_producer(node, version, producer_id=5, producer_epoch=0)

@@ -135,7 +135,7 @@ def test_if_one_cannot_be_added_none_is(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", range(6))
-def test_who_may_not_add_is_told_for_each_partition(version: int) -> None:
+def test_a_refused_producer_gets_a_code_for_each_partition(version: int) -> None:
     node = TransactionNode()
     producer_id, epoch = a_producer(node)
     fenced = OLD_FENCED if version < 2 else FENCED
@@ -275,7 +275,7 @@ def test_an_end_that_is_refused_names_no_producer(version: int) -> None:
     ],
     ids=lambda request: type(request).__name__,
 )
-def test_the_next_request_waits_for_what_this_one_does(request_: Request) -> None:
+def test_the_next_request_waits_for_the_effects_of_this_one(request_: Request) -> None:
     node = TransactionNode()
     producer = a_producer(node)
     if isinstance(request_, EndTxnRequest):

@@ -168,7 +168,7 @@ def test_the_offsets_partition_has_to_be_part_of_the_transaction_or_comes_to_be(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_who_is_not_the_producer_of_the_transactional_id_is_refused(version: int) -> None:
+def test_another_producer_of_the_transactional_id_is_refused(version: int) -> None:
     node = Node()
     producer = node.begin(version)
     older = producer._replace(producer_epoch=-1)
@@ -201,7 +201,7 @@ def test_a_transaction_that_is_open_there_is_not_asked_about_again(version: int)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_commit_comes_with_what_shows_that_the_coordinator_vouches_for_it(version: int) -> None:
+def test_a_commit_carries_a_guard(version: int) -> None:
     node = Node()
     producer = node.begin(version)
     node.commit(producer, version)
@@ -231,7 +231,7 @@ def test_nobody_is_asked_where_that_is_switched_off_but_where_partitions_are_add
         (ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_COORDINATOR),
     ],
 )
-def test_a_partition_that_is_not_here_is_told_in_a_coordinators_words(
+def test_an_absent_offsets_partition_is_reported_with_a_coordinators_code(
     version: int, code: ErrorCode, expected: ErrorCode
 ) -> None:
     node = Node()
@@ -342,7 +342,7 @@ def fetch_offsets(
 
 
 @pytest.mark.parametrize("version", range(7, 11))
-def test_who_wants_stable_offsets_is_told_which_are_not(version: int) -> None:
+def test_unstable_offsets_are_marked_if_stable_ones_are_required(version: int) -> None:
     node = Node()
     topic_id = node.holder.image.topics["t"].topic_id
     offsets = [OffsetToCommit("t", topic_id, index, index + 1, 0, "") for index in range(2)]

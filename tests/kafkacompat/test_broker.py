@@ -159,7 +159,7 @@ def test_data_metadata_and_the_cluster_id_outlive_a_restart(tmp_path: Path) -> N
     world.stop(second)
 
 
-def test_a_lost_meta_properties_is_written_anew_from_the_store(tmp_path: Path) -> None:
+def test_a_lost_meta_properties_is_rewritten_from_the_store(tmp_path: Path) -> None:
     world = World(tmp_path)
     first = world.start()
     world.stop(first)

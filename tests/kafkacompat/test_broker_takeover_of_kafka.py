@@ -115,7 +115,7 @@ def test_metadata_that_knows_nothing_of_the_folders_sets_none_aside(tmp_path: Pa
     assert list_folders(world.paths, "t-") == ["t-0"]
 
 
-def test_of_two_clusters_metadata_somebody_has_to_choose(tmp_path: Path) -> None:
+def test_metadata_of_two_clusters_is_refused(tmp_path: Path) -> None:
     world = World(tmp_path)
     KafkaDirectory(world, "t")
     other = shutil.copytree(world.paths[1] / CLUSTER_METADATA_FOLDER, world.paths[0] / CLUSTER_METADATA_FOLDER)

@@ -34,7 +34,7 @@ def test_a_restart_has_at_once_the_one_whose_topic_is_there(tmp_path: Path) -> N
     world.stop(second)
 
 
-def test_behind_a_topic_that_is_deleted_its_offsets_go(tmp_path: Path) -> None:
+def test_after_a_topic_that_is_deleted_its_offsets_go(tmp_path: Path) -> None:
     world = World(tmp_path)
     broker = world.start()
     world.make_topic(broker, "t")
@@ -43,7 +43,7 @@ def test_behind_a_topic_that_is_deleted_its_offsets_go(tmp_path: Path) -> None:
     world.stop(broker)
 
 
-def test_who_asks_first_when_the_broker_stops_finds_them_stopped(tmp_path: Path) -> None:
+def test_coordinators_created_by_a_stopping_broker_are_stopped(tmp_path: Path) -> None:
     world = World(tmp_path)
     broker = world.start()
     world.stop(broker)

@@ -147,7 +147,7 @@ def test_each_end_knows_both_addresses(world: World) -> None:
     assert (server.transport.getHost().host, server.transport.getHost().port) == (there.host, there.port)
 
 
-def test_what_was_sent_before_the_close_arrives(world: World) -> None:
+def test_bytes_sent_before_the_close_arrive(world: World) -> None:
     client, server = world.connected()
     server.transport.send_parts([b"x" * LARGE])
     server.transport.loseConnection()

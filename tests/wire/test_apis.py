@@ -52,7 +52,7 @@ def test_every_declaration_says_what_it_is_for(key: int) -> None:
 
 @each_message
 @pytest.mark.parametrize("mode", Mode)
-def test_what_is_written_is_read_again(cls: type[Message], version: int, mode: Mode) -> None:
+def test_written_messages_are_read_again(cls: type[Message], version: int, mode: Mode) -> None:
     message = make_message(cls, version, seeded_random(), mode)
     data = encode_message(message, version)
     assert find_reader(cls, version)(data, 0) == (message, len(data))
@@ -103,7 +103,7 @@ def test_an_unknown_tagged_field_is_skipped(cls: type[Message], version: int) ->
     assert find_reader(cls, version)(newer, 0) == (cls(), len(newer))
 
 
-def test_bytes_behind_a_message_are_ignored() -> None:
+def test_bytes_after_a_message_are_ignored() -> None:
     assert decode_message(ApiVersionsRequest, b"abc", 0) == ApiVersionsRequest()
 
 

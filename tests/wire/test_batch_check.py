@@ -145,7 +145,7 @@ def test_a_record_whose_lengths_lie_is_refused(record: bytes, count: int, codec:
 @pytest.mark.parametrize("codec", [0, 4])
 @pytest.mark.parametrize("count", [1, 2, 70])
 @pytest.mark.parametrize("record", SOUND.values(), ids=SOUND.keys())
-def test_what_kafka_accepts_passes(record: bytes, count: int, codec: int) -> None:
+def test_batches_that_kafka_accepts_pass(record: bytes, count: int, codec: int) -> None:
     assert check_batch(_make_packed_batch(record, count, codec)) == BASE
 
 
@@ -211,7 +211,7 @@ def test_among_many_alike_each_byte_of_a_length_and_of_an_offset_counts(index: i
         assert catch_refusal(_make_batch(body, 128)).code is ErrorCode.INVALID_RECORD
 
 
-def test_what_follows_the_first_byte_of_a_timestamp_is_no_offset() -> None:
+def test_bytes_after_the_first_of_a_timestamp_are_no_offset() -> None:
     # In zig-zag 0x80 and the two bytes of the offset.
     deltas = [0] * 64 + [index << 7 for index in range(64, 128)]
     assert check_batch(_make_batch(b"".join(map(_make_record, range(128), deltas)), 128)) == BASE + deltas[-1]
@@ -234,7 +234,7 @@ def test_records_that_have_no_room_are_not_looked_for(codec: int) -> None:
     assert "1000 records cannot lie in" in problem.detail
 
 
-def test_records_that_have_no_room_in_what_may_be_unpacked_are_not_unpacked() -> None:
+def test_records_beyond_the_unpacked_limit_are_not_unpacked() -> None:
     problem = catch_refusal(
         _make_claiming_batch(LIMIT // 7 + 1, build_batch([(BASE, None, b"v", [])], codec=1), b"no gzip data")
     )
@@ -263,7 +263,7 @@ def test_records_out_of_the_time_allowed_are_named() -> None:
     assert [number for number, _ in problem.record_errors] == [1, 2]
 
 
-def test_times_within_what_is_allowed_and_no_time_at_all_pass() -> None:
+def test_allowed_times_and_missing_times_pass() -> None:
     assert check_batch(batch_of([BASE - 10, BASE + 10, -1]), oldest=BASE - 10, newest=BASE + 10) == BASE + 10
     assert check_batch(batch_of([-1, -1]), oldest=BASE, newest=BASE) == -1
 

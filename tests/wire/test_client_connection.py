@@ -136,7 +136,7 @@ def test_versions_are_exchanged_in_every_version_of_api_versions(version: int) -
     assert world.client.find_version(HeartbeatRequest) == 3
 
 
-def test_the_peer_learns_who_is_there() -> None:
+def test_the_first_request_is_api_versions_with_the_client_id() -> None:
     world = World({})
     (request,) = world.requests()
     assert (request.client_id, request.api_version) == ("me", 4)

@@ -25,7 +25,7 @@ each_real_codec = pytest.mark.parametrize("codec", [codec for codec in Codec if 
 
 @each_codec
 @pytest.mark.parametrize("data", [b"", b"x", TEXT, bytes(range(256)) * 300], ids=["empty", "one", "text", "bytes"])
-def test_what_is_compressed_is_read_again(codec: Codec, data: bytes) -> None:
+def test_decompress_inverts_compress(codec: Codec, data: bytes) -> None:
     assert decompress(codec, compress(codec, data)) == data
     assert decompress(codec, memoryview(compress(codec, memoryview(data)))) == data
 
@@ -56,7 +56,7 @@ def test_cut_off_data_is_refused(codec: Codec) -> None:
 
 
 @each_real_codec
-def test_bytes_behind_the_data_are_refused(codec: Codec) -> None:
+def test_bytes_after_the_data_are_refused(codec: Codec) -> None:
     with pytest.raises(MalformedError):
         decompress(codec, compress(codec, TEXT) + b"garbage")
 

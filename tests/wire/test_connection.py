@@ -126,7 +126,7 @@ def test_trailing_bytes_are_ignored() -> None:
         (b"\0\x12\0\x63\0\0\0\1\xff\xff", "ends at byte"),
     ],
 )
-def test_what_cannot_be_answered_is_refused_with_a_reason(data: bytes, reason: str) -> None:
+def test_an_unanswerable_request_is_refused_with_a_reason(data: bytes, reason: str) -> None:
     with pytest.raises(RequestError, match=reason):
         ServerConnection(SERVED).parse(memoryview(data))
 
@@ -153,7 +153,7 @@ def test_an_answer_that_another_broker_has_encoded_leaves_as_it_is() -> None:
     assert take_sent(connection) == len(encoded.data).to_bytes(4, "big") + encoded.data
 
 
-def test_an_answered_request_lets_go_of_its_body_and_counts_what_waits() -> None:
+def test_an_answered_request_releases_its_body_and_counts_waiting_bytes() -> None:
     connection = ServerConnection(SERVED)
     first, second, third = (connection.parse(make_frame(HeartbeatRequest(), 0, number)) for number in (1, 2, 3))
     answer_request(connection, second, HeartbeatResponse(), 0)

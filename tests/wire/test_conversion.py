@@ -122,11 +122,11 @@ def test_no_time_can_be_of_the_log_or_before_1970() -> None:
     ],
     ids=["empty", "two formats", "wrapper behind", "more behind", "no gzip", "too large", "crc"],
 )
-def test_what_cannot_be_converted_is_refused(data: bytes, code: ErrorCode) -> None:
+def test_bad_message_sets_are_refused(data: bytes, code: ErrorCode) -> None:
     assert up_refusal(data) == code
 
 
-def test_sets_and_batches_are_told_apart_by_their_format() -> None:
+def test_sets_and_batches_are_distinguished_by_their_format() -> None:
     assert is_message_set(make_messages(0, 1))
     assert is_message_set(make_messages(1, 1))
     assert is_message_set(b"")
@@ -195,7 +195,7 @@ def test_nothing_in_front_of_the_offset_is_sent_uncompressed() -> None:
 
 
 @each_magic
-def test_a_wrapper_of_what_is_in_front_of_the_offset_is_passed(magic: int) -> None:
+def test_a_wrapper_before_the_offset_is_skipped(magic: int) -> None:
     """Compaction may take the last records of a batch and leave its end where it was."""
     compacted = make_batch(3, codec=GZIP)
     compacted = assemble_batch(read_header(compacted)._replace(last_offset_delta=9), compacted[HEADER_SIZE:])
@@ -230,7 +230,7 @@ def test_a_batch_that_is_cut_off_waits_for_the_next_fetch() -> None:
     assert convert_down(data[:-1]).next_offset == 13
 
 
-def test_the_first_batch_is_whole_and_what_is_too_much_behind_it_cut_off() -> None:
+def test_the_first_batch_is_whole_and_later_ones_are_cut_at_the_limit() -> None:
     data = make_batch(3) + make_batch(3, base_offset=13) + make_batch(3, base_offset=16)
     one = len(convert_down(make_batch(3)).data)
     assert convert_down(data, max_bytes=1) == convert_down(make_batch(3))
@@ -276,7 +276,7 @@ def test_nothing_but_errors_of_the_protocol_comes_out() -> None:
 
 @each_magic
 @each_old_codec
-def test_down_and_up_again_is_the_same_but_for_what_the_format_has_no_place_for(magic: int, codec: int) -> None:
+def test_down_and_up_conversion_keeps_all_fields_of_the_old_format(magic: int, codec: int) -> None:
     rng = random.Random(magic * 10 + codec)
     blobs = [None, b"", b"x" * 70, rng.randbytes(9000)]
     given: list[NewRecord] = [

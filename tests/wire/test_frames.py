@@ -27,7 +27,7 @@ def test_any_cut_of_the_stream_gives_the_same_frames(seed: int) -> None:
     assert reader.held_bytes == 0
 
 
-def test_held_bytes_are_what_came_and_not_what_was_claimed() -> None:
+def test_held_bytes_count_received_not_claimed_bytes() -> None:
     reader = FrameReader(100_000_000)
     assert reader.feed(SIZE.pack(100_000_000) + b"x" * 10) == []
     assert reader.held_bytes == 14

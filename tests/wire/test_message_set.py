@@ -55,7 +55,7 @@ def test_known_bytes(magic: int, known: bytes) -> None:
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("key", [None, b"", b"key"])
 @pytest.mark.parametrize("value", [None, b"", b"value"])
-def test_what_is_written_is_read(magic: int, key: bytes | None, value: bytes | None) -> None:
+def test_written_messages_are_read_again(magic: int, key: bytes | None, value: bytes | None) -> None:
     write = make_entry_writer(magic, LOG_APPEND_TIME)
     data = write(1 << 40, 77, key, value) + write(-3, 78, value, key)
     attributes = LOG_APPEND_TIME if magic else 0
@@ -81,7 +81,7 @@ def test_what_is_written_is_read(magic: int, key: bytes | None, value: bytes | N
         ("bytes behind the value", make_entry(struct.pack(">bbii", 0, 0, 0, 0) + b"x"), ErrorCode.INVALID_RECORD),
     ],
 )
-def test_what_is_no_message_set_is_refused(label: str, data: bytes, code: ErrorCode) -> None:
+def test_malformed_message_sets_are_refused(label: str, data: bytes, code: ErrorCode) -> None:
     assert catch_code(data) == code, label
 
 
@@ -138,7 +138,7 @@ def test_some_librdkafkas_write_a_wrapper_without_an_offset() -> None:
         ("cut off inside", wrap_messages(1, GZIP, 0, 0, make_inner(1, 0)[:-1])),
     ],
 )
-def test_what_is_no_wrapper_is_refused(label: str, data: bytes) -> None:
+def test_malformed_wrappers_are_refused(label: str, data: bytes) -> None:
     with pytest.raises(KafkaError) as problem:
         unwrap_first(data)
     assert problem.value.code == ErrorCode.INVALID_RECORD, label
@@ -150,7 +150,7 @@ def test_a_wrong_crc_inside_is_found() -> None:
     assert problem.value.code == ErrorCode.CORRUPT_MESSAGE
 
 
-def test_what_does_not_unpack_is_malformed_and_what_unpacks_to_much_too_large() -> None:
+def test_a_bad_compression_is_malformed_and_a_bomb_too_large() -> None:
     with pytest.raises(MalformedError):
         unwrap_first(make_entry_writer(1, GZIP)(0, 0, None, gzip.compress(b"x")[:-3]))
     with pytest.raises(TooLargeError):

@@ -99,7 +99,7 @@ def test_the_time_of_appending_stands_for_the_time_of_every_record() -> None:
     assert crc_matches(stamped, read_header(stamped))
 
 
-def test_a_flipped_bit_behind_the_checksum_shows() -> None:
+def test_a_flipped_bit_after_the_checksum_shows() -> None:
     batch = bytearray(build_batch(RECORDS))
     for position in (21, 40, HEADER_SIZE, len(batch) - 1):
         batch[position] ^= 1
@@ -111,7 +111,7 @@ def test_a_flipped_bit_behind_the_checksum_shows() -> None:
 
 @each_codec
 @pytest.mark.parametrize("target", range(5))
-def test_a_batch_is_packed_anew(codec: int, target: int) -> None:
+def test_recompression_keeps_the_records(codec: int, target: int) -> None:
     batch = recompress_batch(build_batch(RECORDS, base_offset=70, codec=codec, producer_id=5), target)
     header = read_header(batch)
     assert (header.codec, header.producer_id, header.size_bytes) == (target, 5, len(batch))
@@ -119,7 +119,7 @@ def test_a_batch_is_packed_anew(codec: int, target: int) -> None:
     assert list(read_records(batch)) == READ
 
 
-def test_whole_batches_are_told_apart_and_a_cut_one_is_left_out() -> None:
+def test_whole_batches_are_split_and_a_cut_one_is_left_out() -> None:
     first, second = build_batch(RECORDS), build_batch(RECORDS, codec=1)
     data = first + second
     for end in range(len(data) + 1):

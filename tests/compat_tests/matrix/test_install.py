@@ -43,12 +43,12 @@ def test_an_installation_that_takes_too_long_is_given_up() -> None:
     assert catch_message(subprocess.TimeoutExpired(["cargo", "build"], 900)) == "cargo was not done after 900 s"
 
 
-def test_the_line_with_the_error_is_told() -> None:
+def test_the_line_with_the_error_is_reported() -> None:
     told = catch_message(subprocess.CalledProcessError(1, ["/usr/bin/pip"], PIP_SAYS, ""))
     assert told == "pip ended with code 1: client.c:1:10: fatal error: library.h: No such file"
 
 
-def test_without_such_a_line_the_last_one_is_told() -> None:
+def test_without_an_error_line_the_last_one_is_reported() -> None:
     told = catch_message(subprocess.CalledProcessError(2, ["npm"], "", "first\n\nlast\n"))
     assert told == "npm ended with code 2: last"
 

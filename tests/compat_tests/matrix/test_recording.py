@@ -145,7 +145,7 @@ def test_an_api_versions_request_that_is_too_new_is_answered_in_version_0() -> N
     assert recording.notes == ["ApiVersions v9: UNSUPPORTED_VERSION"]
 
 
-def test_what_cannot_be_read_is_noted_and_the_rest_goes_on() -> None:
+def test_an_unreadable_frame_is_noted_and_recording_continues() -> None:
     cut_off = make_frame(struct.pack(">hhi", PRODUCE, 3, 1) + b"\xff")
     recording = record_conversation((">", cut_off), (">", request_bytes(make_produce_request(2), 3)))
     assert recording.notes[0].startswith("unreadable: ")
@@ -164,7 +164,7 @@ def test_newest_magic(version: int, magic: int) -> None:
     assert newest_magic(version) == magic
 
 
-def test_what_a_client_writes_is_not_held_against_the_broker() -> None:
+def test_a_produced_format_is_not_counted_as_the_brokers() -> None:
     recording = record_conversation((">", request_bytes(make_produce_request(1), 1)))
     assert recording.summary() == "Produce v1, magic 1"
     assert not recording.formats_too_new

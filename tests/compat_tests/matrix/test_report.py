@@ -43,7 +43,7 @@ def test_reasons_stand_under_their_broker_and_equal_ones_once() -> None:
     assert "- Client 1, zstd: no codec" in kafka.splitlines()
 
 
-def test_what_is_not_served_yet_is_neither_green_nor_failed() -> None:
+def test_an_unserved_step_is_neither_ok_nor_failed() -> None:
     ours = make_broker()
     ours["cells"]["transactions"] = [NOT_SERVED, ""]
     text = lay_out_page(a=make_result("Client 1", ours, make_broker()))
@@ -83,7 +83,7 @@ def test_each_broker_has_a_line_of_counts() -> None:
     assert [line.split(" | ")[gzip] for line in counts] == ["1 of 1", "0 of 1"]
 
 
-def test_what_was_not_tried_stands_beside_what_kept_it_from_being_tried() -> None:
+def test_an_untried_step_is_listed_with_its_cause() -> None:
     text = lay_out_page(
         a=make_result("Client 1", make_broker(none="refused", gzip=NOT_TRIED, group=NOT_TRIED), make_broker())
     )

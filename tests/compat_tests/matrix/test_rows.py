@@ -16,7 +16,7 @@ def test_features_are_steps() -> None:
         assert row.features <= set(STEPS) - ALWAYS, row.name
 
 
-def test_limits_are_of_rows_and_of_what_they_try() -> None:
+def test_limits_name_existing_rows_and_their_features() -> None:
     assert LIMITS.keys() <= ROWS.keys()
     for row in ROWS.values():
         assert row.limits.keys() <= row.features, row.name
@@ -29,7 +29,7 @@ def test_a_failure_that_is_the_clients_own_says_so() -> None:
     assert report_outcome(row, Outcome(cells))["cells"] == told
 
 
-def test_titles_tell_rows_apart() -> None:
+def test_titles_of_rows_are_distinct() -> None:
     assert len({row.title for row in ROWS.values()}) == len(ROWS)
 
 

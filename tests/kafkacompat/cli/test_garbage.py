@@ -35,7 +35,7 @@ def test_python_makes_none_and_a_quiet_moment_one(full: list[int]) -> None:
     assert len(full) == 2
 
 
-def test_it_is_put_off_while_somebody_is_at_work_but_not_for_ever(full: list[int]) -> None:
+def test_a_collection_is_postponed_while_the_broker_is_busy_but_not_for_ever(full: list[int]) -> None:
     clock = Clock()
     collections = FullCollections(clock)
     next_turn(clock)

@@ -74,7 +74,7 @@ def test_dump_as_json_is_one_object_a_line(data: Path) -> None:
     assert [row["key"] for row in rows if row["kind"] == "record"][:2] == ["k", "k"]
 
 
-def test_dump_of_nothing_and_of_what_is_not_there(tmp_path: Path) -> None:
+def test_dump_without_paths_or_of_a_missing_file_exits_with_2(tmp_path: Path) -> None:
     assert run("dump").exit_code == 2
     missing = run("dump", str(tmp_path / "00000000000000000000.log"))
     assert missing.exit_code == 2 and "there is no such file or folder" in missing.output
@@ -151,7 +151,7 @@ def test_dump_reads_no_more_than_it_shall(tmp_path: Path) -> None:
     assert (offsets(two + 1), offsets(two), offsets(two - 1)) == ([0, 1], [0, 1], [0])
 
 
-def test_verify_ends_with_what_it_found(data: Path, tmp_path: Path) -> None:
+def test_the_exit_code_of_verify_says_if_there_are_findings(data: Path, tmp_path: Path) -> None:
     sound = run("verify", str(data))
     assert sound.exit_code == 0 and sound.stdout == "" and "1 partitions" in sound.output
     flip_byte(list_logs(data)[1], 80)
@@ -223,7 +223,7 @@ def test_much_text_is_not_gathered_for_one_table() -> None:
 
 
 @pytest.mark.parametrize("hostile", ["\x1b[2J", "\u202e", "\u2066", "\x9b"])
-def test_nothing_that_moves_what_is_shown_reaches_the_terminal(tmp_path: Path, hostile: str) -> None:
+def test_control_characters_do_not_reach_the_terminal(tmp_path: Path, hostile: str) -> None:
     folder = tmp_path / f"a{hostile}b"
     folder.mkdir()
     path = folder / "00000000000000000000.log"

@@ -35,7 +35,7 @@ def test_a_name_neither_ends_the_line_nor_moves_the_cursor(name: str, shown: str
     assert format_line("group %s is gone", name) == f"group {shown} is gone"
 
 
-def test_what_is_too_long_is_cut() -> None:
+def test_a_long_message_is_cut() -> None:
     assert (
         format_line("%s", "x" * (MAX_MESSAGE_CHARACTERS + 5))
         == "x" * MAX_MESSAGE_CHARACTERS + " ... (5 more characters)"
@@ -58,7 +58,7 @@ def raise_error(topic: str) -> Exception:
         return problem
 
 
-def test_what_an_exception_says_does_not_end_its_line() -> None:
+def test_an_exceptions_text_cannot_forge_a_line() -> None:
     forged = "\n2026-01-01 00:00:00,000 ERROR kafkacompat: forged"
     shown = format_line("failed", exc_info=raise_error(f"x{forged}\r\u2028{forged}")).splitlines()
     assert [each for each in shown if each.startswith("2026")] == []
@@ -68,7 +68,7 @@ def test_what_an_exception_says_does_not_end_its_line() -> None:
     assert "The above exception was the direct cause of the following exception:" in shown
 
 
-def test_what_an_exception_says_is_cut() -> None:
+def test_an_exceptions_text_is_cut() -> None:
     *_, last = format_line("failed", exc_info=ValueError("x" * 10 * MAX_MESSAGE_CHARACTERS)).splitlines()
     assert len(last) < MAX_MESSAGE_CHARACTERS + 100 and last.endswith("more characters)")
 
@@ -80,7 +80,7 @@ def filter_message(flood: ErrorFlood, at_s: float, level: int = logging.ERROR, t
     return record.getMessage() if flood.filter(record) else None
 
 
-def test_errors_of_a_kind_are_told_a_few_times_in_a_period_and_counted() -> None:
+def test_errors_of_a_kind_are_logged_a_few_times_a_period_and_counted() -> None:
     flood = ErrorFlood()
     assert [filter_message(flood, 100, topic=f"{n}") for n in range(MAX_ERRORS_A_PERIOD)][
         -1
@@ -90,7 +90,7 @@ def test_errors_of_a_kind_are_told_a_few_times_in_a_period_and_counted() -> None
     assert filter_message(flood, 100 + 2 * ERRORS_PERIOD_S) == "topic t cannot be read"
 
 
-def test_what_is_no_error_is_always_told() -> None:
+def test_warnings_are_always_logged() -> None:
     flood = ErrorFlood()
     assert None not in [filter_message(flood, 100, logging.WARNING) for _ in range(10 * MAX_ERRORS_A_PERIOD)]
 

@@ -73,7 +73,7 @@ def test_a_history_with_a_finding(tmp_path: Path) -> None:
         ("", "the history is not enough to judge by: nothing was acknowledged, nothing was read"),
     ],
 )
-def test_what_is_no_history(tmp_path: Path, text: str, why: str) -> None:
+def test_a_file_that_is_no_history_is_refused(tmp_path: Path, text: str, why: str) -> None:
     path = tmp_path / "history"
     path.write_text(text)
     result = run("--check", str(path))

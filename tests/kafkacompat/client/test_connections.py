@@ -438,7 +438,7 @@ def test_the_close_gives_up_an_attempt_to_connect() -> None:
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "a frame claims 1213486160 bytes"),
     ],
 )
-def test_what_cannot_be_understood_ends_the_connection(data: bytes, reason: str) -> None:
+def test_an_unreadable_response_closes_the_connection(data: bytes, reason: str) -> None:
     world = World()
     broker = world.broker(2)
     outcome = world.request()

@@ -190,7 +190,7 @@ def test_nothing_is_taken_after_the_end() -> None:
     assert world.ended == ["it is over"] and not world.protocol.is_ready
 
 
-def test_frames_behind_one_that_cannot_be_read_are_dropped() -> None:
+def test_frames_after_one_that_cannot_be_read_are_dropped() -> None:
     world = World()
     outcomes: list[Any] = []
     for _ in range(2):

@@ -21,7 +21,7 @@ BROKER = BrokerConfig.load("node.id=1")
         ("listener.names", "listener.names"),
     ],
 )
-def test_the_property_behind_a_listeners(name: str, base: str) -> None:
+def test_the_property_after_a_listeners(name: str, base: str) -> None:
     assert base_property_name(name) == base
 
 
@@ -39,7 +39,7 @@ def test_the_row_behind_a_listeners() -> None:
         ("listener.name.internal.max.connections", "5"),
     ],
 )
-def test_what_is_taken_for_all_brokers(name: str, value: str) -> None:
+def test_configs_that_may_be_set_for_all_brokers(name: str, value: str) -> None:
     check_broker_configs({name: value}, per_broker=False)
     check_broker_configs({name: value}, per_broker=True)
 
@@ -53,7 +53,7 @@ def test_what_is_taken_for_all_brokers(name: str, value: str) -> None:
         ("listener.name.internal.some.plugin", "x"),
     ],
 )
-def test_what_is_taken_for_one_broker_only(name: str, value: str) -> None:
+def test_configs_that_may_be_set_for_one_broker_only(name: str, value: str) -> None:
     check_broker_configs({name: value}, per_broker=True)
     with pytest.raises(ConfigError, match=f"{name} can only be changed for one broker"):
         check_broker_configs({name: value}, per_broker=False)
@@ -73,7 +73,7 @@ def test_what_is_taken_for_one_broker_only(name: str, value: str) -> None:
         ),
     ],
 )
-def test_what_no_broker_takes(name: str, value: str, sentence: str) -> None:
+def test_static_properties_cannot_be_changed(name: str, value: str, sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
         check_broker_configs({name: value}, per_broker=True)
 

@@ -80,7 +80,7 @@ def test_a_port_that_is_none_is_refused_by_its_own_name(name: str, port: str) ->
         BrokerConfig.load(f"{name}={port}\n")
 
 
-def test_old_names_without_effect_are_unknown_and_say_what_counts() -> None:
+def test_ineffective_old_names_are_unknown_and_name_their_replacement() -> None:
     config = BrokerConfig.load("broker.id=1\nport=1\n", {"listeners": "PLAINTEXT://:2"})
     assert (config.listeners[0].port, config.unknown_names) == (2, ("port",))
     assert did_you_mean("port", PROPERTIES) == " (listeners replaces it)"

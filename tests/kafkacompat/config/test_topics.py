@@ -55,7 +55,7 @@ def test_a_topics_own_configs_win() -> None:
     assert (config.retention_ms, config.max_message_bytes) == (-1, 10)
 
 
-def test_what_is_the_brokers_alone() -> None:
+def test_broker_only_properties_reach_the_log_config() -> None:
     text = "kafkacompat.produce.validation=header\nkafkacompat.decompressed.max.bytes=5\nproducer.id.expiration.ms=7"
     config = build_log_config(load_broker(text), {})
     assert (config.validation, config.max_decompressed_bytes, config.producer_id_expiration_ms) == ("header", 5, 7)

@@ -89,7 +89,7 @@ def test_a_little_is_converted_at_once(world: World) -> None:
     assert found.next_offset == 2
 
 
-def test_what_is_little_by_itself_may_be_much_together(world: World) -> None:
+def test_many_small_conversions_together_go_to_a_worker(world: World) -> None:
     """Hundreds of partitions with a little each would hold up everybody else."""
     for _ in range(2):
         world.append((world.node.now_ms, b"k", LARGE[: len(LARGE) // 2 - 200], []))
@@ -103,7 +103,7 @@ def test_what_is_little_by_itself_may_be_much_together(world: World) -> None:
         region.release()
 
 
-def test_what_is_not_in_memory_is_read_elsewhere(world: World) -> None:
+def test_cold_batches_are_converted_in_a_worker(world: World) -> None:
     wanted = world.wanted(1)
     world.node.files.cold = True
     result = world.conversions.down_convert([wanted], 1)
@@ -179,7 +179,7 @@ def test_one_answer_is_converted_for_a_limited_time(world: World, monkeypatch: p
     region.release()
 
 
-def test_two_who_ask_at_the_same_time_get_the_same(world: World) -> None:
+def test_two_requests_at_the_same_time_share_a_conversion(world: World) -> None:
     results = [world.down(0, 0), world.down()]
     world.node.work()
     for each in results:
@@ -189,7 +189,7 @@ def test_two_who_ask_at_the_same_time_get_the_same(world: World) -> None:
             found.release()
 
 
-def test_who_does_not_want_it_any_more_leaves_nothing_open(world: World) -> None:
+def test_a_cancelled_conversion_leaves_no_open_files(world: World) -> None:
     result = world.down()
     assert isinstance(result, Deferred)
     result.addErrback(lambda _: None)
@@ -199,7 +199,7 @@ def test_who_does_not_want_it_any_more_leaves_nothing_open(world: World) -> None
     assert world.node.files.open_handles == world.handles
 
 
-def test_what_was_refused_is_not_kept(world: World) -> None:
+def test_a_failed_conversion_is_not_kept(world: World) -> None:
     world.partition.append(build_batch([(0, None, LARGE, [])], codec=4), world.node.now_ms)
     for _ in range(2):
         result = world.down(2)
@@ -220,7 +220,7 @@ def test_an_empty_outcome_has_no_records(world: World) -> None:
     assert outcome(result) == [ConvertedRecords(None, 3)]
 
 
-def test_what_was_converted_when_the_broker_stops_is_nobodys(world: World) -> None:
+def test_conversions_at_a_stop_are_released(world: World) -> None:
     left, stopped = world.down(), world.down()
     assert isinstance(left, Deferred)
     assert isinstance(stopped, Deferred)
@@ -240,7 +240,7 @@ def test_nothing_is_appended_once_the_broker_closes_its_logs(world: World) -> No
     assert refused.value.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-def test_what_is_taken_in_elsewhere_is_a_batch(world: World) -> None:
+def test_a_message_set_prepared_in_a_worker_is_a_batch(world: World) -> None:
     messages = wrap_messages(1, 1, 0, 1000, MESSAGE)
     taken = world.conversions.check_and_prepare(memoryview(messages), LogConfig(), 1000)
     assert not has_fired(taken)

@@ -45,7 +45,7 @@ def test_the_count_of_partitions_is_the_topics_own_once_there_is_one() -> None:
     assert World().log.partition_count == 2
 
 
-def test_what_was_appended_is_read_in_order_from_its_own_partition() -> None:
+def test_appended_records_are_read_in_order_by_partition() -> None:
     world = World()
     for value in (b"one", b"two"):
         outcome(world.log.append(1, world.batch(value)))
@@ -97,7 +97,7 @@ def test_reading_begins_at_the_logs_start_and_keeps_no_file_open() -> None:
     assert world.node.files.open_handles == 0
 
 
-def test_an_append_in_line_is_told_when_it_is_in_the_log() -> None:
+def test_a_queued_append_fires_when_it_is_in_the_log() -> None:
     world = World(LogConfig(segment_bytes=len(World(made=False).batch(b"one"))))
     outcome(world.log.append(0, world.batch(b"one")))
     waiting = world.log.append(0, world.batch(b"two"))
@@ -114,7 +114,7 @@ def test_an_append_that_is_refused_fails_and_does_not_raise() -> None:
     assert refusal(world.log.append(0, world.batch(b"x"))) == ErrorCode.KAFKA_STORAGE_ERROR
 
 
-def test_the_broker_may_write_what_a_producer_may_not() -> None:
+def test_the_broker_may_write_batches_that_producers_may_not() -> None:
     world = World()
     outcome(world.log.append(0, build_batch([(world.node.now_ms, b"k", b"v", [])], base_offset=9)))
     assert [read_header(batch).base_offset for batch in world.log.read(0)] == [0]
@@ -160,7 +160,7 @@ def test_an_append_of_a_lost_leadership_fails_as_one_that_is_rejected() -> None:
     assert refusal(world.log.append(0, world.batch(b"two"))) is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-def test_what_was_read_is_committed_when_the_high_watermark_has_passed_it() -> None:
+def test_read_records_are_committed_once_the_high_watermark_passes_them() -> None:
     world = Replicated()
     world.log.append(0, world.batch(b"one"))
     assert world.values(0) == [b"one"]
@@ -237,7 +237,7 @@ def end_transaction(world: World) -> object:
     return partition_of(world).append_marker(Marker(PRODUCER, 0, 0, True, 0), world.node.now_ms)
 
 
-def test_a_transaction_begins_with_what_shows_that_its_coordinator_vouches_for_it() -> None:
+def test_a_transaction_begins_with_a_guard() -> None:
     world = World()
     assert refusal(world.log.append(0, in_transaction(world), NOBODY_VOUCHES)) == ErrorCode.INVALID_TXN_STATE
     outcome(world.log.append(0, in_transaction(world), ask_for_guard(world)))
@@ -247,7 +247,7 @@ def test_a_transaction_begins_with_what_shows_that_its_coordinator_vouches_for_i
     assert [read_header(batch).base_sequence for batch in world.log.read(0)] == [-1, -1]
 
 
-def test_what_the_coordinator_said_before_the_marker_counts_no_more() -> None:
+def test_a_marker_invalidates_an_earlier_guard() -> None:
     world = World()
     guard = ask_for_guard(world)
     outcome(world.log.append(0, in_transaction(world), guard))
@@ -257,7 +257,7 @@ def test_what_the_coordinator_said_before_the_marker_counts_no_more() -> None:
     outcome(world.log.append(0, in_transaction(world), ask_for_guard(world)))
 
 
-def test_a_marker_in_line_ends_the_transaction_for_what_is_in_line_behind_it() -> None:
+def test_a_queued_marker_ends_the_transaction_for_later_queued_batches() -> None:
     world = World()
     outcome(world.log.append(0, in_transaction(world), ask_for_guard(world)))
     assert partition_of(world).pause()

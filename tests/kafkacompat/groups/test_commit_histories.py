@@ -19,7 +19,7 @@ KEPT_MS = 1000
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_what_counts_is_what_the_log_says(seed: int) -> None:
+def test_random_commits_agree_with_the_log(seed: int) -> None:
     History(seed, ProducerWorld(LateLog())).live(80)
 
 
@@ -65,7 +65,7 @@ class StoredLog(LateLog):
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_what_counts_outlives_compactions(seed: int) -> None:
+def test_random_commits_survive_compactions(seed: int) -> None:
     log = StoredLog(seed)
     history = History(seed, ProducerWorld(log))
     for _ in range(3):

@@ -35,7 +35,7 @@ NONE = ErrorCode.NONE
         ("rebalance", {}, ErrorCode.UNKNOWN_MEMBER_ID),
     ],
 )
-def test_who_may_commit_when(story: str, request_: dict[str, Any], code: ErrorCode) -> None:
+def test_commits_are_checked_by_member_and_state(story: str, request_: dict[str, Any], code: ErrorCode) -> None:
     world = World()
     assert take_response(world.commit(**world.play(story, request_))) == [code]
     assert world.committed(group=request_.get("group", GROUP)) == (-1 if code else 7)

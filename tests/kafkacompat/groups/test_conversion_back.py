@@ -59,7 +59,7 @@ def test_it_is_so_in_the_log(world: ConsumerWorld) -> None:
     assert after.state() == "CompletingRebalance"
 
 
-def test_what_needs_no_rebalance_goes_on_after_a_restart(world: ConsumerWorld) -> None:
+def test_a_conversion_without_a_rebalance_survives_a_restart(world: ConsumerWorld) -> None:
     world.come("m", "t", instance_id="i")
     world.beat("m", -2, instance_id="i")
     answer = take_response(world.join(instance="i", protocols=[("range", write_topics("t"))]))
@@ -121,7 +121,7 @@ def test_a_static_member_that_comes_back_with_the_classic_protocol_makes_it_clas
     assert world.state() == "Stable"
 
 
-def test_the_others_hear_of_it_if_they_have_not_what_they_shall_have(world: ConsumerWorld) -> None:
+def test_members_with_another_assignment_must_rejoin(world: ConsumerWorld) -> None:
     world.come("m", "t", instance_id="i")
     world.beat("m", -2, instance_id="i")
     world.wait(1)

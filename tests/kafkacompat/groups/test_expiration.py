@@ -62,7 +62,7 @@ def test_a_stable_group_of_consumers_loses_old_offsets_of_topics_it_does_not_rea
 
 
 @pytest.mark.parametrize("kind", ["connect", "unreadable subscription", "rebalance"])
-def test_what_never_expires(kind: str) -> None:
+def test_groups_whose_offsets_never_expire(kind: str) -> None:
     world = world_with()
     kinds: dict[str, dict[str, Any]] = {
         "connect": {"protocol_type": "connect"},
@@ -96,7 +96,7 @@ def test_an_empty_group_without_offsets_goes_with_the_next_look() -> None:
     assert world.restarted().coordinator.list() == []
 
 
-def test_an_empty_group_that_somebody_is_about_to_join_stays() -> None:
+def test_an_empty_group_with_a_pending_member_stays() -> None:
     world = world_with()
     world.leave(*world.stable())
     pass_time(world, LOOK_S - 50)

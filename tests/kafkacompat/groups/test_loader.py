@@ -157,7 +157,7 @@ def test_a_partition_that_is_handed_over_while_it_is_loaded_is_forgotten() -> No
     assert take_response(world.commit()) == [ErrorCode.NOT_COORDINATOR]
 
 
-def test_an_elected_partition_can_be_told_twice() -> None:
+def test_a_repeated_election_does_nothing() -> None:
     world = World()
     members = world.stable()
     assert world.coordinator.on_election(world.coordinator.partition_for(GROUP)).called

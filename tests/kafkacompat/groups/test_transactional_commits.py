@@ -39,7 +39,9 @@ OTHER = PRODUCER + 1
         ("rebalance", {}, NONE),
     ],
 )
-def test_who_may_commit_when(story: str, request_: dict[str, Any], code: ErrorCode) -> None:
+def test_transactional_commits_are_checked_by_member_and_state(
+    story: str, request_: dict[str, Any], code: ErrorCode
+) -> None:
     world = ProducerWorld()
     assert take_response(world.commit_in_transaction(**world.play(story, request_))) == [code]
     assert world.is_unstable() is (not code)
@@ -103,7 +105,7 @@ def test_the_last_of_a_transaction_counts_and_each_transaction_is_its_own() -> N
     assert not world.is_unstable(partition=1)
 
 
-def test_what_was_committed_behind_it_stays() -> None:
+def test_a_later_plain_commit_stays_after_the_marker() -> None:
     world = ProducerWorld()
     take_response(world.commit_in_transaction(1))
     world.commit(2)
@@ -170,7 +172,7 @@ def test_the_records_are_part_of_the_transaction() -> None:
 
 
 @pytest.mark.parametrize("code", [ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.INVALID_TXN_STATE])
-def test_what_the_log_refuses_does_not_wait(code: ErrorCode) -> None:
+def test_a_refused_commit_does_not_become_pending(code: ErrorCode) -> None:
     world = ProducerWorld()
     world.log.refuse_with = code
     assert take_response(world.commit_in_transaction()) == [code]
@@ -294,7 +296,7 @@ def test_a_partition_that_is_given_up_leaves_nothing_behind() -> None:
 # Deleting
 
 
-def test_a_deleted_group_takes_what_waits_with_it() -> None:
+def test_a_deleted_group_drops_its_pending_offsets() -> None:
     world = ProducerWorld()
     world.commit(1, partition=1)
     take_response(world.commit_in_transaction(2))
@@ -329,7 +331,7 @@ def test_a_new_group_of_the_name_has_nothing_of_the_one_that_was_deleted() -> No
         assert [each.committed(partition=index) for index in (0, 1)] == [-1, 3]
 
 
-def test_a_deleted_offset_takes_what_waits_for_its_partition_with_it() -> None:
+def test_a_deleted_offset_drops_pending_offsets_of_its_partition() -> None:
     world = ProducerWorld()
     take_response(world.commit_in_transaction(2))
     take_response(world.commit_in_transaction(3, partition=1))

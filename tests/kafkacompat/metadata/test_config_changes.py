@@ -263,7 +263,7 @@ def test_a_change_that_does_not_fit_any_more_costs_no_other() -> None:
         ("kafkacompat.listener.name.plaintext.emulate", "2.8", "is bound already"),
     ],
 )
-def test_a_running_broker_keeps_what_its_clients_connect_to(name: str, value: str, words: str) -> None:
+def test_a_running_broker_keeps_its_listeners(name: str, value: str, words: str) -> None:
     config = BrokerConfig.load("node.id=1\nlistener.security.protocol.map=PLAINTEXT:PLAINTEXT,EXTRA:PLAINTEXT")
     wanted = ResourceChange(ResourceType.BROKER, "1", [ConfigOperation(name, ConfigOperationType.SET, value)])
     with pytest.raises(KafkaError, match=words) as caught:

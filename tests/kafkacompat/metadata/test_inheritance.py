@@ -69,7 +69,7 @@ def test_topics_come_from_folders_with_their_ids_and_epochs() -> None:
     assert inheritance.warnings == []
 
 
-def test_unknown_configs_keep_everything_but_for_what_is_kafkas_own() -> None:
+def test_unknown_configs_keep_all_data_except_kafkas_internal_topics() -> None:
     image, _ = inherit_metadata(
         [make_partition(name, 0, ZERO_UUID) for name in ("t", "__consumer_offsets", "__share_group_state")]
     )
@@ -109,7 +109,7 @@ def test_folders_that_are_no_partitions_are_left_out(folder: InheritedPartition,
     assert words in warning
 
 
-def test_what_kafkas_controllers_say_counts() -> None:
+def test_the_metadata_of_kafkas_controllers_wins() -> None:
     """A topic they know has their partitions and at least their epochs; one they do not know was deleted."""
     cluster = make_cluster(("t", ID, [3, 7]), ("empty", OTHER_ID, [0]))
     cluster.configs = {(TOPIC, "t"): {"retention.ms": "5", "no.such": "1", "segment.bytes": "x"}}
@@ -130,7 +130,7 @@ def test_what_kafkas_controllers_say_counts() -> None:
     ]
 
 
-def test_what_is_valid_together_stays_together() -> None:
+def test_configs_valid_only_together_are_kept_together() -> None:
     cluster = make_cluster(("t", ID, [0]))
     configs = {"min.compaction.lag.ms": "9000000", "max.compaction.lag.ms": "9000001"}
     cluster.configs = {(TOPIC, "t"): configs}
@@ -140,7 +140,7 @@ def test_what_is_valid_together_stays_together() -> None:
     assert draft.build_image().configs == {(TOPIC, "t"): configs}
 
 
-def test_nothing_is_deleted_by_what_is_left_of_configs() -> None:
+def test_configs_left_after_dropping_bad_ones_delete_nothing() -> None:
     cluster = make_cluster(("t", ID, [0]))
     cluster.configs = {
         (TOPIC, "t"): {"retention.ms": "for ever", "cleanup.policy": "compact", "segment.bytes": "9999999"}
@@ -150,7 +150,7 @@ def test_nothing_is_deleted_by_what_is_left_of_configs() -> None:
     assert list_unconfigured_topics(image) == ["t"]
 
 
-def test_configs_of_brokers_and_what_is_set_for_clients_is_taken_over() -> None:
+def test_configs_of_brokers_and_clients_are_inherited() -> None:
     cluster = make_cluster()
     cluster.configs = {(BROKER, ""): {"min.insync.replicas": "1"}, (BROKER, "1"): {"a": "b"}, (BROKER, "2"): {"a": "b"}}
     cluster.clients = {

@@ -127,7 +127,7 @@ def test_a_state_that_was_never_written_is_not_removed() -> None:
     assert [change.key for change in draft.list_changes({KEY: 2, name_state(1): 3})] == [name_state(1), KEY]
 
 
-def test_what_is_changed_back_is_no_change() -> None:
+def test_a_reverted_change_is_no_change() -> None:
     draft = MetadataDraft(make_image(TOPIC, configs={CONFIG: {"a": "1"}}))
     draft.put_topic(change_partition(TOPIC, 1, leader=2))
     draft.put_topic(TOPIC)
@@ -136,7 +136,7 @@ def test_what_is_changed_back_is_no_change() -> None:
     assert draft.list_changes(VERSIONS) == []
 
 
-def test_a_change_is_encoded_over_what_a_newer_release_wrote() -> None:
+def test_a_change_keeps_fields_of_a_newer_release() -> None:
     draft = MetadataDraft(make_image(TOPIC, configs={CONFIG: {"a": "1"}}, clients={ALICE: QUOTA}))
     draft.put_topic(change_partition(TOPIC, 1, replicas=(1, 2, 3), leader=2))
     draft.put_config(CONFIG, {"a": "2"})

@@ -310,7 +310,7 @@ def test_an_operation_without_a_connection_fails_in_the_end(
         world.run(failing)
 
 
-def test_closing_the_client_ends_what_waits(world: StoreWorld) -> None:
+def test_closing_the_client_fails_waiting_operations(world: StoreWorld) -> None:
     world.server.disconnect(world.client)
     world.settle()
     loading = world.store.load()
@@ -345,7 +345,7 @@ def test_a_connection_that_keeps_breaking_fails_a_change(world: StoreWorld) -> N
         (TOPIC, bytes(1_100_000), "too large; ZooKeeper takes 1000000"),
     ],
 )
-def test_what_zookeeper_cannot_hold_is_an_error_of_the_store(
+def test_a_value_too_large_for_zookeeper_is_a_store_error(
     world: StoreWorld, key: str, value: bytes, reason: str
 ) -> None:
     with pytest.raises(StoreError, match=reason):

@@ -103,7 +103,7 @@ def test_no_answer_for_no_response() -> None:
         (b"\0\0\0\x0a\0\x63\0\0\0\0\0\1\xff\xff", "API key 99"),
     ],
 )
-def test_what_cannot_be_answered_closes_the_connection_with_one_line(data: bytes, reason: str) -> None:
+def test_an_unanswerable_request_closes_the_connection_with_one_log_line(data: bytes, reason: str) -> None:
     world = World()
     world.receive(1)
     world.connection.dataReceived(data)
@@ -189,7 +189,7 @@ def test_an_answer_for_a_gone_connection_lets_go_of_its_files(tmp_path: Path) ->
     assert is_closed(file)
 
 
-def test_a_lost_connection_gives_up_what_it_waited_for() -> None:
+def test_a_lost_connection_cancels_pending_responses() -> None:
     world = World()
     given_up: list[object] = []
     response: Deferred[HeartbeatResponse] = Deferred(given_up.append)
@@ -208,7 +208,7 @@ def test_a_lost_connection_gives_up_what_it_waited_for() -> None:
     assert world.complaints == []
 
 
-def test_finishing_answers_what_was_asked_and_closes() -> None:
+def test_finish_answers_pending_requests_and_closes() -> None:
     world = World()
     pending = world.pending()
     world.receive(1)

@@ -22,7 +22,7 @@ MANY = ListGroupsResponse(groups=[ListedGroup(group_id=f"g{number}") for number 
 LARGE = SyncGroupResponse(assignment=bytes(MAX_UNSENT_BYTES // 4))
 
 
-def test_answers_behind_a_late_one_are_bounded_by_their_bytes() -> None:
+def test_answers_after_a_late_one_are_bounded_by_their_bytes() -> None:
     world = World()
     late = world.pending()
     world.dispatcher.results += [LARGE] * 10
@@ -102,7 +102,7 @@ def test_a_large_answer_to_a_client_that_has_gone_lets_go_of_its_files(tmp_path:
     assert is_closed(file)
 
 
-def test_what_waited_for_a_slow_reader_is_counted_no_more_once_it_was_answered() -> None:
+def test_answered_requests_of_a_slow_reader_are_released() -> None:
     world = World()
     world.transport.stuck_bytes = MAX_UNSENT_BYTES
     data = make_request(1, "g" * 30_000)
@@ -114,7 +114,7 @@ def test_what_waited_for_a_slow_reader_is_counted_no_more_once_it_was_answered()
     assert world.budget.held_bytes == 0
 
 
-def test_what_is_dropped_is_counted_no_more() -> None:
+def test_dropped_requests_are_released() -> None:
     world = World()
     world.transport.stuck_bytes = MAX_UNSENT_BYTES
     world.receive(1)

@@ -27,7 +27,7 @@ def find_objection(changes: dict[str, str], *clients: Client, host: str = HOST) 
     return ConnectionLimits(lambda: config).find_objection("PLAINTEXT", host, clients)
 
 
-def test_everybody_is_let_in_by_default() -> None:
+def test_all_clients_are_accepted_by_default() -> None:
     assert find_objection({}, *[make_client()] * 1000) is None
 
 

@@ -12,7 +12,7 @@ def make_frame(content: bytes) -> bytes:
     return SIZE.pack(len(content)) + content
 
 
-def test_frames_are_taken_in_the_order_they_came_in() -> None:
+def test_frames_are_taken_in_order() -> None:
     queue = FrameQueue(100)
     assert queue.receive(make_frame(b"one") + make_frame(b"two"))
     assert queue.receive(make_frame(b"three"))

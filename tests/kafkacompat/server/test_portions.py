@@ -119,13 +119,13 @@ def test_an_answer_may_take_its_time() -> None:
     assert has_fired(pending.response)
 
 
-def test_what_is_wrong_with_all_of_it_is_all_that_is_answered() -> None:
+def test_an_error_of_the_whole_request_is_the_only_answer() -> None:
     partitions = [OffsetDeleteRequestPartition(partition_index=index) for index in range(MANY)]
     request = OffsetDeleteRequest(topics=[OffsetDeleteRequestTopic(name="t", partitions=partitions)])
     assert answer_whole(request, lambda _: OffsetDeleteResponse(error_code=69)) == OffsetDeleteResponse(error_code=69)
 
 
-def test_what_is_named_again_is_not_asked_for_again() -> None:
+def test_an_item_named_in_several_portions_is_handled_once() -> None:
     """A group of a thousand members is described once, not for each portion of a request that says nothing else."""
     asked: list[str] = []
 

@@ -142,7 +142,7 @@ def file(tmp_path: Path) -> SegmentFile:
     return log_file(tmp_path / "log", bytes(range(250)) * 16_000)
 
 
-def test_what_is_given_is_sent_at_once(world: World, file: SegmentFile) -> None:
+def test_parts_are_sent_at_once(world: World, file: SegmentFile) -> None:
     world.transport.send_parts([b"head", make_region(file, 1, 3), b"tail"])
     assert (world.transport.queued_bytes, world.transport.sent_bytes) == (0, 11)
     assert not world.wants_to_write
@@ -150,7 +150,7 @@ def test_what_is_given_is_sent_at_once(world: World, file: SegmentFile) -> None:
     assert is_closed(file)
 
 
-def test_what_the_client_does_not_take_waits_in_order(world: World, file: SegmentFile) -> None:
+def test_unsent_parts_wait_in_order(world: World, file: SegmentFile) -> None:
     data = b"x" * LARGE
     world.transport.send_parts([data])
     assert 0 < world.transport.queued_bytes < LARGE
@@ -161,7 +161,7 @@ def test_what_the_client_does_not_take_waits_in_order(world: World, file: Segmen
     assert not world.wants_to_write
 
 
-def test_whoever_waits_for_room_hears_when_something_has_left(world: World) -> None:
+def test_a_waiting_sender_is_notified_of_drained_bytes(world: World) -> None:
     world.transport.send_parts([b"x" * LARGE])
     assert world.drained == []
     world.receive(LARGE)
@@ -249,7 +249,7 @@ def test_so_does_one_that_became_too_short_while_it_was_read_ahead(world: World,
     assert is_closed(file)
 
 
-def test_losing_the_connection_waits_for_what_was_given(world: World) -> None:
+def test_lose_connection_waits_for_queued_parts(world: World) -> None:
     world.transport.send_parts([b"x" * LARGE])
     world.transport.loseConnection()
     world.reactor.turn()

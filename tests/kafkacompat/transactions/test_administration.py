@@ -39,7 +39,7 @@ def test_an_open_transaction_is_described() -> None:
     assert [(each.topic, each.partitions) for each in described.topics] == [("t", [0, 1]), ("u", [1])]
 
 
-def test_what_is_not_there_is_not_described() -> None:
+def test_an_unknown_transactional_id_is_not_described() -> None:
     world = a_world()
     names = {"unknown": ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, "": ErrorCode.INVALID_REQUEST}
     assert {name: world.coordinator.describe(name).error_code for name in names} == names
@@ -65,7 +65,7 @@ def test_filters(filters: TransactionFilters, names: list[str]) -> None:
     assert list_transactions(a_world(), filters) == names
 
 
-def test_what_is_listed() -> None:
+def test_listed_transactions_have_producer_and_state() -> None:
     found = take_response(a_world().coordinator.list(TransactionFilters(producer_ids={102})))
     assert not isinstance(found, ErrorCode)
     (each,) = found

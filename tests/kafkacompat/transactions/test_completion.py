@@ -122,7 +122,7 @@ def test_the_group_coordinator_learns_of_its_markers_when_they_are_there(commit:
 
 @pytest.mark.parametrize("commit", [True, False])
 @pytest.mark.parametrize("version", [0, 2])
-def test_what_is_decided_is_completed_by_the_next_coordinator(commit: bool, version: int) -> None:
+def test_a_decided_transaction_is_completed_by_the_next_coordinator(commit: bool, version: int) -> None:
     world = World()
     producer = world.init()
     world.add(producer, P0, P1, version=version)
@@ -138,7 +138,7 @@ def test_what_is_decided_is_completed_by_the_next_coordinator(commit: bool, vers
     assert again.add(answer.producer, version=version) is NONE
 
 
-def test_what_is_open_stays_open_until_its_time_is_up() -> None:
+def test_an_open_transaction_stays_open_until_its_timeout() -> None:
     world = World()
     producer = world.init()
     world.add(producer, P0)
@@ -149,7 +149,7 @@ def test_what_is_open_stays_open_until_its_time_is_up() -> None:
     assert again.markers(P0) == again.markers(P1) == [(100, 0, True)]
 
 
-def test_what_is_open_and_left_is_aborted_behind_a_kill() -> None:
+def test_an_abandoned_transaction_is_aborted_after_a_kill() -> None:
     world = World()
     world.add(world.init(timeout_ms=30_000), P0)
     world.wait(20)
@@ -158,7 +158,7 @@ def test_what_is_open_and_left_is_aborted_behind_a_kill() -> None:
     assert again.markers(P0) == [(100, 1, False)]
 
 
-def test_what_is_complete_is_left_alone() -> None:
+def test_a_complete_transaction_is_not_completed_again() -> None:
     world = complete_transaction(P0)
     again = world.restarted()
     again.wait(10)

@@ -49,7 +49,7 @@ def test_more_partitions_do_not_give_a_transaction_more_time() -> None:
     assert world.state() == "CompleteAbort"
 
 
-def test_what_another_system_decides_has_all_the_time() -> None:
+def test_a_transaction_without_timeout_is_never_aborted() -> None:
     world = World()
     producer = world.init(timeout_ms=0x7FFFFFFF)
     world.add(producer)
@@ -95,7 +95,7 @@ def test_an_abort_in_the_last_epoch_brings_another_producer_id(caplog: pytest.Lo
     assert world.init() == (101, 1)
 
 
-def test_what_ends_while_a_producer_id_is_fetched_is_not_aborted() -> None:
+def test_a_transaction_that_ends_during_an_allocation_is_not_aborted() -> None:
     world = World()
     producer = make_exhausted(world)
     world.add(producer)
@@ -182,7 +182,7 @@ def test_of_a_partition_that_is_made_again_meanwhile_nothing_is_forgotten() -> N
     assert not [record for record in world.log.records() if record.value is None]
 
 
-def test_behind_a_stop_nothing_is_done() -> None:
+def test_after_a_stop_nothing_is_done() -> None:
     world = World()
     world.add(world.init(timeout_ms=1000))
     world.coordinator.stop()

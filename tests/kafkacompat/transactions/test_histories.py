@@ -222,7 +222,7 @@ class Life:
 
 
 @pytest.mark.parametrize("seed", range(100))
-def test_every_transaction_ends_everywhere_as_its_producer_was_told(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_transaction_ends_in_all_partitions_as_reported(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if seed % 2:
         # A producer id soon has no epochs left.
         monkeypatch.setattr(transaction, "MAX_EPOCH", 4)

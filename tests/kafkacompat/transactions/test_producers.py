@@ -49,7 +49,7 @@ def test_without_producer_ids_there_is_nobody() -> None:
     assert world.init() == (100, 0)
 
 
-def test_what_the_log_refuses_has_not_been() -> None:
+def test_a_refused_append_changes_no_producer() -> None:
     world = World()
     world.log.refuse_with = ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert take_response(world.ask()) == ProducerAnswer(ErrorCode.NOT_COORDINATOR)
@@ -111,7 +111,7 @@ def make_exhausted(world: World) -> ProducerIdentity:
     return entry.current.producer
 
 
-def test_behind_the_last_epoch_comes_another_producer_id() -> None:
+def test_after_the_last_epoch_comes_another_producer_id() -> None:
     world = World()
     old = make_exhausted(world)
     new = world.init(expected=old)
@@ -147,7 +147,7 @@ def test_a_producer_id_that_is_not_needed_after_all_is_left() -> None:
     assert world.init() == (101, 3)
 
 
-def test_who_says_that_it_is_somebody_else_is_fenced() -> None:
+def test_a_producer_with_another_identity_is_fenced() -> None:
     world = World()
     producer = world.init()
     assert take_response(world.ask(expected=ProducerIdentity(5, 0))) == ProducerAnswer(
@@ -165,7 +165,7 @@ def test_a_coordinator_of_nothing() -> None:
     assert take_response(world.ask()) == ProducerAnswer(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
-def test_a_change_that_is_decided_behind_a_resignation() -> None:
+def test_a_change_that_is_decided_after_a_resignation() -> None:
     room = 10_000
     world = World(transactional_ids_max_bytes=room)
     other = world.init("other")
@@ -200,7 +200,7 @@ def test_the_memory_of_all_transactional_ids_is_bounded() -> None:
     assert world.init("d") == (101, 0)
 
 
-def test_what_is_forgotten_makes_room() -> None:
+def test_expired_transactional_ids_make_room() -> None:
     world = World(transactional_ids_max_bytes=2_000, transactional_id_expiration_ms=1000)
     for name in "abc":
         world.init(name)

@@ -42,7 +42,7 @@ def test_partitions_come_to_the_transaction() -> None:
 
 
 @pytest.mark.parametrize("add", [False, True])
-def test_who_may_not_add(add: bool) -> None:
+def test_refused_producers_add_no_partitions(add: bool) -> None:
     world = World()
     world.init()
     assert world.add(ProducerIdentity(100, 0), name="unknown") is MAPPING
@@ -68,7 +68,7 @@ def test_one_change_at_a_time() -> None:
     assert take_response(adding) is NONE
 
 
-def test_what_is_not_in_the_log_is_not_in_the_transaction() -> None:
+def test_a_partition_whose_append_failed_is_not_in_the_transaction() -> None:
     world = World()
     producer = world.init()
     world.log.refuse_with = ErrorCode.KAFKA_STORAGE_ERROR
@@ -139,7 +139,7 @@ def test_the_next_transaction_waits_a_little_for_the_last_to_be_complete() -> No
     assert take_response(adding) is NONE
 
 
-def test_only_so_many_wait() -> None:
+def test_the_number_of_waiting_requests_is_limited() -> None:
     world = World()
     producer = world.init()
     world.log.hold = True
@@ -253,7 +253,7 @@ def test_the_answer_waits_for_the_log_and_the_markers_do_too() -> None:
     assert world.markers() == [(100, 0, True)]
 
 
-def test_behind_the_last_epoch_comes_another_producer_id() -> None:
+def test_after_the_last_epoch_comes_another_producer_id() -> None:
     world = World()
     producer = make_exhausted(world)
     world.add(producer, version=2)

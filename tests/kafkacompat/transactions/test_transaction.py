@@ -40,7 +40,7 @@ def test_every_further_one_gets_the_next_epoch() -> None:
     assert initialize_producer(LIVING).last_producer_epoch == -1
 
 
-def test_a_producer_that_says_who_it_is_may_ask_twice() -> None:
+def test_a_producer_with_its_identity_may_repeat_the_request() -> None:
     bumped = initialize_producer(LIVING, ProducerIdentity(7, 3))
     assert (bumped.producer, bumped.last_producer_epoch) == ((7, 4), 3)
     assert initialize_producer(bumped, ProducerIdentity(7, 3)).producer == (7, 4)
@@ -54,7 +54,7 @@ def test_a_producer_of_another_epoch_is_fenced(epoch: int) -> None:
     assert caught.value.code is ErrorCode.PRODUCER_FENCED
 
 
-def test_who_may_go_on() -> None:
+def test_known_identities_may_initialize() -> None:
     assert LIVING.may_initialize(None)
     assert LIVING.may_initialize(ProducerIdentity(7, 0))
     assert FRESH.may_initialize(ProducerIdentity(5, 0))
@@ -64,7 +64,7 @@ def test_who_may_go_on() -> None:
     assert not rotated.may_initialize(ProducerIdentity(7, LAST_EPOCH - 1))
 
 
-def test_behind_the_last_epoch_comes_another_producer_id() -> None:
+def test_after_the_last_epoch_comes_another_producer_id() -> None:
     assert EXHAUSTED.needs_producer_id(None)
     assert EXHAUSTED.needs_producer_id(ProducerIdentity(7, LAST_EPOCH))
     assert not EXHAUSTED.needs_producer_id(ProducerIdentity(7, 1))
@@ -160,6 +160,6 @@ def test_a_repeat_is_known_by_its_old_epoch() -> None:
     assert lost.judge_end(ProducerIdentity(7, LAST_EPOCH), Ending.COMMIT, 2, is_busy=False) is EndEffect.ANSWER
 
 
-def test_what_may_not_follow_is_a_defect() -> None:
+def test_an_illegal_transition_is_a_defect() -> None:
     with pytest.raises(ValueError, match="Empty cannot become PrepareCommit"):
         LIVING.as_prepared(Ending.COMMIT, 0, None, 70)

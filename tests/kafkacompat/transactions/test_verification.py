@@ -92,7 +92,7 @@ def test_the_request_says_whether_partitions_are_added(add: bool) -> None:
         (ConnectionError("gone"), ErrorCode.NETWORK_EXCEPTION),
     ],
 )
-def test_an_answer_is_told_in_codes_that_producers_know(
+def test_a_response_becomes_a_code_that_producers_know(
     response: AddPartitionsToTxnResponse | Exception, code: ErrorCode
 ) -> None:
     assert World(response).verify() is code

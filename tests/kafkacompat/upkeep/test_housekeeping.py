@@ -77,7 +77,7 @@ def test_segments_older_than_retention_ms_go() -> None:
     assert caught.value.code == ErrorCode.OFFSET_OUT_OF_RANGE
 
 
-def test_segments_that_are_due_behind_the_stop_are_removed_by_the_next_start(caplog: pytest.LogCaptureFixture) -> None:
+def test_segments_that_are_due_after_the_stop_are_removed_by_the_next_start(caplog: pytest.LogCaptureFixture) -> None:
     world = World()
     world.fill(3, apart_s=1801)
     world.clean()
@@ -97,7 +97,7 @@ def test_the_oldest_segments_go_while_the_rest_fills_retention_bytes() -> None:
     assert world.offsets() == [3, 4]
 
 
-def test_what_is_young_and_small_stays() -> None:
+def test_young_and_small_segments_stay() -> None:
     world = World(replace(SHORT, retention_bytes=3 * BATCH_BYTES))
     world.fill(3, apart_s=1)
     world.clean()
@@ -139,7 +139,7 @@ def test_expired_files_are_renamed_at_once_and_removed_after_file_delete_delay_m
     region.release()
 
 
-def test_what_retention_took_does_not_come_back_after_a_crash() -> None:
+def test_deleted_segments_do_not_come_back_after_a_crash() -> None:
     world = World()
     world.fill(2, apart_s=4000)
     world.node.append(world.partition)

@@ -56,7 +56,7 @@ def test_the_moved_log_is_there_after_a_restart() -> None:
     assert offsets(after.replicas.find("t", 0)) == list(range(30))
 
 
-def test_what_is_known_to_be_damaged_stays_known() -> None:
+def test_known_damage_stays_known_after_a_move() -> None:
     node, partition = two()
     for _ in range(30):
         node.append(partition)
@@ -101,7 +101,7 @@ def test_appends_and_fetches_go_on_while_a_partition_moves() -> None:
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 5])
-def test_what_retention_takes_meanwhile_is_not_in_the_copy(steps: int) -> None:
+def test_segments_deleted_during_a_move_are_not_in_the_copy(steps: int) -> None:
     node, partition = two()
     for _ in range(30):
         node.append(partition)
@@ -311,7 +311,7 @@ def test_a_topic_is_deleted_while_it_moves_and_made_again(steps: int, caplog: py
 # What may be asked for
 
 
-def test_what_cannot_be_moved() -> None:
+def test_impossible_moves_are_refused() -> None:
     node, _ = two()
     assert refusal(move_partition(node, "t", 0, "/nowhere")) == ErrorCode.LOG_DIR_NOT_FOUND
     assert refusal(move_partition(node, "t", 1, "/b")) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -50,7 +50,7 @@ def test_a_function_gives_its_result(monkeypatch: pytest.MonkeyPatch) -> None:
     assert answer_calls(monkeypatch, CALL * 2, lambda number: 2 * number) == [(RESULT, 4)] * 2
 
 
-def test_an_iterator_computes_what_is_asked_for_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_iterator_computes_only_requested_items(monkeypatch: pytest.MonkeyPatch) -> None:
     computed = []
 
     def count(number: int) -> Iterator[int]:

@@ -17,7 +17,7 @@ class Process:
         self.given_up += 1
 
 
-def test_who_owes_an_answer_for_too_long_is_ended_once() -> None:
+def test_an_overdue_process_is_killed_once() -> None:
     clock = Clock()
     overdue = AnswerTimeouts(clock, TIMEOUT_S)
     overdue.begin_work()

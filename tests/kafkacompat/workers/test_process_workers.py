@@ -130,7 +130,7 @@ def test_one_that_hangs_is_killed_and_replaced_and_clients_ask_again(
     assert caplog.messages == ["Killed a process for conversion that gave no answer for 300 s"]
 
 
-def test_behind_an_upgrade_nothing_is_started_and_what_runs_goes_on(
+def test_after_an_upgrade_no_process_starts_and_running_ones_continue(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     outcome(world.result("a"))

@@ -73,7 +73,7 @@ def test_a_range_for_each_interval_that_is_missing() -> None:
     ]
 
 
-def test_a_topic_made_anew_is_refused() -> None:
+def test_a_recreated_topic_is_refused() -> None:
     check_topic_ids({"t": "a"}, {"t": "a", "new": "b"})
     with pytest.raises(PipelineError, match="recreated"):
         check_topic_ids({"t": "a"}, {"t": "b"})

@@ -70,19 +70,19 @@ def test_of_assigned_partitions_no_others_are_named(offsets: str, first: int) ->
 
 
 @pytest.mark.parametrize("offsets", ["earliest", "latest", '{"t":{"0":5,"1":5,"2":5}}'])
-def test_without_an_archive_it_begins_where_it_is_told(offsets: str) -> None:
+def test_without_an_archive_starting_offsets_count(offsets: str) -> None:
     source = {"subscribe": "t", "startingOffsets": offsets}
     cluster = cast(Any, Topics({}))
     assert continue_after_archived(cluster, source, [ONE, OTHER, NEW], make_manifest()) == source
 
 
-def test_offsets_that_are_given_go_before_what_is_archived() -> None:
+def test_given_offsets_override_the_archives_end() -> None:
     source = {"subscribe": "t", "startingOffsets": '{"t":{"0":5,"1":5,"2":5}}'}
     assert (
         continue_after_archived(cast(Any, Topics({})), source, [ONE, OTHER, NEW], make_manifest((ONE, 0, 40))) == source
     )
 
 
-def test_who_archives_to_s3_is_told_that_it_cannot_rename() -> None:
+def test_an_archive_on_s3_gets_a_warning_about_renames() -> None:
     assert "S3 cannot rename" in str(concurrent_writer_warning("s3a://bucket/orders"))
     assert [concurrent_writer_warning(uri) for uri in ("file:/data", "hdfs://h/data", "abfs://a/s3")] == [None] * 3

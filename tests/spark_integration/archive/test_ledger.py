@@ -93,7 +93,7 @@ def test_killed_at_each_change(store: Any) -> None:
 
 
 @pytest.mark.parametrize("store", STORES)
-def test_killed_while_what_a_kill_left_is_put_right(store: Any) -> None:
+def test_a_kill_during_the_repair_of_a_kill_loses_nothing(store: Any) -> None:
     for number in range(0, count_changes(store), 3):
         for again in range(0, 12, 2):
             memory = Memory()
@@ -105,7 +105,7 @@ def test_killed_while_what_a_kill_left_is_put_right(store: Any) -> None:
             assert_whole(memory, store)
 
 
-def test_files_that_were_not_committed_are_seen_by_nobody_who_reads_the_manifest() -> None:
+def test_uncommitted_files_are_not_in_the_manifest() -> None:
     unnamed = 0
     for number in range(count_changes(Folder)):
         memory = Memory()
@@ -134,7 +134,7 @@ def test_overtaken_at_each_change() -> None:
     assert refused > count_changes(Folder) / 2
 
 
-def test_overtaken_by_so_much_that_its_number_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_overtaken_by_many_commits_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet, "KEPT_COMMITS", 0)
     for known in (0, 1):
         memory = Memory()
@@ -233,7 +233,7 @@ def test_of_two_that_were_killed_the_one_whose_records_are_there_is_finished() -
     assert_whole(memory, Rows)
 
 
-def test_what_is_checked_before_is_checked_once_more_when_it_is_written() -> None:
+def test_a_draft_is_checked_again_when_it_is_written() -> None:
     memory = Memory()
     ledger = begin_run(memory, Rows(memory))
     draft = ledger.draft("batch", "query", 0, (offset_range(0, 3),))

@@ -30,7 +30,7 @@ def make_files(number: int, *names: str) -> ArchiveManifest:
     return ArchiveManifest(description, (ArchiveCommit(number, "compact", "run", 0, files=told),))
 
 
-def test_what_a_commit_has_added_to_what_was_there() -> None:
+def test_a_commit_adds_only_new_intervals() -> None:
     """The second commit reads from the beginning on, and the third reads everything again."""
     manifest = make_table(make_commit(1, (100, 500)), make_commit(2, (0, 600)), make_commit(3, (0, 600)))
     edges = [(edge.at, edge.unit, edge.archived_ms) for edge in commit_edges(manifest, {"t"})]

@@ -58,6 +58,6 @@ def test_a_latency_that_was_not_measured() -> None:
     "text",
     ["gaps", "latency", "latency:p99", "latency:p98>1s", "latency:p99>1x", "latency:there:p99>1s", "latency:p99<1s"],
 )
-def test_what_is_not_understood(text: str) -> None:
+def test_a_bad_condition_is_refused(text: str) -> None:
     with pytest.raises(PipelineError):
         parse_conditions(f"gap,{text}")

@@ -43,7 +43,7 @@ def list_parts(log: Log, *holes: tuple[int, int], compacted: bool = False) -> li
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 5])
-def test_each_offset_is_what_lies_there(at_once: int) -> None:
+def test_each_offset_of_a_hole_is_explained(at_once: int) -> None:
     found = list_parts(Log(LOG, at_once), (4, 4), (10, 10), (13, 16))
     assert found == [(4, 4, COMPACTED), (10, 10, MARKER), (13, 15, UNEXPLAINED), (16, 16, MARKER)]
 
@@ -58,7 +58,7 @@ def test_the_log_is_asked_once_for_holes_that_lie_together() -> None:
     assert log.asked == [4]
 
 
-def test_what_is_known_of_a_partition_does_not_count_for_another() -> None:
+def test_batches_of_a_partition_do_not_explain_another() -> None:
     log = Log(LOG, 5)
     holes = [OffsetHole("topic", 0, 10, 10), OffsetHole("topic", 1, 10, 10)]
     assert [part.kind for part in explain_holes(holes, log, ())] == [MARKER, MARKER]
@@ -66,7 +66,7 @@ def test_what_is_known_of_a_partition_does_not_count_for_another() -> None:
 
 
 @pytest.mark.parametrize("batches", [None, []], ids=["refused", "nothing"])
-def test_a_log_that_does_not_tell(batches: list[LogBatch] | None) -> None:
+def test_an_unreadable_log_leaves_holes_unexamined(batches: list[LogBatch] | None) -> None:
     assert list_parts(Log(batches, 5), (4, 5), (10, 10)) == [(4, 5, UNEXAMINED), (10, 10, UNEXAMINED)]
 
 

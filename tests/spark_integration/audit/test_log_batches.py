@@ -42,7 +42,7 @@ def fetch_with_failure(monkeypatch: pytest.MonkeyPatch, failure: Exception) -> A
     return LogBatchReader(anything, anything, {})(TopicPartition("t", 0), 7)
 
 
-def test_a_broker_that_is_away_does_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_broker_yields_none(monkeypatch: pytest.MonkeyPatch) -> None:
     assert fetch_with_failure(monkeypatch, JavaError("java.io.IOException: Connection to h:1 (id: 1) failed.")) is None
 
 

@@ -67,13 +67,13 @@ def test_the_verdict() -> None:
 
 
 @pytest.mark.parametrize("by_sequence", [True, False])
-def test_what_was_not_looked_into_is_not_said_to_be_whole(by_sequence: bool) -> None:
+def test_unexamined_offsets_make_the_verdict_unsure(by_sequence: bool) -> None:
     unsure = audit_verdict({"unexamined": 2}, TOPICS, by_sequence=by_sequence)
     assert unsure.startswith("UNSURE of 1,000 records in 1 topic: 2 unexamined (")
     assert audit_verdict({"unexamined": 2, "gap": 1}, TOPICS, by_sequence=by_sequence).startswith("PROBLEMS")
 
 
-def test_sequences_that_were_cut_off_are_told_beside_the_verdict() -> None:
+def test_cut_sequences_are_mentioned_beside_the_verdict() -> None:
     found = audit_verdict({"cut-sequence": 2}, TOPICS, by_sequence=True)
     assert re.match(r"OK: .* no sequence missing, twice or out of order but for 2 cut-sequence \(", found)
 
@@ -159,7 +159,7 @@ def test_durations() -> None:
 
 
 @pytest.mark.parametrize("place", ["producer", "header:", "key:name", "", "value:$.x"])
-def test_what_is_no_place_in_a_record(place: str) -> None:
+def test_a_bad_place_in_a_record_is_refused(place: str) -> None:
     with pytest.raises(PipelineError, match="is no place in a record"):
         AuditFields(producer=place)
 

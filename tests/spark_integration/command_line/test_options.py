@@ -40,7 +40,7 @@ def test_a_session() -> None:
     assert given == SessionOptions("spark://h:7077", "2g", {"a": "b=c", "d": ""})
 
 
-def test_what_is_no_pair() -> None:
+def test_a_bad_pair_is_refused() -> None:
     for word in ("a", "=b", ""):
         with pytest.raises(PipelineError, match="is not NAME=VALUE"):
             parse_pairs([word])
@@ -115,7 +115,7 @@ def test_a_source() -> None:
         (["--subscribe", "a", "--subscribePattern", "b"], "--subscribe and --subscribePattern"),
     ],
 )
-def test_what_is_read_is_said_once(words: list[str], told: str) -> None:
+def test_exactly_one_way_to_select_topics_is_required(words: list[str], told: str) -> None:
     with pytest.raises(PipelineError, match=told):
         parse_words(source_options(), "--bootstrap-server", "h:1", *words)
 

@@ -48,7 +48,7 @@ def test_below_the_first_pair_everything_is_behind_it() -> None:
     assert put_pairs(OffsetPair(100, 50)).lower_bound(LINK, 3) == 50
 
 
-def test_a_topic_made_anew_is_not_known() -> None:
+def test_a_recreated_topic_is_unknown() -> None:
     known = put_pairs(OffsetPair(0, 50))
     assert known.furthest(LINK._replace(topic_id="another")) == -1
     assert known.slot_of(LINK._replace(topic_id="another"), 20) == FIRST_SLOT

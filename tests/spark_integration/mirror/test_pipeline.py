@@ -110,7 +110,7 @@ def test_where_a_new_link_begins(known: list[MirrorLink], begins: int) -> None:
     ("before", "told"),
     [(make_link("old"), "topic orders on a:1"), (make_link(target_id="old"), "topic orders on b:1")],
 )
-def test_a_topic_made_anew_is_not_gone_on_with(before: MirrorLink, told: str) -> None:
+def test_a_recreated_topic_is_refused(before: MirrorLink, told: str) -> None:
     """Its records before the checkpoint's offset would never be mirrored."""
     scene = Scene(before)
     with pytest.raises(PipelineError, match=rf"^{told} was deleted and recreated, .* give a new --checkpointLocation$"):
@@ -172,21 +172,21 @@ def test_a_topic_that_is_not_there_is_not_passed_by(written: list[Any], monkeypa
 BACK = MirrorLink("B", "goods", "9", 0, "orders", "1")
 
 
-def test_what_a_mirror_made_is_left_out(written: list[Any]) -> None:
+def test_topics_of_a_mirror_are_left_out(written: list[Any]) -> None:
     scene, frame = Scene(back=[BACK], named=False), Any
     scene.batches(frame, 0)
     assert written == []
     assert scene.batches.left_out == {"orders"}
 
 
-def test_what_a_mirror_made_is_refused_by_name() -> None:
+def test_a_topic_of_a_mirror_is_refused_by_name() -> None:
     told = r"^orders is a mirror of goods on b:1, .* as orders: leave it out, or give --map orders=goods$"
     with pytest.raises(PipelineError, match=told):
         Scene(back=[BACK]).batches.learn_topics(["orders"], {})
 
 
 @pytest.mark.parametrize(("back", "names"), [(BACK._replace(target_id="old"), {}), (BACK, {"orders": "goods"})])
-def test_what_is_mirrored_though_a_mirror_made_its_like(back: MirrorLink, names: dict[str, str]) -> None:
+def test_topics_that_only_look_like_a_mirrors_are_mirrored(back: MirrorLink, names: dict[str, str]) -> None:
     """A recreated topic of the same name, and a mirror that goes back to its own name."""
     scene = Scene(back=[back], names=TargetNames("", names))
     scene.batches.learn_topics(["orders"], {})

@@ -29,7 +29,7 @@ def make_batch(rows: int, start: Offsets, end: Offsets, latest: Offsets) -> Batc
     return BatchProgress("job", "id", "run", 0, "", rows, 0.0, 0.0, {}, start, end, latest)
 
 
-def test_a_bar_counts_what_the_query_reads(screen: io.StringIO) -> None:
+def test_a_bar_counts_the_records_of_the_query(screen: io.StringIO) -> None:
     """Records that left the topic before do not count: Spark does not report where the first batch began."""
     latest = {A0: 1010, A1: 20}
     with show_query_bar("archive") as bar:

@@ -131,7 +131,7 @@ class Group:
         self.commits.append((group, dict(offsets)))
 
 
-def test_only_what_has_moved_is_committed() -> None:
+def test_only_changed_offsets_are_committed() -> None:
     cluster = Group()
     committer = Committer(cluster, "group")  # type: ignore[arg-type]
     committer(make_progress())
@@ -141,7 +141,7 @@ def test_only_what_has_moved_is_committed() -> None:
     assert cluster.commits == [("group", {A0: 10, A1: 5}), ("group", {A0: 11})]
 
 
-def test_what_could_not_be_committed_is_committed_with_the_next() -> None:
+def test_offsets_of_a_failed_commit_are_in_the_next() -> None:
     cluster = Group()
     committer = Committer(cluster, "group")  # type: ignore[arg-type]
     cluster.is_away = True
@@ -162,7 +162,7 @@ def test_topics_that_are_gone_are_left_out() -> None:
     assert cluster.commits == [("group", {A0: 1}), ("group", {A0: 2})]
 
 
-def test_what_fails_though_all_topics_are_there_is_told() -> None:
+def test_a_failed_commit_with_all_topics_is_raised() -> None:
     class Refusing(Group):
         def commit(self, group: str, offsets: Offsets) -> None:
             raise PipelineError("not for you")
@@ -171,7 +171,7 @@ def test_what_fails_though_all_topics_are_there_is_told() -> None:
         Committer(Refusing(), "group")(make_progress())  # type: ignore[arg-type]
 
 
-def test_one_who_fails_is_called_again_and_the_others_are_told() -> None:
+def test_a_failing_observer_is_called_again_and_the_others_too() -> None:
     """The failure is reported when it begins, and remembered if it lasts to the end."""
     tally, calls = ReadTally(), []
     said: list[str] = []

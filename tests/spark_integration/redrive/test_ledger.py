@@ -68,7 +68,7 @@ class Session:
         return Frame()
 
 
-def test_what_killed_runs_wrote_is_read_once_from_where_the_first_began(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_of_killed_runs_are_read_once_from_the_first_begin(monkeypatch: pytest.MonkeyPatch) -> None:
     memory, read = Memory(), list[Offsets]()
 
     def found(_spark: Any, _target: Any, begin: Offsets) -> Frame:

@@ -68,7 +68,7 @@ def test_every_coordinate_is_whole_and_of_the_scala_of_its_release(release: str)
 
 
 @pytest.mark.parametrize("spark", ["4.3.0", "3.4.4", "5.0.0"])
-def test_spark_without_a_kafka_source_is_told_which_have_one(spark: str) -> None:
+def test_spark_without_a_kafka_source_is_refused_with_releases_that_have_one(spark: str) -> None:
     with pytest.raises(PipelineError) as told:
         package_coordinates(make_installation(spark), "kafka")
     assert str(told.value) == (
@@ -76,19 +76,19 @@ def test_spark_without_a_kafka_source_is_told_which_have_one(spark: str) -> None
     )
 
 
-def test_spark_of_another_scala_is_told_both() -> None:
+def test_spark_of_another_scala_is_refused_with_both_versions() -> None:
     with pytest.raises(PipelineError) as told:
         package_coordinates(make_installation("3.5.1", "2.13"), "kafka")
     assert "Spark 3.5.1 was built with Scala 2.13" in str(told.value)
     assert "Scala 2.12" in str(told.value)
 
 
-def test_package_that_a_release_lacks_is_told_with_those_that_have_it() -> None:
+def test_a_missing_package_is_reported_with_releases_that_have_it() -> None:
     with pytest.raises(PipelineError, match=r"no iceberg for Spark 4.2.0: install pyspark 3.5, 4.0 or 4.1"):
         package_coordinates(make_installation("4.2.0"), "iceberg")
 
 
-def test_unknown_package_is_told_with_all_there_are() -> None:
+def test_an_unknown_package_is_reported_with_the_known_ones() -> None:
     with pytest.raises(PipelineError, match="unknown package 'hudi': choose from kafka, delta, iceberg"):
         package_coordinates(make_installation("4.0.0"), "hudi")
 
@@ -99,12 +99,12 @@ def test_spark_is_known_by_the_jar_of_its_core(tmp_path: Path) -> None:
     assert read_installation(tmp_path) == SparkInstallation("3.5.8", "2.12", tmp_path)
 
 
-def test_folder_without_spark_is_told(tmp_path: Path) -> None:
+def test_a_folder_without_spark_is_reported(tmp_path: Path) -> None:
     with pytest.raises(PipelineError, match=f"{tmp_path} holds no jars of Spark: reinstall pyspark, or unset SP"):
         read_installation(tmp_path)
 
 
-def test_spark_home_of_another_release_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_spark_home_of_another_release_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "jars").mkdir()
     (tmp_path / "jars" / "spark-core_2.12-3.1.2.jar").touch()
     monkeypatch.setenv("SPARK_HOME", str(tmp_path))
@@ -112,7 +112,7 @@ def test_spark_home_of_another_release_is_told(tmp_path: Path, monkeypatch: pyte
         find_installation()
 
 
-def test_missing_pyspark_is_told_with_what_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_pyspark_is_reported_with_the_command_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(PipelineError, match=r"PySpark is not installed: run pip install '\.\[spark\]'"):
         find_installation()

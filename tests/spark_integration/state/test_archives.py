@@ -13,7 +13,7 @@ from spark_integration.state.manifest import ArchiveDescription
 from tests.spark_integration.state.test_manifest import make_commits
 
 
-def test_commits_that_are_replaced_while_they_are_read_are_read_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commits_that_are_replaced_while_they_are_read_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     description = ArchiveDescription("parquet", ("topic",), "x")
     there = SimpleNamespace(exists=lambda _: True, read=lambda _: description.as_json())
     monkeypatch.setattr(archives, "HadoopFiles", lambda *_: there)

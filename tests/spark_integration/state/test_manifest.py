@@ -36,7 +36,7 @@ COMMIT = ArchiveCommit(1, "batch", "run", 5, "query", 0, (RANGE,), (FILE,), (), 
         ([(15, 20)], [(10, 15)]),
     ],
 )
-def test_what_is_not_covered(covered: list[tuple[int, int]], left: list[tuple[int, int]]) -> None:
+def test_a_difference_of_intervals(covered: list[tuple[int, int]], left: list[tuple[int, int]]) -> None:
     assert subtract_intervals((10, 20), covered) == left
 
 
@@ -49,7 +49,7 @@ def test_a_commit_comes_back_as_it_was_written() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{}", COMMIT.as_json()[:-2], json.dumps({"version": 2}), "[]"])
-def test_a_damaged_commit_is_told_of(text: str) -> None:
+def test_a_damaged_commit_is_refused(text: str) -> None:
     with pytest.raises(PipelineError, match="damaged"):
         parse_commit(text)
 
@@ -63,7 +63,7 @@ def test_commits_count_in_their_order() -> None:
 
 
 @pytest.mark.parametrize("numbers", [(2, 3), (1, 3)])
-def test_a_commit_that_is_missing_is_told_of(numbers: tuple[int, ...]) -> None:
+def test_a_missing_commit_is_refused(numbers: tuple[int, ...]) -> None:
     with pytest.raises(PipelineError, match="lacks commit"):
         order_commits(make_commits(*numbers), "p")
 
@@ -73,12 +73,12 @@ def test_before_a_compaction_nothing_counts_or_is_missed() -> None:
     assert [one.number for one in order_commits(commits, "p")] == [5, 6]
 
 
-def test_an_id_that_the_broker_did_not_tell_is_none() -> None:
+def test_an_unknown_topic_id_is_left_out() -> None:
     ranges = [RANGE, RANGE._replace(topic_id=""), RANGE._replace(topic="u", topic_id="AAAAAAAAAAAAAAAAAAAAAA")]
     assert known_topic_ids(ranges) == {"t": "id"}
 
 
-def test_what_the_commits_come_to() -> None:
+def test_the_manifest_sums_its_commits() -> None:
     second = replace(
         COMMIT, number=2, query_id=None, queries=("other",), ranges=(RANGE._replace(from_offset=20, until_offset=30),)
     )

@@ -23,7 +23,7 @@ def test_there_and_back() -> None:
 @pytest.mark.parametrize(
     "text", ["", "earliest", "[]", '{"a": 1}', '{"a": {"x": 1}}', '{"a": {"0": null}}', '{"a": [0]}']
 )
-def test_what_are_no_offsets(text: str) -> None:
+def test_bad_offsets_are_refused(text: str) -> None:
     with pytest.raises(PipelineError, match="are no offsets: give them as"):
         parse_offsets(text)
 

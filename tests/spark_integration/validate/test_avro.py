@@ -199,7 +199,7 @@ def test_an_older_version_is_read_by_the_newer() -> None:
         ),
     ],
 )
-def test_what_cannot_be_read(payload: bytes, writer: Schema | None, reason: str) -> None:
+def test_malformed_payloads_are_dead_letters(payload: bytes, writer: Schema | None, reason: str) -> None:
     with pytest.raises(DeadLetterError) as refused:
         AvroDecoder(make_schema(make_record_type(a="string"))).decode(payload, writer)
     assert refused.value.reason == reason

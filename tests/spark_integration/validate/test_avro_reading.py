@@ -197,7 +197,7 @@ NODE = {
         (make_logical_type("long", "timestamp-millis"), b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
     ],
 )
-def test_what_no_writer_writes(kind: Any, payload: bytes) -> None:
+def test_payloads_that_no_writer_writes_are_malformed(kind: Any, payload: bytes) -> None:
     with pytest.raises(DeadLetterError) as refused:
         AvroDecoder(make_schema(kind)).decode(payload, None)
     assert refused.value.reason == "malformed"
@@ -213,7 +213,7 @@ def test_what_no_writer_writes(kind: Any, payload: bytes) -> None:
         {**make_record_type(a="null"), "name": "Empty"},
     ],
 )
-def test_an_array_of_what_takes_no_bytes_is_refused(items: Any) -> None:
+def test_an_array_of_items_without_bytes_is_refused(items: Any) -> None:
     """Two bytes would be a list of any length."""
     with pytest.raises(PipelineError, match="has an array whose items take no bytes"):
         AvroDecoder(make_schema(make_record_type(a={"type": "array", "items": items})))

@@ -59,7 +59,7 @@ def test_numbers_that_no_column_holds() -> None:
     assert decode_and_tally(decoder, b'{"a": 1e400}', b'{"a": 1}')[0] == ["does-not-fit", None]
 
 
-def test_what_fails_otherwise_is_not_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_failures_end_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """A failure of the registry, or of memory, ends the batch."""
     decoder = BatchDecoder(json_plan(StructType([StructField("a", LongType())])), {})
     for problem in (PipelineError("no"), MemoryError()):
@@ -75,7 +75,7 @@ def make_raising(problem: Exception) -> Callable[..., Any]:
     return fail
 
 
-def test_new_fields_are_told_as_far_as_they_are_not_many() -> None:
+def test_new_fields_are_reported_up_to_a_limit() -> None:
     """Objects that are keyed by ids have new paths in each record, and a key may be long."""
     decoder = BatchDecoder(json_plan(StructType([StructField("a", LongType())])), {})
     total = BatchCounts()
@@ -90,7 +90,7 @@ def test_new_fields_are_told_as_far_as_they_are_not_many() -> None:
     assert max(map(len, told)) < 300
 
 
-def test_runs_of_many_tasks_are_told_together() -> None:
+def test_counts_of_many_tasks_are_summed() -> None:
     total = BatchCounts()
     for task in range(5):
         one = decode_and_tally(
@@ -106,7 +106,7 @@ def make_frame(schema_id: int, payload: bytes) -> bytes:
     return b"\0" + schema_id.to_bytes(4, "big") + payload
 
 
-def test_what_was_an_unknown_schema_stays_one_when_the_batch_is_done_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_schema_stays_unknown_when_the_batch_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     """A schema that is registered between a kill and a restart makes no dead letter a good record as well."""
     known: dict[int, Schema] = {1: AVRO, 78: Schema("AVRO", "{")}
     monkeypatch.setattr(SchemaRegistry, "by_id", lambda _, number: find_schema(known, number))
@@ -130,7 +130,7 @@ def find_schema(known: Mapping[int, Schema], number: int) -> Schema:
     return known[number]
 
 
-def test_a_key_in_brackets_is_told_as_it_is(
+def test_a_key_in_brackets_is_printed_unchanged(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As markup it would be the end of a style that never began, which Rich rejects."""

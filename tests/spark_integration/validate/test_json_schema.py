@@ -119,7 +119,7 @@ def test_values() -> None:
         assert refused.value.detail.startswith(told)
 
 
-def test_what_the_schema_allows_is_no_difference() -> None:
+def test_types_that_the_schema_allows_are_no_drift() -> None:
     made = make_format(
         DecodingPlan("json", "plain", make_schema({"properties": {"a": {"type": ["string", "number"]}}}))
     )

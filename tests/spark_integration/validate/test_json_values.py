@@ -124,7 +124,7 @@ def test_a_field_that_must_be_there() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "NaN", "{} {}", "[" * 100_000, "1" * 5_000, '{"b":1e99999999999999999999}'])
-def test_what_is_no_json(text: str) -> None:
+def test_bad_json_is_malformed(text: str) -> None:
     with pytest.raises(DeadLetterError) as refused:
         parse_json(text.encode(), exact=True)
     assert refused.value.reason == "malformed"
@@ -175,7 +175,9 @@ LONG = LongType()
         (make_struct(a=StringType()), [{"a": 5}, {"a": "x"}], {"changed value.a": 1}),
     ],
 )
-def test_drift_is_told_by_path_and_counted_by_record(kind: DataType, values: list[Any], told: dict[str, int]) -> None:
+def test_drift_is_reported_by_path_and_counted_by_record(
+    kind: DataType, values: list[Any], told: dict[str, int]
+) -> None:
     assert drift_of_values(kind, *values) == told
 
 

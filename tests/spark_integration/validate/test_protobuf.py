@@ -74,7 +74,7 @@ def test_types() -> None:
     assert (told["n"], told["p"]) == ("map<string,struct<x:int>>", "interval day to second")
 
 
-def test_what_was_not_set() -> None:
+def test_unset_fields_have_their_default_or_null() -> None:
     """Without presence a field has the default of its type; with presence it is null."""
     found = decode_value(ProtobufDecoder(make_schema(ALL), None, framed=False), b"")
     nulls = {name for name, value in found.items() if value is None}
@@ -116,7 +116,7 @@ def test_message_indexes(indexes: bytes, name: str) -> None:
 
 
 @pytest.mark.parametrize("payload", [b"", b"\x80", b"\x01", b"\x02\x63", b"\0\xff", b"\0\x42\x01\xff", b"\xff" * 12])
-def test_what_cannot_be_read(payload: bytes) -> None:
+def test_malformed_payloads_are_dead_letters(payload: bytes) -> None:
     with pytest.raises(DeadLetterError) as refused:
         ProtobufDecoder(make_schema(ALL), None, framed=True).decode(payload, make_schema(ALL))
     assert refused.value.reason == "malformed"

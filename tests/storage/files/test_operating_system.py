@@ -198,7 +198,7 @@ def test_the_page_cache_is_asked_piece_by_piece(tmp_path: Path, monkeypatch: pyt
 
 
 @needs_nowait
-def test_a_file_system_that_cannot_tell_counts_as_resident(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_system_without_nowait_counts_as_resident(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def preadv(fd: int, buffers: list[bytearray], position: int, flags: int) -> int:
         raise OSError(errno.EOPNOTSUPP, "no")
 

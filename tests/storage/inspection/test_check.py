@@ -216,7 +216,7 @@ def test_an_aborted_transaction_needs_its_marker(memory: Store) -> None:
         rewrite_file(memory, path, flip_bit(position, 2))
 
 
-def test_a_segment_that_a_running_broker_removes_meanwhile_is_nothing_to_tell(memory: Store) -> None:
+def test_a_segment_removed_during_the_check_is_no_finding(memory: Store) -> None:
     _, log = write_directory(memory, close=False)
     place = find_check_target(memory.files, memory.path("data"))
     seen = 0

@@ -65,7 +65,9 @@ def test_a_follower_has_the_log_of_its_leader(history: list[Any], sizes: list[in
 
 @property_test
 @given(rolled_histories, piece_sizes, configs)
-def test_recovery_finds_what_a_follower_knows(history: list[Any], sizes: list[int], config: dict[str, Any]) -> None:
+def test_recovery_rebuilds_the_state_of_a_follower(
+    history: list[Any], sizes: list[int], config: dict[str, Any]
+) -> None:
     """The leader's segments may be others: each log rolls for reasons of its own."""
     leader, store = Leader(config), memory_store()
     leader.live(history)
@@ -151,7 +153,7 @@ def test_many_batches_are_one_write(memory: Store, monkeypatch: pytest.MonkeyPat
     assert read_log(log, 0) == data
 
 
-def test_what_fits_is_appended_and_the_rest_needs_a_roll(memory: Store) -> None:
+def test_batches_that_fit_are_appended_before_a_roll(memory: Store) -> None:
     size = len(make_fetched())
     log = create_log(memory, segment_bytes=3 * size)
     data = b"".join(make_fetched(base_offset=number) for number in range(5))

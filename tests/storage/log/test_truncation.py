@@ -188,7 +188,7 @@ def test_damage_of_unknown_extent_is_examined_first(memory: Store) -> None:
     assert [header.base_offset for header in read_headers(read_log(log, 3))] == [3, 4, 5, 6]
 
 
-def test_what_cannot_be_read_takes_the_log_offline(memory: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_segment_takes_the_log_offline(memory: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     from kafkacompat.storage.segment.corruption import CorruptDataError
     from kafkacompat.storage.segment.segment import Segment
 

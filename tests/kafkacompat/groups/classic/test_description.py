@@ -16,7 +16,7 @@ def test_a_stable_group_is_described_with_its_members() -> None:
     assert member.group_instance_id is None
 
 
-def test_what_members_can_is_told_of_stable_groups_only() -> None:
+def test_protocols_of_members_are_described_in_stable_groups_only() -> None:
     world = World()
     world.form()
     group = world.coordinator.describe(GROUP)

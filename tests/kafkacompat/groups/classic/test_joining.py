@@ -96,7 +96,7 @@ def test_a_pending_id_is_not_for_static_members() -> None:
     assert take_response(world.join(member_id, instance="i")).error_code == ErrorCode.INVALID_REQUEST
 
 
-def test_only_the_leader_learns_who_is_in_the_generation() -> None:
+def test_only_the_leader_receives_the_members() -> None:
     world = World()
     first, first_answer = world.join_twice(protocols=(("range", b"one"),))
     second, second_answer = world.join_twice(protocols=(("range", b"two"),))
@@ -227,7 +227,7 @@ def test_the_metadata_of_all_members_is_bounded() -> None:
     assert is_waiting(world.join(protocols=large, version=3))
 
 
-def test_who_is_in_a_group_keeps_its_place_when_there_is_no_room_for_more() -> None:
+def test_members_may_rejoin_when_memory_is_exhausted() -> None:
     world = World(member_metadata_max_bytes=100_000)
     large = (("range", b"x" * 45_000),)
     (member,) = world.stable(1, protocols=large)

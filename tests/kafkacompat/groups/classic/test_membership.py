@@ -14,7 +14,7 @@ NONE = ErrorCode.NONE
 # SyncGroup
 
 
-def test_members_get_what_the_leader_assigned_once_it_is_in_the_log() -> None:
+def test_members_get_their_assignment_once_it_is_in_the_log() -> None:
     world = World()
     members = world.form(2)
     world.log.hold = True
@@ -255,7 +255,7 @@ def test_a_partition_that_goes_to_another_broker_takes_its_groups_along() -> Non
     assert world.heartbeat(members[1], 1) is NONE
 
 
-def test_a_stopped_coordinator_answers_who_waits_and_leaves_no_timers() -> None:
+def test_a_stopped_coordinator_answers_waiting_requests_and_leaves_no_timers() -> None:
     world = World()
     members = world.stable(2)
     joining = world.join(members[0])

@@ -96,7 +96,7 @@ def test_a_member_on_its_way_in_that_leaves_is_not_waited_for() -> None:
     assert len(take_response(answer).members) == 1
 
 
-def test_who_does_not_join_in_time_is_out() -> None:
+def test_a_member_that_does_not_rejoin_in_time_is_removed() -> None:
     world = World()
     members = world.stable(3, rebalance_s=20)
     (answer,) = rejoin(world, members[:1])
@@ -170,7 +170,7 @@ def test_the_assignment_is_owed_within_the_rebalance_timeout() -> None:
     ]
 
 
-def test_who_does_not_fetch_its_assignment_in_time_is_out_even_if_the_group_is_stable() -> None:
+def test_a_member_that_does_not_sync_in_time_is_removed() -> None:
     world = World()
     members = world.form(2, session_s=100)
     world.sync(members[0], 1, {})
@@ -180,14 +180,14 @@ def test_who_does_not_fetch_its_assignment_in_time_is_out_even_if_the_group_is_s
     assert world.state() == "PreparingRebalance"
 
 
-def test_when_everybody_has_its_assignment_nothing_is_owed() -> None:
+def test_no_sync_is_overdue_after_all_members_synced() -> None:
     world = World()
     world.stable(2, session_s=100)
     world.clock.advance(REBALANCE_S)
     assert world.state() == "Stable"
 
 
-def test_a_change_between_join_and_sync_sends_everybody_back() -> None:
+def test_a_change_between_join_and_sync_makes_all_members_rejoin() -> None:
     world = World()
     members = world.form(3)
     follower = world.sync(members[1], 1)

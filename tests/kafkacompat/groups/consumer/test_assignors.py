@@ -69,7 +69,7 @@ def test_uniform_moves_no_more_than_it_takes_when_a_member_comes() -> None:
     assert count_moved(before, after) == 2
 
 
-def test_uniform_gives_what_a_member_had_to_the_others_when_it_goes() -> None:
+def test_uniform_gives_a_departed_members_partitions_to_the_others() -> None:
     three = {name: make_reader(A) for name in ("m1", "m2", "m3")}
     before = assign_uniform(three, {A: 6})
     left = {name: each for name, each in give_assignments(three, before).items() if name != "m2"}
@@ -78,12 +78,12 @@ def test_uniform_gives_what_a_member_had_to_the_others_when_it_goes() -> None:
     assert all(before[name][A] <= after[name][A] for name in left)
 
 
-def test_uniform_takes_away_what_a_member_is_not_subscribed_to_any_more() -> None:
+def test_uniform_removes_partitions_of_unsubscribed_topics() -> None:
     given = assign_uniform({"m1": make_reader(B, target={A: frozenset({0})}), "m2": make_reader(A)}, {A: 1, B: 1})
     assert given == {"m1": {B: frozenset({0})}, "m2": {A: frozenset({0})}}
 
 
-def test_uniform_evens_out_what_different_subscriptions_make_uneven() -> None:
+def test_uniform_balances_members_with_different_subscriptions() -> None:
     had = {A: frozenset(range(6))}
     given = assign_uniform({"m1": make_reader(A, B, target=had), "m2": make_reader(A)}, {A: 6, B: 2})
     assert list_sizes(given) == [4, 4]

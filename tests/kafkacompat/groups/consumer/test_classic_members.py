@@ -137,7 +137,7 @@ def test_a_classic_member_that_does_not_sync_in_time_is_taken_out(world: Consume
     assert world.contents().members.keys() == {"m"}
 
 
-def test_a_classic_member_is_told_when_the_rest_of_its_share_is_free(world: ConsumerWorld) -> None:
+def test_a_classic_member_rejoins_when_the_remaining_partitions_are_free(world: ConsumerWorld) -> None:
     world.set_topics(t=6)
     others = [Consumer(world, name, "t").join() for name in ("m1", "m2")]
     settle_members(world, *others)
@@ -190,7 +190,7 @@ def test_members_that_take_each_others_place_leave_no_timers_behind(world: Consu
     assert {member_id for _, member_id in world.group().timers} == world.contents().members.keys()
 
 
-def test_what_a_classic_member_is_told_waits_for_the_log(world: ConsumerWorld) -> None:
+def test_a_classic_members_response_waits_for_the_log(world: ConsumerWorld) -> None:
     world.come("m", "t")
     classic = Classic(world, "t").join()
     world.log.hold = True

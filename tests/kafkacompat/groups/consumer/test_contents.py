@@ -77,7 +77,7 @@ def test_a_member_that_is_away_holds_its_partitions_from_the_beginning() -> None
     assert set(member.assigned[topic_id("t")].values()) == {0}
 
 
-def test_what_kafka_4_0_knew_of_topics_is_deleted_with_the_first_heartbeat() -> None:
+def test_partition_metadata_of_kafka_4_0_is_deleted_with_the_first_heartbeat() -> None:
     world = load_world(make_group())
     assert world.contents().has_partition_metadata
     assert world.beat("m", 7).member_epoch == 8
@@ -86,7 +86,7 @@ def test_what_kafka_4_0_knew_of_topics_is_deleted_with_the_first_heartbeat() -> 
     assert last[as_record((PartitionMetadataKey(group_id=GROUP), None))[0]] is None
 
 
-def test_a_member_in_a_state_of_a_newer_kafka_starts_anew() -> None:
+def test_a_member_in_an_unknown_state_is_fenced() -> None:
     world = load_world(make_group(state=9))
     assert world.contents().members["m"].state is MemberState.UNKNOWN
     assert world.beat("m", 7).error_code == ErrorCode.FENCED_MEMBER_EPOCH
@@ -103,19 +103,19 @@ def test_a_record_of_a_newer_version_is_left_out() -> None:
     assert world.contents().members["m"].topics == frozenset({"t"})
 
 
-def test_tombstones_of_what_is_not_there_do_nothing() -> None:
+def test_tombstones_of_absent_records_do_nothing() -> None:
     keys = [MemberKey(**NAMES), MemberCurrentKey(**NAMES), MemberTargetKey(**NAMES), TargetKey(group_id=GROUP)]
     world = load_world([(key, None) for key in (*keys, GroupKey(group_id=GROUP))])
     assert not world.coordinator._registry.by_id
 
 
-def test_a_member_goes_with_its_record_even_if_what_it_had_was_not_deleted_before() -> None:
+def test_a_members_tombstone_removes_its_assignment_too() -> None:
     world = load_world([*make_group(), (MemberKey(**NAMES), None)])
     assert not world.contents().members
     assert not world.contents().owners
 
 
-def test_a_partition_that_was_passed_on_stays_with_who_got_it() -> None:
+def test_a_reassigned_partition_stays_with_its_new_owner() -> None:
     """Compaction may leave the records in any order."""
     other = {"group_id": GROUP, "member_id": "n"}
     held = [HeldPartitions(topic_id=topic_id("t"), partitions=[0])]
@@ -127,7 +127,7 @@ def test_a_partition_that_was_passed_on_stays_with_who_got_it() -> None:
     assert world.contents().owners == {(topic_id("t"), 0): "n"}
 
 
-def test_the_memory_of_groups_is_counted_and_given_back() -> None:
+def test_the_memory_of_groups_is_counted_and_released() -> None:
     world = load_world(make_group())
     budget = world.coordinator._budget
     assert budget.used_bytes == world.contents().size_bytes > 0

@@ -36,7 +36,7 @@ def test_a_group_that_the_log_refuses_does_not_come_to_be(world: ConsumerWorld) 
     assert world.come("m", "t").member_epoch == 2
 
 
-def test_nobody_is_timed_whom_the_log_refuses(world: ConsumerWorld) -> None:
+def test_a_refused_member_has_no_timers(world: ConsumerWorld) -> None:
     world.come("m1", "t")
     world.log.refuse_with = ErrorCode.NOT_ENOUGH_REPLICAS
     world.come("m2", "t")
@@ -64,7 +64,7 @@ def test_topics_whose_change_the_log_refuses_to_note_are_looked_at_again(world: 
     assert member.beat().has == {"t": {0, 1, 2, 3, 4}}
 
 
-def test_what_was_built_upon_a_refused_change_is_read_from_the_log_again(world: ConsumerWorld) -> None:
+def test_changes_on_top_of_a_refused_change_are_reloaded_from_the_log(world: ConsumerWorld) -> None:
     world.come("m1", "t")
     world.wait(1)
     world.log.hold = True
@@ -113,7 +113,7 @@ def test_a_later_leader_epoch_does_not_load_before_the_log_has_decided(world: Co
     assert world.contents().members.keys() == {"m1", "m3"}
 
 
-def test_who_asks_again_is_not_told_what_the_log_refuses(world: ConsumerWorld) -> None:
+def test_a_repeated_heartbeat_does_not_see_a_refused_change(world: ConsumerWorld) -> None:
     world.come("m", "t")
     world.wait(1)
     saying_all: dict[str, Any] = {
@@ -145,7 +145,7 @@ def test_a_silent_member_is_taken_out_even_if_the_log_refuses_at_first(world: Co
     assert second.has == {"t": {0, 1, 2, 3}}
 
 
-def test_only_what_changed_is_written(world: ConsumerWorld) -> None:
+def test_only_changed_records_are_written(world: ConsumerWorld) -> None:
     members = [Consumer(world, name, "t").join() for name in ("m1", "m2")]
     settle_members(world, *members)
     before = len(world.log.records())
@@ -209,7 +209,7 @@ def test_members_that_do_not_come_back_after_a_restart_are_taken_out(world: Cons
 # Memory
 
 
-def test_members_beyond_what_memory_there_is_are_refused() -> None:
+def test_members_beyond_the_memory_limit_are_refused() -> None:
     world = ConsumerWorld(member_metadata_max_bytes=10_000)
     assert world.come("m1", "t").error_code == 0
     refused = world.come("m2", *(f"topic-{number}" for number in range(200)))

@@ -36,19 +36,19 @@ def test_the_first_member_has_everything_at_once(world: ConsumerWorld) -> None:
     assert world.group().state_name == "Stable"
 
 
-def test_it_is_told_nothing_as_long_as_nothing_changes(world: ConsumerWorld) -> None:
+def test_an_unchanged_assignment_is_not_returned(world: ConsumerWorld) -> None:
     world.come("m", "t")
     answer = world.beat("m", 2)
     assert (answer.error_code, answer.member_epoch, answer.assignment) == (0, 2, None)
 
 
-def test_it_is_told_everything_when_it_says_everything(world: ConsumerWorld) -> None:
+def test_a_full_heartbeat_gets_the_whole_assignment(world: ConsumerWorld) -> None:
     world.come("m", "t")
     full = world.beat("m", 2, rebalance_timeout_ms=1, subscribed_topic_names=["t"], topic_partitions=world.owned(**ALL))
     assert world.read(full) == ALL
 
 
-def test_it_reads_what_it_subscribes_to_later(world: ConsumerWorld) -> None:
+def test_a_later_subscription_is_assigned(world: ConsumerWorld) -> None:
     member = Consumer(world, "m", "t").join()
     world.wait(1)
     member.beat(subscribed_topic_names=["t", "u"])
@@ -61,7 +61,7 @@ def test_it_may_subscribe_to_nothing(world: ConsumerWorld) -> None:
     assert world.contents().epoch == 1
 
 
-def test_it_must_stop_reading_what_it_is_not_subscribed_to_any_more(world: ConsumerWorld) -> None:
+def test_partitions_of_unsubscribed_topics_are_revoked(world: ConsumerWorld) -> None:
     member = Consumer(world, "m", "t", "u").join()
     answer = world.beat("m", 2, subscribed_topic_names=["u"])
     assert (answer.member_epoch, world.read(answer)) == (2, {"u": {0, 1}})
@@ -99,7 +99,7 @@ def test_a_request_that_means_nothing_is_refused(
     assert not world.coordinator._registry.by_id
 
 
-def test_who_has_no_id_is_given_one_in_the_first_version_only(world: ConsumerWorld) -> None:
+def test_a_member_id_is_generated_in_version_0_only(world: ConsumerWorld) -> None:
     assert world.come("").error_code == ErrorCode.INVALID_REQUEST
     given = world.come("", "t", needs_member_id=False)
     assert given.error_code == 0
@@ -128,7 +128,7 @@ def test_a_member_with_another_epoch_is_fenced(world: ConsumerWorld) -> None:
         assert world.beat("m", epoch).error_code == ErrorCode.FENCED_MEMBER_EPOCH
 
 
-def test_the_epoch_before_is_good_for_who_has_no_more_than_its_own(world: ConsumerWorld) -> None:
+def test_the_previous_epoch_is_accepted_from_a_member_with_its_own_partitions(world: ConsumerWorld) -> None:
     """The response with the next epoch may have been lost."""
     member = Consumer(world, "m", "t").join()
     world.wait(1)
@@ -186,7 +186,7 @@ def test_partitions_are_not_shared_out_more_often_than_every_second(world: Consu
     assert (world.contents().assignment_epoch, second.epoch) == (3, 3)
 
 
-def test_who_leaves_leaves_its_share_to_the_others(world: ConsumerWorld) -> None:
+def test_a_leaving_members_partitions_go_to_the_others(world: ConsumerWorld) -> None:
     members = [Consumer(world, name, "t").join() for name in ("m1", "m2")]
     settle_members(world, *members)
     gone = world.beat("m2", -1)
@@ -205,7 +205,7 @@ def test_a_silent_member_is_taken_out(world: ConsumerWorld) -> None:
     assert first.has == ALL
 
 
-def test_a_member_that_keeps_what_it_shall_give_up_is_taken_out(world: ConsumerWorld) -> None:
+def test_a_member_that_does_not_revoke_in_time_is_removed(world: ConsumerWorld) -> None:
     world.come("m1", "t")
     world.wait(1)
     second = Consumer(world, "m2", "t").join()
@@ -228,7 +228,7 @@ def test_a_member_that_gave_up_in_time_is_left_alone(world: ConsumerWorld) -> No
     assert world.contents().members.keys() == {"m1", "m2"}
 
 
-def test_who_leaves_in_the_middle_of_giving_up_may_come_again_in_peace(world: ConsumerWorld) -> None:
+def test_a_member_that_leaves_while_it_revokes_may_rejoin(world: ConsumerWorld) -> None:
     world.come("m1", "t", rebalance_timeout_ms=2000)
     world.wait(1)
     second = Consumer(world, "m2", "t").join()

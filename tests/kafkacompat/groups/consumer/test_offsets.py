@@ -57,7 +57,7 @@ def test_others_cannot(world: ConsumerWorld) -> None:
     assert commit(world, "m", 2, knows_epochs=False) == ErrorCode.UNSUPPORTED_VERSION
 
 
-def test_an_old_epoch_is_good_for_what_was_held_in_it(world: ConsumerWorld) -> None:
+def test_an_old_epoch_may_commit_partitions_that_it_owned(world: ConsumerWorld) -> None:
     """A commit may be under way at the same time as the response with the next epoch (KIP-1251)."""
     first, second = Consumer(world, "m1", "t").join(), Consumer(world, "m2", "t").join()
     settle_members(world, first, second)
@@ -69,7 +69,7 @@ def test_an_old_epoch_is_good_for_what_was_held_in_it(world: ConsumerWorld) -> N
     assert commit(world, "m2", 2, other) == ErrorCode.STALE_MEMBER_EPOCH
 
 
-def test_what_is_to_be_given_up_may_be_committed_until_it_is(world: ConsumerWorld) -> None:
+def test_partitions_may_be_committed_until_they_are_revoked(world: ConsumerWorld) -> None:
     first = Consumer(world, "m1", "t").join()
     world.wait(1)
     Consumer(world, "m2", "t").join()
@@ -98,7 +98,7 @@ def test_in_a_transaction_an_epoch_stands_for_the_generation(world: ConsumerWorl
     assert commit_in_transaction(world, "n", 2) == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_in_a_transaction_an_old_epoch_is_good_for_what_was_held_in_it(world: ConsumerWorld) -> None:
+def test_an_old_epoch_may_commit_partitions_that_it_owned_in_a_transaction(world: ConsumerWorld) -> None:
     first, second = Consumer(world, "m1", "t").join(), Consumer(world, "m2", "t").join()
     settle_members(world, first, second)
     kept, other = min(first.has["t"]), min(second.has["t"])
@@ -106,7 +106,7 @@ def test_in_a_transaction_an_old_epoch_is_good_for_what_was_held_in_it(world: Co
     assert commit_in_transaction(world, "m1", 2, other) == ErrorCode.ILLEGAL_GENERATION
 
 
-def test_in_a_transaction_whoever_names_nobody_may_commit(world: ConsumerWorld) -> None:
+def test_a_transactional_commit_without_a_member_is_accepted(world: ConsumerWorld) -> None:
     world.come("m", "t")
     assert commit_in_transaction(world, "", -1) == 0
     assert commit_in_transaction(world, "", -2) == ErrorCode.UNKNOWN_MEMBER_ID
@@ -116,7 +116,7 @@ def test_in_a_transaction_whoever_names_nobody_may_commit(world: ConsumerWorld) 
 
 
 @pytest.mark.parametrize("is_commit", [True, False])
-def test_what_waits_stays_with_a_group_that_changes_its_protocol(world: ConsumerWorld, is_commit: bool) -> None:
+def test_pending_offsets_survive_a_change_of_the_protocol(world: ConsumerWorld, is_commit: bool) -> None:
     take_response(
         world.coordinator.commit(GROUP, SenderIdentity("", None, -1), [OffsetToCommit("t", topic_id("t"), 0, 5, 0, "")])
     )
@@ -136,7 +136,7 @@ def test_what_waits_stays_with_a_group_that_changes_its_protocol(world: Consumer
 # Reading and retention
 
 
-def test_members_read_with_their_epoch_and_everybody_without(world: ConsumerWorld) -> None:
+def test_offsets_are_read_with_a_members_epoch_or_without_a_member(world: ConsumerWorld) -> None:
     world.come("m", "t")
     assert fetch(world) == 0
     assert fetch(world, "m", 2) == 0

@@ -28,7 +28,7 @@ def turn_world(world: ConsumerWorld) -> ConsumerWorld:
     return world
 
 
-def test_who_joins_with_a_pattern_waits_for_its_topics(world: ConsumerWorld) -> None:
+def test_a_join_with_a_pattern_waits_for_its_topics(world: ConsumerWorld) -> None:
     joining = world.send("m", 0, rebalance_timeout_ms=1, topic_partitions=[], **PATTERN)
     assert is_waiting(joining)
     turn_world(world)
@@ -47,7 +47,7 @@ def test_a_pattern_that_comes_later_is_matched_beside_the_request(world: Consume
     assert (member.epoch, member.has) == (3, {"t": {0, 1, 2, 3}, "u": {0, 1}})
 
 
-def test_who_waited_may_be_refused_after_all() -> None:
+def test_a_waiting_join_may_be_refused() -> None:
     world = ConsumerWorld(consumer_settings=ConsumerGroupSettings(max_size=1))
     joining = world.send("m", 0, rebalance_timeout_ms=1, topic_partitions=[], **PATTERN)
     world.come("n", "t")
@@ -65,7 +65,7 @@ def test_a_second_member_finds_it_matched(world: ConsumerWorld) -> None:
     assert sorted(map(len, (first.has["t"], second.has["t"]))) == [2, 2]
 
 
-def test_what_is_no_pattern_is_refused(world: ConsumerWorld) -> None:
+def test_a_bad_pattern_is_refused(world: ConsumerWorld) -> None:
     answer = world.come("m", **PATTERN | {"subscribed_topic_regex": "(?=t)"})
     assert answer.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
     assert not world.coordinator._registry.by_id
@@ -139,7 +139,7 @@ def test_a_pattern_is_given_up_for_names(world: ConsumerWorld) -> None:
     assert not world.contents().patterns
 
 
-def test_who_takes_a_static_members_place_has_a_subscription_of_its_own(world: ConsumerWorld) -> None:
+def test_a_replacement_of_a_static_member_has_its_own_subscription(world: ConsumerWorld) -> None:
     world.come("m1", instance_id="i", server_assignor="range", **PATTERN)
     world.wait(1)
     world.beat("m1", -2, instance_id="i")
@@ -149,7 +149,7 @@ def test_who_takes_a_static_members_place_has_a_subscription_of_its_own(world: C
     assert (world.contents().patterns, world.contents().members["m2"].assignor) == ({}, None)
 
 
-def test_patterns_are_matched_anew_after_a_restart_if_there_are_new_topics(world: ConsumerWorld) -> None:
+def test_patterns_are_matched_again_after_a_restart_with_new_topics(world: ConsumerWorld) -> None:
     member = Consumer(world, "m", **PATTERN).join()
     turn_world(world)
     member.beat()

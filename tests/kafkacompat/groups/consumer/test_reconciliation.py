@@ -63,13 +63,13 @@ def test_a_member_that_has_it_all_is_left_alone() -> None:
     assert run_step(before, make_target({T: {0}})) is before
 
 
-def test_what_is_free_is_given_with_the_new_epoch() -> None:
+def test_free_partitions_are_assigned_with_the_new_epoch() -> None:
     after = run_step(make_member(assigned={T: {0: 3}}), make_target({T: {0, 1}, U: {0}}))
     assert (after.state, after.member_epoch, after.previous_member_epoch) == (STABLE, 6, 5)
     assert after.assigned == {T: {0: 3, 1: 6}, U: {0: 6}}
 
 
-def test_what_another_one_has_is_waited_for() -> None:
+def test_a_partition_of_another_member_is_awaited() -> None:
     after = run_step(make_member(), make_target({T: {0, 1}}, owners={(T, 1): "other"}))
     assert (after.state, after.member_epoch, after.assigned) == (UNRELEASED, 6, {T: {0: 6}})
     still = run_step(after, make_target({T: {0, 1}}, owners={(T, 0): "m", (T, 1): "other"}))
@@ -79,7 +79,7 @@ def test_what_another_one_has_is_waited_for() -> None:
     assert (last.state, last.assigned) == (STABLE, {T: {0: 6, 1: 6}})
 
 
-def test_what_goes_to_others_is_given_up_first() -> None:
+def test_partitions_for_others_are_revoked_first() -> None:
     before = make_member(assigned={T: {0: 3, 1: 3}})
     to = make_target({T: {1, 2}})
     told = run_step(before, to)
@@ -96,7 +96,7 @@ def test_a_member_that_has_given_it_up_already_is_not_asked_to() -> None:
     assert (after.state, after.member_epoch, after.assigned) == (STABLE, 6, {T: {1: 3}})
 
 
-def test_what_a_member_was_to_give_up_it_may_have_again() -> None:
+def test_a_partition_to_be_revoked_may_be_assigned_again() -> None:
     before = make_member(UNREVOKED, assigned={T: {1: 3}}, pending_revocation={T: {0: 3}})
     owners = {(T, 0): "m", (T, 1): "m"}
     after = run_step(before, make_target({T: {0, 1}}, owners=owners), make_owned({T: {1}}))
@@ -121,7 +121,7 @@ def test_one_more_topic_may_be_given_up_while_another_one_is() -> None:
     assert (after.state, after.assigned, after.pending_revocation) == (UNREVOKED, {}, {T: {0: 3}, U: {1: 4}})
 
 
-def test_who_gave_a_topic_up_with_its_subscription_stays_as_it_is() -> None:
+def test_a_member_without_partitions_to_revoke_stays_unchanged() -> None:
     before = make_member(epoch=6, assigned={T: {0: 3}, U: {1: 4}})
     after = run_step(before, make_target({T: {0}, U: {1}}, subscribed=[U]), make_owned({U: {1}}), changed=True)
     assert (after.state, after.member_epoch, after.assigned, after.pending_revocation) == (STABLE, 6, {U: {1: 4}}, {})

@@ -72,7 +72,7 @@ def test_a_static_member_that_joins_again_under_its_id_is_the_same(world: Consum
     assert (back.member_epoch, world.read(back)) == (first.member_epoch, world.read(first))
 
 
-def test_who_was_replaced_is_fenced(world: ConsumerWorld) -> None:
+def test_a_replaced_member_is_fenced(world: ConsumerWorld) -> None:
     world.come("m1", "t", instance_id="i1")
     world.beat("m1", -2, instance_id="i1")
     world.come("m2", "t", instance_id="i1")
@@ -89,7 +89,7 @@ def test_a_replaced_member_cannot_commit_any_more(world: ConsumerWorld) -> None:
     assert world.commit(member_id="m1", generation=2) == [ErrorCode.UNKNOWN_MEMBER_ID]
 
 
-def test_one_that_is_back_may_commit_for_what_it_had_before(world: ConsumerWorld) -> None:
+def test_a_returned_member_may_commit_its_earlier_partitions(world: ConsumerWorld) -> None:
     world.come("m1", "t", instance_id="i1")
     world.beat("m1", -2, instance_id="i1")
     world.come("m2", "t", instance_id="i1")
@@ -97,7 +97,7 @@ def test_one_that_is_back_may_commit_for_what_it_had_before(world: ConsumerWorld
     assert take_response(world.coordinator.commit(GROUP, SenderIdentity("m2", None, 1), [one])) == [ErrorCode.NONE]
 
 
-def test_one_that_comes_back_with_another_subscription_gets_what_belongs_to_that(world: ConsumerWorld) -> None:
+def test_a_returned_member_with_another_subscription_gets_its_partitions(world: ConsumerWorld) -> None:
     world.come("m1", "t", instance_id="i1")
     world.beat("m1", -2, instance_id="i1")
     world.wait(1)
