@@ -1,4 +1,4 @@
-"""Record batches for tests, built by aiokafka's code: not by ours, which is what they test."""
+"""Record batches for tests, built by aiokafka's code instead of ours, which they test."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from crc32c import crc32c
 
-# An hour ago, on a whole second: what is much older falls to retention while a test still reads it.
+# An hour ago, on a whole second: retention deletes much older records while a test still reads them.
 RECENT_MS = (int(time.time()) - 3600) * 1000
 GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
 

@@ -1,6 +1,6 @@
 """Keeps the classes that a Kafka broker of 4.3.1 loads as its JVM leaves them behind: the next JVMs start in half the time.
 
-`make` runs it once, behind the jars. Without the archive, or with another JVM than the one that made it, all goes on as before.
+`make` runs it once, after the jars. Without the archive, or with another JVM than its maker, JVMs start as before.
 """
 
 from __future__ import annotations

@@ -14,20 +14,20 @@ from kafkacompat.storage.inspection.rows import PROBLEM, Decoder, DumpOptions, D
 
 DUMP = "org.apache.kafka.tools.DumpLogSegments"
 
-# What Kafka prints in Java's words.
+# Values that Kafka prints in Java's words.
 _WORDS = {"OptionalLong.empty": "None", "NO_TIMESTAMP_TYPE": "NoTimestampType"}
 _TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime", "NoTimestampType")
 _DECODERS: dict[str, Decoder] = {"--print-data-log": decode_plain_text, "--offsets-decoder": offsets_decoder}
 
 
 def kafkas_dump(files: Iterable[Path], *options: str) -> tuple[str, str]:
-    """What DumpLogSegments writes to standard output and to standard error."""
+    """Return the standard output and the standard error of DumpLogSegments."""
     done = run_java(DUMP, ["--files", ",".join(map(str, files)), *options])
     return done.stdout, done.stderr
 
 
 def list_complaints(errors: str) -> list[str]:
-    """What it wrote to standard error, but for a segment that does not begin at 0: it says so of Kafka's own."""
+    """Return the complaints on standard error, except that about a segment that does not begin at 0: Kafka's own get it too."""
     lines = [line for line in errors.splitlines() if line.strip()]
     return [
         line
@@ -37,12 +37,12 @@ def list_complaints(errors: str) -> list[str]:
 
 
 def kafkas_batches(output: str) -> list[dict[str, str]]:
-    """The batches in what it wrote, by field."""
+    """Return the batches of its output, by field."""
     return [_split_fields(line) for line in output.splitlines() if line.startswith(("baseOffset: ", "offset: "))]
 
 
 def kafkas_records(output: str) -> list[dict[str, str]]:
-    """The records in what it wrote, by field; key and payload are the last ones."""
+    """Return the records of its output, by field; key and payload are the last ones."""
     return [_split_fields(line.removeprefix("| ")) for line in output.splitlines() if line.startswith("| ")]
 
 

@@ -1,4 +1,4 @@
-"""Data directories that Apache Kafka of three ages left behind, each with the records that were put into it."""
+"""Data directories of three releases of Apache Kafka, each with the records that it holds."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Stored(NamedTuple):
 
 @dataclass
 class Predecessor:
-    """A broker that ran, what lies in its partitions, and copies of its data directory."""
+    """A broker that ran, the records of its partitions, and copies of its data directory."""
 
     release: str
     broker: Broker
@@ -112,7 +112,7 @@ def image_of_a_kill(broker: Broker, target: Path) -> Path:
 
 
 def open_left_directory(data_folder: Path) -> LogDirectory:
-    """Open what a node 1 left behind with our storage layer, as the broker does."""
+    """Open the directory of a stopped node 1 with our storage layer, as the broker does."""
     files, path = OsFiles(), str(data_folder)
     cluster_id = find_cluster_id(files, [path], node_id=1)
     assert cluster_id is not None, f"{path} says of no cluster that it belongs to it"
@@ -212,7 +212,7 @@ def commit_offset(bootstrap: str, offset: int) -> None:
 
 
 def committed_offset(bootstrap: str) -> int:
-    """What the group has committed there."""
+    """Return the group's committed offset there."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP, **QUIET})
     (found,) = consumer.committed([TopicPartition(SEVERAL, 0)], timeout=30)
     consumer.close()

@@ -25,7 +25,7 @@ def resident_bytes(pid: int) -> int:
 
 
 def list_children(pid: int) -> list[int]:
-    """Return the processes that a process started and that it has not taken leave of."""
+    """Return the child processes of a process that it has not waited for."""
     tasks = Path(f"/proc/{pid}/task").glob("*/children")
     return [int(child) for task in tasks for child in task.read_text().split()]
 

@@ -1,4 +1,4 @@
-"""Requests made up from their declarations, of which many name what a broker has: topics, groups, configs, members."""
+"""Random requests made from their declarations. Many name existing topics, groups, configs and members."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ leaves no room for commits, which a client is told as UNKNOWN_SERVER_ERROR. All 
 
 
 class RequestMaker:
-    """Makes up requests, and learns from answers what to ask for."""
+    """Makes random requests, and learns names and ids from responses."""
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
@@ -127,7 +127,7 @@ class RequestMaker:
         return request
 
     def learn(self, message: Struct) -> None:
-        """Remember what an answer told, or a request that had success."""
+        """Remember the values of a response, or of a request that succeeded."""
         for name, field in type(message).FIELDS.items():
             value = getattr(message, name)
             for each in value if isinstance(value, list) else [value]:

@@ -1,4 +1,4 @@
-"""``python -m compat_tests.releases``: print the table of `kafkacompat.wire.releases` anew, from Kafka's own jars."""
+"""``python -m compat_tests.releases``: print the table of `kafkacompat.wire.releases` from Kafka's own jars."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def list_served(release: str) -> dict[int, tuple[int, int]]:
 
 
 def describe_changes(before: dict[int, tuple[int, int]], after: dict[int, tuple[int, int]]) -> str:
-    """Return what a release changed, as the table has it."""
+    """Return the changes of a release, as the table has them."""
     words = []
     for key in sorted(before.keys() | after.keys()):
         if key not in after:

@@ -42,7 +42,7 @@ def make_topic(broker: Broker, name: str, producer_id: int = -1) -> None:
 
 
 def describe_directories(broker: Broker, topic: str) -> dict[str, list[dict[str, Any]]]:
-    """What kafka-log-dirs.sh says of a topic, by directory."""
+    """Return the output of kafka-log-dirs.sh about a topic, by directory."""
     output = run_tool(broker, LOG_DIRS, "--describe", "--topic-list", topic)
     described = json.loads(next(line for line in output.splitlines() if line.startswith("{")))
     return {each["logDir"]: each["partitions"] for each in described["brokers"][0]["logDirs"]}

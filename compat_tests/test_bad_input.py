@@ -1,4 +1,4 @@
-"""Bytes that no client should send: the one connection gets Kafka's error or is closed, everybody else goes on."""
+"""Bytes that no client should send: the one connection gets Kafka's error or is closed, and all others continue."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def split_batches(data: memoryview) -> Iterator[memoryview]:
 
 
 def drain_client(client: RawClient) -> None:
-    """Say that nothing more is sent, and read whatever is answered until the broker hangs up."""
+    """Close the sending side, and read all responses until the broker closes the connection."""
     with contextlib.suppress(ConnectionError, OSError):
         client.socket.shutdown(socket.SHUT_WR)
         while client.socket.recv(65536):
@@ -211,7 +211,7 @@ REFUSED = {
     "size too small": (batches.patch_header(BATCH, 8, "i", 3), {ErrorCode.CORRUPT_MESSAGE}),
     "negative size": (batches.patch_header(BATCH, 8, "i", -1), {ErrorCode.CORRUPT_MESSAGE}),
     "over max.message.bytes": (batches.build([b"x" * 1_100_000]), {ErrorCode.MESSAGE_TOO_LARGE}),
-    # Kafka says -1 here, which tells a producer nothing; 2 and 87 say what is wrong.
+    # Kafka returns -1 here, which explains nothing to a producer; 2 and 87 name the problem.
     "unknown codec": (
         batches.patch_header(BATCH, 21, "h", 5),
         {ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.CORRUPT_MESSAGE, ErrorCode.INVALID_RECORD},

@@ -28,7 +28,7 @@ def run_filled_broker(broker: Broker, name: str) -> Iterator[list[Member]]:
 
 
 def go_on(broker: Broker, name: str, members: list[Member], left: DescribedGroup) -> None:
-    """They are what they were, and the static one may have been restarted too."""
+    """The members are unchanged, and the static one may have been restarted too."""
     with closing(Transcript(broker.port)) as script:
         wait_for_coordinator(script, name)
         assert look_at(script, name) == left

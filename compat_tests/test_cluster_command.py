@@ -49,7 +49,7 @@ needs_zookeeper = pytest.mark.skipif(refuses_zookeeper(), reason="serve refuses 
 
 
 def free_ports(count: int) -> int:
-    """Return the first of *count* ports in a row that nobody listens on."""
+    """Return the first of *count* free ports in a row."""
     while True:
         first = free_port()
         if [free_port() for _ in range(count - 1)] == list(range(first + 1, first + count)):

@@ -31,7 +31,7 @@ Tree = dict[str, bytes]
 
 
 class Start(NamedTuple):
-    """A start: the nodes that exist before it, its properties, and what it is refused with."""
+    """A start: the nodes that exist before it, its properties, and the words of its refusal."""
 
     reason: str
     nodes: Tree = {}

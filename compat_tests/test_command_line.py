@@ -1,4 +1,4 @@
-"""The command line that other tools rely on: arguments, exit codes, the ready line, and what is refused."""
+"""The command line that other tools rely on: arguments, exit codes, the ready line, and refusals."""
 
 from __future__ import annotations
 

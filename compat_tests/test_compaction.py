@@ -1,4 +1,4 @@
-"""The same logs compacted by Apache Kafka and by us read the same, and each reads what the other has compacted."""
+"""The same logs compacted by Apache Kafka and by us read the same, and each reads the other's compacted log."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_our_processes_are_gone_with_the_broker_and_a_restart_reads_the_same(tmp
 
 
 def test_a_broker_killed_or_stopped_while_it_compacts_loses_nothing(tmp_path: Path) -> None:
-    """Slowed down, so that it is caught at work; what it has done by then differs from run to run."""
+    """Slowed down, so that the kill meets it at work; its progress by then differs from run to run."""
     with KafkacompatBroker(tmp_path / "node", {**EAGER, "log.cleaner.enable": "false"}) as broker:
         create_topic(broker)
         fill_topic(broker)
@@ -375,7 +375,7 @@ def consume_all(broker: Broker, isolation: str) -> list[tuple[int, bytes | None,
 
 
 def test_transactions_are_compacted_as_kafka_does(written: KafkaBroker, tmp_path: Path) -> None:
-    """Ours compacts a copy of the log, Kafka the log itself; then Kafka serves what we have left."""
+    """Our broker compacts a copy of the log, Kafka the log itself; then Kafka serves our result."""
     before = read_stored(written.data_folder / f"{TOPIC}-0", 1 << 60)
     copy = tmp_path / "data"
     shutil.copytree(written.data_folder, copy)
@@ -406,7 +406,7 @@ def test_transactions_are_compacted_as_kafka_does(written: KafkaBroker, tmp_path
 def test_librdkafka_passes_by_segments_of_which_nothing_is_left(tmp_path: Path) -> None:
     """More than ten answers without a message would be an error for it."""
     with KafkacompatBroker(tmp_path / "ours", EAGER) as broker:
-        # All at once: what one compaction has emptied the next one joins.
+        # All at once: the next compaction joins the segments that one has emptied.
         create_topic(broker, {**TOPIC_CONFIG, "internal.segment.bytes": "2000", "cleanup.policy": "delete"})
         producer = Producer({"bootstrap.servers": broker.bootstrap, "batch.num.messages": 7})
         for number in range(2000):

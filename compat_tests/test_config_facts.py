@@ -1,4 +1,4 @@
-"""The tables of configs hold what Apache Kafka's own definitions say, and take what those take."""
+"""The tables of configs agree with Apache Kafka's own definitions, and accept the same values."""
 
 from __future__ import annotations
 

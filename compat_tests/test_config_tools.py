@@ -24,7 +24,7 @@ def run_tool(broker: Broker, main_class: str, *arguments: str) -> str:
 
 
 def run_failing_tool(broker: Broker, main_class: str, *arguments: str) -> str:
-    """Run a tool that must fail and return what it says."""
+    """Run a tool that must fail and return its output."""
     done = run_java(main_class, ["--bootstrap-server", broker.bootstrap, *arguments], check=False)
     assert done.returncode != 0, done.stdout
     return done.stdout + done.stderr

@@ -1,4 +1,4 @@
-"""confluent-kafka's AdminClient (librdkafka): every request it has, and what it makes of the answers."""
+"""confluent-kafka's AdminClient (librdkafka): every request it has, and its reading of the responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The confluent-kafka client (librdkafka): what its users do every day."""
+"""The confluent-kafka client (librdkafka) in its everyday use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Consumer groups in the log: what Kafka wrote goes on here, and what was written here goes on in Kafka."""
+"""Consumer groups in the log: Kafka's groups continue here, and ours in Kafka."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_groups_go_from_kafka_to_ours_and_back(tmp_path: Path) -> None:
     kafkas = [(each.get("offset"), each.get("key"), each.get("payload")) for each in kafkas_records(output)]
     assert [(each.get("offset"), each.get("key"), each.get("payload")) for each in our_fields(rows, "record")] == kafkas
     with kafka:
-        # Topics that were made here are nobody's there, so of their partitions nothing is told.
+        # Kafka does not know topics that were created here, so it describes none of their partitions.
         until(lambda: describe_group(kafka, "ours").error_code == ErrorCode.NONE)
         group = describe_group(kafka, "ours")
         assert (group.group_epoch, group.assignment_epoch) == (left.group_epoch, left.assignment_epoch)

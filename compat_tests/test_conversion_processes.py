@@ -92,7 +92,7 @@ def list_complaints(broker: Broker) -> list[str]:
 
 
 def unread_bytes(pid: int) -> int:
-    """What waits in a process's standard input."""
+    """Return the number of bytes in a process's standard input."""
     with open(f"/proc/{pid}/fd/0", "rb", buffering=0) as pipe:
         return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0]  # type: ignore[no-any-return]
 
@@ -124,7 +124,7 @@ def test_nobody_notices_one_that_dies_idle(broker: Broker) -> None:
 def test_without_descriptors_there_is_an_error_and_one_line_about_it(broker: Broker) -> None:
     _, most = resource.prlimit(broker.pid, resource.RLIMIT_NOFILE)
     with RawClient(broker.port) as client:
-        # What serves a Fetch is imported with the first one.
+        # The code of Fetch is imported with the first one.
         client.call(fetch_of(TOPIC, 99), FetchResponse, OLD_VERSION)
         too_few = len(os.listdir(f"/proc/{broker.pid}/fd")) + 1
         resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (too_few, most))
@@ -161,7 +161,7 @@ class Installed(KafkacompatBroker):
     SITE = "site"
 
     def install(self) -> None:
-        # With what is compiled already, or the start would take long.
+        # With compiled bytecode, or the start would take long.
         shutil.copytree(ROOT / "kafkacompat", self.folder / self.SITE / "kafkacompat")
 
     def command(self) -> Sequence[str]:

@@ -216,7 +216,7 @@ def test_slow_readers_of_deleted_segments_get_whole_batches(make_broker: MakeBro
 
 
 def delete_under(readers: Sequence[SlowReader], broker: Broker, client: RawClient) -> None:
-    """Let them all ask for most of a segment, delete that, and see what they get."""
+    """Let all readers request most of a segment, delete it, and return the bytes that they get."""
     first = start_offset(client, "t")
     fill_topic(client, "t", ANSWER_BYTES // len(BATCH))
     for index, reader in enumerate(readers):

@@ -1,4 +1,4 @@
-"""Batches with damaged records: both forms of the walk accept and refuse what Kafka's own classes do."""
+"""Batches with damaged records: both forms of the walk accept and refuse the same batches as Kafka's own classes."""
 
 from __future__ import annotations
 

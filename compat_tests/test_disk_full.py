@@ -1,4 +1,4 @@
-"""A disk that fills up: who is refused, what goes on, and that it comes back with everything that was acknowledged.
+"""A disk that fills up: refused and accepted requests, and a recovery with all acknowledged records.
 
 The disk is a file system in memory of a few megabytes, for which the test has to be allowed to mount one.
 """
@@ -74,7 +74,7 @@ def small_broker(tmp_path: Path, disk: Path, **properties: str) -> SmallBroker:
 
 
 class Writer:
-    """A stock producer that writes on and on, whatever happens; ``stored`` is what was acknowledged, by its offset."""
+    """A stock producer that writes all the time; ``stored`` has the acknowledged values by offset."""
 
     def __init__(self, broker: Broker, topic: str) -> None:
         self.stored: dict[int, bytes] = {}
@@ -103,7 +103,7 @@ class Writer:
             self.errors.append(error)
 
     def stop(self) -> None:
-        """Write nothing more; what was written is acknowledged when this returns."""
+        """Stop writing; all written records are acknowledged when this returns."""
         self._stop.set()
         self._thread.join()
 

@@ -1,4 +1,4 @@
-"""What the levels of durability promise, held against a power failure in the middle of the work."""
+"""The promises of the levels of durability, tested by a power failure under load."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def run_mortal_broker(tmp_path: Path, properties: dict[str, str]) -> Iterator[Mo
 def produce_until_asked(
     broker: Broker, topic: str, acks: str, until_asked: threading.Event, stored: dict[int, bytes]
 ) -> None:
-    """Write numbers to partition 0 until asked to stop; what was acknowledged goes into *stored*, by its offset."""
+    """Write numbers to partition 0 until asked to stop; *stored* gets the acknowledged ones by offset."""
 
     def delivered(error: object, message: Any) -> None:
         if error is None:
@@ -71,7 +71,7 @@ def commit_until_asked(broker: Broker, topic: str, until_asked: threading.Event,
 def load_while_power_fails(broker: MortalBroker, topic: str) -> tuple[dict[int, bytes], int]:
     """Produce with every kind of acks and commit offsets; when a good many are acknowledged the power fails.
 
-    Return what was acknowledged before: records by their offsets, and the last commit. The broker is up again.
+    Return the acknowledgements before it: records by their offsets, and the last commit. The broker is up again.
     """
     stored: dict[str, dict[int, bytes]] = {"1": {}, "all": {}, "0": {}}
     committed: list[int] = []

@@ -1,4 +1,4 @@
-"""A sample of `make history`: stock clients at work and killed, the broker killed, and nothing wrong in what they saw."""
+"""A sample of `make history`: stock clients are killed, the broker is killed, and the history has no findings."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_broker_that_forgets_the_end_of_a_log_is_found_out(tmp_path: Path) -> 
         finally:
             os.kill(int(pid.read_text()), signal.SIGKILL)
     assert done.returncode == 1, done.stderr
-    # What else is found depends on whether the end was written anew.
+    # Other findings depend on whether the end was written again.
     assert "lost" in {check["check"] for check in json.loads(done.stdout)["checks"] if check["found"]}
 
 

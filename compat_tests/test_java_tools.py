@@ -129,7 +129,7 @@ def test_broker_api_versions(broker: Broker) -> None:
 
 
 def run_failing_tool(broker: Broker, main_class: str, *arguments: str) -> str:
-    """Run a tool that must fail and return everything it said."""
+    """Run a tool that must fail and return its output."""
     done = run_java(main_class, ["--bootstrap-server", broker.bootstrap, *arguments], check=False)
     assert done.returncode == 1, done
     return done.stdout + done.stderr

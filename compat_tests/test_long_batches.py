@@ -1,4 +1,4 @@
-"""Batches that take long to check: a process does it, while the broker answers everybody else."""
+"""Batches that take long to check: a process does it, while the broker answers other clients."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def test_batches_become_the_message_sets_that_kafka_makes_of_them(
         ours = down_convert(data, magic, first_offset, NO_LIMIT, NO_LIMIT, NO_LIMIT).data
         if codec == PLAIN:
             assert ours == expected
-        # Kafka sends a wrapper that ends in front of the offset, too; who gets nothing else asks for ever.
+        # Kafka also sends a wrapper that ends before the offset; a client that gets nothing else repeats its request for ever.
         behind = [entry for entry in read_by_kafka(kafka, expected) if int(str(entry["offset"])) >= first_offset]
         assert read_by_kafka(kafka, ours) == behind
 

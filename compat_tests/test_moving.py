@@ -39,7 +39,7 @@ class Load:
         self._producer = Producer(settings)
 
     def write(self, count: int) -> None:
-        """Write some records; what was written before is acknowledged meanwhile."""
+        """Write some records; earlier ones are acknowledged in the meantime."""
         for number in itertools.islice(self._numbers, count):
             self._producer.produce(self._topic, VALUE, key=str(number).encode(), on_delivery=self._delivered)
             self._producer.poll(0)

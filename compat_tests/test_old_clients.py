@@ -1,4 +1,4 @@
-"""Java clients of the times of message sets, and those of today, at one broker: what one writes the other reads."""
+"""Java clients of the times of message sets, and those of today, at one broker: each reads the other's records."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_records_of_old_producers_are_stored_in_their_codec(broker: Broker, clie
 
 @cache
 def records_read(broker: Broker, clients: str) -> dict[str, list[str]]:
-    """Write a topic with each codec, and return what one JVM reads of each from offset 150 on, by the codec."""
+    """Write a topic with each codec, and return the records that one JVM reads of each from offset 150 on, by the codec."""
     topics = {codec: f"read-by-{clients}-{codec}" for codec in CODECS}
     for codec, topic in topics.items():
         create_topic(broker, topic)

@@ -1,4 +1,4 @@
-"""Hundreds of clients that send without end, or never read: memory stays bounded and everybody else is served."""
+"""Hundreds of clients that send without end, or never read: memory stays bounded and other clients are served."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def overloaded(make_broker: MakeBroker, broker_kind: str) -> Broker:
 
 
 class Peak:
-    """The most memory that a broker has held over what it held at the start."""
+    """The largest memory of a broker, beyond that at its start."""
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker

@@ -31,7 +31,7 @@ def _only_ours(broker_kind: str) -> None:
 
 
 def _run_command(command: Sequence[str | Path], folder: Path, variables: Mapping[str, str] | None = None) -> str:
-    """Run a command to its end and return what it printed; AssertionError with its words if it fails."""
+    """Run a command to its end and return its output; AssertionError with the output if it fails."""
     done = subprocess.run(
         command,
         cwd=folder,

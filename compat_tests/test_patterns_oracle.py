@@ -144,7 +144,7 @@ def make_pattern(rng: random.Random, depth: int = 0) -> str:
     return "".join(parts)
 
 
-# What RE2 takes and RE2/J does not: any byte, the repetition of a brace, and, as groups are not told apart, two of a name.
+# Syntax that RE2 accepts and RE2/J does not: any byte, the repetition of a brace, and two groups of a name.
 LOOSER = re.compile(r"\\C|\{[*+?{]|(\(\?P?<\w>).*\1")
 
 

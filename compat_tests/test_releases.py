@@ -1,4 +1,4 @@
-"""Our table of what each release served, against the releases; and listeners that look like them, against clients."""
+"""Our table of the versions of each release, against the releases; and listeners that emulate them, against clients."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def emulating(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatingBro
 
 
 def round_trip(port: int, topic: str, *, subscribe: bool = True, **options: Any) -> list[bytes]:
-    """Produce ten records, read them as a member of a group or alone, commit, and ask for what was committed."""
+    """Produce ten records, read them as a member of a group or alone, commit, and fetch the committed offset."""
     servers = {"bootstrap.servers": f"127.0.0.1:{port}", **options}
     producer = Producer({**servers, "enable.idempotence": False})
     for number in range(10):
@@ -114,7 +114,7 @@ def test_librdkafka_falls_back_without_api_versions(
         "broker.version.fallback": name,
         "api.version.request.timeout.ms": told_to_wait_ms,
         "api.version.fallback.ms": 60_000,
-        # Else it forgets what it has found out each time it is disconnected (librdkafka 2.16).
+        # Else it forgets the negotiated versions with each disconnection (librdkafka 2.16).
         "metadata.recovery.strategy": "none",
     }
     producer = Producer({"bootstrap.servers": f"127.0.0.1:{emulating.ports[name]}", **falls_back, **QUIET})

@@ -1,4 +1,4 @@
-"""What is left after a stop, and after SIGKILL in the middle of the work."""
+"""The data after a stop, and after SIGKILL under load."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_stop_is_clean(make_broker: MakeBroker, broker_kind: str) -> None:
 
 
 def cluster_state(broker: Broker, topic: str) -> tuple[str, int, str, Any]:
-    """Return what must outlive a restart: cluster id, partition count, a topic config, the topic's id."""
+    """Return the data that must survive a restart: cluster id, partition count, a topic config, the topic's id."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap, **QUIET})
     metadata = admin.list_topics(timeout=20)
     resource = ConfigResource(ResourceType.TOPIC, topic)

@@ -2,7 +2,7 @@
 
 Kafka is 4.3.1, and 3.9.1 with ZooKeeper for the versions that 4.0 dropped.
 
-What may differ is listed in ALLOWED with the reason; a difference that stands nowhere there fails. Where Kafka
+ALLOWED lists the permitted differences with their reasons; any other difference fails. Where Kafka
 gives an error no words, ours may have some.
 """
 

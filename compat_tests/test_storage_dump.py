@@ -1,6 +1,6 @@
-"""Kafka's own DumpLogSegments reads what we write and finds nothing to complain about; our dump shows the same numbers.
+"""Kafka's own DumpLogSegments reads our files without complaints; our dump shows the same numbers.
 
-What it says of a whole data directory is kept in build/dump-log-segments.txt.
+Its output for a whole data directory is kept in build/dump-log-segments.txt.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def append_marker(log: Log, marker: Marker) -> None:
 
 @pytest.fixture(scope="module")
 def data_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a broker left on which groups committed, with many segments of all topics."""
+    """The directory of a broker on which groups committed, with many segments of all topics."""
     properties = {
         "log.segment.bytes": "1048576",
         "offsets.topic.segment.bytes": "1048576",

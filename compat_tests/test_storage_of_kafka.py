@@ -1,4 +1,4 @@
-"""Our storage layer opens what Apache Kafka wrote, and would have written the same."""
+"""Our storage layer opens Apache Kafka's files, and would have written the same bytes."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ NEW = [Stored(b"new-%d" % index, b"ours", (("h", b"x"),), RECENT_MS + 5000 + ind
 
 @pytest.fixture(scope="module", params=RELEASES)
 def left(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Predecessor:
-    """What one run of Kafka left."""
+    """The directories of one run of Kafka."""
     return run_predecessor(request.param, tmp_path_factory.mktemp("predecessor"))
 
 
@@ -149,7 +149,7 @@ def test_an_older_kafka_takes_its_directory_back(left: Predecessor, tmp_path: Pa
 @pytest.mark.parametrize("left", ["4.3"], indirect=True)
 def test_kafka_4_takes_its_directory_back(left: Predecessor, tmp_path: Path) -> None:
     data = takes_it_back(left, tmp_path)
-    # What nobody told its controllers of is nobody's there.
+    # Topics that its controllers do not know become stray there.
     assert [path.name.rpartition("-")[2] for path in data.glob("made-here-*")] == ["stray"]
     output, errors = kafkas_dump(data.glob(f"{SEVERAL}-*/*.log"), "--deep-iteration")
     assert list_complaints(errors) == []

@@ -1,4 +1,4 @@
-"""`__transaction_state`: Kafka reads what this broker wrote in it, and this broker what Kafka wrote."""
+"""`__transaction_state`: Kafka reads this broker's records, and this broker reads Kafka's."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def record_count(broker: Broker) -> int:
 
 
 def show_transactions(broker: Broker) -> dict[str, list[dict[str, Any]]]:
-    """The values of each transactional id as Kafka's formatter shows them, but for what every broker makes up."""
+    """Return the values of each transactional id as Kafka's formatter shows them, without fields that each broker generates."""
     everything = ("--topic", TRANSACTION_TOPIC, "--from-beginning", "--max-messages", str(record_count(broker)))
     options = ("--bootstrap-server", broker.bootstrap, "--formatter", FORMATTER, *everything)
     values: dict[str, list[dict[str, Any]]] = {}

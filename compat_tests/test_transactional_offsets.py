@@ -46,7 +46,7 @@ class Copier:
         self.consumer.subscribe([name])
 
     def step(self, kill_when: str) -> None:
-        """Copy what comes next, and kill the broker at some moment."""
+        """Copy the next records, and kill the broker at some moment."""
         messages = until(lambda: [each for each in self.consumer.consume(10, 0.5) if each.error() is None])
         behind = {each.partition(): each.offset() + 1 for each in messages}
         offsets = [TopicPartition(messages[0].topic(), partition, offset) for partition, offset in behind.items()]

@@ -44,7 +44,7 @@ def write_values(producer: Producer, topic: str, values: Sequence[str], partitio
 
 
 def read_committed(broker: Broker, topic: str, partitions: int = 1) -> list[str]:
-    """What a consumer that reads the committed alone finds up to the end that it may read."""
+    """Return the committed records up to the end that a consumer may read."""
     consumer = consumer_of(
         broker, f"{topic}-reader", **{"isolation.level": "read_committed", "enable.partition.eof": True}
     )
@@ -94,7 +94,7 @@ def test_read_committed_does_not_read_an_open_transaction(broker: Broker, name: 
 
 
 def test_offsets_are_committed_with_the_records_that_came_of_them(broker: Broker, name: str) -> None:
-    """Consume, transform, produce: what an aborted transaction consumed is consumed again."""
+    """Consume, transform, produce: records consumed in an aborted transaction are consumed again."""
     create_topic(broker, name, 1)
     create_topic(broker, f"{name}-out")
     produce(broker, name, [str(number) for number in range(10)])
@@ -172,7 +172,7 @@ def test_a_transaction_outlives_a_kill_of_the_broker(make_broker: MakeBroker, na
 
 
 def run_tool(broker: Broker, *command: str) -> str:
-    """What kafka-transactions prints."""
+    """Return the output of kafka-transactions."""
     return run_java(f"{TOOLS}.TransactionsCommand", ["--bootstrap-server", broker.bootstrap, *command]).stdout
 
 
@@ -227,6 +227,6 @@ def test_tools_list_and_describe_transactions(broker: Broker, name: str) -> None
     assert read_committed(broker, name) == []
     run_tool(broker, "abort", "--topic", name, "--partition", "0", "--start-offset", "0")
     assert until(lambda: read_committed(broker, name)) == ["behind"]
-    # The producer does not know, and what it commits is nothing any more.
+    # The producer does not know, and its commit has no effect any more.
     producer.commit_transaction(30)
     assert read_committed(broker, name) == ["behind"]

@@ -28,7 +28,7 @@ Item = TypeVar("Item")
 
 @dataclass
 class Tally:
-    """What was judged so far."""
+    """The numbers of judged messages and differences."""
 
     messages: int = 0
     seen: set[tuple[type[Message], int]] = field(default_factory=set)
@@ -41,7 +41,7 @@ class Tally:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Judge at least so many messages by Kafka, then as many a version by kio; return 1 when anything differs."""
+    """Judge at least ``--messages`` messages by Kafka, then some of each version by kio; return 1 if any differs."""
     parser = argparse.ArgumentParser(prog="conformance", description=__doc__)
     parser.add_argument("--messages", type=int, default=100_000, help="how many at least (100,000)")
     wanted: int = parser.parse_args(arguments).messages
@@ -73,7 +73,7 @@ def by_kafka(wanted: int, rng: random.Random) -> Tally:
 
 
 def by_kio(rng: random.Random) -> Tally:
-    """Judge by kio what it has."""
+    """Judge the messages that kio has."""
     tally = Tally()
     for judge in show_progress(list(known_to_kio()), "kio"):
         verdicts = list(judge.differences(MODES * 2, rng))
@@ -85,7 +85,7 @@ def by_kio(rng: random.Random) -> Tally:
 
 
 def show_progress(work: Sequence[Item], title: str) -> Iterable[Item]:
-    """Show how far the work is, where somebody looks."""
+    """Show the progress of the work on a terminal."""
     return track(work, title, console=Console(stderr=True))
 
 

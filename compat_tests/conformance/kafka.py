@@ -1,7 +1,7 @@
 """Our encoder and decoder against the classes Apache Kafka generates for itself: byte for byte, both ways.
 
-Every version of a message is judged by each release that has it, stable or not. A judge is shown what random messages
-look like as JSON, in our bytes, in our bytes with tagged fields that nobody knows, and cut off.
+Every version of a message is judged by each release that has it, stable or not. A judge reads what random messages
+look like as JSON, in our bytes, in our bytes with unknown tagged fields, and cut off.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Case:
 
 
 def list_cases(oracle: Oracle) -> list[Case]:
-    """Return what the oracle's release can judge."""
+    """Return the cases that the oracle's release can judge."""
     changed = CHANGED if oracle.release is KAFKA_3 else {}
     return [case for case in _all_cases(oracle) if case.version not in changed.get(case.name, ())]
 
@@ -91,13 +91,13 @@ class Sample:
         return cls(message, data, tagged, [len(data) - 1, rng.randrange(len(data))] if data else [])
 
     def question(self, version: int, names: Mapping[str, str] | None) -> dict[str, object]:
-        """What to show the oracle, whose release may have other names for some fields."""
+        """Return the message for the oracle, whose release may have other names for some fields."""
         tagged = None if self.tagged is None else self.tagged.hex()
         json = kafka_json(self.message, version, names)
         return {"json": json, "hex": self.data.hex(), "tagged": tagged, "cuts": self.cuts}
 
     def differences(self, case: Case, answer: dict[str, Any]) -> Iterator[str]:
-        """Compare the oracle's answer and what we read with what there should be."""
+        """Compare the oracle's answer and our result with the expected message."""
         expected = {
             "written": self.data.hex(),
             "written_again": self.data.hex(),

@@ -44,7 +44,7 @@ class Worker:
             # Killed workers and sinks are missed after six seconds and not after ten and 45.
             **{f"{whose}session.timeout.ms": "6000" for whose in ("", "consumer.")},
             **{f"{whose}heartbeat.interval.ms": "1000" for whose in ("", "consumer.")},
-            # What a worker that went held is given away at once, not after five minutes.
+            # The tasks of a worker that left are reassigned at once, not after five minutes.
             "scheduled.rebalance.max.delay.ms": "0",
             "offset.flush.interval.ms": "500",
             **{f"{kind}.storage.topic": f"{group}-{kind}" for kind in ("config", "offset", "status")},
@@ -58,7 +58,7 @@ class Worker:
         self.programme = start_java(main_class, [str(file)], folder / "log", heap="512m")
 
     def ask(self, method: str, path: str, body: object = None) -> Any:
-        """Send one request and return what its answer holds; raises HTTPError."""
+        """Send one request and return the body of its answer; raises HTTPError."""
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(self._url + path, data, headers, method=method)
@@ -88,13 +88,13 @@ class Worker:
         """Create a connector of files or change its settings, as soon as no rebalance is on."""
         config = {"connector.class": f"{FILE}{kind}Connector", "tasks.max": "1", **settings}
         if kind == "Source":
-            # What a batch leaves of the lines that were read waits until the file grows again.
+            # Lines that did not fit into a batch wait until the file grows again.
             config["batch.size"] = "100000"
         # 409: a rebalance is on.
         until(lambda: not self.is_refused("PUT", f"/connectors/{connector}/config", HTTPStatus.CONFLICT, config))
 
     def states(self, connector: str) -> list[str]:
-        """The state of a connector and of its tasks; none while nobody knows it."""
+        """Return the state of a connector and of its tasks; none while it is unknown."""
         try:
             status = self.get(f"/connectors/{connector}/status")
         except urllib.error.HTTPError:
@@ -129,7 +129,7 @@ def append_lines(path: Path, first: int, count: int) -> list[str]:
 
 
 def wait_for_lines(worker: Worker, path: Path, count: int) -> list[str]:
-    """Wait until a file has so many lines and return them."""
+    """Wait until a file has *count* lines and return them."""
 
     def has_come() -> list[str]:
         found = path.read_text().splitlines() if path.exists() else []
@@ -139,7 +139,7 @@ def wait_for_lines(worker: Worker, path: Path, count: int) -> list[str]:
 
 
 def offset_of(worker: Worker, connector: str) -> Any:
-    """What a connector has stored of the one file or partition it reads; None before."""
+    """Return the offset that a connector stored for its only file or partition; None before."""
     offsets = worker.get(f"/connectors/{connector}/offsets")["offsets"]
     return offsets[0]["offset"] if len(offsets) == 1 else None
 
@@ -158,7 +158,7 @@ def test_a_file_goes_through_a_topic_into_a_file(
     first.put(from_file, "Source", file=str(source), topic=name)
     first.put(to_file, "Sink", file=str(sink), topics=name)
     assert wait_for_lines(first, sink, 2000) == wanted
-    # Either worker knows both, whoever runs them.
+    # Either worker knows both, wherever they run.
     assert sorted(second.get("/connectors")) == [from_file, to_file]
     until(lambda: second.states(from_file) == second.states(to_file) == ["RUNNING", "RUNNING"])
 
@@ -170,7 +170,7 @@ def test_a_file_goes_through_a_topic_into_a_file(
         until(lambda: len(reader.read()) >= 4000)
         assert [record.texts[1] for record in reader.records] == wanted
 
-    # One is killed: nothing is missing, what was not committed may come again.
+    # One is killed: nothing is missing, and uncommitted records may come again.
     second.programme.kill()
     third = new_worker()
     wanted += append_lines(source, 4000, 2000)

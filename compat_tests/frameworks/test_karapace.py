@@ -115,7 +115,7 @@ def test_spark_validates_by_it(
     more: list[str],
     wanted: dict[int, str],
 ) -> None:
-    """What confluent-kafka has serialized becomes columns, and what it has not, a dead letter."""
+    """Records serialized by confluent-kafka become columns, and others dead letters."""
     topic = f"{name}-{value_format}"
     for one in ("avro", "protobuf", "json", "bad"):
         create_topic(broker, f"{name}-{one}")

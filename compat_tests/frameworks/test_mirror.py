@@ -82,7 +82,7 @@ def fill_topics(broker: Broker, first: int, count: int) -> None:
 
 
 def commit_offset(broker: Broker, group: str, offset: int) -> None:
-    """Commit this offset of every partition for a group that nobody is in."""
+    """Commit this offset of every partition for a group without members."""
     with closing(consumer_of(broker, group)) as consumer:
         offsets = [TopicPartition("events", number, offset) for number in range(PARTITIONS)]
         until(lambda: is_committed(consumer, offsets))
@@ -141,7 +141,7 @@ def test_records_and_groups_are_mirrored(source: Broker, target: Broker, tmp_pat
             second.until(lambda: len(copy.read()) >= 2 * RECORDS)
             # It was stopped as it should be, so nothing came twice.
             assert in_order(copy.records) == in_order(original.records)
-            # Who moves to the other broker goes on where it was.
+            # A consumer that moves to the other broker continues at its offset.
             with closing(consumer_of(target, CAUGHT_UP)) as consumer:
                 consumer.subscribe(["from.events"])
                 rest = read_numbers(consumer, RECORDS)

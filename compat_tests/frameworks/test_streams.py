@@ -43,7 +43,7 @@ Start = Callable[[str], Programme]
 
 @pytest.fixture(params=["at_least_once", "exactly_once_v2"])
 def guarantee(request: pytest.FixtureRequest, broker: Broker) -> str:
-    """What the job promises."""
+    """The guarantee of the job."""
     wanted: str = request.param
     if wanted == "exactly_once_v2" and not serves_transactions(broker):
         pytest.skip("the broker does not serve transactions yet")
@@ -72,7 +72,7 @@ def start(broker: Broker, name: str, guarantee: str, tmp_path: Path) -> Iterator
 
 
 def interrupt(programme: Programme, guarantee: str) -> None:
-    """End it in the middle: what promises exactly once is killed; what does not may count twice then, and is stopped."""
+    """End a job in the middle: kill one with exactly-once semantics; stop another, which a kill would make count twice."""
     if guarantee == "exactly_once_v2":
         programme.kill()
     else:

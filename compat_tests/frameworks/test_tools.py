@@ -34,24 +34,24 @@ HOUR_MS = 3_600_000
 
 
 def run_tool(broker: Broker, main_class: str, *arguments: str) -> str:
-    """Run a tool to its end and return what it printed."""
+    """Run a tool to its end and return its output."""
     return run_java(f"{TOOLS}.{main_class}", ["--bootstrap-server", broker.bootstrap, *arguments], pom=POM).stdout
 
 
 def list_events(text: str, name: str) -> list[dict[str, Any]]:
-    """The events of one name that a verifiable client told of."""
+    """Return the events of one name in a verifiable client's output."""
     told = (json.loads(line) for line in text.splitlines() if line.startswith("{"))
     return [event for event in told if event["name"] == name]
 
 
 def start_consumer(broker: Broker, group: str, log: Path, *options: str) -> Programme:
-    """Start a verifiable consumer that tells of every record."""
+    """Start a verifiable consumer that prints every record."""
     arguments = ["--bootstrap-server", broker.bootstrap, "--topic", group, "--group-id", group, "--verbose", *options]
     return start_java(f"{TOOLS}.VerifiableConsumer", [*arguments, "--reset-policy", "earliest"], log)
 
 
 def list_values(programme: Programme) -> list[str]:
-    """The values that a verifiable consumer told of."""
+    """Return the values that a verifiable consumer printed."""
     return [event["value"] for event in list_events(programme.log, "record_data")]
 
 
@@ -95,7 +95,7 @@ def test_two_verifiable_consumers_share_a_group(broker: Broker, name: str, tmp_p
         assert all(list_values(each) for each in (a, b))
         found = list_values(a) + list_values(b)
         assert sorted(found, key=int) == [str(number) for number in range(MESSAGES)]
-        # One is killed: what comes then the other reads, and of what came before only what was not committed.
+        # One is killed: the other reads later records, and of earlier ones only those that were not committed.
         b.kill()
         more = ("--max-messages", "100", "--acks", "-1", "--repeating-keys", "10", "--value-prefix", "7")
         run_tool(broker, "VerifiableProducer", "--topic", name, *more)
@@ -127,7 +127,7 @@ def leave_open(broker: Broker, topic: str, producer_id: int) -> None:
 
 
 def write_and_read(broker: Broker, topic: str) -> list[str]:
-    """Write one more record, and return what a reader of the committed ones sees when it can see that."""
+    """Write another record; return the committed records that a reader sees up to it."""
     plain = Producer({"bootstrap.servers": broker.bootstrap})
     plain.produce(topic, value="seen")
     assert plain.flush(60) == 0

@@ -1,4 +1,4 @@
-"""Reading back what is there after a kill."""
+"""Reading the records back after a kill."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ READER: dict[str, Any] = {**GROUP, "enable.partition.eof": True, "fetch.wait.max
 
 @dataclass
 class Verdict:
-    """What was read, and what was wrong with it."""
+    """The numbers of read records, and the problems."""
 
     records: int = 0
     kills: int = 0
@@ -33,7 +33,7 @@ class Verdict:
             self.anomalies.append(f"after {self.kills} kills: {what}")
 
     def read_on(self, broker: Broker, load: Load, known: Known) -> None:
-        """Read what is new in every partition, at least up to what was acknowledged before a kill."""
+        """Read the new records of every partition, at least up to the last one acknowledged before a kill."""
         consumer = Consumer({"bootstrap.servers": broker.bootstrap, **READER})
         for name, count in sorted(known.acknowledged.items()):
             start, _ = consumer.get_watermark_offsets(TopicPartition(*name), timeout=30)
@@ -56,7 +56,7 @@ class Verdict:
         self.expect(next_offset >= end, f"{name} ends at {next_offset}, but {end} records were acknowledged")
 
     def check_commits(self, broker: Broker, load: Load, known: Known) -> None:
-        """What was committed before a kill is there, or something later."""
+        """Check that the offset committed before a kill is there, or a later one."""
         consumer = Consumer({"bootstrap.servers": broker.bootstrap, **GROUP})
         (found,) = consumer.committed([TopicPartition(KEPT, 0)], timeout=30)
         consumer.close()

@@ -34,7 +34,7 @@ def select_rows(prefixes: Sequence[str]) -> list[Row]:
 
 
 def show_result(console: Console, result: Mapping[str, Any], seconds: float) -> None:
-    """Print a row's outcome: what failed on each broker, and why."""
+    """Print a row's outcome: the failures on each broker, with their reasons."""
     console.print(f"[bold]{escape(result['title'])}[/]  {seconds:.0f} s")
     if "not_installed" in result:
         console.print(f"  not tried: {escape(result['not_installed'])}")

@@ -1,4 +1,4 @@
-"""Brings clients from the registries into ``build/matrix`` and compiles their drivers; what is there is kept.
+"""Brings clients from the registries into ``build/matrix`` and compiles their drivers; existing ones are kept.
 
 Every function returns how the client is started. NotInstalledError says why a client cannot be had on this machine.
 """
@@ -33,7 +33,7 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 </project>
 """
 
-# Debian packages that kcat needs beyond what every machine has.
+# Debian packages that kcat needs and that not every machine has.
 KCAT_PACKAGES = ("kcat", "librdkafka1", "libyajl2")
 
 
@@ -42,7 +42,7 @@ class NotInstalledError(Exception):
 
 
 def try_installing(install: Callable[[], Launch]) -> Launch:
-    """Run *install*; what can go wrong on the way becomes a NotInstalledError."""
+    """Run *install*; its expected failures become a NotInstalledError."""
     try:
         return install()
     except MissingProgramError as problem:
@@ -129,7 +129,7 @@ def node(client: str, packages: Mapping[str, str]) -> Launch:
 def rust(client: str, dependencies: Mapping[str, str]) -> Launch:
     """Take crates from their registry and compile the driver ``clients/rust/<client>.rs`` with them.
 
-    *dependencies* are lines of Cargo.toml: name -> what stands behind the equals sign.
+    *dependencies* are lines of Cargo.toml: name -> the text after the equals sign.
     """
     folder = CLIENTS / "rust"
     lines = [f"{name} = {words}" for name, words in dependencies.items()]

@@ -1,4 +1,4 @@
-"""What every client has to do on a broker, step by step; a step's outcome is a cell of the table."""
+"""The steps that every client performs on a broker; a step's outcome is a cell of the table."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ class Cell(NamedTuple):
 
 
 class WrongAnswerError(Exception):
-    """The client did what it was told, and the outcome is not what it must be."""
+    """The client carried out its command, and the outcome is wrong."""
 
 
 @dataclass
 class Outcome:
-    """The outcome of a programme: a cell a step, and what was seen on the wire."""
+    """The outcome of a programme: a cell a step, and the summary of the recording."""
 
     cells: dict[str, Cell]
     wire: Recording = field(default_factory=Recording)
@@ -119,7 +119,7 @@ class Programme:
         self._topic(step)
 
     def round_trip(self, codec: str) -> None:
-        """Write and read records with one codec; headers and times that are wrong are told in cells of their own."""
+        """Write and read records with one codec; wrong headers and times have cells of their own."""
         problems = self._written_and_read("plain", codec, codec)
         for aspect in (HEADERS, TIMESTAMPS):
             if aspect in problems:
@@ -182,7 +182,7 @@ class Programme:
         self._client().ask("produce", *words)
 
     def _client(self) -> Driver:
-        """Return the program that does all but joining groups, started anew after a failure."""
+        """Return the driver for all steps but joining groups, restarted after a failure."""
         if self._main is None:
             self._main = self._start()
         return self._main
@@ -215,7 +215,7 @@ _STEPS: dict[str, Callable[[Programme, str], None]] = {
 def find_foregone(
     step: str, features: Collection[str], served: Collection[int], cells: Mapping[str, Cell]
 ) -> Cell | None:
-    """Return what is known of a step without trying it; None where it has to be tried."""
+    """Return the outcome of a step that need not be tried; None if it has to be tried."""
     if step not in ALWAYS and step not in features:
         return Cell(NOT_APPLICABLE)
     if step in NEEDED_APIS and NEEDED_APIS[step] not in served:
@@ -247,7 +247,7 @@ def refuse_unasked(step: str, recording: Recording) -> None:
 
 
 def explain_failure(problem: Exception, recording: Recording) -> str:
-    """Return the client's words, cut to what a page can hold, and in brackets what went before on the wire."""
+    """Return the client's words, cut to the width of a page, and in brackets the last exchange on the wire."""
     words = str(problem)
     if len(words) > SHOWN_WORDS:
         words = f"{words[:SHOWN_WORDS]}..."

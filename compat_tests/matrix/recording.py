@@ -1,4 +1,4 @@
-"""What a client and a broker said to each other: APIs and versions, magic bytes, errors, connections hung up.
+"""The exchange between a client and a broker: APIs and versions, magic bytes, errors, closed connections.
 
 A Conversation is one connection without a socket; all conversations write into one Recording.
 """
@@ -45,7 +45,7 @@ def spoken_name(api_key: int) -> str:
 
 @dataclass
 class Recording:
-    """What was seen since it was made; safe to write from several threads."""
+    """The recorded traffic; several threads may write to it."""
 
     versions: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
     magics: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
@@ -165,7 +165,7 @@ class Conversation:
 def _read_answer(frame: memoryview, api_key: int, version: int) -> Struct:
     response = find_api(api_key).response
     if api_key == API_VERSIONS_KEY and version not in response.VERSIONS:
-        version = 0  # What a broker answers to a version that it does not know (KIP-511).
+        version = 0  # A broker's answer to an unknown version (KIP-511).
     _, position = compiler.find_reader(ResponseHeader, response_header_version(response, version))(frame, 0)
     message: Struct = compiler.find_reader(response, version)(frame, position)[0]
     return message

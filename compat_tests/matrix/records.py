@@ -18,7 +18,7 @@ CONTENTS, HEADERS, TIMESTAMPS = "contents", "headers", "timestamps"
 
 
 class Record(NamedTuple):
-    """One record as a driver tells of it; None for what the client does not know."""
+    """One record as a driver reports it; None for fields that the client lacks."""
 
     partition: int
     offset: int
@@ -44,15 +44,15 @@ def make_header(number: int) -> str:
 
 
 def number_of(record: Record) -> int:
-    """Return a record's number; -1 for what is not one of the programme's values."""
+    """Return a record's number; -1 for a value that is not the programme's."""
     words = (record.value or "").split("-")
     return int(words[1]) if len(words) == 3 and words[1].isdigit() else -1
 
 
 def compare_records(got: Sequence[Record], first: int, count: int, base_timestamp: int) -> dict[str, str]:
-    """Return what is wrong with the records *first* to *first* + *count* - 1 as read back: aspect -> in words.
+    """Return the problems of the records *first* to *first* + *count* - 1 as read back: aspect -> in words.
 
-    Where the contents are wrong, headers and timestamps are not looked at.
+    Where the contents are wrong, headers and timestamps are not checked.
     """
     if wrong := _check_contents(got, first, count):
         return {CONTENTS: wrong}

@@ -96,7 +96,7 @@ DIALECTS = {
 
 def kafka_python_rows() -> Iterator[Row]:
     """kafka-python from the first release that installs, and two late ones in the dialects of older brokers."""
-    # Its consumer never asks for what was committed, and begins at the beginning.
+    # Its consumer never requests committed offsets, and begins at the beginning.
     first = partial(install.python, "with_kafka_python_0_9_0", ("kafka-python==0.9.0", "python-snappy<0.7"), "2.7")
     yield _make_row("kafka-python-0.9.0", "kafka-python 0.9.0 (Python 2.7)", (OLD_CODECS,), first)
     oldest = partial(install.python, "with_kafka_python_0_9", ("kafka-python==0.9.5", "python-snappy", "six"), "3.6")

@@ -103,7 +103,7 @@ def start_stages(kinds: tuple[str, ...] = tuple(BROKERS)) -> Iterator[list[Stage
 
 
 def run_row(row: Row, on: list[Stage], tell: Tell) -> dict[str, Any]:
-    """Return what a run of *row* found, in the shape that the report keeps."""
+    """Return the results of a run of *row*, in the report's shape."""
     found: dict[str, Any] = {"title": row.title, "date": f"{datetime.date.today()}", "broker_version": broker_version()}
     tell("installing")
     try:
@@ -114,7 +114,7 @@ def run_row(row: Row, on: list[Stage], tell: Tell) -> dict[str, Any]:
 
 
 def report_outcome(row: Row, outcome: Outcome) -> Mapping[str, Any]:
-    """Return what the report keeps of one client on one broker; failures that are the client's own fault say so."""
+    """Return the report's entry of one client on one broker; failures that are the client's own fault say so."""
     versions = {spoken_name(key): sorted(seen) for key, seen in sorted(outcome.wire.versions.items())}
     cells = {
         step: Cell(cell.outcome, f"{row.limits[step]}: {cell.why}")

@@ -1,4 +1,4 @@
-"""A script in two parts: what groups are when their broker is killed, and what they find when it is there again.
+"""A script in two parts: groups in many states when their broker is killed, and after its restart.
 
 Meanwhile its properties become `PROPERTIES_AFTER`.
 """
@@ -76,7 +76,7 @@ def outlive_a_kill(script: Transcript, name: str) -> Iterator[None]:
 
 
 def stable(members: Members) -> Iterator[None]:
-    """Nobody notices."""
+    """A stable group continues."""
     a, b = members.of("stable", "a", "b")
     members.script.create_topic(a.group)
     join_generation("before", a, b)
@@ -136,7 +136,7 @@ def completing(members: Members) -> Iterator[None]:
 
 
 def first(members: Members) -> Iterator[None]:
-    """Of a group that never had an assignment nothing is known."""
+    """A group without any assignment is unknown after the restart."""
     (a,) = members.of("first", "a")
     a.joins("first")
     yield
@@ -146,7 +146,7 @@ def first(members: Members) -> Iterator[None]:
 
 
 def too_large(members: Members) -> Iterator[None]:
-    """Who comes last finds no place any more."""
+    """The last member to rejoin is refused."""
     a, b, c = members.of("large", "a", "b", "c")
     join_generation("large", a, b, c)
     sync_generation("large", a, b, c)

@@ -82,7 +82,7 @@ def leader_rebalances(script: Transcript, name: str) -> None:
 
 
 def votes(script: Transcript, name: str) -> None:
-    """Which protocol members agree on, and who cannot agree to any."""
+    """The protocol that members agree on, and members that share none."""
     with make_company(script, name, "a", "b", "c", "d") as (a, b, c, d):
         for member, names in ((a, "xy"), (b, "yx"), (c, "xyz"), (d, "z")):
             member.joining["protocols"] = make_protocols(member.name, *names)
@@ -165,7 +165,7 @@ def silent_members(script: Transcript, name: str) -> None:
 
 
 def late_members(script: Transcript, name: str) -> None:
-    """Who does not join or sync within the rebalance timeout is out; a leader's place goes to another."""
+    """Members that do not join or sync within the rebalance timeout are removed; another one becomes the leader."""
     script.create_topic(name)
     with make_company(script, name, "a", "b", rebalance_timeout_ms=SHORT_MS) as (a, b):
         join_generation("met", a, b)

@@ -1,4 +1,4 @@
-"""Members of classic groups, each with a connection of its own: what one asks waits for the others."""
+"""Members of classic groups, each with a connection of its own, as requests of a member wait for those of others."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ID_REQUIRED_VERSION = 4
 
 
 class Member:
-    """A client and what it was told; ``name`` is its client id, and what its metadata and its assignment say.
+    """A client and its last responses; ``name`` is its client id, and the content of its metadata and its assignment.
 
     ``joining`` are fields of each of its JoinGroups.
     """
@@ -146,7 +146,7 @@ class Member:
         self.note(f"{label}, commit", self.client.call(request, OffsetCommitResponse, version))
 
     def is_alive(self, label: str, topic: str) -> None:
-        """Note what it is told to everything that members say between two JoinGroups."""
+        """Note the responses to all requests that members send between two JoinGroups."""
         self.beats(label)
         self.syncs(label)
         self.commits(label, topic)
@@ -163,7 +163,7 @@ class Member:
 
 
 def make_protocols(metadata: str, *names: str, topics: Sequence[str] = ("nothing",)) -> list[JoinGroupRequestProtocol]:
-    """What a member can: by all of these protocols read *topics*."""
+    """Return a member's protocols: all of these, with a subscription to *topics*."""
     subscription = ConsumerProtocolSubscription(topics=list(topics), user_data=metadata.encode())
     return [JoinGroupRequestProtocol(name=name, metadata=write_subscription(subscription, 0)) for name in names]
 
@@ -177,7 +177,7 @@ def make_company(script: Transcript, group: str, *names: str, **joining: Any) ->
 
 
 def join_generation(label: str, *members: Member) -> None:
-    """Let members come together in one generation, of which the first leads a new group."""
+    """Let members join one generation; the first is the leader of a new group."""
     first, *others = members
     first.ask_to_join()
     first.member_id = first.client.receive(JoinGroupResponse, first.version).member_id

@@ -55,7 +55,7 @@ def make_owned(partitions: Mapping[bytes, list[int]]) -> list[TopicPartitions]:
 
 
 class Group:
-    """A group whose partitions are shared out anew without a pause, and the answers that its members get."""
+    """A consumer group (KIP-848), and the responses that its members get."""
 
     def __init__(self, script: Transcript, name: str) -> None:
         self.script = script
@@ -90,7 +90,7 @@ class Group:
         return answer
 
     def ask_until_it_changes(self, label: str, request: ConsumerGroupHeartbeatRequest) -> None:
-        """Send a heartbeat again and again until the broker has seen what happened to the topics."""
+        """Repeat a heartbeat until the broker has noticed the change of the topics."""
         answers: list[ConsumerGroupHeartbeatResponse] = []
 
         def has_changed() -> bool:
@@ -112,12 +112,12 @@ class Group:
         )
 
     def has(self, answer: ConsumerGroupHeartbeatResponse) -> list[TopicPartitions]:
-        """What a member that heard this says that it has."""
+        """Return the partitions that a member reports after this response."""
         assert answer.assignment is not None
         return answer.assignment.topic_partitions
 
     def describe(self, label: str, version: int = 1) -> None:
-        """Note what there is to be told of the group, its members in order and without who has what."""
+        """Note the description of the group, its members in order and without their partitions."""
         request = ConsumerGroupDescribeRequest(group_ids=[self.name])
         group = self.script.client.call(request, ConsumerGroupDescribeResponse, version).groups[0]
         head = [group.error_code, group.group_state, group.group_epoch, group.assignment_epoch, group.assignor_name]
@@ -315,7 +315,7 @@ def patterns(script: Transcript, name: str) -> None:
     group.topic(name, 2)
     group.topic(name + "-more", 1)
     pattern = {"subscribed_topic_names": None, "subscribed_topic_regex": f"{name}(-m.*)?"}
-    # Kafka tells of the topics with the second heartbeat only.
+    # Kafka assigns the topics with the second heartbeat only.
     group.send(make_joining_heartbeat(name, "a", **pattern))
     until(
         lambda: (
@@ -383,7 +383,7 @@ def offsets_of_members(script: Transcript, name: str) -> None:
 
 
 def an_old_epoch(script: Transcript, name: str) -> None:
-    """A commit with the epoch before is good for what was held in it (KIP-1251)."""
+    """A commit with the previous epoch is accepted for partitions of that epoch (KIP-1251)."""
     group = Group(script, name)
     group.topic(name, 1)
     group.topic(name + "-other", 1)

@@ -1,4 +1,4 @@
-"""Scripts about what administrators ask of groups: lists by state and type, descriptions, deleting offsets and groups."""
+"""Scripts about administrators' requests about groups: lists by state and type, descriptions, deleting offsets and groups."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kafkacompat.wire.apis.sync_group import SyncGroupResponse
 
 
 def lists(script: Transcript, name: str) -> None:
-    """Each list is narrowed by what was asked, so the groups of other scripts are left out by name."""
+    """Each list depends on the filter, so the groups of other scripts are left out by name."""
     script.create_topic(name)
     wait_for_coordinator(script, name)
     script.ask("commit", make_commit_request(name, name, 1), OffsetCommitResponse, 9)
@@ -147,7 +147,7 @@ def deleted_offsets(script: Transcript, name: str) -> None:
 
 
 def odd_subscriptions(script: Transcript, name: str) -> None:
-    """Which topics a group is taken to read, from subscriptions of which only the beginning is as it should be."""
+    """The topics of a group whose subscriptions are valid only at their beginning."""
     script.create_topic(name)
     wait_for_coordinator(script, name)
     topic = len(name).to_bytes(2, "big") + name.encode()

@@ -1,4 +1,4 @@
-"""Scripts about consumer groups: membership, offsets, and what administrators ask."""
+"""Scripts about consumer groups: membership, offsets, and requests of administrators."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ def bad_commits(script: Transcript, name: str) -> None:
 
 
 def odd_commits(script: Transcript, name: str) -> None:
-    """Commits of which some parts are refused; which of them an answer begins with is chance."""
+    """Commits with refused partitions. The order of a response is chance."""
     topic_id = script.create_topic(name)
     wait_for_coordinator(script, name)
     note = {

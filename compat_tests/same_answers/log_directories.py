@@ -1,4 +1,4 @@
-"""Scripts about log directories: what lies in them, and moving partitions between them. The brokers have two each."""
+"""Scripts about log directories: their contents, and moving partitions between them. The brokers have two each."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Directories:
         return [part for topic in found.topics if topic.name == self._topic for part in topic.partitions]
 
     def note(self, label: str, version: int, **partitions: list[int] | None) -> None:
-        """Note what is said of the topic, and whether there is a size of the disks."""
+        """Note the description of the topic, and whether it has a size of the disks."""
         answer = self.describe(version, **partitions)
         found = [
             [each.error_code, each.is_cordoned, each.total_bytes >= each.usable_bytes > 0, topic.partitions]

@@ -101,7 +101,7 @@ def produce_message_sets(script: Transcript, name: str) -> None:
 
 
 def read_stored(script: Transcript, name: str, *, timed: bool = True) -> list[Any]:
-    """What lies in the log: each batch with its records."""
+    """Return the log's batches with their records."""
     answer = script.client.call(fetch_of(name), FetchResponse, 11)
     data = answer.responses[0].partitions[0].records
     assert isinstance(data, (bytes, memoryview))

@@ -41,7 +41,7 @@ def classic_sync(group: str, member_id: str, generation: int, **more: Any) -> Sy
 
 
 def note_sync(script: Transcript, label: str, request: SyncGroupRequest) -> list[int]:
-    """Ask and note how many partitions a member is told; return them."""
+    """Ask for an assignment and note the number of its partitions; return them."""
     answer = script.client.call(request, SyncGroupResponse, 5)
     told = [
         number

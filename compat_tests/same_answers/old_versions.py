@@ -56,7 +56,7 @@ def segment_starts(script: Transcript, name: str) -> None:
 
 
 def first_offsets(script: Transcript, name: str) -> None:
-    """What is committed by version 0 is fetched by version 0, and by no other."""
+    """Offsets committed by version 0 are fetched by version 0 only."""
     script.create_topic(name, 4)
     wait_for_coordinator(script, name)
 

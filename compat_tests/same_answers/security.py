@@ -41,7 +41,7 @@ Question = tuple[str, Request, type[Response]]
 
 
 def list_credentials(port: int) -> dict[str, list[tuple[int, int]]]:
-    """Mechanism and iterations of everybody's credentials."""
+    """Return mechanism and iterations of all users' credentials."""
     with RawClient(port) as probe:
         results = probe.call(DescribeUserScramCredentialsRequest(), DescribeUserScramCredentialsResponse, 0).results
     return {each.user: sorted((info.mechanism, info.iterations) for info in each.credential_infos) for each in results}

@@ -1,4 +1,4 @@
-"""Scripts about static members (KIP-345): who comes back, in every state of a group, and who is fenced then."""
+"""Scripts about static members (KIP-345): they return in every state of a group, and fence others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def restart_member(member: Member, **joining: object) -> Member:
 
 
 def is_fenced(label: str, member: Member, topic: str) -> None:
-    """Note what an id is told that another process has taken the place of."""
+    """Note the responses to a member id that another process has replaced."""
     member.is_alive(label, topic)
     member.is_refused(label)
     member.leaves(label)
@@ -116,7 +116,7 @@ def static_members_come_back_at_bad_times(script: Transcript, name: str) -> None
 
 
 def static_members_stay_away(script: Transcript, name: str) -> None:
-    """Who is late keeps its place until it does not ask for its assignment either."""
+    """A late member stays until it does not sync either."""
     script.create_topic(name)
     with make_company(script, name, "a", "b", "c", rebalance_timeout_ms=SHORT_MS) as (a, b, c):
         name_them(a, b)

@@ -1,4 +1,4 @@
-"""Scripts about transactions: every request in every state, what may be in them, and what administrators do."""
+"""Scripts about transactions: every request in every state, their contents, and requests of administrators."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def partitions_of_transactions(script: Transcript, name: str) -> None:
 
 
 def fencing(script: Transcript, name: str) -> None:
-    """Who comes anew ends what is open: the next epoch is that of the abort, the one after it his own."""
+    """A new producer ends an open transaction: the next epoch is that of the abort, the one after it its own."""
     wait_for_coordinator(script, name)
     script.create_topic(name, 1)
     for version in (3, 4, 5):

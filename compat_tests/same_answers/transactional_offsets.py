@@ -1,4 +1,4 @@
-"""Scripts about offsets that are committed in transactions: who may, in which state, when they count, and who waits for them."""
+"""Scripts about offsets committed in transactions: permitted members, visible offsets, and fetches that wait."""
 
 from __future__ import annotations
 
@@ -347,7 +347,7 @@ def commits_of_consumers(script: Transcript, name: str) -> None:
     _ask_as_members(script, "empty consumer", name, "m", 4)
 
 
-# What else happens
+# Other events
 
 
 def commits_of_both_kinds(script: Transcript, name: str) -> None:
@@ -407,7 +407,7 @@ def deleting_what_is_pending(script: Transcript, name: str) -> None:
 
 
 def fencing_who_commits(script: Transcript, name: str) -> None:
-    """Who comes anew aborts what was committed in the transaction before, and is the only one to commit from then on."""
+    """A new producer aborts the offsets of the previous transaction, and only it may commit from then on."""
     script.create_topic(name, 3)
     wait_for_both(script, name)
     for version in VERSIONS:
@@ -431,7 +431,7 @@ def fencing_who_commits(script: Transcript, name: str) -> None:
 
 
 def markers_for_offsets(script: Transcript, name: str) -> None:
-    """What an administrator writes to the offsets topic, where a transaction hangs."""
+    """Markers of an administrator in the offsets topic, for a hanging transaction."""
     script.create_topic(name, 2)
     wait_for_both(script, name)
     wanted = MetadataRequest(topics=[MetadataRequestTopic(name=OFFSETS_TOPIC)])

@@ -1,4 +1,4 @@
-"""Scripts about records in transactions: what partitions take, up to where they are stable, and what readers are told."""
+"""Scripts about records in transactions: accepted batches, stable offsets, and responses to readers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def make_produce_request(topic: str, name: str | None, *batches_of: bytes) -> Pr
 
 
 def note_partition(script: Transcript, label: str, topic: str) -> None:
-    """What readers, and administrators, see of it."""
+    """Note the view of readers and administrators."""
     for isolation in (0, 1):
         for offset in (0, 1, 3, 5, 8):
             asked = fetch_of(topic, offset)
@@ -74,7 +74,7 @@ def _make_comparable(timestamp: int) -> int:
 
 
 def note_fetched(script: Transcript, label: str, asked: FetchRequest, version: int = 11) -> None:
-    """An answer with what its batches are in place of their bytes: a marker has the time of the broker."""
+    """Note a response with its batches' fields instead of their bytes: a marker has the time of the broker."""
     answer = script.client.call(asked, FetchResponse, version)
     for topic in answer.responses:
         for part in topic.partitions:
@@ -143,7 +143,7 @@ def produce_in_transactions(script: Transcript, name: str) -> None:
 
 
 def repetition_of_an_aborted_batch(script: Transcript, name: str) -> None:
-    """What a client sends that gave up a batch, which was stored all the same, and goes on with its sequence numbers."""
+    """A client gives up a batch, which was stored nevertheless, and continues with its sequence numbers."""
     wait_for_coordinator(script, name)
     script.create_topic(name)
     who = a_producer(script, name)
@@ -170,7 +170,7 @@ def transactions_in_the_brokers_time(script: Transcript, name: str) -> None:
 
 
 def readers_in_sessions(script: Transcript, name: str) -> None:
-    """What changes for a reader of committed records when a transaction goes on, and ends."""
+    """The view of a reader of committed records while a transaction continues, and after its end."""
     wait_for_coordinator(script, name)
     script.create_topic(name)
     who = a_producer(script, name)

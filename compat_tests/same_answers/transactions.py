@@ -1,4 +1,4 @@
-"""Scripts about transactions: producers with epochs, transactions in every state, and what administrators ask."""
+"""Scripts about transactions: producers with epochs, transactions in every state, and requests of administrators."""
 
 from __future__ import annotations
 

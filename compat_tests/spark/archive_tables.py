@@ -33,7 +33,7 @@ class Address:
 
 
 def count_rows(scene: Scene, form: str) -> int:
-    """Count the rows that readers see who do not ask the manifest."""
+    """Count the rows for readers that ignore the manifest."""
     count: int = scene.session.read.format(form).load(str(scene.folder / "archive")).count()
     return count
 

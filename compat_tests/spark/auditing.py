@@ -1,4 +1,4 @@
-"""What the tests of the audit share: a topic is judged, and findings are named by their offsets."""
+"""Helpers of the audit's tests: they judge a topic, and name findings by their offsets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topics and their copies, record by record: `mirror` and `replay` write exactly what they read."""
+"""Topics and their copies, record by record: `mirror` and `replay` write exactly the records that they read."""
 
 from __future__ import annotations
 

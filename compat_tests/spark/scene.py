@@ -1,4 +1,4 @@
-"""What all tests with Spark share: topics filled, batches read, streams run, and observations recorded."""
+"""Helpers of all tests with Spark: they fill topics, read batches, run streams, and record observations."""
 
 from __future__ import annotations
 

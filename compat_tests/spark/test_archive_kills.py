@@ -53,7 +53,7 @@ class Runs:
 
     @contextmanager
     def running(self, *options: str) -> Iterator[subprocess.Popen[bytes]]:
-        """Start the command, and kill what is left of it after the block."""
+        """Start the command, and kill it after the block if it still runs."""
         with (self.folder / "output").open("ab") as output:
             process = subprocess.Popen(
                 [*self._command, *options], cwd=ROOT, stdout=output, stderr=output, start_new_session=True

@@ -50,7 +50,7 @@ def test_sequences_above_the_read_range_count_as_cut(broker: Broker, spark: Any,
 
 
 def test_an_open_transaction(broker: Broker, spark: Any, name: str) -> None:
-    """An open transaction hides what another producer has sent after it to that partition."""
+    """An open transaction hides later records of another producer in that partition."""
     create_topic(broker, name, 2)
     send_records(broker, name, {0: [("p", 0), ("p", 2)], 1: [("p", 3)]})
     producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": name, "linger.ms": 0})

@@ -1,4 +1,4 @@
-"""The audit of offsets without a record: what the log holds there, and what is said if that is unknown."""
+"""The audit of offsets without a record: the log's contents there, and the finding if these are unknown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `make test` tries with Spark: batches both ways, and streaming that continues from its checkpoint."""
+"""The tests of `make test` with Spark: batches both ways, and streaming that continues from its checkpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client of schema registries: its requests, what it keeps and what it rejects; without Spark."""
+"""The client of schema registries: its requests, its cache and its refusals; without Spark."""
 
 from __future__ import annotations
 

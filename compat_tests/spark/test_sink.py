@@ -90,7 +90,7 @@ def test_compression(scene: Scene, codec: str) -> None:
 
 @pytest.mark.parametrize("codec", ["gzip", "lz4"])
 def test_the_topics_own_compression(scene: Scene, codec: str) -> None:
-    """The broker compresses again what arrives with another codec."""
+    """The broker recompresses batches of another codec."""
     scene.create(compression_type=codec)
     write_frame(scene, make_numbers(scene, 5000), topic=scene.topic, **{"kafka.compression.type": "zstd"})
     assert collect_records(scene.batch()) == {(0, one, str(one)) for one in range(5000)}

@@ -71,7 +71,7 @@ def both_levels(scene: Scene, label: str = "", **options: str) -> tuple[set[Reco
 
 
 def test_the_committed_alone_or_all(scene: Scene, transactions: Transactions) -> None:
-    """Markers take up offsets at which nobody sees a record."""
+    """Markers take offsets at which readers see no record."""
     kept = transactions.committed(5) | transactions.committed(1, (1,))
     dropped = transactions.aborted(5)
     kept |= transactions.committed(5)

@@ -170,7 +170,7 @@ def test_good_records_in_a_topic(scene: Scene) -> None:
 
 @pytest.mark.spark
 def test_types_in_a_table_and_a_topic(scene: Scene) -> None:
-    """What Spark stores for Avro's types."""
+    """Spark's values for Avro's types."""
     kind = record_schema(
         ("when", {"type": "long", "logicalType": "timestamp-micros"}),
         ("local", {"type": "long", "logicalType": "local-timestamp-micros"}),

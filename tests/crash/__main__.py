@@ -52,7 +52,7 @@ def one_life(seed: int, steps: int) -> Tally:
 
 
 def print_tally(tally: Tally) -> None:
-    """Print what was tried and what was found."""
+    """Print the numbers of crash points and states of the disk, and the anomalies."""
     for crash, problem in tally.anomalies[:SHOWN]:
         print(f"{crash.command()}: {problem[:500]}")
     operations = ", ".join(f"{count:,} {name}" for name, count in tally.operations.most_common())

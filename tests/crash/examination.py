@@ -1,4 +1,4 @@
-"""Starting after a crash, and comparing what is found with what was promised."""
+"""Starting after a crash, and comparing the contents with the promises."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Case(NamedTuple):
             raise Anomaly(f"a partition cannot be read: {problem}") from problem
 
     def examine(self, files: MemoryFiles, rng: Random) -> None:
-        """Start on what a crash left, and again, and see that everything is as it should be; raises Anomaly."""
+        """Start twice on the disk that a crash left, and check all partitions; raises Anomaly."""
         if rng.random() < 0.2:
             files = self._crash_at_the_start(files, rng)
         node = self.start(files)
@@ -172,7 +172,7 @@ def check_promise(name: tuple[str, int], promise: Promise, state: State) -> None
 
 
 def _check_batches(what: str, sent: Sequence[Batch], state: State) -> None:
-    """Exactly what was sent, in its order."""
+    """Check that the batches are those that were sent, in their order."""
     found = [(each.header.base_offset, each.header.partition_leader_epoch) for each in state.batches]
     expected = [(each.base_offset, each.leader_epoch) for each in sent]
     expect(found == expected, f"{what} holds the batches (offset, epoch) {found}, not {expected}")

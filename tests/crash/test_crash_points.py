@@ -1,4 +1,4 @@
-"""A sample of what `make crash` does at every operation of longer lives."""
+"""A sample of `make crash`, which crashes at every operation of longer lives."""
 
 from __future__ import annotations
 

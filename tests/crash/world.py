@@ -50,7 +50,7 @@ class World(ABC):
     def append(self) -> None:
         """Append something somewhere."""
 
-    # --- what is promised ---
+    # --- promises ---
 
     def case(self, *, power_fails: bool) -> Case:
         """A crash in this instant."""
@@ -76,7 +76,7 @@ class World(ABC):
     # --- processes ---
 
     def begin(self, files: MemoryFiles) -> None:
-        """Start a process over what there is."""
+        """Start a process over the existing files."""
         self.files = files
         self.files.before_change = self._before_change
         self.leader_epoch += 1
@@ -99,7 +99,7 @@ class World(ABC):
             self._in_a_thread = True
 
     def adopt(self, promises: Promises) -> None:
-        """Go on with what a start found."""
+        """Continue with the contents that a start found."""
         for name, promise in promises.items():
             state = state_of(self.node.replicas.find(*name))
             check_promise(name, promise, state)
@@ -111,7 +111,7 @@ class World(ABC):
         self.until(Deferred.fromCoroutine(self.cleaner.stop()))
 
     def until(self, done: Deferred[Any]) -> None:
-        """Let everybody work until something is done."""
+        """Run all waiting work until a Deferred has fired."""
         while not done.called:
             self.node.clock.advance(0)
             self.work()

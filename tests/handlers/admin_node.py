@@ -1,4 +1,4 @@
-"""Handlers with a real controller behind them, over a store in memory."""
+"""Handlers over a real controller and a store in memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ABSENT: Any = None
 
 
 class AdminNode:
-    """Node 1 with these *properties*; what has to do with data or groups is not there, nor any log directory."""
+    """Node 1 with these *properties*, without services for data or groups and without log directories."""
 
     def __init__(self, **properties: str) -> None:
         given = {"node.id": "1", **{name.replace("_", "."): value for name, value in properties.items()}}
@@ -50,7 +50,7 @@ class AdminNode:
         )
 
     def send(self, request: Request, version: int) -> Any:
-        """What the handler gives back: a response, or a Pending."""
+        """Return the handler's result: a response, or a Pending."""
         return handle_request(request, context_of(version), self.services)
 
     def ask(self, request: Request, answer: type[Answer], version: int) -> Answer:

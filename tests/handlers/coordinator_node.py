@@ -1,4 +1,4 @@
-"""What the nodes with a real coordinator have in common: topics that they lead, and answers that may come later."""
+"""The common part of nodes with a real coordinator: topics that they lead, and answers that may come later."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class CoordinatorNode:
         self.holder.publish(image.with_topics({name: make_topic(name, count) for name, count in partitions.items()}))
 
     def send(self, request: Request, version: int, listener: str = "PLAINTEXT") -> Response | Deferred[Response]:
-        """What the handler gives back, once the request has been through the wire."""
+        """Send a request through the wire format; return the handler's result."""
         response = handle_request(request, context_of(version, client_id="cli", listener=listener), self._services)
         self.holds_next = isinstance(response, Pending) and response.in_order
         return response.response if isinstance(response, Pending) else response

@@ -1,4 +1,4 @@
-"""The handlers of data with real partitions behind them, over a file system in memory."""
+"""The handlers of data over real partitions and a file system in memory."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class DataNode:
         self.node.work()
 
     def send(self, request: Request, version: int, client_id: str = "test") -> Any:
-        """What the handler gives back: a response, None, or a Pending."""
+        """Return the handler's result: a response, None, or a Pending."""
         return handle_request(request, context_of(version, client_id=client_id), self.services)
 
     def ask(self, request: Request, answer: type[Answer], version: int, client_id: str = "test") -> Answer:

@@ -1,4 +1,4 @@
-"""The group handlers with a real coordinator behind them, over an offsets topic in memory."""
+"""The group handlers over a real coordinator and an offsets topic in memory."""
 
 from __future__ import annotations
 

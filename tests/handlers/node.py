@@ -1,4 +1,4 @@
-"""What the nodes under test have in common: their services, and how a request gets to its handler and back."""
+"""The common part of nodes under test: their services, and the way of a request to its handler and back."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def context_of(version: int, *, client_id: str = "test", listener: str = "PLAINT
 
 
 def handle_request(request: Request, context: RequestContext, services: Services) -> Any:
-    """What the handler gives back, once the request has been through the wire: a response, None, or a Pending."""
+    """Send a request through the wire format; return the handler's result: a response, None, or a Pending."""
     version = context.api_version
     decoded = compiler.decode_message(type(request), compiler.encode_message(request, version), version)
     return HANDLERS[request.API_KEY].handle(decoded, context, services)

@@ -100,7 +100,7 @@ class ReplicatedNode(DataNode):
         )
 
     def fetch(self, offset: int, *, replica: int, version: int = 17, **kw: Any) -> PartitionData:
-        """What a replica that fetches t-0 from an offset gets."""
+        """Return the response to a replica that fetches t-0 from an offset."""
         request = self.fetch_request(offset, replica=replica, version=version, **kw)
         response = self.ask(request, FetchResponse, version)
         return response.responses[0].partitions[0]

@@ -24,7 +24,7 @@ CASES = [
 
 
 def handle(key: int, version: int, role: FakeRole) -> Any:
-    """What the handler of a random request returns, and the request."""
+    """Return the result of the handler for a random request, and the request."""
     made = make_message(find_api(key).request, version, seeded_random(), Mode.RANDOM)
     request = decode_message(type(made), encode_message(made, version), version)
     return INTER_BROKER_HANDLERS[key].handle(request, context_of(version), make_services(cluster=role)), request

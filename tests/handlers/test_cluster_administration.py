@@ -39,7 +39,7 @@ def node() -> AdminNode:
 
 
 def without_leader(node: AdminNode, index: int) -> None:
-    """Publish that nobody leads one partition of t."""
+    """Publish that one partition of t has no leader."""
     image = node.holder.image
     topic = image.topics["t"]
     partitions = [each._replace(leader=NO_LEADER) if each.partition == index else each for each in topic.partitions]

@@ -1,4 +1,4 @@
-"""Fetches that reach what is damaged in the log, by new clients and by old ones."""
+"""Fetches that reach damaged batches, by new clients and by old ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BAD = 2
 
 
 def make_damaged_node(byte: int, *, known: bool) -> DataNode:
-    """A node with five batches in t-0, one of which has a flipped bit."""
+    """A node with five batches in t-0. One has a flipped bit."""
     node = DataNode()
     for _ in range(5):
         node.append("t", 0)

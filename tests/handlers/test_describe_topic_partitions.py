@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions: pages, cursors and what is refused."""
+"""DescribeTopicPartitions: pages, cursors and refusals."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def make_partition(offset: int = 0, index: int = 0, **kw: Any) -> FetchPartition
 
 
 def make_request(*partitions: FetchPartition, name: str = "t", topic_id: bytes = T_ID, **kw: Any) -> FetchRequest:
-    """Partitions of one topic, without waiting unless told."""
+    """A Fetch of partitions of one topic; it does not wait unless *kw* says so."""
     topics = [FetchTopic(topic=name, topic_id=topic_id, partitions=list(partitions))] if partitions else []
     return FetchRequest(**{"min_bytes": 1, "max_bytes": 10_000_000, "topics": topics, **kw})
 

@@ -1,4 +1,4 @@
-"""ListConfigResources: what may have a configuration, and for what something is set."""
+"""ListConfigResources: the resources that may have configs, and those that have some."""
 
 from __future__ import annotations
 

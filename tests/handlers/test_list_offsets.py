@@ -1,4 +1,4 @@
-"""ListOffsets: by time, by name, and what each version knows."""
+"""ListOffsets: by time, by name, and by version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is imported before somebody asks for it."""
+"""The modules that are imported before the first request for them."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def test_a_copy_is_described_beside_its_partition(node: DataNode) -> None:
     copy = next(iter(node.node.moves))
     described = node.send(DescribeLogDirsRequest(topics=None), 5)
     for disk in node.node.disks:
-        disk.waiting.rotate(1)  # what was asked last comes first: the copy has only begun
+        disk.waiting.rotate(1)  # the last request comes first: the copy has only begun
         disk.waiting.popleft()()
     results = node.read(described, DescribeLogDirsResponse, 5).results
     (part,) = [

@@ -37,7 +37,7 @@ def many() -> bytes:
 
 @pytest.fixture(autouse=True)
 def _logs_that_check_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was checked once, here or elsewhere, is not checked again."""
+    """A batch that was checked once, here or in a worker, is not checked again."""
     monkeypatch.setattr(appender, "check_batch", lambda *_: 1 // 0)
 
 
@@ -125,7 +125,7 @@ def test_one_request_is_appended_in_its_order(many: bytes) -> None:
         (0, MANY),
         (0, MANY + 1),
     ]
-    # What is little is done at once when its turn has come.
+    # A small batch is checked at once when its turn comes.
     assert node.workers.calls == ["take_in"] * 2
 
 

@@ -1,4 +1,4 @@
-"""Metadata: who is there, who leads, and topics made by being asked for."""
+"""Metadata: brokers, leaders, and topics that requests create."""
 
 from __future__ import annotations
 

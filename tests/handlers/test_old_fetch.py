@@ -1,4 +1,4 @@
-"""Fetch v0-3: message sets made of what the log has."""
+"""Fetch v0-3: message sets made of the log's batches."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def make_control_batch() -> bytes:
 
 
 def append_unchecked(node: DataNode, records: bytes, index: int = 0) -> None:
-    """Past what a client may write."""
+    """Append batches that clients may not write."""
     node.node.replicas.find("t", index).append(records, NOW_MS, from_client=False)
 
 
@@ -89,7 +89,7 @@ def test_much_is_converted_elsewhere_and_lies_in_a_file() -> None:
     node.node.work()
     assert has_fired(pending.response)
     assert list_offsets(node.read(pending, FetchResponse, 2)) == [[0]]
-    assert node.node.files.open_handles == before + 1  # kept for the next who asks
+    assert node.node.files.open_handles == before + 1  # kept for the next request
     assert list_offsets(ask(node, make_request(make_partition()), 2)) == [[0]]
     assert node.workers.calls == ["down_convert"]
     node.conversions.close()

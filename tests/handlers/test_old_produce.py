@@ -120,7 +120,7 @@ def test_a_topics_codec_is_used_at_once(codec: str, stored_as: int | None) -> No
     assert [read_header(each).codec for each in split_batches(read_stored(node))] == expected
 
 
-# What takes longer
+# Longer conversions
 
 
 def make_large() -> bytes:

@@ -117,7 +117,7 @@ def test_zstd_needs_version_7() -> None:
     marked = bytearray(records)
     marked[22] |= ZSTD
     assert list_codes(ask(node, make_request(bytes(marked)), 6)) == [ErrorCode.UNSUPPORTED_COMPRESSION_TYPE]
-    # From version 7 on it is judged as any other batch: this one was changed behind its CRC.
+    # From version 7 on it is judged as any other batch: this one was changed without its CRC.
     assert list_codes(ask(node, make_request(bytes(marked)), 7)) == [ErrorCode.CORRUPT_MESSAGE]
     assert list_codes(ask(node, make_request(make_batch(codec=GZIP)), 3)) == [0]
 

@@ -202,7 +202,7 @@ def test_a_follower_that_catches_up_joins() -> None:
     assert proposal.broker_epochs == {1: -1, 2: 102, 3: 103}
     node.write()
     node.fetch(3, replica=2)
-    assert node.partition.high_watermark.offset == 2  # the third counts although nobody has confirmed it
+    assert node.partition.high_watermark.offset == 2  # the third counts although no replica has confirmed it
     node.updates.commit()
     assert sorted(node.partition.state.leading.in_sync.committed) == [1, 2, 3]  # type: ignore[union-attr]
     assert node.partition.state.partition_epoch == 2

@@ -1,4 +1,4 @@
-"""CreateTopics, DeleteTopics and CreatePartitions: what the controller's outcomes look like to a client."""
+"""CreateTopics, DeleteTopics and CreatePartitions: the controller's outcomes as clients see them."""
 
 from __future__ import annotations
 

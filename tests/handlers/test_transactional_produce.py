@@ -1,4 +1,4 @@
-"""Produce with transactions: who vouches for them, when nobody does, and what old and late producers are told."""
+"""Produce with transactions: verification, its failures, and the codes for old and late producers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who coordinates a transactional id, and who may write for it, in every version."""
+"""The coordinator of a transactional id, and the producers that may write for it, in every version."""
 
 from __future__ import annotations
 

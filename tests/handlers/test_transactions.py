@@ -1,4 +1,4 @@
-"""What producers ask the coordinator about their transactions, in every version."""
+"""Requests of producers about their transactions, in every version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TxnOffsetCommit in every version: which coordinator says what, and in which words; and OffsetFetch that wants what is stable."""
+"""TxnOffsetCommit in every version: the codes of both coordinators; and OffsetFetch of stable offsets."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Verifying:
 
 
 class Node(TransactionNode):
-    """See `TransactionNode`; ``guards`` come with what is written to the offsets topic."""
+    """See `TransactionNode`; ``guards`` are those of the batches in the offsets topic."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -107,7 +107,7 @@ class Node(TransactionNode):
         return list_codes(self.ask(make_request(producer, **fields), TxnOffsetCommitResponse, version))
 
     def pending(self, producer: ProducerIdentity, version: int) -> Pending[Any]:
-        """What the handler gives back where it may have to wait."""
+        """Return the handler's result, which may be a Pending."""
         response = handle_request(make_request(producer), context_of(version), self._services)
         assert isinstance(response, Pending)
         return response

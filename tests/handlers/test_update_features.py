@@ -1,4 +1,4 @@
-"""UpdateFeatures: a level is what it is."""
+"""UpdateFeatures: no level can be changed."""
 
 from __future__ import annotations
 

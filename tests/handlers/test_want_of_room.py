@@ -1,4 +1,4 @@
-"""What a broker whose disks are full refuses besides records."""
+"""Requests besides Produce that a broker with full disks refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The handlers of transactions with a real coordinator behind them, over a transactions topic and partitions in memory."""
+"""The handlers of transactions over a real coordinator, a transactions topic and partitions in memory."""
 
 from __future__ import annotations
 

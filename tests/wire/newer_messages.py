@@ -52,7 +52,7 @@ def _extend_declaration(cls: type[Struct]) -> type[Struct]:
 
 
 def _free_tags(taken: set[int | None]) -> list[int]:
-    """One among the known tags or right behind them, one of two bytes, and the largest."""
+    """Return a tag among the known ones or right after them, one of two bytes, and the largest."""
     return [next(tag for tag in range(MAX_TAG) if tag not in taken), 300, MAX_TAG]
 
 

@@ -1,4 +1,4 @@
-"""All messages of all APIs: what is written is read again, and nothing else can be."""
+"""All messages of all APIs: written bytes are read again, and other bytes are rejected."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class World:
         self.client = ClientConnection("me", cap)
 
     def requests(self) -> list[IncomingRequest]:
-        """What arrives at the server."""
+        """Return the requests that arrive at the server."""
         received = [self.server.parse(frame) for frame in frames_of(self.client.take_parts())]
         for request in received:
             list(request.reading or ())
@@ -66,7 +66,7 @@ class World:
         list(self.server.answer(request, response, request.api_version if version is None else version) or ())
 
     def responses(self) -> list[IncomingResponse | None]:
-        """What arrives at the client."""
+        """Return the responses that arrive at the client."""
         received = [self.client.receive(frame) for frame in frames_of(self.server.take_parts())]
         for response in received:
             list((response and response.reading) or ())

@@ -1,4 +1,4 @@
-"""Codecs: what clients write is read, and what lies about its size takes no memory."""
+"""Codecs: data of clients is read, and data with a false size takes no memory."""
 
 from __future__ import annotations
 

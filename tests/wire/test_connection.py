@@ -1,4 +1,4 @@
-"""The broker's side of a connection: what it parses, what it refuses, in which order it answers."""
+"""The broker's side of a connection: parsed and refused requests, and the order of responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bytes made up to hurt: only MalformedError comes out, after work and memory in proportion to what came in.
+"""Bytes made up to hurt: only MalformedError comes out, after work and memory in proportion to the input.
 
 Hypothesis looks for them. Work is counted in lines of Python, not in time, so that a busy machine changes nothing.
 """

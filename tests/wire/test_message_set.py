@@ -32,7 +32,7 @@ NO_LIMIT = 1 << 30
 
 
 def make_entry(body: bytes, offset: int = 0) -> bytes:
-    """An entry around what its CRC covers."""
+    """Return an entry around the bytes that its CRC covers."""
     return struct.pack(">qiI", offset, len(body) + 4, crc32(body)) + body
 
 

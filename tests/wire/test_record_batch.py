@@ -1,4 +1,4 @@
-"""Batches: their known bytes, what is read from them, and what is refused."""
+"""Batches: their known bytes, the records read from them, and refused ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each release served."""
+"""The versions that each release served."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a declaration turns into: constructors, bytes, and errors for bytes that do not fit."""
+"""The results of a declaration: constructors, bytes, and errors for bytes that do not fit."""
 
 from __future__ import annotations
 

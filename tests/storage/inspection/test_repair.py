@@ -1,4 +1,4 @@
-"""Repairs: the steps do what the plan says, nothing else is lost, and the log opens again."""
+"""Repairs: the steps follow the plan, nothing else is lost, and the log opens again."""
 
 from __future__ import annotations
 

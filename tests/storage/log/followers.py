@@ -156,7 +156,7 @@ def list_aborted(log: Log) -> list[AbortedTransaction]:
 
 
 def list_indexes(log: Log) -> list[tuple[Any, ...]]:
-    """Return what the log knows of each segment."""
+    """Return the indexes and counters of each segment."""
     return [
         (
             segment.base_offset,
@@ -174,7 +174,7 @@ def list_indexes(log: Log) -> list[tuple[Any, ...]]:
 
 
 def list_knowledge(log: Log) -> dict[str, Any]:
-    """Return what the log knows beside its segments."""
+    """Return the state of the log outside its segments."""
     first = log.producer_state.open.first
     return {
         "end": log.log_end_offset,

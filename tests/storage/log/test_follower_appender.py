@@ -1,4 +1,4 @@
-"""Appending what was fetched: a follower's log is its leader's, and nothing hostile gets into it."""
+"""Appending fetched batches: a follower's log equals its leader's, and hostile batches are rejected."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def test_a_write_that_cannot_be_undone_takes_the_log_offline(memory: Store) -> N
     assert log.offline
 
 
-# --- what is rejected ---
+# --- rejected batches ---
 
 
 def make_changed(**fields: Any) -> bytes:

@@ -1,7 +1,7 @@
-"""Power failures while a follower follows: what is left is a part of the leader's log, and following it again completes it.
+"""Power failures of a follower: a part of the leader's log is left, and fetching again completes it.
 
 One seed is one life of a follower, whose leader changes at times. The power fails at random operations of the file system:
-the next process starts on what is left, follows the leader, and its power fails once more.
+the next process starts on the files that are left, follows the leader, and its power fails again.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class Life:
         self.directory.checkpoint([self.log], {("t", 0): min(self.committed, self.log.log_end_offset)})
 
     def change_leader(self) -> None:
-        """Another replica leads, which has what is committed and perhaps more; the follower truncates."""
+        """Let another replica lead, which has the committed batches and perhaps more; the follower truncates."""
         old = self.leader.log
         fork = self.random.randint(max(self.committed, old.log_start_offset), old.log_end_offset)
         following = Leader(CONFIG)
@@ -217,7 +217,7 @@ class Life:
             self.is_examined = False
 
     def examine(self, files: MemoryFiles) -> None:
-        """Start on what is left, follow, and fail again."""
+        """Start on the files that are left, follow, and fail again."""
         store = Store(files, self.store.root)
         directory, log = open_follower(store)
         self._check(directory, log)
@@ -235,7 +235,7 @@ class Life:
         assert directory.clean_shutdown
 
     def _check(self, directory: LogDirectory, log: Log) -> None:
-        """The log holds batches of one of the leaders, up to a high watermark that is not above what is committed."""
+        """The log holds batches of one of the leaders, up to a high watermark that is not above the committed offset."""
         high_watermark = directory.find_high_watermark(log).offset
         assert high_watermark <= log.log_end_offset
         assert high_watermark <= max(self.committed, log.log_start_offset)

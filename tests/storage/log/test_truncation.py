@@ -1,4 +1,4 @@
-"""Truncating a follower's log in every place, and starting it over: what is left is as if later batches had never come."""
+"""Truncating a follower's log in every place, and starting it over: the log equals one without the later batches."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def append_abort(log: Log, producer_id: int) -> int:
 
 
 def test_every_place_of_a_log_with_transactions(memory: Store) -> None:
-    """Each truncation leaves what a log holds that never went further."""
+    """Each truncation leaves the contents of a log that ended there."""
     for target in range(13):
         store = Store(MemoryFiles(), "/logs")
         store.files.make_directory("/logs")
