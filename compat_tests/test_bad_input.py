@@ -166,7 +166,7 @@ def test_bytes_after_the_body_are_ignored(client: RawClient) -> None:
 
 
 @pytest.mark.parametrize("api_key", sorted(HANDLERS))
-def test_garbage_bodies_harm_nobody_else(broker: Broker, api_key: int) -> None:
+def test_garbage_bodies_harm_no_other_client(broker: Broker, api_key: int) -> None:
     """Random bodies at every version: an answer or a closed connection, and the next connection is served."""
     rng = random.Random(api_key)
     served = HANDLERS[api_key]

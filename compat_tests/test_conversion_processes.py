@@ -58,7 +58,7 @@ def fetch(broker: Broker, offset: int) -> PartitionData:
         return client.call(fetch_of(TOPIC, offset), FetchResponse, OLD_VERSION).responses[0].partitions[0]
 
 
-def test_there_is_none_before_it_is_needed_and_none_after_the_broker(broker: Broker) -> None:
+def test_a_worker_starts_when_needed_and_ends_with_the_broker(broker: Broker) -> None:
     assert list_children(broker.pid) == []
     assert fetch(broker, 0).records
     (worker,) = list_children(broker.pid)
@@ -66,7 +66,7 @@ def test_there_is_none_before_it_is_needed_and_none_after_the_broker(broker: Bro
     assert not is_alive(worker)
 
 
-def test_it_ends_with_a_broker_that_is_killed(broker: Broker) -> None:
+def test_a_worker_ends_with_a_killed_broker(broker: Broker) -> None:
     assert fetch(broker, 0).records
     (worker,) = list_children(broker.pid)
     broker.kill()
@@ -112,7 +112,7 @@ def test_one_that_dies_at_work_fails_one_answer_and_is_replaced(broker: Broker) 
     assert other != worker
 
 
-def test_nobody_notices_one_that_dies_idle(broker: Broker) -> None:
+def test_the_death_of_an_idle_worker_harms_no_client(broker: Broker) -> None:
     """Such as of a system that is short of memory; a producer would give up its records for it."""
     assert fetch(broker, 0).records
     (worker,) = list_children(broker.pid)
@@ -146,7 +146,7 @@ def test_a_signal_to_the_whole_group_is_left_to_the_broker(broker: Broker) -> No
     assert list_children(broker.pid) == [worker]
 
 
-def test_it_imports_nothing_that_it_does_not_need() -> None:
+def test_a_worker_imports_only_needed_modules() -> None:
     """Each such process would take half as much memory again."""
     told = {**os.environ, "PYTHONPROFILEIMPORTTIME": "1"}
     done = subprocess.run(process.build_command(), stdin=subprocess.DEVNULL, capture_output=True, env=told)
@@ -191,7 +191,7 @@ def test_an_upgrade_under_a_broker_that_runs_stops_conversion_until_it_is_restar
         assert fetch(broker, 10).records
 
 
-def test_it_imports_nothing_from_where_the_broker_was_started(tmp_path: Path) -> None:
+def test_a_worker_imports_nothing_from_the_brokers_working_directory(tmp_path: Path) -> None:
     for name in ("pickle", "kafkacompat"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit(1)\n")
     done = subprocess.run(process.build_command(), cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True)

@@ -209,7 +209,7 @@ def wait_for(running: Run, target: Broker, topic: str, count: int) -> None:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("kinds", [("kafkacompat", "kafka"), ("kafka", "kafkacompat")], ids="-to-".join)
-def test_it_outlives_restarts_of_both_clusters(kinds: tuple[str, str], name: str, tmp_path: Path) -> None:
+def test_a_mirror_survives_restarts_of_both_clusters(kinds: tuple[str, str], name: str, tmp_path: Path) -> None:
     with BROKERS[kinds[0]](tmp_path / "source") as source, BROKERS[kinds[1]](tmp_path / "target") as target:
         create_topic(source, name, 3)
         produce_records(source, name, make_various_records(random.Random(1), 3000), 3)

@@ -30,7 +30,7 @@ def test_api_versions_lists_served_apis_by_key(version: int) -> None:
 @pytest.mark.parametrize(
     ("name", "version"), [("", "1"), ("a", ""), ("-a", "1"), ("a.", "1"), ("a b", "1"), ("a", "1\n"), ("ä", "1")]
 )
-def test_a_client_says_what_it_is_from_version_3(name: str, version: str) -> None:
+def test_a_client_names_its_software_from_version_3(name: str, version: str) -> None:
     refused = DataNode().ask(make_request(name, version), ApiVersionsResponse, 3)
     assert (refused.error_code, refused.api_keys) == (ErrorCode.INVALID_REQUEST, [])
     assert DataNode().ask(make_request(name, version), ApiVersionsResponse, 2).error_code == 0

@@ -115,7 +115,7 @@ def test_describe_returns_only_requested_configs() -> None:
     assert old.config_type == 0
 
 
-def test_the_first_version_only_says_what_is_a_default() -> None:
+def test_version_0_only_marks_defaults() -> None:
     node = AdminNode()
     node.make_topic("t")
     assert alter(node, TOPIC, "t", (SET, "retention.ms", "5")) == 0

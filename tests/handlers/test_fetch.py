@@ -160,7 +160,7 @@ def test_epochs_are_compared_from_version_9(epoch: int, code: int) -> None:
     assert list_codes(ask(node, asked, 8)) == [0]
 
 
-def test_a_client_whose_log_diverges_is_told_where_at_once() -> None:
+def test_a_fetch_returns_the_diverging_epoch_at_once() -> None:
     node = DataNode()
     node.append("t", 0)
     response = ask(node, make_request(make_partition(5, last_fetched_epoch=EPOCH), max_wait_ms=500))
@@ -237,7 +237,7 @@ class Session:
 
 
 @pytest.mark.parametrize("version", [7, 12, 13, 18])
-def test_a_session_tells_only_what_is_new(version: int) -> None:
+def test_a_session_returns_only_changed_partitions(version: int) -> None:
     session = Session(version, make_partition(), make_partition(index=1))
     assert session.session_id > 0
     name = T_ID if version >= 13 else "t"

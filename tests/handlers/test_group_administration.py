@@ -63,7 +63,7 @@ def test_find_coordinator_returns_a_listeners_fixed_address() -> None:
     assert read_place(found) == (1, "broker.example", 9093)
 
 
-def test_a_leader_that_is_not_alive_is_nobody() -> None:
+def test_find_coordinator_returns_no_dead_leader() -> None:
     node = GroupNode()
     image = node.holder.image
     node.holder.publish(type(image)(topics=image.topics))

@@ -152,7 +152,7 @@ def test_version_0_refuses_absent_partitions_and_long_metadata() -> None:
     assert {row[5] for row in list_rows(fetch_old(node, 0, {"t": [0, 2, -1], "missing": [0]}).topics)} == {NO_TOPIC}
 
 
-def test_version_0_names_groups_that_nobody_coordinates() -> None:
+def test_version_0_serves_groups_without_a_coordinator() -> None:
     node = GroupNode()
     node.world.coordinator.on_resignation(node.world.coordinator.partition_for(GROUP))
     assert commit(node, 0, {"t": [0]}) == [[0]]

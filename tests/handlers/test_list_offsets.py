@@ -93,7 +93,7 @@ def test_a_place_that_a_version_does_not_know_is_refused(timestamp: int, since: 
         assert find_offset(node, timestamp, since - 1)[:3] == (ErrorCode.UNSUPPORTED_VERSION, -1, -1)
 
 
-def test_there_is_no_place_minus_7() -> None:
+def test_timestamp_minus_7_is_unsupported() -> None:
     assert find_offset(make_filled_node(), -7)[0] == ErrorCode.UNSUPPORTED_VERSION
 
 
@@ -125,7 +125,7 @@ def test_epochs_are_compared_from_version_4(epoch: int, code: int) -> None:
     assert ask(make_filled_node(), make_request(LATEST, epoch=epoch), 3)[0].error_code == 0
 
 
-def test_a_search_by_time_waits_for_the_disk_and_holds_up_nobody() -> None:
+def test_a_search_by_time_waits_for_the_disk_without_holding_up_others() -> None:
     node = make_filled_node()
     asked = make_request(LATEST)
     asked.topics[0].partitions.append(ListOffsetsPartition(partition_index=1, timestamp=0))

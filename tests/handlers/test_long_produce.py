@@ -50,7 +50,7 @@ def end_offset(node: DataNode, index: int = 0) -> int:
     return node.node.replicas.find("t", index).log.log_end_offset
 
 
-def test_many_records_are_checked_elsewhere_and_the_next_request_waits_for_it(many: bytes) -> None:
+def test_many_records_are_checked_in_a_worker_and_the_next_request_waits(many: bytes) -> None:
     node = DataNode()
     pending = node.send(make_request(many), 9)
     assert isinstance(pending, Pending) and pending.in_order and not pending.abandonable
@@ -69,7 +69,7 @@ def test_a_few_are_checked_at_once() -> None:
     assert node.workers.calls == []
 
 
-def test_a_bomb_is_refused_elsewhere() -> None:
+def test_a_bomb_is_refused_by_a_worker() -> None:
     node = DataNode(LogConfig(max_decompressed_bytes=2 * AT_ONCE_UNPACKED_BYTES))
     bomb = make_batch(codec=ZSTD, value=bytes(2 * AT_ONCE_UNPACKED_BYTES))
     pending = node.send(make_request(bomb), 9)

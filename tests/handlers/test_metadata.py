@@ -142,7 +142,7 @@ def test_a_topic_that_is_asked_for_is_made_and_answered_with_its_leader() -> Non
     assert [partition.leader_id for partition in topic.partitions] == [1, 1, 1]
 
 
-def test_it_is_answered_only_once_its_leader_takes_writes() -> None:
+def test_a_created_topic_is_returned_once_its_leader_takes_writes() -> None:
     node = AdminNode()
     node.events.hold = True
     pending = node.send(MetadataRequest(topics=by_name("a")), 13)

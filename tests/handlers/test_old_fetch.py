@@ -78,7 +78,7 @@ def test_several_partitions_are_converted_each(version: int) -> None:
     assert list_codes(response) == [0, 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
 
 
-def test_much_is_converted_elsewhere_and_lies_in_a_file() -> None:
+def test_large_batches_are_converted_in_a_worker_into_a_file() -> None:
     node = DataNode()
     node.append("t", 0, make_batch(value=LARGE))
     before = node.node.files.open_handles
@@ -138,7 +138,7 @@ def test_a_fetch_waits_after_batches_without_messages(version: int) -> None:
     assert list_offsets(node.read(pending, FetchResponse, version)) == [[1]]
 
 
-def test_time_passes_where_there_is_nothing_for_it() -> None:
+def test_a_fetch_without_messages_ends_at_its_deadline() -> None:
     node = DataNode()
     append_unchecked(node, make_control_batch())
     pending = node.send(make_request(make_partition(), max_wait_ms=500), 1)

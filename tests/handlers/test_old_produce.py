@@ -128,7 +128,7 @@ def make_large() -> bytes:
 
 
 @pytest.mark.parametrize("data", [make_large(), make_wrapper()], ids=["large", "compressed"])
-def test_much_is_converted_elsewhere_and_the_next_request_waits_for_it(data: bytes) -> None:
+def test_large_message_sets_are_converted_in_a_worker_and_the_next_request_waits(data: bytes) -> None:
     node = DataNode()
     pending = node.send(make_request(data, make_messages(2)), 2)
     assert isinstance(pending, Pending)

@@ -235,7 +235,7 @@ def test_a_batch_that_is_only_to_be_synced_holds_up_no_other_request() -> None:
         assert [(each.error_code, each.base_offset) for each in found] == [(0, offset)] * 2
 
 
-def test_nobody_waits_for_a_sync_without_acks() -> None:
+def test_without_acks_no_request_waits_for_a_sync() -> None:
     node = DataNode(syncs_always=True)
     assert node.send(make_request(make_batch(), acks=0), 9) is None
     partition = node.node.replicas.find("t", 0)

@@ -329,7 +329,7 @@ def test_above_its_high_watermark_a_follower_lets_consumers_wait() -> None:
     assert fetch_as_consumer(node, 3).error_code == ErrorCode.OFFSET_NOT_AVAILABLE
 
 
-def test_a_replica_without_a_leader_answers_nobody() -> None:
+def test_a_replica_without_a_leader_refuses_fetches() -> None:
     node = ReplicatedNode()
     node.write(1)
     node.follow(-1)
@@ -373,7 +373,7 @@ def test_the_leader_names_an_in_sync_follower_in_the_consumers_rack(rack: str, v
     assert data.high_watermark == 2
 
 
-def test_without_a_selector_nobody_is_named() -> None:
+def test_without_a_selector_no_preferred_replica_is_named() -> None:
     node = make_near_node()
     data = fetch_as_consumer(node, rack="rack-2")
     assert (data.preferred_read_replica, list_offsets(data)) == (-1, [0, 1])

@@ -198,7 +198,7 @@ def test_a_follower_closes_the_connection_where_it_may_not_answer() -> None:
         send_request(node, make_request(make_batch(), acks=NONE))
 
 
-def test_a_leader_that_nobody_knows_is_not_named() -> None:
+def test_an_unknown_leader_is_not_named() -> None:
     node = ReplicatedNode()
     node.follow(9)
     response = node.ask(make_request(make_batch()), ProduceResponse, 10)

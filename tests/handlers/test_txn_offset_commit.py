@@ -212,7 +212,7 @@ def test_a_commit_carries_a_guard(version: int) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_nobody_is_asked_where_that_is_switched_off_but_where_partitions_are_added(version: int) -> None:
+def test_with_verification_off_only_added_partitions_are_verified(version: int) -> None:
     node = Node()
     node.is_verifying = False
     node.offsets.open.clear()

@@ -72,7 +72,7 @@ def test_kafkas_metadata_does_not_count_once_ours_was_newer(tmp_path: Path, capl
     world.stop(broker)
 
 
-def test_a_start_after_kafka_ran_again_is_refused_until_somebody_says_what_counts(tmp_path: Path) -> None:
+def test_a_start_after_kafka_ran_again_needs_a_decision(tmp_path: Path) -> None:
     world = World(tmp_path)
     kafka = KafkaDirectory(world, "t")
     world.stop(world.start())

@@ -185,7 +185,7 @@ def test_a_paused_end_receives_nothing_and_holds_up_the_other(world: World) -> N
     assert server.transport.queued_bytes == 0
 
 
-def test_nobody_listening_is_a_refusal(world: World) -> None:
+def test_a_port_without_a_listener_refuses_connections(world: World) -> None:
     listening = world.listen()
     port = listening.getHost().port
     stopped: list[Any] = []

@@ -41,7 +41,7 @@ def test_request_and_response_belong_together(key: int) -> None:
 
 
 @pytest.mark.parametrize("key", API_NAMES)
-def test_every_declaration_says_what_it_is_for(key: int) -> None:
+def test_every_declaration_has_a_docstring(key: int) -> None:
     module = import_module(find_api(key).request.__module__)
     declared = [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, Struct)]
     words = [module.__doc__, *(cls.__doc__ for cls in declared if cls.__module__ == module.__name__)]

@@ -43,7 +43,7 @@ def test_records_are_read_as_they_were_written(codec: int) -> None:
     assert list(read_records(memoryview(batch + b"more"))) == READ
 
 
-def test_the_header_says_what_the_batch_was_built_with() -> None:
+def test_the_header_has_the_arguments_of_build_batch() -> None:
     batch = build_batch(
         RECORDS,
         base_offset=70,

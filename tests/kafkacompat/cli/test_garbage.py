@@ -46,7 +46,7 @@ def test_a_collection_is_postponed_while_the_broker_is_busy_but_not_for_ever(ful
     assert len(full) == 1
 
 
-def test_there_is_none_without_reason(full: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_collection_runs_below_the_thresholds(full: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gc, "get_count", lambda: (0, 0, 9))
     FullCollections(Clock()).collect_if_due()
     assert full == []

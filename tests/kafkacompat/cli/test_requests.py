@@ -101,7 +101,7 @@ def test_a_broker_that_does_not_answer_in_time() -> None:
         BlockingConnection("127.0.0.1", port, timeout_s=0.01)
 
 
-def test_nobody_listens() -> None:
+def test_a_refused_connection_is_reported() -> None:
     with closing(socket.socket()) as bound:
         bound.bind(("127.0.0.1", 0))
         with pytest.raises(NoResponseError, match="Connection refused"):

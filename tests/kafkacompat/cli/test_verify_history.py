@@ -142,7 +142,7 @@ def test_how_a_run_ends(
     assert not any(temporary.iterdir())
 
 
-def test_nobody_answers(temporary: Path) -> None:
+def test_an_unreachable_broker_is_reported(temporary: Path) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{unused.getsockname()[1]}"

@@ -226,7 +226,7 @@ def test_an_idle_connection_that_ends_is_made_again_for_the_next_request() -> No
     assert again.response is not None
 
 
-def test_nobody_listening_fails_the_waiting_requests() -> None:
+def test_a_refused_connection_fails_waiting_requests() -> None:
     world = World()
     world.broker(2, listens=False)
     first, second = world.request(), world.request()

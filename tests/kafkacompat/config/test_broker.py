@@ -67,7 +67,7 @@ def test_the_old_name_of_the_node_id() -> None:
     assert (config.node_id, config.int("broker.id")) == (5, 5)
 
 
-def test_metadata_may_lie_elsewhere() -> None:
+def test_metadata_log_dir_names_a_directory_of_its_own() -> None:
     assert BrokerConfig.load("node.id=1\nmetadata.log.dir=/meta\nlog.dirs=/data").metadata_log_dir == "/meta"
 
 

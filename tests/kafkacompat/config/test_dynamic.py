@@ -25,7 +25,7 @@ def test_the_property_after_a_listeners(name: str, base: str) -> None:
     assert base_property_name(name) == base
 
 
-def test_the_row_behind_a_listeners() -> None:
+def test_a_listeners_property_has_its_own_row() -> None:
     row = find_property("listener.name.internal.ssl.key.password")
     assert row is not None and row.sensitive
     assert find_property("listener.name.internal.no.such") is None

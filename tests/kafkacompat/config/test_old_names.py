@@ -87,7 +87,7 @@ def test_ineffective_old_names_are_unknown_and_name_their_replacement() -> None:
 
 
 @pytest.mark.parametrize("name", GONE_NAMES)
-def test_every_name_that_is_gone_says_what_replaced_it_by_a_known_name(name: str) -> None:
+def test_every_removed_name_names_its_known_replacement(name: str) -> None:
     assert name not in PROPERTIES
     sentence = did_you_mean(name, PROPERTIES)
     assert sentence == f" ({GONE_NAMES[name]})"

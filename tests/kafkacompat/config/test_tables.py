@@ -19,7 +19,7 @@ PACKAGE = Path(kafkacompat.__file__).parent
 LOG_FIELDS = {field.name for field in fields(LogConfig)}
 
 
-def test_there_are_as_many_as_kafka_has() -> None:
+def test_the_tables_have_as_many_properties_as_kafka() -> None:
     own = [name for name in PROPERTIES if name.startswith("kafkacompat.")]
     dynamic_only = 3  # the replication rates, which Kafka keeps beside its KafkaConfig
     of_zookeeper = len(ZOOKEEPER_PROPERTIES)  # which Kafka's last releases do not have any more

@@ -33,7 +33,7 @@ def test_a_group_is_classic_again_when_the_last_member_of_the_new_protocol_leave
     assert take_response(answer).generation_id == classic.generation + 1
 
 
-def test_it_is_so_even_if_not_all_that_its_members_say_can_be_read(world: ConsumerWorld) -> None:
+def test_a_conversion_survives_unreadable_subscriptions(world: ConsumerWorld) -> None:
     world.come("m", "t")
     protocols = [("range", write_topics("t")), ("roundrobin", b"")]
     joined = take_response(world.join(protocols=protocols, version=3))
@@ -44,7 +44,7 @@ def test_it_is_so_even_if_not_all_that_its_members_say_can_be_read(world: Consum
     assert world.state() == "PreparingRebalance"
 
 
-def test_it_is_so_in_the_log(world: ConsumerWorld) -> None:
+def test_a_conversion_is_in_the_log(world: ConsumerWorld) -> None:
     anchor = Consumer(world, "m", "t").join()
     classic = Classic(world, "t").join()
     settle_all(world, anchor, classic)

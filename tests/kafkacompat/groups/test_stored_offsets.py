@@ -55,7 +55,7 @@ def test_a_request_is_one_write_of_the_changed_offsets(world: World) -> None:
     assert len(world.store.writes) == 2
 
 
-def test_it_is_kept_as_kafka_keeps_it_in_zookeeper(world: World) -> None:
+def test_stored_offsets_have_kafkas_paths_and_values(world: World) -> None:
     world.commit("a group/of mine", "topic.of_mine", p3=12)
     world.commit("a group: mine", "t", p0=1)
     assert world.store.entries == {
@@ -90,7 +90,7 @@ def test_a_concurrent_write_is_overwritten(world: World) -> None:
     assert world.fetch(count=2) == [7, 8]
 
 
-def test_it_does_not_try_for_ever(world: World) -> None:
+def test_a_conflicting_write_is_not_retried_for_ever(world: World) -> None:
     world.commit(p0=0)
     versions = iter(range(100))
 
@@ -102,7 +102,7 @@ def test_it_does_not_try_for_ever(world: World) -> None:
     assert world.commit(p0=1) == {FULL}
 
 
-def test_there_is_an_upper_bound(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_stored_offsets_is_limited(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored_offsets, "MAX_OFFSETS", 3)
     assert world.commit(p0=1, p1=1) == {ErrorCode.NONE}
     assert world.commit("h", p0=1, p1=1) == {FULL}

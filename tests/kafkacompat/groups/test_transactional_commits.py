@@ -285,7 +285,7 @@ def test_a_marker_under_way_when_the_partition_goes_touches_nothing() -> None:
     assert (world.committed(), world.is_unstable()) == (7, False)
 
 
-def test_a_partition_that_is_given_up_leaves_nothing_behind() -> None:
+def test_a_resigned_partition_leaves_nothing_behind() -> None:
     world = ProducerWorld()
     take_response(world.commit_in_transaction())
     for partition in range(4):

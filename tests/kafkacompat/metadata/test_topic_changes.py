@@ -229,7 +229,7 @@ def test_an_election_gives_each_partition_a_new_epoch() -> None:
     )
 
 
-def test_a_broker_whose_directories_are_all_cordoned_gets_only_what_is_assigned_to_it() -> None:
+def test_a_broker_with_only_cordoned_directories_gets_assigned_replicas_only() -> None:
     config = CONFIG.with_changes({}, {"cordoned.log.dirs": "*"})
     changes, on = TopicPlanner(config, Random(1)), make_draft(1, 2)
     placed = changes.create_topic(on, NewTopic("placed", 3, 1))

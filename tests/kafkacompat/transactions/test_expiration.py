@@ -106,7 +106,7 @@ def test_a_transaction_that_ends_during_an_allocation_is_not_aborted() -> None:
     assert (world.state(), world.markers()) == ("CompleteCommit", [(100, LAST_EPOCH, True)])
 
 
-def test_an_id_that_nobody_uses_is_forgotten() -> None:
+def test_an_unused_transactional_id_is_forgotten() -> None:
     world = World(transactional_id_expiration_ms=5 * HOUR_S * 1000)
     for name in ("used", "unused", "open"):
         producer = world.init(name, timeout_ms=0x7FFFFFFF)
@@ -124,7 +124,7 @@ def test_an_id_that_nobody_uses_is_forgotten() -> None:
     assert again.init("unused") == ProducerIdentity(103, 0)
 
 
-def test_ids_are_forgotten_many_at_a_time_and_not_before_the_log_has_it() -> None:
+def test_ids_are_forgotten_in_batches_once_their_tombstones_are_in_the_log() -> None:
     world = World(transactional_id_expiration_ms=1000)
     names = [f"{number}".zfill(TOMBSTONES_BYTES // 3) for number in range(40)]
     for name in names:

@@ -41,7 +41,7 @@ def test_two_at_once_while_ids_are_fetched() -> None:
     assert take_response(first).producer == (100, 1)
 
 
-def test_without_producer_ids_there_is_nobody() -> None:
+def test_without_producer_ids_the_request_fails() -> None:
     world = World()
     world.no_producer_ids()
     assert take_response(world.ask()) == ProducerAnswer(ErrorCode.KAFKA_STORAGE_ERROR)

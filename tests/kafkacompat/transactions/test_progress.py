@@ -270,7 +270,7 @@ def test_after_the_last_epoch_comes_another_producer_id() -> None:
     assert again.add(answer.producer, version=2) is NONE
 
 
-def test_many_that_wait_in_the_same_partition_go_on_one_behind_the_other() -> None:
+def test_appends_that_wait_in_the_same_partition_complete_without_nesting() -> None:
     """Many appends may end at the same moment, after a new segment. Their outcomes must not nest."""
     world = World(FakeCoordinatorLog(partition_count=1))
     producers = {f"id{number}": world.init(f"id{number}") for number in range(200)}

@@ -312,7 +312,7 @@ def test_as_many_logs_at_a_time_as_there_are_threads() -> None:
     assert all(len(world.keys(partition)) < 6 for partition in partitions)
 
 
-def test_it_reads_and_writes_no_faster_than_it_may() -> None:
+def test_the_cleaner_keeps_to_its_throttle() -> None:
     world = World(properties={"log.cleaner.io.max.bytes.per.second": "1048576.0"}, roll_bytes=1 << 21)
     partition = world.open()
     for number in range(5):

@@ -184,7 +184,7 @@ def test_deleted_records_do_not_come_back_after_a_clean_restart() -> None:
     assert (log.log_start_offset, log.log_end_offset) == (2, 3)
 
 
-def test_segments_in_front_of_the_start_go_and_so_does_the_checkpoint_of_it() -> None:
+def test_segments_before_the_log_start_are_deleted_with_its_checkpoint() -> None:
     world = World()
     world.fill(3)
     world.node.replicas.delete_records(world.partition, 2)
@@ -222,7 +222,7 @@ def test_a_sync_that_fails_takes_the_directory_offline() -> None:
     assert world.node.directories[0].offline
 
 
-def test_a_checkpoint_says_what_a_restart_needs() -> None:
+def test_a_checkpoint_holds_the_offsets_for_a_restart() -> None:
     world = World()
     world.fill(3)
     world.node.replicas.delete_records(world.partition, 1)

@@ -225,7 +225,7 @@ def test_a_move_that_rests_notices_at_once_that_it_is_over() -> None:
         assert node.clock.getDelayedCalls() == []
 
 
-def test_there_and_back_again() -> None:
+def test_a_partition_moves_there_and_back() -> None:
     node, partition = two()
     for _ in range(20):
         node.append(partition)

@@ -65,7 +65,7 @@ def test_a_move_that_waits_for_its_turn_is_given_up_without_it() -> None:
     assert [name for name in node.names("/b") if name.startswith("t-")] == ["t-0", "t-2"]
 
 
-def test_nobody_waits_for_moves_when_the_broker_stops() -> None:
+def test_a_stopping_broker_does_not_wait_for_moves() -> None:
     node = node_with_partitions()
     begun = [node.replicas.move("t", index, "/b") for index in range(COUNT)]
     stopped = node.moves.stop()

@@ -22,7 +22,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_it_is_the_same_however_often_it_is_asked_for_and_written(package: Path) -> None:
+def test_the_fingerprint_of_unchanged_sources_is_the_same(package: Path) -> None:
     before = sources.fingerprint_sources()
     (package / "a.py").write_bytes((package / "a.py").read_bytes())
     (package / "notes.txt").write_text("of no importance")
@@ -47,6 +47,6 @@ def test_any_change_makes_it_another(package: Path) -> None:
     assert len(set(found)) == len(found)
 
 
-def test_it_is_of_the_code_that_processes_import() -> None:
+def test_the_fingerprint_covers_the_imported_modules() -> None:
     names = {path.name for package in sources.PACKAGES for path in Path(package.__path__[0]).rglob("*.py")}
     assert {"child.py", "record_batch.py", "scrub.py"} <= names

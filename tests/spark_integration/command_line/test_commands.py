@@ -179,7 +179,7 @@ def test_one_of_several_addresses_is_enough(tmp_path: Path, port: int, closed_po
     assert "a session is started" in done.output
 
 
-def test_a_name_that_nobody_knows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_unknown_host_name_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def create_connection(*_: object, **__: object) -> None:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 

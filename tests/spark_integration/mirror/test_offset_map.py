@@ -44,7 +44,7 @@ def test_the_first_pair_stays_and_of_others_the_last_of_each_slot() -> None:
     assert known.lower_bound(LINK, 0) == 50
 
 
-def test_below_the_first_pair_everything_is_behind_it() -> None:
+def test_the_lower_bound_below_the_first_pair_is_its_target() -> None:
     assert put_pairs(OffsetPair(100, 50)).lower_bound(LINK, 3) == 50
 
 

@@ -12,7 +12,7 @@ from spark_integration.topics.offsets import TopicPartition, count_offsets_betwe
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
 
 
-def test_there_and_back() -> None:
+def test_formatted_offsets_are_parsed_again() -> None:
     offsets = {B0: 2**53 + 1, A1: -2, A0: 0}
     text = format_offsets(offsets)
     assert json.loads(text) == {"a": {"0": 0, "1": -2}, "b": {"0": 2**53 + 1}}

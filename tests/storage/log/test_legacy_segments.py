@@ -149,7 +149,7 @@ def test_a_torn_end_is_left_out_after_a_crash_only() -> None:
 
 
 @pytest.mark.parametrize("may_be_torn", [False, True])
-def test_damage_elsewhere_rejects_the_log_and_leaves_its_file(may_be_torn: bool) -> None:
+def test_damage_before_the_end_rejects_the_log_and_leaves_its_file(may_be_torn: bool) -> None:
     damaged = bytearray(make_messages(1, [0, 1]))
     damaged[-1] ^= 1
     unpackable = make_entry_writer(1, GZIP)(0, 0, None, b"no gzip")

@@ -82,7 +82,7 @@ def test_before_version_4_a_new_member_joins_without_an_id() -> None:
     assert joined.leader == joined.member_id
 
 
-def test_an_id_that_nobody_joins_with_is_forgotten_after_the_session_timeout() -> None:
+def test_an_unused_member_id_is_forgotten_after_the_session_timeout() -> None:
     world = World()
     member_id = take_response(world.join()).member_id
     world.clock.advance(SESSION_S)
@@ -181,7 +181,7 @@ def test_changed_protocols_must_still_fit_the_group() -> None:
 # group.max.size
 
 
-def test_a_full_group_takes_nobody_in() -> None:
+def test_a_full_group_refuses_new_members() -> None:
     world = World(group_max_size=2)
     members = world.stable(2)
     assert take_response(world.join()).error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
@@ -240,7 +240,7 @@ def test_members_may_rejoin_when_memory_is_exhausted() -> None:
     assert not take_response(world.join(instance="i", protocols=large)).error_code
 
 
-def test_groups_that_never_got_anywhere_leave_nothing_behind() -> None:
+def test_groups_without_a_generation_leave_nothing_behind() -> None:
     world = World()
     for number in range(50):
         world.join(group=f"pending {number}")

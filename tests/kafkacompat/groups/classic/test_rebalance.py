@@ -262,7 +262,7 @@ def test_a_member_that_waits_for_its_assignment_does_not_expire() -> None:
     assert world.heartbeat(members[1], 1) is ErrorCode.UNKNOWN_MEMBER_ID, "its session goes on from the answer"
 
 
-def test_a_session_that_ends_completes_a_rebalance_that_waited_for_it() -> None:
+def test_an_expired_session_completes_the_rebalance() -> None:
     world = World()
     members = world.stable(2)
     answer = world.join(members[0])

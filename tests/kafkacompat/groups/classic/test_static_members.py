@@ -141,7 +141,7 @@ def test_a_member_whose_session_ended_while_the_log_was_awaited_still_expires(re
     assert world.state() == "Empty"
 
 
-def test_a_rebalance_that_begins_while_the_log_is_awaited_answers_instead_of_it() -> None:
+def test_a_rebalance_during_an_append_answers_the_join() -> None:
     world = World()
     leader, _ = make_stable_group(world)
     world.log.hold = True

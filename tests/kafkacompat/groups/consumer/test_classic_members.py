@@ -183,7 +183,7 @@ def test_a_classic_member_that_goes_over_to_the_new_protocol_is_left_alone(world
     assert world.contents().epoch == epoch
 
 
-def test_members_that_take_each_others_place_leave_no_timers_behind(world: ConsumerWorld) -> None:
+def test_replaced_static_members_leave_no_timers_behind(world: ConsumerWorld) -> None:
     world.come("m", "u")
     for _ in range(20):
         Classic(world, "t", instance="i").join()

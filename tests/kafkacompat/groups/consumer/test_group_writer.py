@@ -158,7 +158,7 @@ def test_only_changed_records_are_written(world: ConsumerWorld) -> None:
     assert kinds == [MemberKey.TYPE, GroupKey.TYPE, TargetKey.TYPE, MemberCurrentKey.TYPE]
 
 
-def test_a_group_goes_on_after_a_restart_with_nobody_noticing(world: ConsumerWorld) -> None:
+def test_a_group_continues_after_a_restart_without_a_rebalance(world: ConsumerWorld) -> None:
     members = [Consumer(world, name, "t", "u").join() for name in ("m1", "m2", "m3")]
     settle_members(world, *members)
     had = [(member.epoch, member.has) for member in members]

@@ -55,7 +55,7 @@ def test_a_later_subscription_is_assigned(world: ConsumerWorld) -> None:
     assert (member.epoch, member.has) == (3, ALL | {"u": {0, 1}})
 
 
-def test_it_may_subscribe_to_nothing(world: ConsumerWorld) -> None:
+def test_a_member_may_subscribe_to_nothing(world: ConsumerWorld) -> None:
     answer = world.come("m")
     assert (answer.error_code, world.read(answer)) == (0, {})
     assert world.contents().epoch == 1
@@ -149,7 +149,7 @@ def test_a_fenced_member_joins_again_under_its_id(world: ConsumerWorld) -> None:
     assert (answer.error_code, answer.member_epoch, world.read(answer)) == (0, 2, ALL)
 
 
-def test_a_full_group_takes_nobody_in() -> None:
+def test_a_full_group_refuses_new_members() -> None:
     world = ConsumerWorld(consumer_settings=ConsumerGroupSettings(max_size=1))
     world.come("m", "t")
     assert world.come("n", "t").error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
@@ -292,7 +292,7 @@ def test_a_topic_that_is_made_again_is_another_one(world: ConsumerWorld) -> None
     assert (after.member_epoch, world.read(after)) == (3, {"t": {0}})
 
 
-def test_topics_that_nobody_reads_change_nothing(world: ConsumerWorld) -> None:
+def test_topics_without_subscribers_change_nothing(world: ConsumerWorld) -> None:
     world.come("m", "t")
     world.set_topics(t=4, u=2, v=9)
     assert world.beat("m", 2).member_epoch == 2

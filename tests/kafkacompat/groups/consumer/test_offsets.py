@@ -154,7 +154,7 @@ def test_offsets_are_kept_while_their_topic_is_read(world: ConsumerWorld) -> Non
     assert world.committed() == 7
 
 
-def test_offsets_and_the_group_go_when_nobody_came_for_long(world: ConsumerWorld) -> None:
+def test_offsets_and_the_empty_group_expire(world: ConsumerWorld) -> None:
     world.come("m", "t")
     commit(world, "m", 2)
     world.beat("m", -1)
