@@ -141,7 +141,7 @@ class Rows(TableStore):
         offsets = [offset for held in list_seen(self.memory).values() for offset in held]
         return any(first <= offset < until for one in intervals.values() for first, until in one for offset in offsets)
 
-    def _counted(self, commit: ArchiveCommit) -> ArchiveCommit:
+    def _count_records(self, commit: ArchiveCommit) -> ArchiveCommit:
         return commit
 
     def create(self) -> None: ...
@@ -163,10 +163,10 @@ class Merge(FileMerge):
         super().__init__(cast(Any, None), cast(HadoopFiles, memory), ledger, 4, 1000)
         self.memory = memory
 
-    def _manifest(self) -> ArchiveManifest:
+    def _read_manifest(self) -> ArchiveManifest:
         return manifest_of(self.memory)
 
-    def _merged(self, due: list[DataFile]) -> Any:
+    def _merge_files(self, due: list[DataFile]) -> Any:
         return sorted(offset for file in due for offset in self.memory.held[file.path])
 
 
@@ -177,7 +177,7 @@ class Shorten(ManifestMerge):
         super().__init__(cast(Any, None), cast(HadoopFiles, memory), ledger)
         self.memory = memory
 
-    def _manifest(self) -> ArchiveManifest:
+    def _read_manifest(self) -> ArchiveManifest:
         return manifest_of(self.memory)
 
 

@@ -163,5 +163,5 @@ class Checkpointed:
 class NoState:
     """A batch that never began."""
 
-    def begun(self, *_: Any) -> None:
+    def read_begun(self, *_: Any) -> None:
         return None
