@@ -37,6 +37,9 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         default=1.0,
         help="size of what a replica missed in the row 'cluster-catch-up' (1)",
     )
+    parser.add_argument(
+        "--note", default="", help="a sentence for the text of the rows, such as what else ran on the machine"
+    )
     parser.add_argument("--dry", action="store_true", help="print the figures, write nothing")
     options = parser.parse_args(arguments)
     if options.pairs < MINIMUM_PAIRS and not options.dry:
@@ -66,6 +69,12 @@ def show_row(console: Console, row: AnyRow, results: Results) -> None:
         )
 
 
+def describe_conditions(scale: float, note: str) -> str:
+    """Return what the text of a row says of its conditions, each sentence after a space."""
+    sentences = [f"Loads scaled by {scale:g}."] if scale != 1.0 else []
+    return "".join(f" {sentence}" for sentence in [*sentences, note] if sentence)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Measure the rows one after another; store each as soon as it is measured."""
     settings = parse_arguments(arguments)
@@ -78,7 +87,7 @@ def main(arguments: Sequence[str]) -> int:
             results = run_row(row, options, lambda words, row=row: status.update(f"{row.title}: {words}"))  # type: ignore[misc]
         show_row(console, row, results)
         if not settings.dry:
-            report.add_result(row.name, results, "" if options.scale == 1.0 else f" Loads scaled by {options.scale:g}.")
+            report.add_result(row.name, results, describe_conditions(options.scale, settings.note))
             report.write_report()
             plot.draw_plot(report.load_results(), report.PLOT)
     return 0

@@ -106,6 +106,11 @@ COMPARISONS = (
     _compare_lower(
         "rebalance-100", "ms since the first JoinGroup", "Rebalance of 100 members: {ours} ms, Kafka {theirs} ms"
     ),
+    _compare_throughput("cluster-produce-unreplicated", "Three nodes, one producer, no replication"),
+    _compare_cpu("cluster-produce-unreplicated", "Three nodes, one producer, no replication"),
+    _compare_throughput("cluster-produce-synchronous", "Three nodes, one producer, three replicas, acks=all"),
+    _compare_cpu("cluster-produce-synchronous", "Three nodes, one producer, three replicas, acks=all"),
+    _compare_throughput("cluster-consume-one", "Three nodes, one consumer"),
     _compare_throughput("spark-archive", "Spark writes an archive"),
     _compare_throughput("spark-replay", "Spark replays an archive"),
 )
