@@ -33,7 +33,8 @@ class ClusterView:
     """Brokers, topics and leaders as the client knows them.
 
     As in the Java client, a response with an older leader epoch than the known one changes nothing, unless the topic has another id. A
-    client asks one of the brokers that it knows; if none of them answers, it asks the bootstrap brokers again (KIP-899).
+    client asks one of the brokers that it knows; if none of them answers, it asks the bootstrap brokers again (KIP-899). ``listeners`` are
+    called after each response.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class ClusterView:
         self._is_asking = False
         self._is_wanted_again = False
         self._next_attempt_at = clock.seconds()
-        self.on_update: Callable[[], None] = lambda: None
+        self.listeners: list[Callable[[], None]] = []
 
     # What is known
 
@@ -182,7 +183,8 @@ class ClusterView:
         waiting, self._waiting = self._waiting, []
         for deferred in waiting:
             deferred.callback(None)
-        self.on_update()
+        for listener in list(self.listeners):
+            listener()
 
     def _note_topic(self, name: str, topic: Any) -> bool:
         """Take over a topic; return whether all its partitions have leaders."""

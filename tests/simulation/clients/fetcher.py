@@ -58,7 +58,7 @@ class Fetcher:
         self.truncations: list[str] = []
         self.resets: list[str] = []
         self.on_records: Callable[[HistoryPartition, list[tuple[int, str]]], None] = lambda place, records: None
-        process.cluster.on_update = self.wake
+        process.cluster.listeners.append(self.wake)
 
     @property
     def assigned(self) -> list[HistoryPartition]:

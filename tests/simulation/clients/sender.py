@@ -56,13 +56,14 @@ class BatchSender:
         self._requests: dict[int, int] = {}
         self._not_before: dict[int, float] = {}
         self._batches = 0
+        self._is_closed = False
         self._timer: DelayedCall | None = None
         self.on_delivered: Callable[[Batch, int], None] = lambda batch, offset: None
         self.on_failed: Callable[[Batch, int], None] = lambda batch, code: None
         self.on_identity_needed: Callable[[], None] = lambda: None
         self.on_sequence_lost: Callable[[], None] = lambda: None
         self.may_send_to: Callable[[HistoryPartition], bool] = lambda place: True
-        process.cluster.on_update = self.wake
+        process.cluster.listeners.append(self.wake)
 
     # What the producer does
 
@@ -92,6 +93,17 @@ class BatchSender:
                 queue.remove(batch)
                 self._end(batch, code)
 
+    def close(self) -> None:
+        """Send nothing any more, and forget all batches."""
+        self._cluster.listeners.remove(self.wake)
+        if self._timer is not None and self._timer.active():
+            self._timer.cancel()
+        self._is_closed = True
+        self._queues.clear()
+        for batch in self._on_the_wire:
+            batch.is_done = True
+        self._on_the_wire.clear()
+
     def wake(self) -> None:
         """Send what may be sent, in a later turn."""
         self._wake_at(self._clock.seconds())
@@ -99,6 +111,8 @@ class BatchSender:
     # The loop
 
     def _wake_at(self, time_s: float) -> None:
+        if self._is_closed:
+            return
         if self._timer is not None and self._timer.active():
             if self._timer.getTime() <= time_s:
                 return

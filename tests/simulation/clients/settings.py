@@ -40,15 +40,19 @@ class ProducerSettings(ClientSettings):
 class TransactionalSettings(ProducerSettings):
     """How a transactional producer works.
 
-    ``protocol_version`` is the client's transaction version: 2 uses the implicit way of KIP-890 where the cluster has it, 0 is a client
-    from before. ``think_s`` is the range of the pauses within a transaction.
+    ``transaction_version`` is the newest that the client knows: 2 uses the implicit way of KIP-890 where the cluster has it, 0 is a
+    client from before. The shares are those of the transactions that the client aborts; that it leaves open for longer than
+    ``transaction_timeout_s``; and that it still tries to commit while its next incarnation begins, as a process does that others take for
+    dead.
     """
 
     transactional_id: str = "transactional"
-    protocol_version: int = 2
+    transaction_version: int = 2
     transaction_timeout_s: float = 15.0
     max_transaction_records: int = 12
     abort_share: float = 0.2
+    stall_share: float = 0.01
+    zombie_share: float = 0.03
 
 
 @dataclass(frozen=True)
