@@ -157,7 +157,7 @@ def test_a_fetch_whose_arrival_lets_the_leader_append_does_not_wait() -> None:
     sent = node.send(node.fetch_request(1, replica=2, wait_ms=500), 17)
     node.node.clock.advance(0)
     response = node.read(sent, FetchResponse, 17)
-    assert offsets(response.responses[0].partitions[0]) == [1]
+    assert list_offsets(response.responses[0].partitions[0]) == [1]
 
 
 def test_the_high_watermark_alone_does_not_end_a_followers_wait() -> None:
