@@ -29,7 +29,7 @@ Tree = dict[str, bytes]
 
 
 class Start(NamedTuple):
-    """A start: the nodes that exist before it, its properties, and what it is refused with."""
+    """A start: the nodes that exist before it, its properties, and the words of its refusal."""
 
     reason: str
     nodes: Tree = {}
@@ -84,11 +84,11 @@ def kazoo(zookeeper: ZooKeeperServer, broker_kind: str) -> Iterator[KazooClient]
     client.close()
 
 
-def contents(kazoo: KazooClient, path: str = "/") -> Tree:
+def read_tree(kazoo: KazooClient, path: str = "/") -> Tree:
     """Return the tree with the values of all nodes."""
     nodes = {path: kazoo.get(path)[0]}
     for name in kazoo.get_children(path):
-        nodes.update(contents(kazoo, f"{path.rstrip('/')}/{name}"))
+        nodes.update(read_tree(kazoo, f"{path.rstrip('/')}/{name}"))
     return nodes
 
 
@@ -124,7 +124,7 @@ def test_a_start_that_cannot_succeed_creates_nothing(
     if start.owner is not None:
         data.mkdir()
         (data / "meta.properties").write_text(f"version=1\nnode.id=1\ncluster.id={start.owner}\n")
-    before = contents(kazoo), sorted(tmp_path.rglob("*"))
+    before = read_tree(kazoo), sorted(tmp_path.rglob("*"))
     given = {"listeners": "PLAINTEXT://127.0.0.1:{port}", **start.properties}
     result = serve(
         tmp_path,
@@ -135,7 +135,7 @@ def test_a_start_that_cannot_succeed_creates_nothing(
         },
     )
     assert_refused(result, start.code, start.reason.replace("{port}", port))
-    assert (contents(kazoo), sorted(tmp_path.rglob("*"))) == before
+    assert (read_tree(kazoo), sorted(tmp_path.rglob("*"))) == before
 
 
 def test_without_zookeeper_a_start_ends_after_its_timeout(tmp_path: Path, broker_kind: str) -> None:

@@ -325,7 +325,7 @@ def compare_tree(tree: Mapping[str, Node]) -> set[Znode]:
         elif znode not in CONTENTS_OF_ACLS:
             assert znode is not None, path
             recoded = RECODERS[znode](path, names, node)
-            assert parse(recoded) == parse(node.value), path
+            assert parse_value(recoded) == parse_value(node.value), path
             seen.add(znode)
     return seen
 
@@ -339,7 +339,7 @@ PERSISTENT_AND_OPTIONAL = (
 )
 
 
-def parse(value: bytes) -> Any:
+def parse_value(value: bytes) -> Any:
     """Parse JSON; other values are compared as they are."""
     try:
         return json.loads(value)
@@ -347,7 +347,7 @@ def parse(value: bytes) -> Any:
         return value
 
 
-def test_every_znode_of_kafka_is_what_we_would_have_written(kafka: Cluster) -> None:
+def test_our_encoding_of_every_znode_equals_kafkas(kafka: Cluster) -> None:
     seen = compare_tree(kafka.zookeeper.read_tree())
     assert seen == RECODERS.keys() - {Znode.REASSIGNMENT}
 
@@ -360,7 +360,7 @@ def test_a_start_creates_the_persistent_paths_in_this_order(kafka: Cluster) -> N
     assert {path for path in tree if path.startswith("/config/") and path.count("/") == 2} == kinds
 
 
-def test_what_is_taken_away_leaves_what_kafka_leaves(kafka: Cluster) -> None:
+def test_removals_leave_the_same_znodes_as_kafkas(kafka: Cluster) -> None:
     tree = kafka.zookeeper.read_tree()
     assert json.loads(tree["/config/topics/plain"].value) == {"version": 1, "config": {}}
     assert "/config/users/carol" not in tree
@@ -389,10 +389,12 @@ def test_a_draft_of_kafka_s_image_writes_kafka_s_tree(kafka: Cluster) -> None:
     for entity, config in image.clients.items():
         draft.put_client(entity, config)
     epoch = cluster.decode_controller_epoch(tree["/controller_epoch"].value)
-    written = {change.key: parse(change.value or b"") for change in draft.list_changes({}, form=StoreForm(epoch, True))}
+    written = {
+        change.key: parse_value(change.value or b"") for change in draft.list_changes({}, form=StoreForm(epoch, True))
+    }
     folders = ("/brokers/topics/", "/config/")
     kafka_wrote = {
-        path: parse(node.value)
+        path: parse_value(node.value)
         for path, node in tree.items()
         if node.value and path.startswith(folders) and not path.startswith("/config/changes/")
     }
@@ -428,7 +430,7 @@ def test_a_reassignment_that_waits_for_a_broker_of_ours(kafka: Cluster) -> None:
     until(lambda: GHOST not in admin.list_topics(timeout=30).brokers, timeout_seconds=60)
 
 
-def test_kafka_carries_out_what_our_znodes_ask_for(kafka: Cluster) -> None:
+def test_kafka_carries_out_the_requests_of_our_znodes(kafka: Cluster) -> None:
     """A topic of ours gets its id and states; its configs, its election and its deletion have their effect."""
     zookeeper, client = kafka.zookeeper, kafka.zookeeper.client
     partition = PartitionImage(0, 0, 0, (1, 2), (), 0)

@@ -70,7 +70,7 @@ class ChangePlanner:
                 version = self._bare.get(change.key, change.expected_version)
                 steps.append(Step(SetData(change.key, change.value, version), change))
                 continue
-            for parent in _ancestors(change.key):
+            for parent in _list_ancestors(change.key):
                 if parent in missing:
                     missing.remove(parent)
                     steps.append(Step(Create(parent, b""), None))
@@ -88,7 +88,7 @@ class ChangePlanner:
         missing: set[str] = set()
         level: set[str] = set()
         for key in creations:
-            ancestors = _ancestors(key)
+            ancestors = _list_ancestors(key)
             new = [index for index, path in enumerate(ancestors) if path in creations]
             missing.update(ancestors[new[-1] + 1 :] if new else ())
             level.update(() if new else ancestors[-1:])
@@ -176,7 +176,7 @@ def _join_attached(steps: Sequence[Step]) -> Iterator[list[Step]]:
         yield group
 
 
-def _ancestors(path: str) -> list[str]:
+def _list_ancestors(path: str) -> list[str]:
     """Return the paths of a node's parents, from below the root downwards."""
     names = path.split("/")
     return ["/".join(names[:length]) for length in range(2, len(names))]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from kafkacompat.metadata.image import NO_LOSSES, BrokerImage, Losses
 from kafkacompat.metadata.znodes.paths import Znode
-from kafkacompat.metadata.znodes.values import Fields, build_damage_error, encode_json, parse_fields, quote
+from kafkacompat.metadata.znodes.values import Fields, build_damage_error, encode_json, parse_fields, quote_name
 
 _VERSION = 5
 _NO_JMX_PORT = -1
@@ -99,9 +99,7 @@ def decode_broker(node_id: int, value: bytes, epoch: int) -> BrokerImage:
     protocols = {listener.upper(): protocol for listener, protocol in declared.items()}
     for listener in endpoints:
         if protocols.get(listener) not in _SECURITY_PROTOCOLS:
-            reason = (
-                f"the listener {quote(listener)} has none of the security protocols {', '.join(_SECURITY_PROTOCOLS)}"
-            )
+            reason = f"the listener {quote_name(listener)} has none of the security protocols {', '.join(_SECURITY_PROTOCOLS)}"
             raise build_damage_error(fields.path, reason)
     rack = fields.text("rack", "") or None
     own = fields.nested(_OWN_FIELD, {})

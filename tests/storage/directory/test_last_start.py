@@ -7,12 +7,12 @@ import pytest
 from kafkacompat.storage.directory.last_start import FILE_NAME, LastStart, read_last_start
 from kafkacompat.storage.directory.log_directory import LogDirectory
 from kafkacompat.storage.files.checkpoints import replace_file
-from tests.storage.support import Store, take
+from tests.storage.support import Store, take_directory
 
 
 def start(store: Store, boot_id: str, *, stops: bool = False, confirms: bool = True) -> LastStart | None:
     """Start a broker on the directory, and end it; return what it found out."""
-    directory: LogDirectory = take(store, boot_id=boot_id)
+    directory: LogDirectory = take_directory(store, boot_id=boot_id)
     found = directory.start
     if confirms:
         directory.confirm_contents()
@@ -51,7 +51,7 @@ def test_the_page_cache_is_lost_with_another_boot_after_a_kill(
 
 
 def test_a_directory_of_an_earlier_release_or_of_kafka_may_have_lost_its_page_cache(store: Store) -> None:
-    take(store).release()
+    take_directory(store).release()
     assert not store.files.exists(store.path("data", FILE_NAME))
     assert start(store, "a") == LastStart("a", lost_page_cache=True)
 

@@ -110,16 +110,16 @@ DECODERS: list[tuple[str, Callable[[bytes], object], Any]] = [
 ]
 
 
-def damage(value: Any) -> Iterator[Any]:
+def damage_value(value: Any) -> Iterator[Any]:
     """Yield copies of a JSON value in which one part is hostile."""
     yield from HOSTILE
     if isinstance(value, dict):
         for name, part in value.items():
             yield {other: value[other] for other in value if other != name}
-            yield from ({**value, name: damaged} for damaged in damage(part))
+            yield from ({**value, name: damaged} for damaged in damage_value(part))
     elif isinstance(value, list):
         for index, part in enumerate(value):
-            yield from ([*value[:index], damaged, *value[index + 1 :]] for damaged in damage(part))
+            yield from ([*value[:index], damaged, *value[index + 1 :]] for damaged in damage_value(part))
 
 
 def check_outcome(path: str, decode: Callable[[bytes], object], value: bytes) -> bool:
@@ -138,7 +138,7 @@ def check_outcome(path: str, decode: Callable[[bytes], object], value: bytes) ->
 @pytest.mark.parametrize(("path", "decode", "value"), DECODERS, ids=lambda item: item if isinstance(item, str) else "")
 def test_every_damaged_field(path: str, decode: Callable[[bytes], object], value: Any) -> None:
     assert not check_outcome(path, decode, json.dumps(value).encode())
-    refused = [check_outcome(path, decode, json.dumps(damaged).encode()) for damaged in damage(value)]
+    refused = [check_outcome(path, decode, json.dumps(damaged).encode()) for damaged in damage_value(value)]
     assert sum(refused) > len(HOSTILE) / 2
 
 
@@ -163,5 +163,5 @@ def test_a_store_with_a_damaged_value(path: str, value: Any) -> None:
         return decode_store({path: StoreEntry(value, 0)})
 
     assert not check_outcome(path, decode, json.dumps(value).encode())
-    refused = [check_outcome(path, decode, json.dumps(damaged).encode()) for damaged in damage(value)]
+    refused = [check_outcome(path, decode, json.dumps(damaged).encode()) for damaged in damage_value(value)]
     assert sum(refused) > len(HOSTILE) / 2
