@@ -40,6 +40,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=int(time.time()), help="decides the plan of faults (the time)")
     parser.add_argument("--loopback", action="store_true", help="use no namespaces: kills, pauses and restarts only")
     parser.add_argument("--results", type=Path, default=RESULTS, help=f"file for the figures ({RESULTS.name} in docs)")
+    parser.add_argument("--keep", action="store_true", help="keep the files of a run in which nothing was wrong, too")
     return parser.parse_args(arguments)
 
 
@@ -54,7 +55,7 @@ def _run_in_folder(scenario: str, chosen: argparse.Namespace) -> int:
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    if code == EXIT_SOUND:
+    if code == EXIT_SOUND and not chosen.keep:
         shutil.rmtree(folder)
     else:
         print(f"Kept the files of brokers and clients in {folder}", flush=True)

@@ -60,11 +60,11 @@ class ZooKeeperEnsemble:
                 return name
         return ""
 
-    def find_sessions(self, address: str) -> list[int]:
-        """Return the sessions whose clients have an address."""
+    def find_sessions(self) -> list[tuple[str, int]]:
+        """Return the addresses of the clients with their sessions."""
         answers = b"".join(server.command(b"cons") for server in self.servers.values())
-        pattern = rb"^ /" + re.escape(address.encode()) + rb":\d+\[\d+\]\(.*?sid=0x([0-9a-f]+)"
-        return [int(session, 16) for session in re.findall(pattern, answers, re.MULTILINE)]
+        pairs = re.findall(rb"^ /([0-9.]+):\d+\[\d+\]\(.*?sid=0x([0-9a-f]+)", answers, re.MULTILINE)
+        return [(address.decode(), int(session, 16)) for address, session in pairs]
 
     def expire(self, session: int) -> None:
         """End a client's session: another connection takes it over and closes it."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from compat_tests.chaos.clocks import write_clock
 from compat_tests.chaos.cluster import BROKERS, ChaosCluster
 from compat_tests.chaos.ensemble import ZooKeeperEnsemble
 from compat_tests.chaos.network import CLIENTS
@@ -23,12 +24,13 @@ from compat_tests.zookeeper import ZooKeeperServer
 ASK_AGAIN_SECONDS = 0.2
 LONGEST_IN_SYNC_SECONDS = 40.0
 LONGEST_OUT_OF_SYNC_SECONDS = 20.0
+LONGEST_SESSION_SECONDS = 15.0
 FILLER_BYTES = 1 << 20
 
 
 @dataclass
 class FaultWorld:
-    """The things that faults act on. ``clocks`` are the files from which libfaketime reads the offsets of brokers' clocks."""
+    """The things that faults act on. ``clocks`` are the files with the offsets of brokers' clocks."""
 
     cluster: ChaosCluster
     roles: Roles
@@ -143,10 +145,15 @@ def pause_zookeeper(world: FaultWorld) -> Iterator[str]:
 
 @contextmanager
 def expire_session(world: FaultWorld, **arguments: Any) -> Iterator[str]:
-    node = world.find(arguments)
-    for session in world.ensemble.find_sessions(world.cluster.host(node).address):
-        world.ensemble.expire(session)
-    yield BROKERS[node]
+    """End a broker's session; any broker's on loopback, where all of them have the same address for ZooKeeper."""
+    if not world.wait_for(lambda: bool(world.ensemble.find_sessions()), LONGEST_SESSION_SECONDS):
+        yield "nothing: no broker had a session"
+        return
+    node, sessions = world.find(arguments), world.ensemble.find_sessions()
+    own = [session for address, session in sessions if address == world.cluster.host(node).address]
+    session = own[0] if own else sessions[0][1]
+    world.ensemble.expire(session)
+    yield f"{BROKERS[node] if own else 'a broker'}, session {session:#x}"
 
 
 @contextmanager
@@ -276,11 +283,6 @@ def replace_replica(world: FaultWorld, at_once: bool, **arguments: Any) -> Itera
     world.cluster.start_node(node)
     world.wait_for(world.roles.in_sync, LONGEST_IN_SYNC_SECONDS)
     yield f"{BROKERS[node]}, {'at once' if at_once else 'out of sync'}" if is_out else f"{BROKERS[node]}, only killed"
-
-
-def write_clock(path: Path, offset_s: int) -> None:
-    """Set a clock apart from this machine's, as libfaketime reads it; a broker notices within a second."""
-    path.write_text(f"{offset_s:+d}s\n")
 
 
 FAULTS: dict[str, Callable[..., AbstractContextManager[str]]] = {

@@ -21,7 +21,7 @@ SHORT_S = (0.0, 6.0)
 
 
 class FaultKind(NamedTuple):
-    """A kind of fault: how long it lasts, the choices for its arguments, and what it needs.
+    """A kind of fault: how long it lasts, the choices for its arguments, what it needs, and how long it takes to make and heal.
 
     ``on_kafka`` is the kind that takes its place on Apache Kafka, which has no ZooKeeper; None if there is none.
     """
@@ -31,6 +31,7 @@ class FaultKind(NamedTuple):
     choices: Mapping[str, Sequence[object]]
     needs: str = ""
     on_kafka: str | None = ""
+    takes_s: float = 0.0
 
     def name_on(self, broker: str) -> str | None:
         """Return the kind's name on a broker, None if the fault is left out there."""
@@ -38,15 +39,15 @@ class FaultKind(NamedTuple):
 
 
 SWITCH, MOUNTS, CLOCKS = "switch", "mounts", "clocks"
-"""Needs: links that can be disturbed, small file systems, and libfaketime."""
+"""Needs: links that can be disturbed, small file systems, and clocks of brokers that can be set."""
 
 _TARGETS = {"target": ROLES}
 
 KINDS: dict[str, FaultKind] = {
     kind.name: kind
     for kind in (
-        FaultKind("broker killed", SHORT_S, _TARGETS),
-        FaultKind("all brokers killed", (0.0, 2.0), {}),
+        FaultKind("broker killed", SHORT_S, _TARGETS, takes_s=2.0),
+        FaultKind("all brokers killed", (0.0, 2.0), {}, takes_s=4.0),
         FaultKind("broker paused", BEYOND_SESSION_S, _TARGETS),
         FaultKind("controller killed", SHORT_S, {}),
         FaultKind("controller paused", BEYOND_SESSION_S, {}),
@@ -66,10 +67,10 @@ KINDS: dict[str, FaultKind] = {
         FaultKind("links slow", (5.0, 10.0), {"delay_ms": (20, 50, 200)}, SWITCH),
         FaultKind("links lossy", (5.0, 10.0), {"lost_percent": (1, 5, 20), "delay_ms": (1, 20)}, SWITCH),
         FaultKind("disk full", (4.0, 8.0), _TARGETS, MOUNTS),
-        FaultKind("disk refuses", (4.0, 8.0), _TARGETS),
+        FaultKind("disk refuses", (4.0, 8.0), _TARGETS, takes_s=2.0),
         FaultKind("clock set", (4.0, 10.0), {**_TARGETS, "offset_s": (-600, -30, 30, 600)}, CLOCKS),
-        FaultKind("rolling restart", (0.0, 0.0), {}),
-        FaultKind("replica replaced", (0.0, 0.0), {**_TARGETS, "at_once": (False, True)}),
+        FaultKind("rolling restart", (0.0, 0.0), {}, takes_s=15.0),
+        FaultKind("replica replaced", (0.0, 0.0), {**_TARGETS, "at_once": (False, True)}, takes_s=8.0),
     )
 }
 
@@ -99,12 +100,12 @@ SCENARIOS: dict[str, Scenario] = {
     "zookeeper": Scenario(_ZOOKEEPER),
     "ensemble": Scenario((*_ZOOKEEPER, "broker killed"), zookeepers=3),
     "cuts": Scenario(_CUTS),
-    "ensemble cuts": Scenario(_CUTS, zookeepers=3),
-    "slow links": Scenario((*_SLOW, "broker killed")),
+    "ensemble-cuts": Scenario(_CUTS, zookeepers=3),
+    "slow-links": Scenario((*_SLOW, "broker killed")),
     "disks": Scenario(_DISKS),
     "clocks": Scenario(("clock set",)),
-    "rolling restart": Scenario(("rolling restart",)),
-    "replaced replica": Scenario(("replica replaced",)),
+    "rolling-restart": Scenario(("rolling restart",)),
+    "replaced-replica": Scenario(("replica replaced",)),
     "everything": Scenario(
         (
             *_KILLS,
@@ -157,11 +158,11 @@ def draw_plan(kinds: Sequence[str], seed: int, seconds: float) -> list[PlannedFa
             waiting = random.sample(list(kinds), len(kinds))
         kind = KINDS[waiting.pop()]
         lasts_s = round(random.uniform(*kind.lasts_s), 1)
-        if at_s + lasts_s > seconds - QUIET_END_S:
+        if at_s + lasts_s + kind.takes_s > seconds - QUIET_END_S:
             break
         arguments = {name: random.choice(choices) for name, choices in kind.choices.items()}
         if "target" in arguments:
             arguments["number"] = random.randrange(PARTITIONS)
         plan.append(PlannedFault(round(at_s, 1), kind.name, lasts_s, arguments))
-        at_s += lasts_s + random.uniform(*PAUSE_S)
+        at_s += lasts_s + kind.takes_s + random.uniform(*PAUSE_S)
     return plan

@@ -8,9 +8,10 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+from compat_tests.chaos.clocks import has_compiler, settle_clock
 from compat_tests.chaos.cluster import BROKERS, ChaosCluster, KafkaChaosCluster, OurChaosCluster
 from compat_tests.chaos.disturbance import PlannedFaults
-from compat_tests.chaos.faults import FaultWorld, write_clock
+from compat_tests.chaos.faults import FaultWorld
 from compat_tests.chaos.network import CLIENTS, Network, build_loopback, build_namespaces
 from compat_tests.chaos.plan import CLOCKS, KINDS, MOUNTS, SCENARIOS, SWITCH, draw_plan, list_kinds
 from compat_tests.chaos.report import ChaosFigures
@@ -23,7 +24,6 @@ from kafkacompat.history.run import Run, RunPlan, RunTally
 from kafkacompat.history.service import count_faults, count_operations, find_longest_gaps
 
 DISK_BYTES = 96 << 20
-LIBFAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
 CLIENT_CONFIG = {"socket.timeout.ms": "5000", "request.timeout.ms": "5000"}
 """Clients give up a silent broker after a session, not after a minute."""
 
@@ -59,7 +59,7 @@ def run_scenario(orders: ChaosOrders) -> tuple[ChaosFigures, list[str]]:
     cluster = _build_cluster(orders, network)
     needs = {KINDS[kind].needs for kind in kinds}
     disks = {node: _mount_disk(cluster, node) for node in BROKERS} if MOUNTS in needs else {}
-    clocks = {node: _settle_clock(cluster, node) for node in BROKERS} if CLOCKS in needs else {}
+    clocks = {node: settle_clock(cluster.brokers[node]) for node in BROKERS} if CLOCKS in needs else {}
     plan = _build_run_plan(orders, cluster)
     world = FaultWorld(cluster, Roles(cluster, TopicNames.with_prefix(plan.topic_prefix)), disks, clocks)
     recording = orders.folder / "run" / "parts" / "chaos.0.jsonl"
@@ -102,7 +102,7 @@ def _build_network(orders: ChaosOrders, names: Sequence[str]) -> Network:
 
 
 def _list_abilities(orders: ChaosOrders, network: Network) -> list[str]:
-    possible = {SWITCH: network.switch is not None, MOUNTS: orders.is_isolated, CLOCKS: LIBFAKETIME.exists()}
+    possible = {SWITCH: network.switch is not None, MOUNTS: orders.is_isolated, CLOCKS: has_compiler()}
     return [name for name, is_possible in possible.items() if is_possible]
 
 
@@ -121,22 +121,6 @@ def _mount_disk(cluster: ChaosCluster, node: int) -> Path:
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(disk)], check=True)
     broker.data_folder = disk / "data"
     return disk
-
-
-def _settle_clock(cluster: ChaosCluster, node: int) -> Path:
-    """Let a broker read its time of day through libfaketime; return the file with the offset of its clock."""
-    broker = cluster.brokers[node]
-    broker.folder.mkdir(parents=True, exist_ok=True)
-    clock = broker.folder / "clock"
-    write_clock(clock, 0)
-    variables = {
-        "LD_PRELOAD": str(LIBFAKETIME),
-        "FAKETIME_TIMESTAMP_FILE": str(clock),
-        "FAKETIME_CACHE_DURATION": "1",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-    }
-    broker.prefix = [*broker.prefix, "env", *(f"{name}={value}" for name, value in variables.items())]
-    return clock
 
 
 def _build_run_plan(orders: ChaosOrders, cluster: ChaosCluster) -> RunPlan:

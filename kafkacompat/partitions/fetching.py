@@ -21,7 +21,7 @@ from kafkacompat.partitions.partition_reader import PartitionRead
 from kafkacompat.partitions.replica_progress import FetchingReplica
 from kafkacompat.storage.segment.header_scan import ColdDataError
 from kafkacompat.storage.segment.shared_files import FileRegion
-from kafkacompat.timers import Clock, make_steps, now_ms
+from kafkacompat.timers import Clock, make_steps, steady_ms
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 log = logging.getLogger(__name__)
@@ -133,7 +133,7 @@ class _Fetch:
         self._limits = limits
         self._clock = clock
         self._reader = reader
-        self._arrived_ms: int | None = now_ms(clock)
+        self._arrived_ms: int | None = steady_ms(clock)
         self._took_turns = False
 
     def read(self) -> Deferred[None] | None:
