@@ -14,6 +14,7 @@ from compat_tests.brokers import Broker
 from spark_integration.runtime.maven import BUILD, build_once
 
 SOURCE = Path(__file__).with_name("clock.c")
+LIBRARY = "libclock.so"
 OFFSET_BYTES = 8
 
 
@@ -40,11 +41,9 @@ def write_clock(path: Path, offset_s: int) -> None:
 def _build_library() -> Path:
     """Return the library, built once for each content of the source."""
     folder = BUILD / "clock" / hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:12]
-    library = "libclock.so"
-    build_once(
-        folder,
-        lambda target: subprocess.run(
-            ["cc", "-O2", "-shared", "-fPIC", "-o", str(target / library), str(SOURCE)], check=True
-        ),
-    )
-    return folder / library
+    build_once(folder, _compile)
+    return folder / LIBRARY
+
+
+def _compile(folder: Path) -> None:
+    subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", str(folder / LIBRARY), str(SOURCE)], check=True)
