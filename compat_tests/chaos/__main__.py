@@ -14,7 +14,7 @@ from pathlib import Path
 
 from compat_tests.chaos.isolation import run_isolated
 from compat_tests.chaos.plan import SCENARIOS
-from compat_tests.chaos.report import RESULTS, ChaosFigures, add_run
+from compat_tests.chaos.report import PAGE, RESULTS, ChaosFigures, add_run, write_page
 from compat_tests.chaos.run import ChaosOrders, run_scenario
 from compat_tests.clusters import CLUSTERS
 from kafkacompat.history.broker import RunError
@@ -28,6 +28,8 @@ def main(arguments: Sequence[str]) -> int:
     """Run the chosen scenarios one after the other; return 1 if anything is wrong, 2 if there was no verdict."""
     chosen = parse(arguments)
     codes = [_run_in_folder(scenario, chosen) for scenario in chosen.scenario or list(SCENARIOS)]
+    if chosen.results == RESULTS and PAGE.exists():
+        write_page()
     return max(codes)
 
 

@@ -95,10 +95,10 @@ def replace_table(page: str, runs: Sequence[ChaosFigures]) -> str:
     return f"{before}{BEGIN}\n{render_table(runs)}{END}{after}"
 
 
-def main() -> None:
-    """Write the table into the page."""
+def write_page() -> None:
+    """Write the table of docs/chaos.json into docs/RELIABILITY.md."""
     PAGE.write_text(replace_table(PAGE.read_text(), read_runs(RESULTS)))
 
 
 if __name__ == "__main__":
-    main()
+    write_page()
