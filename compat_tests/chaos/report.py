@@ -44,8 +44,11 @@ class ChaosFigures:
 
 
 def add_run(path: Path, figures: ChaosFigures) -> None:
-    """Add a run to a file of results, in the place of an earlier run of the scenario on that broker."""
-    runs = {(run.scenario, run.broker): run for run in [*read_runs(path), figures]}
+    """Add a run to a file of results, in the place of an earlier run of the scenario on that broker.
+
+    Runs of scenarios that no longer exist are left out.
+    """
+    runs = {(run.scenario, run.broker): run for run in [*read_runs(path), figures] if run.scenario in SCENARIOS}
     order = list(SCENARIOS)
     ordered = sorted(runs.values(), key=lambda run: (order.index(run.scenario), list(BROKERS).index(run.broker)))
     path.write_text(json.dumps({"runs": [run.to_json() for run in ordered]}, indent=1) + "\n")
