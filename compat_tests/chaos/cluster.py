@@ -14,7 +14,7 @@ from compat_tests.brokers import Broker, KafkacompatBroker
 from compat_tests.chaos.ensemble import ZooKeeperEnsemble
 from compat_tests.chaos.network import Host, Network
 from compat_tests.clusters import NODES, REPLICATED, Cluster, KafkaNode
-from compat_tests.processes import suspend
+from compat_tests.processes import suspend_process
 from kafkacompat.history.broker import PROPERTIES
 
 PORT, CONTROLLER_PORT = 9092, 9093
@@ -52,7 +52,7 @@ class ChaosCluster(Cluster):
 
     def suspend(self, node: int) -> None:
         """Let a broker stand still: its connections stay open, and it answers nothing."""
-        suspend(self.brokers[node].pid)
+        suspend_process(self.brokers[node].pid)
 
     def revive(self) -> list[str]:
         """Start the brokers again that ended by themselves; return their names and exit codes."""

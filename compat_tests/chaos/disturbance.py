@@ -7,8 +7,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from compat_tests.chaos.faults import FAULTS, FaultWorld
+from compat_tests.chaos.faults import FAULTS
 from compat_tests.chaos.plan import PlannedFault
+from compat_tests.chaos.world import FaultWorld
 from kafkacompat.history.broker import RunError
 from kafkacompat.history.client import now_ns
 from kafkacompat.history.events import Faulted, encode_event

@@ -11,11 +11,11 @@ from typing import NamedTuple
 from compat_tests.chaos.clocks import has_compiler, settle_clock
 from compat_tests.chaos.cluster import BROKERS, ChaosCluster, KafkaChaosCluster, OurChaosCluster
 from compat_tests.chaos.disturbance import PlannedFaults
-from compat_tests.chaos.faults import FaultWorld
 from compat_tests.chaos.network import CLIENTS, Network, build_loopback, build_namespaces
 from compat_tests.chaos.plan import CLOCKS, KINDS, MOUNTS, SCENARIOS, SWITCH, draw_plan, list_kinds
 from compat_tests.chaos.report import ChaosFigures
 from compat_tests.chaos.roles import Roles
+from compat_tests.chaos.world import FaultWorld
 from kafkacompat.history.checks import judge_history
 from kafkacompat.history.client import TopicNames
 from kafkacompat.history.counts import list_gaps
