@@ -1,4 +1,4 @@
-"""A client whose library does not return from a call."""
+"""Clients whose library does not return from a call, or knows no offset of an acknowledged value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from kafkacompat.history import producing
 from kafkacompat.history.client import EXIT_REPLACE, LONGEST_CALL_S, ClientOrders, HistoryClient
+from kafkacompat.history.events import Acknowledged, HistoryPartition, decode_event
 
 
 class FakeTimer:
@@ -74,3 +76,30 @@ def test_a_call_that_does_not_return_ends_the_process(
     client.retry(lambda: FakeTimer.timers[-1].fire())
     assert codes == [EXIT_REPLACE]
     assert "copier-0.0: ends, as " in capsys.readouterr().err
+
+
+class FakeProducer:
+    """A producer that acknowledges when the test says so."""
+
+    def __init__(self, _settings: dict[str, Any]) -> None:
+        self.callbacks: list[Callable[[Any, Any], None]] = []
+
+    def produce(self, _topic: str, _value: str, *, partition: int, on_delivery: Callable[[Any, Any], None]) -> None:
+        self.callbacks.append(on_delivery)
+
+
+class FakeMessage:
+    """A delivered message. librdkafka knows no offset of a message that the broker took for a duplicate."""
+
+    def offset(self) -> None:
+        return None
+
+
+def test_a_value_may_be_acknowledged_without_an_offset(client: HistoryClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(producing, "Producer", FakeProducer)
+    sender = producing.ValueSender(client)
+    sender.send(HistoryPartition("records", 0))
+    fake: Any = sender.producer
+    fake.callbacks[0](None, FakeMessage())
+    _, acknowledged = map(decode_event, client.orders.recording_path.read_bytes().splitlines())
+    assert isinstance(acknowledged, Acknowledged) and acknowledged.offset == -1
