@@ -82,12 +82,14 @@ class Roles:
     def in_sync(self) -> bool:
         """Return whether every replica is in sync."""
         partitions = self._describe_all(None)
-        return bool(partitions) and all(len(each.isr_nodes) == len(self._cluster.brokers) for each in partitions)
+        return bool(partitions) and all(
+            len(partition.isr_nodes) == len(self._cluster.brokers) for partition in partitions
+        )
 
     def is_out_of_sync(self, node: int) -> bool:
         """Return whether a broker is in no in-sync set."""
         partitions = self._describe_all(None)
-        return bool(partitions) and all(node not in each.isr_nodes for each in partitions)
+        return bool(partitions) and all(node not in partition.isr_nodes for partition in partitions)
 
     def _describe(self, number: int) -> MetadataResponsePartition | None:
         partitions = self._describe_all([MetadataRequestTopic(name=self._names.records)])
