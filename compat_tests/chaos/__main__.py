@@ -71,7 +71,7 @@ def _run(orders: ChaosOrders) -> int:
     if orders.is_isolated:
         try:
             return run_isolated(lambda: _run_here(orders))
-        except PermissionError as problem:
+        except OSError as problem:
             print(f"Namespaces are not permitted here ({problem.strerror}): only loopback", flush=True)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     return _run_here(orders._replace(is_isolated=False))
