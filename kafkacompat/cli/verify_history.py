@@ -92,9 +92,7 @@ def _build_own_brokers(
     return StartedCluster(folder / "cluster", brokers, overrides)
 
 
-def _record_and_report(
-    plan: RunPlan, folder: Path, own: OwnBrokers | None, target: Path, as_json: bool
-) -> int:
+def _record_and_report(plan: RunPlan, folder: Path, own: OwnBrokers | None, target: Path, as_json: bool) -> int:
     # An unwritable target must fail before the work, not after it.
     target.touch()
     with _show_progress(plan) as show:
