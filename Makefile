@@ -1,6 +1,7 @@
 # One place for every command. Stamp files in .venv make repeated calls instant.
 PYTHON ?= python3
 ROWS ?=
+SECONDS ?=
 BROKER ?= kafkacompat
 RELEASE ?=
 ARGS ?=
@@ -22,7 +23,7 @@ PYSPARK := pyspark==4.0.0
 # What asks the operating system, by its portable calls too; the tests of storage/ try both ways by themselves.
 ON_REAL_FILES := $(addprefix tests/kafkacompat/,test_broker.py test_broker_takeover.py server partitions upkeep cli)
 
-.PHONY: help run check test format coverage lint crash history demo cluster-demo bench spark spark-compare spark-kills compare conformance tools migrate frameworks matrix clean
+.PHONY: help run check test format coverage lint crash history chaos demo cluster-demo bench spark spark-compare spark-kills compare conformance tools migrate frameworks matrix clean
 
 help:
 	@echo "For users"
@@ -39,6 +40,8 @@ help:
 	@echo "For maintainers, after larger changes: what make test leaves out or only samples"
 	@echo "  make crash          crash at every file operation of random runs, and kill a broker under load 50 times"
 	@echo "  make history        kill clients and the broker 20 times, and check everything that the clients saw"
+	@echo "  make chaos          kill, stop, cut off and fill three brokers and ZooKeeper, and check what clients saw"
+	@echo "                      [SECONDS=300: length of each scenario; BROKER=kafka: on Apache Kafka; ARGS='--scenario cuts --seed 1']"
 	@echo "  make spark          run Spark in each of its modes [BROKER=kafka: on Apache Kafka; RELEASE=3.5.8: with this Spark]"
 	@echo "  make spark-compare  run Spark on this broker and on Apache Kafka, and compare its results [RELEASE=3.5.8]"
 	@echo "  make spark-kills    kill each pipeline 20 times, and compare its output record by record"
@@ -84,6 +87,9 @@ coverage: $(VENV)/.development
 
 history: $(VENV)/.development
 	@$(BIN)/kafkacompat verify history
+
+chaos: $(VENV)/.jars
+	@$(BIN)/python -m compat_tests.chaos --broker=$(BROKER) $(addprefix --seconds=,$(SECONDS)) $(ARGS)
 
 demo: $(VENV)/.jars
 	@$(BIN)/python -m spark_integration.demo

@@ -30,10 +30,13 @@ class Broker(ABC):
     """One broker process over one folder; it can be stopped, killed and started again on the same port.
 
     ``properties`` are server properties beyond those that make a node of its own. Standard output
-    and standard error go to ``<folder>/stdout`` and ``<folder>/stderr``.
+    and standard error go to ``<folder>/stdout`` and ``<folder>/stderr``. ``prefix`` is a command that runs the broker's, as in
+    a network of its own, where it has the address ``host``.
     """
 
     kind = ""
+    host = "127.0.0.1"
+    prefix: Sequence[str] = ()
 
     def __init__(self, folder: Path, properties: Mapping[str, str] | None = None) -> None:
         self.folder = folder
@@ -44,7 +47,7 @@ class Broker(ABC):
 
     @property
     def bootstrap(self) -> str:
-        return f"127.0.0.1:{self.port}"
+        return f"{self.host}:{self.port}"
 
     @property
     def pid(self) -> int:
@@ -82,8 +85,9 @@ class Broker(ABC):
             self.prepare()
         with (self.folder / "stdout").open("ab") as out, (self.folder / "stderr").open("ab") as err:
             begun = time.monotonic()
-            self.process = subprocess.Popen(self.command(), stdout=out, stderr=err, cwd=ROOT, env=self.environment())
-        while not answers_api_versions(self.port):
+            command = [*self.prefix, *self.command()]
+            self.process = subprocess.Popen(command, stdout=out, stderr=err, cwd=ROOT, env=self.environment())
+        while not answers_api_versions(self.port, host=self.host):
             self._refuse_ended(time.monotonic() > begun + timeout_seconds)
         return time.monotonic() - begun
 
@@ -143,7 +147,7 @@ class KafkacompatBroker(Broker):
 
     def command(self) -> Sequence[str]:
         overrides = {
-            "listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
+            "listeners": f"PLAINTEXT://{self.bootstrap}",
             "log.dirs": str(self.data_folder),
             **self.properties,
         }
@@ -168,7 +172,7 @@ class KafkaBroker(Broker):
             "process.roles": "broker,controller",
             "node.id": "1",
             "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller_port}",
-            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
+            "advertised.listeners": f"PLAINTEXT://{self.bootstrap}",
             "controller.listener.names": "CONTROLLER",
             "controller.quorum.voters": f"1@127.0.0.1:{controller_port}",
             "log.dirs": str(self.data_folder),
@@ -268,11 +272,11 @@ class Kafka011Broker(OldKafkaBroker):
 BROKERS: dict[str, type[Broker]] = {broker.kind: broker for broker in (KafkacompatBroker, KafkaBroker)}
 
 
-def answers_api_versions(port: int, timeout_seconds: float = 1) -> bool:
+def answers_api_versions(port: int, timeout_seconds: float = 1, host: str = "127.0.0.1") -> bool:
     """Ask ApiVersions v0 once; False without a listener or an answer."""
     request = struct.pack(">ihhih", 10, 18, 0, 1, -1)
     try:
-        with socket.create_connection(("127.0.0.1", port), timeout=timeout_seconds) as connection:
+        with socket.create_connection((host, port), timeout=timeout_seconds) as connection:
             connection.sendall(request)
             return len(connection.recv(8)) > 0
     except OSError:

@@ -113,7 +113,7 @@ class Cluster(ABC):
 
     def _knows_all(self, broker: Broker) -> bool:
         try:
-            with RawClient(broker.port) as client:
+            with RawClient(broker.port, host=broker.host) as client:
                 answer = client.call(MetadataRequest(topics=[]), MetadataResponse, METADATA_VERSION)
         except (ClosedError, OSError):
             return False

@@ -29,7 +29,7 @@ class ClosedError(Exception):
 class RawClient:
     """One connection. It retries and checks nothing: tests decide on every byte that it sends.
 
-    ``address`` is the loopback address it comes from, for tests in which one client is to be told from another.
+    ``address`` is the loopback address that it comes from, for tests that distinguish clients.
     """
 
     def __init__(
@@ -38,10 +38,12 @@ class RawClient:
         *,
         timeout_seconds: float = 30,
         client_id: str | None = "raw-client",
-        address: str = "127.0.0.1",
+        host: str = "127.0.0.1",
+        address: str | None = None,
     ) -> None:
         self.client_id = client_id
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout_seconds, source_address=(address, 0))
+        source = None if address is None else (address, 0)
+        self.socket = socket.create_connection((host, port), timeout_seconds, source_address=source)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._correlation_id = 0
 

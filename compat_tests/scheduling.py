@@ -15,6 +15,7 @@ LONGEST_GROUPS = (
     "compat_tests/test_takeover.py",
     "compat_tests/test_java_tools.py",
     "compat_tests/test_matrix.py",
+    "compat_tests/test_chaos.py",
     "compat_tests/test_releases.py",
     "compat_tests/test_old_clients.py",
 )

@@ -58,6 +58,30 @@ def test_a_recorded_history_with_kills_has_no_findings(broker_kind: str, broker:
     assert history.stat().st_size > 10_000
 
 
+def test_nothing_is_wrong_in_what_clients_of_a_cluster_saw(broker_kind: str, tmp_path: Path) -> None:
+    if broker_kind != "kafkacompat":
+        pytest.skip("the command starts its own brokers")
+    few = [word for name, value in FEW.items() for word in (f"--{name}", str(value))]
+    command = [sys.executable, "-m", "kafkacompat", "verify", "history", "--brokers", "3", "--json", *few]
+    done = subprocess.run(
+        [*command, "--kills", "3", "--seconds", "9"],
+        cwd=ROOT,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    report = json.loads(done.stdout)
+    operations = report["operations"]
+    assert operations["tried"] == operations["acknowledged"] + operations["indeterminate"]
+    assert operations["acknowledged"] > 100
+    assert (report["faults"], report["findings"]) == ({"broker killed": 3}, {})
+    # Each broker was killed, so each partition was without its leader for a while.
+    assert all(report["longest_gaps_s"][clients] > 0.1 for clients in ("writers", "readers", "groups"))
+
+
 FORGETFUL = """
 kill -9 $(cat {pid})
 truncate -s -3000 {data}/*-records-0/00000000000000000000.log

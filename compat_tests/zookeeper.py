@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -39,7 +39,13 @@ Result = TypeVar("Result")
 
 
 class ZooKeeperServer:
-    """One server over one folder; it can be killed, suspended and started again on the same port."""
+    """One server over one folder; it can be killed, suspended and started again on the same port.
+
+    ``prefix`` is a command that runs the server's, as in a network of its own, where it has the address ``host``.
+    """
+
+    host = "127.0.0.1"
+    prefix: Sequence[str] = ()
 
     def __init__(self, folder: Path, properties: Mapping[str, str] | None = None, jvm: tuple[str, ...] = ()) -> None:
         self.folder = folder
@@ -51,7 +57,7 @@ class ZooKeeperServer:
     @property
     def connect(self) -> str:
         """Value of zookeeper.connect without a chroot."""
-        return f"127.0.0.1:{self.port}"
+        return f"{self.host}:{self.port}"
 
     @property
     def pid(self) -> int:
@@ -72,7 +78,7 @@ class ZooKeeperServer:
         properties = {
             "tickTime": "500",
             "dataDir": str(self.folder / "data"),
-            "clientPortAddress": "127.0.0.1",
+            "clientPortAddress": self.host,
             "clientPort": str(self.port),
             "admin.enableServer": "false",
             "4lw.commands.whitelist": "*",
@@ -82,7 +88,7 @@ class ZooKeeperServer:
         config.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
         jvm = (*SHORT_LIVED, *self._jvm, "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn")
         main_class = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
-        command = java_command(main_class, [str(config)], pom=POM, jvm=jvm, heap="128m")
+        command = [*self.prefix, *java_command(main_class, [str(config)], pom=POM, jvm=jvm, heap="128m")]
         with (self.folder / "log").open("ab") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
         try:
@@ -99,7 +105,7 @@ class ZooKeeperServer:
     def command(self, word: bytes) -> bytes:
         """Return the answer to a command of four letters; empty without an answer."""
         try:
-            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:
+            with socket.create_connection((self.host, self.port), timeout=1) as connection:
                 connection.sendall(word)
                 return b"".join(iter(lambda: connection.recv(65_536), b""))
         except OSError:

@@ -32,7 +32,7 @@ from kafkacompat.replication.local_follower import LocalFollowing
 from kafkacompat.replication.replica_fetcher_manager import ReplicaFetcherManager
 from kafkacompat.replication.settings import FetchSettings
 from kafkacompat.storage.directory.meta_properties import find_directory_ids
-from kafkacompat.timers import now_ms
+from kafkacompat.timers import steady_ms
 from kafkacompat.wire.primitives import ZERO_UUID, format_uuid
 from kafkacompat.zookeeper.settings import TlsSettings, ZooKeeperSettings
 
@@ -231,7 +231,7 @@ class ClusterNode:
 
     def _check_in_sync(self) -> None:
         assert self._replicas is not None
-        now = now_ms(self._host.reactor)
+        now = steady_ms(self._host.reactor)
         for partition in self._replicas:
             partition.check_in_sync(now)
 

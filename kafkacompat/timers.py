@@ -48,14 +48,27 @@ class Clock(Protocol):
     """Time in seconds, and calls at a later time."""
 
     def seconds(self) -> float:
-        """Return the time now, in seconds since the epoch."""
+        """Return the time now, in seconds since the epoch; it is for durations (see `SteadyClock`)."""
 
     def callLater(self, delay: float, callable: Callable[..., object], *args: Any, **kwargs: Any) -> DelayedCall:
         """Call *callable* after *delay* seconds."""
 
 
+class SteadyClock:
+    """A clock whose ``seconds`` go on evenly when the machine's clock is set, so that no timer stands still or ends early."""
+
+    def time_of_day(self) -> float:
+        """Return the time of the machine's clock, in seconds since the epoch."""
+        raise NotImplementedError
+
+
 def now_ms(clock: Clock) -> int:
-    """Return the clock's time in milliseconds."""
+    """Return the time of day in milliseconds since the epoch, for timestamps; it may jump. A simple clock has one time only."""
+    return int((clock.time_of_day() if isinstance(clock, SteadyClock) else clock.seconds()) * 1000)
+
+
+def steady_ms(clock: Clock) -> int:
+    """Return the time in milliseconds, for durations."""
     return int(clock.seconds() * 1000)
 
 

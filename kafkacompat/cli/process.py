@@ -7,12 +7,14 @@ import logging
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kafkacompat import __version__
 from kafkacompat.cli.allocator import keep_freed_memory
 from kafkacompat.cli.garbage import FullCollections
+from kafkacompat.timers import SteadyClock
 
 if TYPE_CHECKING:
     from twisted.python.failure import Failure
@@ -47,14 +49,38 @@ def run_broker(config: BrokerConfig) -> int:
 
 def install_reactor() -> Any:
     """Install the epoll reactor of Linux, or the portable one with KAFKACOMPAT_PORTABLE=1; returns the reactor."""
-    if os.environ.get("KAFKACOMPAT_PORTABLE") == "1" or not sys.platform.startswith("linux"):
-        from twisted.internet.selectreactor import install
-    else:
-        from twisted.internet.epollreactor import install
-    install()
-    from twisted.internet import reactor
+    from twisted.internet.main import installReactor
 
+    reactor = make_steady(_choose_reactor())()
+    installReactor(reactor)
     return reactor
+
+
+def _choose_reactor() -> type[Any]:
+    if os.environ.get("KAFKACOMPAT_PORTABLE") == "1" or not sys.platform.startswith("linux"):
+        from twisted.internet.selectreactor import SelectReactor
+
+        return SelectReactor
+    from twisted.internet.epollreactor import EPollReactor
+
+    return EPollReactor
+
+
+def make_steady(base: type[Any]) -> type[Any]:
+    """Return a class of reactors whose timers do not depend on the machine's clock, which may be set.
+
+    Twisted's own reactors count in the time of day: while the clock is set back by an hour, no timer of theirs ends.
+    """
+    began_s = time.time() - time.monotonic()
+
+    class SteadyReactor(SteadyClock, base):  # type: ignore[misc]
+        def seconds(self) -> float:
+            return time.monotonic() + began_s
+
+        def time_of_day(self) -> float:
+            return time.time()
+
+    return SteadyReactor
 
 
 def stop_on_hangup(reactor: Any, stop: Callable[[], None]) -> None:

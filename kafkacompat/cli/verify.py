@@ -78,6 +78,12 @@ def verify() -> None:
     type=click.IntRange(min=1, max=32767),
     help="Replicas of the topics (default: the broker's default.replication.factor).",
 )
+@click.option(
+    "--brokers",
+    metavar="N",
+    type=click.IntRange(1, 100),
+    help="Start a cluster of N brokers and a ZooKeeper, and kill the brokers in turn. It needs a JDK.",
+)
 @overrides_option("Set a property of the broker started here. May be given many times.")
 @click.option("--json", "as_json", is_flag=True, help="Write the report as one line of JSON instead of tables.")
 def history(recorded: Path | None, history: Path | None, as_json: bool, **options: Any) -> None:
@@ -89,7 +95,8 @@ def history(recorded: Path | None, history: Path | None, as_json: bool, **option
     check is that nothing acknowledged is lost, duplicated or out of order, that no aborted record is read,
     that no transaction is torn, and that no committed offset is wrong.
 
-    Without --bootstrap-server, the command starts a broker in a temporary folder and kills it 20 times. It needs
+    Without --bootstrap-server, the command starts a broker in a temporary folder and kills it 20 times. With --brokers it
+    starts a cluster and kills its brokers in turn. It needs
     confluent-kafka: pip install '.[history]' in a clone installs it.
 
     The exit code is 0 when everything is sound and 1 when something is wrong. It is 2 when nothing could be judged: there
@@ -98,6 +105,7 @@ def history(recorded: Path | None, history: Path | None, as_json: bool, **option
     \b
     Examples:
       kafkacompat verify history
+      kafkacompat verify history --brokers 3
       kafkacompat verify history --kills 5 --override kafkacompat.acks.after=fsync
       kafkacompat verify history --bootstrap-server localhost:9092 --seconds 300 --history history.jsonl
       kafkacompat verify history --bootstrap-server localhost:9092 --command-config client.properties

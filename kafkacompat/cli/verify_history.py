@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import shutil
 import signal
 import tempfile
@@ -17,21 +16,26 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
-from kafkacompat.cli.columns import escape_control_characters, write_columns
+from kafkacompat.cli.columns import escape_control_characters
+from kafkacompat.cli.history_cluster import StartedCluster
+from kafkacompat.cli.history_report import HistoryReport
 from kafkacompat.cli.progress import progress_bar
-from kafkacompat.history.broker import RunError
-from kafkacompat.history.checks import MAX_FINDINGS_KEPT, CheckVerdict, judge_history
+from kafkacompat.history.broker import OwnBrokers, RunError, StartedBroker
+from kafkacompat.history.checks import MAX_FINDINGS_KEPT, judge_history
 from kafkacompat.history.client_properties import read_client_properties
 from kafkacompat.history.counts import count_events, list_gaps
 from kafkacompat.history.events import HistoryError, read_history
 from kafkacompat.history.run import Run, RunPlan, RunTally, ShowTally
 from kafkacompat.storage.files.os_errors import describe_error
-from kafkacompat.storage.inspection.rows import DumpRow
 
 EXIT_SOUND, EXIT_FINDINGS, EXIT_NOT_CHECKED = 0, 1, 2
 KILLS = 20
 SECONDS_A_KILL = 3.0
 SECONDS = 60.0
+OF_OWN_BROKERS = ("brokers", "overrides")
+"""Options for the brokers that a run starts."""
+OWN_SESSION_TIMEOUT_MS, FOREIGN_SESSION_TIMEOUT_MS = 2_000, 6_000
+"""Session timeouts of the groups' members; other brokers may accept 6 s and more only."""
 
 
 def check_recorded(recorded: Path, as_json: bool) -> int:
@@ -47,13 +51,14 @@ def record_and_check(history: Path | None, as_json: bool, options: Mapping[str, 
         )
     _check_options(**options)
     try:
-        plan = _build_plan(**options)
+        plan = _build_plan(**{name: value for name, value in options.items() if name not in OF_OWN_BROKERS})
     except RunError as problem:
         return _report_unchecked(str(problem))
     folder = Path(tempfile.mkdtemp(prefix="kafkacompat-history-"))
     try:
         with _interrupted_by_sigterm():
-            code = _record_and_report(plan, folder, history or folder / "history.jsonl", as_json)
+            own = _build_own_brokers(folder, **options)
+            code = _record_and_report(plan, folder, own, history or folder / "history.jsonl", as_json)
     except (RunError, OSError) as problem:
         code = _report_unchecked(describe_error(problem))
     except KeyboardInterrupt:
@@ -76,11 +81,22 @@ def _interrupted_by_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _record_and_report(plan: RunPlan, folder: Path, target: Path, as_json: bool) -> int:
+def _build_own_brokers(
+    folder: Path, bootstrap: str | None, brokers: int | None, overrides: Mapping[str, str], **_: Any
+) -> OwnBrokers | None:
+    """Return the brokers that the run starts, None for the user's; raises RunError."""
+    if bootstrap is not None:
+        return None
+    if brokers is None:
+        return StartedBroker(folder / "broker", overrides)
+    return StartedCluster(folder / "cluster", brokers, overrides)
+
+
+def _record_and_report(plan: RunPlan, folder: Path, own: OwnBrokers | None, target: Path, as_json: bool) -> int:
     # An unwritable target must fail before the work, not after it.
     target.touch()
     with _show_progress(plan) as show:
-        history_run = Run(plan, folder, show)
+        history_run = Run(plan, folder, show, own)
         history_run.make_history(target)
     tally = history_run.tally
     _report_run(plan, tally)
@@ -95,6 +111,7 @@ def _check_options(
     kills: int | None,
     restart_command: str | None,
     command_config: Path | None,
+    brokers: int | None,
     overrides: Mapping[str, str],
     **_: Any,
 ) -> None:
@@ -102,6 +119,10 @@ def _check_options(
         for name, value in (("--restart-command", restart_command), ("--command-config", command_config)):
             if value is not None:
                 raise click.UsageError(f"{name} works only with --bootstrap-server")
+    elif brokers is not None:
+        raise click.UsageError(
+            "--brokers does not work with --bootstrap-server: it sets the size of a cluster started here"
+        )
     elif overrides:
         raise click.UsageError(
             "--override does not work with --bootstrap-server: it sets properties of a broker started here"
@@ -135,6 +156,7 @@ def _build_plan(
         replication_factor=replication_factor or -1,
         restart_command=restart_command,
         seed=seed,
+        session_timeout_ms=FOREIGN_SESSION_TIMEOUT_MS if bootstrap else OWN_SESSION_TIMEOUT_MS,
         topic_prefix=topic_prefix or f"verify-history-{seed}",
         **others,
     )
@@ -189,42 +211,19 @@ def _judge_and_report(recorded: Path, counts: dict[str, int], failed: list[str],
             history, verdicts = judge_history(read_history(recorded))
     except (HistoryError, OSError) as problem:
         return _report_unchecked(describe_error(problem))
-    counts = {**counts, **count_events(history)}
     gaps = [*list_gaps(history), *failed]
+    report = HistoryReport({**counts, **count_events(history)}, history, verdicts)
     if as_json:
-        _write_json(counts, verdicts, gaps)
+        report.write_json(gaps)
     else:
-        _write_tables(counts, verdicts)
-    finding_count = sum(verdict.found for verdict in verdicts)
+        report.write_tables()
+    finding_count = report.finding_count
     click.echo(f"{finding_count} findings", err=True)
     if finding_count:
         return EXIT_FINDINGS
     if gaps:
         return _report_unchecked(f"the history is not enough to judge by: {', '.join(gaps)}")
     return EXIT_SOUND
-
-
-def _write_json(counts: dict[str, int], verdicts: list[CheckVerdict], gaps: list[str]) -> None:
-    checks = [
-        {"check": check.name, "what must hold": check.holds, "found": found, "first": first}
-        for check, found, first in verdicts
-    ]
-    click.echo(json.dumps({"counts": counts, "checks": checks, "missing": gaps}))
-
-
-def _write_tables(counts: dict[str, int], verdicts: list[CheckVerdict]) -> None:
-    rows = (DumpRow("count", {"what": what, "how many": count}) for what, count in counts.items())
-    write_columns(rows, click.echo, click.echo)
-    write_columns(map(_verdict_row, verdicts), click.echo, click.echo)
-    for verdict in verdicts:
-        for finding in verdict.first:
-            click.echo(f"{verdict.check.name}: {escape_control_characters(finding)}")
-
-
-def _verdict_row(verdict: CheckVerdict) -> DumpRow:
-    return DumpRow(
-        "check", {"check": verdict.check.name, "found": verdict.found, "what must hold": verdict.check.holds}
-    )
 
 
 def _report_unchecked(why: str) -> int:

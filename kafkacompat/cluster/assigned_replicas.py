@@ -21,7 +21,7 @@ from kafkacompat.metadata.image import NO_LEADER, PartitionImage, TopicImage
 from kafkacompat.metadata.store import StoreError
 from kafkacompat.partitions.discovery import list_strays
 from kafkacompat.storage.directory.meta_properties import LogDirectoryError
-from kafkacompat.timers import Clock, now_ms, yield_in_turns
+from kafkacompat.timers import Clock, steady_ms, yield_in_turns
 from kafkacompat.wire.apis.leader_and_isr import (
     LeaderAndIsrPartitionError,
     LeaderAndIsrRequest,
@@ -242,7 +242,7 @@ class AssignedReplicas:
                 image.replicas,
                 image.in_sync_replicas,
                 image.partition_epoch,
-                now_ms(self._clock),
+                steady_ms(self._clock),
             )
             self._roles.lead(entry.topic, image)
             return ErrorCode.NONE

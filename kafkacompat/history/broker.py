@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Protocol
 
 from kafkacompat.history.client import pause
 from kafkacompat.history.ports import free_port
@@ -43,6 +44,26 @@ PROPERTIES = {
 
 class RunError(Exception):
     """A run cannot begin or continue; the text is a sentence."""
+
+
+class OwnBrokers(Protocol):
+    """The brokers that a run starts, kills and stops."""
+
+    @property
+    def bootstrap(self) -> str:
+        """Value of bootstrap.servers."""
+
+    def start(self) -> None:
+        """Start and wait until clients are served; raises RunError."""
+
+    def check(self) -> None:
+        """Raise RunError if a process ended by itself."""
+
+    def restart(self) -> None:
+        """Kill a broker with SIGKILL and start it again; raises RunError."""
+
+    def stop(self) -> None:
+        """Stop all processes."""
 
 
 class StartedBroker:

@@ -25,6 +25,9 @@ EXIT_REPLACE = 3
 """Exit code of a client that cannot continue, and that another one is to replace."""
 
 PAUSE_S = 0.05
+LONGEST_CALL_S = 15.0
+"""Longest time of one call, three times the timeout that it is given; after it, librdkafka is taken to hang."""
+
 LONGEST_END_S = 60.0
 """Longest time that a client takes to end in good order."""
 
@@ -153,7 +156,7 @@ class HistoryClient:
 
         while True:
             try:
-                return call()
+                return self._call_in_time(call)
             except KafkaException as problem:
                 error = problem.args[0]
                 if not (error.retriable() if passes is None else passes(error)):
@@ -162,6 +165,20 @@ class HistoryClient:
             if not self.should_continue() and time.monotonic() > (self._stopped_at or 0) + LONGEST_END_S:
                 raise ReplacementNeededError(f"{call} does not succeed in {LONGEST_END_S:g} s")
             pause(PAUSE_S)
+
+    def _call_in_time(self, call: Callable[[], Any]) -> Any:
+        """Make a call that has a timeout; if it does not return all the same, the process ends, as no other thread can stop it."""
+        hanging = threading.Timer(LONGEST_CALL_S, self._end_hanging, (call,))
+        hanging.daemon = True
+        hanging.start()
+        try:
+            return call()
+        finally:
+            hanging.cancel()
+
+    def _end_hanging(self, call: Callable[[], Any]) -> None:
+        self.log_line(f"ends, as {call} has not returned in {LONGEST_CALL_S:g} s")
+        os._exit(EXIT_REPLACE)
 
     def log_line(self, text: str) -> None:
         """Write a line to the client's log, unless it repeats the last one."""

@@ -155,6 +155,24 @@ class Restarted(NamedTuple):
     killed_ns: int
 
 
+class Faulted(NamedTuple):
+    """A fault of the kind *fault* began on *target* at *begun_ns* and had ended at *time_ns*."""
+
+    time_ns: int
+    client: str
+    fault: str
+    target: str
+    begun_ns: int
+
+
+class Worked(NamedTuple):
+    """All clients were at work from *begun_ns* to *time_ns*, apart from those that the run killed."""
+
+    time_ns: int
+    client: str
+    begun_ns: int
+
+
 Event = (
     Send
     | Acknowledged
@@ -168,6 +186,8 @@ Event = (
     | Finished
     | Listed
     | Restarted
+    | Faulted
+    | Worked
 )
 _EVENT_TYPES: dict[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}
 

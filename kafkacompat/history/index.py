@@ -16,6 +16,7 @@ from kafkacompat.history.events import (
     End,
     Ended,
     Event,
+    Faulted,
     Fetched,
     Finished,
     HistoryError,
@@ -26,6 +27,7 @@ from kafkacompat.history.events import (
     Read,
     Restarted,
     Send,
+    Worked,
 )
 
 ClientNumber = tuple[str, int]
@@ -120,6 +122,9 @@ class History:
     """The group of each client that committed offsets or fetched committed ones."""
     listed: list[Listed] = field(default_factory=list)
     restarts: list[Restarted] = field(default_factory=list)
+    faults: list[Faulted] = field(default_factory=list)
+    work: Worked | None = None
+    """The time in which clients were at work, if the history has it."""
     followed: list[Finished] = field(default_factory=list)
     """The last offsets of all readers that read to the end."""
     finished: dict[PartitionScope, Finished] = field(default_factory=dict)
@@ -257,6 +262,12 @@ class _HistoryIndexer:
     def restarted(self, event: Restarted) -> None:
         self.history.restarts.append(event)
 
+    def faulted(self, event: Faulted) -> None:
+        self.history.faults.append(event)
+
+    def worked(self, event: Worked) -> None:
+        self.history.work = event
+
 
 def split_client_name(client: str) -> tuple[str, int]:
     """Split a client's name into its identity and incarnation; the processes of an identity follow each other."""
@@ -282,4 +293,6 @@ _INDEX_EVENT: dict[type[Event], Callable[[_HistoryIndexer, Any], None]] = {
     Finished: _HistoryIndexer.finished,
     Listed: _HistoryIndexer.listed,
     Restarted: _HistoryIndexer.restarted,
+    Faulted: _HistoryIndexer.faulted,
+    Worked: _HistoryIndexer.worked,
 }

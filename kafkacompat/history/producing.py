@@ -69,7 +69,9 @@ class ValueSender:
         self._in_flight -= 1
         if error is None:
             self.acknowledged += 1
-            self._client.record(Acknowledged(now_ns(), self._client.name, number, message.offset()))
+            # The broker has the value already, and did not say where: librdkafka knows no offset of a duplicate.
+            offset = -1 if message.offset() is None else message.offset()
+            self._client.record(Acknowledged(now_ns(), self._client.name, number, offset))
         else:
             self.failed = str(error)
 

@@ -13,8 +13,8 @@ from random import Random
 from typing import Any, NamedTuple
 
 from kafkacompat.history.broker import (
+    OwnBrokers,
     RunError,
-    StartedBroker,
     run_restart_command,
     serves_transactions,
     wait_for_broker,
@@ -28,7 +28,8 @@ from kafkacompat.history.client import (
     now_ns,
     pause,
 )
-from kafkacompat.history.events import ISOLATIONS, READ_COMMITTED, Restarted, encode_event, merge_parts
+from kafkacompat.history.events import ISOLATIONS, READ_COMMITTED, Event, Restarted, Worked, encode_event, merge_parts
+from kafkacompat.history.kills import BrokerKills, Disturbance, random_time_after
 from kafkacompat.history.slots import ClientSlot
 
 TICK_S = 0.05
@@ -44,7 +45,7 @@ KEEP_ALL_CONFIGS = {"cleanup.policy": "delete", "retention.ms": "-1", "retention
 
 
 class RunPlan(NamedTuple):
-    """The plan of a run. Without a bootstrap server, the run starts a broker."""
+    """The plan of a run. Without a bootstrap server, the run has brokers of its own."""
 
     bootstrap: str | None
     seconds: float
@@ -62,7 +63,8 @@ class RunPlan(NamedTuple):
     config: dict[str, str]
     """Further client properties for the bootstrap server, by librdkafka's names."""
     restart_command: str | None
-    overrides: dict[str, str]
+    session_timeout_ms: int
+    """Session timeout of the groups' members with the classic protocol."""
 
 
 @dataclass
@@ -84,16 +86,28 @@ ShowTally = Callable[[RunTally], None]
 
 
 class Run:
-    """One run in a folder, which holds all its files."""
+    """One run in a folder, which holds all its files.
 
-    def __init__(self, plan: RunPlan, folder: Path, show: ShowTally) -> None:
+    *own* are the brokers that the run starts and stops, None for those of the plan's bootstrap server. *disturbance* replaces
+    the plan's kills.
+    """
+
+    def __init__(
+        self,
+        plan: RunPlan,
+        folder: Path,
+        show: ShowTally,
+        own: OwnBrokers | None = None,
+        disturbance: Disturbance | None = None,
+    ) -> None:
         self._plan = plan
         self._folder = folder
         self._show = show
         self._random = Random(plan.seed)
         self._parts = folder / "parts"
-        self._own = StartedBroker(folder / "broker", plan.overrides) if plan.bootstrap is None else None
-        self._bootstrap = plan.bootstrap or (self._own.bootstrap if self._own is not None else "")
+        self._own = own
+        self._bootstrap = plan.bootstrap or (own.bootstrap if own is not None else "")
+        self._disturbance = disturbance or BrokerKills(plan.kills, plan.seconds, self._random, self._restart_broker)
         self._is_encrypted = plan.config.get("security.protocol", "").upper().endswith("SSL")
         self._names = TopicNames.with_prefix(plan.topic_prefix)
         self._slots: list[ClientSlot] = []
@@ -177,7 +191,7 @@ class Run:
             throughput=self._plan.throughput,
             isolation=isolation,
             group_protocol=self._plan.group_protocol,
-            session_timeout_ms=6000 if self._own is None else 2000,
+            session_timeout_ms=self._plan.session_timeout_ms,
             transactional=self.tally.serves_transactions,
             seed=self._plan.seed,
             folder=str(self._parts),
@@ -189,27 +203,19 @@ class Run:
             slot.start()
         self._wait_for_clients()
         self.tally.phase = "at work"
-        started = time.monotonic()
-        broker_kill = self._random_time_after(self._average_life_s())
-        client_kill = self._random_time_after(SECONDS_A_CLIENT_KILL)
-        while (now := time.monotonic()) < started + self._plan.seconds or self.tally.broker_kills < self._plan.kills:
+        started, begun_ns = time.monotonic(), now_ns()
+        self._disturbance.begin()
+        client_kill = random_time_after(self._random, SECONDS_A_CLIENT_KILL)
+        while (now := time.monotonic()) < started + self._plan.seconds or not self._disturbance.is_over:
             self.tally.seconds = now - started
             self._show(self.tally)
-            if self.tally.broker_kills < self._plan.kills and now >= broker_kill:
-                self._restart_broker()
-                broker_kill = self._random_time_after(self._average_life_s())
+            self._disturbance.advance()
             if now >= client_kill:
                 self._kill_client()
-                client_kill = self._random_time_after(SECONDS_A_CLIENT_KILL)
+                client_kill = random_time_after(self._random, SECONDS_A_CLIENT_KILL)
             self._replace_ended_clients()
             pause(TICK_S)
-
-    def _average_life_s(self) -> float:
-        """Return the average time from the broker's start to its next kill, in seconds."""
-        return self._plan.seconds / max(self._plan.kills, 1)
-
-    def _random_time_after(self, average_s: float) -> float:
-        return time.monotonic() + self._random.uniform(0.1, 1.9) * average_s
+        self._record(Worked(now_ns(), RUN, begun_ns))
 
     def _kill_client(self) -> None:
         self._random.choice([slot for slot in self._slots if slot.role != "reader"]).kill()
@@ -249,8 +255,11 @@ class Run:
         elif self._plan.restart_command is not None:
             run_restart_command(self._plan.restart_command, self._folder / "restart.log")
             self._wait_for_broker()
+        self._record(Restarted(now_ns(), RUN, killed_ns))
+
+    def _record(self, event: Event) -> None:
         with (self._parts / f"{RUN}.jsonl").open("ab") as part:
-            part.write(encode_event(Restarted(now_ns(), RUN, killed_ns)))
+            part.write(encode_event(event))
 
     def _wait_for_broker(self) -> None:
         wait_for_broker(self._bootstrap, is_encrypted=self._is_encrypted)

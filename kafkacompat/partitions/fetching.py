@@ -21,7 +21,7 @@ from kafkacompat.partitions.partition_reader import PartitionRead
 from kafkacompat.partitions.replica_progress import FetchingReplica
 from kafkacompat.storage.segment.header_scan import ColdDataError
 from kafkacompat.storage.segment.shared_files import FileRegion
-from kafkacompat.timers import Clock, make_steps, now_ms
+from kafkacompat.timers import Clock, make_steps, steady_ms
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 log = logging.getLogger(__name__)
@@ -133,7 +133,7 @@ class _Fetch:
         self._limits = limits
         self._clock = clock
         self._reader = reader
-        self._arrived_ms: int | None = now_ms(clock)
+        self._arrived_ms: int | None = steady_ms(clock)
         self._took_turns = False
 
     def read(self) -> Deferred[None] | None:
@@ -292,6 +292,22 @@ def read_partitions(
         yield outcome
 
 
+def _choose_error(
+    code: ErrorCode, partition: Partition | None, wanted: WantedPartition, arrived_ms: int | None
+) -> ErrorCode:
+    """Choose the error of a consumer's failed read.
+
+    A consumer that finds its offset after the log's end starts over, or skips to the end. A leader that its in-sync followers
+    have left may have a successor, which has the offset; so the consumer looks for the leader first.
+    """
+    if code is ErrorCode.OFFSET_OUT_OF_RANGE and partition is not None and arrived_ms is not None:
+        state = partition.state
+        is_after_end = wanted.fetch_offset > state.log.log_end_offset
+        if is_after_end and state.leading is not None and state.leading.may_have_successor(arrived_ms):
+            return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    return code
+
+
 def _read_partition(
     find: FindPartition,
     wanted: WantedPartition,
@@ -324,7 +340,10 @@ def _read_partition(
                 from_follower=reader.reads_followers,
             )
     except KafkaError as problem:
-        return FetchedPartition(wanted, partition, problem.code, None)
+        code = (
+            problem.code if reader.replica is not None else _choose_error(problem.code, partition, wanted, arrived_ms)
+        )
+        return FetchedPartition(wanted, partition, code, None)
     except ColdDataError:
         assert partition is not None
         return FetchedPartition(wanted, partition, ErrorCode.NONE, partition.read_nothing(), cold=True)

@@ -7,6 +7,7 @@ and waits for one call to end before the next.
 
 from __future__ import annotations
 
+import errno
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
 from twisted.internet.defer import Deferred
 
 from kafkacompat.partitions.fetch_watchers import measure_distance
+from kafkacompat.partitions.free_space import STEP_BYTES
 from kafkacompat.storage.log.fetched_batches import check_fetched_batches, read_first_offsets
 from kafkacompat.storage.log.log import FetchedAppend, Log, OffsetPosition
 from kafkacompat.storage.segment.header_scan import ColdDataError
@@ -261,7 +263,7 @@ class FollowerPartition:
 
         The log may end before *offset*, at the beginning of a batch that holds it. The high watermark falls to the log's
         end if it is later. Appends that are waiting come first, and later appends wait. Fails with KafkaError
-        KAFKA_STORAGE_ERROR.
+        KAFKA_STORAGE_ERROR; if the directory is full, nothing has changed, and the caller may try again.
         """
         return self._queue.run_alone(lambda: self._cut(offset, _truncate, offset))
 
@@ -274,17 +276,20 @@ class FollowerPartition:
 
     def _cut(self, kept_below: int, cut: Callable[[Log, int, int], None], offset: int) -> Deferred[None]:
         state = self._state
+        if state.host.space.is_full:
+            raise state.host.space.build_full_error()
         self._truncations += 1
         # The next leader may know of less.
         self._leader_high_watermark = self._leader_log_start_offset = -1
         self.refuse(KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{state!r} was truncated before its sync"))
-        high_watermark = state.high_watermark.offset
+        before = state.high_watermark
+        high_watermark = before.offset
         if kept_below < high_watermark:
             # Nothing can be read while the disk thread cuts what consumers may see.
             opened = state.log
             state.high_watermark = OffsetPosition(opened.log_start_offset, opened.segments[0].base_offset, 0)
         cutting = state.disk.run(_cut_and_save, state.log, state.host, cut, offset, high_watermark)
-        return cutting.addCallbacks(self._was_cut, self._cut_failed)
+        return cutting.addCallbacks(self._was_cut, self._cut_failed, errbackArgs=(before,))
 
     def _was_cut(self, high_watermark: OffsetPosition) -> None:
         state = self._state
@@ -292,11 +297,19 @@ class FollowerPartition:
         state.settle_transactions()
         self._watchers.wake()
 
-    def _cut_failed(self, failure: Failure) -> NoReturn:
-        """Report a failed truncation; the log cannot be used any more, whatever the failure."""
+    def _cut_failed(self, failure: Failure, before: OffsetPosition) -> NoReturn:
+        """Report a failed truncation. The log cannot be used any more, unless there was no room to begin."""
+        if isinstance(failure.value, _NoRoomError):
+            self._state.high_watermark = before
+            self._state.host.space.note_failed_write(failure.value)
+            raise self._state.host.space.build_full_error() from failure.value
         self._state.log.take_offline(f"it could not be truncated ({failure.value})")
         self._state.report_disk_failure(failure)
         raise self._state.log.state.offline_error()
+
+
+class _NoRoomError(OSError):
+    """A truncation was not begun, because its checkpoints may not find room on the disk."""
 
 
 def _truncate(opened: Log, offset: int, high_watermark: int) -> None:
@@ -310,7 +323,13 @@ def _start_over(opened: Log, offset: int, _high_watermark: int) -> None:
 def _cut_and_save(
     opened: Log, host: PartitionHost, cut: Callable[[Log, int, int], None], offset: int, high_watermark: int
 ) -> OffsetPosition:
-    """Cut the log and write its checkpoints; returns the high watermark. [disk]"""
+    """Cut the log and write its checkpoints; returns the high watermark. [disk]
+
+    Raises _NoRoomError before anything has changed: a log that was cut, and has no checkpoints, cannot be used.
+    """
+    free_bytes = opened.state.files.disk_usage(opened.state.directory).free_bytes
+    if free_bytes < STEP_BYTES:
+        raise _NoRoomError(errno.ENOSPC, f"{free_bytes} bytes are free")
     cut(opened, offset, high_watermark)
     position = opened.reader.locate(max(high_watermark, opened.log_start_offset))
     host.save_truncation(opened, position.offset)

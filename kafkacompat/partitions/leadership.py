@@ -13,6 +13,9 @@ from typing import NamedTuple, TypeAlias
 UNKNOWN = -1
 """An offset or a broker epoch that is not known yet, or that a request does not carry."""
 
+SILENT_MS = 2_000
+"""Time without a fetch, four times that of a fetch that waits (replica.fetch.wait.max.ms), after which a follower is silent."""
+
 BrokerEpochs: TypeAlias = "Callable[[int], int | None]"
 """Returns the epoch of a broker's registration (KIP-380); None for a broker that is not alive or is shutting down."""
 
@@ -229,6 +232,14 @@ class LeaderState:
         if not self._is_eligible(state, broker_epochs(replica)):
             return None
         return self._propose(in_sync.committed | {replica})
+
+    def may_have_successor(self, now_ms: int) -> bool:
+        """Return whether another replica may lead by now: one that is in sync and has not fetched here lately."""
+        return any(
+            now_ms - follower.fetched_ms > SILENT_MS
+            for replica, follower in self.followers.items()
+            if replica in self.in_sync.counted
+        )
 
     def propose_shrink(self, now_ms: int, lag_time_max_ms: int, leader_end_offset: int) -> frozenset[int] | None:
         """Propose the in-sync set without the followers that lag; None where none does, or a proposal is under way."""

@@ -16,7 +16,7 @@ from twisted.internet.defer import Deferred
 from kafkacompat.partitions.append_queue import fire_outcome
 from kafkacompat.storage.intake.preparation import as_checked_batch, convert_messages_at_once
 from kafkacompat.storage.intake.validation import TooLongForTurnError, check_batch
-from kafkacompat.timers import TURN_SECONDS, next_turn
+from kafkacompat.timers import TURN_SECONDS, next_turn, now_ms
 from kafkacompat.wire.conversion import is_message_set
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.record_batch import (
@@ -89,12 +89,12 @@ class RequestAppends:
         return late.result
 
     def _append_at_once(self, partition: Partition, records: Buffer, guard: Guard | None) -> Appended:
-        config, now_ms = partition.state.log.state.config, self._now_ms
+        config, at_ms = partition.state.log.state.config, self._now_ms
         if self._message_set_bytes and is_message_set(records):
-            batch = convert_messages_at_once(records, config, now_ms, self._message_set_bytes)
+            batch = convert_messages_at_once(records, config, at_ms, self._message_set_bytes)
         else:
-            batch = check_batch(records, config, now_ms, from_client=True, at_once=True)
-        return partition.append(batch, now_ms, guard=guard)
+            batch = check_batch(records, config, at_ms, from_client=True, at_once=True)
+        return partition.append(batch, at_ms, guard=guard)
 
     def append_late(self) -> None:
         """Begin to append the late batches."""
@@ -132,9 +132,8 @@ class RequestAppends:
         return current
 
     def _begin_turn(self) -> None:
-        seconds = self._clock.seconds()
-        self._now_ms = int(seconds * 1000)
-        self._turn_ends = seconds + TURN_SECONDS
+        self._now_ms = now_ms(self._clock)
+        self._turn_ends = self._clock.seconds() + TURN_SECONDS
 
 
 def any_is_transactional(batches: Iterable[Buffer]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 
-from kafkacompat.timers import Clock, now_ms
+from kafkacompat.timers import Clock, steady_ms
 
 UNLIMITED = 2**63 - 1
 """The rate, in bytes a second, that stands for no limit."""
@@ -28,14 +28,14 @@ class RateWindow:
 
     def record(self, size_bytes: int) -> None:
         """Count bytes."""
-        now = now_ms(self._clock)
+        now = steady_ms(self._clock)
         if not self._samples or now - self._samples[-1][0] >= self._sample_ms:
             self._samples.append([now, 0])
         self._samples[-1][1] += size_bytes
 
     def bytes_per_second(self) -> float:
         """Return the rate."""
-        now, samples = now_ms(self._clock), self._samples
+        now, samples = steady_ms(self._clock), self._samples
         while samples and now - samples[0][0] >= self._span_ms:
             samples.popleft()
         if not samples:

@@ -19,7 +19,7 @@ from twisted.python.failure import Failure
 from kafkacompat.handlers.context import Peer, Pending, RequestContext, UnanswerableError
 from kafkacompat.server.frame_queue import FrameQueue
 from kafkacompat.server.outgoing import release_part, release_regions
-from kafkacompat.timers import make_steps, now_ms
+from kafkacompat.timers import make_steps, steady_ms
 from kafkacompat.wire.connection import IncomingRequest, RequestError, ServerConnection
 from kafkacompat.wire.frames import FrameError
 from kafkacompat.wire.schema import Response
@@ -87,14 +87,14 @@ class KafkaConnection(Protocol):
         shared, transport = self._shared, self.transport
         here, there = transport.getHost(), transport.getPeer()
         self.peer = Peer(shared.listener_name, there.host, there.port, here.host, here.port)
-        self.last_received_ms = now_ms(shared.clock)
+        self.last_received_ms = steady_ms(shared.clock)
         transport.on_drained = self._pump
         transport.read_ahead = self._read_ahead
         shared.connections.add(self)
 
     def dataReceived(self, data: bytes) -> None:
         """Twisted: bytes have arrived."""
-        self.last_received_ms = now_ms(self._shared.clock)
+        self.last_received_ms = steady_ms(self._shared.clock)
         try:
             has_frame = self._frames.receive(data)
         except FrameError as problem:

@@ -15,13 +15,13 @@ from kafkacompat.server.bind_advice import explain_bind_failure
 from kafkacompat.server.connection import KafkaConnection, ListenerServices
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.frame_budget import FrameBudget
+from kafkacompat.timers import Clock, steady_ms
 
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IAddress
 
     from kafkacompat.network import ListeningPort, Network
     from kafkacompat.server.transport import ReadAhead
-    from kafkacompat.timers import Clock
 
 log = logging.getLogger(__name__)
 
@@ -114,7 +114,7 @@ class KafkaServer:
         self._sweep.clock = reactor  # type: ignore[assignment]
 
     def _now_ms(self) -> int:
-        return int(self._reactor.seconds() * 1000)
+        return steady_ms(self._reactor)
 
     def listen(self, listener_name: str, host: str, port: int, dispatcher: Dispatcher | None = None) -> int:
         """Bind one listener, with a dispatcher of its own if given; return its port (a free one for 0).

@@ -86,7 +86,7 @@ class LogScrubber:
             self._begun_ms, self._reached = min(notes.begun_ms, self._begun_ms), notes.reached
         while True:
             await self._run_round()
-            due_s = self._begun_ms / 1000 + self._interval_s - self._clock.seconds()
+            due_s = (self._begun_ms - now_ms(self._clock)) / 1000 + self._interval_s
             await self._wait(max(min(due_s, self._interval_s), 1 / 1000))
             self._begin_round()
 

@@ -100,7 +100,13 @@ def _choose_replication(options: ClusterOptions, environment: Mapping[str, str])
     """Return the replication of a cluster without a properties file, whose defaults are otherwise those of a single node."""
     if options.properties is not None:
         return {}
-    factor = min(options.brokers, MOST_REPLICAS)
+    given = read_environment(environment)
+    return {name: value for name, value in choose_replication(options.brokers).items() if name not in given}
+
+
+def choose_replication(brokers: int) -> dict[str, str]:
+    """Return the properties of replication for a number of brokers."""
+    factor = min(brokers, MOST_REPLICAS)
     # One broker may be down without stopping producers with acks=all.
     in_sync = max(factor - 1, 1)
     chosen = {
@@ -110,8 +116,7 @@ def _choose_replication(options: ClusterOptions, environment: Mapping[str, str])
         "transaction.state.log.replication.factor": factor,
         "transaction.state.log.min.isr": in_sync,
     }
-    given = read_environment(environment)
-    return {name: str(value) for name, value in chosen.items() if name not in given}
+    return {name: str(value) for name, value in chosen.items()}
 
 
 def broker_name(number: int) -> str:

@@ -64,7 +64,7 @@ autopurge.purgeInterval=24
 """
 JVM = ("-Xmx128m", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn")
 
-INSTEAD = "or name a running ZooKeeper with --zookeeper HOST:PORT"
+INSTEAD = "or name a running ZooKeeper with --override zookeeper.connect=HOST:PORT"
 
 
 def find_java(environment: Mapping[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""What a broker's process does with signals."""
+"""What a broker's process does with signals, and with a clock that is set."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import signal
 from collections.abc import Callable, Iterator
 
 import pytest
+from twisted.internet.base import ReactorBase
 
-from kafkacompat.cli.process import stop_on_hangup
+from kafkacompat.cli.process import make_steady, stop_on_hangup
+from kafkacompat.timers import now_ms, steady_ms
 
 
 class Reactor:
@@ -46,3 +48,41 @@ def test_under_nohup_a_hangup_is_ignored() -> None:
     stop_on_hangup(reactor, stop)
     os.kill(os.getpid(), signal.SIGHUP)
     assert reactor.calls == []
+
+
+class MachineClock:
+    """The time of day, which may be set, and the time since the machine started, which may not."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.day_s, self.running_s = 1_700_000_000.0, 1_000.0
+        monkeypatch.setattr("time.time", lambda: self.day_s)
+        monkeypatch.setattr("time.monotonic", lambda: self.running_s)
+
+    def advance(self, seconds: float) -> None:
+        self.day_s += seconds
+        self.running_s += seconds
+
+
+class QuietReactor(ReactorBase):
+    """A reactor with timers alone."""
+
+    def installWaker(self) -> None:
+        """Have no descriptors."""
+
+
+@pytest.mark.parametrize("set_s", [-3600, 3600])
+def test_timers_do_not_follow_a_clock_that_is_set(monkeypatch: pytest.MonkeyPatch, set_s: float) -> None:
+    machine = MachineClock(monkeypatch)
+    reactor = make_steady(QuietReactor)()
+    fired: list[str] = []
+    reactor.callLater(5, fired.append, "timer")
+    machine.advance(1)
+    machine.day_s += set_s
+    reactor.runUntilCurrent()
+    assert (fired, round(reactor.timeout())) == ([], 4)
+    # Timestamps follow the machine's clock, durations do not.
+    assert now_ms(reactor) == (1_700_000_001 + set_s) * 1000
+    assert steady_ms(reactor) == 1_700_000_001_000
+    machine.advance(4)
+    reactor.runUntilCurrent()
+    assert fired == ["timer"]

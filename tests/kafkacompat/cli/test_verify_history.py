@@ -56,6 +56,10 @@ def test_a_report_in_json(tmp_path: Path) -> None:
     found = {each["check"]: each for each in report["checks"]}
     assert found["lost"]["found"] == len(found["lost"]["first"]) > 0
     assert (found["torn"]["first"], report["missing"]) == ([], [])
+    operations = report["operations"]
+    assert operations["tried"] == operations["acknowledged"] + operations["indeterminate"] > 0
+    assert report["faults"]["paused"] == 1 and report["findings"]["lost"] == found["lost"]["found"]
+    assert all(report["longest_gaps_s"][clients] >= 0 for clients in ("writers", "readers", "groups"))
 
 
 def test_a_history_with_a_finding(tmp_path: Path) -> None:
@@ -97,6 +101,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
             ["--bootstrap-server", "localhost:1", "--override", "a=b"],
             "--override does not work with --bootstrap-server",
         ),
+        (["--bootstrap-server", "localhost:1", "--brokers", "3"], "--brokers does not work with --bootstrap-server"),
         (["--producers", "0"], "0 is not in the range"),
         (["--override", "x"], "'x' is not of the form name=value"),
     ],
@@ -157,6 +162,23 @@ def test_without_confluent_kafka(monkeypatch: pytest.MonkeyPatch) -> None:
     result = run()
     assert result.exit_code == 2
     assert "needs confluent-kafka: run pip install '.[history]' in a clone of kafkacompat" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("environment", "why"),
+    [
+        ({"PATH": "/nowhere", "JAVA_HOME": ""}, "java is not on the PATH, and ZooKeeper needs it: install a JDK 11"),
+        ({"JAVA_HOME": "/nowhere"}, "JAVA_HOME (/nowhere) holds no bin/java"),
+    ],
+)
+def test_a_cluster_without_a_jdk(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], why: str
+) -> None:
+    for name, text in environment.items():
+        monkeypatch.setenv(name, text)
+    result = run("--brokers", "3")
+    assert (result.exit_code, result.stdout) == (2, "") and result.stderr.startswith(f"kafkacompat: {why}")
+    assert not any(temporary.iterdir())
 
 
 def test_events_are_lines_of_json(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from kafkacompat.history.events import (
     End,
     Ended,
     Event,
+    Faulted,
     Fetched,
     Finished,
     HistoryPartition,
@@ -23,6 +24,7 @@ from kafkacompat.history.events import (
     Read,
     Restarted,
     Send,
+    Worked,
 )
 from kafkacompat.history.index import value_text
 
@@ -262,6 +264,8 @@ def sound_history(seed: int, steps: int = 250) -> list[Event]:
         sending.anew()
     for reader in readers:
         reader.finish()
+    world.note(Faulted(world.now(), "chaos.0", "paused", "broker 1", 1))
+    world.note(Worked(world.now(), "run.0", 1))
     read_all(world)
     return world.events
 

@@ -176,6 +176,27 @@ def test_a_full_disk_refuses_what_is_fetched() -> None:
     assert follower.log_end_offset == 0
 
 
+@pytest.mark.parametrize("is_known", [True, False])
+@pytest.mark.parametrize("starts_over", [False, True])
+def test_a_full_disk_postpones_a_truncation(is_known: bool, starts_over: bool) -> None:
+    node, partition, follower = following(reserve_bytes=1)
+    appended(follower, batches(0, 5), 5)
+    node.files.free_bytes = 0
+    if is_known:
+        node.directories[0].space.measure()
+        node.work()
+    truncating = follower.start_over_at(7) if starts_over else follower.truncate(3)
+    node.work()
+    assert refusal(truncating) is ErrorCode.KAFKA_STORAGE_ERROR
+    assert not (partition.log.offline or node.directories[0].offline)
+    assert (follower.log_end_offset, partition.high_watermark.offset, readable(partition)) == (5, 5, 5 * SIZE)
+    node.files.free_bytes = 1 << 30
+    node.directories[0].space.measure()
+    node.work()
+    cut(node, follower.truncate(3))
+    assert (follower.log_end_offset, partition.high_watermark.offset) == (3, 3)
+
+
 def test_a_deleted_partition_refuses() -> None:
     node, _, follower = following(syncs_always=True)
     unsynced = waiting(follower, batches(0))

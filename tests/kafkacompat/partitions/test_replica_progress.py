@@ -9,6 +9,8 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.partitions.cluster_view import ClusterView
 from kafkacompat.partitions.fetch_sessions import WantedPartition
+from kafkacompat.partitions.fetching import FetchLimits, read_partitions
+from kafkacompat.partitions.leadership import SILENT_MS
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.partitions.replica_progress import FetchingReplica
 from kafkacompat.storage.log.reader import LogReader
@@ -18,6 +20,7 @@ from kafkacompat.storage.producers.verification import NOT_VERIFIED
 from kafkacompat.storage.segment.corruption import CorruptDataError
 from kafkacompat.storage.segment.header_scan import ColdDataError
 from kafkacompat.storage.segment.positions import OffsetPosition
+from kafkacompat.timers import steady_ms
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.record_batch import build_batch
 from tests.fakes.in_sync_updates import ManualInSyncUpdates
@@ -60,6 +63,35 @@ class Leader:
     @property
     def high_watermark(self) -> OffsetPosition:
         return self.partition.high_watermark
+
+
+def consumer_error(leader: Leader, offset: int) -> ErrorCode:
+    """The error of a consumer's first fetch from an offset."""
+    wanted = [WantedPartition("t", 0, offset, 1000)]
+    limits = FetchLimits(max_wait_ms=0, min_bytes=1, max_bytes=1000, one_batch_each=True, committed=False)
+    (fetched,) = read_partitions(lambda _: leader.partition, wanted, limits, arrived_ms=steady_ms(leader.node.clock))
+    return fetched.error_code
+
+
+def test_a_leader_without_its_followers_may_have_a_successor_with_a_longer_log() -> None:
+    leader = Leader()
+    leader.write(3)
+    leader.fetch(3)
+    # Its follower fetches, so there is no other leader that could have the offset.
+    assert consumer_error(leader, 5) is ErrorCode.OFFSET_OUT_OF_RANGE
+    leader.node.clock.advance(SILENT_MS / 1000 + 1)
+    assert consumer_error(leader, 5) is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    # An offset of its own log is its own matter.
+    assert consumer_error(leader, 3) is ErrorCode.NONE
+    leader.fetch(3)
+    assert consumer_error(leader, 5) is ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+def test_a_leader_that_is_alone_in_sync_has_no_successor() -> None:
+    leader = Leader(in_sync=(1,))
+    leader.write(3)
+    leader.node.clock.advance(60)
+    assert consumer_error(leader, 5) is ErrorCode.OFFSET_OUT_OF_RANGE
 
 
 def waiting(appended: object) -> Deferred[Any]:

@@ -55,7 +55,7 @@ def test_without_java_the_sentence_says_what_to_do(environment: dict[str, str], 
     with pytest.raises(ClusterCommandError) as problem:
         find_java(environment)
     assert words in str(problem.value)
-    assert "--zookeeper HOST:PORT" in str(problem.value)
+    assert "--override zookeeper.connect=HOST:PORT" in str(problem.value)
 
 
 def refuse_report(line: str) -> None:
@@ -73,7 +73,7 @@ def test_jars_in_the_cache_need_no_maven(tmp_path: Path) -> None:
 
 
 def test_without_jars_and_maven_the_sentence_says_what_to_do(tmp_path: Path) -> None:
-    with pytest.raises(ClusterCommandError, match="install Apache Maven, or name a running ZooKeeper with --zookeeper"):
+    with pytest.raises(ClusterCommandError, match="install Apache Maven, or name a running ZooKeeper with --override"):
         provide_jars({"XDG_CACHE_HOME": str(tmp_path), "PATH": "/nowhere"}, refuse_report)
     assert list(tmp_path.iterdir()) == []
 
