@@ -59,7 +59,8 @@ def create_assigned(cluster: Cluster, assignment: Sequence[Sequence[int]]) -> st
     """Create a topic with these replicas; return its name once the first ones lead and all are in sync."""
     topic = unused_name()
     new = NewTopic(topic, len(assignment), replica_assignment=[list(replicas) for replicas in assignment])
-    admin_of(cluster).create_topics([new])[topic].result(LONGEST_SECONDS)
+    admin = admin_of(cluster)
+    admin.create_topics([new])[topic].result(LONGEST_SECONDS)
     port = cluster.brokers[assignment[0][0]].port
     until(lambda: is_as_assigned(port, topic, assignment), timeout_seconds=LONGEST_SECONDS)
     if len(assignment) == 1:
