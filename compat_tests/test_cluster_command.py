@@ -22,6 +22,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ConfigSource, New
 from compat_tests.batches import build
 from compat_tests.brokers import ROOT, Broker, answers_api_versions
 from compat_tests.failover import PARTITIONS, QUICK_STOP, TOPIC, Acknowledged, judge, read_all, send
+from compat_tests.java_tools import run_java
 from compat_tests.ports import free_port
 from compat_tests.processes import is_alive
 from compat_tests.raw_client import RawClient, produce_request
@@ -33,6 +34,7 @@ from kafkacompat.wire.apis.produce import ProduceResponse
 LONGEST_S = 120
 LOAD_RATE = 500
 BROKERS = ("broker-1", "broker-2", "broker-3")
+REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 TOPIC_CONFIG = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
 Start = Callable[..., subprocess.Popen[str]]
 
@@ -219,14 +221,14 @@ def test_a_cluster_grows_under_load_at_a_throttle(start: Start, tmp_path: Path) 
     assert (planned["size_bytes"] > 5_000_000, planned["replicas_moved"]) == (True, 6)
     assert len(read_state(tmp_path)["processes"]) == 4
 
-    with growing(tmp_path, "--brokers", "5", "--throttle", "500000", "--json") as grow:
+    with growing(tmp_path, "--brokers", "5", "--throttle", "20000", "--json") as grow:
         until(lambda: replicas_are_added(tmp_path), timeout_seconds=LONGEST_S)
         assert "follower.replication.throttled.replicas" in describe_topic(admin)
-        # An interrupted command leaves the copying to the brokers, and the next one follows it.
+        # An interrupted command leaves the copying to the brokers, and the next one follows it, at another throttle.
         grow.send_signal(signal.SIGINT)
         _, errors = grow.communicate(timeout=LONGEST_S)
         assert (grow.returncode, "interrupted: reassignments that began go on" in errors) == (1, True)
-    with growing(tmp_path, "--brokers", "5", "--json") as grow:
+    with growing(tmp_path, "--brokers", "5", "--throttle", "1000000", "--json") as grow:
         begun, sent_before = time.monotonic(), sent
         while grow.poll() is None:
             # More than the throttle allows would never be copied.
@@ -238,11 +240,15 @@ def test_a_cluster_grows_under_load_at_a_throttle(start: Start, tmp_path: Path) 
     assert grow.returncode == 0, errors
     assert "Removed the throttle" in errors
     done = json.loads(output)
-    # Some had ended before the interruption.
     assert 0 < done["ongoing"] <= done["replicas_moved"] <= 6
     assert done["seconds"] > 1
     assert producer.flush(60) == 0
     assert "throttled" not in describe_topic(admin)
+    (tmp_path / "plan.json").write_text(output)
+    verified = run_java(
+        REASSIGN, ["--bootstrap-server", bootstrap, "--reassignment-json-file", str(tmp_path / "plan.json"), "--verify"]
+    )
+    assert verified.stdout.count("is completed.") == len(done["partitions"])
 
     described = json.loads(run(tmp_path, "status", "--json").stdout)
     replicas = [node["replicas"] for node in described["brokers"]]
