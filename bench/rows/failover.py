@@ -312,14 +312,19 @@ ROWS = [
         "Three nodes: a broker with 1,000 partitions is killed and returns",
         "One topic of 1,000 partitions with three replicas; the killed broker is the controller, and the first replica of a third of "
         "them. The partitions have moved when the metadata of both other brokers names other leaders. The broker starts again, and "
-        f"leads again by preferred election: leader.imbalance.check.interval.seconds is {IMBALANCE_SECONDS}. {_TIMEOUTS}",
+        f"leads again by preferred election: leader.imbalance.check.interval.seconds is {IMBALANCE_SECONDS}, and "
+        f"leader.imbalance.per.broker.percentage is 0. {_TIMEOUTS}",
         partial(measure_many, MANY_PARTITIONS),
         [
             Goal("expiry to the last leader s", 5.0, at_least=False, is_ratio=False),
             Goal("in sync to leading again s", 10.0, at_least=False, is_ratio=False),
         ],
         contenders=(RECORDS,),
-        properties={**TIMEOUTS, "leader.imbalance.check.interval.seconds": str(IMBALANCE_SECONDS)},
+        properties={
+            **TIMEOUTS,
+            "leader.imbalance.check.interval.seconds": str(IMBALANCE_SECONDS),
+            "leader.imbalance.per.broker.percentage": "0",
+        },
         fresh=True,
     ),
 ]
