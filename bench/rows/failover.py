@@ -266,7 +266,7 @@ ROWS = [
         "failover-kill",
         "Three nodes: the leader is killed",
         f"The leader of one partition with three replicas is killed with SIGKILL; it is not the controller. {_CLIENT} {_TIMEOUTS} "
-        "Kafka's broker.heartbeat.interval.ms is its default, 2 s, as are its other timeouts.",
+        "Kafka's broker.heartbeat.interval.ms is its default, 2 s, as are its other timeouts. Followers answer fetches of both.",
         measure_kill,
         [Goal("kill to acknowledgement s", 1.0, at_least=False)],
         properties=TIMEOUTS,
