@@ -21,7 +21,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ConfigSource, New
 
 from compat_tests.batches import build
 from compat_tests.brokers import ROOT, Broker, answers_api_versions
-from compat_tests.failover import PARTITIONS, QUICK_STOP, TOPIC, Acknowledged, judge, read_all, send
+from compat_tests.failover import PARTITIONS, QUICK_STOP, TOPIC, Acknowledged, judge_records, read_all, send_record
 from compat_tests.java_tools import run_java
 from compat_tests.ports import free_port
 from compat_tests.processes import is_alive
@@ -57,27 +57,27 @@ needs_zookeeper = pytest.mark.skipif(refuses_zookeeper(), reason="serve refuses 
 
 
 def free_ports(count: int) -> int:
-    """Return the first of *count* ports in a row that nobody listens on."""
+    """Return the first of *count* free ports in a row."""
     while True:
         first = free_port()
         if [free_port() for _ in range(count - 1)] == list(range(first + 1, first + count)):
             return first
 
 
-def command(*arguments: str) -> list[str]:
+def make_command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "kafkacompat", "cluster", *arguments]
 
 
-def environment() -> dict[str, str]:
+def make_environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": ""}
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command that ends by itself, in *folder*."""
     return subprocess.run(
-        command(*arguments),
+        make_command(*arguments),
         cwd=folder,
-        env=environment(),
+        env=make_environment(),
         capture_output=True,
         text=True,
         timeout=LONGEST_S,
@@ -93,9 +93,9 @@ def start(tmp_path: Path) -> Iterator[Start]:
     def start_cluster(*arguments: str) -> subprocess.Popen[str]:
         with (tmp_path / "stderr").open("w") as errors:
             supervisor = subprocess.Popen(
-                command("start", *arguments),
+                make_command("start", *arguments),
                 cwd=tmp_path,
-                env=environment(),
+                env=make_environment(),
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,
@@ -214,7 +214,7 @@ def test_a_cluster_grows_under_load_at_a_throttle(start: Start, tmp_path: Path) 
     known = Acknowledged()
     sent = 0
     while sent < 60_000:
-        send(producer, known, sent)
+        send_record(producer, known, sent)
         sent += 1
     assert producer.flush(60) == 0
     planned = json.loads(run(tmp_path, "grow", "--brokers", "5", "--dry-run", "--json").stdout)
@@ -233,7 +233,7 @@ def test_a_cluster_grows_under_load_at_a_throttle(start: Start, tmp_path: Path) 
         while grow.poll() is None:
             # More than the throttle allows would never be copied.
             while sent - sent_before < LOAD_RATE * (time.monotonic() - begun):
-                send(producer, known, sent)
+                send_record(producer, known, sent)
                 sent += 1
             producer.poll(0.02)
         output, errors = grow.communicate(timeout=LONGEST_S)
@@ -254,7 +254,7 @@ def test_a_cluster_grows_under_load_at_a_throttle(start: Start, tmp_path: Path) 
     replicas = [node["replicas"] for node in described["brokers"]]
     assert (len(replicas), max(replicas) - min(replicas)) == (5, 1)
     assert described["under_replicated_partitions"] == 0
-    outcome = judge(known, read_all(bootstrap), "", [])
+    outcome = judge_records(known, read_all(bootstrap), "", [])
     assert (outcome.acknowledged, outcome.lost, outcome.duplicates) == (sent, 0, 0)
     again = run(tmp_path, "grow", "--brokers", "5")
     assert (again.returncode, "nothing moves" in again.stdout) == (0, True)
@@ -266,9 +266,9 @@ def test_a_cluster_grows_under_load_at_a_throttle(start: Start, tmp_path: Path) 
 def growing(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """Run `grow` in *folder* while the block does something else."""
     with subprocess.Popen(
-        command("grow", *arguments),
+        make_command("grow", *arguments),
         cwd=folder,
-        env=environment(),
+        env=make_environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -10,7 +10,7 @@ from pathlib import Path
 from confluent_kafka.admin import NewTopic
 
 from bench.load import RECORD_BYTES, Load, produce
-from bench.paced import Pace, percentile, produce_meanwhile
+from bench.paced import Pace, find_percentile, produce_meanwhile
 from bench.row import RECORDS, ClusterRow, Goal, Options, Samples
 from bench.rows.cluster import await_records, create_led_topic, produce_for
 from bench.rows.failover import create_assigned
@@ -62,11 +62,11 @@ def measure_throttle(cluster: Cluster, options: Options) -> Samples:
         "seconds": seconds,
         "MB/s": size_bytes / seconds / 1e6,
         "rate / throttle": size_bytes / seconds / THROTTLE,
-        "produce p50 us before": percentile(quiet, 0.5),
-        "produce p50 us meanwhile": percentile(meanwhile, 0.5),
-        "produce p99 us before": percentile(quiet, 0.99),
-        "produce p99 us meanwhile": percentile(meanwhile, 0.99),
-        "produce p99 meanwhile / before": percentile(meanwhile, 0.99) / percentile(quiet, 0.99),
+        "produce p50 us before": find_percentile(quiet, 0.5),
+        "produce p50 us meanwhile": find_percentile(meanwhile, 0.5),
+        "produce p99 us before": find_percentile(quiet, 0.99),
+        "produce p99 us meanwhile": find_percentile(meanwhile, 0.99),
+        "produce p99 meanwhile / before": find_percentile(meanwhile, 0.99) / find_percentile(quiet, 0.99),
     }
 
 
