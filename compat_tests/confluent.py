@@ -18,6 +18,7 @@ from confluent_kafka.admin import (
 )
 
 from compat_tests.brokers import Broker
+from compat_tests.clusters import Cluster
 from compat_tests.waiting import until
 
 
@@ -49,7 +50,7 @@ def produce(broker: Broker, topic: str, values: list[str], **options: Any) -> li
     return acknowledged
 
 
-def consumer_of(broker: Broker, group: str, **options: Any) -> Consumer:
+def consumer_of(broker: Broker | Cluster, group: str, **options: Any) -> Consumer:
     settings = {
         "bootstrap.servers": broker.bootstrap,
         "group.id": group,

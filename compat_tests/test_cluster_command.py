@@ -9,15 +9,20 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, ConfigResource, ConfigSource, NewTopic
 
 from compat_tests.batches import build
 from compat_tests.brokers import ROOT, Broker, answers_api_versions
+from compat_tests.failover import PARTITIONS, QUICK_STOP, TOPIC, Acknowledged, judge_records, read_all, send_record
+from compat_tests.java_tools import run_java
 from compat_tests.ports import free_port
 from compat_tests.processes import is_alive
 from compat_tests.raw_client import RawClient, produce_request
@@ -27,7 +32,10 @@ from kafkacompat.wire.apis.create_topics import CreatableTopic, CreateTopicsRequ
 from kafkacompat.wire.apis.produce import ProduceResponse
 
 LONGEST_S = 120
+LOAD_RATE = 500
 BROKERS = ("broker-1", "broker-2", "broker-3")
+REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+TOPIC_CONFIG = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
 Start = Callable[..., subprocess.Popen[str]]
 
 
@@ -184,17 +192,100 @@ def test_a_detached_cluster_outlives_its_command_and_its_supervisor(start: Start
 
 @pytest.mark.usefixtures("_only_ours")
 @pytest.mark.skipif(shutil.which("java") is None, reason="needs a JDK")
-def test_a_broker_whose_port_is_taken_ends_a_detached_start_with_its_sentence(tmp_path: Path) -> None:
-    """Without an effect of zookeeper.connect the sentence is that of the refused property."""
+def test_a_port_that_is_taken_ends_a_detached_start_in_one_sentence(tmp_path: Path) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
         done = run(tmp_path, "start", "--brokers", "1", "--port", str(port), "--detach")
-    assert done.returncode in (1, 2)
-    assert done.stdout == ""
-    words = "zookeeper.connect" if refuses_zookeeper() else str(port)
-    assert any("broker-1 ended with code" in line and words in line for line in done.stderr.splitlines())
-    assert "broker-1 is given up" in done.stderr
-    assert not any(pids_by_name(tmp_path).values())
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
+    assert f"cannot listen on 127.0.0.1:{port}: another process listens there" in done.stderr
+    assert not (tmp_path / "kafkacompat-cluster" / "cluster.json").exists()
+
+
+@pytest.mark.usefixtures("_only_ours")
+@needs_zookeeper
+def test_a_cluster_grows_under_load_at_a_throttle(start: Start, tmp_path: Path) -> None:
+    """Five brokers share what three had; nothing acknowledged is lost, and a second call finds nothing to do."""
+    port = free_ports(5)
+    supervisor = start("--port", str(port), *QUICK_STOP)
+    bootstrap = ",".join(read_ready_line(supervisor, tmp_path / "stderr"))
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic(TOPIC, PARTITIONS, 3)])[TOPIC].result(30)
+    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, "log_level": 0})
+    known = Acknowledged()
+    sent = 0
+    while sent < 60_000:
+        send_record(producer, known, sent)
+        sent += 1
+    assert producer.flush(60) == 0
+    planned = json.loads(run(tmp_path, "grow", "--brokers", "5", "--dry-run", "--json").stdout)
+    assert (planned["size_bytes"] > 5_000_000, planned["replicas_moved"]) == (True, 6)
+    assert len(read_state(tmp_path)["processes"]) == 4
+
+    with growing(tmp_path, "--brokers", "5", "--throttle", "20000", "--json") as grow:
+        until(lambda: replicas_are_added(tmp_path), timeout_seconds=LONGEST_S)
+        assert "follower.replication.throttled.replicas" in describe_topic(admin)
+        # An interrupted command leaves the copying to the brokers, and the next one follows it, at another throttle.
+        grow.send_signal(signal.SIGINT)
+        _, errors = grow.communicate(timeout=LONGEST_S)
+        assert (grow.returncode, "interrupted: reassignments that began go on" in errors) == (1, True)
+    with growing(tmp_path, "--brokers", "5", "--throttle", "1000000", "--json") as grow:
+        begun, sent_before = time.monotonic(), sent
+        while grow.poll() is None:
+            # More than the throttle allows would never be copied.
+            while sent - sent_before < LOAD_RATE * (time.monotonic() - begun):
+                send_record(producer, known, sent)
+                sent += 1
+            producer.poll(0.02)
+        output, errors = grow.communicate(timeout=LONGEST_S)
+    assert grow.returncode == 0, errors
+    assert "Removed the throttle" in errors
+    done = json.loads(output)
+    assert 0 < done["ongoing"] <= done["replicas_moved"] <= 6
+    assert done["seconds"] > 1
+    assert producer.flush(60) == 0
+    assert "throttled" not in describe_topic(admin)
+    (tmp_path / "plan.json").write_text(output)
+    verified = run_java(
+        REASSIGN, ["--bootstrap-server", bootstrap, "--reassignment-json-file", str(tmp_path / "plan.json"), "--verify"]
+    )
+    assert verified.stdout.count("is completed.") == len(done["partitions"])
+
+    described = json.loads(run(tmp_path, "status", "--json").stdout)
+    replicas = [node["replicas"] for node in described["brokers"]]
+    assert (len(replicas), max(replicas) - min(replicas)) == (5, 1)
+    assert described["under_replicated_partitions"] == 0
+    outcome = judge_records(known, read_all(bootstrap), "", [])
+    assert (outcome.acknowledged, outcome.lost, outcome.duplicates) == (sent, 0, 0)
+    again = run(tmp_path, "grow", "--brokers", "5")
+    assert (again.returncode, "nothing moves" in again.stdout) == (0, True)
+    fewer = run(tmp_path, "grow", "--brokers", "4")
+    assert (fewer.returncode, "less than the 5 brokers that run" in fewer.stderr) == (2, True)
+
+
+@contextmanager
+def growing(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """Run `grow` in *folder* while the block does something else."""
+    with subprocess.Popen(
+        make_command("grow", *arguments),
+        cwd=folder,
+        env=make_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as grow:
+        yield grow
+
+
+def replicas_are_added(folder: Path) -> bool:
+    described = json.loads(run(folder, "status", "--json").stdout)
+    return any(partition["adding"] for partition in described["partitions"])
+
+
+def describe_topic(admin: AdminClient) -> str:
+    """Return the names of the configs that the topic has itself."""
+    resource = ConfigResource(ConfigResource.Type.TOPIC, TOPIC)
+    entries = admin.describe_configs([resource])[resource].result(30).values()
+    return " ".join(entry.name for entry in entries if entry.source == TOPIC_CONFIG)
 
 
 @pytest.mark.usefixtures("_only_ours")

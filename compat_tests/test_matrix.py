@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from compat_tests.java_tools import POM
+from compat_tests.matrix.cluster_stage import ClusterStage
 from compat_tests.matrix.driver import ClientError, Driver, Launch
 from compat_tests.matrix.install import java_over
 from compat_tests.matrix.programme import ALWAYS, NOT_APPLICABLE, OK, STEPS
 from compat_tests.matrix.rows import CONTENTS, GROUPS, PRODUCERS, Row
-from compat_tests.matrix.run import Stage, run_row
+from compat_tests.matrix.run import AnyStage, Stage, run_row
 from spark_integration.runtime.maven import jar_folder
 
 DRIVERS = "compat_tests.matrix.clients.python"
@@ -34,6 +35,20 @@ def stage(broker_kind: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.mark.parametrize("name", ROWS)
 def test_a_client_goes_through_the_programme(stage: Stage, name: str) -> None:
+    steps = check_programme(stage, name)
+    assert steps[0] == "installing"
+
+
+@pytest.mark.tools
+def test_a_client_goes_through_the_programme_on_three_brokers(broker_kind: str, tmp_path: Path) -> None:
+    if broker_kind != "kafkacompat":
+        pytest.skip("the three brokers are ours")
+    with ClusterStage(tmp_path) as cluster:
+        check_programme(cluster, "confluent-kafka")
+
+
+def check_programme(stage: AnyStage, name: str) -> list[str]:
+    """Let a client do all that it can on this stage; return the steps that were reported."""
     steps: list[str] = []
     found = run_row(Row(name, name, FEATURES, ROWS[name]), [stage], steps.append)
     result: dict[str, Any] = found["brokers"][stage.kind]
@@ -41,7 +56,7 @@ def test_a_client_goes_through_the_programme(stage: Stage, name: str) -> None:
     assert {step: outcome for step, (outcome, _) in result["cells"].items()} == expected, result["cells"]
     assert result["wire"].endswith("magic 2")
     assert {"Produce", "Fetch", "JoinGroup", "OffsetCommit"} <= result["versions"].keys()
-    assert steps[0] == "installing"
+    return steps
 
 
 def make_launch(text: str) -> Launch:

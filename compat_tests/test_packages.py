@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from compat_tests.brokers import ROOT
+from compat_tests.builds import NOT_COPIED
 from compat_tests.raw_client import RawClient
 from compat_tests.test_bad_input import create_topic, produce, stored_values
 from kafkacompat.wire.record_batch import build_batch
 
 INSTALL_SECONDS = 600
-NOT_COPIED = shutil.ignore_patterns(".git", ".venv", "build", "dist", "*.egg-info", "*.so", "__pycache__", ".*_cache")
 OTHER_PYTHONS = [version for version in ("3.10", "3.11", "3.12", "3.13") if version != f"3.{sys.version_info.minor}"]
 
 

@@ -9,6 +9,7 @@ from bench.rows import (
     cold_reader,
     compaction,
     down_conversion,
+    failover,
     fetch,
     first_record,
     group_commit,
@@ -16,6 +17,7 @@ from bench.rows import (
     java_tools,
     latency,
     produce,
+    reassignment,
     scale,
     sendfile,
     spark,
@@ -43,6 +45,8 @@ ROWS: dict[str, AnyRow] = {
         spark,
         codec,
         cluster,
+        failover,
+        reassignment,
     )
     for row in kind.ROWS
 }

@@ -5,16 +5,19 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 
+from compat_tests.clusters import NODES
 from compat_tests.matrix import report
+from compat_tests.matrix.cluster_stage import ClusterStage
 from compat_tests.matrix.programme import FAILED, NOT_APPLICABLE, NOT_SERVED
 from compat_tests.matrix.rows import ROWS, Row
-from compat_tests.matrix.run import run_row, start_stages
+from compat_tests.matrix.run import AnyStage, run_folder, run_row, start_stages
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -22,7 +25,25 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="matrix", description=__doc__, epilog=f"Rows: {', '.join(ROWS)}")
     parser.add_argument("rows", nargs="*", help="rows to run, or how their names begin (all)")
     parser.add_argument("--dry", action="store_true", help="tell the outcome, write nothing")
+    parser.add_argument(
+        "--brokers",
+        type=int,
+        choices=(1, len(NODES)),
+        default=1,
+        help="1: a single node beside Kafka's (1); 3: a cluster of ours, where topics get three replicas, and nothing is written",
+    )
     return parser.parse_args(arguments)
+
+
+@contextmanager
+def running_stages(brokers: int) -> Iterator[Sequence[AnyStage]]:
+    """Start what the rows run on."""
+    if brokers == 1:
+        with start_stages() as single_nodes:
+            yield single_nodes
+    else:
+        with run_folder() as folder, ClusterStage(folder) as cluster:
+            yield [cluster]
 
 
 def select_rows(prefixes: Sequence[str]) -> list[Row]:
@@ -52,13 +73,13 @@ def main(arguments: Sequence[str]) -> int:
     settings = parse_arguments(arguments)
     rows = select_rows(settings.rows)
     console = Console(highlight=False)
-    with start_stages() as on, console.status("starting") as status:
+    with running_stages(settings.brokers) as on, console.status("starting") as status:
         for number, row in enumerate(rows, start=1):
             begun = time.monotonic()
             where = f"{number} of {len(rows)}: {row.title}"
             result = run_row(row, on, lambda words, where=where: status.update(f"{where}: {words}"))  # type: ignore[misc]
             show_result(console, result, time.monotonic() - begun)
-            if not settings.dry:
+            if not settings.dry and settings.brokers == 1:
                 report.store_results({**report.load_results(), row.name: result}, list(ROWS))
     return 0
 

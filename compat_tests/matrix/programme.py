@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from compat_tests.matrix.driver import ANSWER_SECONDS, ClientError, Driver, Launch
-from compat_tests.matrix.proxy import RecordingProxy
+from compat_tests.matrix.proxy import Proxy
 from compat_tests.matrix.recording import Recording, spoken_name
 from compat_tests.matrix.records import CONTENTS, HEADERS, TIMESTAMPS, Record, compare_records, number_of
 
@@ -63,11 +63,18 @@ class Outcome:
 class Programme:
     """One client on one broker. Topics and groups are named after the row, so that rows share a broker.
 
-    *served* are the keys of the APIs that the broker says it serves.
+    *served* are the keys of the APIs that the broker says it serves. *prepare_topic* is called with each new topic.
     """
 
     def __init__(
-        self, name: str, launch: Launch, proxy: RecordingProxy, bootstrap: str, folder: Path, served: Collection[int]
+        self,
+        name: str,
+        launch: Launch,
+        proxy: Proxy,
+        bootstrap: str,
+        folder: Path,
+        served: Collection[int],
+        prepare_topic: Callable[[str], None] = lambda _topic: None,
     ) -> None:
         self._name = name
         self._launch = launch
@@ -75,6 +82,7 @@ class Programme:
         self._bootstrap = bootstrap
         self._folder = folder
         self._served = served
+        self._prepare_topic = prepare_topic
         self._main: Driver | None = None
         self._started = 0
         self._aspects: dict[str, str] = {}
@@ -176,6 +184,7 @@ class Programme:
     def _topic(self, name: str) -> str:
         topic = f"{self._name}-{name}"
         self._client().ask("create", topic, PARTITIONS)
+        self._prepare_topic(topic)
         return topic
 
     def _produce(self, *words: object) -> None:

@@ -8,10 +8,19 @@ from __future__ import annotations
 import socket
 import threading
 from contextlib import suppress
+from typing import Protocol
 
 from compat_tests.matrix.recording import Conversation, Recording
 
 CHUNK_BYTES = 256 * 1024
+
+
+class Proxy(Protocol):
+    """What a programme needs of the proxies between its client and the brokers."""
+
+    recording: Recording
+
+    def hang_up(self) -> None: ...
 
 
 class RecordingProxy:

@@ -8,10 +8,10 @@ import functools
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import kafkacompat
 from compat_tests.brokers import BROKERS, ROOT, Broker
@@ -30,6 +30,14 @@ from kafkacompat.wire.errors import ErrorCode
 from spark_integration.runtime.maven import BUILD
 
 Tell = Callable[[str], None]
+
+
+class AnyStage(Protocol):
+    """What a row runs on."""
+
+    @property
+    def kind(self) -> str: ...
+    def perform(self, row: Row, launch: Launch, tell: Tell) -> Outcome: ...
 
 
 class Stage:
@@ -92,17 +100,23 @@ def make_internal_topics(port: int) -> None:
 @contextmanager
 def start_stages(kinds: tuple[str, ...] = tuple(BROKERS)) -> Iterator[list[Stage]]:
     """Give a running broker of each kind, in folders that are gone afterwards."""
+    with run_folder() as folder, ExitStack() as stack:
+        yield [stack.enter_context(Stage(kind, folder)) for kind in kinds]
+
+
+@contextmanager
+def run_folder() -> Iterator[Path]:
+    """Give a folder for one run, which is gone afterwards."""
     parent = BUILD / "matrix"
     parent.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="run-", dir=parent))
     try:
-        with ExitStack() as stack:
-            yield [stack.enter_context(Stage(kind, folder)) for kind in kinds]
+        yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def run_row(row: Row, on: list[Stage], tell: Tell) -> dict[str, Any]:
+def run_row(row: Row, on: Sequence[AnyStage], tell: Tell) -> dict[str, Any]:
     """Return the results of a run of *row*, in the report's shape."""
     found: dict[str, Any] = {"title": row.title, "date": f"{datetime.date.today()}", "broker_version": broker_version()}
     tell("installing")

@@ -14,6 +14,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException, StreamingQueryException
 
 from compat_tests.brokers import Broker
+from compat_tests.clusters import Cluster
 from compat_tests.confluent import consumer_of, create_topic
 from compat_tests.waiting import until
 
@@ -185,7 +186,7 @@ def check_distinct(found: Sequence[Any]) -> set[Any]:
 
 
 def produce_values(
-    broker: Broker, topic: str, values: Mapping[int, Sequence[str]], timestamp: int = 0, **settings: Any
+    broker: Broker | Cluster, topic: str, values: Mapping[int, Sequence[str]], timestamp: int = 0, **settings: Any
 ) -> set[Record]:
     """Produce values into partitions, at *timestamp* (ms since 1970; 0: now)."""
     acknowledged: set[Record] = set()
@@ -202,7 +203,7 @@ def produce_values(
     return acknowledged
 
 
-def read_stored(broker: Broker, topic: str) -> set[Record]:
+def read_stored(broker: Broker | Cluster, topic: str) -> set[Record]:
     """Return the records that a plain consumer reads in a topic, from its beginning to its end."""
     consumer = consumer_of(broker, f"{topic}-reader", **{"enable.partition.eof": True})
     places = [

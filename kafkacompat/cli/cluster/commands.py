@@ -27,16 +27,20 @@ def _data_option(help_text: str) -> Callable[..., Any]:
 
 @click.group()
 def cluster() -> None:
-    """Start, stop and describe clusters of several brokers.
+    """Start, stop, grow and describe clusters of several brokers.
 
-    `start` and `stop` are for a cluster on this machine. `status` describes any Kafka cluster.
+    `start` and `stop` are for a cluster on this machine. `status` describes any Kafka cluster, and `grow` spreads the
+    partitions of any.
     """
 
 
 @cluster.command()
 @click.argument("properties", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
-    "--brokers", metavar="N", default=3, show_default=True, type=click.IntRange(1, 1000), help="Number of brokers."
+    "--brokers",
+    metavar="N",
+    type=click.IntRange(1, 1000),
+    help="Number of brokers. Without it, as many as the folder of the cluster has, or 3.",
 )
 @click.option(
     "--zookeeper",
@@ -55,7 +59,7 @@ def cluster() -> None:
 @overrides_option("Set a property of every broker. May be given many times.")
 def start(
     properties: Path | None,
-    brokers: int,
+    brokers: int | None,
     zookeeper: str | None,
     port: int,
     data: Path,
@@ -88,7 +92,7 @@ def start(
     from kafkacompat.cli.cluster.plan import ClusterOptions
     from kafkacompat.cli.cluster.start import start as run
 
-    sys.exit(run(ClusterOptions(properties, brokers, zookeeper, port, data, overrides), detach=detach))
+    sys.exit(run(ClusterOptions(properties, brokers or 0, zookeeper, port, data, overrides), detach=detach))
 
 
 @cluster.command()
@@ -109,6 +113,62 @@ def stop(data: Path) -> None:
     from kafkacompat.cli.cluster.stop import stop as run
 
     sys.exit(run(data))
+
+
+@cluster.command()
+@click.option(
+    "--brokers",
+    metavar="N",
+    type=click.IntRange(1, 1000),
+    help="Number of brokers that the cluster has afterwards. Without it, no broker is added.",
+)
+@click.option(
+    "--bootstrap-server",
+    "bootstrap",
+    metavar="HOST:PORT,...",
+    help="Brokers of any cluster, without TLS and SASL: spread its partitions, and start no broker.",
+)
+@_data_option("Folder of a cluster that `start` started.")
+@click.option(
+    "--throttle",
+    metavar="BYTES_PER_SECOND",
+    type=click.IntRange(1),
+    help="Bytes per second that each broker sends and receives at most for replicas that move. Without it, no limit.",
+)
+@click.option("--dry-run", is_flag=True, help="Show the plan, and change nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Write the plan as one line of JSON instead of tables.")
+def grow(
+    brokers: int | None, bootstrap: str | None, data: Path, throttle: int | None, dry_run: bool, as_json: bool
+) -> None:
+    """Add brokers to a cluster, and spread its partitions over all brokers while clients work.
+
+    The supervisor of the cluster starts the new brokers, on the next ports. Then replicas move until each broker has its
+    share of all replicas and of the preferred leaders. The plan moves as few replicas as possible. If all brokers have a
+    rack, no partition occupies fewer racks than before. Replication factors stay as they are.
+
+    The brokers copy the replicas. --throttle limits them in the way of kafka-reassign-partitions. At the end, the command
+    removes the throttles and elects the preferred leaders of the partitions that moved.
+
+    If the command is interrupted, the copying goes on. Run the command again: it follows the copying to its end, plans what
+    is missing, and removes the throttle. If there is nothing to do, it says so.
+
+    --json writes the plan in the form that kafka-reassign-partitions reads, with further fields.
+
+    The exit code is 0 when everything has moved or nothing had to, 1 if brokers cannot be added or partitions cannot move,
+    and 2 if the options are not valid or no broker answers.
+
+    \b
+    Examples:
+      kafkacompat cluster grow --brokers 5 --throttle 50000000
+      kafkacompat cluster grow --brokers 5 --dry-run
+      kafkacompat cluster grow --bootstrap-server kafka1:9092,kafka2:9092 --throttle 50000000
+    """
+    from kafkacompat.cli.cluster.grow import GrowOptions
+    from kafkacompat.cli.cluster.grow import grow as run
+
+    if brokers is not None and bootstrap is not None:
+        raise click.UsageError("--brokers needs the folder of a cluster: leave out --bootstrap-server")
+    sys.exit(run(GrowOptions(brokers, bootstrap, data, throttle, dry_run, as_json)))
 
 
 @cluster.command()

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-STATE_FILE, LOCK_FILE, LOG_FILE = "cluster.json", "cluster.lock", "cluster.log"
+STATE_FILE, LOCK_FILE, LOG_FILE, GROWTH_FILE = "cluster.json", "cluster.lock", "cluster.log", "cluster.grow"
 STATE_VERSION = 1
 BROKER_PREFIX = "broker-"
 
@@ -82,7 +82,11 @@ class ProcessRecord:
 
 @dataclass
 class ClusterState:
-    """The contents of the state file; ``bootstrap`` is complete once the cluster was ready."""
+    """The contents of the state file; ``bootstrap`` is complete once the cluster was ready.
+
+    ``growths`` counts the requests for further brokers that the supervisor has read. It is None if that is of an older release,
+    which SIGUSR1 would end.
+    """
 
     stage: str
     supervisor_pid: int
@@ -91,6 +95,12 @@ class ClusterState:
     zookeeper: str
     processes: list[ProcessRecord] = field(default_factory=list)
     version: int = STATE_VERSION
+    growths: int | None = None
+
+    @property
+    def brokers(self) -> list[ProcessRecord]:
+        """The brokers, in the order of their numbers."""
+        return [record for record in self.processes if record.is_broker]
 
     @property
     def supervisor(self) -> ProcessIdentity:
@@ -144,11 +154,25 @@ class ClusterFolder:
             ) from problem
 
     def write_state(self, state: ClusterState) -> None:
-        """Replace the state file, completely or not at all."""
-        path = self.path / STATE_FILE
-        partial = path.with_suffix(".json.tmp")
-        partial.write_text(json.dumps(asdict(state), indent=2) + "\n")
-        partial.replace(path)
+        """Replace the state file."""
+        self._replace(STATE_FILE, json.dumps(asdict(state), indent=2) + "\n")
+
+    def write_wanted_brokers(self, brokers: int) -> None:
+        """Note how many brokers the supervisor has to run."""
+        self._replace(GROWTH_FILE, f"{brokers}\n")
+
+    def read_wanted_brokers(self) -> int:
+        """Return how many brokers the supervisor has to run; 0 if nobody has noted a number."""
+        try:
+            return int((self.path / GROWTH_FILE).read_text())
+        except (OSError, ValueError):
+            return 0
+
+    def _replace(self, name: str, text: str) -> None:
+        """Write a file completely or not at all."""
+        partial = self.path / f"{name}.tmp"
+        partial.write_text(text)
+        partial.replace(self.path / name)
 
 
 def _parse_state(fields: dict[str, Any]) -> ClusterState:

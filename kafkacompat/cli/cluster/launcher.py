@@ -73,10 +73,14 @@ class ProcessLauncher:
     def __init__(
         self, plans: Mapping[str, ProcessPlan], call_in_reactor: Callable[..., Any], own_log: Path | None
     ) -> None:
-        self._plans = plans
+        self._plans = dict(plans)
         self._call_in_reactor = call_in_reactor
-        self._logs = [*(plan.log for plan in plans.values()), *([] if own_log is None else [own_log])]
+        self._own_logs = [] if own_log is None else [own_log]
         self._running: dict[str, Running] = {}
+
+    def add(self, plan: ProcessPlan) -> None:
+        """Take a further process, which `start` starts."""
+        self._plans[plan.name] = plan
 
     def start(self, name: str, listener: ProcessListener) -> ProcessIdentity | None:
         """Start a process; None if that failed, which the listener receives as an exit."""
@@ -114,7 +118,7 @@ class ProcessLauncher:
 
     def trim_logs(self) -> None:
         """Begin each log file anew that has become too large."""
-        for log in self._logs:
+        for log in (*self._own_logs, *(plan.log for plan in self._plans.values())):
             trim_log(log)
 
     def _watch(self, plan: ProcessPlan, process: Running, position: int, listener: ProcessListener) -> None:

@@ -26,10 +26,15 @@ SET_FOR_EACH_BROKER = {
 """Properties that differ from broker to broker, with the reason why --override does not take them."""
 
 MOST_REPLICAS = 3
+REPLICATION_FACTORS = (
+    "default.replication.factor",
+    "offsets.topic.replication.factor",
+    "transaction.state.log.replication.factor",
+)
 
 
 class ClusterOptions(NamedTuple):
-    """The options of `kafkacompat cluster start`."""
+    """The options of `kafkacompat cluster start`; with 0 brokers, the folder of the cluster says how many."""
 
     properties: Path | None
     brokers: int
@@ -66,14 +71,34 @@ def check_options(options: ClusterOptions, environment: Mapping[str, str]) -> st
             EXIT_BAD_CONFIG,
         )
     try:
-        text = read_properties(options.properties)
-        given = {**_parse_given(text), **read_environment(environment), **options.overrides}
-        # Brokers check zookeeper.connect themselves, when they know whether they find it.
-        overrides = {**broker_overrides(1, options, environment, zookeeper=""), ZOOKEEPER_CONNECT: ""}
-        BrokerConfig.load(text, read_environment(environment), overrides).with_address(None, options.port)
+        given = {
+            **_parse_given(read_properties(options.properties)),
+            **read_environment(environment),
+            **options.overrides,
+        }
+        config = _load_config(options, environment)
     except ConfigError as problem:
         raise ClusterCommandError(str(problem), EXIT_BAD_CONFIG) from problem
+    for name in REPLICATION_FACTORS:
+        if config.int(name) > options.brokers:
+            raise ClusterCommandError(
+                f"{name}={config.int(name)} needs as many brokers, and there are {options.brokers}: "
+                f"give more --brokers, or --override {name}={options.brokers}",
+                EXIT_BAD_CONFIG,
+            )
     return options.zookeeper or given.get(ZOOKEEPER_CONNECT, "").strip() or None
+
+
+def find_host(options: ClusterOptions, environment: Mapping[str, str]) -> str:
+    """Return the host that all brokers listen on, "" for every address of the machine; raises ConfigError."""
+    return _load_config(options, environment).listeners[0].host
+
+
+def _load_config(options: ClusterOptions, environment: Mapping[str, str]) -> BrokerConfig:
+    # Brokers check zookeeper.connect themselves, when they know whether they find it.
+    overrides = {**broker_overrides(1, options, environment, zookeeper=""), ZOOKEEPER_CONNECT: ""}
+    config = BrokerConfig.load(read_properties(options.properties), read_environment(environment), overrides)
+    return config.with_address(None, options.port)
 
 
 def _parse_given(text: str | None) -> dict[str, str]:

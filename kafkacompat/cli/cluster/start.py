@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -17,7 +18,8 @@ import click
 
 from kafkacompat.cli.cluster.folder import ClusterCommandError, ClusterFolder, ClusterState, ProcessRecord, this_process
 from kafkacompat.cli.cluster.launcher import ProcessLauncher, ProcessPlan
-from kafkacompat.cli.cluster.plan import ClusterOptions, broker_name, check_options, plan_broker
+from kafkacompat.cli.cluster.plan import ClusterOptions, broker_name, check_options, find_host, plan_broker
+from kafkacompat.cli.cluster.start_checks import check_folder, check_ports
 from kafkacompat.cli.cluster.supervision import ClusterSupervision
 from kafkacompat.cli.cluster.supervisor import READY_PREFIX, Supervisor
 from kafkacompat.cli.cluster.zookeeper import (
@@ -31,12 +33,15 @@ from kafkacompat.cli.cluster.zookeeper import (
 from kafkacompat.storage.files.os_errors import describe_error
 
 FOLLOW_EVERY_S = 0.05
+DEFAULT_BROKERS = 3
 
 
 def start(options: ClusterOptions, *, detach: bool) -> int:
     """Start a cluster; returns the exit code, in the foreground once the cluster has ended."""
     try:
+        options = options._replace(brokers=options.brokers or _count_brokers(options.data))
         connect = check_options(options, os.environ)
+        check_folder(options.data, options.brokers)
         java = None if connect is not None else find_java(os.environ)
         jars = None if java is None else provide_jars(os.environ, report)
         if detach:
@@ -45,6 +50,12 @@ def start(options: ClusterOptions, *, detach: bool) -> int:
     except (ClusterCommandError, OSError) as problem:
         click.echo(f"kafkacompat: {describe_error(problem)}", err=True)
         return problem.exit_code if isinstance(problem, ClusterCommandError) else 1
+
+
+def _count_brokers(data: Path) -> int:
+    """Return how many brokers the cluster in the folder has, or how many a new one gets; raises ClusterCommandError."""
+    state = ClusterFolder(data).read_state()
+    return DEFAULT_BROKERS if state is None else len(state.brokers)
 
 
 def report(line: str) -> None:
@@ -82,6 +93,7 @@ class _ClusterStart:
         if not self._folder.try_lock():
             raise ClusterCommandError(describe_running(self._folder))
         refuse_running(self._folder)
+        check_ports(find_host(self._options, os.environ), self._options.port, self._options.brokers)
         plans: list[ProcessPlan] = []
         if java is not None and jars is not None:
             port = choose_port()
@@ -90,10 +102,13 @@ class _ClusterStart:
             write_config(self._folder.process_folder(NAME), port)
         assert connect is not None
         numbers = range(1, self._options.brokers + 1)
-        plans += [plan_broker(number, self._options, os.environ, connect) for number in numbers]
+        plans += [self._plan_broker(number, connect) for number in numbers]
         supervision = ClusterSupervision([broker_name(number) for number in numbers], None if java is None else NAME)
         self._supervise(supervision, plans, connect)
         return self._exit_code
+
+    def _plan_broker(self, number: int, connect: str) -> ProcessPlan:
+        return plan_broker(number, self._options, os.environ, connect)
 
     def _supervise(self, supervision: ClusterSupervision, plans: list[ProcessPlan], connect: str) -> None:
         from kafkacompat.cli.process import install_reactor
@@ -103,8 +118,9 @@ class _ClusterStart:
         own_log = self._folder.log if self._folder.log.exists() else None
         launcher = ProcessLauncher({plan.name: plan for plan in plans}, reactor.callFromThread, own_log)
         own = this_process()
-        records = [ProcessRecord(plan.name, "waiting", str(plan.log)) for plan in plans]
-        state = ClusterState("starting", own.pid, own.started, "", connect, records)
+        state = ClusterState(
+            "starting", own.pid, own.started, "", connect, [_make_record(plan) for plan in plans], growths=0
+        )
 
         def end(exit_code: int) -> None:
             self._exit_code = exit_code
@@ -113,13 +129,26 @@ class _ClusterStart:
         supervisor = Supervisor(
             reactor, supervision, launcher, self._folder, state, report=report, announce=click.echo, end=end
         )
-        _handle_signals(reactor, supervisor)
+
+        def grow() -> None:
+            further = [
+                self._plan_broker(number, connect) for number in range(1, self._folder.read_wanted_brokers() + 1)
+            ]
+            for plan in further:
+                launcher.add(plan)
+            supervisor.add_brokers([_make_record(plan) for plan in further])
+
+        _handle_signals(reactor, supervisor, grow)
         reactor.callWhenRunning(supervisor.begin)
         reactor.run(installSignalHandlers=False)
 
 
-def _handle_signals(reactor: Any, supervisor: Supervisor) -> None:
-    """Let SIGTERM, SIGINT and SIGHUP stop the cluster; under nohup, SIGHUP stays ignored."""
+def _make_record(plan: ProcessPlan) -> ProcessRecord:
+    return ProcessRecord(plan.name, "waiting", str(plan.log))
+
+
+def _handle_signals(reactor: Any, supervisor: Supervisor, grow: Callable[[], None]) -> None:
+    """Let SIGTERM, SIGINT and SIGHUP stop the cluster, and SIGUSR1 grow it; under nohup, SIGHUP stays ignored."""
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         reactor.callFromThread(supervisor.stop)
@@ -127,6 +156,7 @@ def _handle_signals(reactor: Any, supervisor: Supervisor) -> None:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, stop)
+    signal.signal(signal.SIGUSR1, lambda _number, _frame: reactor.callFromThread(grow))
 
 
 def _start_detached(options: ClusterOptions) -> int:

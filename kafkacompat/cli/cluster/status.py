@@ -37,7 +37,7 @@ def status(bootstrap: str | None, data: Path, *, as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps(describe_cluster(view, processes)))
     else:
-        show_cluster(view, processes, _make_console())
+        show_cluster(view, processes, make_console())
     return EXIT_UNHEALTHY if view.offline or view.under_replicated else EXIT_HEALTHY
 
 
@@ -59,7 +59,8 @@ def _read_folder(data: Path) -> tuple[list[ProcessRecord], str]:
     return state.processes, ",".join(addresses)
 
 
-def _make_console() -> Console:
+def make_console() -> Console:
+    """Return a console that is wide enough where standard output is no terminal."""
     console = Console()
     return console if console.is_terminal else Console(width=WIDTH_WITHOUT_TERMINAL)
 
@@ -165,7 +166,7 @@ BROKER_COLUMNS: dict[str, Callable[[dict[str, Any]], object]] = {
 
 def _make_broker_table(view: ClusterDescription) -> Table:
     rows = [_describe_broker(broker, view) for broker in view.brokers.values()]
-    return _make_table("", [{name: value(row) for name, value in BROKER_COLUMNS.items()} for row in rows])
+    return make_table("", [{name: value(row) for name, value in BROKER_COLUMNS.items()} for row in rows])
 
 
 def _show_partitions(title: str, partitions: Sequence[PartitionDescription], console: Console) -> None:
@@ -182,7 +183,7 @@ def _show_partitions(title: str, partitions: Sequence[PartitionDescription], con
         }
         for partition in partitions[:MOST_ROWS]
     ]
-    console.print(_make_table(title, rows))
+    console.print(make_table(title, rows))
     if len(partitions) > MOST_ROWS:
         console.print(f"and {len(partitions) - MOST_ROWS} more: --json has all", highlight=False)
 
@@ -199,10 +200,11 @@ def _show_processes(records: Sequence[ProcessRecord], console: Console) -> None:
             }
             for record in records
         ]
-        console.print(_make_table("Processes that restarted or do not run", rows))
+        console.print(make_table("Processes that restarted or do not run", rows))
 
 
-def _make_table(title: str, rows: Sequence[dict[str, object]]) -> Table:
+def make_table(title: str, rows: Sequence[dict[str, object]]) -> Table:
+    """Return a table with a column for each key of the rows."""
     table = Table(title=title or None, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     for name, value in rows[0].items() if rows else ():
         is_number = isinstance(value, int)

@@ -205,6 +205,15 @@ class ClusterSupervision:
         """Start the first processes."""
         return self._advance_cluster(now_s)
 
+    def add_brokers(self, names: Iterable[str], now_s: float) -> list[ProcessOrder]:
+        """Start further brokers, and those of *names* that were given up; a cluster that stops starts none."""
+        if self.stage not in (ClusterStage.STARTING, ClusterStage.READY):
+            return []
+        added = [name for name in names if name not in self.lives or self._is(name, ProcessStage.GIVEN_UP)]
+        self._brokers += tuple(name for name in added if name not in self.lives)
+        self.lives.update(dict.fromkeys(added, ProcessLife()))
+        return self._advance_cluster(now_s) if self.stage is ClusterStage.STARTING else self._start(added, now_s)
+
     def become_ready(self, name: str, now_s: float) -> list[ProcessOrder]:
         """Note that a process is ready."""
         return self._handle([name], ProcessEvent.READY, now_s)
@@ -263,6 +272,9 @@ class ClusterSupervision:
             return []
         first = [] if self._zookeeper is None else [self._zookeeper]
         names = [*first, *self._brokers] if self._are_all(first, ProcessStage.READY) else first
+        return self._start(names, now_s)
+
+    def _start(self, names: Iterable[str], now_s: float) -> list[ProcessOrder]:
         return [order for name in names for order in self._advance_process(name, ProcessEvent.START, now_s)]
 
     def _fail(self, exit_code: int) -> None:
@@ -280,4 +292,7 @@ class ClusterSupervision:
         return self._advance_process(running[0], ProcessEvent.STOP, now_s)
 
     def _are_all(self, names: Iterable[str], stage: ProcessStage) -> bool:
-        return all(self.lives[name].stage is stage for name in names)
+        return all(self._is(name, stage) for name in names)
+
+    def _is(self, name: str, stage: ProcessStage) -> bool:
+        return self.lives[name].stage is stage

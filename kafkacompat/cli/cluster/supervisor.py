@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from kafkacompat.cli.cluster.folder import ClusterFolder, ClusterState, ProcessIdentity
+from kafkacompat.cli.cluster.folder import ClusterFolder, ClusterState, ProcessIdentity, ProcessRecord
 from kafkacompat.cli.cluster.launcher import Launcher, ProcessExit
 from kafkacompat.cli.cluster.supervision import (
     ClusterStage,
@@ -75,12 +75,26 @@ class Supervisor:
             self._report("Stopping the cluster; a second signal ends all processes at once")
             self._carry_out(self._supervision.stop(now_s))
 
+    def add_brokers(self, records: Iterable[ProcessRecord]) -> None:
+        """Start the brokers of *records* that do not run yet, and those that were given up."""
+        records = list(records)
+        if self._stage not in (ClusterStage.STARTING, ClusterStage.READY):
+            return
+        self._state.growths = (self._state.growths or 0) + 1
+        orders = self._supervision.add_brokers([record.name for record in records], self._clock.seconds())
+        for record in records:
+            if record.name not in self._records:
+                self._records[record.name] = record
+                self._state.processes.append(record)
+        self._carry_out(orders)
+
     def note_ready(self, name: str, address: str) -> None:
         """Note that a process is ready at *address*."""
         orders = self._supervision.become_ready(name, self._clock.seconds())
         self._records[name].address = address
         if self._supervision.lives[name].stage is ProcessStage.READY:
             self._report(f"{name} is ready: {address}")
+        self._state.bootstrap = ",".join(record.address for record in self._state.brokers if record.address)
         self._carry_out(orders)
 
     def note_exit(self, name: str, end: ProcessExit) -> None:
@@ -130,8 +144,6 @@ class Supervisor:
     def _follow_stage(self) -> None:
         before, self._stage = self._stage, self._supervision.stage
         if self._stage is ClusterStage.READY and before is ClusterStage.STARTING:
-            addresses = [record.address for record in self._state.processes if record.is_broker]
-            self._state.bootstrap = ",".join(addresses)
             self._announce(
                 f"{READY_PREFIX} {self._state.bootstrap} zookeeper.connect={self._state.zookeeper} "
                 f"data={self._folder.path}"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafkacompat.cli.cluster.folder import ClusterCommandError
-from kafkacompat.cli.cluster.plan import ClusterOptions, broker_overrides, check_options, plan_broker
+from kafkacompat.cli.cluster.plan import ClusterOptions, broker_overrides, check_options, find_host, plan_broker
 
 DATA = Path("cluster")
 
@@ -102,3 +102,19 @@ def test_options_become_a_command_line_again() -> None:
         *("--zookeeper", "zk:1", "--override", "a=b=c", "a.properties"),
     ]
     assert options_with().to_arguments() == ["--brokers", "3", "--port", "9092", "--data", "cluster"]
+
+
+def test_replication_that_the_brokers_cannot_give_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        ClusterCommandError, match=r"default\.replication\.factor=4 needs as many brokers, and there are 3"
+    ):
+        check_options(options_with(default_replication_factor="4"), {})
+    file = write_properties(tmp_path, "num.partitions=6")
+    with pytest.raises(ClusterCommandError, match=r"offsets\.topic\.replication\.factor=3 .* there are 2") as problem:
+        check_options(options_with(file, brokers=2), {})
+    assert problem.value.exit_code == 2
+
+
+def test_the_host_of_the_brokers(tmp_path: Path) -> None:
+    assert find_host(options_with(), {}) == "127.0.0.1"
+    assert find_host(options_with(write_properties(tmp_path, "listeners=PLAINTEXT://:9092")), {}) == ""

@@ -72,3 +72,11 @@ def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
     result = run("--zookeeper", "zk:2181", "--data", str(tmp_path / "file" / "cluster"))
     assert result.exit_code == 1
     assert "a part of the path is a file, not a folder" in result.output
+
+
+def test_without_a_number_the_folder_says_how_many_brokers_start(tmp_path: Path) -> None:
+    records = [ProcessRecord(f"broker-{number}", "stopped", "/log") for number in range(1, 6)]
+    ClusterFolder(tmp_path).write_state(ClusterState("ended", 1, "long ago", "", "zk", records))
+    result = run("--zookeeper", "zk:2181", "--port", "65533", "--data", str(tmp_path))
+    assert result.exit_code == 2
+    assert "--port 65533 is too high for 5 brokers" in result.output

@@ -217,3 +217,34 @@ def test_the_next_due_time_is_the_earliest() -> None:
     assert supervision.next_due_s == 9.5
     assert supervision.pass_time(9.5) == [ProcessOrder("broker-2", START)]
     assert supervision.next_due_s == 10.5
+
+
+def test_further_brokers_start_beside_those_that_run() -> None:
+    supervision = running_cluster()
+    assert supervision.add_brokers([*BROKERS, "broker-4"], 5) == [ProcessOrder("broker-4", START)]
+    assert supervision.add_brokers([*BROKERS, "broker-4"], 6) == []
+    assert supervision.stage is ClusterStage.READY
+    supervision.become_ready("broker-4", 7)
+    assert supervision.stop(8) == [ProcessOrder("broker-4", TERMINATE)]
+
+
+def test_a_broker_that_was_given_up_is_started_again_on_request() -> None:
+    supervision = running_cluster()
+    give_up(supervision, "broker-2")
+    assert supervision.add_brokers(BROKERS, 2000) == [ProcessOrder("broker-2", START)]
+    assert supervision.lives["broker-2"].failed_starts == 0
+
+
+def test_brokers_that_are_added_while_others_start_wait_for_zookeeper() -> None:
+    supervision = ClusterSupervision(BROKERS, "zookeeper")
+    supervision.begin(0)
+    assert supervision.add_brokers([*BROKERS, "broker-4"], 0) == []
+    orders = supervision.become_ready("zookeeper", 1)
+    assert orders == [ProcessOrder(name, START) for name in (*BROKERS, "broker-4")]
+
+
+def test_a_cluster_that_stops_gets_no_broker() -> None:
+    supervision = running_cluster()
+    supervision.stop(0)
+    assert supervision.add_brokers(["broker-4"], 1) == []
+    assert "broker-4" not in supervision.lives

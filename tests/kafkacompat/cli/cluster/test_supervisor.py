@@ -197,3 +197,18 @@ def test_supervision_goes_on_when_the_state_cannot_be_written(scene: Scene) -> N
     scene.clock.advance(0.5)
     assert scene.launcher.take_calls() == [("start", "broker-1")]
     assert any(line.startswith("The state file cannot be written: ") for line in scene.lines)
+
+
+def test_further_brokers_are_started_and_stand_in_the_state(scene: Scene) -> None:
+    scene.make_ready()
+    records = [ProcessRecord(f"broker-{number}", "waiting", f"/data/{number}.log") for number in (1, 2, 3)]
+    scene.supervisor.add_brokers(records)
+    assert scene.launcher.take_calls() == [("start", "broker-3")]
+    assert scene.record("broker-3").stage == "starting"
+    scene.supervisor.note_ready("broker-3", "127.0.0.1:9094")
+    state = scene.folder.read_state()
+    assert state is not None
+    assert (state.growths, state.bootstrap) == (1, "127.0.0.1:9092,127.0.0.1:9093,127.0.0.1:9094")
+    assert len(scene.announced) == 1
+    scene.supervisor.stop()
+    assert scene.launcher.take_calls() == [("terminate", "broker-3")]

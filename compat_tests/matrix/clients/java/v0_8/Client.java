@@ -18,6 +18,9 @@ import kafka.javaapi.ConsumerMetadataResponse;
 import kafka.javaapi.FetchResponse;
 import kafka.javaapi.OffsetCommitRequest;
 import kafka.javaapi.OffsetFetchRequest;
+import kafka.javaapi.PartitionMetadata;
+import kafka.javaapi.TopicMetadata;
+import kafka.javaapi.TopicMetadataRequest;
 import kafka.javaapi.consumer.SimpleConsumer;
 import kafka.message.MessageAndOffset;
 import kafka.network.BlockingChannel;
@@ -92,24 +95,25 @@ public final class Client {
     }
 
     private void consume(String topic, int partitions, int count) throws Exception {
-        SimpleConsumer consumer = connect(port);
+        Map<SimpleConsumer, List<Integer>> leaders = connectToLeaders(topic, partitions);
         try {
             long[] next = new long[partitions];
             long deadline = System.currentTimeMillis() + PATIENCE_MS;
             for (int seen = 0; seen < count; ) {
-                seen += tellNext(consumer, topic, next);
+                seen += tellNext(leaders, topic, next);
                 if (System.currentTimeMillis() > deadline) {
                     throw new IllegalStateException("only " + seen + " of " + count + " records came");
                 }
             }
         } finally {
-            consumer.close();
+            leaders.keySet().forEach(SimpleConsumer::close);
         }
     }
 
     private void resume(String topic, String group, int partitions) throws Exception {
         SimpleConsumer consumer = connect(port);
         SimpleConsumer coordinator = connect(coordinatorPort(group));
+        Map<SimpleConsumer, List<Integer>> leaders = connectToLeaders(topic, partitions);
         try {
             long[] next = committed(consumer, topic, group, partitions, 0);
             long[] stored = committed(coordinator, topic, group, partitions, 1);
@@ -118,7 +122,7 @@ public final class Client {
                         + ", to the broker " + java.util.Arrays.toString(stored));
             }
             while (!commands.ready()) {
-                tellNext(consumer, topic, next);
+                tellNext(leaders, topic, next);
             }
             commands.readLine();
             commit(consumer, topic, group, next, 0);
@@ -126,17 +130,61 @@ public final class Client {
         } finally {
             consumer.close();
             coordinator.close();
+            leaders.keySet().forEach(SimpleConsumer::close);
         }
     }
 
-    private int tellNext(SimpleConsumer consumer, String topic, long[] next) {
+    /** Finds the leaders as a program with a SimpleConsumer has to: by the metadata. Gives the partitions of each. */
+    private Map<SimpleConsumer, List<Integer>> connectToLeaders(String topic, int partitions) throws Exception {
+        long deadline = System.currentTimeMillis() + PATIENCE_MS;
+        while (true) {
+            Map<Integer, List<Integer>> byPort = leaderPorts(topic);
+            if (byPort.values().stream().mapToInt(List::size).sum() == partitions) {
+                Map<SimpleConsumer, List<Integer>> leaders = new HashMap<>();
+                byPort.forEach((leaderPort, led) -> leaders.put(connect(leaderPort), led));
+                return leaders;
+            }
+            if (System.currentTimeMillis() > deadline) {
+                throw new IllegalStateException("the metadata names leaders of " + byPort + " only");
+            }
+            Thread.sleep(200);
+        }
+    }
+
+    private Map<Integer, List<Integer>> leaderPorts(String topic) {
+        SimpleConsumer consumer = connect(port);
+        try {
+            Map<Integer, List<Integer>> byPort = new HashMap<>();
+            for (TopicMetadata described : consumer.send(new TopicMetadataRequest(List.of(topic))).topicsMetadata()) {
+                for (PartitionMetadata partition : described.partitionsMetadata()) {
+                    if (partition.leader() != null) {
+                        byPort.computeIfAbsent(partition.leader().port(), unused -> new ArrayList<>())
+                                .add(partition.partitionId());
+                    }
+                }
+            }
+            return byPort;
+        } finally {
+            consumer.close();
+        }
+    }
+
+    private int tellNext(Map<SimpleConsumer, List<Integer>> leaders, String topic, long[] next) {
+        int seen = 0;
+        for (Map.Entry<SimpleConsumer, List<Integer>> leader : leaders.entrySet()) {
+            seen += tellNext(leader.getKey(), leader.getValue(), topic, next);
+        }
+        return seen;
+    }
+
+    private int tellNext(SimpleConsumer consumer, List<Integer> partitions, String topic, long[] next) {
         FetchRequestBuilder request = new FetchRequestBuilder().clientId(ID).maxWait(100).minBytes(1);
-        for (int partition = 0; partition < next.length; partition++) {
+        for (int partition : partitions) {
             request.addFetch(topic, partition, next[partition], FETCH_BYTES);
         }
         FetchResponse answer = consumer.fetch(request.build());
         int seen = 0;
-        for (int partition = 0; partition < next.length; partition++) {
+        for (int partition : partitions) {
             refuse("Fetch", answer.errorCode(topic, partition));
             for (MessageAndOffset one : answer.messageSet(topic, partition)) {
                 // A compressed message set begins before the offset that was asked for.
