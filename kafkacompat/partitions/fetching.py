@@ -218,14 +218,16 @@ class _Fetch:
             committed=limits.committed,
             to_log_end=self._reader.replica is not None,
         )
-        if self._took_turns and any(_has_moved(outcome, limits.committed) for outcome in self.fetched):
+        # A replica's fetch shows what it has. Whoever waited for that may have appended more, before this fetch was watching.
+        may_have_moved = self._took_turns or self._reader.replica is not None
+        if may_have_moved and any(_has_moved(outcome, limits.committed) for outcome in self.fetched):
             waiting.wake()
         self._release()
         return waiting.result
 
 
 def _has_moved(fetched: FetchedPartition, committed: bool) -> bool:
-    """Return whether data arrived after the partition was read, which may be some turns ago."""
+    """Return whether data arrived after the partition was read."""
     if fetched.partition is None or fetched.read is None:
         return False
     if fetched.read.log_end_offset >= 0:

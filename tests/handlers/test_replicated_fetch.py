@@ -147,6 +147,19 @@ def test_a_waiting_fetch_counts_once_when_it_arrives() -> None:
     assert (follower.fetched_ms, follower.caught_up_ms) == (arrived_ms, arrived_ms)
 
 
+def test_a_fetch_whose_arrival_lets_the_leader_append_does_not_wait() -> None:
+    """A coordinator writes its next record as soon as the followers have the one before."""
+    node = ReplicatedNode(in_sync=(1, 2))
+    node.write()
+    replicated = node.partition.progress.wait_for_replicas(1)
+    assert replicated is not None
+    replicated.addCallback(lambda _: node.write())
+    sent = node.send(node.fetch_request(1, replica=2, wait_ms=500), 17)
+    node.node.clock.advance(0)
+    response = node.read(sent, FetchResponse, 17)
+    assert offsets(response.responses[0].partitions[0]) == [1]
+
+
 def test_the_high_watermark_alone_does_not_end_a_followers_wait() -> None:
     node = ReplicatedNode()
     node.write()
