@@ -108,7 +108,15 @@ class ActiveController:
         self._lock = DeferredLock()
         self._resigned = False
         self._waiting_deletions: dict[str, list[Deferred[None]]] = {}
-        self.changes = MetadataChanges(ledger, self._apply_change, self._lock, static_config, effective, rng)
+        self.changes = MetadataChanges(
+            ledger,
+            self._apply_change,
+            self._lock,
+            static_config,
+            effective,
+            rng,
+            lambda topic: self._situation.is_queued(topic),
+        )
         self._admin_nodes = AdminNodes(
             zookeeper, ledger, rng, self._handle, self._decide, lambda: self._situation, find_topic_id
         )
