@@ -53,6 +53,7 @@ class MemoryZooKeeper:
         self._is_away = False
         self._tree = Tree()
         self._sessions: dict[int, _ServerSession] = {}
+        self._clients: dict[MemoryClient, None] = {}
         self._next_session_id = FIRST_SESSION_ID
         self._watches = {table: defaultdict[str, list[MemoryWatch]](list) for table in WatchTable}
         self._watch_delay_seconds = 0.0
@@ -61,11 +62,17 @@ class MemoryZooKeeper:
         self, clock: Clock, chroot: str = "", session_timeout_seconds: float = SESSION_TIMEOUT_SECONDS
     ) -> MemoryClient:
         """Return a client that is not started; its Deferreds fire, and its watches are called, by *clock*."""
-        return MemoryClient(self, clock, chroot, session_timeout_seconds)
+        client = MemoryClient(self, clock, chroot, session_timeout_seconds)
+        self._clients[client] = None
+        return client
 
     def contents(self) -> dict[str, bytes]:
         """Return the values of all nodes by absolute path, without a request."""
         return self._tree.contents()
+
+    def has(self, path: str) -> bool:
+        """Return whether there is a node at an absolute path."""
+        return self._tree.exists(path) is not None
 
     def owner(self, path: str) -> int:
         """Return the session of the ephemeral node at an absolute path, 0 without one."""
@@ -76,7 +83,7 @@ class MemoryZooKeeper:
 
     def expire(self, session_id: int) -> None:
         """End a session as its timeout would. A client that is connected is disconnected and opens another one."""
-        if session_id not in self._sessions:
+        if session_id not in self._sessions or self._is_away:
             return
         client = self._sessions[session_id].client
         self.close_session(session_id)
@@ -95,6 +102,7 @@ class MemoryZooKeeper:
     def abandon(self, client: MemoryClient, *, arriving: int = 0) -> None:
         """Note that a client's process has ended: the first *arriving* of its requests on their way still arrive."""
         client.abandon(arriving)
+        del self._clients[client]
         self._expire_later(client)
 
     def _expire_later(self, client: MemoryClient) -> None:
@@ -122,9 +130,10 @@ class MemoryZooKeeper:
     def come_back(self) -> None:
         """Let all clients connect again; each session has its full timeout for that."""
         self._is_away = False
-        for session in list(self._sessions.values()):
+        for session in self._sessions.values():
             self._begin_expiry(session)
-            session.client.restore()
+        for client in self._clients:
+            client.restore()
 
     def lose_next_answer(self, client: MemoryClient) -> None:
         """Make the client's next change, and break the connection before its answer; the client connects again at once."""

@@ -52,6 +52,11 @@ class ClusterState:
         """The partition of a key; None for one that is deleted."""
         return next((partition for partition in self.partitions.values() if partition.key == key), None)
 
+    def is_going(self, key: ReplicaKey) -> bool:
+        """Return whether a partition's topic is deleted, or will be."""
+        stored = self.find(key)
+        return stored is None or self._zookeeper.has(CHROOT + Znode.DELETED_TOPIC.path(topic=stored.topic))
+
     def controller(self) -> int:
         """The session of the controller; 0 without one."""
         return self._zookeeper.owner(CHROOT + Znode.CONTROLLER.path())

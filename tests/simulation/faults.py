@@ -250,7 +250,7 @@ def _fill_disk(world: World, node: int, seconds: float, is_full_for_all: bool) -
 def _expire(world: World, node: int, noticed_after_s: float) -> bool:
     """Expire a broker's session while the broker believes in it."""
     session = world.machines[node].session
-    if session is None:
+    if session is None or world.zookeeper.is_away:
         return False
     world.zookeeper.disconnect(session, noticed_after_seconds=noticed_after_s)
     world.zookeeper.expire(session.session_id)

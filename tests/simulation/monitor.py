@@ -101,7 +101,7 @@ class Monitor:
 
     def _check_leader(self, state: PartitionState, life: Life, key: ReplicaKey) -> None:
         first = self._leaders.setdefault((key, state.leader_epoch), life)
-        if first != life:
+        if first != life and not self._stored.is_going(key):
             self._report(f"{first} and {life} lead {state.name} in leader epoch {state.leader_epoch}")
         stored = self._stored.find(key)
         committed = self._committed.get(key)
@@ -147,19 +147,20 @@ class Monitor:
 
     # What may be lost
 
-    def allow_loss(self, key: ReplicaKey, name: str) -> None:
+    def allow_loss(self, stored: StoredPartition) -> None:
         """Expect no more of a partition's records."""
-        self.lossy.setdefault(key, name)
+        self.lossy.setdefault(stored.key, f"{stored.topic}-{stored.key.partition}")
 
     def note_power_failure(self, node: int) -> None:
         """Note, before it happens, that a machine loses what is not synced."""
-        if not self._waits_for_disks:
-            for (owner, key), state in self._replicas.items():
-                committed = self._committed.get(key)
-                if owner == node and state.log.recovery_point < (
-                    committed.end if committed else state.log.log_end_offset
-                ):
-                    self._lacking.add((node, key))
+        if self._waits_for_disks:
+            return
+        for stored in self._stored.partitions.values():
+            key = stored.key
+            state, committed = self._replicas.get((node, key)), self._committed.get(key)
+            is_safe = state is not None and committed is not None and state.log.recovery_point >= committed.end
+            if node in stored.replicas and not is_safe:
+                self._lacking.add((node, key))
 
     def note_outage(self) -> None:
         """Note that brokers went away, or do not know what others decide."""
@@ -173,7 +174,7 @@ class Monitor:
             if node not in old:
                 self._lacking.discard((node, after.key))
         if after.topic in self._stored.unclean_topics:
-            self.allow_loss(after.key, after.topic)
+            self.allow_loss(after)
         self._assess(after)
 
     def _assess(self, stored: StoredPartition) -> None:
@@ -183,7 +184,7 @@ class Monitor:
         in_sync = stored.state.in_sync_replicas
         lacking = [node for node in in_sync if (node, stored.key) in self._lacking]
         if lacking and not any(node not in lacking and self._is_able(node) for node in in_sync):
-            self.allow_loss(stored.key, stored.topic)
+            self.allow_loss(stored)
 
     def _is_able(self, node: int) -> bool:
         machine = self._machines[node]

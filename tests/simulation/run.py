@@ -115,13 +115,14 @@ class _Run:
 
     def _end(self, load: Load) -> None:
         world = self._world
-        if not world.wait(lambda: not find_unserved(world) and load.is_served(), HEAL_TIMEOUT_S, every_s=0.5):
+        if not world.wait(lambda: not find_unserved(world) and not load.list_unserved(), HEAL_TIMEOUT_S, every_s=0.5):
             for sentence in [*find_unserved(world), *load.list_unserved()]:
                 world.report_unless_found(f"{HEAL_TIMEOUT_S:g} s after the faults {sentence}")
             return
-        load.stop()
-        if not world.wait(load.has_ended, HEAL_TIMEOUT_S, every_s=0.5):
-            world.report_unless_found("the clients do not end")
+        ended: list[object] = []
+        load.end().addErrback(world.fail, "the clients fail to end").addBoth(ended.append)
+        if not world.wait(lambda: bool(ended), HEAL_TIMEOUT_S, every_s=0.5):
+            world.report_unless_found(f"the clients do not end within {HEAL_TIMEOUT_S:g} s")
             return
         world.monitor.compare_replicas()
         load.judge()

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 KAFKA, FSYNC = "kafka", "fsync"
 TOPICS = {"orders": 2, "payments": 1}
 """The topics of all runs, with the numbers of their partitions."""
+CLIENTS = ("idempotent", "plain", "leader-only", "transactional", "transactional", "old-transactional")
+"""The kinds of clients that are drawn; see load.py."""
 
 
 class TopicSettings(NamedTuple):
@@ -36,6 +38,7 @@ class Settings(NamedTuple):
     disk_ms: float
     zookeeper_ms: float
     clock_rates: list[float]
+    clients: list[str]
 
     @property
     def nodes(self) -> range:
@@ -66,6 +69,7 @@ class Settings(NamedTuple):
             disk_ms=rng.choice((0.1, 1.0, 5.0, 20.0)),
             zookeeper_ms=rng.choice((0.5, 2.0, 10.0, 50.0)),
             clock_rates=rates,
+            clients=["one-in-flight", *rng.sample(CLIENTS, 2)],
         )
 
     def properties(self, node: int) -> dict[str, str]:
@@ -89,6 +93,7 @@ class Settings(NamedTuple):
             "transaction.state.log.num.partitions": "2",
             "transaction.state.log.replication.factor": str(self.internal_replicas),
             "transaction.state.log.min.isr": str(min(self.internal_replicas, self.min_insync_replicas)),
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
             "group.initial.rebalance.delay.ms": "500",
         }
 

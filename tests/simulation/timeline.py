@@ -14,6 +14,9 @@ from struct import Struct
 from typing import Any
 from zlib import crc32
 
+MOST_CALLS = 1_000_000
+"""Most calls of a run; a usual one makes some 20,000."""
+
 _STEP = Struct("<dI")
 
 
@@ -102,6 +105,8 @@ class Timeline:
             assert function is not None
             call.function = None
             self.calls += 1
+            if self.calls > MOST_CALLS:
+                raise RuntimeError(f"more than {MOST_CALLS} calls: something is repeated without end")
             self.trace = crc32(_STEP.pack(time, lane.number), self.trace)
             function(*arguments, **keywords)
             if is_over():
