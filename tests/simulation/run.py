@@ -14,6 +14,7 @@ from tests.simulation.ending import find_unserved
 from tests.simulation.faults import FAULTS
 from tests.simulation.load import Load
 from tests.simulation.plan import Action, Plan
+from tests.simulation.planted import plant
 from tests.simulation.work import WORK, Administrator, build_create
 from tests.simulation.world import World
 
@@ -38,10 +39,10 @@ class Outcome(NamedTuple):
     cpu_s: float
 
 
-def run_plan(plan: Plan) -> Outcome:
-    """Run a plan in this process."""
+def run_plan(plan: Plan, planted: str | None = None) -> Outcome:
+    """Run a plan in this process, perhaps with a bug of `planted`."""
     began_s = time.process_time()
-    with _no_garbage_collection():
+    with _no_garbage_collection(), plant(planted):
         world = World(plan.settings, plan.seed)
         with world.monitor.watching():
             _Run(world, plan).run()
