@@ -48,12 +48,16 @@ class Coordinator:
         return self._broker
 
     async def try_once(
-        self, request: Request, find_error: Callable[[Any], int] = find_own_error, purpose: str = COORDINATOR
+        self,
+        request: Request,
+        find_error: Callable[[Any], int] = find_own_error,
+        purpose: str = COORDINATOR,
+        longer_s: float = 0.0,
     ) -> Any:
         """Send a request once; raises KafkaError with its error, or with NETWORK_EXCEPTION if there is no response."""
         broker = await self.find()
         try:
-            response = await self._process.try_send(broker, request, purpose)
+            response = await self._process.try_send(broker, request, purpose, longer_s)
             if code := find_error(response):
                 raise KafkaError(ErrorCode(code), type(request).__name__)
         except KafkaError as problem:

@@ -41,7 +41,12 @@ RETRIABLE = INVALID_METADATA | {
 }
 
 OLD_COORDINATOR = frozenset(
-    {ErrorCode.NETWORK_EXCEPTION, ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE}
+    {
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.REQUEST_TIMED_OUT,
+    }
 )
 """Codes after which a client looks its coordinator up again."""
 

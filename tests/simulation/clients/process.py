@@ -62,7 +62,6 @@ class ClientProcess:
             cap=cap,
         )
         self._connections = BrokerConnections(connection_settings, network, self.clock, rng)
-        self._tasks: list[Deferred[None]] = []
         self.cluster = ClusterView(self.clock, rng, bootstrap, settings, self.send)
 
     # Time and tasks
@@ -81,18 +80,16 @@ class ClientProcess:
         """Run a task; an exception that it raises is kept in ``failures``."""
         task: Deferred[None] = Deferred.fromCoroutine(work)
         task.addErrback(self.note_crash)
-        self._tasks.append(task)
         return task
 
     def note_crash(self, failure: Failure) -> None:
         """Keep an exception that nothing handled."""
         self.failures.append(failure)
 
-    async def join(self) -> None:
-        """Wait until all tasks have ended, then close the connections."""
-        for task in self._tasks:
-            await task
-        self.close()
+    def finish(self, work: Deferred[None]) -> Deferred[None]:
+        """Let the client's main task end, and close the connections; fires when that is done."""
+        self.is_stopping = True
+        return work.addCallback(lambda _: self.close())
 
     def close(self) -> None:
         """Close the connections; nothing of the client runs afterwards."""
@@ -114,14 +111,19 @@ class ClientProcess:
 
     # Requests
 
-    def send(self, broker: BrokerAddress, request: Request, purpose: str = CONTROL) -> Deferred[Any]:
-        """Send a request; see `BrokerConnections.request`."""
-        return self._connections.request(broker, purpose, request, timeout_s=self.settings.request_timeout_s)
+    def send(
+        self, broker: BrokerAddress, request: Request, purpose: str = CONTROL, longer_s: float = 0.0
+    ) -> Deferred[Any]:
+        """Send a request that may take *longer_s* more than others; see `BrokerConnections.request`."""
+        timeout_s = self.settings.request_timeout_s + longer_s
+        return self._connections.request(broker, purpose, request, timeout_s=timeout_s)
 
-    async def try_send(self, broker: BrokerAddress, request: Request, purpose: str = CONTROL) -> Any:
+    async def try_send(
+        self, broker: BrokerAddress, request: Request, purpose: str = CONTROL, longer_s: float = 0.0
+    ) -> Any:
         """Send a request, and return its response; raises KafkaError with NETWORK_EXCEPTION if there is none."""
         try:
-            return await self.send(broker, request, purpose)
+            return await self.send(broker, request, purpose, longer_s)
         except RequestFailedError as problem:
             self.cluster.note_failure(broker)
             raise KafkaError(ErrorCode.NETWORK_EXCEPTION, str(problem)) from problem

@@ -41,6 +41,7 @@ class Producer:
         self.process = ClientProcess(clock, network, rng, bootstrap, sink, name, settings)
         self.acknowledged = self.failed = 0
         self._settings = settings
+        self._main: Deferred[None] = Deferred()
         self._places = list(places)
         self._sequences = Sequences() if settings.is_idempotent else None
         self._sender = BatchSender(self.process, settings, self._sequences)
@@ -58,12 +59,11 @@ class Producer:
     def start(self) -> None:
         """Begin to send."""
         self.process.cluster.watch(dict.fromkeys(place.topic for place in self._places))
-        self.process.spawn(self._work())
+        self._main = self.process.spawn(self._work())
 
     def stop(self) -> Deferred[None]:
         """Send no new values; fires when the fate of all values is known or has timed out."""
-        self.process.is_stopping = True
-        return Deferred.fromCoroutine(self.process.join())
+        return self.process.finish(self._main)
 
     def kill(self) -> None:
         """End the process."""

@@ -178,8 +178,13 @@ class BatchSender:
             and self._not_before.get(node_id, 0.0) <= now
             and (batch.retry_at <= now or epoch > batch.sent_in_epoch)
             and self.may_send_to(batch.place)
+            and not self._is_muted(batch.place)
             and (self._sequences is None or self._sequences.may_send(batch))
         )
+
+    def _is_muted(self, place: HistoryPartition) -> bool:
+        """Return whether the partition's next batch waits for the one before, whichever broker that was sent to."""
+        return self._settings.max_in_flight == 1 and any(batch.place == place for batch in self._on_the_wire)
 
     def _list_next_times(self) -> Iterator[float]:
         """Yield when something may have to be done."""

@@ -68,10 +68,36 @@ class ConsumerSettings(ClientSettings):
 
 @dataclass(frozen=True)
 class MemberSettings(ConsumerSettings):
-    """How a member of a group behaves; ``commit_interval_s`` is the range of the pauses between two commits."""
+    """How a member of a group behaves.
+
+    ``protocol`` is `classic` or `consumer` (KIP-848). The ranges are those of the pause between two commits, of the time that the member
+    stays, and of the time that it is away. ``silent_share`` is the share of its stays that it ends without a word.
+    """
 
     group: str = "members"
+    protocol: str = "classic"
     session_timeout_s: float = 6.0
     rebalance_timeout_s: float = 10.0
     heartbeat_interval_s: float = 1.0
     commit_interval_s: tuple[float, float] = (0.3, 2.0)
+    stay_s: tuple[float, float] = (5.0, 40.0)
+    away_s: tuple[float, float] = (0.0, 5.0)
+    silent_share: float = 0.3
+
+
+@dataclass(frozen=True)
+class CopierSettings:
+    """How a copier works: as a member of its group, which reads at read_committed, and as a transactional producer."""
+
+    member: MemberSettings = MemberSettings(isolation="read_committed", group="copiers")
+    producer: TransactionalSettings = TransactionalSettings(transactional_id="copier")
+    max_records: int = 20
+    pause_s: tuple[float, float] = (0.05, 0.3)
+
+
+@dataclass(frozen=True)
+class AdminSettings(ClientSettings):
+    """How an administrator's client works; it gives a request up after ``give_up_s``."""
+
+    operation_timeout_s: float = 5.0
+    give_up_s: float = 60.0

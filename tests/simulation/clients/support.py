@@ -21,14 +21,13 @@ STOP_S = 90.0
 
 
 class Clients:
-    """A cluster with a topic `t` of some partitions, and the clients that a test starts."""
+    """A cluster with a topic `t` of two partitions, and the clients that a test starts."""
 
-    def __init__(self, *, partitions: int = 2, seed: int = 1, **properties: str) -> None:
+    def __init__(self, **properties: str) -> None:
         self.cluster = Cluster(NODES, min_insync_replicas="2", **properties)
-        self.cluster.create("t", partitions=partitions)
-        self.places = [HistoryPartition("t", index) for index in range(partitions)]
+        self.cluster.create("t", partitions=2)
+        self.places = [HistoryPartition("t", index) for index in range(2)]
         self.history: list[Event] = []
-        self._seed = seed
         self._made: list[Any] = []
 
     def start(self, kind: Callable[..., Any], name: str, settings: Any, *further: Any) -> Any:
@@ -36,7 +35,7 @@ class Clients:
         client = kind(
             self.cluster.clock,
             self.cluster.network.at(f"client-{len(self._made)}"),
-            Random(f"{self._seed} {name}"),
+            Random(name),
             BOOTSTRAP,
             self.history.append,
             name,

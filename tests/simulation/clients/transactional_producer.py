@@ -24,6 +24,8 @@ from tests.simulation.clients.transactions import (
 STALL = 1.5
 """A stalled transaction stays open for this multiple of its timeout."""
 
+LONGEST_HAUNT_S = 0.3
+
 
 class RecordedTransactions:
     """The transactions of one incarnation, named `<identity>.<incarnation>` in the history, with what they send."""
@@ -91,18 +93,18 @@ class TransactionalProducer:
         self.outcomes: Counter[str] = Counter()
         self._settings = settings
         self._places = list(places)
+        self._main: Deferred[None] = Deferred()
         self._identity, _, incarnation = name.rpartition(".")
         self._incarnation = int(incarnation)
 
     def start(self) -> None:
         """Begin to work."""
         self.process.cluster.watch(dict.fromkeys(place.topic for place in self._places))
-        self.process.spawn(self._work())
+        self._main = self.process.spawn(self._work())
 
     def stop(self) -> Deferred[None]:
         """Begin no new transaction; fires when the last one has ended."""
-        self.process.is_stopping = True
-        return Deferred.fromCoroutine(self.process.join())
+        return self.process.finish(self._main)
 
     def kill(self) -> None:
         """End the process."""
@@ -153,6 +155,7 @@ class TransactionalProducer:
 
     async def _haunt(self, transactions: RecordedTransactions) -> None:
         """Try to commit a transaction while the next incarnation begins."""
+        await self.process.sleep(self.process.rng.uniform(0, LONGEST_HAUNT_S))
         try:
             await transactions.commit()
             self.outcomes["committed by a zombie"] += 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from kafkacompat.history.events import HistoryPartition
@@ -25,6 +24,7 @@ from kafkacompat.wire.apis.txn_offset_commit import (
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from tests.simulation.clients.batches import NO_IDENTITY, Batch, BatchValue, ProducerIdentity
 from tests.simulation.clients.coordinators import GROUP, TRANSACTION, Coordinator
+from tests.simulation.clients.group_offsets import GroupMember
 from tests.simulation.clients.process import ClientProcess
 from tests.simulation.clients.sender import BatchSender
 from tests.simulation.clients.sequences import Sequences
@@ -56,15 +56,6 @@ class FatalTransactionError(Exception):
 
 class AbortableTransactionError(Exception):
     """The transaction has to be aborted."""
-
-
-@dataclass(frozen=True)
-class GroupMember:
-    """A member of a group in whose name offsets are committed."""
-
-    group: str
-    member_id: str
-    generation: int
 
 
 class TransactionSession:
