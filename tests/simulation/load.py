@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from twisted.internet.defer import Deferred
 
-from kafkacompat.history.events import ISOLATIONS, Event, HistoryPartition, Read
+from kafkacompat.history.events import ISOLATIONS, READ_COMMITTED, READ_UNCOMMITTED, Event, HistoryPartition, Read
 from tests.simulation.clients.consumer import Consumer
+from tests.simulation.clients.copier import Copier
+from tests.simulation.clients.member import Member
 from tests.simulation.clients.producer import Producer
-from tests.simulation.clients.settings import ConsumerSettings, ProducerSettings, TransactionalSettings
+from tests.simulation.clients.settings import (
+    ConsumerSettings,
+    CopierSettings,
+    MemberSettings,
+    ProducerSettings,
+    TransactionalSettings,
+)
 from tests.simulation.clients.transactional_producer import TransactionalProducer
+from tests.simulation.settings import COPIES, TopicSettings
 from tests.simulation.verdict import judge
 
 if TYPE_CHECKING:
@@ -22,27 +32,76 @@ if TYPE_CHECKING:
 PAUSE_S = (0.05, 0.5)
 READ_S = 25.0
 """Time that a reader has to reach the end of what it reads."""
+MEMBERS = 2
 
 
 class _Kind(NamedTuple):
-    """A kind of client: its class, its settings by its name, and its progress as a number that grows."""
+    """A kind of client: its class, its settings by its name, its progress as a number that grows, and what else it takes.
+
+    ``size`` clients are started together. ``group`` is that of members.
+    """
 
     make: Callable[..., Any]
     settings: Callable[[str], Any]
     progress: Callable[[Any], int]
+    further: Callable[[Load], list[Any]]
+    size: int = 1
+    group: str = ""
 
 
 def _producer(**settings: Any) -> _Kind:
-    return _Kind(Producer, lambda name: ProducerSettings(pause_s=PAUSE_S, **settings), lambda made: made.acknowledged)
+    return _Kind(
+        Producer,
+        lambda name: ProducerSettings(pause_s=PAUSE_S, **settings),
+        lambda made: int(made.acknowledged),
+        lambda load: [load.places],
+    )
+
+
+def _transactional_settings(name: str, version: int) -> TransactionalSettings:
+    return TransactionalSettings(
+        pause_s=PAUSE_S, transactional_id=name, transaction_version=version, transaction_timeout_s=6.0
+    )
 
 
 def _transactional(version: int) -> _Kind:
-    def settings(name: str) -> TransactionalSettings:
-        return TransactionalSettings(
-            pause_s=PAUSE_S, transactional_id=name, transaction_version=version, transaction_timeout_s=6.0
-        )
+    return _Kind(
+        TransactionalProducer,
+        partial(_transactional_settings, version=version),
+        lambda made: int(made.outcomes["committed"]),
+        lambda load: [load.places],
+    )
 
-    return _Kind(TransactionalProducer, settings, lambda made: made.outcomes["committed"])
+
+def _member_settings(group: str, protocol: str, isolation: str = READ_UNCOMMITTED) -> MemberSettings:
+    return MemberSettings(group=group, protocol=protocol, isolation=isolation, max_wait_s=0.5, stay_s=(5.0, 20.0))
+
+
+def _members(protocol: str) -> _Kind:
+    group = f"{protocol}-group"
+    return _Kind(
+        Member,
+        lambda name: _member_settings(group, protocol),
+        lambda made: int(made.commits),
+        lambda load: [load.topics],
+        MEMBERS,
+        group,
+    )
+
+
+def _copiers(protocol: str, version: int) -> _Kind:
+    def settings(name: str) -> CopierSettings:
+        member = _member_settings("copiers", protocol, READ_COMMITTED)
+        return CopierSettings(member=member, producer=_transactional_settings(name, version))
+
+    return _Kind(
+        Copier,
+        settings,
+        lambda made: int(made.outcomes["committed"]),
+        lambda load: [load.topics, [HistoryPartition(COPIES, 0)]],
+        MEMBERS,
+        "copiers",
+    )
 
 
 KINDS: dict[str, _Kind] = {
@@ -52,7 +111,12 @@ KINDS: dict[str, _Kind] = {
     "leader-only": _producer(is_idempotent=False, acks=1),
     "transactional": _transactional(2),
     "old-transactional": _transactional(0),
+    "classic-members": _members("classic"),
+    "consumer-members": _members("consumer"),
+    "copiers": _copiers("consumer", 2),
+    "old-copiers": _copiers("classic", 0),
 }
+"""The kinds of clients by the names that the settings use."""
 
 
 class _Client(NamedTuple):
@@ -68,29 +132,36 @@ class Load:
         self._world = world
         self._history: list[Event] = []
         self._reads: Counter[str] = Counter()
-        topics = world.settings.topics
-        self._places = _list_places(topic for topic in topics if not topic.is_unclean)
-        self._unclean = _list_places(topic for topic in topics if topic.is_unclean)
-        self._clients = [
-            self._start(f"{name}-{number}", KINDS[name], self._places)
-            for number, name in enumerate(world.settings.clients)
-        ]
-        if self._unclean:
-            self._clients.append(self._start("careless-0", KINDS["idempotent"], self._unclean))
-        for isolation in ISOLATIONS:
-            name = f"reader-{isolation}"
-            kind = _reader(isolation, lambda name=name: self._reads[name])
-            self._clients.append(self._start(name, kind, self._places))
         self._before: dict[str, int] = {}
-        self._is_over = False
+        topics = world.settings.topics
+        shared = [topic for topic in topics if not topic.is_unclean and topic.name != COPIES]
+        self.topics = [topic.name for topic in shared]
+        self.places = list(_list_places(shared))
+        self._all_places = list(_list_places(topic for topic in topics if not topic.is_unclean))
+        self._clients: list[_Client] = []
+        kinds = [(name, KINDS[name]) for name in world.settings.clients for _ in range(KINDS[name].size)]
+        for number, (name, kind) in enumerate(kinds):
+            self._start(f"{name}-{number}", kind, kind.further(self))
+        if unclean := list(_list_places(topic for topic in topics if topic.is_unclean)):
+            self._start("careless", KINDS["idempotent"], [unclean])
+        for isolation in ISOLATIONS:
+            self._start_reader("reader", isolation)
 
-    def _start(self, name: str, kind: _Kind, places: Sequence[HistoryPartition]) -> _Client:
+    def _start_reader(self, name: str, isolation: str) -> Consumer:
+        full_name = f"{name}-{isolation}"
+        settings = ConsumerSettings(isolation=isolation, max_wait_s=0.5)
+        kind = _Kind(Consumer, lambda _: settings, lambda _: self._reads[full_name], lambda load: [load._all_places])
+        consumer: Consumer = self._start(full_name, kind, kind.further(self))
+        return consumer
+
+    def _start(self, name: str, kind: _Kind, further: Sequence[Any]) -> Any:
         world = self._world
         clock, network = world.new_host(name)
         rng = Random(f"{world.seed} {name}")
-        made = kind.make(clock, network, rng, world.bootstrap, self._note, f"{name}.0", kind.settings(name), places)
+        made = kind.make(clock, network, rng, world.bootstrap, self._note, f"{name}.0", kind.settings(name), *further)
         made.start()
-        return _Client(name, kind, made)
+        self._clients.append(_Client(name, kind, made))
+        return made
 
     def _note(self, event: Event) -> None:
         self._history.append(event)
@@ -116,16 +187,18 @@ class Load:
         return Deferred.fromCoroutine(self._end())
 
     async def _end(self) -> None:
-        writers = [client.made for client in self._clients if not isinstance(client.made, Consumer)]
-        for ending in [writer.stop() for writer in writers]:
-            await ending
-        for client in self._clients:
-            if isinstance(client.made, Consumer):
-                await client.made.finish(READ_S)
+        readers = [client.made for client in self._clients if isinstance(client.made, Consumer)]
+        members = [client.made for client in self._clients if client.kind.group]
+        writers = [client.made for client in self._clients if not client.kind.group and client.made not in readers]
+        for clients in (writers, members):
+            for ending in [client.stop() for client in clients]:
+                await ending
+        for reader in readers:
+            await reader.finish(READ_S)
+        groups = list(dict.fromkeys(client.kind.group for client in self._clients if client.kind.group))
         for isolation in ISOLATIONS:
-            reader = self._start(f"last-{isolation}", _reader(isolation, lambda: 0), self._places)
-            self._clients.append(reader)
-            await reader.made.finish(READ_S)
+            last = self._start_reader("last", isolation)
+            await last.finish(READ_S, groups if isolation == READ_COMMITTED else ())
 
     def judge(self) -> None:
         """Report what the clients should not have seen."""
@@ -151,9 +224,8 @@ class Load:
         return names
 
 
-def _reader(isolation: str, progress: Callable[[], int]) -> _Kind:
-    return _Kind(Consumer, lambda name: ConsumerSettings(isolation=isolation, max_wait_s=0.5), lambda made: progress())
-
-
-def _list_places(topics: Any) -> list[HistoryPartition]:
-    return [HistoryPartition(topic.name, index) for topic in topics for index in range(topic.partitions)]
+def _list_places(topics: Any) -> Iterator[HistoryPartition]:
+    topic: TopicSettings
+    for topic in topics:
+        for index in range(topic.partitions):
+            yield HistoryPartition(topic.name, index)

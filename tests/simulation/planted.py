@@ -18,8 +18,9 @@ from kafkacompat.partitions.leadership import InSyncSet, LeaderState
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.partitions.partition_appender import PartitionAppender
 from kafkacompat.partitions.partition_state import PartitionState
+from kafkacompat.replication.fetch_state import FETCHING
 from kafkacompat.replication.log_changes import Truncate
-from kafkacompat.replication.partition_fetch import FETCHING, PartitionFetch
+from kafkacompat.replication.partition_fetch import PartitionFetch
 from kafkacompat.transactions.marker_sender import MarkerSender
 from kafkacompat.wire.errors import ErrorCode
 

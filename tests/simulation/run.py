@@ -15,7 +15,7 @@ from tests.simulation.faults import FAULTS
 from tests.simulation.load import Load
 from tests.simulation.plan import Action, Plan
 from tests.simulation.planted import plant
-from tests.simulation.work import WORK, Administrator, build_create
+from tests.simulation.work import Administrator
 from tests.simulation.world import World
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class _Run:
             world.report_unless_found(f"the brokers do not serve {START_TIMEOUT_S:g} s after their first start")
             return
         for topic in settings.topics:
-            self._administrator.send("create a topic of the clients", build_create(topic))
+            self._administrator.create_topic(topic)
         if not world.wait(self._has_topics, START_TIMEOUT_S):
             world.report_unless_found(f"the topics are not created within {START_TIMEOUT_S:g} s")
             return
@@ -108,10 +108,7 @@ class _Run:
         if action.kind in FAULTS:
             applies = FAULTS[action.kind].act(world, **action.arguments)
         else:
-            request = WORK[action.kind].build(world, **action.arguments)
-            applies = request is not None
-            if request is not None:
-                self._administrator.send(action.kind, request)
+            applies = self._administrator.do(action.kind, action.arguments)
         (world.counts.happened if applies else world.counts.skipped)[action.kind] += 1
 
     def _end(self, load: Load) -> None:

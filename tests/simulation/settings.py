@@ -8,7 +8,12 @@ from typing import Any, NamedTuple
 KAFKA, FSYNC = "kafka", "fsync"
 TOPICS = {"orders": 2, "payments": 1}
 """The topics of all runs, with the numbers of their partitions."""
-CLIENTS = ("idempotent", "plain", "leader-only", "transactional", "transactional", "old-transactional")
+GROUP_SHARE = 0.6
+"""Share of the runs with a group of consumers."""
+COPIES = "copies"
+"""The topic that copiers write."""
+WRITERS = ("idempotent", "plain", "leader-only", "transactional", "transactional", "old-transactional")
+GROUPS = ("classic-members", "consumer-members", "copiers", "old-copiers")
 """The kinds of clients that are drawn; see load.py."""
 
 
@@ -54,6 +59,11 @@ class Settings(NamedTuple):
         topics = [TopicSettings(name, count, replicas, False, segment_ms) for name, count in TOPICS.items()]
         if rng.random() < 0.4:
             topics.append(TopicSettings("metrics", 1, max(2, replicas), is_unclean=True))
+        clients = ["one-in-flight", *rng.sample(WRITERS, rng.choice((1, 2)))]
+        if rng.random() < GROUP_SHARE:
+            clients.append(rng.choice(GROUPS))
+        if any(name.endswith("copiers") for name in clients):
+            topics.append(TopicSettings(COPIES, 1, replicas))
         rates = [rng.choice((1.0, 1.0, 1.0, 1.001, 0.999, 1.05, 0.95)) for _ in range(brokers)]
         return cls(
             brokers=brokers,
@@ -69,7 +79,7 @@ class Settings(NamedTuple):
             disk_ms=rng.choice((0.1, 1.0, 5.0, 20.0)),
             zookeeper_ms=rng.choice((0.5, 2.0, 10.0, 50.0)),
             clock_rates=rates,
-            clients=["one-in-flight", *rng.sample(CLIENTS, 2)],
+            clients=clients,
         )
 
     def properties(self, node: int) -> dict[str, str]:
@@ -95,6 +105,11 @@ class Settings(NamedTuple):
             "transaction.state.log.min.isr": str(min(self.internal_replicas, self.min_insync_replicas)),
             "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
             "group.initial.rebalance.delay.ms": "500",
+            "group.min.session.timeout.ms": "1000",
+            "group.consumer.min.session.timeout.ms": "1000",
+            "group.consumer.session.timeout.ms": "6000",
+            "group.consumer.min.heartbeat.interval.ms": "500",
+            "group.consumer.heartbeat.interval.ms": "1000",
         }
 
     def encode(self) -> dict[str, Any]:
