@@ -4,6 +4,8 @@ ROWS ?=
 BROKER ?= kafkacompat
 RELEASE ?=
 ARGS ?=
+SEEDS ?= 1000
+SEED ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -22,7 +24,7 @@ PYSPARK := pyspark==4.0.0
 # What asks the operating system, by its portable calls too; the tests of storage/ try both ways by themselves.
 ON_REAL_FILES := $(addprefix tests/kafkacompat/,test_broker.py test_broker_takeover.py server partitions upkeep cli)
 
-.PHONY: help run check test format coverage lint crash history demo cluster-demo bench spark spark-compare spark-kills compare conformance tools migrate frameworks matrix clean
+.PHONY: help run check test format coverage lint crash simulate history demo cluster-demo bench spark spark-compare spark-kills compare conformance tools migrate frameworks matrix clean
 
 help:
 	@echo "For users"
@@ -38,6 +40,7 @@ help:
 	@echo "  make coverage       show which lines the unit tests run (pages in build/coverage)"
 	@echo "For maintainers, after larger changes: what make test leaves out or only samples"
 	@echo "  make crash          crash at every file operation of random runs, and kill a broker under load 50 times"
+	@echo "  make simulate       simulate clusters with faults on a virtual clock [SEEDS=1000; SEED=7: this seed only]"
 	@echo "  make history        kill clients and the broker 20 times, and check everything that the clients saw"
 	@echo "  make spark          run Spark in each of its modes [BROKER=kafka: on Apache Kafka; RELEASE=3.5.8: with this Spark]"
 	@echo "  make spark-compare  run Spark on this broker and on Apache Kafka, and compare its results [RELEASE=3.5.8]"
@@ -64,6 +67,9 @@ test: check $(VENV)/.jars
 crash: $(VENV)/.development
 	@$(BIN)/python -m tests.crash
 	@$(BIN)/python -m compat_tests.kills
+
+simulate: $(VENV)/.development
+	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
 
 lint: $(VENV)/.development
 	@$(BIN)/ruff check $(SOURCES)

@@ -100,7 +100,7 @@ class MemoryTransport:
         self._protocol: Protocol | None = None
         self._queue: deque[Part] = deque()
         self._head_sent = 0
-        self._unacknowledged = 0
+        self._unacknowledged = self._taken = 0
         self._received: deque[bytes] = deque()
         self._is_paused = False
         self._is_closing = False
@@ -273,9 +273,16 @@ class MemoryTransport:
             if not data:
                 self._lose(ConnectionDone())
                 return
-            self._out.send(partial(self.peer.acknowledge, len(data)))
+            self._acknowledge_later(len(data))
             assert self._protocol is not None
             self._protocol.dataReceived(data)
+
+    def _acknowledge_later(self, size_bytes: int) -> None:
+        """Acknowledge bytes, several packets at once as long as the other end has room."""
+        self._taken += size_bytes
+        if self.peer._unacknowledged > WINDOW_BYTES // 2:
+            taken, self._taken = self._taken, 0
+            self._out.send(partial(self.peer.acknowledge, taken))
 
     def _lose(self, reason: Exception) -> None:
         if self.connected:

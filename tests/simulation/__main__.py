@@ -28,6 +28,9 @@ def _parse() -> argparse.Namespace:
         "--shorter", action="store_true", help="leave out what the failure of --seed or --plan does not need"
     )
     parser.add_argument("--plant", choices=PLANTS, metavar="BUG", help=f"plant a bug: {', '.join(PLANTS)}")
+    parser.add_argument(
+        "--load", type=float, default=1.0, metavar="SHARE", help="share of the usual 20 to 40 s of load and faults (1)"
+    )
     parser.add_argument("--processes", type=int, default=2, metavar="N", help="seeds that run at the same time (2)")
     parser.add_argument(
         "--show", action="store_true", help="show the plan of --seed or --plan, and the brokers' log lines"
@@ -49,23 +52,34 @@ def main() -> int:
         return 2
     if plan is None:
         seeds = range(arguments.first, arguments.first + arguments.seeds)
-        tally = run_seeds(seeds, arguments.plant, arguments.processes, until_found=arguments.until_found)
-        print_tally(tally, arguments.plant)
+        tally = run_seeds(
+            seeds, arguments.plant, arguments.processes, arguments.load, until_found=arguments.until_found
+        )
+        print_tally(tally, _describe_options(arguments))
+        if arguments.plant is not None:
+            found = f"found by seed {tally.failed[0].seed}" if tally.failed else "not found"
+            print(f"{arguments.plant}, {PLANTS[arguments.plant].what}: {found}")
         return 1 if tally.failed else 0
     return _run_one(plan, arguments)
+
+
+def _describe_options(arguments: argparse.Namespace) -> str:
+    """Return the options that a repetition needs besides the seed."""
+    load = "" if arguments.load == 1 else f" --load {arguments.load:g}"
+    return load + ("" if arguments.plant is None else f" --plant {arguments.plant}")
 
 
 def _find_plan(arguments: argparse.Namespace) -> Plan | None:
     if arguments.plan is not None:
         return Plan.read(arguments.plan)
-    return None if arguments.seed is None else draw_plan(arguments.seed)
+    return None if arguments.seed is None else draw_plan(arguments.seed, arguments.load)
 
 
 def _run_one(plan: Plan, arguments: argparse.Namespace) -> int:
     if arguments.show:
         print(plan.settings, *plan.actions, sep="\n")
     outcome = run_plan(plan, arguments.plant)
-    print_outcome(outcome, arguments.plant)
+    print_outcome(outcome, _describe_options(arguments))
     if not outcome.findings:
         return 0
     if arguments.shorter:

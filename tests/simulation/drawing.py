@@ -17,10 +17,11 @@ KINDS_IN_A_RUN = 8
 """Kinds of faults that a run is made of: a few at a time meet each other more often than all of them do."""
 
 
-def draw_plan(seed: int) -> Plan:
-    """Return the plan of a seed: its settings, faults and work."""
+def draw_plan(seed: int, load_share: float = 1.0) -> Plan:
+    """Return the plan of a seed: its settings, faults and work. A smaller *load_share* ends the load earlier."""
     rng = Random(f"plan {seed}")
     settings = Settings.draw(rng)
+    settings = settings._replace(load_s=settings.load_s * load_share)
     kinds = _draw_kinds(FAULTS, rng, KINDS_IN_A_RUN)
     pause_s = rng.choice((1.0, 2.0, 4.0))
     faults = [

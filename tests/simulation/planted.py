@@ -13,6 +13,7 @@ from unittest.mock import patch
 from twisted.internet.defer import Deferred
 
 from kafkacompat.cluster.election import ControllerElection
+from kafkacompat.metadata.zookeeper_store import ZooKeeperStore
 from kafkacompat.partitions.follower import FollowerPartition
 from kafkacompat.partitions.leadership import InSyncSet, LeaderState
 from kafkacompat.partitions.partition import Partition
@@ -45,8 +46,19 @@ def _take_leaders_end(self: PartitionFetch, leader_epoch: int, end_offset: int) 
     return min(max(end_offset, partition.log_start_offset), partition.log_end_offset), True
 
 
-def _keep_on(self: ControllerElection) -> None:
-    """Stay the controller although the session has expired."""
+_resign = ControllerElection._resign
+
+
+def _resign_when_stopped(self: ControllerElection) -> None:
+    if self._stopped:
+        _resign(self)
+
+
+_begin_store = ZooKeeperStore.__init__
+
+
+def _begin_without_fence(self: ZooKeeperStore, client: Any, clock: Any, fence: Any = None) -> None:
+    _begin_store(self, client, clock)
 
 
 def _count_proposed(self: InSyncSet) -> frozenset[int]:
@@ -103,7 +115,7 @@ PLANTS: Mapping[str, Plant] = {
     ),
     "expired-controller": Plant(
         "a controller goes on after its session has expired, and its writes are not fenced",
-        [(ControllerElection, "lose_session", _keep_on), (ControllerElection, "fence", property(lambda self: None))],
+        [(ControllerElection, "_resign", _resign_when_stopped), (ZooKeeperStore, "__init__", _begin_without_fence)],
     ),
     "unconfirmed-shrink": Plant(
         "a smaller in-sync set counts before the controller has confirmed it (KIP-497)",

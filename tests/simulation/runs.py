@@ -16,6 +16,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from tests.simulation.drawing import draw_plan
 from tests.simulation.run import Outcome, run_plan
 
+FINDING_SHOWN = 500
+"""Characters of a finding that are shown while other seeds run."""
 SEEDS_A_PROCESS = 50
 """Seeds after which a process makes room for a new one, as it collects no garbage while it runs a seed."""
 
@@ -43,12 +45,14 @@ class Tally:
             self.failed.append(outcome)
 
 
-def run_seed(seed: int, plant: str | None = None) -> Outcome:
+def run_seed(seed: int, plant: str | None = None, load_share: float = 1.0) -> Outcome:
     """Run the plan of a seed."""
-    return run_plan(draw_plan(seed), plant)
+    return run_plan(draw_plan(seed, load_share), plant)
 
 
-def run_seeds(seeds: Sequence[int], plant: str | None, processes: int, *, until_found: bool = False) -> Tally:
+def run_seeds(
+    seeds: Sequence[int], plant: str | None, processes: int, load_share: float, *, until_found: bool = False
+) -> Tally:
     """Run seeds in several processes, with a progress bar on standard error; a failure is printed at once."""
     tally = Tally()
     began_s = time.monotonic()
@@ -64,8 +68,10 @@ def run_seeds(seeds: Sequence[int], plant: str | None, processes: int, *, until_
         Progress(*columns, console=Console(stderr=True)) as progress,
     ):
         task = progress.add_task("seeds", total=len(seeds))
-        for outcome in pool.imap_unordered(partial(run_seed, plant=plant), seeds):
+        for outcome in pool.imap_unordered(partial(run_seed, plant=plant, load_share=load_share), seeds):
             tally.add(outcome)
+            if outcome.findings:
+                progress.console.print(f"seed {outcome.seed}: {outcome.findings[0][:FINDING_SHOWN]}", markup=False)
             progress.update(task, advance=1, description=f"seeds, {len(tally.failed)} failed")
             if until_found and tally.failed:
                 break
