@@ -34,7 +34,7 @@ from kafkacompat.cluster.decisions.reassignment import complete_reassignments, r
 from kafkacompat.cluster.decisions.situation import Decision, Situation, TopicPartition
 from kafkacompat.cluster.decisions.topic_deletion import queue_deletions, record_answers
 from kafkacompat.metadata.changes import MetadataChanges
-from kafkacompat.metadata.image import BrokerImage, MetadataImage, PartitionImage, TopicImage
+from kafkacompat.metadata.image import NO_LEADER, BrokerImage, MetadataImage, PartitionImage, TopicImage
 from kafkacompat.metadata.store import StoreError
 from kafkacompat.metadata.znodes.administration import decode_log_dir_event
 from kafkacompat.metadata.znodes.brokers import decode_broker
@@ -78,8 +78,7 @@ class ActiveController:
     """The controller's work in one controller epoch. Call `start` once, and `resign` when the epoch is over.
 
     *find_topic_id* returns the id by which this broker knows a topic, zeros for none. *on_doubt* is called when ZooKeeper did not
-    make a change: another broker may be the controller. *previous_zxid* is that of
-    `ControllerEpoch`.
+    make a change: another broker may be the controller.
     """
 
     def __init__(
@@ -94,11 +93,9 @@ class ActiveController:
         *,
         on_doubt: Callable[[], object],
         find_topic_id: Callable[[TopicImage], bytes],
-        previous_zxid: int = 0,
     ) -> None:
         self._clock = clock
         self._on_doubt = on_doubt
-        self._previous_zxid = previous_zxid
         self._zookeeper = zookeeper
         self._ledger = ledger
         self._broadcasts = broadcasts
@@ -144,19 +141,18 @@ class ActiveController:
         """Find brokers that registered after the last change of a partition that they lead or are in sync with.
 
         A controller that saw such a start would have changed the partition's state. Without that, a broker which lost the end of
-        its log would lead again in its old leader epoch, and the others would truncate theirs to it.
+        its log would lead again in its old leader epoch, and the others would truncate theirs to it. An earlier controller need not
+        have seen the brokers that had registered before its election: it may have died before it began. A partition without a leader
+        gets a new leader epoch anyway.
         """
-        candidates = {
-            node: broker.epoch
-            for node, broker in self._ledger.image.brokers.items()
-            if broker.epoch > self._previous_zxid
-        }
+        candidates = {node: broker.epoch for node, broker in self._ledger.image.brokers.items()}
         states = [
             (Znode.PARTITION_STATE.path(topic=topic.name, partition=partition.partition), members)
             for topic in self._ledger.image.topics.values()
-            if topic.name not in deleting and candidates
+            if topic.name not in deleting
             for partition in topic.partitions
-            if partition.has_state and (members := candidates.keys() & {partition.leader, *partition.in_sync_replicas})
+            if partition.has_state and partition.leader != NO_LEADER
+            if (members := candidates.keys() & {partition.leader, *partition.in_sync_replicas})
         ]
         bounced: set[int] = set()
         for first in range(0, len(states), STATES_AT_ONCE):
