@@ -188,7 +188,8 @@ class MemoryTransport:
         try:
             while self._queue and self._unacknowledged < WINDOW_BYTES and not self._must_read_ahead():
                 self._send_packet()
-        except RegionGoneError:
+        except (RegionGoneError, OSError):
+            # As `sendfile`, which fails where the disk does.
             self.abortConnection()
 
     def _send_packet(self) -> None:
