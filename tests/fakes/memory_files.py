@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from kafkacompat.storage.files.filesystem import DirectoryLockedError, DiskUsage, SyncError
@@ -73,6 +74,15 @@ class MemoryFiles:
     def succeed(self) -> None:
         """Let all operations succeed again."""
         self._failures.clear()
+
+    @contextmanager
+    def without_failures(self) -> Iterator[None]:
+        """Let an observer read, without a failure that is meant for the broker."""
+        failures, self._failures = self._failures, {}
+        try:
+            yield
+        finally:
+            self._failures = failures
 
     def fail(self, operation: str, size_bytes: int = 0) -> Failure | None:
         """The failure that is due for an operation."""

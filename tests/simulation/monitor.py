@@ -123,7 +123,8 @@ class Monitor:
             return
         if "compact" not in state.log.config.cleanup_policy:
             committed = self._committed.setdefault(key, CommittedLog())
-            difference = committed.compare(state.log, start, end)
+            with self._machines[life.node].files.without_failures():
+                difference = committed.compare(state.log, start, end)
             if difference is not None:
                 self._report_unless_lossy(key, f"{state.name} on {life} below its high watermark {end}: {difference}")
         stored = self._stored.find(key)
