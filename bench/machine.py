@@ -14,13 +14,13 @@ import kafkacompat
 from spark_integration.runtime.maven import find_program
 
 
-def describe() -> dict[str, str]:
+def describe_machine() -> dict[str, str]:
     """Return date, machine and versions."""
     return {
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
         "processor": f"{_cpu_model()}, {os.cpu_count()} cores",
         "memory": f"{_memory_gigabytes():.0f} GB",
-        "kernel": f"{platform.system()} {_released(platform.release())}",
+        "kernel": f"{platform.system()} {_cut_suffix(platform.release())}",
         "Python": platform.python_version(),
         "Twisted": version("twisted"),
         "kafkacompat": kafkacompat.__version__,
@@ -29,7 +29,7 @@ def describe() -> dict[str, str]:
     }
 
 
-def _released(kernel: str) -> str:
+def _cut_suffix(kernel: str) -> str:
     """Return a kernel's version without the suffix of its builder."""
     return kernel.partition("-")[0]
 

@@ -48,48 +48,48 @@ class Latencies:
     def samples(self) -> Samples:
         """Return the usual percentiles."""
         return {
-            f"{what} {name} us": percentile(values, share)
+            f"{what} {name} us": find_percentile(values, share)
             for what, values in (("produce", self.acknowledged), ("end-to-end", self.fetched))
             for name, share in (("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999))
         }
 
 
-def percentile(values: list[float], share: float) -> float:
+def find_percentile(values: list[float], share: float) -> float:
     """Return a percentile of sorted values, by nearest rank."""
     return values[min(len(values) - 1, int(share * len(values)))]
 
 
-def run(pace: Pace) -> Latencies:
+def run_pace(pace: Pace) -> Latencies:
     """Run producer and consumer to the end. Raises AssertionError if either fails."""
-    consumer, consumer_end = _start(_consume, pace)
+    consumer, consumer_end = _start_process(_run_consumer, pace)
     assert consumer_end.recv() == "ready"
-    producer, producer_end = _start(_produce, pace)
-    due, acknowledged = _result(producer, producer_end)
-    fetched: dict[int, list[float]] = _result(consumer, consumer_end)
+    producer, producer_end = _start_process(_run_producer, pace)
+    due, acknowledged = _receive_result(producer, producer_end)
+    fetched: dict[int, list[float]] = _receive_result(consumer, consumer_end)
     arrivals = (
         (number * pace.partitions + partition, when)
         for partition, times in fetched.items()
         for number, when in enumerate(times)
     )
-    return Latencies(_microseconds(enumerate(acknowledged), due), _microseconds(arrivals, due))
+    return Latencies(_measure_delays(enumerate(acknowledged), due), _measure_delays(arrivals, due))
 
 
 @contextmanager
 def produce_meanwhile(pace: Pace) -> Iterator[list[float]]:
     """Run the producer alone during the block, or until its requests are sent; then fill the list with its sorted microseconds."""
     microseconds: list[float] = []
-    producer, end = _start(_produce, pace)
+    producer, end = _start_process(_run_producer, pace)
     yield microseconds
     end.send("stop")
-    due, acknowledged = _result(producer, end)
-    microseconds += _microseconds(enumerate(acknowledged), due)
+    due, acknowledged = _receive_result(producer, end)
+    microseconds += _measure_delays(enumerate(acknowledged), due)
 
 
-def _microseconds(times: Iterable[tuple[int, float]], due: list[float]) -> list[float]:
+def _measure_delays(times: Iterable[tuple[int, float]], due: list[float]) -> list[float]:
     return sorted((when - due[number]) * 1e6 for number, when in times)
 
 
-def _start(target: Any, pace: Pace) -> tuple[Any, Connection]:
+def _start_process(target: Any, pace: Pace) -> tuple[Any, Connection]:
     ours, theirs = _CONTEXT.Pipe()
     process = _CONTEXT.Process(target=target, args=(pace, theirs), daemon=True)
     process.start()
@@ -97,7 +97,7 @@ def _start(target: Any, pace: Pace) -> tuple[Any, Connection]:
     return process, ours
 
 
-def _result(process: Any, end: Connection) -> Any:
+def _receive_result(process: Any, end: Connection) -> Any:
     try:
         result = end.recv()
     except EOFError:
@@ -106,7 +106,7 @@ def _result(process: Any, end: Connection) -> Any:
     return result
 
 
-def _produce(pace: Pace, parent: Connection) -> None:
+def _run_producer(pace: Pace, parent: Connection) -> None:
     """Send each batch when it is due, until the parent says something; read acknowledgements in between."""
     due, acknowledged = [], []
     with RawClient(pace.port) as client:
@@ -119,26 +119,26 @@ def _produce(pace: Pace, parent: Connection) -> None:
                 break
             due.append(begin + number / pace.rate)
             while (left := due[number] - time.monotonic()) > 0:
-                if _readable(client, left):
-                    acknowledged.append(_acknowledgement(client))
+                if _is_readable(client, left):
+                    acknowledged.append(_await_acknowledgement(client))
             client.socket.sendall(frames[number % pace.partitions])
         while len(acknowledged) < len(due):
-            acknowledged.append(_acknowledgement(client))
+            acknowledged.append(_await_acknowledgement(client))
     parent.send((due, acknowledged))
 
 
-def _readable(client: RawClient, timeout_seconds: float) -> bool:
+def _is_readable(client: RawClient, timeout_seconds: float) -> bool:
     return bool(select.select([client.socket], [], [], timeout_seconds)[0])
 
 
-def _acknowledgement(client: RawClient) -> float:
+def _await_acknowledgement(client: RawClient) -> float:
     answer = client.receive(ProduceResponse, PRODUCE_VERSION)
     now = time.monotonic()
     check(answer)
     return now
 
 
-def _consume(pace: Pace, parent: Connection) -> None:
+def _run_consumer(pace: Pace, parent: Connection) -> None:
     """Long-poll all partitions; record when each batch arrived."""
     arrived: dict[int, list[float]] = {number: [] for number in range(pace.partitions)}
     left = pace.requests

@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.row import KAFKA
 from bench.rows import ROWS
-from bench.verdict import Spread, ratios
+from bench.verdict import Spread, compute_ratios
 
 PANELS = (
     ("records/s", "throughput, times Kafka's (more is better)"),
@@ -18,7 +18,7 @@ PANELS = (
 TICKS = (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50)
 
 
-def bars(stored: Mapping[str, Any], metric: str) -> list[tuple[str, Spread]]:
+def collect_bars(stored: Mapping[str, Any], metric: str) -> list[tuple[str, Spread]]:
     """Return a label and the spread of the ratios for each row and contender with the metric."""
     spreads = []
     for row in ROWS.values():
@@ -27,11 +27,11 @@ def bars(stored: Mapping[str, Any], metric: str) -> list[tuple[str, Spread]]:
             if contender != KAFKA and metric in samples[0] and not row.name.startswith("latency"):
                 theirs = [sample[metric] for sample in results[KAFKA]]
                 label = row.title + contender.removeprefix("kafkacompat")
-                spreads.append((label, Spread.of(ratios([sample[metric] for sample in samples], theirs))))
+                spreads.append((label, Spread.of(compute_ratios([sample[metric] for sample in samples], theirs))))
     return spreads
 
 
-def draw(stored: Mapping[str, Any], path: Path) -> None:
+def draw_plot(stored: Mapping[str, Any], path: Path) -> None:
     """Write the plot as SVG."""
     import matplotlib
 
@@ -41,7 +41,7 @@ def draw(stored: Mapping[str, Any], path: Path) -> None:
 
     panels, axes = pyplot.subplots(1, 2, figsize=(13, 7), sharey=True)
     for (metric, title), axis in zip(PANELS, axes, strict=True):
-        _draw_panel(axis, bars(stored, metric), title)
+        _draw_panel(axis, collect_bars(stored, metric), title)
     axes[0].invert_yaxis()
     panels.tight_layout()
     panels.savefig(path, metadata={"Date": None})

@@ -11,8 +11,8 @@ from bench import machine
 from bench.row import KAFKA, OLD_KAFKA, AnyRow, ClusterRow, Goal
 from bench.rows import ROWS
 from bench.runner import Results
-from bench.summary import figure, summary
-from bench.verdict import Spread, judge, ratios
+from bench.summary import format_figure, summarize_results
+from bench.verdict import Spread, compute_ratios, judge_spread
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 RESULTS = DOCS / "benchmarks.json"
@@ -66,15 +66,15 @@ def load_results() -> dict[str, Any]:
 def add_result(name: str, results: Results, note: str) -> None:
     """Store a row's figures beside those of the other rows."""
     stored = load_results()
-    stored[name] = {"machine": machine.describe(), "note": note, "results": results}
+    stored[name] = {"machine": machine.describe_machine(), "note": note, "results": results}
     DOCS.mkdir(exist_ok=True)
     RESULTS.write_text(json.dumps(stored, indent=1) + "\n")
 
 
-def write() -> None:
+def write_report() -> None:
     """Write the report over all stored results."""
     stored = load_results()
-    sections = [INTRODUCTION, *summary(stored), METHOD, *goals_table(stored)]
+    sections = [INTRODUCTION, *summarize_results(stored), METHOD, *goals_table(stored)]
     for row in ROWS.values():
         if row.name in stored:
             sections += row_section(row, stored[row.name])
@@ -87,12 +87,12 @@ def goal_spread(goal: Goal, results: Mapping[str, Sequence[Mapping[str, float]]]
     ours = [sample[goal.metric] for sample in results[goal.contender]]
     if not goal.is_ratio:
         return Spread.of(ours)
-    return Spread.of(ratios(ours, [sample[goal.metric] for sample in results[KAFKA]]))
+    return Spread.of(compute_ratios(ours, [sample[goal.metric] for sample in results[KAFKA]]))
 
 
-def verdict(goal: Goal, results: Mapping[str, Sequence[Mapping[str, float]]]) -> str:
+def judge_goal(goal: Goal, results: Mapping[str, Sequence[Mapping[str, float]]]) -> str:
     """Return a goal's verdict in one word."""
-    return judge(goal_spread(goal, results), goal.bound, at_least=goal.at_least)
+    return judge_spread(goal_spread(goal, results), goal.bound, at_least=goal.at_least)
 
 
 def goals_table(stored: Mapping[str, Any]) -> Iterator[str]:
@@ -104,8 +104,14 @@ def goals_table(stored: Mapping[str, Any]) -> Iterator[str]:
         for goal in row.goals if row.name in stored else ():
             results = stored[row.name]["results"]
             spread = goal_spread(goal, results)
-            quartiles = f"{figure(spread.low)} to {figure(spread.high)}"
-            cells = (row.title, goal.sentence(), figure(spread.middle), quartiles, f"**{verdict(goal, results)}**")
+            quartiles = f"{format_figure(spread.low)} to {format_figure(spread.high)}"
+            cells = (
+                row.title,
+                goal.sentence(),
+                format_figure(spread.middle),
+                quartiles,
+                f"**{judge_goal(goal, results)}**",
+            )
             yield f"| {' | '.join(cells)} |"
     yield ""
 
@@ -122,9 +128,12 @@ def row_section(row: AnyRow, stored: Mapping[str, Any]) -> Iterator[str]:
     yield f"|---|{'--:|' * len(columns)}"
     for metric in first[0]:
         spreads = [Spread.of([sample[metric] for sample in samples]) for samples in results.values()]
-        cells = [f"{figure(each.middle)} ({figure(each.low)} to {figure(each.high)})" for each in spreads]
+        cells = [
+            f"{format_figure(each.middle)} ({format_figure(each.low)} to {format_figure(each.high)})"
+            for each in spreads
+        ]
         if article:
-            cells.append(figure(article[metric]) if metric in article else "")
+            cells.append(format_figure(article[metric]) if metric in article else "")
         yield f"| {metric} | {' | '.join(cells)} |"
     yield ""
 

@@ -86,7 +86,7 @@ def run_row(row: AnyRow, options: Options, tell: Tell) -> Results:
     """Return each contender's figures, one entry for each pair; ``tell`` receives the progress in words."""
     if isinstance(row, LibraryRow):
         return _run_libraries(row, options, tell)
-    with _folder() as folder:
+    with _make_folder() as folder:
         if isinstance(row, ClusterRow):
             return _run_served(row, make_cluster, options, folder, tell)
         return _run_served(row, make_broker, options, folder, tell)
@@ -98,7 +98,7 @@ def _run_served(row: ServedRow[Served], make: Make[Served], options: Options, fo
 
 
 @contextmanager
-def _folder() -> Iterator[Path]:
+def _make_folder() -> Iterator[Path]:
     """Yield a folder on the disk of the build: a file system in memory would hide the cost of writing."""
     parent = BUILD / "bench"
     parent.mkdir(parents=True, exist_ok=True)
@@ -112,20 +112,20 @@ def _folder() -> Iterator[Path]:
 def _run_libraries(row: LibraryRow, options: Options, tell: Tell) -> Results:
     results: Results = {library: [] for library in row.libraries}
     for number in range(options.pairs):
-        for library in _order(list(row.libraries), number):
+        for library in _order_contenders(list(row.libraries), number):
             tell(f"run {number + 1}: {library}")
             results[library].append(row.libraries[library](options))
     return results
 
 
-def _order(contenders: list[str], number: int) -> list[str]:
+def _order_contenders(contenders: list[str], number: int) -> list[str]:
     return contenders if number % 2 == 0 else contenders[::-1]
 
 
 def _run_fresh(row: ServedRow[Served], make: Make[Served], options: Options, folder: Path, tell: Tell) -> Results:
     results: Results = {contender: [] for contender in row.contenders}
     for number in range(options.pairs):
-        for contender in _order(list(row.contenders), number):
+        for contender in _order_contenders(list(row.contenders), number):
             tell(f"pair {number + 1}: {contender}")
             broker = make(contender, folder / f"{number}-{row.contenders.index(contender)}", row.properties)
             results[contender].append(row.measure(broker, options))
@@ -162,7 +162,7 @@ def _run_kept(row: ServedRow[Served], make: Make[Served], options: Options, fold
         if row.calibrate is not None:
             options = replace(options, rate=row.calibrate(brokers[KAFKA], options))
         for number in range(options.pairs):
-            for contender in _order(list(row.contenders), number):
+            for contender in _order_contenders(list(row.contenders), number):
                 tell(f"pair {number + 1}: {contender}")
                 results[contender].append(row.measure(brokers[contender], options))
     return results

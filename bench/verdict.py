@@ -24,12 +24,12 @@ class Spread:
         return cls(low, median(samples), high)
 
 
-def ratios(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
+def compute_ratios(ours: Sequence[float], theirs: Sequence[float]) -> list[float]:
     """Return our figures divided by theirs, pair by pair."""
     return [mine / yours for mine, yours in zip(ours, theirs, strict=True)]
 
 
-def judge(spread: Spread, bound: float, *, at_least: bool) -> str:
+def judge_spread(spread: Spread, bound: float, *, at_least: bool) -> str:
     """Return ``reached`` if the median is on the right side, ``missed`` if all quartiles are on the wrong side."""
     sign = 1 if at_least else -1
     if sign * spread.middle >= sign * bound:

@@ -1,4 +1,4 @@
-"""Record batches for tests, built by aiokafka's code: not by ours, which is what they test."""
+"""Record batches for tests, built by aiokafka's code instead of ours, which they test."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from crc32c import crc32c
 
-# An hour ago, on a whole second: what is much older falls to retention while a test still reads it.
+# An hour ago, on a whole second: retention deletes much older records while a test still reads them.
 RECENT_MS = (int(time.time()) - 3600) * 1000
 GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
 
@@ -44,7 +44,7 @@ def build(
     return bytes(builder.build())
 
 
-def patched(batch: bytes, position: int, layout: str, value: int) -> bytes:
+def patch_header(batch: bytes, position: int, layout: str, value: int) -> bytes:
     """Return the batch with one header field overwritten and its CRC made right again."""
     changed = bytearray(batch)
     struct.pack_into(">" + layout, changed, position, value)

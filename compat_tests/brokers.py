@@ -100,11 +100,11 @@ class Broker(ABC):
             raise AssertionError(f"{self.kind} did not start:\n{self.stderr()[-4000:]}")
 
     def stderr(self) -> str:
-        """Return what the broker logged so far."""
+        """Return the broker's log so far."""
         return (self.folder / "stderr").read_text(errors="replace")
 
     def stdout(self) -> str:
-        """Return what the broker printed so far."""
+        """Return the broker's output so far."""
         return (self.folder / "stdout").read_text(errors="replace")
 
     def stop(self, timeout_seconds: float = 30) -> int:
@@ -269,7 +269,7 @@ BROKERS: dict[str, type[Broker]] = {broker.kind: broker for broker in (Kafkacomp
 
 
 def answers_api_versions(port: int, timeout_seconds: float = 1) -> bool:
-    """Ask ApiVersions v0 once; False while nobody listens or the answer does not come."""
+    """Ask ApiVersions v0 once; False without a listener or an answer."""
     request = struct.pack(">ihhih", 10, 18, 0, 1, -1)
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=timeout_seconds) as connection:

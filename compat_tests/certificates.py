@@ -16,20 +16,22 @@ class Authority:
         self.certificate = folder / "ca.pem"
         self._folder = folder
         self._key = folder / "ca.key"
-        _openssl("req", "-x509", *_KEY, "-keyout", self._key, "-out", self.certificate, "-subj", "/CN=ca", "-days", "2")
+        _run_openssl(
+            "req", "-x509", *_KEY, "-keyout", self._key, "-out", self.certificate, "-subj", "/CN=ca", "-days", "2"
+        )
 
     def issue(self, name: str) -> Path:
         """Return a file in PEM with the key of *name*, its certificate for 127.0.0.1 and the authority's."""
         key, request, certificate = (self._folder / f"{name}.{ending}" for ending in ("key", "csr", "crt"))
         extensions = self._folder / f"{name}.cnf"
         extensions.write_text("subjectAltName=IP:127.0.0.1\n")
-        _openssl("req", *_KEY, "-keyout", key, "-out", request, "-subj", f"/CN={name}")
+        _run_openssl("req", *_KEY, "-keyout", key, "-out", request, "-subj", f"/CN={name}")
         signer = ("-CA", self.certificate, "-CAkey", self._key, "-CAcreateserial", "-days", "2")
-        _openssl("x509", "-req", "-in", request, "-out", certificate, "-extfile", extensions, *signer)
+        _run_openssl("x509", "-req", "-in", request, "-out", certificate, "-extfile", extensions, *signer)
         whole = self._folder / f"{name}.pem"
         whole.write_text("".join(part.read_text() for part in (key, certificate, self.certificate)))
         return whole
 
 
-def _openssl(*arguments: object) -> None:
+def _run_openssl(*arguments: object) -> None:
     subprocess.run(["openssl", *map(str, arguments)], check=True, capture_output=True)

@@ -1,6 +1,6 @@
 """Keeps the classes that a Kafka broker of 4.3.1 loads as its JVM leaves them behind: the next JVMs start in half the time.
 
-`make` runs it once, behind the jars. Without the archive, or with another JVM than the one that made it, all goes on as before.
+`make` runs it once, after the jars. Without the archive, or with another JVM than its maker, JVMs start as before.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class _ArchivedBroker(KafkaBroker):
         self.JVM = (*SHORT_LIVED, f"-XX:ArchiveClassesAtExit={archive}")
 
 
-def _make(folder: Path) -> None:
+def _make_archive(folder: Path) -> None:
     broker = _ArchivedBroker(folder / "node", folder / class_archive().name)
     broker.start()
     broker.stop(LONGEST_STOP_SECONDS)
@@ -30,7 +30,7 @@ def _make(folder: Path) -> None:
 
 def main() -> None:
     """Make the archive, unless it is there."""
-    build_once(class_archive().parent, _make)
+    build_once(class_archive().parent, _make_archive)
 
 
 if __name__ == "__main__":

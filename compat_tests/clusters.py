@@ -92,11 +92,11 @@ class Cluster(ABC):
         return sum(broker.resident_bytes() for broker in self._running())
 
     def zookeeper_cpu_seconds(self) -> float:
-        """Return the CPU time of what coordinates the brokers from outside; 0.0 if nothing does."""
+        """Return the CPU time of an external coordinator of the brokers (ZooKeeper); 0.0 without one."""
         return 0.0
 
     def zookeeper_resident_bytes(self) -> int:
-        """Return the memory of what coordinates the brokers from outside; 0 if nothing does."""
+        """Return the memory of an external coordinator of the brokers (ZooKeeper); 0 without one."""
         return 0
 
     def _running(self) -> Sequence[Broker]:
@@ -132,7 +132,7 @@ class KafkacompatCluster(Cluster):
             own = {
                 "broker.id": str(node),
                 "zookeeper.connect": f"{self.zookeeper.connect}/kafka",
-                # The broker that stops last has nobody to hand its partitions to, and would try three times in 15 s.
+                # The broker that stops last cannot hand over its partitions, and would try three times in 15 s.
                 "controlled.shutdown.retry.backoff.ms": "200",
             }
             self.brokers[node] = KafkacompatBroker(folder / str(node), {**self.properties, **own})
@@ -193,7 +193,7 @@ class KafkaCluster(Cluster):
             }
             broker = KafkaNode(folder / str(node), {**self.properties, **own}, cluster_id, self.HEAP)
             broker.JVM = self.JVM
-            broker.properties["listeners"] = f"{_listener(broker.port)},CONTROLLER://127.0.0.1:{controller}"
+            broker.properties["listeners"] = f"{_name_listener(broker.port)},CONTROLLER://127.0.0.1:{controller}"
             self.brokers[node] = broker
 
     def start(self) -> float:
@@ -211,7 +211,7 @@ class KafkaCluster(Cluster):
             node.kill()
 
 
-def _listener(port: int) -> str:
+def _name_listener(port: int) -> str:
     return f"PLAINTEXT://127.0.0.1:{port}"
 
 

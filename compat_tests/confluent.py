@@ -1,4 +1,4 @@
-"""What tests with confluent-kafka share: topics made, values produced, messages read."""
+"""Helpers of tests with confluent-kafka: they create topics, produce values and read messages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from compat_tests.waiting import until
 
 @cache
 def admin_of(broker: Broker) -> AdminClient:
-    """Return a broker's admin client; its answers come only while somebody holds it, so it is kept."""
+    """Return a broker's admin client; its answers come only while it is referenced, so it is kept."""
     return AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
 
 

@@ -14,20 +14,20 @@ from kafkacompat.storage.inspection.rows import PROBLEM, Decoder, DumpOptions, D
 
 DUMP = "org.apache.kafka.tools.DumpLogSegments"
 
-# What Kafka prints in Java's words.
+# Values that Kafka prints in Java's words.
 _WORDS = {"OptionalLong.empty": "None", "NO_TIMESTAMP_TYPE": "NoTimestampType"}
 _TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime", "NoTimestampType")
 _DECODERS: dict[str, Decoder] = {"--print-data-log": decode_plain_text, "--offsets-decoder": offsets_decoder}
 
 
 def kafkas_dump(files: Iterable[Path], *options: str) -> tuple[str, str]:
-    """What DumpLogSegments writes to standard output and to standard error."""
+    """Return the standard output and the standard error of DumpLogSegments."""
     done = run_java(DUMP, ["--files", ",".join(map(str, files)), *options])
     return done.stdout, done.stderr
 
 
-def complaints(errors: str) -> list[str]:
-    """What it wrote to standard error, but for a segment that does not begin at 0: it says so of Kafka's own."""
+def list_complaints(errors: str) -> list[str]:
+    """Return the complaints on standard error, except that about a segment that does not begin at 0: Kafka's own get it too."""
     lines = [line for line in errors.splitlines() if line.strip()]
     return [
         line
@@ -37,16 +37,16 @@ def complaints(errors: str) -> list[str]:
 
 
 def kafkas_batches(output: str) -> list[dict[str, str]]:
-    """The batches in what it wrote, by field."""
-    return [_fields(line) for line in output.splitlines() if line.startswith(("baseOffset: ", "offset: "))]
+    """Return the batches of its output, by field."""
+    return [_split_fields(line) for line in output.splitlines() if line.startswith(("baseOffset: ", "offset: "))]
 
 
 def kafkas_records(output: str) -> list[dict[str, str]]:
-    """The records in what it wrote, by field; key and payload are the last ones."""
-    return [_fields(line.removeprefix("| ")) for line in output.splitlines() if line.startswith("| ")]
+    """Return the records of its output, by field; key and payload are the last ones."""
+    return [_split_fields(line.removeprefix("| ")) for line in output.splitlines() if line.startswith("| ")]
 
 
-def _fields(line: str) -> dict[str, str]:
+def _split_fields(line: str) -> dict[str, str]:
     contents: dict[str, str] = {}
     for name in ("payload", "key"):
         line, found, value = line.partition(f" {name}: ")
@@ -75,13 +75,17 @@ def our_rows(path: Path, *options: str) -> list[DumpRow]:
 def our_fields(rows: Sequence[DumpRow], *kinds: str) -> list[dict[str, str]]:
     """Rows of some kinds in Kafka's words; null keys and values are left out, as there."""
     return [
-        {name: _word(value) for name, value in row.fields.items() if not (value is None and name in ("key", "payload"))}
+        {
+            name: _format_value(value)
+            for name, value in row.fields.items()
+            if not (value is None and name in ("key", "payload"))
+        }
         for row in rows
         if row.kind in kinds
     ]
 
 
-def _word(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return f"[{','.join(value)}]" if isinstance(value, list) else str(value)

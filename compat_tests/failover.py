@@ -1,4 +1,4 @@
-"""``python -m compat_tests.failover``: kill the leader under load in a cluster of three, and count what was lost.
+"""``python -m compat_tests.failover``: kill the leader under load in a cluster of three, and count the lost records.
 
 `kafkacompat cluster start` runs the brokers; confluent-kafka writes with acks=all and reads everything back.
 """
@@ -33,7 +33,7 @@ PARTITIONS = 6
 REPLICAS = 3
 VALUE_BYTES = 100
 WAIT_SECONDS = 60
-# The broker that stops last has nobody to hand its partitions to, and would try three times in 15 s.
+# The broker that stops last cannot hand over its partitions, and would try three times in 15 s.
 QUICK_STOP = ("--override", "controlled.shutdown.retry.backoff.ms=200")
 QUIET = {"log_level": 0}
 
@@ -44,7 +44,7 @@ class DemoError(Exception):
 
 @dataclass
 class Acknowledged:
-    """What the producer knows: the numbers acknowledged in each partition, in the order of their acknowledgements, and when."""
+    """The acknowledged numbers of each partition, in the order of their acknowledgements, and the times of these."""
 
     numbers: dict[int, list[int]] = field(default_factory=lambda: {each: [] for each in range(PARTITIONS)})
     times: dict[int, list[float]] = field(default_factory=lambda: {each: [] for each in range(PARTITIONS)})
@@ -62,7 +62,7 @@ class Acknowledged:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of the records; ``gap_seconds`` is the time in which the killed broker's partitions took none."""
+    """The fate of the records; ``gap_seconds`` is the time in which the killed broker's partitions took none."""
 
     acknowledged: int
     errors: Mapping[str, int]
@@ -83,11 +83,11 @@ class DemoCluster:
         self.bootstrap = ",".join(f"127.0.0.1:{self.first_port + number}" for number in range(REPLICAS))
 
     def start(self) -> None:
-        """Return once all brokers are ready. Raises DemoError with what the command said."""
+        """Return once all brokers are ready. Raises DemoError with the command's output."""
         self.run("start", "--brokers", str(REPLICAS), "--port", str(self.first_port), "--detach", *QUICK_STOP)
 
     def stop(self) -> None:
-        """Stop everything. Raises DemoError with what the command said."""
+        """Stop everything. Raises DemoError with the command's output."""
         self.run("stop")
 
     def run(self, command: str, *options: str) -> None:
@@ -103,7 +103,7 @@ class DemoCluster:
                 raise DemoError(f"kafkacompat cluster {command} ended with code {done.returncode}: {output.read()}")
 
     def process(self, node: int) -> ProcessRecord:
-        """Return what the supervisor knows of a broker."""
+        """Return the supervisor's entry of a broker."""
         state = ClusterFolder(self.folder).read_state()
         assert state is not None
         return next(record for record in state.processes if record.name == f"broker-{node}")
@@ -127,7 +127,7 @@ def running_cluster(folder: Path) -> Iterator[DemoCluster]:
 
 
 def free_ports_in_a_row(count: int) -> int:
-    """Return the first of *count* ports in a row that nobody listens on."""
+    """Return the first of *count* free ports in a row."""
     while True:
         first = free_port()
         if [free_port() for _ in range(count - 1)] == list(range(first + 1, first + count)):
@@ -155,7 +155,7 @@ def await_in_sync(bootstrap: str) -> None:
     until(is_in_sync, timeout_seconds=WAIT_SECONDS)
 
 
-def leaders(bootstrap: str) -> dict[int, int]:
+def find_leaders(bootstrap: str) -> dict[int, int]:
     """Return each partition's leader."""
     admin = AdminClient({"bootstrap.servers": bootstrap, **QUIET})
     partitions = admin.list_topics(TOPIC, timeout=10).topics[TOPIC].partitions
@@ -165,11 +165,11 @@ def leaders(bootstrap: str) -> dict[int, int]:
 def produce_through_kill(cluster: DemoCluster, seconds: float, rate: float) -> tuple[Acknowledged, int, list[int]]:
     """Produce by the clock, and kill the leader of partition 0 after a third of the time.
 
-    Returns what was acknowledged, the killed node, and the partitions that it led.
+    Returns the acknowledged records, the killed node, and the partitions that it led.
     """
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all", "enable.idempotence": True, **QUIET})
     known = Acknowledged()
-    led = leaders(cluster.bootstrap)
+    led = find_leaders(cluster.bootstrap)
     victim = led[0]
     begun = time.monotonic()
     sent, is_killed = 0, False
@@ -178,7 +178,7 @@ def produce_through_kill(cluster: DemoCluster, seconds: float, rate: float) -> t
             cluster.kill(victim)
             is_killed = True
         while sent < passed * rate:
-            send(producer, known, sent)
+            send_record(producer, known, sent)
             sent += 1
         producer.poll(0.005)
     left = producer.flush(WAIT_SECONDS)
@@ -187,7 +187,7 @@ def produce_through_kill(cluster: DemoCluster, seconds: float, rate: float) -> t
     return known, victim, [partition for partition, leader in led.items() if leader == victim]
 
 
-def send(producer: Producer, known: Acknowledged, sent: int) -> None:
+def send_record(producer: Producer, known: Acknowledged, sent: int) -> None:
     """Hand one record to the producer; its value begins with its number among those of its partition."""
     number, partition = divmod(sent, PARTITIONS)
 
@@ -230,8 +230,10 @@ def read_all(bootstrap: str) -> dict[int, list[int]]:
         consumer.close()
 
 
-def judge(known: Acknowledged, read: Mapping[int, Sequence[int]], killed: str, partitions: Sequence[int]) -> Outcome:
-    """Compare what was acknowledged with what was read."""
+def judge_records(
+    known: Acknowledged, read: Mapping[int, Sequence[int]], killed: str, partitions: Sequence[int]
+) -> Outcome:
+    """Compare the acknowledged records with the read ones."""
     lost = sum(len(set(numbers) - set(read[partition])) for partition, numbers in known.numbers.items())
     duplicates = sum(len(numbers) - len(set(numbers)) for numbers in read.values())
     return Outcome(
@@ -256,10 +258,10 @@ def kill_leader(cluster: DemoCluster, seconds: float, rate: float) -> Outcome:
     create_topic(cluster.bootstrap)
     known, victim, partitions = produce_through_kill(cluster, seconds, rate)
     await_in_sync(cluster.bootstrap)
-    return judge(known, read_all(cluster.bootstrap), f"broker-{victim}", partitions)
+    return judge_records(known, read_all(cluster.bootstrap), f"broker-{victim}", partitions)
 
 
-def describe(outcome: Outcome) -> Iterator[str]:
+def describe_outcome(outcome: Outcome) -> Iterator[str]:
     """Yield the lines of the result."""
     names = ", ".join(map(str, outcome.partitions))
     yield f"killed under load       {outcome.killed}, leader of partitions {names}"
@@ -284,7 +286,7 @@ def main() -> int:
     except (MissingProgramError, DemoError) as problem:
         print(problem, file=sys.stderr)
         return 1
-    print("\n".join(describe(outcome)))
+    print("\n".join(describe_outcome(outcome)))
     print(f"Stopped everything after {time.monotonic() - begun:.0f} s")
     return int(outcome.lost > 0)
 

@@ -34,7 +34,7 @@ class Member(Protocol):
 
 
 def settings_of(broker: Broker, group: str, **more: str) -> dict[str, str]:
-    """What both clients call by the same names."""
+    """The methods that both clients have under the same names."""
     return {
         "bootstrap.servers": broker.bootstrap,
         "group.id": group,

@@ -13,7 +13,7 @@ POM = Path(__file__).resolve().parent / "java" / "pom.xml"
 
 # A JVM of the tests lives for seconds: one collector thread and the quick compiler start it soonest.
 SHORT_LIVED = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
-# What a JVM says of an archive of classes that does not fit goes to standard output, unless it is told otherwise.
+# A JVM writes its words on an unfit archive of classes to standard output by default.
 _QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
 
 
@@ -63,7 +63,7 @@ def run_java(
 ) -> subprocess.CompletedProcess[str]:
     """Run one Java program to its end and return it with ``stdout`` and ``stderr`` as text.
 
-    With ``check`` an exit code other than 0 raises AssertionError that shows what the program printed.
+    With ``check`` an exit code other than 0 raises AssertionError with the program's output.
     """
     command = java_command(main_class, arguments, jvm=jvm, heap=heap, extra_class_path=extra_class_path, pom=pom)
     done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=timeout_seconds, check=False)
@@ -77,11 +77,11 @@ def compile_java(*sources: Path, pom: Path = POM) -> Path:
     """Compile source files against the jars of *pom* and return the folder of their classes (kept by content)."""
     content = b"".join(path.read_bytes() for path in (*sources, pom))
     target = BUILD / "classes" / f"{sources[0].stem}-{hashlib.sha256(content).hexdigest()[:12]}"
-    build_once(target, lambda folder: _javac(sources, pom, folder))
+    build_once(target, lambda folder: _run_javac(sources, pom, folder))
     return target
 
 
-def _javac(sources: Sequence[Path], pom: Path, folder: Path) -> None:
+def _run_javac(sources: Sequence[Path], pom: Path, folder: Path) -> None:
     files = [str(source) for source in sources]
     command = [find_program("javac"), "-nowarn", "-cp", kafka_class_path(pom), "-d", str(folder), *files]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

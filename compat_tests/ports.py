@@ -14,7 +14,7 @@ MOST_WORKERS = 10
 
 
 def free_port() -> int:
-    """Return a loopback port that nobody listens on and that this process has not returned lately.
+    """Return a free loopback port that this process has not returned lately.
 
     A test reserves a port seconds before its broker listens there, and a killed broker comes back on the same port.
     In between, another broker could take the port if all workers of pytest-xdist chose from the same ones.

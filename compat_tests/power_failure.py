@@ -1,4 +1,4 @@
-"""A broker whose machine can lose its power: what was not synced is gone then, as far as the logs go."""
+"""A broker whose machine can lose its power: unsynced bytes of its logs are lost then."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class MortalBroker(KafkacompatBroker):
         return self.data_folder / f"{topic}-{partition}" / f"{0:020d}.log"
 
     def lose_power(self) -> None:
-        """Kill it, and cut every log file to what was synced of it."""
+        """Kill it, and cut every log file to its synced size."""
         self.kill()
         for file in self.data_folder.glob("*-*/*.log"):
             synced = [0, *self.syncs(file)][-1]

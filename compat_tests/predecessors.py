@@ -1,4 +1,4 @@
-"""Data directories that Apache Kafka of three ages left behind, each with the records that were put into it."""
+"""Data directories of three releases of Apache Kafka, each with the records that it holds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from confluent_kafka.admin import (
 
 from compat_tests.batches import RECENT_MS
 from compat_tests.brokers import Broker, Kafka011Broker, Kafka28Broker, KafkaBroker
-from compat_tests.processes import suspend
+from compat_tests.processes import suspend_process
 from compat_tests.raw_client import RawClient
 from compat_tests.waiting import until
 from kafkacompat.storage.directory.log_directory import LogDirectory
@@ -70,7 +70,7 @@ class Stored(NamedTuple):
 
 @dataclass
 class Predecessor:
-    """A broker that ran, what lies in its partitions, and copies of its data directory."""
+    """A broker that ran, the records of its partitions, and copies of its data directory."""
 
     release: str
     broker: Broker
@@ -94,7 +94,7 @@ def run_predecessor(release: str, folder: Path) -> Predecessor:
     left = Predecessor(release, broker)
     broker.start()
     try:
-        _fill(left)
+        _fill_predecessor(left)
         left.images["killed"] = image_of_a_kill(broker, folder / "killed")
     finally:
         broker.stop()
@@ -104,30 +104,30 @@ def run_predecessor(release: str, folder: Path) -> Predecessor:
 
 def image_of_a_kill(broker: Broker, target: Path) -> Path:
     """A copy of the directory as SIGKILL would leave it, of a broker that goes on and can still end in order."""
-    suspend(broker.pid)
+    suspend_process(broker.pid)
     try:
         return Path(shutil.copytree(broker.data_folder, target))
     finally:
         os.kill(broker.pid, signal.SIGCONT)
 
 
-def opened(data_folder: Path) -> LogDirectory:
-    """Open what a node 1 left behind with our storage layer, as the broker does."""
+def open_left_directory(data_folder: Path) -> LogDirectory:
+    """Open the directory of a stopped node 1 with our storage layer, as the broker does."""
     files, path = OsFiles(), str(data_folder)
     cluster_id = find_cluster_id(files, [path], node_id=1)
     assert cluster_id is not None, f"{path} says of no cluster that it belongs to it"
     return LogDirectory.open(files, path, node_id=1, cluster_id=cluster_id, new_directory_id=bytes(16))
 
 
-def _admin(bootstrap: str) -> AdminClient:
+def _make_admin(bootstrap: str) -> AdminClient:
     """A client that knows the controller: an old Kafka answers before it is one, and the client would wait for long."""
     settings = {"bootstrap.servers": bootstrap, **QUIET}
     until(lambda: AdminClient(settings).list_topics(timeout=10).controller_id >= 0)
     return AdminClient(settings)
 
 
-def _fill(left: Predecessor) -> None:
-    admin = _admin(left.broker.bootstrap)
+def _fill_predecessor(left: Predecessor) -> None:
+    admin = _make_admin(left.broker.bootstrap)
     old = {f"format-{version}": version for version in OLD_FORMATS if left.release == "0.11"}
     topics = [
         NewTopic(SEVERAL, 3, 1, config={"retention.ms": "987654321000", "max.message.bytes": "900000"}),
@@ -136,28 +136,32 @@ def _fill(left: Predecessor) -> None:
         NewTopic(GONE, 2, 1),
         *(NewTopic(name, 1, 1, config={"message.format.version": version}) for name, version in old.items()),
     ]
-    _wait(admin.create_topics(topics))
+    _wait_for(admin.create_topics(topics))
     if left.release == "4.3":
         _set_up_user(left.broker, admin)
     for codec in CODECS[left.release]:
-        with_headers = [_record(codec, index, headers=(("h", b"%d" % index),)) for index in range(90)]
-        _produce(left, SEVERAL, 3, with_headers, {"compression.codec": codec, "enable.idempotence": True})
-        _produce(left, COMPACTED, 1, [_record(codec, index) for index in range(20)], {"compression.codec": codec})
+        with_headers = [_make_record(codec, index, headers=(("h", b"%d" % index),)) for index in range(90)]
+        _produce_records(left, SEVERAL, 3, with_headers, {"compression.codec": codec, "enable.idempotence": True})
+        _produce_records(
+            left, COMPACTED, 1, [_make_record(codec, index) for index in range(20)], {"compression.codec": codec}
+        )
         for name in old if codec != "lz4" else ():
-            _produce(left, name, 1, [_record(codec, index) for index in range(150)], {"compression.codec": codec})
+            _produce_records(
+                left, name, 1, [_make_record(codec, index) for index in range(150)], {"compression.codec": codec}
+            )
     for name in (each for each, version in old.items() if version == OLD_FORMATS[0]):
         left.records[name, 0] = [each._replace(timestamp=None) for each in left.records[name, 0]]
-    long = [_record("none", index, size_bytes=1100) for index in range(2200)]
-    _produce(left, LONG, 1, long, {"enable.idempotence": True, "batch.size": 16_000})
-    _produce(left, GONE, 2, [_record("none", index) for index in range(4)], {})
+    long = [_make_record("none", index, size_bytes=1100) for index in range(2200)]
+    _produce_records(left, LONG, 1, long, {"enable.idempotence": True, "batch.size": 16_000})
+    _produce_records(left, GONE, 2, [_make_record("none", index) for index in range(4)], {})
     del left.records[GONE, 0], left.records[GONE, 1]
-    _wait(admin.delete_topics([GONE]))
-    commit(left.broker.bootstrap, COMMITTED)
+    _wait_for(admin.delete_topics([GONE]))
+    commit_offset(left.broker.bootstrap, COMMITTED)
 
 
 def _set_up_user(broker: Broker, admin: AdminClient) -> None:
     password = UserScramCredentialUpsertion(USER, ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096), b"secret")
-    _wait(admin.alter_user_scram_credentials([password]))
+    _wait_for(admin.alter_user_scram_credentials([password]))
     user = EntityData(entity_type="user", entity_name=USER)
     entry = EntryData(entity=[user], ops=[OpData(key="producer_byte_rate", value=QUOTA)])
     with RawClient(broker.port) as client:
@@ -165,23 +169,23 @@ def _set_up_user(broker: Broker, admin: AdminClient) -> None:
     assert [each.error_code for each in answer.entries] == [0]
 
 
-def _wait(futures: Mapping[str, Any]) -> None:
+def _wait_for(futures: Mapping[str, Any]) -> None:
     for future in futures.values():
         future.result(30)
 
 
-def _record(codec: str, index: int, headers: tuple[tuple[str, bytes], ...] = (), size_bytes: int = 30) -> Stored:
+def _make_record(codec: str, index: int, headers: tuple[tuple[str, bytes], ...] = (), size_bytes: int = 30) -> Stored:
     value = b"%s %d " % (codec.encode(), index) + b"x" * size_bytes
     return Stored(b"key-%d" % index, value, headers, RECENT_MS + index)
 
 
-def _produce(left: Predecessor, topic: str, partitions: int, records: Sequence[Stored], settings: Any) -> None:
-    send(left.broker.bootstrap, topic, partitions, records, settings)
+def _produce_records(left: Predecessor, topic: str, partitions: int, records: Sequence[Stored], settings: Any) -> None:
+    send_records(left.broker.bootstrap, topic, partitions, records, settings)
     for index, record in enumerate(records):
         left.records.setdefault((topic, index % partitions), []).append(record)
 
 
-def send(bootstrap: str, topic: str, partitions: int, records: Sequence[Stored], settings: Any) -> None:
+def send_records(bootstrap: str, topic: str, partitions: int, records: Sequence[Stored], settings: Any) -> None:
     """Produce records to the partitions in turn."""
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5, **settings, **QUIET})
     for index, (key, value, headers, timestamp) in enumerate(records):
@@ -192,7 +196,7 @@ def send(bootstrap: str, topic: str, partitions: int, records: Sequence[Stored],
     assert producer.flush(30) == 0
 
 
-def commit(bootstrap: str, offset: int) -> None:
+def commit_offset(bootstrap: str, offset: int) -> None:
     """Commit an offset of the first partition; a new coordinator takes its time."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP, "enable.auto.commit": False, **QUIET})
 
@@ -208,14 +212,14 @@ def commit(bootstrap: str, offset: int) -> None:
 
 
 def committed_offset(bootstrap: str) -> int:
-    """What the group has committed there."""
+    """Return the group's committed offset there."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": GROUP, **QUIET})
     (found,) = consumer.committed([TopicPartition(SEVERAL, 0)], timeout=30)
     consumer.close()
     return int(found.offset)
 
 
-def read(bootstrap: str, partitions: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], list[Stored]]:
+def read_records(bootstrap: str, partitions: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], list[Stored]]:
     """The records of partitions, from the beginning on, until there are as many of each as are asked for."""
     consumer = Consumer(
         {"bootstrap.servers": bootstrap, "group.id": "reader", "enable.auto.commit": False, "check.crcs": True, **QUIET}
@@ -226,7 +230,7 @@ def read(bootstrap: str, partitions: Mapping[tuple[str, int], int]) -> dict[tupl
     def enough() -> bool:
         for message in consumer.consume(1000, 0.2):
             assert message.error() is None, message.error()
-            found[message.topic(), message.partition()].append(_stored(message))
+            found[message.topic(), message.partition()].append(_as_stored(message))
         return all(len(found[name]) >= count for name, count in partitions.items())
 
     until(enough)
@@ -234,7 +238,7 @@ def read(bootstrap: str, partitions: Mapping[tuple[str, int], int]) -> dict[tupl
     return found
 
 
-def _stored(message: Message) -> Stored:
+def _as_stored(message: Message) -> Stored:
     kind, timestamp = message.timestamp()
     return Stored(
         message.key(), message.value(), tuple(message.headers() or ()), timestamp if kind and timestamp >= 0 else None

@@ -24,8 +24,8 @@ def resident_bytes(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
 
 
-def children(pid: int) -> list[int]:
-    """Return the processes that a process started and that it has not taken leave of."""
+def list_children(pid: int) -> list[int]:
+    """Return the child processes of a process that it has not waited for."""
     tasks = Path(f"/proc/{pid}/task").glob("*/children")
     return [int(child) for task in tasks for child in task.read_text().split()]
 
@@ -38,7 +38,7 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-def suspend(pid: int) -> None:
+def suspend_process(pid: int) -> None:
     """Send SIGSTOP to a process and return once all its threads stand still.
 
     Until then a thread that waits for input can still read what is sent to it.

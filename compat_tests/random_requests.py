@@ -1,4 +1,4 @@
-"""Requests made up from their declarations, of which many name what a broker has: topics, groups, configs, members."""
+"""Random requests made from their declarations. Many name existing topics, groups, configs and members."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ leaves no room for commits, which a client is told as UNKNOWN_SERVER_ERROR. All 
 
 
 class RequestMaker:
-    """Makes up requests, and learns from answers what to ask for."""
+    """Makes random requests, and learns names and ids from responses."""
 
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
@@ -127,14 +127,14 @@ class RequestMaker:
         return request
 
     def learn(self, message: Struct) -> None:
-        """Remember what an answer told, or a request that had success."""
+        """Remember the values of a response, or of a request that succeeded."""
         for name, field in type(message).FIELDS.items():
             value = getattr(message, name)
             for each in value if isinstance(value, list) else [value]:
                 if isinstance(each, Struct):
                     self.learn(each)
                 elif (field.element or field).kind in LEARNED:
-                    self._learned.setdefault(_kind(type(message), name), deque(maxlen=REMEMBERED)).append(each)
+                    self._learned.setdefault(_find_kind(type(message), name), deque(maxlen=REMEMBERED)).append(each)
 
     def _improve(self, message: Struct, version: int) -> None:
         cls = type(message)
@@ -157,7 +157,7 @@ class RequestMaker:
             return self._rng.choice(BOUNDED[name])
         if field.kind == "records":
             return self._records(version)
-        likely = [each for each in self._likely(_kind(cls, name)) if _fits(each, field, version)]
+        likely = [each for each in self._likely(_find_kind(cls, name)) if _fits_field(each, field, version)]
         if likely and self._rng.random() < LIKELY:
             value = self._rng.choice(likely)
         return "protected" if isinstance(value, str) and PROTECTED.fullmatch(value) else value
@@ -195,11 +195,11 @@ class RequestMaker:
         return bytes(builder.build())
 
 
-def _kind(cls: type[Struct], name: str) -> str:
+def _find_kind(cls: type[Struct], name: str) -> str:
     return SAME_KIND.get(f"{cls.__name__}.{name}") or SAME_KIND.get(name, name)
 
 
-def _fits(value: object, field: Field, version: int) -> bool:
+def _fits_field(value: object, field: Field, version: int) -> bool:
     """Whether a value can be written in a field."""
     if value is None:
         return version in field.nullable

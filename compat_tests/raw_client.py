@@ -27,7 +27,7 @@ class ClosedError(Exception):
 
 
 class RawClient:
-    """One connection. Nothing is retried and nothing is checked: tests say exactly what is sent.
+    """One connection. It retries and checks nothing: tests decide on every byte that it sends.
 
     ``address`` is the loopback address it comes from, for tests in which one client is to be told from another.
     """
@@ -74,7 +74,7 @@ class RawClient:
         ) + compiler.encode_message(request, version)
 
     def send_frame(self, payload: bytes) -> None:
-        """Send *payload* behind its size."""
+        """Send *payload* after its size."""
         self.socket.sendall(struct.pack(">i", len(payload)) + payload)
 
     def receive(self, answer: type[Answer], version: int) -> Answer:

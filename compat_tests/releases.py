@@ -1,4 +1,4 @@
-"""``python -m compat_tests.releases``: print the table of `kafkacompat.wire.releases` anew, from Kafka's own jars."""
+"""``python -m compat_tests.releases``: print the table of `kafkacompat.wire.releases` from Kafka's own jars."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 """
 
 
-def served(release: str) -> dict[int, tuple[int, int]]:
+def list_served(release: str) -> dict[int, tuple[int, int]]:
     """Return the first and last version of each API that the broker of a release serves, by its clients' jar."""
     pom = BUILD / "releases" / f"kafka-clients-{PATCHES[release]}" / "pom.xml"
     pom.parent.mkdir(parents=True, exist_ok=True)
@@ -50,8 +50,8 @@ def served(release: str) -> dict[int, tuple[int, int]]:
     return {key: (first, last) for key, first, last in rows if key not in NOT_IN_BROKER.get(release, ())}
 
 
-def changes(before: dict[int, tuple[int, int]], after: dict[int, tuple[int, int]]) -> str:
-    """Return what a release changed, as the table has it."""
+def describe_changes(before: dict[int, tuple[int, int]], after: dict[int, tuple[int, int]]) -> str:
+    """Return the changes of a release, as the table has them."""
     words = []
     for key in sorted(before.keys() | after.keys()):
         if key not in after:
@@ -66,8 +66,8 @@ def main() -> int:
     """Print the table."""
     before: dict[int, tuple[int, int]] = {}
     for release in PATCHES:
-        after = served(release)
-        print(f'    "{release}": "{changes(before, after)}",')
+        after = list_served(release)
+        print(f'    "{release}": "{describe_changes(before, after)}",')
         before = after
     return 0
 

@@ -16,7 +16,7 @@ from compat_tests.conftest import MakeBroker
 from compat_tests.java_tools import run_java
 from compat_tests.raw_client import produce_request
 from compat_tests.same_answers.transcript import Transcript
-from compat_tests.test_java_tools import CONSOLE_CONSUMER, CONSUMER_GROUPS, TOOLS, tool
+from compat_tests.test_java_tools import CONSOLE_CONSUMER, CONSUMER_GROUPS, TOOLS, run_tool
 from compat_tests.waiting import until
 from kafkacompat.wire.apis.produce import ProduceResponse
 
@@ -41,9 +41,9 @@ def make_topic(broker: Broker, name: str, producer_id: int = -1) -> None:
         script.ask("fill", produce_request(name, {0: batch}), ProduceResponse, 9)
 
 
-def directories(broker: Broker, topic: str) -> dict[str, list[dict[str, Any]]]:
-    """What kafka-log-dirs.sh says of a topic, by directory."""
-    output = tool(broker, LOG_DIRS, "--describe", "--topic-list", topic)
+def describe_directories(broker: Broker, topic: str) -> dict[str, list[dict[str, Any]]]:
+    """Return the output of kafka-log-dirs.sh about a topic, by directory."""
+    output = run_tool(broker, LOG_DIRS, "--describe", "--topic-list", topic)
     described = json.loads(next(line for line in output.splitlines() if line.startswith("{")))
     return {each["logDir"]: each["partitions"] for each in described["brokers"][0]["logDirs"]}
 
@@ -51,21 +51,21 @@ def directories(broker: Broker, topic: str) -> dict[str, list[dict[str, Any]]]:
 def test_a_partition_is_moved_to_another_log_directory(two_directories: Broker, name: str, tmp_path: Path) -> None:
     broker = two_directories
     make_topic(broker, name)
-    before = directories(broker, name)
+    before = describe_directories(broker, name)
     home = next(path for path, partitions in before.items() if partitions)
     other = next(path for path in before if path != home)
     plan = tmp_path / "plan.json"
     partition = {"topic": name, "partition": 0, "replicas": [1], "log_dirs": [other]}
     plan.write_text(json.dumps({"version": 1, "partitions": [partition]}))
     chosen = ("--reassignment-json-file", str(plan))
-    executed = tool(broker, REASSIGN, "--execute", *chosen)
+    executed = run_tool(broker, REASSIGN, "--execute", *chosen)
     assert f"Successfully started moving log directory to {other} for replica {name}-0 with broker 1" in executed
     moved = f"Reassignment of replica {name}-0-1 completed successfully."
-    until(lambda: moved in tool(broker, REASSIGN, "--verify", *chosen))
-    (there,) = directories(broker, name)[other]
+    until(lambda: moved in run_tool(broker, REASSIGN, "--verify", *chosen))
+    (there,) = describe_directories(broker, name)[other]
     assert (there["partition"], there["offsetLag"], there["isFuture"]) == (f"{name}-0", 0, False)
     assert there["size"] > 0
-    cancelled = tool(broker, REASSIGN, "--cancel", *chosen)
+    cancelled = run_tool(broker, REASSIGN, "--cancel", *chosen)
     assert "None of the specified partition reassignments are active." in cancelled
 
 
@@ -73,46 +73,48 @@ def test_reassignments_are_generated_and_listed(broker: Broker, name: str, tmp_p
     make_topic(broker, name)
     wanted = tmp_path / "topics.json"
     wanted.write_text(json.dumps({"version": 1, "topics": [{"topic": name}]}))
-    generated = tool(
+    generated = run_tool(
         broker, REASSIGN, "--generate", "--topics-to-move-json-file", str(wanted), "--broker-list", "1"
     ).splitlines()
     proposed = json.loads(generated[generated.index("Proposed partition reassignment configuration") + 1])
     assert proposed["partitions"] == [{"topic": name, "partition": 0, "replicas": [1], "log_dirs": ["any"]}]
-    assert "No partition reassignments found." in tool(broker, REASSIGN, "--list")
+    assert "No partition reassignments found." in run_tool(broker, REASSIGN, "--list")
 
 
 def test_a_leader_that_leads_is_not_elected(broker: Broker, name: str) -> None:
     make_topic(broker, name)
     election = ("--election-type", "preferred", "--topic", name, "--partition", "0")
-    output = tool(broker, f"{TOOLS}.LeaderElectionCommand", *election)
+    output = run_tool(broker, f"{TOOLS}.LeaderElectionCommand", *election)
     assert f"Valid replica already elected for partitions {name}-0" in output
 
 
 def test_the_quorum_is_described(broker: Broker) -> None:
-    status = tool(broker, QUORUM, "describe", "--status")
+    status = run_tool(broker, QUORUM, "describe", "--status")
     assert re.search(r"^LeaderId:\s+1$", status, re.MULTILINE)
     assert re.search(r"^MaxFollowerLag:\s+0$", status, re.MULTILINE)
-    (leader,) = re.findall(r"^1\s.*$", tool(broker, QUORUM, "describe", "--replication"), re.MULTILINE)
+    (leader,) = re.findall(r"^1\s.*$", run_tool(broker, QUORUM, "describe", "--replication"), re.MULTILINE)
     assert leader.split()[-1] == "Leader"
 
 
 def test_transactions_and_producers_are_listed(broker: Broker, name: str) -> None:
     make_topic(broker, name, producer_id=4242)
-    assert tool(broker, TRANSACTIONS, "list").startswith("TransactionalId")
-    described = tool(broker, TRANSACTIONS, "describe-producers", "--topic", name, "--partition", "0").splitlines()
+    assert run_tool(broker, TRANSACTIONS, "list").startswith("TransactionalId")
+    described = run_tool(broker, TRANSACTIONS, "describe-producers", "--topic", name, "--partition", "0").splitlines()
     assert [line.split()[:4] for line in described[1:]] == [["4242", "3", "-1", "1"]]
 
 
 def test_groups_are_listed_by_type_and_state_and_lose_offsets(broker: Broker, name: str) -> None:
     make_topic(broker, name)
     read = ("--from-beginning", "--max-messages", "2", "--timeout-ms", "20000", "--group", name)
-    tool(broker, CONSOLE_CONSUMER, "--topic", name, *read)
-    listed = tool(broker, CONSUMER_GROUPS, "--list", "--state", "empty")
+    run_tool(broker, CONSOLE_CONSUMER, "--topic", name, *read)
+    listed = run_tool(broker, CONSUMER_GROUPS, "--list", "--state", "empty")
     assert re.search(rf"^{name}\s+Empty", listed, re.MULTILINE)
-    assert re.search(rf"^{name}\s+Classic\s+consumer", tool(broker, f"{TOOLS}.GroupsCommand", "--list"), re.MULTILINE)
-    state = tool(broker, CONSUMER_GROUPS, "--describe", "--group", name, "--state")
+    assert re.search(
+        rf"^{name}\s+Classic\s+consumer", run_tool(broker, f"{TOOLS}.GroupsCommand", "--list"), re.MULTILINE
+    )
+    state = run_tool(broker, CONSUMER_GROUPS, "--describe", "--group", name, "--state")
     assert re.search(rf"^{name}\s+127.0.0.1:{broker.port}\s+\(1\)\s+-\s+Empty\s+0", state, re.MULTILINE)
-    deleted = tool(broker, CONSUMER_GROUPS, "--delete-offsets", "--group", name, "--topic", name)
+    deleted = run_tool(broker, CONSUMER_GROUPS, "--delete-offsets", "--group", name, "--topic", name)
     assert re.search(rf"^{name}\s+0\s+Successful", deleted, re.MULTILINE)
     gone = ["--bootstrap-server", broker.bootstrap, "--describe", "--group", name + "-absent"]
     refused = run_java(CONSUMER_GROUPS, gone, check=False)

@@ -1,4 +1,4 @@
-"""The aiokafka client: what its users do every day."""
+"""The aiokafka client in its everyday use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bytes that no client should send: the one connection gets Kafka's error or is closed, everybody else goes on."""
+"""Bytes that no client should send: the one connection gets Kafka's error or is closed, and all others continue."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def request_header(api_key: int, version: int, *, flexible: bool = False) -> byt
     return struct.pack(">hhih", api_key, version, 7, -1) + (b"\x00" if flexible else b"")
 
 
-def framed(payload: bytes) -> bytes:
+def make_frame(payload: bytes) -> bytes:
     return struct.pack(">i", len(payload)) + payload
 
 
@@ -40,19 +40,19 @@ CLOSING = {
     "negative size": struct.pack(">i", -1),
     "size over socket.request.max.bytes": struct.pack(">i", 104_857_601),
     "the largest size": struct.pack(">i", 0x7FFFFFFF),
-    "empty frame": framed(b""),
-    "one byte": framed(b"\x00"),
-    "half a header": framed(request_header(18, 0)[:6]),
-    "client id longer than the frame": framed(struct.pack(">hhih", 18, 0, 7, 500) + b"short"),
-    "unknown API": framed(request_header(500, 0)),
-    "negative API": framed(request_header(-1, 0)),
-    "API removed from Kafka": framed(request_header(4, 7, flexible=True)),
-    "API of controllers": framed(request_header(52, 0, flexible=True)),
-    "version too new": framed(request_header(1, 99, flexible=True)),
-    "version too old": framed(request_header(1, 3)),
-    "Produce 2": framed(request_header(0, 2)),
-    "Fetch without a body": framed(request_header(1, 12, flexible=True)),
-    "a count that the frame cannot hold": framed(request_header(3, 1) + struct.pack(">i", 2**30)),
+    "empty frame": make_frame(b""),
+    "one byte": make_frame(b"\x00"),
+    "half a header": make_frame(request_header(18, 0)[:6]),
+    "client id longer than the frame": make_frame(struct.pack(">hhih", 18, 0, 7, 500) + b"short"),
+    "unknown API": make_frame(request_header(500, 0)),
+    "negative API": make_frame(request_header(-1, 0)),
+    "API removed from Kafka": make_frame(request_header(4, 7, flexible=True)),
+    "API of controllers": make_frame(request_header(52, 0, flexible=True)),
+    "version too new": make_frame(request_header(1, 99, flexible=True)),
+    "version too old": make_frame(request_header(1, 3)),
+    "Produce 2": make_frame(request_header(0, 2)),
+    "Fetch without a body": make_frame(request_header(1, 12, flexible=True)),
+    "a count that the frame cannot hold": make_frame(request_header(3, 1) + struct.pack(">i", 2**30)),
     "an HTTP request": b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
     "a TLS hello": bytes.fromhex("1603010200010001fc0303") + bytes(200),
 }
@@ -96,10 +96,10 @@ def stored_values(client: RawClient, topic: str) -> list[bytes | None]:
     found = client.call(request, FetchResponse, 11).responses[0].partitions[0]
     assert found.error_code == 0
     assert isinstance(found.records, (bytes, memoryview))
-    return [record.value for batch in split(memoryview(found.records)) for record in read_records(batch)]
+    return [record.value for batch in split_batches(memoryview(found.records)) for record in read_records(batch)]
 
 
-def split(data: memoryview) -> Iterator[memoryview]:
+def split_batches(data: memoryview) -> Iterator[memoryview]:
     position = 0
     while position < len(data):
         (length,) = struct.unpack_from(">i", data, position + 8)
@@ -107,8 +107,8 @@ def split(data: memoryview) -> Iterator[memoryview]:
         position += 12 + length
 
 
-def drain(client: RawClient) -> None:
-    """Say that nothing more is sent, and read whatever is answered until the broker hangs up."""
+def drain_client(client: RawClient) -> None:
+    """Close the sending side, and read all responses until the broker closes the connection."""
     with contextlib.suppress(ConnectionError, OSError):
         client.socket.shutdown(socket.SHUT_WR)
         while client.socket.recv(65536):
@@ -129,7 +129,9 @@ def test_connection_is_closed_and_others_go_on(broker: Broker, client: RawClient
 
 
 @pytest.mark.parametrize("case", ["negative size", "unknown API", "Fetch without a body"])
-def test_one_log_line_says_who_and_why(broker: Broker, broker_kind: str, client: RawClient, case: str) -> None:
+def test_one_log_line_names_the_client_and_the_reason(
+    broker: Broker, broker_kind: str, client: RawClient, case: str
+) -> None:
     if broker_kind != "kafkacompat":
         pytest.skip("this is our log")
     me = f"127.0.0.1:{client.socket.getsockname()[1]}"
@@ -140,7 +142,7 @@ def test_one_log_line_says_who_and_why(broker: Broker, broker_kind: str, client:
 
 def test_string_that_is_not_utf_8_is_no_topic(broker: Broker, client: RawClient) -> None:
     """Kafka reads it with replacement characters and finds no such topic; closing the connection is as good."""
-    client.socket.sendall(framed(request_header(3, 1) + struct.pack(">ih", 1, 2) + b"\xff\xfe"))
+    client.socket.sendall(make_frame(request_header(3, 1) + struct.pack(">ih", 1, 2) + b"\xff\xfe"))
     with contextlib.suppress(ClosedError):
         assert client.receive_frame()
     assert_serves(broker)
@@ -164,7 +166,7 @@ def test_bytes_after_the_body_are_ignored(client: RawClient) -> None:
 
 
 @pytest.mark.parametrize("api_key", sorted(HANDLERS))
-def test_garbage_bodies_harm_nobody_else(broker: Broker, api_key: int) -> None:
+def test_garbage_bodies_harm_no_other_client(broker: Broker, api_key: int) -> None:
     """Random bodies at every version: an answer or a closed connection, and the next connection is served."""
     rng = random.Random(api_key)
     served = HANDLERS[api_key]
@@ -172,7 +174,7 @@ def test_garbage_bodies_harm_nobody_else(broker: Broker, api_key: int) -> None:
         header = request_header(api_key, version, flexible=version in served.request.FLEXIBLE)
         with RawClient(broker.port) as attacker:
             attacker.send_frame(header + rng.randbytes(rng.randrange(1, 200)))
-            drain(attacker)
+            drain_client(attacker)
     assert_serves(broker)
 
 
@@ -183,39 +185,39 @@ REFUSED = {
     "no batch": (b"", {ErrorCode.INVALID_RECORD}),
     "truncated batch": (BATCH[:-5], {ErrorCode.INVALID_RECORD, ErrorCode.CORRUPT_MESSAGE}),
     "two batches": (BATCH + BATCH, {ErrorCode.INVALID_RECORD}),
-    "count over last offset delta": (batches.patched(BATCH, 57, "i", 4), {ErrorCode.INVALID_RECORD}),
-    "no records": (batches.patched(BATCH, 57, "i", 0), {ErrorCode.INVALID_RECORD}),
-    "negative count": (batches.patched(BATCH, 57, "i", -3), {ErrorCode.INVALID_RECORD}),
-    "last offset delta off": (batches.patched(BATCH, 23, "i", 9), {ErrorCode.INVALID_RECORD}),
+    "count over last offset delta": (batches.patch_header(BATCH, 57, "i", 4), {ErrorCode.INVALID_RECORD}),
+    "no records": (batches.patch_header(BATCH, 57, "i", 0), {ErrorCode.INVALID_RECORD}),
+    "negative count": (batches.patch_header(BATCH, 57, "i", -3), {ErrorCode.INVALID_RECORD}),
+    "last offset delta off": (batches.patch_header(BATCH, 23, "i", 9), {ErrorCode.INVALID_RECORD}),
     "count and delta agree, contents do not": (
-        batches.patched(batches.patched(BATCH, 57, "i", 9), 23, "i", 8),
+        batches.patch_header(batches.patch_header(BATCH, 57, "i", 9), 23, "i", 8),
         {ErrorCode.INVALID_RECORD, ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.CORRUPT_MESSAGE},
     ),
     "record bytes are garbage": (
         batches.with_records(BATCH, b"\xff" * 40),
         {ErrorCode.INVALID_RECORD, ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.CORRUPT_MESSAGE},
     ),
-    "key length lies": (batches.patched(BATCH, 65, "b", 8), {ErrorCode.INVALID_RECORD}),
-    "value length lies": (batches.patched(BATCH, 69, "b", 4), {ErrorCode.INVALID_RECORD}),
-    "header count lies": (batches.patched(BATCH, 73, "b", 2), {ErrorCode.INVALID_RECORD}),
-    "control bit": (batches.patched(BATCH, 21, "h", 0x20), {ErrorCode.INVALID_RECORD}),
-    "producer id without sequence": (batches.patched(BATCH, 43, "q", 5), {ErrorCode.INVALID_RECORD}),
+    "key length lies": (batches.patch_header(BATCH, 65, "b", 8), {ErrorCode.INVALID_RECORD}),
+    "value length lies": (batches.patch_header(BATCH, 69, "b", 4), {ErrorCode.INVALID_RECORD}),
+    "header count lies": (batches.patch_header(BATCH, 73, "b", 2), {ErrorCode.INVALID_RECORD}),
+    "control bit": (batches.patch_header(BATCH, 21, "h", 0x20), {ErrorCode.INVALID_RECORD}),
+    "producer id without sequence": (batches.patch_header(BATCH, 43, "q", 5), {ErrorCode.INVALID_RECORD}),
     "timestamp in the far future": (
         batches.build([b"x"], timestamp=9_000_000_000_000),
         {ErrorCode.INVALID_TIMESTAMP},
     ),
     "magic 1": (BATCH[:16] + b"\x01" + BATCH[17:], {ErrorCode.INVALID_RECORD, ErrorCode.CORRUPT_MESSAGE}),
     "magic 3": (BATCH[:16] + b"\x03" + BATCH[17:], {ErrorCode.CORRUPT_MESSAGE, ErrorCode.INVALID_RECORD}),
-    "size too small": (batches.patched(BATCH, 8, "i", 3), {ErrorCode.CORRUPT_MESSAGE}),
-    "negative size": (batches.patched(BATCH, 8, "i", -1), {ErrorCode.CORRUPT_MESSAGE}),
+    "size too small": (batches.patch_header(BATCH, 8, "i", 3), {ErrorCode.CORRUPT_MESSAGE}),
+    "negative size": (batches.patch_header(BATCH, 8, "i", -1), {ErrorCode.CORRUPT_MESSAGE}),
     "over max.message.bytes": (batches.build([b"x" * 1_100_000]), {ErrorCode.MESSAGE_TOO_LARGE}),
-    # Kafka says -1 here, which tells a producer nothing; 2 and 87 say what is wrong.
+    # Kafka returns -1 here, which explains nothing to a producer; 2 and 87 name the problem.
     "unknown codec": (
-        batches.patched(BATCH, 21, "h", 5),
+        batches.patch_header(BATCH, 21, "h", 5),
         {ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.CORRUPT_MESSAGE, ErrorCode.INVALID_RECORD},
     ),
     "does not decompress": (
-        batches.patched(BATCH, 21, "h", batches.GZIP),
+        batches.patch_header(BATCH, 21, "h", batches.GZIP),
         {ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.CORRUPT_MESSAGE, ErrorCode.INVALID_RECORD},
     ),
 }
@@ -247,14 +249,14 @@ def test_error_without_acknowledgement_closes_the_connection(client: RawClient, 
     assert client.is_closed()
 
 
-def bomb(codec: int, size_bytes: int) -> bytes:
+def make_bomb(codec: int, size_bytes: int) -> bytes:
     """Return a small batch whose contents unpack to *size_bytes* zeros."""
     compress = {
         batches.GZIP: lambda data: gzip.compress(data, 9),
         batches.LZ4: lz4.frame.compress,
         batches.ZSTD: zstandard.compress,
     }
-    template = batches.patched(BATCH, 21, "h", codec)
+    template = batches.patch_header(BATCH, 21, "h", codec)
     return batches.with_records(template, compress[codec](bytes(size_bytes)))
 
 
@@ -263,7 +265,7 @@ def test_decompression_bomb_is_refused_in_bounded_memory(
     broker: Broker, broker_kind: str, client: RawClient, topic: str, codec: int
 ) -> None:
     """Zeros are no chain of records, but a reader that unpacks all before it looks would hold them all."""
-    packed = bomb(codec, 240_000_000)
+    packed = make_bomb(codec, 240_000_000)
     before = broker.resident_bytes()
     assert produce(client, topic, packed) != 0
     assert produce(client, topic, BATCH) == 0

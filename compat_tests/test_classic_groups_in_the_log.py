@@ -10,25 +10,25 @@ from pathlib import Path
 import pytest
 
 from compat_tests.brokers import Broker, KafkaBroker, KafkacompatBroker
-from compat_tests.same_answers.classic_members import Member, company, look_at, meet, settle
+from compat_tests.same_answers.classic_members import Member, join_generation, look_at, make_company, sync_generation
 from compat_tests.same_answers.groups import wait_for_coordinator
 from compat_tests.same_answers.transcript import Transcript
 from kafkacompat.wire.apis.describe_groups import DescribedGroup
 
 
 @contextmanager
-def filled(broker: Broker, name: str) -> Iterator[list[Member]]:
+def run_filled_broker(broker: Broker, name: str) -> Iterator[list[Member]]:
     """Run a broker with a stable group of a dynamic member, which leads, and of a static one."""
-    with broker, closing(Transcript(broker.port)) as script, company(script, name, "a", "b") as (a, b):
+    with broker, closing(Transcript(broker.port)) as script, make_company(script, name, "a", "b") as (a, b):
         b.instance_id = b.joining["group_instance_id"] = "instance-b"
-        meet("met", a, b)
-        settle("met", a, b)
+        join_generation("met", a, b)
+        sync_generation("met", a, b)
         assert look_at(script, name).group_state == "Stable"
         yield [a, b]
 
 
 def go_on(broker: Broker, name: str, members: list[Member], left: DescribedGroup) -> None:
-    """They are what they were, and the static one may have been restarted too."""
+    """The members are unchanged, and the static one may have been restarted too."""
     with closing(Transcript(broker.port)) as script:
         wait_for_coordinator(script, name)
         assert look_at(script, name) == left
@@ -48,11 +48,11 @@ def go_on(broker: Broker, name: str, members: list[Member], left: DescribedGroup
 @pytest.mark.migration
 def test_members_go_from_kafka_to_ours_and_back(tmp_path: Path) -> None:
     kafka, ours = KafkaBroker(tmp_path / "kafka"), KafkacompatBroker(tmp_path / "ours")
-    with filled(kafka, "kafkas") as kafkas:
+    with run_filled_broker(kafka, "kafkas") as kafkas:
         left = look_at(kafkas[0].script, "kafkas")
     ours.prepare()
     shutil.copytree(kafka.data_folder, ours.data_folder)
-    with filled(ours, "ours") as members:
+    with run_filled_broker(ours, "ours") as members:
         go_on(ours, "kafkas", kafkas, left)
         left = look_at(members[0].script, "ours")
     shutil.rmtree(kafka.data_folder)

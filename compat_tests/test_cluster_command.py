@@ -49,27 +49,27 @@ needs_zookeeper = pytest.mark.skipif(refuses_zookeeper(), reason="serve refuses 
 
 
 def free_ports(count: int) -> int:
-    """Return the first of *count* ports in a row that nobody listens on."""
+    """Return the first of *count* free ports in a row."""
     while True:
         first = free_port()
         if [free_port() for _ in range(count - 1)] == list(range(first + 1, first + count)):
             return first
 
 
-def command(*arguments: str) -> list[str]:
+def make_command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "kafkacompat", "cluster", *arguments]
 
 
-def environment() -> dict[str, str]:
+def make_environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": ""}
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command that ends by itself, in *folder*."""
     return subprocess.run(
-        command(*arguments),
+        make_command(*arguments),
         cwd=folder,
-        env=environment(),
+        env=make_environment(),
         capture_output=True,
         text=True,
         timeout=LONGEST_S,
@@ -85,9 +85,9 @@ def start(tmp_path: Path) -> Iterator[Start]:
     def start_cluster(*arguments: str) -> subprocess.Popen[str]:
         with (tmp_path / "stderr").open("w") as errors:
             supervisor = subprocess.Popen(
-                command("start", *arguments),
+                make_command("start", *arguments),
                 cwd=tmp_path,
-                env=environment(),
+                env=make_environment(),
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,

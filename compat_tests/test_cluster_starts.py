@@ -21,8 +21,6 @@ from kafkacompat.metadata.znodes.brokers import encode_broker
 
 OWN_ID = "4L6g3nShT-eMCtK--X86sw"
 OTHER_ID = b'{"version":"1","id":"AAAAAAAAAAAAAAAAAAAAAA"}'
-TOPIC_STATE = b'{"controller_epoch":1,"leader":1,"version":1,"leader_epoch":0,"isr":[1]}'
-TOPIC = b'{"version":3,"topic_id":"AAECAwQFBgcICQoLDA0ODw","partitions":{"0":[1]},"adding_replicas":{},"removing_replicas":{}}'
 MIGRATION = b'{"version":0,"kraft_controller_id":3000,"kraft_controller_epoch":5,"kraft_metadata_offset":7,"kraft_metadata_epoch":4}'
 KRAFT = b'{"version":2,"brokerid":3000,"timestamp":"1","kraftControllerEpoch":5}'
 ELSEWHERE = BrokerImage(1, None, {"PLAINTEXT": ("other", 9092)}, security_protocols={"PLAINTEXT": "PLAINTEXT"})
@@ -31,7 +29,7 @@ Tree = dict[str, bytes]
 
 
 class Start(NamedTuple):
-    """A start: the nodes that exist before it, its properties, and what it is refused with."""
+    """A start: the nodes that exist before it, its properties, and the words of its refusal."""
 
     reason: str
     nodes: Tree = {}
@@ -59,15 +57,6 @@ STARTS = {
     "a KRaft controller": Start("a KRaft controller has taken over", {"/controller": KRAFT}),
     "a damaged controller": Start("damaged at /controller", {"/controller": b"{"}),
     "a damaged cluster id": Start("damaged at /cluster/id", {"/cluster/id": b"{"}),
-    "a damaged topic": Start("damaged at /brokers/topics/t", {"/brokers/topics/t": b'{"version":3'}),
-    "a damaged state": Start(
-        "damaged at /brokers/topics/t/partitions/0/state",
-        {"/brokers/topics/t": TOPIC, "/brokers/topics/t/partitions/0/state": TOPIC_STATE[:-9]},
-    ),
-    "something else than a topic": Start(
-        "damaged at /brokers/topics/not a topic: no topic may have this name", {"/brokers/topics/not a topic": TOPIC}
-    ),
-    "a text below the topics": Start("damaged at /brokers/topics/t", {"/brokers/topics/t": b"hello"}),
     "damaged configs": Start("damaged at /config/topics/t", {"/config/topics/t": b"[]"}),
     "no rights": Start("the node's ACL does not allow this", {}, chroot="/read-only"),
     "every address": Start("other brokers cannot reach", {}, {"listeners": "PLAINTEXT://0.0.0.0:{port}"}),
@@ -95,11 +84,11 @@ def kazoo(zookeeper: ZooKeeperServer, broker_kind: str) -> Iterator[KazooClient]
     client.close()
 
 
-def contents(kazoo: KazooClient, path: str = "/") -> Tree:
+def read_tree(kazoo: KazooClient, path: str = "/") -> Tree:
     """Return the tree with the values of all nodes."""
     nodes = {path: kazoo.get(path)[0]}
     for name in kazoo.get_children(path):
-        nodes.update(contents(kazoo, f"{path.rstrip('/')}/{name}"))
+        nodes.update(read_tree(kazoo, f"{path.rstrip('/')}/{name}"))
     return nodes
 
 
@@ -135,7 +124,7 @@ def test_a_start_that_cannot_succeed_creates_nothing(
     if start.owner is not None:
         data.mkdir()
         (data / "meta.properties").write_text(f"version=1\nnode.id=1\ncluster.id={start.owner}\n")
-    before = contents(kazoo), sorted(tmp_path.rglob("*"))
+    before = read_tree(kazoo), sorted(tmp_path.rglob("*"))
     given = {"listeners": "PLAINTEXT://127.0.0.1:{port}", **start.properties}
     result = serve(
         tmp_path,
@@ -146,7 +135,7 @@ def test_a_start_that_cannot_succeed_creates_nothing(
         },
     )
     assert_refused(result, start.code, start.reason.replace("{port}", port))
-    assert (contents(kazoo), sorted(tmp_path.rglob("*"))) == before
+    assert (read_tree(kazoo), sorted(tmp_path.rglob("*"))) == before
 
 
 def test_without_zookeeper_a_start_ends_after_its_timeout(tmp_path: Path, broker_kind: str) -> None:

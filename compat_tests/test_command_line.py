@@ -1,4 +1,4 @@
-"""The command line that other tools rely on: arguments, exit codes, the ready line, and what is refused."""
+"""The command line that other tools rely on: arguments, exit codes, the ready line, and refusals."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _only_ours(broker_kind: str) -> None:
         pytest.skip("this is our command line")
 
 
-def command(*arguments: str) -> list[str]:
+def make_command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "kafkacompat", *arguments]
 
 
@@ -38,7 +38,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command that ends by itself, in *folder*."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(
-        command(*arguments), cwd=folder, env=environment, capture_output=True, text=True, timeout=30, check=False
+        make_command(*arguments), cwd=folder, env=environment, capture_output=True, text=True, timeout=30, check=False
     )
 
 
@@ -51,7 +51,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         with (tmp_path / "stderr").open("w") as errors:
             process = subprocess.Popen(
-                command("serve", *arguments),
+                make_command("serve", *arguments),
                 cwd=tmp_path,
                 env=environment,
                 stdout=subprocess.PIPE,
@@ -69,7 +69,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
         process.stdout.close()
 
 
-def ready(process: subprocess.Popen[str], log: Path) -> str:
+def await_ready_line(process: subprocess.Popen[str], log: Path) -> str:
     """Return the first line on standard output; AssertionError with the log when the process ended first."""
     assert process.stdout is not None
     line = process.stdout.readline()
@@ -77,7 +77,7 @@ def ready(process: subprocess.Popen[str], log: Path) -> str:
     return line
 
 
-def overrides(**properties: str) -> Sequence[str]:
+def make_overrides(**properties: str) -> Sequence[str]:
     names = {name.replace("_", "."): value for name, value in properties.items()}
     return [word for name, value in names.items() for word in ("--override", f"{name}={value}")]
 
@@ -91,8 +91,8 @@ def test_version_and_help(tmp_path: Path) -> None:
 
 
 def test_port_0_binds_a_free_port_and_the_ready_line_tells_it(serve: Serve, tmp_path: Path) -> None:
-    process = serve(*overrides(listeners="PLAINTEXT://127.0.0.1:0"))
-    line = ready(process, tmp_path / "stderr")
+    process = serve(*make_overrides(listeners="PLAINTEXT://127.0.0.1:0"))
+    line = await_ready_line(process, tmp_path / "stderr")
     found = re.search(r"PLAINTEXT://127\.0\.0\.1:(\d+)", line)
     assert found is not None, line
     assert answers_api_versions(int(found[1]))
@@ -110,19 +110,19 @@ def test_port_0_binds_a_free_port_and_the_ready_line_tells_it(serve: Serve, tmp_
     assert (data / ".kafka_cleanshutdown").exists()
 
 
-def imported(log: Path) -> list[str]:
+def list_imported(log: Path) -> list[str]:
     """Return the modules that a process has imported so far, in that order."""
     lines = log.read_text().splitlines()
     return [line.rpartition("|")[2].strip() for line in lines if line.startswith("import time:")]
 
 
-def test_no_start_waits_for_what_the_first_consumer_needs(
+def test_a_start_does_not_load_the_group_coordinator(
     serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPROFILEIMPORTTIME", "1")
-    ready(serve(*overrides(listeners="PLAINTEXT://127.0.0.1:0")), tmp_path / "stderr")
-    until(lambda: "kafkacompat.groups.coordinator" in imported(tmp_path / "stderr"))
-    modules = imported(tmp_path / "stderr")
+    await_ready_line(serve(*make_overrides(listeners="PLAINTEXT://127.0.0.1:0")), tmp_path / "stderr")
+    until(lambda: "kafkacompat.groups.coordinator" in list_imported(tmp_path / "stderr"))
+    modules = list_imported(tmp_path / "stderr")
     start = modules[: modules.index("kafkacompat.wire.apis.metadata")]
     assert "kafkacompat.broker" in start
     coordinators = ("kafkacompat.coordination.", "kafkacompat.groups.", "kafkacompat.transactions.")
@@ -143,16 +143,18 @@ def test_kafkas_own_properties_file_starts_unchanged(serve: Serve, tmp_path: Pat
     listeners = f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{free_port()}"
     advertised = f"PLAINTEXT://127.0.0.1:{port}"
     data = str(tmp_path / "data")
-    process = serve(str(file), *overrides(listeners=listeners, advertised_listeners=advertised, log_dirs=data))
-    line = ready(process, tmp_path / "stderr")
+    process = serve(str(file), *make_overrides(listeners=listeners, advertised_listeners=advertised, log_dirs=data))
+    line = await_ready_line(process, tmp_path / "stderr")
     assert str(port) in line
     assert "CONTROLLER" not in line
     assert answers_api_versions(port)
 
 
 def test_unknown_properties_are_named_in_one_warning(serve: Serve, tmp_path: Path) -> None:
-    process = serve(*overrides(listeners="PLAINTEXT://127.0.0.1:0", confluent_metrics_topic="x", my_own_setting="y"))
-    ready(process, tmp_path / "stderr")
+    process = serve(
+        *make_overrides(listeners="PLAINTEXT://127.0.0.1:0", confluent_metrics_topic="x", my_own_setting="y")
+    )
+    await_ready_line(process, tmp_path / "stderr")
     lines = (tmp_path / "stderr").read_text().splitlines()
     assert len([line for line in lines if "confluent.metrics.topic" in line and "my.own.setting" in line]) == 1
 
@@ -200,8 +202,8 @@ def assert_refused_in_one_sentence(done: subprocess.CompletedProcess[str], *word
 
 def test_second_start_on_a_data_directory_is_refused(serve: Serve, tmp_path: Path) -> None:
     port = free_port()
-    ready(serve(*overrides(listeners=f"PLAINTEXT://127.0.0.1:{port}")), tmp_path / "stderr")
-    done = run(tmp_path, "serve", *overrides(listeners="PLAINTEXT://127.0.0.1:0"))
+    await_ready_line(serve(*make_overrides(listeners=f"PLAINTEXT://127.0.0.1:{port}")), tmp_path / "stderr")
+    done = run(tmp_path, "serve", *make_overrides(listeners="PLAINTEXT://127.0.0.1:0"))
     assert_refused_in_one_sentence(done, "kafkacompat-data")
     assert answers_api_versions(port)
 
@@ -212,14 +214,14 @@ def test_directory_that_another_program_locked_is_refused(tmp_path: Path) -> Non
     data.mkdir()
     with (data / ".lock").open("w") as lock:
         fcntl.lockf(lock, fcntl.LOCK_EX)
-        done = run(tmp_path, "serve", *overrides(listeners="PLAINTEXT://127.0.0.1:0", log_dirs=str(data)))
+        done = run(tmp_path, "serve", *make_overrides(listeners="PLAINTEXT://127.0.0.1:0", log_dirs=str(data)))
     assert_refused_in_one_sentence(done, str(data))
 
 
 def test_port_in_use_is_refused(tmp_path: Path) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
-        done = run(tmp_path, "serve", *overrides(listeners=f"PLAINTEXT://127.0.0.1:{port}"))
+        done = run(tmp_path, "serve", *make_overrides(listeners=f"PLAINTEXT://127.0.0.1:{port}"))
     assert_refused_in_one_sentence(done, str(port))
 
 
@@ -235,7 +237,7 @@ def hang_ups_reach_children() -> Iterator[None]:
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_before_any_client_exits_0(serve: Serve, tmp_path: Path, stop: signal.Signals) -> None:
     process = serve("--port", "0", "--data", "data")
-    ready(process, tmp_path / "stderr")
+    await_ready_line(process, tmp_path / "stderr")
     process.send_signal(stop)
     assert until(lambda: process.poll() is not None, timeout_seconds=30)
     assert process.returncode == 0
@@ -248,7 +250,7 @@ def test_a_signal_before_any_client_exits_0(serve: Serve, tmp_path: Path, stop: 
 def test_a_client_of_another_protocol_is_named_in_one_line(
     serve: Serve, tmp_path: Path, sent: bytes, words: str
 ) -> None:
-    line = ready(serve("--port", "0"), tmp_path / "stderr")
+    line = await_ready_line(serve("--port", "0"), tmp_path / "stderr")
     port = re.search(r"127\.0\.0\.1:(\d+)", line)
     assert port is not None
     with closing(socket.create_connection(("127.0.0.1", int(port[1])))) as client:

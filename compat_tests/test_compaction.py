@@ -1,4 +1,4 @@
-"""The same logs compacted by Apache Kafka and by us read the same, and each reads what the other has compacted."""
+"""The same logs compacted by Apache Kafka and by us read the same, and each reads the other's compacted log."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 
 from compat_tests.batches import RECENT_MS
 from compat_tests.brokers import Broker, KafkaBroker, KafkacompatBroker
-from compat_tests.dumps import complaints, kafkas_dump
-from compat_tests.predecessors import opened
-from compat_tests.processes import children, cpu_seconds, is_alive, suspend
+from compat_tests.dumps import kafkas_dump, list_complaints
+from compat_tests.predecessors import open_left_directory
+from compat_tests.processes import cpu_seconds, is_alive, list_children, suspend_process
 from compat_tests.raw_client import RawClient, produce_request
 from compat_tests.same_answers.records import fetch_of
 from compat_tests.waiting import pause, until
@@ -56,7 +56,7 @@ TOPIC_CONFIG = {
 }
 
 
-def batch(number: int, rng: Random) -> bytes:
+def make_batch(number: int, rng: Random) -> bytes:
     """A batch of up to ten records, a tenth of them tombstones."""
     records: list[NewRecord] = []
     for _ in range(rng.randint(1, 10)):
@@ -71,15 +71,15 @@ def create_topic(broker: Broker, config: dict[str, str] = TOPIC_CONFIG) -> None:
     made.result(30)
 
 
-def fill(broker: Broker) -> None:
+def fill_topic(broker: Broker) -> None:
     rng = Random(5)
     with RawClient(broker.port) as client:
         for number in range(BATCHES):
-            request = produce_request(TOPIC, {0: batch(number, rng)})
-            until(partial(produced, client, request))
+            request = produce_request(TOPIC, {0: make_batch(number, rng)})
+            until(partial(is_produced, client, request))
 
 
-def produced(client: RawClient, request: ProduceRequest) -> bool:
+def is_produced(client: RawClient, request: ProduceRequest) -> bool:
     answer = client.call(request, ProduceResponse, 9).responses[0].partition_responses[0]
     return ErrorCode(answer.error_code) == ErrorCode.NONE
 
@@ -130,7 +130,7 @@ def compacted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Broker
         ends = []
         for broker in (ours, kafkas):
             create_topic(broker)
-            fill(broker)
+            fill_topic(broker)
             ends.append(wait_until_compacted(broker))
         assert ends[0] == ends[1] > 3000
         yield ours, kafkas, ends[0]
@@ -158,14 +158,14 @@ def check_dump(folder: Path) -> None:
     ):
         output, errors = kafkas_dump([path for path in files if path.suffix != ".txnindex"], option)
         # It is said of every log with holes, also of Kafka's own.
-        assert [line for line in complaints(errors) if " is followed by " not in line] == []
+        assert [line for line in list_complaints(errors) if " is followed by " not in line] == []
         assert "isvalid: false" not in output and "invalid bytes" not in output
 
 
 def test_our_processes_are_gone_with_the_broker_and_a_restart_reads_the_same(tmp_path: Path) -> None:
     with KafkacompatBroker(tmp_path / "node", EAGER) as broker:
         create_topic(broker)
-        fill(broker)
+        fill_topic(broker)
         end_offset = wait_until_compacted(broker)
         found = fetch_all(broker, end_offset)
         broker.kill()
@@ -176,10 +176,10 @@ def test_our_processes_are_gone_with_the_broker_and_a_restart_reads_the_same(tmp
 
 
 def test_a_broker_killed_or_stopped_while_it_compacts_loses_nothing(tmp_path: Path) -> None:
-    """Slowed down, so that it is caught at work; what it has done by then differs from run to run."""
+    """Slowed down, so that the kill meets it at work; its progress by then differs from run to run."""
     with KafkacompatBroker(tmp_path / "node", {**EAGER, "log.cleaner.enable": "false"}) as broker:
         create_topic(broker)
-        fill(broker)
+        fill_topic(broker)
         end_offset = segment_bases(broker.data_folder / f"{TOPIC}-0")[-1]
         before = by_offset(fetch_all(broker, end_offset))
         of_keys = {record.key: record for record in before.values()}
@@ -206,19 +206,19 @@ def batch_of_a_million() -> bytes:
 
 
 @pytest.mark.parametrize("is_killed", [False, True])
-def test_who_compacts_ends_with_the_broker_in_the_middle_of_a_large_batch(tmp_path: Path, is_killed: bool) -> None:
+def test_a_compacting_process_ends_with_the_broker_in_a_large_batch(tmp_path: Path, is_killed: bool) -> None:
     """A million records take it seconds of CPU time, in which nothing else is asked of it; it is held up among them."""
     large = batch_of_a_million()
     properties = {**EAGER, "message.max.bytes": str(2 * len(large))}
     with KafkacompatBroker(tmp_path / "node", properties) as broker:
         create_topic(broker, {**TOPIC_CONFIG, "internal.segment.bytes": str(len(large) + 100)})
         with RawClient(broker.port) as client:
-            until(partial(produced, client, produce_request(TOPIC, {0: large})))
-            others = set(children(broker.pid))
-            until(partial(produced, client, produce_request(TOPIC, {0: batch(1, Random(1))})))
-        (worker,) = until(lambda: set(children(broker.pid)) - others)
+            until(partial(is_produced, client, produce_request(TOPIC, {0: large})))
+            others = set(list_children(broker.pid))
+            until(partial(is_produced, client, produce_request(TOPIC, {0: make_batch(1, Random(1))})))
+        (worker,) = until(lambda: set(list_children(broker.pid)) - others)
         until(lambda: cpu_seconds(worker) > 1)
-        suspend(worker)
+        suspend_process(worker)
         used_seconds = cpu_seconds(worker)
         assert (broker.kill() == -signal.SIGKILL) if is_killed else (broker.stop() == 0)
         if is_killed:
@@ -263,14 +263,14 @@ def test_groups_are_loaded_from_a_compacted_offsets_topic(tmp_path: Path) -> Non
         broker.kill()
         broker.start()
         for number in range(593, 600):
-            assert committed(broker, f"group {number % 7}") == number
+            assert read_committed_offset(broker, f"group {number % 7}") == number
 
 
 def group_consumer(broker: Broker, group: str) -> Consumer:
     return Consumer({"bootstrap.servers": broker.bootstrap, "group.id": group, "enable.auto.commit": False})
 
 
-def committed(broker: Broker, group: str) -> int:
+def read_committed_offset(broker: Broker, group: str) -> int:
     (found,) = group_consumer(broker, group).committed([TopicPartition(TOPIC, 0)], timeout=30)
     return int(found.offset)
 
@@ -293,8 +293,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> KafkaBroker:
         for number in range(150):
             for producer in rng.sample(transactional, 2):
                 producer.begin_transaction()
-                write(producer, rng, number)
-                write(plain, rng, number)
+                write_transaction(producer, rng, number)
+                write_transaction(plain, rng, number)
                 _ = producer.commit_transaction() if rng.random() < 0.6 else producer.abort_transaction()
         for _ in range(200):
             plain.produce(TOPIC, key=b"last", value=rng.randbytes(100))
@@ -302,14 +302,14 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> KafkaBroker:
     return broker
 
 
-def write(producer: Producer, rng: Random, number: int) -> None:
+def write_transaction(producer: Producer, rng: Random, number: int) -> None:
     for _ in range(rng.randint(1, 6)):
         value = None if rng.random() < 0.1 else b"%d " % number + rng.randbytes(rng.randint(0, 60))
         producer.produce(TOPIC, key=b"key-%d" % rng.randrange(KEYS), value=value)
     producer.flush(30)
 
 
-def stored(folder: Path, end_offset: int) -> list[tuple[bool, Record]]:
+def read_stored(folder: Path, end_offset: int) -> list[tuple[bool, Record]]:
     """Whether it is a marker, and the record, of all in the segments below an offset."""
     found = []
     for base in segment_bases(folder):
@@ -321,7 +321,7 @@ def stored(folder: Path, end_offset: int) -> list[tuple[bool, Record]]:
 
 def compact_copy(data_folder: Path) -> None:
     """Compact the topic in a data folder with our code, as the broker does."""
-    directory = opened(data_folder)
+    directory = open_left_directory(data_folder)
     (found,) = [each for each in directory.list_partitions() if each.topic == TOPIC]
     config = LogConfig(cleanup_policy=frozenset({"compact"}), segment_bytes=SEGMENT_BYTES, index_interval_bytes=500)
     log = directory.open_log(TOPIC, 0, found.topic_id, config, RECENT_MS)
@@ -348,7 +348,7 @@ def compact_once(files: OsFiles, log: Log) -> bool:
     return True
 
 
-def consume(broker: Broker, isolation: str) -> list[tuple[int, bytes | None, bytes | None]]:
+def consume_all(broker: Broker, isolation: str) -> list[tuple[int, bytes | None, bytes | None]]:
     consumer = Consumer(
         {
             "bootstrap.servers": broker.bootstrap,
@@ -375,8 +375,8 @@ def consume(broker: Broker, isolation: str) -> list[tuple[int, bytes | None, byt
 
 
 def test_transactions_are_compacted_as_kafka_does(written: KafkaBroker, tmp_path: Path) -> None:
-    """Ours compacts a copy of the log, Kafka the log itself; then Kafka serves what we have left."""
-    before = stored(written.data_folder / f"{TOPIC}-0", 1 << 60)
+    """Our broker compacts a copy of the log, Kafka the log itself; then Kafka serves our result."""
+    before = read_stored(written.data_folder / f"{TOPIC}-0", 1 << 60)
     copy = tmp_path / "data"
     shutil.copytree(written.data_folder, copy)
     compact_copy(copy)
@@ -385,10 +385,10 @@ def test_transactions_are_compacted_as_kafka_does(written: KafkaBroker, tmp_path
     properties.write_text(properties.read_text().replace(off, "log.cleaner.enable=true"))
     with written:
         end_offset = wait_until_compacted(written)
-        committed = consume(written, "read_committed")
-        everything = consume(written, "read_uncommitted")
-    ours = stored(copy / f"{TOPIC}-0", end_offset)
-    assert ours == stored(written.data_folder / f"{TOPIC}-0", end_offset)
+        committed = consume_all(written, "read_committed")
+        everything = consume_all(written, "read_uncommitted")
+    ours = read_stored(copy / f"{TOPIC}-0", end_offset)
+    assert ours == read_stored(written.data_folder / f"{TOPIC}-0", end_offset)
     assert 2 * len(ours) < len(before)
     assert any(is_control for is_control, _ in ours)
     check_dump(copy / f"{TOPIC}-0")
@@ -396,17 +396,17 @@ def test_transactions_are_compacted_as_kafka_does(written: KafkaBroker, tmp_path
     shutil.copytree(copy, written.data_folder)
     properties.write_text(properties.read_text().replace("log.cleaner.enable=true", off))
     with written:
-        assert consume(written, "read_committed") == committed
-        assert consume(written, "read_uncommitted") == everything
+        assert consume_all(written, "read_committed") == committed
+        assert consume_all(written, "read_uncommitted") == everything
     (written.data_folder / ".kafka_cleanshutdown").unlink()
     with written:
-        assert consume(written, "read_committed") == committed
+        assert consume_all(written, "read_committed") == committed
 
 
 def test_librdkafka_passes_by_segments_of_which_nothing_is_left(tmp_path: Path) -> None:
     """More than ten answers without a message would be an error for it."""
     with KafkacompatBroker(tmp_path / "ours", EAGER) as broker:
-        # All at once: what one compaction has emptied the next one joins.
+        # All at once: the next compaction joins the segments that one has emptied.
         create_topic(broker, {**TOPIC_CONFIG, "internal.segment.bytes": "2000", "cleanup.policy": "delete"})
         producer = Producer({"bootstrap.servers": broker.bootstrap, "batch.num.messages": 7})
         for number in range(2000):
@@ -419,7 +419,7 @@ def test_librdkafka_passes_by_segments_of_which_nothing_is_left(tmp_path: Path) 
         wait_until_compacted(broker)
         sizes = [path.stat().st_size for path in (broker.data_folder / f"{TOPIC}-0").glob("*.log")]
         assert sizes.count(HEADER_SIZE) > 20
-        found = consume(broker, "read_uncommitted")
+        found = consume_all(broker, "read_uncommitted")
     offsets = {offset: (key, value) for offset, key, value in found}
     assert len(offsets) == len(found) < 200
     assert {number: (b"key %d" % (number % 10), b"value %d" % number) for number in offsets} == offsets

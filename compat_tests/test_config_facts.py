@@ -1,4 +1,4 @@
-"""The tables of configs hold what Apache Kafka's own definitions say, and take what those take."""
+"""The tables of configs agree with Apache Kafka's own definitions, and accept the same values."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Fact(NamedTuple):
 
 
 @cache
-def facts() -> dict[tuple[str, str], Fact]:
+def read_facts() -> dict[tuple[str, str], Fact]:
     done = run_java("ConfigFacts", stdin="\n".join(SAMPLES), extra_class_path=[compile_java(SOURCE)])
     rows = (Fact(*line.split("\t")) for line in done.stdout.splitlines())
     return {(row.table, row.name): row for row in rows}
@@ -84,29 +84,29 @@ TABLES = {
 
 @pytest.mark.parametrize("table", sorted(TABLES))
 def test_names(table: str) -> None:
-    assert set(TABLES[table]) == {name for of, name in facts() if of == table}
+    assert set(TABLES[table]) == {name for of, name in read_facts() if of == table}
 
 
 @pytest.mark.parametrize("table", sorted(TABLES))
 def test_types_and_defaults(table: str) -> None:
     for name, row in TABLES[table].items():
-        fact = facts()[table, name]
+        fact = read_facts()[table, name]
         default = {"\\N": None, "\\R": None}.get(fact.default, fact.default)
         expected = OWN_DEFAULTS.get(name, default) if table == "broker" else default
         assert (row.kind, row.default) == (fact.kind, expected), name
 
 
 @pytest.mark.parametrize("table", ["broker", "quota"])
-def test_what_may_be_changed_while_the_broker_runs(table: str) -> None:
+def test_properties_are_dynamic_where_kafkas_are(table: str) -> None:
     for name, row in TABLES[table].items():
-        mode = facts()[table, name].mode
+        mode = read_facts()[table, name].mode
         assert (row.dynamic, row.per_broker) == (mode != "", mode == "per-broker"), name
 
 
 def test_which_are_internal() -> None:
     for table in ("broker", "topic"):
         for name, row in TABLES[table].items():
-            assert row.internal == (facts()[table, name].internal == "internal"), name
+            assert row.internal == (read_facts()[table, name].internal == "internal"), name
 
 
 @pytest.mark.parametrize("table", sorted(TABLES))
@@ -114,11 +114,11 @@ def test_values_that_are_taken(table: str) -> None:
     for name, row in TABLES[table].items():
         if row.kind == "class":
             continue  # Kafka looks for the class
-        expected = {SAMPLES[int(index)] for index in facts()[table, name].taken.split()}
-        assert {text for text in SAMPLES if takes(row, text)} == expected | MORE_TAKEN.get(name, set()), name
+        expected = {SAMPLES[int(index)] for index in read_facts()[table, name].taken.split()}
+        assert {text for text in SAMPLES if accepts_value(row, text)} == expected | MORE_TAKEN.get(name, set()), name
 
 
-def takes(row: Property, text: str) -> bool:
+def accepts_value(row: Property, text: str) -> bool:
     try:
         row.parse(text)
     except ConfigError:

@@ -18,13 +18,13 @@ CLIENT_METRICS = f"{TOOLS}.ClientMetricsCommand"
 FEATURES = f"{TOOLS}.FeatureCommand"
 
 
-def tool(broker: Broker, main_class: str, *arguments: str) -> str:
+def run_tool(broker: Broker, main_class: str, *arguments: str) -> str:
     """Run a tool and return its standard output; a non-zero exit fails the test."""
     return run_java(main_class, ["--bootstrap-server", broker.bootstrap, *arguments]).stdout
 
 
-def refused(broker: Broker, main_class: str, *arguments: str) -> str:
-    """Run a tool that must fail and return what it says."""
+def run_failing_tool(broker: Broker, main_class: str, *arguments: str) -> str:
+    """Run a tool that must fail and return its output."""
     done = run_java(main_class, ["--bootstrap-server", broker.bootstrap, *arguments], check=False)
     assert done.returncode != 0, done.stdout
     return done.stdout + done.stderr
@@ -33,12 +33,12 @@ def refused(broker: Broker, main_class: str, *arguments: str) -> str:
 Entity = tuple[str, ...]
 
 
-def alter(broker: Broker, entity: Entity, *change: str) -> None:
-    assert "Completed updating" in tool(broker, CONFIGS, *entity, "--alter", *change)
+def alter_config(broker: Broker, entity: Entity, *change: str) -> None:
+    assert "Completed updating" in run_tool(broker, CONFIGS, *entity, "--alter", *change)
 
 
-def described(broker: Broker, entity: Entity, *more: str) -> str:
-    return tool(broker, CONFIGS, *entity, "--describe", *more)
+def describe_config(broker: Broker, entity: Entity, *more: str) -> str:
+    return run_tool(broker, CONFIGS, *entity, "--describe", *more)
 
 
 @pytest.mark.parametrize(
@@ -75,47 +75,51 @@ def described(broker: Broker, entity: Entity, *more: str) -> str:
 def test_a_config_is_added_described_and_deleted(
     broker: Broker, entity: Entity, key: str, value: str, shown: str
 ) -> None:
-    alter(broker, entity, "--add-config", f"{key}={value}")
-    until(lambda: f"{key}={value} sensitive=false" in described(broker, entity))
-    assert shown in described(broker, entity)
-    alter(broker, entity, "--delete-config", key)
-    until(lambda: f"{key}={value}" not in described(broker, entity))
+    alter_config(broker, entity, "--add-config", f"{key}={value}")
+    until(lambda: f"{key}={value} sensitive=false" in describe_config(broker, entity))
+    assert shown in describe_config(broker, entity)
+    alter_config(broker, entity, "--delete-config", key)
+    until(lambda: f"{key}={value}" not in describe_config(broker, entity))
 
 
-def test_what_a_running_broker_cannot_change_is_refused(broker: Broker) -> None:
+def test_a_static_property_cannot_be_altered(broker: Broker) -> None:
     entity = ("--entity-type", "brokers", "--entity-name", "1")
-    assert "num.partitions" in refused(broker, CONFIGS, *entity, "--alter", "--add-config", "num.partitions=9")
-    assert "num.io.threads" in refused(broker, CONFIGS, *entity, "--alter", "--add-config", "num.io.threads=99")
+    assert "num.partitions" in run_failing_tool(broker, CONFIGS, *entity, "--alter", "--add-config", "num.partitions=9")
+    assert "num.io.threads" in run_failing_tool(
+        broker, CONFIGS, *entity, "--alter", "--add-config", "num.io.threads=99"
+    )
 
 
 def test_levels_of_loggers(broker: Broker) -> None:
     loggers = ("--entity-type", "broker-loggers", "--entity-name", "1")
-    level = re.search(r"root=(\w+) sensitive=false", described(broker, loggers))
+    level = re.search(r"root=(\w+) sensitive=false", describe_config(broker, loggers))
     assert level is not None
-    alter(broker, loggers, "--add-config", "root=FATAL")
-    assert "root=FATAL sensitive=false" in described(broker, loggers)
-    alter(broker, loggers, "--add-config", f"root={level[1]}")
-    assert "no.such.logger" in refused(broker, CONFIGS, *loggers, "--alter", "--add-config", "no.such.logger=INFO")
+    alter_config(broker, loggers, "--add-config", "root=FATAL")
+    assert "root=FATAL sensitive=false" in describe_config(broker, loggers)
+    alter_config(broker, loggers, "--add-config", f"root={level[1]}")
+    assert "no.such.logger" in run_failing_tool(
+        broker, CONFIGS, *loggers, "--alter", "--add-config", "no.such.logger=INFO"
+    )
 
 
 def test_client_metrics_subscriptions(broker: Broker) -> None:
     subscription = ("--name", "subscription")
     what = ("--metrics", "org.apache.kafka.producer.", "--interval", "30000", "--match", "client_id=a.*")
-    tool(broker, CLIENT_METRICS, "--alter", *subscription, *what)
-    until(lambda: "subscription" in tool(broker, CLIENT_METRICS, "--list").splitlines())
-    shown = tool(broker, CLIENT_METRICS, "--describe", *subscription)
+    run_tool(broker, CLIENT_METRICS, "--alter", *subscription, *what)
+    until(lambda: "subscription" in run_tool(broker, CLIENT_METRICS, "--list").splitlines())
+    shown = run_tool(broker, CLIENT_METRICS, "--describe", *subscription)
     for line in ("interval.ms=30000", "match=client_id=a.*", "metrics=org.apache.kafka.producer."):
         assert line in shown
-    tool(broker, CLIENT_METRICS, "--delete", *subscription)
-    until(lambda: "subscription" not in tool(broker, CLIENT_METRICS, "--list").splitlines())
+    run_tool(broker, CLIENT_METRICS, "--delete", *subscription)
+    until(lambda: "subscription" not in run_tool(broker, CLIENT_METRICS, "--list").splitlines())
 
 
 def test_features(broker: Broker) -> None:
     """Each is at a level; ours, which are at that of the release, stay there."""
-    assert re.search(r"Feature: group.version\s.*FinalizedVersionLevel: 1\s", tool(broker, FEATURES, "describe"))
-    refusal = refused(broker, FEATURES, "upgrade", "--feature", "group.version=9")
+    assert re.search(r"Feature: group.version\s.*FinalizedVersionLevel: 1\s", run_tool(broker, FEATURES, "describe"))
+    refusal = run_failing_tool(broker, FEATURES, "upgrade", "--feature", "group.version=9")
     assert "Could not upgrade group.version to 9" in refusal
-    tool(broker, FEATURES, "upgrade", "--feature", "group.version=1")
+    run_tool(broker, FEATURES, "upgrade", "--feature", "group.version=1")
 
 
 def test_the_cluster(broker: Broker) -> None:

@@ -1,4 +1,4 @@
-"""confluent-kafka's AdminClient (librdkafka): every request it has, and what it makes of the answers."""
+"""confluent-kafka's AdminClient (librdkafka): every request it has, and its reading of the responses."""
 
 from __future__ import annotations
 
@@ -55,15 +55,15 @@ def topic(admin: Any, name: str) -> str:
     return name
 
 
-def answer(futures: dict[Any, Any]) -> Any:
+def take_answer(futures: dict[Any, Any]) -> Any:
     """The only answer of a request that asked for one thing."""
     (future,) = futures.values()
     return future.result(30)
 
 
-def refusal(futures: dict[Any, Any]) -> int:
+def catch_code(futures: dict[Any, Any]) -> int:
     with pytest.raises(KafkaException) as problem:
-        answer(futures)
+        take_answer(futures)
     code: int = problem.value.args[0].code()
     return code
 
@@ -84,35 +84,35 @@ def test_the_cluster(admin: Any, broker: Broker) -> None:
 
 def test_topics_are_described_and_grow(admin: Any, topic: str) -> None:
     described = admin.describe_topics(TopicCollection([topic]), include_authorized_operations=True)
-    shown = answer(described)
+    shown = take_answer(described)
     assert [(part.id, part.leader.id, [node.id for node in part.isr]) for part in shown.partitions] == [
         (0, 1, [1]),
         (1, 1, [1]),
     ]
     assert AclOperation.WRITE in shown.authorized_operations and shown.topic_id is not None
-    answer(admin.create_partitions([NewPartitions(topic, 4)]))
-    until(lambda: len(answer(admin.describe_topics(TopicCollection([topic]))).partitions) == 4)
-    assert refusal(admin.create_partitions([NewPartitions(topic, 2)])) == KafkaError.INVALID_PARTITIONS
-    answer(admin.delete_topics([topic]))
-    assert refusal(admin.describe_topics(TopicCollection([topic]))) == KafkaError.UNKNOWN_TOPIC_OR_PART
+    take_answer(admin.create_partitions([NewPartitions(topic, 4)]))
+    until(lambda: len(take_answer(admin.describe_topics(TopicCollection([topic]))).partitions) == 4)
+    assert catch_code(admin.create_partitions([NewPartitions(topic, 2)])) == KafkaError.INVALID_PARTITIONS
+    take_answer(admin.delete_topics([topic]))
+    assert catch_code(admin.describe_topics(TopicCollection([topic]))) == KafkaError.UNKNOWN_TOPIC_OR_PART
 
 
 def test_configs(admin: Any, topic: str) -> None:
     def described() -> tuple[str, int]:
-        entry = answer(admin.describe_configs([ConfigResource(ConfigResource.Type.TOPIC, topic)]))["retention.ms"]
+        entry = take_answer(admin.describe_configs([ConfigResource(ConfigResource.Type.TOPIC, topic)]))["retention.ms"]
         return entry.value, entry.source
 
     change = ConfigEntry("retention.ms", "7000", incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=[change])
-    answer(admin.incremental_alter_configs([resource]))
+    take_answer(admin.incremental_alter_configs([resource]))
     until(lambda: described() == ("7000", 1))
     with pytest.warns(DeprecationWarning):
         futures = admin.alter_configs(
             [ConfigResource(ConfigResource.Type.TOPIC, topic, set_config={"segment.ms": "9"})]
         )
-    answer(futures)
+    take_answer(futures)
     until(lambda: described() == ("604800000", 5))
-    node = answer(admin.describe_configs([ConfigResource(ConfigResource.Type.BROKER, "1")]))
+    node = take_answer(admin.describe_configs([ConfigResource(ConfigResource.Type.BROKER, "1")]))
     assert node["num.partitions"].value == "1" and node["num.partitions"].is_read_only
 
 
@@ -122,11 +122,11 @@ def test_offsets_and_deleted_records(admin: Any, broker: Broker, topic: str) -> 
 
     def offset(spec: Any) -> int:
         level = IsolationLevel.READ_COMMITTED
-        found: int = answer(admin.list_offsets({part: spec}, isolation_level=level)).offset
+        found: int = take_answer(admin.list_offsets({part: spec}, isolation_level=level)).offset
         return found
 
     assert (offset(OffsetSpec.earliest()), offset(OffsetSpec.latest())) == (0, 10)
-    assert answer(admin.delete_records([TopicPartition(topic, 0, 4)])).low_watermark == 4
+    assert take_answer(admin.delete_records([TopicPartition(topic, 0, 4)])).low_watermark == 4
     assert offset(OffsetSpec.earliest()) == 4
 
 
@@ -137,7 +137,7 @@ def test_groups(admin: Any, broker: Broker, topic: str) -> None:
     )
     consumer.subscribe([topic])
     assert len(consumer.consume(3, 30)) == 3
-    described = answer(admin.describe_consumer_groups([topic], include_authorized_operations=True))
+    described = take_answer(admin.describe_consumer_groups([topic], include_authorized_operations=True))
     assert (described.state, described.type) == (ConsumerGroupState.STABLE, ConsumerGroupType.CLASSIC)
     assert (described.partition_assignor, described.coordinator.port) == ("range", broker.port)
     (member,) = described.members
@@ -147,16 +147,16 @@ def test_groups(admin: Any, broker: Broker, topic: str) -> None:
     consumer.close()
     listed = admin.list_consumer_groups(states={ConsumerGroupState.EMPTY}, types={ConsumerGroupType.CLASSIC})
     assert topic in [group.group_id for group in listed.result(30).valid]
-    assert committed(admin, topic) == {0: 3}
+    assert read_committed(admin, topic) == {0: 3}
     wanted = ConsumerGroupTopicPartitions(topic, [TopicPartition(topic, 0, 1), TopicPartition(topic, 1, 0)])
-    answer(admin.alter_consumer_group_offsets([wanted]))
-    assert committed(admin, topic) == {0: 1, 1: 0}
-    answer(admin.delete_consumer_groups([topic]))
-    assert refusal(admin.delete_consumer_groups([topic])) == KafkaError.GROUP_ID_NOT_FOUND
+    take_answer(admin.alter_consumer_group_offsets([wanted]))
+    assert read_committed(admin, topic) == {0: 1, 1: 0}
+    take_answer(admin.delete_consumer_groups([topic]))
+    assert catch_code(admin.delete_consumer_groups([topic])) == KafkaError.GROUP_ID_NOT_FOUND
 
 
-def committed(admin: Any, group: str) -> dict[int, int]:
-    offsets = answer(admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)]))
+def read_committed(admin: Any, group: str) -> dict[int, int]:
+    offsets = take_answer(admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)]))
     return {part.partition: part.offset for part in offsets.topic_partitions}
 
 
@@ -171,23 +171,23 @@ def test_elections_that_are_not_needed(admin: Any, topic: str, kind: ElectionTyp
 
 def test_passwords(admin: Any, name: str) -> None:
     secret = UserScramCredentialUpsertion(name, ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 8192), b"hunter2")
-    answer(admin.alter_user_scram_credentials([secret]))
+    take_answer(admin.alter_user_scram_credentials([secret]))
     until(lambda: name in admin.describe_user_scram_credentials().result(30))
-    (info,) = answer(admin.describe_user_scram_credentials([name])).scram_credential_infos
+    (info,) = take_answer(admin.describe_user_scram_credentials([name])).scram_credential_infos
     assert (info.mechanism, info.iterations) == (ScramMechanism.SCRAM_SHA_256, 8192)
     gone = UserScramCredentialDeletion(name, ScramMechanism.SCRAM_SHA_256)
-    answer(admin.alter_user_scram_credentials([gone]))
-    assert refusal(admin.alter_user_scram_credentials([gone])) == KafkaError.RESOURCE_NOT_FOUND
+    take_answer(admin.alter_user_scram_credentials([gone]))
+    assert catch_code(admin.alter_user_scram_credentials([gone])) == KafkaError.RESOURCE_NOT_FOUND
     until(lambda: name not in admin.describe_user_scram_credentials().result(30))
-    assert refusal(admin.describe_user_scram_credentials([name])) == KafkaError.RESOURCE_NOT_FOUND
+    assert catch_code(admin.describe_user_scram_credentials([name])) == KafkaError.RESOURCE_NOT_FOUND
 
 
 def test_acls_need_an_authorizer(admin: Any, name: str) -> None:
     literal, read, allow = ResourcePatternType.LITERAL, AclOperation.READ, AclPermissionType.ALLOW
     binding = AclBinding(ResourceType.TOPIC, name, literal, "User:x", "*", read, allow)
-    assert refusal(admin.create_acls([binding])) == KafkaError.SECURITY_DISABLED
+    assert catch_code(admin.create_acls([binding])) == KafkaError.SECURITY_DISABLED
     anything = ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY
     every = AclBindingFilter(ResourceType.ANY, None, *anything)
-    assert refusal(admin.delete_acls([every])) == KafkaError.SECURITY_DISABLED
+    assert catch_code(admin.delete_acls([every])) == KafkaError.SECURITY_DISABLED
     # The client keeps the error of this answer to itself.
     assert admin.describe_acls(every).result(30) == []

@@ -1,4 +1,4 @@
-"""The confluent-kafka client (librdkafka): what its users do every day."""
+"""The confluent-kafka client (librdkafka) in its everyday use."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from compat_tests.waiting import until
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
-def test_what_is_produced_is_consumed_in_order(broker: Broker, name: str) -> None:
+def test_records_are_consumed_in_the_order_of_production(broker: Broker, name: str) -> None:
     create_topic(broker, name, 3)
     values = [f"value-{number}" for number in range(3000)]
     acknowledged = produce(broker, name, values)

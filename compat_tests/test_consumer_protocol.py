@@ -47,13 +47,13 @@ def new_member(request: pytest.FixtureRequest) -> Iterator[NewMember]:
         getattr(member, "kill", member.close)()
 
 
-def shares(members: Sequence[Member]) -> list[int]:
+def list_shares(members: Sequence[Member]) -> list[int]:
     for member in members:
         member.poll()
     return sorted(len(member.assignment()) for member in members)
 
 
-def read(members: Sequence[Member], numbers: range) -> Counter[str]:
+def read_numbers(members: Sequence[Member], numbers: range) -> Counter[str]:
     """Read until all the numbers came, with others or without."""
     wanted = {str(number) for number in numbers}
     seen: Counter[str] = Counter()
@@ -67,23 +67,25 @@ def read(members: Sequence[Member], numbers: range) -> Counter[str]:
     return seen
 
 
-def test_three_share_the_partitions_whoever_comes_and_goes(quick: Broker, name: str, new_member: NewMember) -> None:
+def test_three_members_share_the_partitions_through_joins_and_leaves(
+    quick: Broker, name: str, new_member: NewMember
+) -> None:
     create_topic(quick, name, 6)
     members = [new_member(quick, name) for _ in range(3)]
     members[0].subscribe(name)
-    until(lambda: shares(members[:1]) == [6], every_seconds=0)
+    until(lambda: list_shares(members[:1]) == [6], every_seconds=0)
     for member in members[1:]:
         member.subscribe(name)
-    until(lambda: shares(members) == [2, 2, 2], every_seconds=0)
+    until(lambda: list_shares(members) == [2, 2, 2], every_seconds=0)
     assert len(set().union(*(member.assignment() for member in members))) == 6
     produce(quick, name, [str(number) for number in range(300)])
-    assert set(read(members, range(300)).values()) == {1}
+    assert set(read_numbers(members, range(300)).values()) == {1}
     for member in members:
         member.commit()
     members[0].close()
-    until(lambda: shares(members[1:]) == [3, 3], every_seconds=0)
+    until(lambda: list_shares(members[1:]) == [3, 3], every_seconds=0)
     produce(quick, name, [str(number) for number in range(300, 400)])
-    assert read(members[1:], range(300, 400)).keys() == {str(number) for number in range(300, 400)}
+    assert read_numbers(members[1:], range(300, 400)).keys() == {str(number) for number in range(300, 400)}
 
 
 def test_members_go_on_after_the_broker_was_killed(make_broker: MakeBroker, name: str, new_member: NewMember) -> None:
@@ -93,12 +95,12 @@ def test_members_go_on_after_the_broker_was_killed(make_broker: MakeBroker, name
     members = [new_member(broker, name) for _ in range(2)]
     for member in members:
         member.subscribe(name)
-    until(lambda: shares(members) == [2, 2], every_seconds=0)
+    until(lambda: list_shares(members) == [2, 2], every_seconds=0)
     held = [member.assignment() for member in members]
     broker.kill()
     broker.start()
     produce(broker, name, [str(number) for number in range(40, 80)])
-    read(members, range(40, 80))
+    read_numbers(members, range(40, 80))
     assert [member.assignment() for member in members] == held
     for member in members:
         member.commit()
@@ -110,12 +112,12 @@ def test_a_static_member_is_back_where_it_was(quick: Broker, name: str, new_memb
     moving = new_member(quick, name, **{"group.instance.id": "moving"})
     for member in (staying, moving):
         member.subscribe(name)
-    until(lambda: shares([staying, moving]) == [1, 1], every_seconds=0)
+    until(lambda: list_shares([staying, moving]) == [1, 1], every_seconds=0)
     held = moving.assignment()
     moving.close()
     moving = new_member(quick, name, **{"group.instance.id": "moving"})
     moving.subscribe(name)
-    until(lambda: shares([staying, moving]) == [1, 1], every_seconds=0)
+    until(lambda: list_shares([staying, moving]) == [1, 1], every_seconds=0)
     assert moving.assignment() == held
 
 
@@ -125,7 +127,7 @@ def test_a_pattern_finds_the_topics_there_are(quick: Broker, name: str, new_memb
     create_topic(quick, f"not-{name}")
     member = new_member(quick, name)
     member.match(f"{name}-[0-9]+")
-    until(lambda: shares([member]) == [2], every_seconds=0)
+    until(lambda: list_shares([member]) == [2], every_seconds=0)
     assert member.assignment() == {(f"{name}-0", 0), (f"{name}-1", 0)}
 
 
@@ -135,14 +137,14 @@ def test_both_clients_and_both_protocols_share_one_group(quick: Broker, name: st
         quick, name, **{"group.protocol": "classic", "session.timeout.ms": "6000", "heartbeat.interval.ms": "100"}
     )
     classic.subscribe(name)
-    until(lambda: shares([classic]) == [3], every_seconds=0)
+    until(lambda: list_shares([classic]) == [3], every_seconds=0)
     newer = [kind(quick, name) for kind in MEMBERS.values()]
     for member in newer:
         member.subscribe(name)
-    until(lambda: shares([classic, *newer]) == [1, 1, 1], every_seconds=0)
+    until(lambda: list_shares([classic, *newer]) == [1, 1, 1], every_seconds=0)
     produce(quick, name, [str(number) for number in range(100)])
-    assert set(read([classic, *newer], range(100)).values()) == {1}
+    assert set(read_numbers([classic, *newer], range(100)).values()) == {1}
     for member in newer:
         member.close()
-    until(lambda: shares([classic]) == [3], every_seconds=0)
+    until(lambda: list_shares([classic]) == [3], every_seconds=0)
     classic.close()

@@ -19,7 +19,7 @@ import pytest
 from compat_tests import batches
 from compat_tests.brokers import ROOT, Broker, KafkacompatBroker
 from compat_tests.conftest import MakeBroker
-from compat_tests.processes import children, is_alive, suspend
+from compat_tests.processes import is_alive, list_children, suspend_process
 from compat_tests.raw_client import RawClient, produce_request
 from compat_tests.same_answers.records import fetch_of
 from compat_tests.waiting import until
@@ -39,11 +39,11 @@ def broker(make_broker: MakeBroker, broker_kind: str) -> Broker:
     if broker_kind != "kafkacompat":
         pytest.skip("these are processes of ours")
     made = make_broker({"kafkacompat.conversion.processes": "1"})
-    fill(made)
+    fill_topic(made)
     return made
 
 
-def fill(broker: Broker) -> None:
+def fill_topic(broker: Broker) -> None:
     with RawClient(broker.port) as client:
         asked = MetadataRequest(topics=[MetadataRequestTopic(name=TOPIC)], allow_auto_topic_creation=True)
         until(lambda: client.call(asked, MetadataResponse, 9).topics[0].error_code == 0)
@@ -58,49 +58,49 @@ def fetch(broker: Broker, offset: int) -> PartitionData:
         return client.call(fetch_of(TOPIC, offset), FetchResponse, OLD_VERSION).responses[0].partitions[0]
 
 
-def test_there_is_none_before_it_is_needed_and_none_behind_the_broker(broker: Broker) -> None:
-    assert children(broker.pid) == []
+def test_a_worker_starts_when_needed_and_ends_with_the_broker(broker: Broker) -> None:
+    assert list_children(broker.pid) == []
     assert fetch(broker, 0).records
-    (worker,) = children(broker.pid)
+    (worker,) = list_children(broker.pid)
     assert broker.stop() == 0
     assert not is_alive(worker)
 
 
-def test_it_ends_with_a_broker_that_is_killed(broker: Broker) -> None:
+def test_a_worker_ends_with_a_killed_broker(broker: Broker) -> None:
     assert fetch(broker, 0).records
-    (worker,) = children(broker.pid)
+    (worker,) = list_children(broker.pid)
     broker.kill()
     until(lambda: not is_alive(worker))
 
 
 def test_at_work_it_ends_with_a_broker_that_is_killed_without_a_word(broker: Broker) -> None:
     assert fetch(broker, 0).records
-    (worker,) = children(broker.pid)
-    suspend(worker)
+    (worker,) = list_children(broker.pid)
+    suspend_process(worker)
     with RawClient(broker.port) as client:
         client.send(fetch_of(TOPIC, 10), OLD_VERSION)
         until(lambda: unread_bytes(worker) > 0)
         broker.kill()
     os.kill(worker, signal.SIGCONT)
     until(lambda: not is_alive(worker))
-    assert complaints(broker) == []
+    assert list_complaints(broker) == []
 
 
-def complaints(broker: Broker) -> list[str]:
+def list_complaints(broker: Broker) -> list[str]:
     """Return the lines of the broker's log that are more than information."""
     return [line for line in broker.stderr().splitlines() if " INFO " not in line]
 
 
 def unread_bytes(pid: int) -> int:
-    """What waits in a process's standard input."""
+    """Return the number of bytes in a process's standard input."""
     with open(f"/proc/{pid}/fd/0", "rb", buffering=0) as pipe:
         return struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0]  # type: ignore[no-any-return]
 
 
 def test_one_that_dies_at_work_fails_one_answer_and_is_replaced(broker: Broker) -> None:
     assert fetch(broker, 0).records
-    (worker,) = children(broker.pid)
-    suspend(worker)
+    (worker,) = list_children(broker.pid)
+    suspend_process(worker)
     with RawClient(broker.port) as client:
         client.send(fetch_of(TOPIC, 10), OLD_VERSION)
         until(lambda: unread_bytes(worker) > 0)
@@ -108,14 +108,14 @@ def test_one_that_dies_at_work_fails_one_answer_and_is_replaced(broker: Broker) 
         (partition,) = client.receive(FetchResponse, OLD_VERSION).responses[0].partitions
         assert partition.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
     assert fetch(broker, 10).records
-    (other,) = children(broker.pid)
+    (other,) = list_children(broker.pid)
     assert other != worker
 
 
-def test_nobody_notices_one_that_dies_idle(broker: Broker) -> None:
+def test_the_death_of_an_idle_worker_harms_no_client(broker: Broker) -> None:
     """Such as of a system that is short of memory; a producer would give up its records for it."""
     assert fetch(broker, 0).records
-    (worker,) = children(broker.pid)
+    (worker,) = list_children(broker.pid)
     os.kill(worker, signal.SIGKILL)
     until(lambda: not is_alive(worker))
     assert fetch(broker, 10).records
@@ -124,7 +124,7 @@ def test_nobody_notices_one_that_dies_idle(broker: Broker) -> None:
 def test_without_descriptors_there_is_an_error_and_one_line_about_it(broker: Broker) -> None:
     _, most = resource.prlimit(broker.pid, resource.RLIMIT_NOFILE)
     with RawClient(broker.port) as client:
-        # What serves a Fetch is imported with the first one.
+        # The code of Fetch is imported with the first one.
         client.call(fetch_of(TOPIC, 99), FetchResponse, OLD_VERSION)
         too_few = len(os.listdir(f"/proc/{broker.pid}/fd")) + 1
         resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (too_few, most))
@@ -133,20 +133,20 @@ def test_without_descriptors_there_is_an_error_and_one_line_about_it(broker: Bro
         resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (most, most))
         (partition,) = client.call(fetch_of(TOPIC, 0), FetchResponse, OLD_VERSION).responses[0].partitions
         assert partition.records
-    (line,) = complaints(broker)
+    (line,) = list_complaints(broker)
     assert "Cannot start a process for conversion" in line
 
 
 def test_a_signal_to_the_whole_group_is_left_to_the_broker(broker: Broker) -> None:
     assert fetch(broker, 0).records
-    (worker,) = children(broker.pid)
+    (worker,) = list_children(broker.pid)
     for number in (signal.SIGTERM, signal.SIGINT):
         os.kill(worker, number)
     assert fetch(broker, 10).records
-    assert children(broker.pid) == [worker]
+    assert list_children(broker.pid) == [worker]
 
 
-def test_it_imports_nothing_that_it_does_not_need() -> None:
+def test_a_worker_imports_only_needed_modules() -> None:
     """Each such process would take half as much memory again."""
     told = {**os.environ, "PYTHONPROFILEIMPORTTIME": "1"}
     done = subprocess.run(process.build_command(), stdin=subprocess.DEVNULL, capture_output=True, env=told)
@@ -161,7 +161,7 @@ class Installed(KafkacompatBroker):
     SITE = "site"
 
     def install(self) -> None:
-        # With what is compiled already, or the start would take long.
+        # With compiled bytecode, or the start would take long.
         shutil.copytree(ROOT / "kafkacompat", self.folder / self.SITE / "kafkacompat")
 
     def command(self) -> Sequence[str]:
@@ -174,24 +174,24 @@ def test_an_upgrade_under_a_broker_that_runs_stops_conversion_until_it_is_restar
     broker = Installed(tmp_path / "upgraded", {"kafkacompat.conversion.processes": "1"})
     broker.install()
     with broker:
-        fill(broker)
+        fill_topic(broker)
         assert fetch(broker, 0).records
-        (worker,) = children(broker.pid)
+        (worker,) = list_children(broker.pid)
         os.kill(worker, signal.SIGKILL)
         until(lambda: not is_alive(worker))
         with (broker.folder / broker.SITE / "kafkacompat" / "wire" / "conversion.py").open("a") as code:
             code.write("\n# the next release\n")
         for _ in range(2):
             assert fetch(broker, 10).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-        assert children(broker.pid) == []
-        (line,) = complaints(broker)
+        assert list_children(broker.pid) == []
+        (line,) = list_complaints(broker)
         assert "Stopped conversion, because the files of kafkacompat were replaced: restart the broker" in line
         broker.stop()
         broker.start()
         assert fetch(broker, 10).records
 
 
-def test_it_imports_nothing_from_where_the_broker_was_started(tmp_path: Path) -> None:
+def test_a_worker_imports_nothing_from_the_brokers_working_directory(tmp_path: Path) -> None:
     for name in ("pickle", "kafkacompat"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit(1)\n")
     done = subprocess.run(process.build_command(), cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True)

@@ -49,7 +49,7 @@ def only_ours(broker_kind: str) -> None:
         pytest.skip("Apache Kafka does not look for bit rot")
 
 
-def fill(client: RawClient, topic: str, count: int) -> None:
+def fill_topic(client: RawClient, topic: str, count: int) -> None:
     for _ in range(count):
         answer = client.call(produce_request(topic, {0: BATCH}), ProduceResponse, 9)
         assert answer.responses[0].partition_responses[0].error_code == 0
@@ -76,7 +76,7 @@ def bytes_of(records: object) -> bytes | memoryview:
     return records
 
 
-def flip(path: Path, position: int) -> None:
+def flip_bit(path: Path, position: int) -> None:
     with path.open("r+b") as file:
         file.seek(position)
         (byte,) = file.read(1)
@@ -95,11 +95,11 @@ def test_a_flipped_bit_in_a_rolled_segment_is_found_and_only_its_batch_is_refuse
     )
     create_topic(broker, "t", segment_bytes=str(SEGMENT_BYTES))
     with RawClient(broker.port) as client:
-        fill(client, "t", 25)
+        fill_topic(client, "t", 25)
         assert log_tool("verify", str(broker.data_folder)).returncode == 0
         bad = 3 * BATCH_RECORDS
         path = broker.data_folder / "t-0" / f"{0:020d}.log"
-        flip(path, 3 * len(BATCH) + 5000)
+        flip_bit(path, 3 * len(BATCH) + 5000)
         told = until(lambda: [line for line in broker.stderr().splitlines() if "is damaged" in line])
         assert (
             f"{path} is damaged: bytes {3 * len(BATCH)} to {4 * len(BATCH) - 1}, offsets {bad} to {bad + 9}," in told[0]
@@ -110,7 +110,7 @@ def test_a_flipped_bit_in_a_rolled_segment_is_found_and_only_its_batch_is_refuse
         code, found = fetch(client, "t", bad + 10)
         assert (code, found[0]) == (0, bad + 10)
         assert read_with_a_consumer(broker, bad + 10, 25 * BATCH_RECORDS) == list(range(bad + 10, 25 * BATCH_RECORDS))
-        fill(client, "t", 1)
+        fill_topic(client, "t", 1)
         assert len([line for line in broker.stderr().splitlines() if "is damaged" in line]) == 1
     found_by_verify = log_tool("verify", str(broker.data_folder))
     assert found_by_verify.returncode == 1 and f"{bad} to {bad + 9}" in found_by_verify.stdout
@@ -142,7 +142,7 @@ def test_a_running_brokers_directory_is_verified_without_complaint(make_broker: 
     def load() -> None:
         with RawClient(broker.port) as client:
             while not done.is_set():
-                fill(client, "t", 1)
+                fill_topic(client, "t", 1)
 
     producing = threading.Thread(target=load)
     producing.start()
@@ -202,7 +202,7 @@ def delete_records(client: RawClient, topic: str, offset: int) -> None:
     client.call(request, DeleteRecordsResponse, 2)
 
 
-def test_slow_readers_of_what_is_deleted_get_whole_batches_and_nobody_spins(make_broker: MakeBroker) -> None:
+def test_slow_readers_of_deleted_segments_get_whole_batches(make_broker: MakeBroker) -> None:
     properties = {"log.retention.check.interval.ms": "50", "log.segment.delete.delay.ms": "0"}
     broker = make_broker(properties)
     create_topic(broker, "t", segment_bytes=str(ANSWER_BYTES), retention_bytes=str(ANSWER_BYTES))
@@ -216,13 +216,13 @@ def test_slow_readers_of_what_is_deleted_get_whole_batches_and_nobody_spins(make
 
 
 def delete_under(readers: Sequence[SlowReader], broker: Broker, client: RawClient) -> None:
-    """Let them all ask for most of a segment, delete that, and see what they get."""
+    """Let all readers request most of a segment, delete it, and return the bytes that they get."""
     first = start_offset(client, "t")
-    fill(client, "t", ANSWER_BYTES // len(BATCH))
+    fill_topic(client, "t", ANSWER_BYTES // len(BATCH))
     for index, reader in enumerate(readers):
         reader.begin(first + index * BATCH_RECORDS)
     pause(0.1)
-    fill(client, "t", 2)
+    fill_topic(client, "t", 2)
     delete_records(client, "t", first + (ANSWER_BYTES // len(BATCH) + 1) * BATCH_RECORDS)
     gone = broker.data_folder / "t-0" / f"{first:020d}.log"
     until(lambda: not gone.exists())

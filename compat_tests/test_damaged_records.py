@@ -1,4 +1,4 @@
-"""Batches with damaged records: both forms of the walk accept and refuse what Kafka's own classes do."""
+"""Batches with damaged records: both forms of the walk accept and refuse the same batches as Kafka's own classes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def oracle() -> Iterator[Oracle]:
         yield running
 
 
-def _records(rng: random.Random) -> list[NewRecord]:
+def _make_records(rng: random.Random) -> list[NewRecord]:
     count = rng.choice((1, 2, 3, 20, 70))
     records = [rng.choice(random_records(rng, 3))] * count if rng.random() < 0.5 else random_records(rng, count)
     # Counted from 0, so that the sum of base timestamp and a damaged delta fits 64 bits.
@@ -68,7 +68,7 @@ def _insert_number_and_mend_length(rng: random.Random, body: bytearray) -> None:
         body[0] = min(body[0] + 2 * (len(number) - replaced), 0x7E)
 
 
-def _cut(rng: random.Random, body: bytearray) -> None:
+def _cut_body(rng: random.Random, body: bytearray) -> None:
     del body[rng.randrange(len(body)) :]
 
 
@@ -76,12 +76,12 @@ DAMAGES: tuple[Callable[[random.Random, bytearray], None], ...] = (
     *(_replace_byte,) * 3,
     _insert_number,
     *(_insert_number_and_mend_length,) * 4,
-    _cut,
+    _cut_body,
 )
 
 
-def _damaged(rng: random.Random, codec: int) -> bytes:
-    batch = build_batch(_records(rng))
+def _make_damaged(rng: random.Random, codec: int) -> bytes:
+    batch = build_batch(_make_records(rng))
     body = bytearray(batch[HEADER_SIZE:])
     for _ in range(rng.choice((0, 1, 1, 1, 2))):
         if body:
@@ -90,7 +90,7 @@ def _damaged(rng: random.Random, codec: int) -> bytes:
     return assemble_batch(header, compress(codec, bytes(body)))
 
 
-def _expected(verdict: dict[str, Any]) -> str:
+def _find_expected(verdict: dict[str, Any]) -> str:
     """Return the code of our answer to a batch that Kafka judges so.
 
     Kafka accepts two kinds that we refuse. Where offsets do not count up, it accepts an uncompressed batch. In a
@@ -100,7 +100,7 @@ def _expected(verdict: dict[str, Any]) -> str:
     return "NONE" if accepted else "INVALID_RECORD"
 
 
-def _check(batch: bytes, keys: bool) -> tuple[str, int | None]:
+def _check_batch(batch: bytes, keys: bool) -> tuple[str, int | None]:
     try:
         return "NONE", check_records(batch, read_header(batch), keys_required=keys, max_decompressed_bytes=1 << 20)
     except InvalidRecordsError as problem:
@@ -109,17 +109,17 @@ def _check(batch: bytes, keys: bool) -> tuple[str, int | None]:
 
 @each_codec
 @pytest.mark.parametrize("keys", [False, True], ids=["without keys", "with keys"])
-def test_we_accept_and_refuse_what_kafka_does(
+def test_damaged_batches_are_judged_as_by_kafka(
     oracle: Oracle, codec: int, keys: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = seeded_random()
-    batches = [_damaged(rng, codec) for _ in range(BATCHES)]
+    batches = [_make_damaged(rng, codec) for _ in range(BATCHES)]
     verdicts = oracle.ask("judge", keys=keys, batches=[batch.hex() for batch in batches])["verdicts"]
     for form in FORMS:
         monkeypatch.setattr(batch_check, "walk", find_walk(form))
         for batch, verdict in zip(batches, verdicts, strict=True):
-            code, newest = _check(batch, keys)
-            assert code == _expected(verdict), (form, batch.hex(), verdict)
+            code, newest = _check_batch(batch, keys)
+            assert code == _find_expected(verdict), (form, batch.hex(), verdict)
             if newest is not None:
                 # To Kafka -1, no time, is the smallest timestamp.
                 assert max(newest, -1) == verdict["max_timestamp"], (form, batch.hex())
@@ -128,7 +128,7 @@ def test_we_accept_and_refuse_what_kafka_does(
 @each_codec
 def test_kafka_judges_both_ways(oracle: Oracle, codec: int) -> None:
     rng = seeded_random()
-    batches = [_damaged(rng, codec).hex() for _ in range(BATCHES)]
+    batches = [_make_damaged(rng, codec).hex() for _ in range(BATCHES)]
     codes = [verdict["broker"] for verdict in oracle.ask("judge", keys=False, batches=batches)["verdicts"]]
     assert codes.count("NONE") > 20
     assert codes.count("INVALID_RECORD") > 20

@@ -1,4 +1,4 @@
-"""A disk that fills up: who is refused, what goes on, and that it comes back with everything that was acknowledged.
+"""A disk that fills up: refused and accepted requests, and a recovery with all acknowledged records.
 
 The disk is a file system in memory of a few megabytes, for which the test has to be allowed to mount one.
 """
@@ -74,7 +74,7 @@ def small_broker(tmp_path: Path, disk: Path, **properties: str) -> SmallBroker:
 
 
 class Writer:
-    """A stock producer that writes on and on, whatever happens; ``stored`` is what was acknowledged, by its offset."""
+    """A stock producer that writes all the time; ``stored`` has the acknowledged values by offset."""
 
     def __init__(self, broker: Broker, topic: str) -> None:
         self.stored: dict[int, bytes] = {}
@@ -103,7 +103,7 @@ class Writer:
             self.errors.append(error)
 
     def stop(self) -> None:
-        """Write nothing more; what was written is acknowledged when this returns."""
+        """Stop writing; all written records are acknowledged when this returns."""
         self._stop.set()
         self._thread.join()
 
@@ -136,7 +136,7 @@ def produce_code(broker: Broker, topic: str) -> int:
         return answer.responses[0].partition_responses[0].error_code
 
 
-def commit(broker: Broker, topic: str, offset: int) -> None:
+def commit_offset(broker: Broker, topic: str, offset: int) -> None:
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "g", **QUIET})
     consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
     (found,) = consumer.committed([TopicPartition(topic, 0)], timeout=20)
@@ -175,7 +175,7 @@ def test_producers_wait_at_the_reserve_and_come_back(
         assert RESERVE_BYTES - 2 * MIB < free_bytes < RESERVE_BYTES + 2 * MIB
         stuck_at = len(writing.stored)
         for offset in range(1, 21):
-            commit(broker, name, offset)
+            commit_offset(broker, name, offset)
         with pytest.raises(KafkaException, match="KAFKA_STORAGE_ERROR"):
             admin.create_topics([NewTopic("new", 1, 1)])["new"].result(20)
         assert shutil.disk_usage(disk).free > RESERVE_BYTES - 3 * MIB

@@ -1,4 +1,4 @@
-"""What the levels of durability promise, held against a power failure in the middle of the work."""
+"""The promises of the levels of durability, tested by a power failure under load."""
 
 from __future__ import annotations
 
@@ -32,13 +32,15 @@ def only_ours(broker_kind: str) -> None:
 
 
 @contextmanager
-def mortal(tmp_path: Path, properties: dict[str, str]) -> Iterator[MortalBroker]:
+def run_mortal_broker(tmp_path: Path, properties: dict[str, str]) -> Iterator[MortalBroker]:
     with MortalBroker(tmp_path / "node", properties) as broker:
         yield broker
 
 
-def produce(broker: Broker, topic: str, acks: str, until_asked: threading.Event, stored: dict[int, bytes]) -> None:
-    """Write numbers to partition 0 until asked to stop; what was acknowledged goes into *stored*, by its offset."""
+def produce_until_asked(
+    broker: Broker, topic: str, acks: str, until_asked: threading.Event, stored: dict[int, bytes]
+) -> None:
+    """Write numbers to partition 0 until asked to stop; *stored* gets the acknowledged ones by offset."""
 
     def delivered(error: object, message: Any) -> None:
         if error is None:
@@ -55,7 +57,7 @@ def produce(broker: Broker, topic: str, acks: str, until_asked: threading.Event,
     producer.flush(0)
 
 
-def commit(broker: Broker, topic: str, until_asked: threading.Event, committed: list[int]) -> None:
+def commit_until_asked(broker: Broker, topic: str, until_asked: threading.Event, committed: list[int]) -> None:
     """Commit one offset after the other until asked to stop, each once the one before is acknowledged."""
     consumer = Consumer({"bootstrap.servers": broker.bootstrap, **GROUP})
     offset = 0
@@ -69,13 +71,13 @@ def commit(broker: Broker, topic: str, until_asked: threading.Event, committed: 
 def load_while_power_fails(broker: MortalBroker, topic: str) -> tuple[dict[int, bytes], int]:
     """Produce with every kind of acks and commit offsets; when a good many are acknowledged the power fails.
 
-    Return what was acknowledged before: records by their offsets, and the last commit. The broker is up again.
+    Return the acknowledgements before it: records by their offsets, and the last commit. The broker is up again.
     """
     stored: dict[str, dict[int, bytes]] = {"1": {}, "all": {}, "0": {}}
     committed: list[int] = []
     stop = threading.Event()
-    works = [partial(produce, broker, topic, acks, stop, found) for acks, found in stored.items()]
-    works.append(partial(commit, broker, topic, stop, committed))
+    works = [partial(produce_until_asked, broker, topic, acks, stop, found) for acks, found in stored.items()]
+    works.append(partial(commit_until_asked, broker, topic, stop, committed))
     # Where that fails a commit is tried for ever, as there is no broker.
     threads = [threading.Thread(target=work, daemon=True) for work in works]
     for thread in threads:
@@ -102,7 +104,7 @@ def committed_offset(broker: Broker, topic: str) -> int:
 
 @pytest.mark.parametrize("properties", [FSYNC, FLUSH_EACH], ids=["fsync", "flush.messages=1"])
 def test_nothing_acknowledged_is_lost_with_the_power(tmp_path: Path, name: str, properties: dict[str, str]) -> None:
-    with mortal(tmp_path, {**properties, "offsets.topic.num.partitions": "1"}) as broker:
+    with run_mortal_broker(tmp_path, {**properties, "offsets.topic.num.partitions": "1"}) as broker:
         create_topic(broker, name, **SMALL_SEGMENTS)
         stored, last_commit = load_while_power_fails(broker, name)
         found = dict(read_partition(broker, name, len(stored)))
@@ -110,10 +112,8 @@ def test_nothing_acknowledged_is_lost_with_the_power(tmp_path: Path, name: str, 
         assert committed_offset(broker, name) >= last_commit
 
 
-def test_what_is_in_the_page_cache_only_is_lost_with_the_power_and_not_with_the_process(
-    tmp_path: Path, name: str
-) -> None:
-    with mortal(tmp_path, PAGE_CACHE) as broker:
+def test_unsynced_records_survive_a_kill_but_no_power_failure(tmp_path: Path, name: str) -> None:
+    with run_mortal_broker(tmp_path, PAGE_CACHE) as broker:
         create_topic(broker, name)
         producer = Producer({"bootstrap.servers": broker.bootstrap, **QUIET})
         for number in range(100):
@@ -138,7 +138,7 @@ def one_by_one(broker: Broker, topic: str, count: int) -> None:
 def test_producers_at_the_same_time_share_syncs_and_one_alone_gets_one_for_each_record(
     tmp_path: Path, name: str
 ) -> None:
-    with mortal(tmp_path, FSYNC) as broker:
+    with run_mortal_broker(tmp_path, FSYNC) as broker:
         create_topic(broker, name)
         one_by_one(broker, name, 50)
         alone = len(broker.syncs(broker.log_file(name)))

@@ -32,11 +32,11 @@ ALL_BROKERS: Resource = (4, "")
 NODE: Resource = (4, "1")
 
 
-def admin(broker: Broker) -> AdminClient:
+def make_admin(broker: Broker) -> AdminClient:
     return AdminClient({"bootstrap.servers": broker.bootstrap, **QUIET})
 
 
-def change(broker: Broker, resource: Resource, name: str, value: str | None) -> int:
+def change_config(broker: Broker, resource: Resource, name: str, value: str | None) -> int:
     """Set a config, or delete it (None), and return the error code; librdkafka cannot name all brokers."""
     with RawClient(broker.port) as client:
         return change_by(client, resource, name, value)
@@ -57,7 +57,7 @@ def change_all_by(client: RawClient, resource: Resource, changes: Mapping[str, s
     return client.call(request, IncrementalAlterConfigsResponse, 1).responses[0].error_code
 
 
-def described(broker: Broker, resource: Resource, name: str) -> str | None:
+def describe_config(broker: Broker, resource: Resource, name: str) -> str | None:
     with RawClient(broker.port) as client:
         return describe_by(client, resource, name)
 
@@ -70,13 +70,13 @@ def describe_by(client: RawClient, resource: Resource, name: str) -> str | None:
     return only.value
 
 
-def create(broker: Broker, topic: str, **configs: str) -> None:
+def create_topic(broker: Broker, topic: str, **configs: str) -> None:
     given = {name.replace("_", "."): value for name, value in configs.items()}
-    client = admin(broker)
+    client = make_admin(broker)
     client.create_topics([NewTopic(topic, 1, 1, config=given)])[topic].result(20)
 
 
-def produces(broker: Broker, topic: str, size_bytes: int) -> bool:
+def can_produce(broker: Broker, topic: str, size_bytes: int) -> bool:
     """Whether a record of this size is taken; any refusal but that it is too large fails the test."""
     refusals: list[KafkaError | None] = []
     producer = Producer({"bootstrap.servers": broker.bootstrap, "message.max.bytes": 5_000_000, **QUIET})
@@ -89,43 +89,43 @@ def produces(broker: Broker, topic: str, size_bytes: int) -> bool:
 
 def test_the_largest_batch_of_all_topics(make_broker: MakeBroker) -> None:
     broker = make_broker()
-    create(broker, "plain")
-    create(broker, "own", max_message_bytes="3000000")
-    assert produces(broker, "plain", 5000)
-    assert change(broker, ALL_BROKERS, "message.max.bytes", "2000") == 0
-    until(lambda: not produces(broker, "plain", 5000))
-    assert produces(broker, "own", 2_000_000)
-    assert change(broker, NODE, "message.max.bytes", "20000") == 0
-    until(lambda: produces(broker, "plain", 5000))
-    assert not produces(broker, "plain", 50_000)
-    assert change(broker, (2, "own"), "max.message.bytes", None) == 0
-    until(lambda: not produces(broker, "own", 50_000))
+    create_topic(broker, "plain")
+    create_topic(broker, "own", max_message_bytes="3000000")
+    assert can_produce(broker, "plain", 5000)
+    assert change_config(broker, ALL_BROKERS, "message.max.bytes", "2000") == 0
+    until(lambda: not can_produce(broker, "plain", 5000))
+    assert can_produce(broker, "own", 2_000_000)
+    assert change_config(broker, NODE, "message.max.bytes", "20000") == 0
+    until(lambda: can_produce(broker, "plain", 5000))
+    assert not can_produce(broker, "plain", 50_000)
+    assert change_config(broker, (2, "own"), "max.message.bytes", None) == 0
+    until(lambda: not can_produce(broker, "own", 50_000))
     broker.stop()
     broker.start()
-    assert described(broker, ALL_BROKERS, "message.max.bytes") == "2000"
-    assert produces(broker, "plain", 5000) and not produces(broker, "plain", 50_000)
-    assert change(broker, NODE, "message.max.bytes", None) == 0
-    assert change(broker, ALL_BROKERS, "message.max.bytes", None) == 0
-    until(lambda: produces(broker, "plain", 50_000))
+    assert describe_config(broker, ALL_BROKERS, "message.max.bytes") == "2000"
+    assert can_produce(broker, "plain", 5000) and not can_produce(broker, "plain", 50_000)
+    assert change_config(broker, NODE, "message.max.bytes", None) == 0
+    assert change_config(broker, ALL_BROKERS, "message.max.bytes", None) == 0
+    until(lambda: can_produce(broker, "plain", 50_000))
 
 
-def test_what_is_kept_of_topics_without_a_value_of_their_own(make_broker: MakeBroker) -> None:
+def test_retention_of_topics_follows_the_brokers_default(make_broker: MakeBroker) -> None:
     broker = make_broker({"log.retention.check.interval.ms": "100", "log.initial.task.delay.ms": "100"})
-    create(broker, "plain")
-    create(broker, "own", retention_bytes="100000000")
+    create_topic(broker, "plain")
+    create_topic(broker, "own", retention_bytes="100000000")
     for topic in ("plain", "own"):
-        assert produces(broker, topic, 900_000) and produces(broker, topic, 900_000)
-    assert change(broker, ALL_BROKERS, "log.segment.bytes", "1048576") == 0
-    assert change(broker, ALL_BROKERS, "log.retention.bytes", "1000") == 0
+        assert can_produce(broker, topic, 900_000) and can_produce(broker, topic, 900_000)
+    assert change_config(broker, ALL_BROKERS, "log.segment.bytes", "1048576") == 0
+    assert change_config(broker, ALL_BROKERS, "log.retention.bytes", "1000") == 0
 
     def start(topic: str) -> int:
         partition = TopicPartition(topic, 0)
-        client = admin(broker)
+        client = make_admin(broker)
         result: int = client.list_offsets({partition: OffsetSpec.earliest()})[partition].result(20).offset
         return result
 
     def plain_is_cut() -> bool:
-        assert produces(broker, "plain", 900_000)
+        assert can_produce(broker, "plain", 900_000)
         return start("plain") > 0
 
     until(plain_is_cut)
@@ -150,8 +150,8 @@ def test_connections_from_one_address(make_broker: MakeBroker) -> None:
 def test_a_listener_is_added_and_given_up(make_broker: MakeBroker) -> None:
     broker = make_broker()
     extra = free_port()
-    before, protocols = described(broker, NODE, "listeners"), "listener.security.protocol.map"
-    map_before = described(broker, NODE, protocols)
+    before, protocols = describe_config(broker, NODE, "listeners"), "listener.security.protocol.map"
+    map_before = describe_config(broker, NODE, protocols)
     with RawClient(broker.port) as client:
         changes = {
             protocols: f"{map_before},CONTROLLER:PLAINTEXT,EXTRA:PLAINTEXT",
@@ -165,11 +165,11 @@ def test_a_listener_is_added_and_given_up(make_broker: MakeBroker) -> None:
             assert change_all_by(other, NODE, dict.fromkeys(changes)) == 0
         assert client.is_closed()
     until(lambda: not answers_api_versions(extra))
-    assert described(broker, NODE, "listeners") == before
+    assert describe_config(broker, NODE, "listeners") == before
 
 
 def test_a_refused_change_changes_nothing(broker: Broker) -> None:
     for name, value in (("message.max.bytes", "many"), ("num.partitions", "5"), ("num.io.threads", "1000")):
-        before = described(broker, NODE, name)
-        assert change(broker, ALL_BROKERS, name, value) == ErrorCode.INVALID_REQUEST
-        assert described(broker, NODE, name) == before
+        before = describe_config(broker, NODE, name)
+        assert change_config(broker, ALL_BROKERS, name, value) == ErrorCode.INVALID_REQUEST
+        assert describe_config(broker, NODE, name) == before

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.failover import Acknowledged, DemoCluster, Outcome, describe, judge, kill_leader
+from compat_tests.failover import Acknowledged, DemoCluster, Outcome, describe_outcome, judge_records, kill_leader
 from compat_tests.waiting import until
 
 SECONDS = 6
@@ -41,7 +41,7 @@ def test_lost_doubled_and_disordered_records_are_counted() -> None:
     known.numbers[0] = [0, 1, 2, 3]
     known.times[0] = [1.0, 1.5, 4.0, 4.1]
     read: dict[int, list[int]] = {number: [] for number in known.numbers} | {0: [0, 2, 1, 2]}
-    outcome = judge(known, read, "broker-1", [0])
+    outcome = judge_records(known, read, "broker-1", [0])
     assert outcome == Outcome(
         acknowledged=4,
         errors={},
@@ -52,4 +52,4 @@ def test_lost_doubled_and_disordered_records_are_counted() -> None:
         killed="broker-1",
         partitions=[0],
     )
-    assert "records lost            1" in list(describe(outcome))
+    assert "records lost            1" in list(describe_outcome(outcome))

@@ -1,4 +1,4 @@
-"""A sample of `make history`: stock clients at work and killed, the broker killed, and nothing wrong in what they saw."""
+"""A sample of `make history`: stock clients are killed, the broker is killed, and the history has no findings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FEW = {
 }
 
 
-def test_nothing_is_wrong_in_what_clients_saw(broker_kind: str, broker: Broker, tmp_path: Path) -> None:
+def test_a_recorded_history_with_kills_has_no_findings(broker_kind: str, broker: Broker, tmp_path: Path) -> None:
     own = ("--kills", "2", "--seconds", "6")
     client_properties = tmp_path / "client.properties"
     client_properties.write_text("security.protocol=PLAINTEXT\nkey.serializer=none\n")
@@ -91,11 +91,11 @@ def test_a_broker_that_forgets_the_end_of_a_log_is_found_out(tmp_path: Path) -> 
         finally:
             os.kill(int(pid.read_text()), signal.SIGKILL)
     assert done.returncode == 1, done.stderr
-    # What else is found depends on whether the end was written anew.
+    # Other findings depend on whether the end was written again.
     assert "lost" in {check["check"] for check in json.loads(done.stdout)["checks"] if check["found"]}
 
 
-def test_what_a_restart_command_starts_goes_on(tmp_path: Path) -> None:
+def test_a_process_of_a_restart_command_keeps_running(tmp_path: Path) -> None:
     process_id = tmp_path / "pid"
     run_restart_command(f"sleep 300 & echo $! > {process_id}", tmp_path / "log")
     os.kill(int(process_id.read_text()), signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""The kafka-python client: what its users do every day."""
+"""The kafka-python client in its everyday use."""
 
 from __future__ import annotations
 

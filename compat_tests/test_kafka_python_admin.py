@@ -52,7 +52,7 @@ def topic(admin: Any, name: str) -> str:
 
 @pytest.fixture
 def cli(broker: Broker, capsys: pytest.CaptureFixture[str]) -> Cli:
-    """Run `python -m kafka.admin` in this process and return what it printed."""
+    """Run `python -m kafka.admin` in this process and return its output."""
 
     def run(*arguments: str, form: str = "json", code: int = 0) -> Any:
         capsys.readouterr()
@@ -108,7 +108,7 @@ def test_topics_and_partitions(admin: Any, cli: Cli, topic: str) -> None:
     assert [part["leader_id"] for part in shown["partitions"]] == [1, 1]
     assert cli("partitions", "create", "-p", f"{topic}:3")["results"][0]["error_code"] == 0
     until(lambda: len(admin.describe_topics([topic])[0]["partitions"]) == 3)
-    # What has ids in it can only be printed raw.
+    # Responses with ids can only be printed raw.
     assert topic in cli("partitions", "describe", "-t", topic, form="raw")
     (described,) = admin.describe_topic_partitions([topic])["topics"]
     assert [part["isr_nodes"] for part in described["partitions"]] == [[1], [1], [1]]

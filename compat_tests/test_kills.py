@@ -10,7 +10,7 @@ from compat_tests.kills.run import run
 
 
 @pytest.mark.parametrize(("level", "kills"), [("kafka", 1), ("fsync", 2)])
-def test_what_was_acknowledged_outlives_kills(broker_kind: str, tmp_path: Path, level: str, kills: int) -> None:
+def test_acknowledged_records_survive_kills(broker_kind: str, tmp_path: Path, level: str, kills: int) -> None:
     if broker_kind != "kafkacompat":
         pytest.skip("it is about our own log directories")
     verdict = run(tmp_path / "node", level, kills, seed=1)

@@ -1,4 +1,4 @@
-"""Batches that take long to check: a process does it, while the broker answers everybody else."""
+"""Batches that take long to check: a process does it, while the broker answers other clients."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from compat_tests import batches
 from compat_tests.brokers import Broker
 from compat_tests.conftest import MakeBroker
-from compat_tests.processes import children, suspend
+from compat_tests.processes import list_children, suspend_process
 from compat_tests.raw_client import RawClient, produce_request
 from compat_tests.test_conversion_processes import unread_bytes
 from compat_tests.waiting import until
@@ -32,45 +32,45 @@ def broker(make_broker: MakeBroker, broker_kind: str) -> Broker:
     given = {"kafkacompat.conversion.processes": "1", "kafkacompat.decompressed.max.bytes": str(LIMIT_BYTES)}
     made = make_broker(given)
     with RawClient(made.port) as client:
-        until(lambda: client.call(asked(), MetadataResponse, 9).topics[0].error_code == 0)
+        until(lambda: client.call(make_metadata_request(), MetadataResponse, 9).topics[0].error_code == 0)
         assert produce(client, batches.build([b"x"])).base_offset == 0
-        assert children(made.pid) == []
-        assert produce(client, long()).base_offset == 1
-        assert len(children(made.pid)) == 1
+        assert list_children(made.pid) == []
+        assert produce(client, make_long_batch()).base_offset == 1
+        assert len(list_children(made.pid)) == 1
     return made
 
 
-def asked() -> MetadataRequest:
+def make_metadata_request() -> MetadataRequest:
     return MetadataRequest(topics=[MetadataRequestTopic(name=TOPIC)], allow_auto_topic_creation=True)
 
 
-def long() -> bytes:
+def make_long_batch() -> bytes:
     return batches.build([b""] * MANY, codec=batches.ZSTD)
 
 
 def produce(client: RawClient, batch: bytes) -> PartitionProduceResponse:
-    return only(client.call(produce_request(TOPIC, {0: batch}), ProduceResponse, 9))
+    return take_only_answer(client.call(produce_request(TOPIC, {0: batch}), ProduceResponse, 9))
 
 
-def only(answer: ProduceResponse) -> PartitionProduceResponse:
+def take_only_answer(answer: ProduceResponse) -> PartitionProduceResponse:
     (partition,) = answer.responses[0].partition_responses
     return partition
 
 
 def test_others_are_answered_while_long_batches_wait_for_the_process(broker: Broker) -> None:
-    (worker,) = children(broker.pid)
+    (worker,) = list_children(broker.pid)
     long_ones = [RawClient(broker.port) for _ in range(CLIENTS)]
-    suspend(worker)
+    suspend_process(worker)
     try:
         for client in long_ones:
-            client.send(produce_request(TOPIC, {0: long()}), 9)
+            client.send(produce_request(TOPIC, {0: make_long_batch()}), 9)
         until(lambda: unread_bytes(worker) > 0)
         with RawClient(broker.port) as other:
-            assert other.call(asked(), MetadataResponse, 9).topics[0].error_code == 0
+            assert other.call(make_metadata_request(), MetadataResponse, 9).topics[0].error_code == 0
             assert produce(other, batches.build([b"x"])).base_offset == 1 + MANY
     finally:
         os.kill(worker, signal.SIGCONT)
-    found = sorted(only(client.receive(ProduceResponse, 9)).base_offset for client in long_ones)
+    found = sorted(take_only_answer(client.receive(ProduceResponse, 9)).base_offset for client in long_ones)
     assert found == [2 + MANY * (1 + number) for number in range(CLIENTS)]
     for client in long_ones:
         client.__exit__()
@@ -78,9 +78,9 @@ def test_others_are_answered_while_long_batches_wait_for_the_process(broker: Bro
 
 def test_a_connections_next_request_does_not_overtake(broker: Broker) -> None:
     with RawClient(broker.port) as client:
-        for batch in (long(), batches.build([b"x"]), long()):
+        for batch in (make_long_batch(), batches.build([b"x"]), make_long_batch()):
             client.send(produce_request(TOPIC, {0: batch}), 9)
-        found = [only(client.receive(ProduceResponse, 9)).base_offset for _ in range(3)]
+        found = [take_only_answer(client.receive(ProduceResponse, 9)).base_offset for _ in range(3)]
     assert found == [1 + MANY, 1 + 2 * MANY, 2 + 2 * MANY]
 
 
@@ -89,25 +89,25 @@ def test_a_bomb_is_refused_and_a_client_that_has_gone_does_no_harm(broker: Broke
     with RawClient(broker.port) as client:
         assert produce(client, bomb).error_code == ErrorCode.MESSAGE_TOO_LARGE
     with RawClient(broker.port) as gone:
-        gone.send(produce_request(TOPIC, {0: long()}), 9)
+        gone.send(produce_request(TOPIC, {0: make_long_batch()}), 9)
     with RawClient(broker.port) as client:
         until(lambda: produce(client, batches.build([b"x"])).base_offset > 2 * MANY)
     assert broker.stop() == 0
 
 
 def test_a_process_that_dies_fails_one_answer(broker: Broker) -> None:
-    (worker,) = children(broker.pid)
-    suspend(worker)
+    (worker,) = list_children(broker.pid)
+    suspend_process(worker)
     with RawClient(broker.port) as client:
-        client.send(produce_request(TOPIC, {0: long()}), 9)
+        client.send(produce_request(TOPIC, {0: make_long_batch()}), 9)
         until(lambda: unread_bytes(worker) > 0)
         os.kill(worker, signal.SIGKILL)
-        assert only(client.receive(ProduceResponse, 9)).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
-        assert produce(client, long()).base_offset == 1 + MANY
+        assert take_only_answer(client.receive(ProduceResponse, 9)).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+        assert produce(client, make_long_batch()).base_offset == 1 + MANY
 
 
-def test_without_acks_a_broker_that_stops_keeps_what_came_before(broker: Broker) -> None:
+def test_without_acks_a_stopping_broker_keeps_received_batches(broker: Broker) -> None:
     with RawClient(broker.port) as client:
-        client.send(produce_request(TOPIC, {0: long()}, acks=0), 9)
+        client.send(produce_request(TOPIC, {0: make_long_batch()}, acks=0), 9)
         assert produce(client, batches.build([b"x"])).base_offset == 1 + 2 * MANY
     assert broker.stop() == 0

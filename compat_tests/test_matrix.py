@@ -44,13 +44,13 @@ def test_a_client_goes_through_the_programme(stage: Stage, name: str) -> None:
     assert steps[0] == "installing"
 
 
-def program(text: str) -> Launch:
+def make_launch(text: str) -> Launch:
     return Launch([sys.executable, "-c", text])
 
 
-def test_a_program_that_ends_is_told_by_its_last_words(tmp_path: Path) -> None:
+def test_an_ended_driver_is_reported_with_its_last_line(tmp_path: Path) -> None:
     with (
-        Driver(program("raise SystemExit('no such client')"), "", tmp_path / "stderr") as driver,
+        Driver(make_launch("raise SystemExit('no such client')"), "", tmp_path / "stderr") as driver,
         pytest.raises(ClientError, match="ended with code 1: no such client"),
     ):
         driver.ask("create", "topic", 1)
@@ -58,17 +58,17 @@ def test_a_program_that_ends_is_told_by_its_last_words(tmp_path: Path) -> None:
 
 def test_a_program_that_says_nothing_is_given_up(tmp_path: Path) -> None:
     with (
-        Driver(program("import sys; sys.stdin.read()"), "", tmp_path / "stderr") as driver,
+        Driver(make_launch("import sys; sys.stdin.read()"), "", tmp_path / "stderr") as driver,
         pytest.raises(ClientError, match="no answer in 0 s, waiting for its end"),
     ):
         driver.ask("create", "topic", 1, seconds=0.2)
     assert not driver.is_running
 
 
-def test_a_programs_error_is_told(tmp_path: Path) -> None:
+def test_a_drivers_error_is_raised(tmp_path: Path) -> None:
     text = "print('noise'); print('{\"error\": \"refused\"}', flush=True); input()"
     with (
-        Driver(program(text), "", tmp_path / "stderr") as driver,
+        Driver(make_launch(text), "", tmp_path / "stderr") as driver,
         pytest.raises(ClientError, match=r"^refused$"),
     ):
         driver.ask("create", "topic", 1)

@@ -32,7 +32,7 @@ def kafka() -> Iterator[Oracle]:
         yield running
 
 
-def records(count: int, seed: int = SEED) -> list[NewRecord]:
+def make_records(count: int, seed: int = SEED) -> list[NewRecord]:
     """Records of all shapes: null and empty keys and values, headers, sizes around those where numbers get longer."""
     rng = random.Random(seed)
 
@@ -45,21 +45,21 @@ def records(count: int, seed: int = SEED) -> list[NewRecord]:
     return [(NOW_MS + rng.randrange(-100_000, 100_000), blob(), blob(), headers()) for _ in range(count)]
 
 
-def log(codec: int) -> bytes:
+def make_log(codec: int) -> bytes:
     """Batches as they follow each other in a log, with a control batch and a hole between them."""
-    first = build_batch(records(70), base_offset=100, codec=codec)
+    first = build_batch(make_records(70), base_offset=100, codec=codec)
     control = build_batch([(NOW_MS, bytes(4), bytes(6), [])], base_offset=170, control=True, transactional=True)
-    return first + control + build_batch(records(5, seed=1), base_offset=5_000_000_000, codec=codec)
+    return first + control + build_batch(make_records(5, seed=1), base_offset=5_000_000_000, codec=codec)
 
 
-def stamped(batch: bytes) -> bytes:
+def stamp_batch(batch: bytes) -> bytes:
     """The batch with the broker's time instead of the records' own."""
     header = read_header(batch)
     changed = header._replace(attributes=header.attributes | LOG_APPEND_TIME, max_timestamp=NOW_MS + 777)
     return assemble_batch(changed, batch[61:])
 
 
-def read(kafka: Oracle, data: bytes) -> list[dict[str, object]]:
+def read_by_kafka(kafka: Oracle, data: bytes) -> list[dict[str, object]]:
     entries: list[dict[str, object]] = kafka.ask("read", hex=data.hex())["entries"]
     return entries
 
@@ -70,25 +70,25 @@ def read(kafka: Oracle, data: bytes) -> list[dict[str, object]]:
 def test_batches_become_the_message_sets_that_kafka_makes_of_them(
     kafka: Oracle, magic: int, codec: int, first_offset: int
 ) -> None:
-    for data in (log(codec), stamped(log(codec)[: read_header(log(codec)).size_bytes])):
+    for data in (make_log(codec), stamp_batch(make_log(codec)[: read_header(make_log(codec)).size_bytes])):
         expected = bytes.fromhex(kafka.ask("down", hex=data.hex(), magic=magic, first_offset=first_offset)["hex"])
         ours = down_convert(data, magic, first_offset, NO_LIMIT, NO_LIMIT, NO_LIMIT).data
         if codec == PLAIN:
             assert ours == expected
-        # Kafka sends a wrapper that ends in front of the offset, too; who gets nothing else asks for ever.
-        behind = [entry for entry in read(kafka, expected) if int(str(entry["offset"])) >= first_offset]
-        assert read(kafka, ours) == behind
+        # Kafka also sends a wrapper that ends before the offset; a client that gets nothing else repeats its request for ever.
+        behind = [entry for entry in read_by_kafka(kafka, expected) if int(str(entry["offset"])) >= first_offset]
+        assert read_by_kafka(kafka, ours) == behind
 
 
 def test_zstd_is_refused_as_kafka_refuses_it(kafka: Oracle) -> None:
     with pytest.raises(OracleError, match="UnsupportedCompressionType"):
-        kafka.ask("down", hex=log(ZSTD).hex(), magic=1, first_offset=100)
+        kafka.ask("down", hex=make_log(ZSTD).hex(), magic=1, first_offset=100)
 
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("codec", OLD_CODECS)
 def test_kafkas_message_sets_become_batches(kafka: Oracle, magic: int, codec: int) -> None:
-    given = records(70)
+    given = make_records(70)
     asked = [[timestamp, *(None if each is None else each.hex() for each in pair)] for timestamp, *pair, _ in given]
     built = bytes.fromhex(kafka.ask("build", magic=magic, codec=codec, records=asked)["hex"])
     batch = up_convert(built, TargetCodec(None, {}), SizeLimits(NO_LIMIT, NO_LIMIT))

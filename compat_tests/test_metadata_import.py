@@ -40,7 +40,7 @@ def node(broker_kind: str, tmp_path: Path) -> Iterator[KafkacompatBroker]:
     node.stop()
 
 
-def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def run_command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "kafkacompat", "metadata", *map(str, arguments)],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -95,13 +95,13 @@ def test_a_single_node_becomes_a_broker_of_a_cluster(
     for topic, partitions in TOPICS.items():
         create_topic(node, topic, partitions, retention_ms="86400000")
         produce(node, topic, values_of(topic, "before"))
-    refused = run("export", file, "--data", node.data_folder)
+    refused = run_command("export", file, "--data", node.data_folder)
     assert (refused.returncode, "is in use by a broker" in refused.stderr, file.exists()) == (1, True, False)
     node.stop()
 
-    exported = run("export", file, "--data", node.data_folder)
+    exported = run_command("export", file, "--data", node.data_folder)
     assert exported.returncode == 0, exported.stderr
-    imported = run("import", file, "--zookeeper", connect, "--data", node.data_folder)
+    imported = run_command("import", file, "--zookeeper", connect, "--data", node.data_folder)
     assert imported.returncode == 0, imported.stderr
     client = world.connect()
     state, _ = world.run(client.get("/brokers/topics/orders/partitions/2/state"))
@@ -122,5 +122,5 @@ def test_a_single_node_becomes_a_broker_of_a_cluster(
     assert json.loads(state)["leader_epoch"] >= epoch_before
     assert not [name for name in os.listdir(node.data_folder) if name.endswith("-stray")]
 
-    again = run("import", file, "--zookeeper", connect)
+    again = run_command("import", file, "--zookeeper", connect)
     assert (again.returncode, "brokers 1 are registered" in again.stderr) == (1, True), again.stderr

@@ -39,7 +39,7 @@ class Load:
         self._producer = Producer(settings)
 
     def write(self, count: int) -> None:
-        """Write some records; what was written before is acknowledged meanwhile."""
+        """Write some records; earlier ones are acknowledged in the meantime."""
         for number in itertools.islice(self._numbers, count):
             self._producer.produce(self._topic, VALUE, key=str(number).encode(), on_delivery=self._delivered)
             self._producer.poll(0)
@@ -105,7 +105,7 @@ def test_nothing_is_lost_doubled_or_refused_while_a_partition_moves(moving: Brok
 
 
 @pytest.mark.parametrize("attempt", (0, 2))
-def test_what_was_acknowledged_survives_a_kill_in_the_middle_of_a_move(moving: Broker, name: str, attempt: int) -> None:
+def test_acknowledged_records_survive_a_kill_during_a_move(moving: Broker, name: str, attempt: int) -> None:
     script = Transcript(moving.port)
     script.create_topic(name, segment_bytes=str(SEGMENT_BYTES))
     load = Load(moving, name)

@@ -1,4 +1,4 @@
-"""Java clients of the times of message sets, and those of today, at one broker: what one writes the other reads."""
+"""Java clients of the times of message sets, and those of today, at one broker: each reads the other's records."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def offsets_written(broker: Broker, clients: str) -> dict[str, list[str]]:
 
 @each_codec
 @pytest.mark.parametrize("clients", PRODUCERS)
-def test_what_old_producers_write_is_read_as_batches_of_their_codec(broker: Broker, clients: str, codec: str) -> None:
+def test_records_of_old_producers_are_stored_in_their_codec(broker: Broker, clients: str, codec: str) -> None:
     assert offsets_written(broker, clients)[codec] == [str(number) for number in range(RECORDS)]
     _, stored = fetch(broker, f"written-by-{clients}-{codec}", 11)
     assert {read_header(batch).codec for batch in whole_batches(stored)} == {CODECS[codec]}
@@ -97,7 +97,7 @@ def test_what_old_producers_write_is_read_as_batches_of_their_codec(broker: Brok
 
 @cache
 def records_read(broker: Broker, clients: str) -> dict[str, list[str]]:
-    """Write a topic with each codec, and return what one JVM reads of each from offset 150 on, by the codec."""
+    """Write a topic with each codec, and return the records that one JVM reads of each from offset 150 on, by the codec."""
     topics = {codec: f"read-by-{clients}-{codec}" for codec in CODECS}
     for codec, topic in topics.items():
         create_topic(broker, topic)
@@ -115,13 +115,13 @@ def records_read(broker: Broker, clients: str) -> dict[str, list[str]]:
 
 @each_codec
 @pytest.mark.parametrize("clients", CONSUMERS)
-def test_what_new_producers_write_is_read_by_old_consumers(broker: Broker, clients: str, codec: str) -> None:
+def test_old_consumers_read_records_of_new_producers(broker: Broker, clients: str, codec: str) -> None:
     values = [b"value %d.%d" % divmod(number, 100) for number in range(150, 500)]
     expected = [f"{150 + index} {b'key'.hex()} {value.hex()}" for index, value in enumerate(values)]
     assert records_read(broker, clients)[codec] == [*expected, "500 null null", "501 null "]
 
 
-def test_batches_with_zstd_are_refused_to_those_who_cannot_read_them(broker: Broker, name: str) -> None:
+def test_old_fetch_versions_are_refused_zstd_batches(broker: Broker, name: str) -> None:
     create_topic(broker, name)
     produce(broker, name, batches.build([b"a"]), batches.build([b"b"], codec=batches.ZSTD))
     for version in (0, 1, 2, 3):

@@ -160,7 +160,7 @@ def test_verifiable_tools(broker: Broker, name: str, release: str, verifiable_co
     events = [json.loads(line) for line in sent.splitlines()]
     assert [event["offset"] for event in events if event["name"] == "producer_send_success"] == [0, 1, 2, 3, 4]
     assert (events[-1]["name"], events[-1]["acked"]) == ("tool_data", 5)
-    # The consumer of 0.11 has what it wanted then, and goes on polling for ever.
+    # The consumer of 0.11 has its records then, and continues polling for ever.
     assert verifiable_consumer.stdout is not None
     for event in map(json.loads, verifiable_consumer.stdout):
         if event["name"] == "offsets_committed" and event["offsets"][0]["offset"] == 5:

@@ -1,4 +1,4 @@
-"""Hundreds of clients that send without end, or never read: memory stays bounded and everybody else is served."""
+"""Hundreds of clients that send without end, or never read: memory stays bounded and other clients are served."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def overloaded(make_broker: MakeBroker, broker_kind: str) -> Broker:
 
 
 class Peak:
-    """The most memory that a broker has held over what it held at the start."""
+    """The largest memory of a broker, beyond that at its start."""
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
@@ -75,7 +75,7 @@ def send_some(sender: Any) -> int:
     return sent
 
 
-def fill(senders: Sequence[socket.socket], peak: Peak, *, quiet_seconds: float = 2) -> int:
+def fill_senders(senders: Sequence[socket.socket], peak: Peak, *, quiet_seconds: float = 2) -> int:
     """Send to all until each has sent its half or the broker takes no more; return the bytes sent."""
     left: dict[Any, int] = dict.fromkeys(senders, SENT_EACH_BYTES)
     total, last_progress = 0, time.monotonic()
@@ -107,7 +107,7 @@ def test_half_sent_frames(overloaded: Broker) -> None:
         for sender in senders:
             sender.sendall(struct.pack(">i", FRAME_BYTES))
             sender.setblocking(False)
-        sent = fill(senders, peak)
+        sent = fill_senders(senders, peak)
         assert sent > 100_000_000
         assert_serves_others(overloaded, "others")
         peak.look()

@@ -30,12 +30,12 @@ def _only_ours(broker_kind: str) -> None:
         pytest.skip("these are our packages")
 
 
-def _run(command: Sequence[str | Path], folder: Path, variables: Mapping[str, str] | None = None) -> str:
-    """Run a command to its end and return what it printed; AssertionError with its words if it fails."""
+def _run_command(command: Sequence[str | Path], folder: Path, variables: Mapping[str, str] | None = None) -> str:
+    """Run a command to its end and return its output; AssertionError with the output if it fails."""
     done = subprocess.run(
         command,
         cwd=folder,
-        env=_environment(variables),
+        env=_make_environment(variables),
         capture_output=True,
         text=True,
         timeout=INSTALL_SECONDS,
@@ -45,7 +45,7 @@ def _run(command: Sequence[str | Path], folder: Path, variables: Mapping[str, st
     return done.stdout
 
 
-def _environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
+def _make_environment(variables: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return an environment in which no Python finds the checkout."""
     return {**{name: value for name, value in os.environ.items() if name != "PYTHONPATH"}, **(variables or {})}
 
@@ -62,27 +62,27 @@ class Packages:
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Packages:
     folder = tmp_path_factory.mktemp("packages")
     shutil.copytree(ROOT, folder / "checkout", symlinks=True, ignore=NOT_COPIED)
-    _run([sys.executable, "-m", "build", "--outdir", folder / "dist", "checkout"], folder)
+    _run_command([sys.executable, "-m", "build", "--outdir", folder / "dist", "checkout"], folder)
     (wheel,), (source,) = (folder / "dist").glob("*.whl"), (folder / "dist").glob("*.tar.gz")
     return Packages(wheel, source)
 
 
-def _install(python: str, package: Path, folder: Path, **variables: str) -> Path:
+def _install_package(python: str, package: Path, folder: Path, **variables: str) -> Path:
     """Install *package* into a new virtual environment in *folder* and return the folder of its programs."""
-    _run([python, "-m", "venv", folder / "environment"], folder)
+    _run_command([python, "-m", "venv", folder / "environment"], folder)
     programs = folder / "environment" / "bin"
-    _run([programs / "python", "-m", "pip", "install", "-q", package], folder, variables)
+    _run_command([programs / "python", "-m", "pip", "install", "-q", package], folder, variables)
     return programs
 
 
 @contextmanager
-def _serving(programs: Path, folder: Path) -> Iterator[int]:
+def _run_server(programs: Path, folder: Path) -> Iterator[int]:
     """Serve in *folder*, with no configuration but the port, which is returned."""
     folder.mkdir()
     command: list[str | Path] = [programs / "kafkacompat", "serve", "--override", "listeners=PLAINTEXT://127.0.0.1:0"]
     with (folder / "stderr").open("w") as errors:
         process = subprocess.Popen(
-            command, cwd=folder, env=_environment(), stdout=subprocess.PIPE, stderr=errors, text=True
+            command, cwd=folder, env=_make_environment(), stdout=subprocess.PIPE, stderr=errors, text=True
         )
     assert process.stdout is not None
     try:
@@ -97,13 +97,13 @@ def _serving(programs: Path, folder: Path) -> Iterator[int]:
 
 def _check_installed(programs: Path, folder: Path, form: str) -> None:
     """Produce to an installed broker and fetch from it, with that form of the walk, and look for modules beside the packages."""
-    assert f"record walk {form}" in _run([programs / "kafkacompat", "--version"], folder)
-    with _serving(programs, folder / "empty") as port, RawClient(port) as client:
+    assert f"record walk {form}" in _run_command([programs / "kafkacompat", "--version"], folder)
+    with _run_server(programs, folder / "empty") as port, RawClient(port) as client:
         create_topic(client, "topic")
         assert produce(client, "topic", build_batch([(0, b"key", b"value", [])])) == 0
         assert stored_values(client, "topic") == [b"value"]
     assert f"record walk {form}" in (folder / "empty" / "stderr").read_text()
-    installed = _run(
+    installed = _run_command(
         [programs / "python", "-c", "import sysconfig; print(sysconfig.get_path('platlib'))"], folder
     ).strip()
     assert {"kafkacompat", "spark_integration"} <= (names := {path.name for path in Path(installed).iterdir()})
@@ -111,18 +111,18 @@ def _check_installed(programs: Path, folder: Path, form: str) -> None:
 
 
 def test_the_wheel_serves(packages: Packages, tmp_path: Path) -> None:
-    _check_installed(_install(sys.executable, packages.wheel, tmp_path), tmp_path, "compiled")
+    _check_installed(_install_package(sys.executable, packages.wheel, tmp_path), tmp_path, "compiled")
 
 
 def test_the_source_package_serves_where_there_is_no_compiler(packages: Packages, tmp_path: Path) -> None:
-    programs = _install(sys.executable, packages.source, tmp_path, CC="/nonexistent/compiler")
+    programs = _install_package(sys.executable, packages.source, tmp_path, CC="/nonexistent/compiler")
     _check_installed(programs, tmp_path, "plain (not compiled for this Python)")
 
 
 @pytest.mark.tools
 @pytest.mark.parametrize("version", OTHER_PYTHONS)
 def test_the_source_package_serves_on_other_pythons(packages: Packages, tmp_path: Path, version: str) -> None:
-    _check_installed(_install(_other_python(version), packages.source, tmp_path), tmp_path, "compiled")
+    _check_installed(_install_package(_other_python(version), packages.source, tmp_path), tmp_path, "compiled")
 
 
 def _other_python(version: str) -> str:

@@ -22,7 +22,7 @@ from compat_tests.brokers import Broker
 from compat_tests.conftest import MakeBroker
 from compat_tests.random_requests import KINDS, RequestMaker
 from compat_tests.raw_client import ClosedError, RawClient
-from compat_tests.test_bad_input import BATCH, create_topic, drain, produce, stored_values
+from compat_tests.test_bad_input import BATCH, create_topic, drain_client, produce, stored_values
 from kafkacompat.handlers import HANDLERS
 from kafkacompat.wire import compiler
 from kafkacompat.wire.apis.alter_configs import AlterConfigsRequest, AlterConfigsResource, AlterConfigsResponse
@@ -48,7 +48,7 @@ BAD_ADDRESS = "127.0.0.2"
 """Whence bad requests come: the log is spared most complaints about a client that gives cause for many."""
 BROKER_TYPE = 4
 PROPERTIES = {
-    # What waits by design shall not wait for long.
+    # Requests that wait by design must not wait for long.
     "group.min.session.timeout.ms": "1",
     "group.max.session.timeout.ms": "300",
     "group.initial.rebalance.delay.ms": "10",
@@ -67,7 +67,7 @@ Question = tuple[Request, int]
 
 
 class Asker(threading.Thread):
-    """One connection after another, which ask and judge what is answered; ``problems`` says what was wrong."""
+    """One connection after another, which send requests and judge the responses; ``problems`` has the defects."""
 
     def __init__(self, broker: Broker, seed: int) -> None:
         super().__init__(daemon=True)
@@ -105,7 +105,7 @@ class Asker(threading.Thread):
             del pairs[: len(some)]
 
     def _ask(self, questions: list[Question]) -> None:
-        """Send some requests in one go and read their answers; begin anew where the connection is closed."""
+        """Send some requests in one go and read their responses; reconnect if the connection is closed."""
         unanswered = [each for each in questions if not (isinstance(each[0], ProduceRequest) and each[0].acks == 0)]
         try:
             for request, version in questions:
@@ -121,7 +121,7 @@ class Asker(threading.Thread):
             raise AssertionError(f"{problem!r} for {unanswered[0]} among {questions}") from problem
 
     def _judge(self, frame: bytes, request: Request, version: int) -> None:
-        """The answer is one in this version, says nothing of an error that nobody foresaw, and is learned from."""
+        """The answer is one in this version, has no unexpected error, and is learned from."""
         declared = HANDLERS[request.API_KEY].response
         header_version = response_header_version(declared, version)
         position = compiler.find_reader(ResponseHeader, header_version)(frame, 0)[1]
@@ -137,13 +137,13 @@ class Asker(threading.Thread):
         self.answers += 1
 
     def _ask_badly(self, request: Request, version: int) -> None:
-        """Send the request once more with some bytes wrong or lost, and take whatever comes."""
+        """Send the request again with some bytes wrong or lost, and accept any response."""
         with RawClient(self._broker.port, address=BAD_ADDRESS) as client:
             payload = bytearray(client.encode(request, version))
             for _ in range(self._rng.randint(0, 3)):
                 payload[self._rng.randrange(len(payload))] = self._rng.choice((0, 1, 0x7F, 0x80, 0xFF))
             client.send_frame(bytes(payload[: self._rng.choice((len(payload), self._rng.randrange(len(payload))))]))
-            drain(client)
+            drain_client(client)
 
 
 def error_codes(answer: Struct) -> Iterator[int]:
@@ -165,7 +165,7 @@ def why_closed(log: str, port: int) -> str:
 
 @pytest.fixture
 def node(make_broker: MakeBroker, broker_kind: str, tmp_path: Path) -> Broker:
-    """Return a broker of its own, that nobody else talks to, with two directories to move partitions between."""
+    """Return a broker that no other test uses, with two directories to move partitions between."""
     if broker_kind != "kafkacompat":
         pytest.skip("what is judged is our log and our memory")
     return make_broker({**PROPERTIES, "log.dirs": f"{tmp_path / 'a'},{tmp_path / 'b'}"})

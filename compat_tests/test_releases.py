@@ -1,4 +1,4 @@
-"""Our table of what each release served, against the releases; and listeners that look like them, against clients."""
+"""Our table of the versions of each release, against the releases; and listeners that emulate them, against clients."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def test_every_release_can_be_asked() -> None:
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_the_table_is_what_the_release_says(name: str) -> None:
+def test_the_table_of_versions_equals_the_releases(name: str) -> None:
     ours = {key: (versions.first, versions.last) for key, versions in find_release(name).versions.items()}
-    assert ours == releases.served(name)
+    assert ours == releases.list_served(name)
     before = {} if name == RELEASES[0] else find_release(RELEASES[RELEASES.index(name) - 1]).versions
     known = {key: (versions.first, versions.last) for key, versions in before.items()}
-    assert releases.changes(known, ours) == CHANGES[name]
+    assert releases.describe_changes(known, ours) == CHANGES[name]
 
 
 LISTENERS = ("0.8.2", "0.9.0", "0.10.0", "0.11.0", "1.0", "2.3", "2.8", "3.9", "4.3")
@@ -61,7 +61,7 @@ def emulating(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatingBro
 
 
 def round_trip(port: int, topic: str, *, subscribe: bool = True, **options: Any) -> list[bytes]:
-    """Produce ten records, read them as a member of a group or alone, commit, and ask for what was committed."""
+    """Produce ten records, read them as a member of a group or alone, commit, and fetch the committed offset."""
     servers = {"bootstrap.servers": f"127.0.0.1:{port}", **options}
     producer = Producer({**servers, "enable.idempotence": False})
     for number in range(10):
@@ -93,20 +93,20 @@ QUIET: dict[str, Any] = {"log_level": 0}
 
 
 @pytest.mark.parametrize("name", ["0.9.0", "everything"])
-def test_librdkafka_told_that_the_broker_is_0_9(emulating: EmulatingBroker, name: str) -> None:
+def test_librdkafka_works_with_a_fallback_to_0_9(emulating: EmulatingBroker, name: str) -> None:
     """It never asks for ApiVersions, of a listener that has none and of one that serves everything."""
     told: dict[str, Any] = {"api.version.request": False, "broker.version.fallback": "0.9.0"}
     port = emulating.ports.get(name, emulating.port)
     assert round_trip(port, f"told-{name}", **told, **QUIET) == TEN
 
 
-def test_librdkafka_told_that_the_broker_is_0_8_which_has_no_members_of_groups(emulating: EmulatingBroker) -> None:
+def test_librdkafka_works_with_a_fallback_to_0_8_2_without_groups(emulating: EmulatingBroker) -> None:
     told: dict[str, Any] = {"api.version.request": False, "broker.version.fallback": "0.8.2"}
     assert round_trip(emulating.ports["0.8.2"], "assigned", subscribe=False, **told, **QUIET) == TEN
 
 
 @pytest.mark.parametrize(("name", "told_to_wait_ms", "waited_ms"), [("0.9.0", 2000, 2000), ("0.8.2", 120_000, 0)])
-def test_librdkafka_finds_out_what_cannot_tell(
+def test_librdkafka_falls_back_without_api_versions(
     emulating: EmulatingBroker, name: str, told_to_wait_ms: int, waited_ms: int
 ) -> None:
     """0.8 hangs up, and librdkafka does without, however long it would wait; 0.9 does not answer, so it waits."""
@@ -114,7 +114,7 @@ def test_librdkafka_finds_out_what_cannot_tell(
         "broker.version.fallback": name,
         "api.version.request.timeout.ms": told_to_wait_ms,
         "api.version.fallback.ms": 60_000,
-        # Else it forgets what it has found out each time it is disconnected (librdkafka 2.16).
+        # Else it forgets the negotiated versions with each disconnection (librdkafka 2.16).
         "metadata.recovery.strategy": "none",
     }
     producer = Producer({"bootstrap.servers": f"127.0.0.1:{emulating.ports[name]}", **falls_back, **QUIET})
@@ -125,7 +125,7 @@ def test_librdkafka_finds_out_what_cannot_tell(
 
 
 @pytest.mark.parametrize("name", [name for name in LISTENERS if find_release(name).is_since("0.10.0")])
-def test_librdkafka_asks_what_the_broker_is(emulating: EmulatingBroker, name: str) -> None:
+def test_librdkafka_negotiates_with_each_release(emulating: EmulatingBroker, name: str) -> None:
     assert round_trip(emulating.ports[name], f"asked-{name}", **QUIET) == TEN
 
 

@@ -1,4 +1,4 @@
-"""What is left after a stop, and after SIGKILL in the middle of the work."""
+"""The data after a stop, and after SIGKILL under load."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from compat_tests.brokers import Broker
 from compat_tests.confluent import assign_from_beginning
 from compat_tests.conftest import MakeBroker
 from compat_tests.raw_client import RawClient
-from compat_tests.same_answers.quotas import alteration, quotas_of
-from compat_tests.same_answers.security import SHA_512, credentials, upsertion
+from compat_tests.same_answers.quotas import make_alteration, quotas_of
+from compat_tests.same_answers.security import SHA_512, list_credentials, make_upsertion
 from compat_tests.waiting import pause, until
 from kafkacompat.wire.apis.alter_client_quotas import AlterClientQuotasRequest, AlterClientQuotasResponse
 from kafkacompat.wire.apis.alter_user_scram_credentials import (
@@ -62,7 +62,7 @@ def test_stop_is_clean(make_broker: MakeBroker, broker_kind: str) -> None:
 
 
 def cluster_state(broker: Broker, topic: str) -> tuple[str, int, str, Any]:
-    """Return what must outlive a restart: cluster id, partition count, a topic config, the topic's id."""
+    """Return the data that must survive a restart: cluster id, partition count, a topic config, the topic's id."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap, **QUIET})
     metadata = admin.list_topics(timeout=20)
     resource = ConfigResource(ResourceType.TOPIC, topic)
@@ -160,12 +160,12 @@ def test_group_goes_on_after_a_kill(make_broker: MakeBroker, name: str) -> None:
 
 def test_quotas_and_passwords_outlive_a_kill(make_broker: MakeBroker) -> None:
     broker = make_broker()
-    rates = AlterClientQuotasRequest(entries=[alteration({"user": "alice"}, ("request_percentage", 12.5))])
-    secrets = AlterUserScramCredentialsRequest(upsertions=[upsertion("alice", SHA_512, 8192)])
+    rates = AlterClientQuotasRequest(entries=[make_alteration({"user": "alice"}, ("request_percentage", 12.5))])
+    secrets = AlterUserScramCredentialsRequest(upsertions=[make_upsertion("alice", SHA_512, 8192)])
     with RawClient(broker.port) as client:
         client.call(rates, AlterClientQuotasResponse, 1)
         client.call(secrets, AlterUserScramCredentialsResponse, 0)
     broker.kill()
     broker.start()
     until(lambda: quotas_of(broker.port, "alice") == {"request_percentage": 12.5})
-    until(lambda: credentials(broker.port) == {"alice": [(SHA_512, 8192)]})
+    until(lambda: list_credentials(broker.port) == {"alice": [(SHA_512, 8192)]})

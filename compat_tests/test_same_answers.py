@@ -2,7 +2,7 @@
 
 Kafka is 4.3.1, and 3.9.1 with ZooKeeper for the versions that 4.0 dropped.
 
-What may differ is listed in ALLOWED with the reason; a difference that stands nowhere there fails. Where Kafka
+ALLOWED lists the permitted differences with their reasons; any other difference fails. Where Kafka
 gives an error no words, ours may have some.
 """
 
@@ -41,7 +41,7 @@ from compat_tests.same_answers import (
     transactional_records,
     transactions,
 )
-from compat_tests.same_answers.transcript import Difference, Transcript, differences
+from compat_tests.same_answers.transcript import Difference, Transcript, find_differences
 
 Script = Callable[[Transcript, str], None]
 SCRIPTS: dict[str, Script] = {
@@ -125,13 +125,13 @@ ALLOWED = {
 def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Broker, Broker]]:
     folder = tmp_path_factory.mktemp("both")
     kafka, ours = (
-        kind(folder / kind.kind, properties(folder / kind.kind)) for kind in (KafkaBroker, KafkacompatBroker)
+        kind(folder / kind.kind, make_properties(folder / kind.kind)) for kind in (KafkaBroker, KafkacompatBroker)
     )
     with kafka, ours:
         yield kafka, ours
 
 
-def properties(folder: Path) -> dict[str, str]:
+def make_properties(folder: Path) -> dict[str, str]:
     """Give a broker somewhere to move partitions to, and its groups bounds that they soon meet.
 
     Kafka's controller writes a change at once, not 25 ms later: one script alone makes 380 changes, each after the last.
@@ -151,7 +151,7 @@ def both_old(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Broker,
         yield kafka, ours
 
 
-def answers(script: Script, port: int, attempt: int = 0) -> dict[str, Any]:
+def record_answers(script: Script, port: int, attempt: int = 0) -> dict[str, Any]:
     with closing(Transcript(port)) as transcript:
         script(transcript, script.__name__.replace("_", "-") + "-again" * attempt)
         return transcript.answers
@@ -174,23 +174,23 @@ def test_answers_in_dropped_versions_are_the_same(both_old: tuple[Broker, Broker
 
 def assert_same(script: Script, both: tuple[Broker, Broker]) -> None:
     for attempt in range(ATTEMPTS if script in LEFT_TO_CHANCE else 1):
-        found = unexpected(script, both, attempt)
+        found = find_unexpected(script, both, attempt)
         if not found:
             return
     pytest.fail("\n".join(map(str, found)))
 
 
-def unexpected(script: Script, both: tuple[Broker, Broker], attempt: int) -> list[Difference]:
-    kafka, ours = (answers(script, broker.port, attempt) for broker in both)
-    return compared(script.__name__, kafka, ours)
+def find_unexpected(script: Script, both: tuple[Broker, Broker], attempt: int) -> list[Difference]:
+    kafka, ours = (record_answers(script, broker.port, attempt) for broker in both)
+    return compare_answers(script.__name__, kafka, ours)
 
 
-def compared(script: str, kafka: dict[str, Any], ours: dict[str, Any]) -> list[Difference]:
+def compare_answers(script: str, kafka: dict[str, Any], ours: dict[str, Any]) -> list[Difference]:
     assert kafka.keys() == ours.keys()
     return [
         difference
         for label in kafka
-        for difference in differences(f"{script}: {label}", kafka[label], ours[label])
+        for difference in find_differences(f"{script}: {label}", kafka[label], ours[label])
         if not is_allowed(difference)
     ]
 
@@ -198,7 +198,10 @@ def compared(script: str, kafka: dict[str, Any], ours: dict[str, Any]) -> list[D
 @pytest.mark.parametrize("version", range(5))
 def test_served_versions_are_kafkas(both: tuple[Broker, Broker], version: int) -> None:
     kafka, ours = (
-        {entry["api_key"]: entry for entry in answers(topics.api_versions, broker.port)[f"all v{version}"]["api_keys"]}
+        {
+            entry["api_key"]: entry
+            for entry in record_answers(topics.api_versions, broker.port)[f"all v{version}"]["api_keys"]
+        }
         for broker in both
     )
     newest = {key: kafka[key]["max_version"] for key in ours}
@@ -210,7 +213,7 @@ def test_served_versions_are_kafkas(both: tuple[Broker, Broker], version: int) -
 
 def test_answers_after_a_kill_are_the_same(both: tuple[Broker, Broker]) -> None:
     """The last test: the brokers are killed, and have other properties then."""
-    found = compared("outlive_a_kill", *map(answers_after_a_kill, both))
+    found = compare_answers("outlive_a_kill", *map(answers_after_a_kill, both))
     assert not found, "\n".join(map(str, found))
 
 

@@ -1,6 +1,6 @@
-"""Kafka's own DumpLogSegments reads what we write and finds nothing to complain about; our dump shows the same numbers.
+"""Kafka's own DumpLogSegments reads our files without complaints; our dump shows the same numbers.
 
-What it says of a whole data directory is kept in build/dump-log-segments.txt.
+Its output for a whole data directory is kept in build/dump-log-segments.txt.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from compat_tests.brokers import KafkacompatBroker
-from compat_tests.dumps import complaints, kafkas_batches, kafkas_dump, kafkas_records, our_fields, our_rows
+from compat_tests.dumps import kafkas_batches, kafkas_dump, kafkas_records, list_complaints, our_fields, our_rows
 from compat_tests.waiting import until
 from kafkacompat.storage.files.operating_system import OsFiles
 from kafkacompat.storage.log.log import Log, RollNeededError
@@ -46,11 +46,11 @@ def write_log(folder: Path) -> Log:
         batch = build_batch(
             records, codec=Codec(index % 5), producer_id=producer, producer_epoch=2, base_sequence=sequence
         )
-        append(log, batch, leader_epoch=index // 100)
+        append_batch(log, batch, leader_epoch=index // 100)
     return log
 
 
-def append(log: Log, batch: bytes, leader_epoch: int) -> None:
+def append_batch(log: Log, batch: bytes, leader_epoch: int) -> None:
     try:
         log.append(batch, leader_epoch=leader_epoch, now_ms=NOW_MS, from_client=True, guard=NOT_VERIFIED)
     except RollNeededError:
@@ -85,15 +85,15 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return path
 
 
-def dump(folder: Path, patterns: Sequence[str], *options: str) -> tuple[str, str]:
+def dump_with_kafka(folder: Path, patterns: Sequence[str], *options: str) -> tuple[str, str]:
     files = sorted(path for pattern in patterns for path in folder.glob(pattern))
     assert files
     return kafkas_dump(files, *options)
 
 
 def test_every_record_of_every_batch_is_read(folder: Path) -> None:
-    output, errors = dump(folder, ["*.log"], "--deep-iteration")
-    assert complaints(errors) == []
+    output, errors = dump_with_kafka(folder, ["*.log"], "--deep-iteration")
+    assert list_complaints(errors) == []
     assert len(re.findall(r"^\| offset: \d+ ", output, re.MULTILINE)) == BATCHES * RECORDS_A_BATCH
     batches = re.findall(r"^baseOffset: (\d+) lastOffset: (\d+) .*isvalid: (\w+)$", output, re.MULTILINE)
     assert [(int(base), int(last)) for base, last, _ in batches] == [
@@ -108,32 +108,32 @@ def test_every_record_of_every_batch_is_read(folder: Path) -> None:
 
 
 def test_the_indexes_pass_the_sanity_check(folder: Path) -> None:
-    output, errors = dump(folder, ["*.index", "*.timeindex"], "--index-sanity-check")
+    output, errors = dump_with_kafka(folder, ["*.index", "*.timeindex"], "--index-sanity-check")
     segments = len(list(folder.glob("*.log")))
     assert segments > 2
-    assert complaints(errors) == []
+    assert list_complaints(errors) == []
     assert output.count("passed sanity check.") == 2 * segments
 
 
 def test_the_indexes_agree_with_the_log(folder: Path) -> None:
-    output, errors = dump(folder, ["*.index", "*.timeindex"], "--verify-index-only")
-    assert complaints(errors) == []
+    output, errors = dump_with_kafka(folder, ["*.index", "*.timeindex"], "--verify-index-only")
+    assert list_complaints(errors) == []
     assert "is empty" not in output
 
 
 def test_the_index_entries_are_ours(folder: Path) -> None:
-    output, errors = dump(folder, ["*.index", "*.timeindex"])
-    assert complaints(errors) == []
+    output, errors = dump_with_kafka(folder, ["*.index", "*.timeindex"])
+    assert list_complaints(errors) == []
     offset_entries = sum(path.stat().st_size // 8 for path in folder.glob("*.index"))
     time_entries = sum(path.stat().st_size // 12 for path in folder.glob("*.timeindex"))
     assert len(re.findall(r"^offset: \d+ position: \d+$", output, re.MULTILINE)) == offset_entries > 50
     assert len(re.findall(r"^timestamp: \d+ offset: \d+$", output, re.MULTILINE)) == time_entries > 20
 
 
-def test_the_snapshots_tell_of_the_producers(folder: Path) -> None:
+def test_kafka_reads_the_producers_of_our_snapshots(folder: Path) -> None:
     newest = max(folder.glob("*.snapshot"))
-    output, errors = dump(folder, [newest.name])
-    assert complaints(errors) == []
+    output, errors = dump_with_kafka(folder, [newest.name])
+    assert list_complaints(errors) == []
     found = re.findall(
         r"^producerId: (\d+) producerEpoch: (\d+) .* lastSequence: (\d+) lastOffset: (\d+)", output, re.MULTILINE
     )
@@ -159,13 +159,13 @@ def test_transactions_are_read_as_they_were_written(tmp_path: Path) -> None:
     files = sorted((tmp_path / "t-0").glob("*.log"))
     output, errors = kafkas_dump(files, "--deep-iteration")
     ours = [row for path in files for row in our_rows(path, "--deep-iteration")]
-    assert complaints(errors) == []
+    assert list_complaints(errors) == []
     assert our_fields(ours, "batch") == kafkas_batches(output)
     assert our_fields(ours, "record") == kafkas_records(output)
     assert output.count("endTxnMarker: ABORT coordinatorEpoch: 5") == output.count("endTxnMarker: COMMIT") == 20
     indexes = sorted((tmp_path / "t-0").glob("*.txnindex"))
     output, errors = kafkas_dump(indexes)
-    assert complaints(errors) == [] and len(indexes) > 1
+    assert list_complaints(errors) == [] and len(indexes) > 1
     numbers = r"^version: 0 producerId: (\d+) firstOffset: (\d+) lastOffset: (\d+) lastStableOffset: (\d+)"
     found = [tuple(map(int, each)) for each in re.findall(numbers, output, re.MULTILINE)]
     assert found == [(11, begin, begin + 4, begin + 5) for begin in range(0, 100, 5)]
@@ -179,13 +179,13 @@ def write_transactions(folder: Path) -> Log:
             given: dict[str, Any] = {"producer_epoch": 2, "base_sequence": index, "transactional": True}
             record: NewRecord = (NOW_MS, b"k", b"v" * 50, [])
             batch = build_batch([record], producer_id=producer_id, **(given if producer_id > 0 else {}))
-            append(log, batch, leader_epoch=0)
+            append_batch(log, batch, leader_epoch=0)
         for producer_id, is_commit in ((12, True), (11, False)):
-            finish(log, Marker(producer_id, 2, 5, is_commit, 0))
+            append_marker(log, Marker(producer_id, 2, 5, is_commit, 0))
     return log
 
 
-def finish(log: Log, marker: Marker) -> None:
+def append_marker(log: Log, marker: Marker) -> None:
     try:
         log.append_marker(marker, leader_epoch=0, now_ms=NOW_MS)
     except RollNeededError:
@@ -195,7 +195,7 @@ def finish(log: Log, marker: Marker) -> None:
 
 @pytest.fixture(scope="module")
 def data_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a broker left on which groups committed, with many segments of all topics."""
+    """The directory of a broker on which groups committed, with many segments of all topics."""
     properties = {
         "log.segment.bytes": "1048576",
         "offsets.topic.segment.bytes": "1048576",
@@ -244,14 +244,14 @@ def test_a_brokers_whole_directory_gives_no_complaint(data_folder: Path) -> None
         assert len(files) >= 4, pattern
         output, errors = kafkas_dump(files, *options)
         transcript += [f"$ DumpLogSegments {' '.join(options)} {pattern}", output, errors]
-        assert complaints(errors) == []
+        assert list_complaints(errors) == []
         assert output.count("Dumping ") == len(files)
         assert "invalid bytes" not in output and "isvalid: false" not in output and "Error at" not in output
     BUILD.mkdir(exist_ok=True)
     (BUILD / "dump-log-segments.txt").write_text("\n".join(transcript))
 
 
-def test_our_dump_says_of_group_records_what_kafkas_says(data_folder: Path) -> None:
+def test_our_dump_shows_group_records_as_kafkas_does(data_folder: Path) -> None:
     files = sorted(data_folder.glob("__consumer_offsets-*/*.log"))
     output, _ = kafkas_dump(files, "--offsets-decoder")
     ours = [row for path in files for row in our_rows(path, "--offsets-decoder")]

@@ -1,4 +1,4 @@
-"""Our storage layer opens what Apache Kafka wrote, and would have written the same."""
+"""Our storage layer opens Apache Kafka's files, and would have written the same bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 from compat_tests.batches import RECENT_MS
 from compat_tests.brokers import KafkaBroker
 from compat_tests.dumps import kafkas_batches, kafkas_dump, kafkas_records, our_fields, our_rows
-from compat_tests.predecessors import image_of_a_kill, opened
+from compat_tests.predecessors import image_of_a_kill, open_left_directory
 from kafkacompat.storage.directory.log_directory import LogDirectory
 from kafkacompat.storage.files.operating_system import OsFiles
 from kafkacompat.storage.inspection.directory_check import check_target, find_check_target
@@ -55,13 +55,13 @@ def data_folder(request: pytest.FixtureRequest, images: dict[str, Path]) -> Path
 
 
 def open_directory(path: Path) -> tuple[LogDirectory, Log]:
-    directory = opened(path)
+    directory = open_left_directory(path)
     (stored,) = [each for each in directory.list_partitions() if each.topic == TOPIC]
     assert stored.topic_id != ZERO_UUID
     return directory, directory.open_log(TOPIC, 0, stored.topic_id, CONFIG, RECENT_MS)
 
 
-def keys(log: Log) -> list[int]:
+def read_keys(log: Log) -> list[int]:
     found, offset = [], 0
     while offset < log.log_end_offset:
         region = log.read(offset, 1 << 20)
@@ -73,13 +73,13 @@ def keys(log: Log) -> list[int]:
     return found
 
 
-def copied(data_folder: Path, tmp_path: Path) -> Path:
+def copy_folder(data_folder: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(data_folder, tmp_path / "data"))
 
 
 def test_every_message_is_there(data_folder: Path, tmp_path: Path) -> None:
-    directory, log = open_directory(copied(data_folder, tmp_path))
-    assert keys(log) == list(range(MESSAGES))
+    directory, log = open_directory(copy_folder(data_folder, tmp_path))
+    assert read_keys(log) == list(range(MESSAGES))
     assert len(log.segments) > 3
     assert log.state.truncated_bytes == 0
     ((_, producer),) = log.producer_state.producers.items()
@@ -89,13 +89,13 @@ def test_every_message_is_there(data_folder: Path, tmp_path: Path) -> None:
     directory.close([log])
     again, log = open_directory(tmp_path / "data")
     assert again.clean_shutdown
-    assert keys(log) == list(range(MESSAGES))
+    assert read_keys(log) == list(range(MESSAGES))
     again.close([log])
 
 
 @pytest.mark.parametrize("data_folder", ["stopped"], indirect=True)  # a killed one has not written its last indexes
 def test_indexes_rebuilt_by_us_are_kafkas_byte_for_byte(data_folder: Path, tmp_path: Path) -> None:
-    folder = copied(data_folder, tmp_path) / f"{TOPIC}-0"
+    folder = copy_folder(data_folder, tmp_path) / f"{TOPIC}-0"
     written = {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix in (".index", ".timeindex")}
     assert sum(map(len, written.values())) > 5000
     for name in written:
@@ -116,7 +116,7 @@ def test_verify_finds_nothing_wrong_with_kafkas_own_directory(data_folder: Path)
     assert sum(len(each.segments) for each in checked) > 4
 
 
-def test_dump_shows_of_kafkas_files_what_kafka_shows(data_folder: Path) -> None:
+def test_our_dump_shows_kafkas_files_as_kafkas_does(data_folder: Path) -> None:
     logs = [max(data_folder.glob(f"{TOPIC}-0/*.log")), *data_folder.glob("__cluster_metadata-0/*.log")]
     assert len(logs) == 2
     for path in logs:

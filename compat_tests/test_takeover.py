@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType, Scr
 
 from compat_tests.batches import RECENT_MS
 from compat_tests.brokers import Broker, KafkacompatBroker
-from compat_tests.dumps import complaints, kafkas_dump
+from compat_tests.dumps import kafkas_dump, list_complaints
 from compat_tests.predecessors import (
     COMMITTED,
     QUIET,
@@ -24,11 +24,11 @@ from compat_tests.predecessors import (
     USER,
     Predecessor,
     Stored,
-    commit,
+    commit_offset,
     committed_offset,
-    read,
+    read_records,
     run_predecessor,
-    send,
+    send_records,
 )
 from compat_tests.raw_client import RawClient
 from kafkacompat.wire.apis.describe_client_quotas import DescribeClientQuotasRequest, DescribeClientQuotasResponse
@@ -38,11 +38,11 @@ NEW = [Stored(b"new-%d" % index, b"ours", (("h", b"x"),), RECENT_MS + 5000 + ind
 
 @pytest.fixture(scope="module", params=RELEASES)
 def left(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Predecessor:
-    """What one run of Kafka left."""
+    """The directories of one run of Kafka."""
     return run_predecessor(request.param, tmp_path_factory.mktemp("predecessor"))
 
 
-def ours(left: Predecessor, image: str, folder: Path) -> KafkacompatBroker:
+def make_successor(left: Predecessor, image: str, folder: Path) -> KafkacompatBroker:
     """Our broker over a copy of a directory, not started yet."""
     broker = KafkacompatBroker(folder)
     broker.prepare()
@@ -50,7 +50,7 @@ def ours(left: Predecessor, image: str, folder: Path) -> KafkacompatBroker:
     return broker
 
 
-def counts(left: Predecessor, more: int = 0) -> dict[tuple[str, int], int]:
+def count_records(left: Predecessor, more: int = 0) -> dict[tuple[str, int], int]:
     return {name: len(records) + (more if name[0] == SEVERAL else 0) for name, records in left.records.items()}
 
 
@@ -77,17 +77,17 @@ def topic_configs(bootstrap: str, name: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("image", ["stopped", "killed"])
 def test_everything_is_served_and_goes_on(left: Predecessor, image: str, tmp_path: Path) -> None:
-    broker = ours(left, image, tmp_path / "node")
+    broker = make_successor(left, image, tmp_path / "node")
     ids = folder_ids(broker.data_folder)
     with broker:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap, **QUIET})
         listed = admin.list_topics(timeout=30).topics
         assert {name: len(topic.partitions) for name, topic in listed.items()} == left.topics()
-        assert read(broker.bootstrap, counts(left)) == left.records
+        assert read_records(broker.bootstrap, count_records(left)) == left.records
         assert committed_offset(broker.bootstrap) == COMMITTED
         assert ids.items() <= topic_ids(broker.bootstrap, list(left.topics())).items()
-        send(broker.bootstrap, SEVERAL, 3, NEW, {"enable.idempotence": True})
-        after = read(broker.bootstrap, counts(left, more=10))
+        send_records(broker.bootstrap, SEVERAL, 3, NEW, {"enable.idempotence": True})
+        after = read_records(broker.bootstrap, count_records(left, more=10))
         assert after[SEVERAL, 0] == left.records[SEVERAL, 0] + NEW[::3]
         check_configs(left, broker)
     assert (len(ids) == len(left.topics())) == (left.release == "4.3")
@@ -104,8 +104,8 @@ def check_configs(left: Predecessor, broker: Broker) -> None:
 
 
 @pytest.mark.parametrize("left", ["4.3"], indirect=True)
-def test_what_is_set_for_users_is_taken_over_also_from_a_snapshot(left: Predecessor, tmp_path: Path) -> None:
-    broker = ours(left, "stopped", tmp_path / "node")
+def test_settings_of_users_are_taken_over_from_a_snapshot(left: Predecessor, tmp_path: Path) -> None:
+    broker = make_successor(left, "stopped", tmp_path / "node")
     snapshots = broker.data_folder.glob("__cluster_metadata-0/*.checkpoint")
     assert max(int(path.name.partition("-")[0]) for path in snapshots) > 0
     with broker, RawClient(broker.port) as client:
@@ -119,46 +119,46 @@ def test_what_is_set_for_users_is_taken_over_also_from_a_snapshot(left: Predeces
 
 def takes_it_back(left: Predecessor, tmp_path: Path) -> Path:
     """Let ours append, then the same Kafka go on; returns the directory that it leaves."""
-    broker = ours(left, "stopped", tmp_path / "node")
+    broker = make_successor(left, "stopped", tmp_path / "node")
     with broker:
-        send(broker.bootstrap, SEVERAL, 3, NEW, {"enable.idempotence": True})
-        send(broker.bootstrap, "made-here", 1, NEW, {})
-        commit(broker.bootstrap, COMMITTED + 1)
+        send_records(broker.bootstrap, SEVERAL, 3, NEW, {"enable.idempotence": True})
+        send_records(broker.bootstrap, "made-here", 1, NEW, {})
+        commit_offset(broker.bootstrap, COMMITTED + 1)
     kafka = left.broker
     shutil.rmtree(kafka.data_folder)
     shutil.copytree(broker.data_folder, kafka.data_folder)
     with kafka:
-        found = read(kafka.bootstrap, counts(left, more=10))
+        found = read_records(kafka.bootstrap, count_records(left, more=10))
         assert found == {
             (topic, index): records + (NEW[index::3] if topic == SEVERAL else [])
             for (topic, index), records in left.records.items()
         }
         assert committed_offset(kafka.bootstrap) == COMMITTED + 1
-        send(kafka.bootstrap, SEVERAL, 3, NEW, {"enable.idempotence": True})
-        again = read(kafka.bootstrap, counts(left, more=20))
+        send_records(kafka.bootstrap, SEVERAL, 3, NEW, {"enable.idempotence": True})
+        again = read_records(kafka.bootstrap, count_records(left, more=20))
         assert again[SEVERAL, 2] == left.records[SEVERAL, 2] + 2 * NEW[2::3]
     return kafka.data_folder
 
 
 @pytest.mark.migration
 @pytest.mark.parametrize("left", ["0.11", "2.8"], indirect=True)
-def test_an_older_kafka_takes_back_what_was_its_own(left: Predecessor, tmp_path: Path) -> None:
+def test_an_older_kafka_takes_its_directory_back(left: Predecessor, tmp_path: Path) -> None:
     takes_it_back(left, tmp_path)
 
 
 @pytest.mark.parametrize("left", ["4.3"], indirect=True)
-def test_kafka_4_takes_back_what_was_its_own(left: Predecessor, tmp_path: Path) -> None:
+def test_kafka_4_takes_its_directory_back(left: Predecessor, tmp_path: Path) -> None:
     data = takes_it_back(left, tmp_path)
-    # What nobody told its controllers of is nobody's there.
+    # Topics that its controllers do not know become stray there.
     assert [path.name.rpartition("-")[2] for path in data.glob("made-here-*")] == ["stray"]
     output, errors = kafkas_dump(data.glob(f"{SEVERAL}-*/*.log"), "--deep-iteration")
-    assert complaints(errors) == []
+    assert list_complaints(errors) == []
     assert set(re.findall(r"isvalid: (\w+)$", output, re.MULTILINE)) == {"true"}
 
 
 @pytest.mark.parametrize("left", ["4.3"], indirect=True)
 def test_a_directory_for_another_node_is_refused(left: Predecessor, tmp_path: Path) -> None:
-    broker = ours(left, "stopped", tmp_path / "node")
+    broker = make_successor(left, "stopped", tmp_path / "node")
     broker.properties["node.id"] = "7"
     with pytest.raises(AssertionError, match="belongs to node 1, not 7"):
         broker.start()
@@ -166,16 +166,16 @@ def test_a_directory_for_another_node_is_refused(left: Predecessor, tmp_path: Pa
 
 @pytest.mark.parametrize("left", ["4.3"], indirect=True)
 def test_a_new_directory_may_be_added_at_once(left: Predecessor, tmp_path: Path) -> None:
-    broker = ours(left, "killed", tmp_path / "node")
+    broker = make_successor(left, "killed", tmp_path / "node")
     broker.properties["log.dirs"] = f"{tmp_path / 'added'},{broker.data_folder}"
     with broker:
-        assert read(broker.bootstrap, counts(left)) == left.records
-        send(broker.bootstrap, "made-here", 1, NEW, {})
+        assert read_records(broker.bootstrap, count_records(left)) == left.records
+        send_records(broker.bootstrap, "made-here", 1, NEW, {})
     assert (tmp_path / "added" / "made-here-0").is_dir()
 
 
 @pytest.mark.parametrize("image", ["stopped", "killed"])
-def test_verify_finds_nothing_wrong_with_what_is_taken_over(left: Predecessor, image: str) -> None:
+def test_verify_finds_nothing_wrong_with_kafkas_directories(left: Predecessor, image: str) -> None:
     command = [sys.executable, "-m", "kafkacompat", "log", "verify", "--json", str(left.images[image])]
     verified = subprocess.run(command, capture_output=True, text=True, check=False)
     assert verified.returncode == 0, verified.stdout + verified.stderr

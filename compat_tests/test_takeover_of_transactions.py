@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 from compat_tests.brokers import Kafka011Broker, Kafka28Broker, KafkacompatBroker, OldKafkaBroker
 from compat_tests.confluent import read_all
 from compat_tests.predecessors import QUIET
-from compat_tests.same_answers.transactions import describe, ending, settled
+from compat_tests.same_answers.transactions import await_end, make_describe_request, make_end_request
 from compat_tests.same_answers.transcript import Transcript
 from compat_tests.waiting import until
 from kafkacompat.wire.apis.describe_transactions import DescribeTransactionsResponse, TransactionState
@@ -41,7 +41,7 @@ def begin_transaction(producer: Producer, value: str) -> None:
 
 
 def describe_transaction(script: Transcript, name: str) -> TransactionState:
-    answer = script.client.call(describe(name), DescribeTransactionsResponse, 0)
+    answer = script.client.call(make_describe_request(name), DescribeTransactionsResponse, 0)
     state: TransactionState = answer.transaction_states[0]
     return state
 
@@ -69,8 +69,8 @@ def test_open_transactions_of_an_older_kafka_continue(release: type[OldKafkaBrok
             ongoing = describe_transaction(script, "committed here")
             assert ongoing.transaction_state == "Ongoing"
             who = (ongoing.producer_id, ongoing.producer_epoch)
-            assert script.client.call(ending("committed here", who), EndTxnResponse, 1).error_code == 0
-            assert settled(script, "committed here") == "CompleteCommit"
+            assert script.client.call(make_end_request("committed here", who), EndTxnResponse, 1).error_code == 0
+            assert await_end(script, "committed here") == "CompleteCommit"
             again = start_producer(ours.bootstrap, "taken up again")
             begin_transaction(again, "after")
             again.commit_transaction(30)

@@ -1,4 +1,4 @@
-"""`__transaction_state`: Kafka reads what this broker wrote in it, and this broker what Kafka wrote."""
+"""`__transaction_state`: Kafka reads this broker's records, and this broker reads Kafka's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from compat_tests.brokers import Broker, KafkaBroker, KafkacompatBroker
-from compat_tests.dumps import complaints, kafkas_dump, kafkas_records
+from compat_tests.dumps import kafkas_dump, kafkas_records, list_complaints
 from compat_tests.java_tools import run_java
 from compat_tests.raw_client import RawClient
 from compat_tests.same_answers.transactions import (
@@ -20,10 +20,10 @@ from compat_tests.same_answers.transactions import (
     STATES,
     Who,
     a_producer,
-    adding,
-    describe,
-    ending,
-    settled,
+    await_end,
+    make_add_request,
+    make_describe_request,
+    make_end_request,
     wait_for_coordinator,
 )
 from compat_tests.same_answers.transcript import Transcript
@@ -53,18 +53,18 @@ def transactions_in_every_state(broker: Broker) -> dict[str, Who]:
         producers = {name: a_producer(script, name) for name in (*STATES, OWN)}
         for name, reach in STATES.items():
             reach(script, name, TOPIC, producers[name])
-        added = script.client.call(adding(OWN, producers[OWN], (TOPIC, 1)), AddPartitionsToTxnResponse, 3)
+        added = script.client.call(make_add_request(OWN, producers[OWN], (TOPIC, 1)), AddPartitionsToTxnResponse, 3)
         assert added.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code == 0
-        ended = script.client.call(ending(OWN, producers[OWN]), EndTxnResponse, OWN_EPOCHS)
+        ended = script.client.call(make_end_request(OWN, producers[OWN]), EndTxnResponse, OWN_EPOCHS)
         producers[OWN] = (ended.producer_id, ended.producer_epoch)
         for name in producers:
-            settled(script, name)
+            await_end(script, name)
     return producers
 
 
-def described(broker: Broker) -> dict[str, TransactionState]:
+def describe_transactions(broker: Broker) -> dict[str, TransactionState]:
     with closing(Transcript(broker.port)) as script:
-        answer = script.client.call(describe(*STATES, OWN), DescribeTransactionsResponse, 0)
+        answer = script.client.call(make_describe_request(*STATES, OWN), DescribeTransactionsResponse, 0)
     return {each.transactional_id: each for each in answer.transaction_states}
 
 
@@ -77,18 +77,18 @@ def record_count(broker: Broker) -> int:
     return sum(each.offset for each in topic.partitions)
 
 
-def shown(broker: Broker) -> dict[str, list[dict[str, Any]]]:
-    """The values of each transactional id as Kafka's formatter shows them, but for what every broker makes up."""
+def show_transactions(broker: Broker) -> dict[str, list[dict[str, Any]]]:
+    """Return the values of each transactional id as Kafka's formatter shows them, without fields that each broker generates."""
     everything = ("--topic", TRANSACTION_TOPIC, "--from-beginning", "--max-messages", str(record_count(broker)))
     options = ("--bootstrap-server", broker.bootstrap, "--formatter", FORMATTER, *everything)
     values: dict[str, list[dict[str, Any]]] = {}
-    for record in _objects(run_java(CONSUMER, options).stdout):
-        values.setdefault(record["key"]["data"]["transactionalId"], []).append(_comparable(record["value"]))
+    for record in _parse_objects(run_java(CONSUMER, options).stdout):
+        values.setdefault(record["key"]["data"]["transactionalId"], []).append(_make_comparable(record["value"]))
     values.pop("any-ready")
     return values
 
 
-def _objects(text: str) -> Iterator[dict[str, Any]]:
+def _parse_objects(text: str) -> Iterator[dict[str, Any]]:
     """Objects in JSON that follow each other without a line's end."""
     decoder = json.JSONDecoder()
     while text.startswith("{"):
@@ -97,7 +97,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
         yield found
 
 
-def _comparable(value: Mapping[str, Any]) -> dict[str, Any]:
+def _make_comparable(value: Mapping[str, Any]) -> dict[str, Any]:
     data = dict(value["data"])
     assert data.pop("transactionLastUpdateTimestampMs") > 0
     started = data.pop("transactionStartTimestampMs")
@@ -112,7 +112,7 @@ def test_kafkas_formatter_shows_the_same_of_both(tmp_path: Path) -> None:
     for broker in (KafkaBroker(tmp_path / "kafka"), KafkacompatBroker(tmp_path / "ours")):
         with broker:
             transactions_in_every_state(broker)
-            values.append(shown(broker))
+            values.append(show_transactions(broker))
     kafkas, ours = values
     assert [each["transactionStatus"] for each in ours["CompleteCommit"]] == [0, 1, 2, 4]
     assert ours == kafkas
@@ -124,46 +124,51 @@ def test_kafkas_decoder_reads_our_files(tmp_path: Path) -> None:
         producers = transactions_in_every_state(broker)
     files = sorted(broker.data_folder.glob("__transaction_state-*/*.log"))
     output, errors = kafkas_dump([each for each in files if each.stat().st_size], "--transaction-log-decoder")
-    assert complaints(errors) == []
+    assert list_complaints(errors) == []
     keys = {json.loads(record["key"])["data"]["transactionalId"] for record in kafkas_records(output)}
     assert keys == {*producers, "any-ready"}
 
 
 @pytest.mark.tools
-def test_what_kafka_wrote_is_taken_over_in_every_state(tmp_path: Path) -> None:
+def test_transactions_of_kafka_are_taken_over_in_every_state(tmp_path: Path) -> None:
     kafka = KafkaBroker(tmp_path / "kafka")
     with kafka:
         producers = transactions_in_every_state(kafka)
-        before = described(kafka)
+        before = describe_transactions(kafka)
         kafka.kill()
     ours = KafkacompatBroker(tmp_path / "ours", {"transaction.max.timeout.ms": "900000"})
     ours.folder.mkdir()
     kafka.data_folder.rename(ours.data_folder)
     with ours:
-        until(lambda: not any(each.error_code for each in described(ours).values()))
-        assert described(ours) == before
+        until(lambda: not any(each.error_code for each in describe_transactions(ours).values()))
+        assert describe_transactions(ours) == before
         with closing(Transcript(ours.port)) as script:
-            ended = script.client.call(ending("Ongoing", producers["Ongoing"]), EndTxnResponse, 4)
+            ended = script.client.call(make_end_request("Ongoing", producers["Ongoing"]), EndTxnResponse, 4)
             assert ended.error_code == 0
-            assert settled(script, "Ongoing") == "CompleteCommit"
+            assert await_end(script, "Ongoing") == "CompleteCommit"
             assert a_producer(script, "Empty") == (producers["Empty"][0], producers["Empty"][1] + 1)
             again = script.client.call(
-                ending(OWN, (producers[OWN][0], producers[OWN][1] - 1)), EndTxnResponse, OWN_EPOCHS
+                make_end_request(OWN, (producers[OWN][0], producers[OWN][1] - 1)), EndTxnResponse, OWN_EPOCHS
             )
             assert (again.error_code, again.producer_id, again.producer_epoch) == (0, *producers[OWN])
 
 
-def test_what_was_open_and_what_was_ended_survives_a_kill(tmp_path: Path) -> None:
+def test_open_and_ended_transactions_survive_a_kill(tmp_path: Path) -> None:
     broker = KafkacompatBroker(tmp_path / "ours")
     with broker:
         producers = transactions_in_every_state(broker)
-        before = described(broker)
+        before = describe_transactions(broker)
         broker.kill()
         broker.start()
-        until(lambda: not any(each.error_code for each in described(broker).values()))
-        assert described(broker) == before
+        until(lambda: not any(each.error_code for each in describe_transactions(broker).values()))
+        assert describe_transactions(broker) == before
         with closing(Transcript(broker.port)) as script:
             for committed, name in ((True, "CompleteCommit"), (False, "CompleteAbort")):
-                assert script.client.call(ending(name, producers[name], committed), EndTxnResponse, 4).error_code == 0
-            assert script.client.call(ending("Ongoing", producers["Ongoing"]), EndTxnResponse, 4).error_code == 0
+                assert (
+                    script.client.call(make_end_request(name, producers[name], committed), EndTxnResponse, 4).error_code
+                    == 0
+                )
+            assert (
+                script.client.call(make_end_request("Ongoing", producers["Ongoing"]), EndTxnResponse, 4).error_code == 0
+            )
         assert not re.search(r"ERROR|Traceback", broker.stderr())

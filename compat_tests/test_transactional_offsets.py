@@ -17,7 +17,7 @@ from compat_tests.brokers import Broker
 from compat_tests.confluent import create_topic, produce
 from compat_tests.conftest import MakeBroker
 from compat_tests.java_tools import java_command
-from compat_tests.test_transactions import TOOLS, committed, producer_of
+from compat_tests.test_transactions import TOOLS, producer_of, read_committed
 from compat_tests.waiting import until
 
 pytestmark = pytest.mark.tools
@@ -46,7 +46,7 @@ class Copier:
         self.consumer.subscribe([name])
 
     def step(self, kill_when: str) -> None:
-        """Copy what comes next, and kill the broker at some moment."""
+        """Copy the next records, and kill the broker at some moment."""
         messages = until(lambda: [each for each in self.consumer.consume(10, 0.5) if each.error() is None])
         behind = {each.partition(): each.offset() + 1 for each in messages}
         offsets = [TopicPartition(messages[0].topic(), partition, offset) for partition, offset in behind.items()]
@@ -106,8 +106,8 @@ def test_each_message_comes_out_once(make_broker: MakeBroker, name: str, protoco
             copier.step(MOMENTS[number % len(MOMENTS)])
             if copier.is_done():
                 break
-    until(lambda: len(committed(broker, copier.target, PARTITIONS)) >= COUNT)
-    assert sorted(committed(broker, copier.target, PARTITIONS), key=int) == values
+    until(lambda: len(read_committed(broker, copier.target, PARTITIONS)) >= COUNT)
+    assert sorted(read_committed(broker, copier.target, PARTITIONS), key=int) == values
 
 
 @pytest.mark.parametrize("options", [["--group-mode"], ["--group-mode", "--use-group-metadata"]], ids=len)
@@ -130,11 +130,11 @@ def test_each_message_that_javas_copier_copies_comes_out_once(
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as copier:
         try:
             for number in range(1, 6):
-                until(lambda: len(committed(broker, f"{name}-copy")) >= 600 * number, every_seconds=0.02)  # noqa: B023
+                until(lambda: len(read_committed(broker, f"{name}-copy")) >= 600 * number, every_seconds=0.02)  # noqa: B023
                 broker.kill()
                 broker.start()
             assert copier.wait(120) == 0
         finally:
             copier.kill()
-    until(lambda: len(committed(broker, f"{name}-copy")) >= len(values))
-    assert committed(broker, f"{name}-copy") == values
+    until(lambda: len(read_committed(broker, f"{name}-copy")) >= len(values))
+    assert read_committed(broker, f"{name}-copy") == values

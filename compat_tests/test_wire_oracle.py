@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from compat_tests.conformance.kafka import OTHERS, RELEASES, cases, differences
+from compat_tests.conformance.kafka import OTHERS, RELEASES, find_differences, list_cases
 from compat_tests.oracle import KAFKA_3, Oracle, OracleError, kafka_json
 from kafkacompat.wire.apis import API_NAMES, find_api
 from kafkacompat.wire.compiler import encode_message
@@ -55,13 +55,13 @@ def each_release(request: pytest.FixtureRequest, oracle: Oracle) -> Iterator[Ora
 
 def test_messages_have_the_bytes_of_kafka(each_release: Oracle) -> None:
     rng = seeded_random()
-    found = [words for case in cases(each_release) for words in differences(each_release, case, MODES, rng)]
+    found = [words for case in list_cases(each_release) for words in find_differences(each_release, case, MODES, rng)]
     assert not found, "\n".join(found[:5])
 
 
 def test_every_version_of_every_message_is_judged(oracle: Oracle) -> None:
     with Oracle(KAFKA_3) as older:
-        judged = {(case.cls, case.version) for case in cases(oracle) + cases(older)}
+        judged = {(case.cls, case.version) for case in list_cases(oracle) + list_cases(older)}
     declared = (message for key in API_NAMES for message in find_api(key))
     assert judged == set(versions_of(*declared, *OTHERS))
 
@@ -109,11 +109,11 @@ def _random_record(rng: random.Random) -> NewRecord:
 
 
 def json_record(timestamp: int, key: bytes | None, value: bytes | None, headers: Any) -> dict[str, object]:
-    named = [[name, _hex(content)] for name, content in headers]
-    return {"timestamp": timestamp, "key": _hex(key), "value": _hex(value), "headers": named}
+    named = [[name, _as_hex(content)] for name, content in headers]
+    return {"timestamp": timestamp, "key": _as_hex(key), "value": _as_hex(value), "headers": named}
 
 
-def _hex(content: bytes | None) -> str | None:
+def _as_hex(content: bytes | None) -> str | None:
     return None if content is None else content.hex()
 
 

@@ -234,8 +234,9 @@ def commit_offset(kafka: Cluster) -> None:
 
 def recode_broker(path: str, names: Mapping[str, str], node: Node) -> bytes:
     assert node.is_ephemeral
-    broker = brokers.decode_broker(int(names["node_id"]), node.value, node.czxid)
-    return brokers.encode_broker(broker, int(json.loads(node.value)["timestamp"]))
+    node_id = int(names["node_id"])
+    broker, home = brokers.decode_broker(node_id, node.value, node.czxid), brokers.decode_home(node_id, node.value)
+    return brokers.encode_broker(broker, int(json.loads(node.value)["timestamp"]), home=home)
 
 
 def recode_controller(path: str, names: Mapping[str, str], node: Node) -> bytes:
@@ -324,7 +325,7 @@ def compare_tree(tree: Mapping[str, Node]) -> set[Znode]:
         elif znode not in CONTENTS_OF_ACLS:
             assert znode is not None, path
             recoded = RECODERS[znode](path, names, node)
-            assert parse(recoded) == parse(node.value), path
+            assert parse_value(recoded) == parse_value(node.value), path
             seen.add(znode)
     return seen
 
@@ -338,7 +339,7 @@ PERSISTENT_AND_OPTIONAL = (
 )
 
 
-def parse(value: bytes) -> Any:
+def parse_value(value: bytes) -> Any:
     """Parse JSON; other values are compared as they are."""
     try:
         return json.loads(value)
@@ -346,7 +347,7 @@ def parse(value: bytes) -> Any:
         return value
 
 
-def test_every_znode_of_kafka_is_what_we_would_have_written(kafka: Cluster) -> None:
+def test_our_encoding_of_every_znode_equals_kafkas(kafka: Cluster) -> None:
     seen = compare_tree(kafka.zookeeper.read_tree())
     assert seen == RECODERS.keys() - {Znode.REASSIGNMENT}
 
@@ -359,7 +360,7 @@ def test_a_start_creates_the_persistent_paths_in_this_order(kafka: Cluster) -> N
     assert {path for path in tree if path.startswith("/config/") and path.count("/") == 2} == kinds
 
 
-def test_what_is_taken_away_leaves_what_kafka_leaves(kafka: Cluster) -> None:
+def test_removals_leave_the_same_znodes_as_kafkas(kafka: Cluster) -> None:
     tree = kafka.zookeeper.read_tree()
     assert json.loads(tree["/config/topics/plain"].value) == {"version": 1, "config": {}}
     assert "/config/users/carol" not in tree
@@ -388,10 +389,12 @@ def test_a_draft_of_kafka_s_image_writes_kafka_s_tree(kafka: Cluster) -> None:
     for entity, config in image.clients.items():
         draft.put_client(entity, config)
     epoch = cluster.decode_controller_epoch(tree["/controller_epoch"].value)
-    written = {change.key: parse(change.value or b"") for change in draft.list_changes({}, form=StoreForm(epoch, True))}
+    written = {
+        change.key: parse_value(change.value or b"") for change in draft.list_changes({}, form=StoreForm(epoch, True))
+    }
     folders = ("/brokers/topics/", "/config/")
     kafka_wrote = {
-        path: parse(node.value)
+        path: parse_value(node.value)
         for path, node in tree.items()
         if node.value and path.startswith(folders) and not path.startswith("/config/changes/")
     }
@@ -403,7 +406,10 @@ def test_a_reassignment_that_waits_for_a_broker_of_ours(kafka: Cluster) -> None:
     zookeeper, client = kafka.zookeeper, kafka.zookeeper.client
     endpoints = {"PLAINTEXT": ("127.0.0.1", free_port())}
     ghost = BrokerImage(GHOST, "rack3", endpoints, -1, {"PLAINTEXT": "PLAINTEXT"})
-    client.create(Znode.BROKER.path(node_id=GHOST), brokers.encode_broker(ghost, 1_700_000_000_000), ephemeral=True)
+    # Kafka has to ignore the field of our own.
+    home = brokers.ProcessHome(frozenset(("AAECAwQFBgcICQoLDA0ODw",)), "9a3c1f0e-7f5b-4a55-8d0c-2f4c5e1d7b11")
+    value = brokers.encode_broker(ghost, 1_700_000_000_000, home=home)
+    client.create(Znode.BROKER.path(node_id=GHOST), value, ephemeral=True)
     admin = AdminClient({"bootstrap.servers": kafka.brokers[0].bootstrap})
     until(lambda: GHOST in admin.list_topics(timeout=30).brokers, timeout_seconds=60)
     client.create(Znode.REASSIGNMENT.path(), administration.encode_reassignment({("plain", 0): [GHOST]}))
@@ -424,7 +430,7 @@ def test_a_reassignment_that_waits_for_a_broker_of_ours(kafka: Cluster) -> None:
     until(lambda: GHOST not in admin.list_topics(timeout=30).brokers, timeout_seconds=60)
 
 
-def test_kafka_carries_out_what_our_znodes_ask_for(kafka: Cluster) -> None:
+def test_kafka_carries_out_the_requests_of_our_znodes(kafka: Cluster) -> None:
     """A topic of ours gets its id and states; its configs, its election and its deletion have their effect."""
     zookeeper, client = kafka.zookeeper, kafka.zookeeper.client
     partition = PartitionImage(0, 0, 0, (1, 2), (), 0)

@@ -61,7 +61,7 @@ newer_releases = pytest.mark.parametrize("release", ["2.8.2", "0.11.0.3"])
 
 
 class Cluster:
-    """Three brokers below a chroot of ZooKeeper, and what is read from them."""
+    """Three brokers below a chroot of ZooKeeper, and readers of their data."""
 
     def __init__(self, zookeeper: str, brokers: Sequence[Broker], kazoo: KazooClient) -> None:
         self.zookeeper = zookeeper
@@ -125,7 +125,7 @@ def cluster(
                 "zookeeper.connect": connect,
                 "auto.create.topics.enable": "false",
                 "auto.leader.rebalance.enable": "false",
-                # The last broker to stop has nobody to hand its leaderships to.
+                # The last broker to stop cannot hand over its leaderships.
                 "controlled.shutdown.retry.backoff.ms": "100",
             }
             brokers.append(KafkacompatBroker(tmp_path_factory.mktemp("broker"), properties))

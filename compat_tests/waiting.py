@@ -1,4 +1,4 @@
-"""Waiting for what another process does: by asking again, within a deadline, never by a fixed sleep."""
+"""Waiting for effects of another process: by checks within a deadline, never by a fixed sleep."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from twisted.internet.selectreactor import SelectReactor
 
 from compat_tests.java_tools import SHORT_LIVED, java_command
 from compat_tests.ports import free_port
-from compat_tests.processes import suspend
+from compat_tests.processes import suspend_process
 from compat_tests.waiting import until
 from kafkacompat.zookeeper.client import ZooKeeper
 from kafkacompat.zookeeper.kazoo_client import KazooZooKeeper, Reactor
@@ -97,7 +97,7 @@ class ZooKeeperServer:
         return self._process.poll() is not None or self.command(b"ruok") == b"imok"
 
     def command(self, word: bytes) -> bytes:
-        """Return the answer to a command of four letters, empty while nobody answers."""
+        """Return the answer to a command of four letters; empty without an answer."""
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:
                 connection.sendall(word)
@@ -106,11 +106,11 @@ class ZooKeeperServer:
             return b""
 
     def log(self) -> str:
-        """Return what the server logged so far."""
+        """Return the server's log so far."""
         return (self.folder / "log").read_text(errors="replace")
 
     def kill(self) -> None:
-        """End the process with SIGKILL; what it acknowledged is on its disk."""
+        """End the process with SIGKILL; acknowledged changes are on its disk."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -118,8 +118,8 @@ class ZooKeeperServer:
 
     @contextlib.contextmanager
     def suspended(self) -> Iterator[None]:
-        """Let the process stand still meanwhile: connections stay open, and nobody answers."""
-        suspend(self.pid)
+        """Suspend the process during the block: connections stay open without answers."""
+        suspend_process(self.pid)
         try:
             yield
         finally:

@@ -75,14 +75,14 @@ async def _add_and_report(
     wanted: AddPartitionsToTxnTransaction, version: int, services: Services
 ) -> list[AddPartitionsToTxnTopicResult]:
     topics: dict[str, list[AddPartitionsToTxnPartitionResult]] = {}
-    codes = await _add(wanted, version, services)
+    codes = await _add_partitions(wanted, version, services)
     async for (topic, partition), code in yield_in_turns(services.clock, codes.items()):
         result = AddPartitionsToTxnPartitionResult(partition_index=partition, partition_error_code=code)
         topics.setdefault(topic, []).append(result)
     return [AddPartitionsToTxnTopicResult(name=name, results_by_partition=each) for name, each in topics.items()]
 
 
-async def _add(wanted: AddPartitionsToTxnTransaction, version: int, services: Services) -> PartitionCodes:
+async def _add_partitions(wanted: AddPartitionsToTxnTransaction, version: int, services: Services) -> PartitionCodes:
     partitions = _list_partitions(wanted.topics)
     judged = yield_in_turns(services.clock, partitions)
     refused = {each: code async for each in judged if (code := _check_partition(each, version, services))}

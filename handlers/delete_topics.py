@@ -5,8 +5,8 @@ v4     flexible
 v5     error messages; quota violations are answered before they are enforced
 v6     topics by id
 
-The answer comes once a topic of the same name can be created again; on a single node the request's
-timeout has no effect. Names are those that the controller knows, which may be ahead of the brokers.
+The answer comes once a topic of the same name can be created again. In a cluster it does not wait for
+replicas whose brokers are away. On a single node the request's timeout has no effect. Names are those that the controller knows, which may be ahead of the brokers.
 """
 
 from __future__ import annotations

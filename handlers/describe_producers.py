@@ -25,21 +25,21 @@ def handle_describe_producers(
     request: DescribeProducersRequest, context: RequestContext, services: Services
 ) -> Pending[DescribeProducersResponse]:
     """Describe the producers of each partition, of which there may be a million."""
-    return answer_in_order(_describe(request, services))
+    return answer_in_order(_describe_topics(request, services))
 
 
-async def _describe(request: DescribeProducersRequest, services: Services) -> DescribeProducersResponse:
+async def _describe_topics(request: DescribeProducersRequest, services: Services) -> DescribeProducersResponse:
     wanted: dict[str, dict[int, None]] = {}
     for topic in request.topics:
         wanted.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
     topics = [
-        TopicResponse(name=name, partitions=[await _partition(name, index, services) for index in indexes])
+        TopicResponse(name=name, partitions=[await _describe_partition(name, index, services) for index in indexes])
         for name, indexes in wanted.items()
     ]
     return DescribeProducersResponse(topics=topics)
 
 
-async def _partition(topic: str, index: int, services: Services) -> PartitionResponse:
+async def _describe_partition(topic: str, index: int, services: Services) -> PartitionResponse:
     try:
         check_topic_name(topic)
         partition = services.replica_manager.find(topic, index)
@@ -48,11 +48,11 @@ async def _partition(topic: str, index: int, services: Services) -> PartitionRes
     except KafkaError as problem:
         return PartitionResponse(partition_index=index, error_code=error_code_of(problem), error_message=problem.detail)
     packed = list(producers.packed.values())
-    described = [_producer(Producer.unpack(each)) async for each in yield_in_turns(services.clock, packed)]
+    described = [_describe_producer(Producer.unpack(each)) async for each in yield_in_turns(services.clock, packed)]
     return PartitionResponse(partition_index=index, active_producers=described)
 
 
-def _producer(producer: Producer) -> ProducerState:
+def _describe_producer(producer: Producer) -> ProducerState:
     return ProducerState(
         producer_id=producer.producer_id,
         producer_epoch=producer.producer_epoch,

@@ -78,14 +78,14 @@ class _TopicPage:
                 name=name,
                 topic_id=topic.topic_id,
                 is_internal=is_internal(name),
-                partitions=[self._partition(each) for each in partitions],
+                partitions=[self._describe_partition(each) for each in partitions],
                 topic_authorized_operations=TOPIC_OPERATIONS,
             )
         )
         if first + len(partitions) < len(topic.partitions):
             self.response.next_cursor = Cursor(topic_name=name, partition_index=first + len(partitions))
 
-    def _partition(self, each: PartitionImage) -> DescribeTopicPartitionsResponsePartition:
+    def _describe_partition(self, each: PartitionImage) -> DescribeTopicPartitionsResponsePartition:
         leader, _ = self._sight.find_leader(each)
         return DescribeTopicPartitionsResponsePartition(
             partition_index=each.partition,

@@ -84,7 +84,7 @@ async def _answer_enclosed(
     requests = ServerConnection(enclosed.handlers)
     try:
         incoming = requests.parse(memoryview(data))
-        response = await _dispatch(incoming, context, enclosed)
+        response = await _dispatch_enclosed(incoming, context, enclosed)
     except RequestError as problem:
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, str(problem)) from None
     except UnanswerableError as problem:
@@ -110,7 +110,9 @@ def _check_api(data: bytes, enclosed: EnclosedRequests) -> None:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"requests of API {API_NAMES[api_key]} are not forwarded")
 
 
-async def _dispatch(incoming: IncomingRequest, context: RequestContext, enclosed: EnclosedRequests) -> Response:
+async def _dispatch_enclosed(
+    incoming: IncomingRequest, context: RequestContext, enclosed: EnclosedRequests
+) -> Response:
     """Answer a request as its connection does; raises RequestError and UnanswerableError."""
     inner = RequestContext(incoming.api_version, incoming.client_id, context.peer, is_forwarded=True)
     try:

@@ -29,27 +29,27 @@ def handle_init_producer_id(
     An idempotent producer that had an id before gets another.
     """
     if (request.producer_id == NONE) != (request.producer_epoch == NONE) or request.transactional_id == "":
-        return _response(ProducerAnswer(ErrorCode.INVALID_REQUEST))
+        return _build_response(ProducerAnswer(ErrorCode.INVALID_REQUEST))
     if request.transactional_id is None:
-        return Pending(Deferred.fromCoroutine(_allocate(services)))
+        return Pending(Deferred.fromCoroutine(_allocate_id(services)))
     if not 0 < request.transaction_timeout_ms <= services.coordinators.transactions.settings.transaction_max_timeout_ms:
-        return _response(ProducerAnswer(ErrorCode.INVALID_TRANSACTION_TIMEOUT))
+        return _build_response(ProducerAnswer(ErrorCode.INVALID_TRANSACTION_TIMEOUT))
     claimed = ProducerIdentity(request.producer_id, request.producer_epoch)
     expected = None if claimed == NOBODY else claimed
     answer = services.coordinators.transactions.initialize(
         request.transactional_id, request.transaction_timeout_ms, expected
     )
-    return Pending(answer.addCallback(_response, context.api_version), in_order=True)
+    return Pending(answer.addCallback(_build_response, context.api_version), in_order=True)
 
 
-async def _allocate(services: Services) -> InitProducerIdResponse:
+async def _allocate_id(services: Services) -> InitProducerIdResponse:
     try:
         return InitProducerIdResponse(producer_id=await services.controller.producer_ids.next())
     except KafkaError as problem:
-        return _response(ProducerAnswer(problem.code))
+        return _build_response(ProducerAnswer(problem.code))
 
 
-def _response(answer: ProducerAnswer, version: int = PRODUCER_FENCED_VERSION) -> InitProducerIdResponse:
+def _build_response(answer: ProducerAnswer, version: int = PRODUCER_FENCED_VERSION) -> InitProducerIdResponse:
     producer_id, producer_epoch = answer.producer
     code = as_fencing_code(answer.error_code, version, PRODUCER_FENCED_VERSION)
     return InitProducerIdResponse(error_code=code, producer_id=producer_id, producer_epoch=producer_epoch)

@@ -156,7 +156,7 @@ class _ProduceRequestState:
         try:
             if self._refusal is not None:
                 raise self._refusal
-            guard = self._guard(topic, data.index) if self._verdicts else None
+            guard = self._find_guard(topic, data.index) if self._verdicts else None
             partition = self._find(topic, data.index)
             records = self._check_records(partition, data.records)
             if partition.state.is_replicated and self._acks < 0:
@@ -226,7 +226,7 @@ class _ProduceRequestState:
             name_leaders(response, LeaderHints(self._context, self._services))
         return build_response(self._request, response)
 
-    def _guard(self, topic: str | bytes, index: int) -> Guard | None:
+    def _find_guard(self, topic: str | bytes, index: int) -> Guard | None:
         verdict = self._verdicts.get((topic, index))
         if isinstance(verdict, KafkaError):
             raise verdict

@@ -28,23 +28,23 @@ async def wait_at_most(operation: Deferred[_Part], timeout_ms: int, services: Se
     if services.cluster is None:
         return await operation
     waiting: Deferred[_Part] = Deferred()
-    deadline = services.clock.callLater(max(timeout_ms, 0) / 1000, _expire, waiting)
-    operation.addCallbacks(_end, _fail, callbackArgs=(waiting, deadline), errbackArgs=(waiting, deadline))
+    deadline = services.clock.callLater(max(timeout_ms, 0) / 1000, _expire_wait, waiting)
+    operation.addCallbacks(_end_wait, _fail_wait, callbackArgs=(waiting, deadline), errbackArgs=(waiting, deadline))
     return await waiting
 
 
-def _expire(waiting: Deferred[Any]) -> None:
+def _expire_wait(waiting: Deferred[Any]) -> None:
     reason = "the brokers have not carried out the change in the request's time; it goes on"
     waiting.errback(KafkaError(ErrorCode.REQUEST_TIMED_OUT, reason))
 
 
-def _end(result: _Part, waiting: Deferred[_Part], deadline: DelayedCall) -> None:
+def _end_wait(result: _Part, waiting: Deferred[_Part], deadline: DelayedCall) -> None:
     if deadline.active():
         deadline.cancel()
         waiting.callback(result)
 
 
-def _fail(failure: Failure, waiting: Deferred[Any], deadline: DelayedCall) -> None:
+def _fail_wait(failure: Failure, waiting: Deferred[Any], deadline: DelayedCall) -> None:
     if deadline.active():
         deadline.cancel()
         waiting.errback(failure)

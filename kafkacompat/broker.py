@@ -155,6 +155,7 @@ class Broker:
                 cluster_id=self.cluster_id,
                 new_directory_id=self._host.rng.randbytes(16),
                 cache=cache,
+                boot_id=None if self._node is None else self._host.boot_id,
             )
             self._directories.append(Directory.configured(storage, disk, self._reactor, self.config))
 

@@ -11,13 +11,17 @@ from kafkacompat.client.connections import BrokerConnections
 from kafkacompat.client.settings import ConnectionSettings
 from kafkacompat.cluster.assigned_replicas import AssignedReplicas, RoleReceiver
 from kafkacompat.cluster.broker_id import choose_broker_id
+from kafkacompat.cluster.decisions.situation import UNCLEAN_ELECTION
 from kafkacompat.cluster.errors import ClusterError
 from kafkacompat.cluster.in_sync_updates import AlterPartitionUpdates
+from kafkacompat.cluster.losses import ReplicaLosses
 from kafkacompat.cluster.member import ClusterMember
 from kafkacompat.config.protocol_version import find_protocol_release, find_version_cap
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.coordinators import CoordinatorCluster
+from kafkacompat.metadata.codec import StoredTopics
 from kafkacompat.metadata.image import BrokerImage, ImageHolder
+from kafkacompat.metadata.znodes.brokers import ProcessHome
 from kafkacompat.metadata.znodes.paths import Znode
 from kafkacompat.metadata.znodes.topics import decode_topic
 from kafkacompat.partitions.cluster_view import ClusterView
@@ -27,19 +31,19 @@ from kafkacompat.partitions.takeover import find_owning_cluster
 from kafkacompat.replication.local_follower import LocalFollowing
 from kafkacompat.replication.replica_fetcher_manager import ReplicaFetcherManager
 from kafkacompat.replication.settings import FetchSettings
+from kafkacompat.storage.directory.meta_properties import find_directory_ids
 from kafkacompat.timers import now_ms
-from kafkacompat.wire.primitives import format_uuid
+from kafkacompat.wire.primitives import ZERO_UUID, format_uuid
 from kafkacompat.zookeeper.settings import TlsSettings, ZooKeeperSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from twisted.internet.defer import Deferred
 
     from kafkacompat.config import BrokerConfig
     from kafkacompat.host import Host
     from kafkacompat.metadata.effective import EffectiveConfig
-    from kafkacompat.metadata.image import TopicImage
     from kafkacompat.metadata.store import StoreEntry
     from kafkacompat.partitions.directories import Directories
     from kafkacompat.partitions.replica_manager import ReplicaManager
@@ -96,6 +100,7 @@ class ClusterNode:
         self.member = ClusterMember(
             config, zookeeper, connections, metadata, effective, self.listener, host.reactor, host.rng
         )
+        self.member.registration.home = self._describe_home(find_directory_ids(host.files, config.log_dirs))
         self.store = self.member.store
         self.controller = self.member.administration
         self._quotas = {side: self._build_quota() for side in THROTTLES}
@@ -103,7 +108,11 @@ class ClusterNode:
         self._in_sync_checks = LoopingCall(self._check_in_sync)
         self._in_sync_checks.clock = host.reactor
         self._replicas: ReplicaManager | None = None
-        self._topics: Mapping[str, TopicImage] = {}
+        self._topics = StoredTopics({}, frozenset())
+        self._losses: ReplicaLosses
+
+    def _describe_home(self, directory_ids: Iterable[bytes]) -> ProcessHome:
+        return ProcessHome(frozenset(map(format_uuid, directory_ids)), self._host.boot_id)
 
     def _build_fetchers(self) -> ReplicaFetcherManager:
         return ReplicaFetcherManager(
@@ -156,14 +165,25 @@ class ClusterNode:
             self._quotas["leader"],
         )
         following = LocalFollowing(self._fetchers, lambda: replicas, clock)
+        self._losses = losses = ReplicaLosses(
+            config.node_id,
+            replicas.directories,
+            self._allows_unclean_election,
+            syncs_always=config.string("kafkacompat.acks.after") == "fsync",
+        )
+        member.registration.find_losses = losses.find
         member.replicas = AssignedReplicas(
-            replicas, view, following, roles, member.configs.read_topics, member.list_assigned, clock
+            replicas, view, following, roles, member.configs.read_topics, member.list_assigned, losses, clock
         )
         member.on_topics_reconfigured = self._apply_configs
         self._apply_configs()
         replicas.is_elsewhere = self._metadata_has_partition
         replicas.on_directory_offline = member.report_failed_directory
         member.on_topic_deleted = roles.forget
+
+    def _allows_unclean_election(self, topic: str) -> bool:
+        value = self.member.configs.image.config(ResourceType.TOPIC, topic).get(UNCLEAN_ELECTION)
+        return self._effective.config.bool(UNCLEAN_ELECTION) if value is None else value.strip().lower() == "true"
 
     def coordinator_cluster(self) -> CoordinatorCluster:
         """Return what the coordinators need of the other brokers."""
@@ -184,8 +204,10 @@ class ClusterNode:
     async def start(self, directories: Directories) -> None:
         """Open the logs that this broker has of the cluster's topics; their roles come with the controller's orders."""
         assert self._replicas is not None
-        await find_partitions(directories, self._topics, strays_stay=True)
-        for topic in self._topics.values():
+        # New directories have their ids now, and all are locked.
+        self.member.registration.home = self._describe_home(directory.storage.directory_id for directory in directories)
+        await find_partitions(directories, self._topics.sound, damaged=self._topics.damaged, strays_stay=True)
+        for topic in self._topics.sound.values():
             own = tuple(
                 partition
                 for partition in topic.partitions
@@ -193,7 +215,19 @@ class ClusterNode:
             )
             if own:
                 await self._replicas.open_partitions(topic._replace(partitions=own))
+        self._losses.examine(self._topics.sound)
+        await self.member.restore_topic_ids(self._list_lost_topic_ids(self._replicas))
         self._in_sync_checks.start(self._config.int("replica.lag.time.max.ms") / 2000, now=False)
+
+    def _list_lost_topic_ids(self, replicas: ReplicaManager) -> dict[str, bytes]:
+        """Return the ids that in-sync replicas of this broker have, and that their topics have lost in ZooKeeper."""
+        topics = self._topics.sound
+        return {
+            partition.topic: partition.log.topic_id
+            for partition in replicas
+            if topics[partition.topic].topic_id == ZERO_UUID != partition.log.topic_id
+            and self._config.node_id in topics[partition.topic].partitions[partition.index].in_sync_replicas
+        }
 
     def _check_in_sync(self) -> None:
         assert self._replicas is not None

@@ -99,7 +99,8 @@ class Coordinators:
 
     def _forget_topic(self, topic: TopicImage) -> None:
         self.groups.on_topics_deleted({topic.name: topic.topic_id})
-        self.stored_offsets.delete_offsets_of_topic(topic.name)
+        if self._cluster is None:
+            self.stored_offsets.delete_offsets_of_topic(topic.name)
 
     @cached_property
     def groups(self) -> GroupCoordinator:

@@ -10,7 +10,7 @@ from kafkacompat.metadata.sqlite_store import SqliteStore
 from kafkacompat.network import Network, ReactorNetwork
 from kafkacompat.server.transport import ZeroCopyConnector, make_zero_copy_port
 from kafkacompat.storage.files.filesystem import Files
-from kafkacompat.storage.files.operating_system import OsFiles, raise_open_file_limit
+from kafkacompat.storage.files.operating_system import OsFiles, raise_open_file_limit, read_boot_id
 from kafkacompat.workers.processes import ProcessWorkers, Workers
 
 if TYPE_CHECKING:
@@ -32,6 +32,9 @@ class Host(Protocol):
     def rng(self) -> Random: ...
     @property
     def network(self) -> Network: ...
+    @property
+    def boot_id(self) -> str:
+        """The id that the kernel has had since its boot; "" if it has none. Processes with the same one run on one kernel."""
 
     def new_disk(self, name: str) -> OwnedDisk:
         """Create the thread that waits for the disk of a path."""
@@ -57,6 +60,7 @@ class ReactorHost:
         self.files: Files = OsFiles()
         self.rng: Random = SystemRandom()
         self.network: Network = ReactorNetwork(reactor, make_zero_copy_port(), ZeroCopyConnector)
+        self.boot_id = read_boot_id()
 
     def new_disk(self, name: str) -> OwnedDisk:
         """See Host."""

@@ -33,7 +33,7 @@ class Pattern:
     def __init__(self, text: str) -> None:
         if len(text) > MAX_LENGTH:
             raise PatternError(f"it has {len(text)} characters, of at most {MAX_LENGTH}")
-        self._compiled = _compile(text)
+        self._compiled = _compile_pattern(text)
         if self._compiled.programsize > MAX_STEPS:
             raise PatternError(f"it takes more than {MAX_STEPS} steps")
 
@@ -43,7 +43,7 @@ class Pattern:
         return is_short and self._compiled.fullmatch(text) is not None
 
 
-def _compile(text: str) -> re2._Regexp:
+def _compile_pattern(text: str) -> re2._Regexp:
     import re2  # The first pattern may never come.
 
     options = re2.Options()

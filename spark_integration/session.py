@@ -57,7 +57,7 @@ def start_session(
     """
     wanted = list(dict.fromkeys(["kafka", *packages]))
     if SparkContext._active_spark_context is None:
-        session = _start(name, master, memory, wanted, dict(configs or {}), say)
+        session = _start_session(name, master, memory, wanted, dict(configs or {}), say)
     else:
         session = _running_session(wanted, say)
     if shuffle_partitions is not None:
@@ -66,7 +66,7 @@ def start_session(
     return session
 
 
-def _start(
+def _start_session(
     name: str,
     master: str,
     memory: str,

@@ -40,7 +40,7 @@ SHOWN = sorted({name for page in PAGES for name in shown_names(page.read_text())
 
 
 @pytest.mark.parametrize(("module", "name"), SHOWN, ids=".".join)
-def test_what_a_page_shows_exists(module: str, name: str) -> None:
+def test_names_that_a_page_shows_exist(module: str, name: str) -> None:
     assert hasattr(importlib.import_module(module), name)
 
 

@@ -22,7 +22,7 @@ NAMED = re.compile(r"<a (?:id|name)=\"([^\"]+)\"")
 PAGE_NAME = re.compile(r"docs/[\w/.-]+\.md")
 
 
-def anchors(text: str) -> set[str]:
+def list_anchors(text: str) -> set[str]:
     """Return the anchors that GitHub gives a page's headings, and those that the page names itself."""
     text = FENCE.sub("", text)
     headings = Counter[str]()
@@ -48,7 +48,7 @@ def broken_links(page: Path) -> list[str]:
     for target in relative_links(page.read_text()):
         name, _, anchor = target.partition("#")
         path = page.parent / name if name else page
-        if not path.exists() or (anchor and anchor not in anchors(path.read_text())):
+        if not path.exists() or (anchor and anchor not in list_anchors(path.read_text())):
             broken.append(target)
     return broken
 

@@ -42,13 +42,13 @@ def check_produce_version(records: Buffer | None, version: int) -> Buffer:
         return records
     if not records:
         raise InvalidRecordsError(ErrorCode.INVALID_RECORD, "a partition without records; send one batch for each")
-    if version < ZSTD_FROM_PRODUCE_VERSION and _codec(records) == Codec.ZSTD:
+    if version < ZSTD_FROM_PRODUCE_VERSION and _read_codec(records) == Codec.ZSTD:
         detail = f"zstd needs Produce version {ZSTD_FROM_PRODUCE_VERSION}; this request has version {version}"
         raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, detail)
     return records
 
 
-def _codec(records: Buffer) -> int:
+def _read_codec(records: Buffer) -> int:
     return records[ATTRIBUTES_POSITION] & CODEC_MASK if len(records) > ATTRIBUTES_POSITION else 0
 
 
@@ -78,7 +78,7 @@ def check_records(
     Raises InvalidRecordsError with INVALID_RECORD, INVALID_TIMESTAMP or MESSAGE_TOO_LARGE.
     """
     try:
-        data = bytes(_body(batch, header, max_decompressed_bytes))
+        data = bytes(_unpack_body(batch, header, max_decompressed_bytes))
         newest_delta, without_key = walk(data, header.record_count, keys_required)
     except TooLargeError as problem:
         raise InvalidRecordsError(ErrorCode.MESSAGE_TOO_LARGE, str(problem)) from None
@@ -89,11 +89,13 @@ def check_records(
     if oldest_timestamp is not None or not MIN_INT64 <= newest <= limit:
         _check_timestamps(data, header, MIN_INT64 if oldest_timestamp is None else oldest_timestamp, limit)
     if without_key:
-        raise _refused(ErrorCode.INVALID_RECORD, [(index, "a compacted topic needs a key") for index in without_key])
+        raise _build_record_errors(
+            ErrorCode.INVALID_RECORD, [(index, "a compacted topic needs a key") for index in without_key]
+        )
     return newest
 
 
-def _body(batch: Buffer, header: BatchHeader, max_bytes: int) -> Buffer:
+def _unpack_body(batch: Buffer, header: BatchHeader, max_bytes: int) -> Buffer:
     """Return the records, unpacked; raise if their number cannot fit, before they are unpacked where *max_bytes* shows it."""
     least_bytes = header.record_count * SMALLEST_RECORD_BYTES
     if least_bytes > max_bytes and header.codec:
@@ -114,10 +116,10 @@ def _check_timestamps(data: bytes, header: BatchHeader, oldest: int, newest: int
             if len(errors) == MAX_RECORD_ERRORS:
                 break
     if errors:
-        raise _refused(ErrorCode.INVALID_TIMESTAMP, errors)
+        raise _build_record_errors(ErrorCode.INVALID_TIMESTAMP, errors)
 
 
-def _refused(code: ErrorCode, errors: list[tuple[int, str]]) -> InvalidRecordsError:
+def _build_record_errors(code: ErrorCode, errors: list[tuple[int, str]]) -> InvalidRecordsError:
     index, reason = errors[0]
     return InvalidRecordsError(
         code, f"{len(errors)} records are refused, the first (index {index}) as {reason}", errors

@@ -130,7 +130,7 @@ class ClientConnection:
         if last < max(ours.first, theirs.first):
             limit = "" if cap is None else f", at most {cap}"
             raise NoCommonVersionError(
-                f"{request.__name__} has the versions {_describe(ours)}{limit}, but the peer has {_describe(theirs)}"
+                f"{request.__name__} has the versions {_describe_range(ours)}{limit}, but the peer has {_describe_range(theirs)}"
             )
         return last
 
@@ -289,5 +289,5 @@ def _build_malformed_error(request: OutgoingRequest, problem: MalformedError) ->
     return ResponseError(f"{request.response.__name__} v{request.api_version} cannot be read: {problem}")
 
 
-def _describe(versions: Versions) -> str:
+def _describe_range(versions: Versions) -> str:
     return f"{versions.first} to {versions.last}" if versions.first <= versions.last else "none"

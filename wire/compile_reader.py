@@ -56,8 +56,8 @@ class ReadBuilder(Builder):
         self._begin(f"size = len(data); most = left = {_format_bound(message)}")
         out.emit("try:")
         out.depth += 1
-        result = self._struct(message)
-        self._result(f"{result}, pos")
+        result = self._emit_struct(message)
+        self._emit_result(f"{result}, pos")
         out.depth -= 1
         out.emit("except (error, IndexError):")
         out.emit("    raise overrun(pos, size) from None")
@@ -66,43 +66,43 @@ class ReadBuilder(Builder):
         source = ["def read(data, pos):", *out.lines]
         return compile_function(source, "read", out.names, f"<{message.__name__} v{self.version} reader>")
 
-    def _struct(self, cls: type[Struct]) -> str:
+    def _emit_struct(self, cls: type[Struct]) -> str:
         out = self.out
         values: dict[str, str] = {}
-        for run in self._runs(cls):
+        for run in self._group_fixed(cls):
             if run[0][1].kind in FIXED:
                 targets = [out.fresh(name + "_") for name, _ in run]
-                self._fixed(targets, [field for _, field in run])
+                self._emit_fixed(targets, [field for _, field in run])
                 values.update(zip((name for name, _ in run), targets, strict=True))
             else:
                 (name, field) = run[0]
-                values[name] = self._value(name, field)
+                values[name] = self._emit_value(name, field)
         if self.flexible:
-            values.update(self._tag_section(cls))
+            values.update(self._emit_tag_section(cls))
         arguments = ", ".join(f"{name}={value}" for name, value in values.items())
         target = out.fresh("struct_")
         out.emit(f"{target} = {out.bind(cls.__name__, cls)}({arguments})")
         return target
 
-    def _fixed(self, targets: list[str], fields: list[Field]) -> None:
+    def _emit_fixed(self, targets: list[str], fields: list[Field]) -> None:
         codes = "".join(FIXED[field.kind] for field in fields)
         unpack = self.out.struct(codes, "unpack_from")
         self.out.emit(f"{', '.join(targets)}, = {unpack}(data, pos); pos += {struct.calcsize('>' + codes)}")
 
-    def _value(self, name: str, field: Field) -> str:
+    def _emit_value(self, name: str, field: Field) -> str:
         if field.kind in FIXED:
             target = self.out.fresh(name + "_")
-            self._fixed([target], [field])
+            self._emit_fixed([target], [field])
             return target
         if field.kind == "struct":
-            return self._nested(name, field)
-        return self._array(name, field) if field.kind == "array" else self._blob(name, field)
+            return self._emit_nested(name, field)
+        return self._emit_array(name, field) if field.kind == "array" else self._emit_blob(name, field)
 
-    def _length(self, name: str, field: Field) -> str:
+    def _emit_length(self, name: str, field: Field) -> str:
         """Read a length: an int16 or int32, or in compact form an unsigned varint less one."""
         out = self.out
         length = out.fresh("n")
-        if self._compact(field):
+        if self._is_compact(field):
             out.emit(f"{length} = data[pos]; pos += 1")
             out.emit(f"if {length} > 127:")
             out.emit(f"    {length}, pos = read_uvarint(data, pos - 1)")
@@ -112,7 +112,7 @@ class ReadBuilder(Builder):
         else:
             code = "h" if field.kind == "string" else "i"
             self._emit_unpack(length, code)
-        if not self._nullable(field):
+        if not self._is_nullable(field):
             out.emit(f"if {length} < 0: raise bad_length({name!r}, {length})")
         return length
 
@@ -120,9 +120,9 @@ class ReadBuilder(Builder):
         unpack = self.out.struct(code, "unpack_from")
         self.out.emit(f"{target}, = {unpack}(data, pos); pos += {struct.calcsize('>' + code)}")
 
-    def _null_branch(self, name: str, field: Field, length: str, target: str) -> bool:
+    def _emit_null_branch(self, name: str, field: Field, length: str, target: str) -> bool:
         """Open the branch for a value that is not null; return whether there is one."""
-        if not self._nullable(field):
+        if not self._is_nullable(field):
             return False
         out = self.out
         out.emit(f"if {length} < 0:")
@@ -132,11 +132,11 @@ class ReadBuilder(Builder):
         out.depth += 1
         return True
 
-    def _blob(self, name: str, field: Field) -> str:
+    def _emit_blob(self, name: str, field: Field) -> str:
         out = self.out
-        length = self._length(name, field)
+        length = self._emit_length(name, field)
         target, end = out.fresh(name + "_"), out.fresh("end")
-        opened = self._null_branch(name, field, length, target)
+        opened = self._emit_null_branch(name, field, length, target)
         out.emit(f"{end} = pos + {length}")
         out.emit(f"if {end} > size: raise overrun({end}, size)")
         convert = {
@@ -148,23 +148,23 @@ class ReadBuilder(Builder):
         out.depth -= opened
         return target
 
-    def _array(self, name: str, field: Field) -> str:
+    def _emit_array(self, name: str, field: Field) -> str:
         out = self.out
         assert field.element is not None
-        length = self._length(name, field)
+        length = self._emit_length(name, field)
         target = out.fresh(name + "_")
-        opened = self._null_branch(name, field, length, target)
+        opened = self._emit_null_branch(name, field, length, target)
         out.emit(f"if {length} > size - pos: raise bad_length({name!r}, {length})")
         self._take(length, name)
         if field.element.kind in FIXED and field.element.kind != "uuid":
-            self._fixed_array(target, length, FIXED[field.element.kind])
+            self._emit_fixed_array(target, length, FIXED[field.element.kind])
         else:
             item = out.fresh(name + "_")
             out.emit(f"{target} = []; {item}_add = {target}.append")
             out.emit(f"for _ in range({length}):")
             out.depth += 1
-            out.emit(f"{item}_add({self._value(name, field.element)})")
-            self._end_of_element()
+            out.emit(f"{item}_add({self._emit_value(name, field.element)})")
+            self._emit_end_of_element()
             out.depth -= 1
         out.depth -= opened
         return target
@@ -173,33 +173,33 @@ class ReadBuilder(Builder):
         self.out.emit(f"left -= {count}")
         self.out.emit(f"if left < 0: raise too_many({name!r}, most)")
 
-    def _fixed_array(self, target: str, length: str, code: str) -> None:
+    def _emit_fixed_array(self, target: str, length: str, code: str) -> None:
         out = self.out
         unpack = out.bind("unpack_from", struct.unpack_from)
         width = struct.calcsize(">" + code)
         out.emit(f"{target} = list({unpack}(f'>{{{length}}}{code}', data, pos)); pos += {length} * {width}")
 
-    def _nested(self, name: str, field: Field) -> str:
+    def _emit_nested(self, name: str, field: Field) -> str:
         out = self.out
         assert field.struct is not None
-        if not self._nullable(field):
-            return self._struct(field.struct)
+        if not self._is_nullable(field):
+            return self._emit_struct(field.struct)
         marker, target = out.fresh("n"), out.fresh(name + "_")
         self._emit_unpack(marker, "b")
         # In a tagged field null is 0, elsewhere it is -1.
-        out.emit(f"if {marker} {'<=' if self._tagged(field) else '<'} 0:")
+        out.emit(f"if {marker} {'<=' if self._is_tagged(field) else '<'} 0:")
         out.emit(f"    {target} = None")
         out.emit("else:")
         out.depth += 1
-        out.emit(f"{target} = {self._struct(field.struct)}")
+        out.emit(f"{target} = {self._emit_struct(field.struct)}")
         out.depth -= 1
         return target
 
-    def _tag_section(self, cls: type[Struct]) -> dict[str, str]:
+    def _emit_tag_section(self, cls: type[Struct]) -> dict[str, str]:
         """Read the tagged fields; unknown tags are skipped, absent ones keep their default."""
         out = self.out
         targets = {}
-        for name, field in self._tags(cls):
+        for name, field in self._list_tagged(cls):
             targets[name] = out.fresh(name + "_")
             default = shared_default(field)
             bound = out.bind("default", default) if default is not None else "None"
@@ -215,13 +215,13 @@ class ReadBuilder(Builder):
         out.emit(f"{tag}, pos = read_uvarint(data, pos); {length}, pos = read_uvarint(data, pos)")
         out.emit(f"{end} = pos + {length}")
         out.emit(f"if {end} > size: raise overrun({end}, size)")
-        for name, field in self._tags(cls):
+        for name, field in self._list_tagged(cls):
             out.emit(f"if {tag} == {field.tag}:")
             out.depth += 1
-            out.emit(f"{targets[name]} = {self._value(name, field)}")
+            out.emit(f"{targets[name]} = {self._emit_value(name, field)}")
             out.emit(f"if pos != {end}: raise bad_length({name!r}, {length})")
             out.depth -= 1
         out.emit(f"pos = {end}")
-        self._end_of_element()
+        self._emit_end_of_element()
         out.depth -= 2
         return targets

@@ -84,34 +84,34 @@ class Builder:
         for line in (*lines, *(["elements = 0"] if self.in_steps else [])):
             self.out.emit(line)
 
-    def _end_of_element(self) -> None:
+    def _emit_end_of_element(self) -> None:
         if self.in_steps:
             self.out.emit("elements += 1")
             self.out.emit(f"if not elements % {STEP_ELEMENTS}: yield")
 
-    def _result(self, result: str) -> None:
+    def _emit_result(self, result: str) -> None:
         self.out.emit(f"{'yield' if self.in_steps else 'return'} {result}")
 
-    def _present(self, cls: type[Struct]) -> list[tuple[str, Field]]:
-        return [(name, f) for name, f in cls.FIELDS.items() if self.version in f.versions and not self._tagged(f)]
+    def _list_present(self, cls: type[Struct]) -> list[tuple[str, Field]]:
+        return [(name, f) for name, f in cls.FIELDS.items() if self.version in f.versions and not self._is_tagged(f)]
 
-    def _tags(self, cls: type[Struct]) -> list[tuple[str, Field]]:
-        fields = [(name, f) for name, f in cls.FIELDS.items() if self.version in f.versions and self._tagged(f)]
+    def _list_tagged(self, cls: type[Struct]) -> list[tuple[str, Field]]:
+        fields = [(name, f) for name, f in cls.FIELDS.items() if self.version in f.versions and self._is_tagged(f)]
         return sorted(fields, key=lambda item: item[1].tag or 0)
 
-    def _tagged(self, field: Field) -> bool:
+    def _is_tagged(self, field: Field) -> bool:
         return self.version in field.tagged and self.flexible
 
-    def _compact(self, field: Field) -> bool:
+    def _is_compact(self, field: Field) -> bool:
         return self.flexible and field.flexible
 
-    def _nullable(self, field: Field) -> bool:
+    def _is_nullable(self, field: Field) -> bool:
         return self.version in field.nullable
 
-    def _runs(self, cls: type[Struct]) -> list[list[tuple[str, Field]]]:
+    def _group_fixed(self, cls: type[Struct]) -> list[list[tuple[str, Field]]]:
         """Group neighbouring fixed-width fields; every other field is a group of its own."""
         runs: list[list[tuple[str, Field]]] = []
-        for item in self._present(cls):
+        for item in self._list_present(cls):
             if item[1].kind in FIXED and runs and runs[-1][-1][1].kind in FIXED:
                 runs[-1].append(item)
             else:

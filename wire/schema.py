@@ -230,11 +230,11 @@ def shared_default(field: Field) -> Any:
     if field.struct is None or field.default is None:
         return field.default
     if field.struct not in _SHARED_STRUCTS:
-        _SHARED_STRUCTS[field.struct] = _unchangeable(field.struct)
+        _SHARED_STRUCTS[field.struct] = _make_unchangeable(field.struct)
     return _SHARED_STRUCTS[field.struct]
 
 
-def _unchangeable(of: type[Struct]) -> Struct:
+def _make_unchangeable(of: type[Struct]) -> Struct:
     """Return a struct of defaults that rejects changes, as a change would show in every message that shares it."""
     shared = of()
 

@@ -13,7 +13,7 @@ from functools import partial
 from confluent_kafka.admin import NewTopic
 
 from bench.load import RECORD_BYTES, Load, produce
-from bench.paced import Pace, percentile, produce_meanwhile, run
+from bench.paced import Pace, find_percentile, produce_meanwhile, run_pace
 from bench.row import ClusterRow, Goal, Options, Samples, throughput_goals
 from bench.rows.java_tools import (
     PARTITIONS,
@@ -97,7 +97,7 @@ def measure_latency(cluster: Cluster, options: Options) -> Samples:
     requests = options.count(int(LATENCY_RATE * LATENCY_SECONDS))
     with a_topic(cluster, 1, REPLICAS) as topic, ClusterUsage(cluster) as usage:
         port = cluster.brokers[leader_of(cluster, topic)].port
-        latencies = run(Pace(port, topic, 1, load, LATENCY_RATE, requests, acks=-1))
+        latencies = run_pace(Pace(port, topic, 1, load, LATENCY_RATE, requests, acks=-1))
     figures = usage.samples(requests * load.records, requests * len(load.batch), requests / LATENCY_RATE)
     return {**figures, **latencies.samples()}
 
@@ -141,11 +141,11 @@ def measure_catch_up(cluster: Cluster, options: Options) -> Samples:
     return {
         "catch-up seconds": seconds,
         "catch-up MB/s": size_bytes / seconds / 1e6,
-        "produce p50 us before": percentile(quiet, 0.5),
-        "produce p50 us meanwhile": percentile(meanwhile, 0.5),
-        "produce p99 us before": percentile(quiet, 0.99),
-        "produce p99 us meanwhile": percentile(meanwhile, 0.99),
-        "produce p99 meanwhile / before": percentile(meanwhile, 0.99) / percentile(quiet, 0.99),
+        "produce p50 us before": find_percentile(quiet, 0.5),
+        "produce p50 us meanwhile": find_percentile(meanwhile, 0.5),
+        "produce p99 us before": find_percentile(quiet, 0.99),
+        "produce p99 us meanwhile": find_percentile(meanwhile, 0.99),
+        "produce p99 meanwhile / before": find_percentile(meanwhile, 0.99) / find_percentile(quiet, 0.99),
     }
 
 

@@ -73,7 +73,7 @@ def measure_ours(options: Options) -> Samples:
     """Measure this project's compiled readers and writers."""
     request = memoryview(encode_message(produce_request(), PRODUCE_VERSION))
     answer, metadata = produce_answer(), metadata_answer()
-    return _samples(
+    return _take_samples(
         options,
         lambda: decode_message(ProduceRequest, request, PRODUCE_VERSION),
         lambda: encode_message(answer, PRODUCE_VERSION),
@@ -96,10 +96,10 @@ def measure_kio(options: Options) -> Samples:
             write(out, value)
             return out.getvalue()
 
-        return _checked(run, content)
+        return _check_result(run, content)
 
     request, read = encode_message(produce_request(), PRODUCE_VERSION), entity_reader(Request)
-    return _samples(
+    return _take_samples(
         options,
         lambda: read(request, 0),
         writing(Answer, encode_message(produce_answer(), PRODUCE_VERSION)),
@@ -116,10 +116,10 @@ def measure_kafka_python(options: Options) -> Samples:
     def writing(message: type[Any], content: bytes, number: int) -> Callable[[], bytes]:
         value = message.decode(content, version=number)
         value._header = None  # set only for messages with a header, but read when any message is written
-        return _checked(lambda: bytes(value.encode(version=number)), content)
+        return _check_result(lambda: bytes(value.encode(version=number)), content)
 
     request = encode_message(produce_request(), PRODUCE_VERSION)
-    return _samples(
+    return _take_samples(
         options,
         lambda: Request.decode(request, version=PRODUCE_VERSION),
         writing(Answer, encode_message(produce_answer(), PRODUCE_VERSION), PRODUCE_VERSION),
@@ -127,13 +127,13 @@ def measure_kafka_python(options: Options) -> Samples:
     )
 
 
-def _checked(run: Callable[[], bytes], content: bytes) -> Callable[[], bytes]:
+def _check_result(run: Callable[[], bytes], content: bytes) -> Callable[[], bytes]:
     """Return *run* after checking that its result equals that of the others."""
     assert run() == content
     return run
 
 
-def _samples(
+def _take_samples(
     options: Options,
     read_produce: Callable[[], object],
     write_produce: Callable[[], object],

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from bench.load import RECORD_BYTES, Load, fetch, produce
-from bench.paced import Latencies, Pace, percentile, run
+from bench.paced import Latencies, Pace, find_percentile, run_pace
 from bench.row import Goal, Options, Row, Samples
 from bench.topics import a_topic
 from compat_tests.brokers import Broker
@@ -55,11 +55,11 @@ def cold_reader(broker: Broker, topic: str, load: Load, records: int) -> Iterato
         reader.join()
 
 
-def paced(broker: Broker, seconds: float) -> Latencies:
+def run_paced_load(broker: Broker, seconds: float) -> Latencies:
     """Produce and tail-fetch 1,000 records a second for a while."""
     with a_topic(broker, 1) as topic:
         load = Load.of(RECORD_BYTES, RECORD_BYTES)
-        return run(Pace(broker.port, topic, 1, load, RATE, int(RATE * seconds)))
+        return run_pace(Pace(broker.port, topic, 1, load, RATE, int(RATE * seconds)))
 
 
 def measure(broker: Broker, options: Options) -> Samples:
@@ -68,20 +68,20 @@ def measure(broker: Broker, options: Options) -> Samples:
     requests = max(1, int(options.cold_gigabytes * 1e9 / PARTITIONS / len(load.batch)))
     with a_topic(broker, PARTITIONS) as topic:
         records = produce(broker.port, topic, load, partitions=PARTITIONS, requests=requests)
-        idle = paced(broker, SECONDS * options.scale)
+        idle = run_paced_load(broker, SECONDS * options.scale)
         beside: list[Latencies] = []
         with cold_reader(broker, topic, load, records) as reader:
             while not beside or reader.is_alive():
-                beside.append(paced(broker, 1))
-    return _samples(idle, beside)
+                beside.append(run_paced_load(broker, 1))
+    return _compare_latencies(idle, beside)
 
 
-def _samples(idle: Latencies, beside: list[Latencies]) -> Samples:
+def _compare_latencies(idle: Latencies, beside: list[Latencies]) -> Samples:
     figures: Samples = {}
     for name in ("acknowledged", "fetched"):
         what = {"acknowledged": "produce", "fetched": "tail fetch"}[name]
-        quiet = percentile(getattr(idle, name), 0.99)
-        busy = percentile(sorted(value for run_ in beside for value in getattr(run_, name)), 0.99)
+        quiet = find_percentile(getattr(idle, name), 0.99)
+        busy = find_percentile(sorted(value for run_ in beside for value in getattr(run_, name)), 0.99)
         figures |= {
             f"{what} p99 us, idle": quiet,
             f"{what} p99 us, beside": busy,

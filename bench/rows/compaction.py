@@ -11,7 +11,7 @@ from threading import Thread
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 
 from bench.load import PRODUCE_VERSION, RECORD_BYTES, Load, check
-from bench.paced import Latencies, Pace, percentile, run
+from bench.paced import Latencies, Pace, find_percentile, run_pace
 from bench.row import Goal, Options, Row, Samples
 from bench.topics import a_topic, admin_of
 from compat_tests.brokers import Broker
@@ -34,36 +34,36 @@ def measure(record_bytes: int, codec: Codec, broker: Broker, options: Options) -
     """Fill a log, then compact it while another topic is written to."""
     count = options.count(LOG_BYTES // record_bytes)
     with a_topic(broker, 1, segment_bytes=str(SEGMENT_BYTES)) as topic:
-        fill(broker, topic, record_bytes, codec, count)
-        idle = paced(broker, SECONDS * options.scale)
+        fill_log(broker, topic, record_bytes, codec, count)
+        idle = run_paced_load(broker, SECONDS * options.scale)
         folder = broker.data_folder / f"{topic}-0"
         segments = sorted(folder.glob("*.log"))
         active = int(segments[-1].stem)
         stored_bytes = sum(path.stat().st_size for path in segments[:-1])
         seconds: list[float] = []
-        compacting = Thread(target=lambda: seconds.append(compact(broker, topic, active)))
+        compacting = Thread(target=lambda: seconds.append(await_compaction(broker, topic, active)))
         compacting.start()
         beside: list[Latencies] = []
         while not beside or compacting.is_alive():
-            beside.append(paced(broker, 1))
+            beside.append(run_paced_load(broker, 1))
         compacting.join()
     return {
         "MB/s": active * record_bytes / seconds[0] / 1e6,
         "stored MB/s": stored_bytes / seconds[0] / 1e6,
         "records/s": active / seconds[0],
-        **_latencies(idle, beside),
+        **_compare_latencies(idle, beside),
     }
 
 
-def fill(broker: Broker, topic: str, record_bytes: int, codec: Codec, count: int) -> None:
+def fill_log(broker: Broker, topic: str, record_bytes: int, codec: Codec, count: int) -> None:
     """Append *count* records; the second half has the keys of the first."""
     with RawClient(broker.port) as client:
-        for batch in batches(record_bytes, codec, count):
+        for batch in generate_batches(record_bytes, codec, count):
             client.send(produce_request(topic, {0: batch}, acks=1), PRODUCE_VERSION)
             check(client.receive(ProduceResponse, PRODUCE_VERSION))
 
 
-def batches(record_bytes: int, codec: Codec, count: int) -> Iterator[bytes]:
+def generate_batches(record_bytes: int, codec: Codec, count: int) -> Iterator[bytes]:
     """Yield the batches of such a log; codecs compress its values to half their size."""
     rng, now_ms, each = Random(7), int(time.time() * 1000), max(1, BATCH_BYTES // record_bytes)
     values = [bytes(rng.choices(LETTERS, k=record_bytes - 20)) for _ in range(1000)]
@@ -75,7 +75,7 @@ def batches(record_bytes: int, codec: Codec, count: int) -> Iterator[bytes]:
         yield build_batch(records, codec=codec)
 
 
-def compact(broker: Broker, topic: str, active: int) -> float:
+def await_compaction(broker: Broker, topic: str, active: int) -> float:
     """Switch compaction on; return the seconds until it reaches the active segment."""
     changes = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}
     entries = [ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET) for name, value in changes.items()]
@@ -92,20 +92,20 @@ def compact(broker: Broker, topic: str, active: int) -> float:
     return time.monotonic() - begin
 
 
-def paced(broker: Broker, seconds: float) -> Latencies:
+def run_paced_load(broker: Broker, seconds: float) -> Latencies:
     """Produce and tail-fetch 1,000 records a second for a while."""
     with a_topic(broker, 1) as topic:
         load = Load.of(RECORD_BYTES, RECORD_BYTES)
-        return run(Pace(broker.port, topic, 1, load, RATE, max(1, int(RATE * seconds))))
+        return run_pace(Pace(broker.port, topic, 1, load, RATE, max(1, int(RATE * seconds))))
 
 
-def _latencies(idle: Latencies, beside: list[Latencies]) -> Samples:
-    quiet = percentile(idle.acknowledged, 0.99)
-    busy = percentile(sorted(value for each in beside for value in each.acknowledged), 0.99)
+def _compare_latencies(idle: Latencies, beside: list[Latencies]) -> Samples:
+    quiet = find_percentile(idle.acknowledged, 0.99)
+    busy = find_percentile(sorted(value for each in beside for value in each.acknowledged), 0.99)
     return {"produce p99 us, idle": quiet, "produce p99 us, beside": busy, "produce p99, beside/idle": busy / quiet}
 
 
-def row(record_bytes: int, codec: Codec) -> Row:
+def make_row(record_bytes: int, codec: Codec) -> Row:
     name = {Codec.NONE: "uncompressed", Codec.ZSTD: "zstd"}[codec]
     goals = [Goal("produce p99, beside/idle", 2.0, at_least=False, is_ratio=False)]
     if record_bytes >= 1000:
@@ -122,4 +122,4 @@ def row(record_bytes: int, codec: Codec) -> Row:
     )
 
 
-ROWS = [row(size, codec) for size in (1024, 100) for codec in (Codec.NONE, Codec.ZSTD)]
+ROWS = [make_row(size, codec) for size in (1024, 100) for codec in (Codec.NONE, Codec.ZSTD)]

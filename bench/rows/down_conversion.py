@@ -50,16 +50,18 @@ def read_converted(port: int, topic: str, records: int, message_bytes: int) -> N
 def whole_messages(data: bytes, message_bytes: int) -> int:
     """Return the number of whole messages in a set, without the padding at its end."""
     count = len(data) // message_bytes
-    while count and data[(count - 1) * message_bytes + 8 : (count - 1) * message_bytes + 12] != _size(message_bytes):
+    while count and data[(count - 1) * message_bytes + 8 : (count - 1) * message_bytes + 12] != _encode_size(
+        message_bytes
+    ):
         count -= 1
     return count
 
 
-def _size(message_bytes: int) -> bytes:
+def _encode_size(message_bytes: int) -> bytes:
     return (message_bytes - 12).to_bytes(4, "big")
 
 
-def _row(record_bytes: int, title: str, goals: list[Goal]) -> Row:
+def _make_row(record_bytes: int, title: str, goals: list[Goal]) -> Row:
     return Row(
         f"down-conversion-{record_bytes}",
         title,
@@ -73,6 +75,6 @@ def _row(record_bytes: int, title: str, goals: list[Goal]) -> Row:
 
 
 ROWS = [
-    _row(1024, "Down-conversion", [Goal("MB/s", 20, at_least=True, is_ratio=False)]),
-    _row(100, "Down-conversion of small records", []),
+    _make_row(1024, "Down-conversion", [Goal("MB/s", 20, at_least=True, is_ratio=False)]),
+    _make_row(100, "Down-conversion of small records", []),
 ]

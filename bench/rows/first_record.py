@@ -71,7 +71,7 @@ def measure(read: Callable[[Broker, str], Samples], broker: Broker, _: Options) 
         return read(broker, topic_with_records(broker))
 
 
-def row(name: str, client: str, read: Callable[[Broker, str], Samples], more: str) -> Row:
+def make_row(name: str, client: str, read: Callable[[Broker, str], Samples], more: str) -> Row:
     return Row(
         f"first-record-{name}",
         f"First record of a consumer of {client}",
@@ -86,21 +86,21 @@ def row(name: str, client: str, read: Callable[[Broker, str], Samples], more: st
 
 
 ROWS = [
-    row(
+    make_row(
         "java",
         "the Java client",
         of_java,
         "The consumer is created before and connects in its first poll. It is the second consumer of its JVM. The first one read "
         "from another new broker; its time (*client not loaded*) is mostly that of loading the client's classes.",
     ),
-    row(
+    make_row(
         "librdkafka",
         "librdkafka",
         of_librdkafka,
         "The consumer is created before and connects meanwhile. Two waits are the client's own: 100 ms before it requests the "
         "first offset of a partition without a committed one, and usually 50 ms between its first two connections.",
     ),
-    row(
+    make_row(
         "kafka-python",
         "kafka-python",
         of_kafka_python,

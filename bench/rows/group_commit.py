@@ -33,7 +33,7 @@ def measure(partitions: int, batch_bytes: int, broker: Broker, options: Options)
     with a_topic(broker, partitions) as topic:
         producers = [Producer(broker.port, topic, number, partitions, load) for number in range(PRODUCERS)]
         with Usage(broker) as usage:
-            batches = run(producers, seconds)
+            batches = run_producers(producers, seconds)
         # Each producer sent one request before the measurement.
         assert record_count(broker, topic, partitions) == (batches + PRODUCERS) * load.records
     together, apart = (
@@ -79,7 +79,7 @@ class Producer:
         self.socket.close()
 
 
-def run(producers: list[Producer], seconds: float) -> int:
+def run_producers(producers: list[Producer], seconds: float) -> int:
     """Keep all producers busy for *seconds*; return the number of responses."""
     selector = selectors.DefaultSelector()
     for producer in producers:
@@ -116,7 +116,7 @@ def bare_batches(folder: Path, batch: bytes, partitions: int, together: int, sec
         return rounds * together / (time.monotonic() - begin)
 
 
-def row(name: str, partitions: int, batch_bytes: int) -> Row:
+def make_row(name: str, partitions: int, batch_bytes: int) -> Row:
     words = f"{batch_bytes // 1024} KB batches, " + ("one partition" if partitions == 1 else f"{partitions} partitions")
     return Row(
         name,
@@ -135,7 +135,7 @@ def row(name: str, partitions: int, batch_bytes: int) -> Row:
 
 
 ROWS = [
-    row("group-commit-1", 1, BATCH_BYTES),
-    row("group-commit-100", 100, BATCH_BYTES),
-    row("group-commit-large", 1, 8 * BATCH_BYTES),
+    make_row("group-commit-1", 1, BATCH_BYTES),
+    make_row("group-commit-100", 100, BATCH_BYTES),
+    make_row("group-commit-large", 1, 8 * BATCH_BYTES),
 ]

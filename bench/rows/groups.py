@@ -12,7 +12,7 @@ from bench.topics import unused_name
 from bench.usage import Usage
 from compat_tests.brokers import Broker
 from compat_tests.raw_client import RawClient
-from compat_tests.same_answers.groups import join, sync, wait_for_coordinator
+from compat_tests.same_answers.groups import make_join_request, make_sync_request, wait_for_coordinator
 from compat_tests.same_answers.transcript import Transcript
 from compat_tests.waiting import pause, until
 from kafkacompat.wire.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -55,7 +55,9 @@ class Member:
 
     def send_join(self) -> None:
         """Send JoinGroup, to join or to stay."""
-        request = join(self.group, self.member_id, session_timeout_ms=TIMEOUT_MS, rebalance_timeout_ms=TIMEOUT_MS)
+        request = make_join_request(
+            self.group, self.member_id, session_timeout_ms=TIMEOUT_MS, rebalance_timeout_ms=TIMEOUT_MS
+        )
         self._client.send(request, JOIN_VERSION)
 
     def receive_join(self) -> int:
@@ -68,7 +70,9 @@ class Member:
     def send_sync(self) -> None:
         """Send SyncGroup; the leader's request holds all assignments."""
         given = [SyncGroupRequestAssignment(member_id=each.member_id, assignment=ASSIGNMENT) for each in self._led]
-        self._client.send(sync(self.group, self._generation, self.member_id, assignments=given), SYNC_VERSION)
+        self._client.send(
+            make_sync_request(self.group, self._generation, self.member_id, assignments=given), SYNC_VERSION
+        )
 
     def receive_sync(self) -> None:
         """Wait for the assignment."""
@@ -108,7 +112,7 @@ def send_joins(members: Sequence[Member]) -> None:
         member.send_join()
 
 
-def settle(members: Sequence[Member], size: int) -> None:
+def settle_members(members: Sequence[Member], size: int) -> None:
     """After their JoinGroups, wait until all members are in a generation of *size* members of their group."""
     sizes = {member.receive_join() for member in members}
     assert sizes == {0, size}, f"leaders were told of {sorted(sizes)} members in place of {size}"
@@ -140,14 +144,14 @@ def measure_rebalance(broker: Broker, _: Options) -> Samples:
         members = new_members(stack, broker, ready_group(broker), LARGE)
         newcomer, *others = members
         send_joins(others)
-        settle(others, LARGE - 1)
+        settle_members(others, LARGE - 1)
         begun = time.monotonic()
         newcomer.send_join()
         # A member that rejoins before the newcomer keeps its old generation.
         until(others[0].is_to_join_again, every_seconds=0)
         send_joins(others)
         last = time.monotonic()
-        settle(members, LARGE)
+        settle_members(members, LARGE)
         over = time.monotonic()
     return {"ms since the first JoinGroup": (over - begun) * 1e3, "ms since the last JoinGroup": (over - last) * 1e3}
 
@@ -160,10 +164,10 @@ def measure_groups(broker: Broker, options: Options) -> Samples:
             member for number in range(groups) for member in new_members(stack, broker, f"{name}-{number}", MEMBERS)
         ]
         send_joins(members)
-        settle(members, MEMBERS)
+        settle_members(members, MEMBERS)
         pause(SETTLING_SECONDS)
         with Usage(broker) as usage:
-            sent = beat(members, seconds)
+            sent = send_heartbeats(members, seconds)
         resident_bytes = broker.resident_bytes()
     return {
         "broker share of a core": usage.cpu_seconds / usage.seconds,
@@ -172,7 +176,7 @@ def measure_groups(broker: Broker, options: Options) -> Samples:
     }
 
 
-def beat(members: Sequence[Member], seconds: float) -> int:
+def send_heartbeats(members: Sequence[Member], seconds: float) -> int:
     """Let every member send a heartbeat every five seconds; return the number of heartbeats with a response."""
     count, begun = int(len(members) * seconds / HEARTBEAT_SECONDS), time.monotonic()
     for number, member in zip(range(count), cycle(members), strict=False):

@@ -61,14 +61,14 @@ def producer_seconds(output: str, records: int) -> float:
 def consumer_span(output: str) -> tuple[float, float]:
     """Return begin and end of one ConsumerPerformance, in seconds since 1970."""
     begin, end = output.strip().splitlines()[-1].split(", ")[:2]
-    return _seconds(begin), _seconds(end)
+    return _parse_time(begin), _parse_time(end)
 
 
-def _seconds(text: str) -> float:
+def _parse_time(text: str) -> float:
     return datetime.strptime(text, "%Y-%m-%d %H:%M:%S:%f").timestamp()
 
 
-def fill(broker: Broker, topic: str, records: int, record_bytes: int = RECORD_BYTES) -> str:
+def fill_topic(broker: Broker, topic: str, records: int, record_bytes: int = RECORD_BYTES) -> str:
     """Produce the records and check that the topic holds them; return the tool's output."""
     output = run_together([producer_command(broker, topic, records, record_bytes)])[0]
     assert record_count(broker, topic, PARTITIONS) == records
@@ -79,7 +79,7 @@ def measure_producer(record_bytes: int, full_count: int, broker: Broker, options
     """Produce records of one size with the tool's defaults (acks=all, idempotent)."""
     records = options.count(full_count)
     with a_topic(broker, PARTITIONS) as topic, Usage(broker) as usage:
-        output = fill(broker, topic, records, record_bytes)
+        output = fill_topic(broker, topic, records, record_bytes)
     return usage.samples(records, records * record_bytes, producer_seconds(output, records))
 
 
@@ -87,7 +87,7 @@ def measure_consumers(consumers: int, broker: Broker, options: Options) -> Sampl
     """Let each consumer, in a group of its own, read all records."""
     records = options.count(RECORDS)
     with a_topic(broker, PARTITIONS) as topic:
-        fill(broker, topic, records)
+        fill_topic(broker, topic, records)
         commands = [consumer_command(broker, topic, records, f"{topic}-{number}") for number in range(consumers)]
         with Usage(broker) as usage:
             spans = [consumer_span(output) for output in run_together(commands)]

@@ -44,7 +44,7 @@ def ask_again_and_again(port: int, longest: Any, over: Any) -> None:
 
 
 @contextmanager
-def watched(broker: Broker) -> Iterator[Any]:
+def watch_broker(broker: Broker) -> Iterator[Any]:
     """Watch a broker during the block; ``value`` is a client's longest wait for a response, in seconds."""
     longest, over = _CONTEXT.Value("d", 0.0), _CONTEXT.Event()
     asking = _CONTEXT.Process(target=ask_again_and_again, args=(broker.port, longest, over), daemon=True)
@@ -56,7 +56,7 @@ def watched(broker: Broker) -> Iterator[Any]:
         asking.join()
 
 
-def spread(port: int, topics: Sequence[str], partitions: int, load: Load, requests: int) -> float:
+def spread_batches(port: int, topics: Sequence[str], partitions: int, load: Load, requests: int) -> float:
     """Send requests of six batches, each to the next six partitions of the next topic; return the batches a second."""
     groups = [range(start, min(start + AT_ONCE, partitions)) for start in range(0, partitions, AT_ONCE)]
     with RawClient(port, timeout_seconds=120) as client:
@@ -73,15 +73,15 @@ def spread(port: int, topics: Sequence[str], partitions: int, load: Load, reques
 def measure_partitions(broker: Broker, options: Options) -> Samples:
     """Create the partitions, restart the broker, and spread a load over all of them."""
     load, requests = Load.of(), options.count(SPREAD_REQUESTS)
-    with broker, watched(broker) as making:
+    with broker, watch_broker(broker) as making:
         topics = [create_topic(broker, PARTITIONS) for _ in range(options.count(TOPICS))]
     seconds = broker.start()
     try:
         pause(SETTLING_SECONDS)
         resident_bytes = broker.resident_bytes()
-        with watched(broker) as pauses:
-            few = spread(broker.port, topics[:1], AT_ONCE, load, requests)
-            all_of_them = spread(broker.port, topics, PARTITIONS, load, requests)
+        with watch_broker(broker) as pauses:
+            few = spread_batches(broker.port, topics[:1], AT_ONCE, load, requests)
+            all_of_them = spread_batches(broker.port, topics, PARTITIONS, load, requests)
     finally:
         broker.stop(timeout_seconds=300)
     return {
@@ -96,7 +96,7 @@ def measure_partitions(broker: Broker, options: Options) -> Samples:
     }
 
 
-def _rates(broker: Broker, options: Options) -> tuple[float, float]:
+def _measure_rates(broker: Broker, options: Options) -> tuple[float, float]:
     """Return the bytes a second of producing, and of fetching the same records at once."""
     load, requests = Load.of(), options.count(STORED_REQUESTS)
     with a_topic(broker, AT_ONCE) as topic:
@@ -116,9 +116,9 @@ def measure_stored(broker: Broker, options: Options) -> Samples:
         topic = create_topic(broker, AT_ONCE, segment_bytes=str(SEGMENT_BYTES))
         records = produce(broker.port, topic, load, partitions=AT_ONCE, requests=requests)
         for each in (empty, broker):
-            _rates(each, options)  # warm
+            _measure_rates(each, options)  # warm
         os.sync()
-        turns = [(_rates(empty, options), _rates(broker, options)) for _ in range(TURNS)]
+        turns = [(_measure_rates(empty, options), _measure_rates(broker, options)) for _ in range(TURNS)]
     seconds = broker.start()
     try:
         assert record_count(broker, topic, AT_ONCE) == records
@@ -134,7 +134,7 @@ def measure_stored(broker: Broker, options: Options) -> Samples:
     }
 
 
-def introduce(port: int, topic: str, partitions: int, producers: int) -> None:
+def introduce_producers(port: int, topic: str, partitions: int, producers: int) -> None:
     """Let *producers* idempotent producers send a batch to each partition, all batches of a producer in one request."""
     with RawClient(port, timeout_seconds=120) as client:
         send_all(
@@ -165,7 +165,7 @@ def measure_producers(broker: Broker, options: Options) -> Samples:
         rate()  # warm
         without, resident_bytes = rate(), broker.resident_bytes()
         begun = time.monotonic()
-        introduce(broker.port, topic, PARTITIONS, producers)
+        introduce_producers(broker.port, topic, PARTITIONS, producers)
         seconds = time.monotonic() - begun
         more_bytes = broker.resident_bytes() - resident_bytes
         beside = rate()

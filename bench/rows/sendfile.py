@@ -60,14 +60,14 @@ def bare_rate(paths: Sequence[Path]) -> float:
         with closing(socket.create_connection(("127.0.0.1", receiving.recv()))) as connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             begin = time.monotonic()
-            received = sum(responses(connection))
+            received = sum(request_responses(connection))
             return received / (time.monotonic() - begin)
     finally:
         server.terminate()
         server.join()
 
 
-def responses(connection: socket.socket) -> Iterator[int]:
+def request_responses(connection: socket.socket) -> Iterator[int]:
     """Request one response after the other until the server closes the connection; yield their sizes in bytes."""
     view = memoryview(bytearray(RESPONSE_BYTES))
     while True:

@@ -33,7 +33,7 @@ PARTS = ("latestOffset", "getBatch", "addBatch", "triggerExecution")
 
 
 @functools.cache
-def session() -> SparkSession:
+def find_session() -> SparkSession:
     """Return the one session of this process: Spark's own start belongs to no figure."""
     from spark_integration.session import start_session
 
@@ -49,7 +49,7 @@ def a_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-def source(broker: Broker, topic: str, **options: str) -> dict[str, str]:
+def make_source(broker: Broker, topic: str, **options: str) -> dict[str, str]:
     """Return Spark's options to read a topic from its beginning."""
     servers = {"kafka.bootstrap.servers": broker.bootstrap}
     return {**servers, "subscribe": topic, "startingOffsets": "earliest", **options}
@@ -60,11 +60,11 @@ def archive_topic(broker: Broker, topic: str, folder: Path) -> int:
     from spark_integration.archive.pipeline import archive
     from spark_integration.queries.settings import StreamOptions
 
-    options = source(broker, topic, maxOffsetsPerTrigger=str(MOST_OFFSETS))
-    return archive(session(), options, str(folder / "archive"), StreamOptions(str(folder / "checkpoint"))).records
+    options = make_source(broker, topic, maxOffsetsPerTrigger=str(MOST_OFFSETS))
+    return archive(find_session(), options, str(folder / "archive"), StreamOptions(str(folder / "checkpoint"))).records
 
 
-def filled(broker: Broker, topic: str, options: Options) -> int:
+def fill_topic(broker: Broker, topic: str, options: Options) -> int:
     """Produce the records to be archived; return how many."""
     load = Load.of(record_bytes=RECORD_BYTES)
     return produce(broker.port, topic, load, partitions=PARTITIONS, requests=options.count(REQUESTS))
@@ -73,7 +73,7 @@ def filled(broker: Broker, topic: str, options: Options) -> int:
 def measure_archive(broker: Broker, options: Options) -> Samples:
     """Archive a topic into a new archive."""
     with a_topic(broker, PARTITIONS) as topic, a_folder() as folder:
-        records = filled(broker, topic, options)
+        records = fill_topic(broker, topic, options)
         with Usage(broker) as usage:
             archived = archive_topic(broker, topic, folder)
         assert archived == records, f"{records} records were produced and {archived} archived"
@@ -86,11 +86,11 @@ def measure_replay(broker: Broker, options: Options) -> Samples:
     from spark_integration.topics.names import TargetNames
 
     with a_topic(broker, PARTITIONS) as topic, a_topic(broker, PARTITIONS) as target, a_folder() as folder:
-        records = filled(broker, topic, options)
+        records = fill_topic(broker, topic, options)
         archive_topic(broker, topic, folder)
         servers = {"kafka.bootstrap.servers": broker.bootstrap}
         with Usage(broker) as usage:
-            replay(session(), str(folder / "archive"), servers, names=TargetNames(mapped={topic: target}))
+            replay(find_session(), str(folder / "archive"), servers, names=TargetNames(mapped={topic: target}))
         stored = record_count(broker, target, PARTITIONS)
         assert stored == records, f"{records} records were archived and {stored} replayed"
     return usage.samples(records, records * RECORD_BYTES)
@@ -100,7 +100,7 @@ def measure_micro_batches(broker: Broker, options: Options) -> Samples:
     """Run small batches one after another, each over what was produced since the one before."""
     load, count = Load.of(SMALL_RECORDS * (RECORD_BYTES + 8), RECORD_BYTES), options.count(SMALL_BATCHES)
     with a_topic(broker, PARTITIONS) as topic, a_folder() as folder:
-        stream = session().readStream.format("kafka").options(**source(broker, topic)).load()
+        stream = find_session().readStream.format("kafka").options(**make_source(broker, topic)).load()
         writer = stream.writeStream.format("noop").option("checkpointLocation", str(folder))
         query = writer.trigger(processingTime="0 seconds").start()
 

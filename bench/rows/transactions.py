@@ -17,7 +17,7 @@ from bench.usage import Usage
 from compat_tests import batches
 from compat_tests.brokers import Broker
 from compat_tests.raw_client import RawClient, produce_request
-from compat_tests.same_answers.transactions import Who, a_producer, ending, wait_for_coordinator
+from compat_tests.same_answers.transactions import Who, a_producer, make_end_request, wait_for_coordinator
 from compat_tests.same_answers.transcript import Transcript
 from compat_tests.waiting import until
 from kafkacompat.wire.apis.end_txn import EndTxnResponse
@@ -60,7 +60,7 @@ class TransactionalProducer:
         self._client = RawClient(port)
         self._topic = topic
         self._partitions = range(partitions)
-        self._batch = batches.patched(batch, ATTRIBUTES_POSITION, "h", TRANSACTIONAL)
+        self._batch = batches.patch_header(batch, ATTRIBUTES_POSITION, "h", TRANSACTIONAL)
 
     def close(self) -> None:
         """Close the connection."""
@@ -68,17 +68,17 @@ class TransactionalProducer:
 
     def run(self, *, committed: bool = True) -> None:
         """Begin a transaction, write its batch and commit it."""
-        request = produce_request(self._topic, dict.fromkeys(self._partitions, stamped(self._batch, self._who)))
+        request = produce_request(self._topic, dict.fromkeys(self._partitions, stamp_batch(self._batch, self._who)))
         request.transactional_id = self._topic
         payload = self._client.encode(request, PRODUCE_VERSION)
         # If the previous transaction has not ended everywhere, a client sends the request again.
-        while self._errors(payload) == {ErrorCode.CONCURRENT_TRANSACTIONS}:
+        while self._send_and_check(payload) == {ErrorCode.CONCURRENT_TRANSACTIONS}:
             pass
-        answer = self._client.call(ending(self._topic, self._who, committed), EndTxnResponse, END_VERSION)
+        answer = self._client.call(make_end_request(self._topic, self._who, committed), EndTxnResponse, END_VERSION)
         assert not answer.error_code, f"EndTxn was answered with the error {answer.error_code}"
         self._who = answer.producer_id, answer.producer_epoch
 
-    def _errors(self, payload: bytes) -> set[int]:
+    def _send_and_check(self, payload: bytes) -> set[int]:
         """Send a Produce request; return the errors of its partitions, which may only be CONCURRENT_TRANSACTIONS."""
         self._client.send_frame(payload)
         (topic,) = self._client.receive(ProduceResponse, PRODUCE_VERSION).responses
@@ -87,7 +87,7 @@ class TransactionalProducer:
         return errors
 
 
-def stamped(batch: bytes, who: Who) -> bytes:
+def stamp_batch(batch: bytes, who: Who) -> bytes:
     """Return a batch as a producer's first one in an epoch."""
     changed = bytearray(batch)
     PRODUCER.pack_into(changed, PRODUCER_POSITION, *who, 0)

@@ -15,7 +15,7 @@ from typing import TypeVar
 from rich.console import Console
 from rich.progress import track
 
-from compat_tests.conformance.kafka import RELEASES, cases, differences
+from compat_tests.conformance.kafka import RELEASES, find_differences, list_cases
 from compat_tests.conformance.second_opinion import known_to_kio
 from compat_tests.oracle import Oracle
 from kafkacompat.wire.schema import Message, Request
@@ -28,7 +28,7 @@ Item = TypeVar("Item")
 
 @dataclass
 class Tally:
-    """What was judged so far."""
+    """The numbers of judged messages and differences."""
 
     messages: int = 0
     seen: set[tuple[type[Message], int]] = field(default_factory=set)
@@ -41,7 +41,7 @@ class Tally:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Judge at least so many messages by Kafka, then as many a version by kio; return 1 when anything differs."""
+    """Judge at least ``--messages`` messages by Kafka, then some of each version by kio; return 1 if any differs."""
     parser = argparse.ArgumentParser(prog="conformance", description=__doc__)
     parser.add_argument("--messages", type=int, default=100_000, help="how many at least (100,000)")
     wanted: int = parser.parse_args(arguments).messages
@@ -63,19 +63,19 @@ def by_kafka(wanted: int, rng: random.Random) -> Tally:
     tally = Tally()
     for release in RELEASES:
         with Oracle(release) as oracle:
-            work = cases(oracle)
+            work = list_cases(oracle)
             modes = list(islice(cycle(MODES), math.ceil(wanted / len(RELEASES) / len(work))))
-            for case in shown(work, f"Kafka {release.name}"):
-                tally.differences += differences(oracle, case, modes, rng)
+            for case in show_progress(work, f"Kafka {release.name}"):
+                tally.differences += find_differences(oracle, case, modes, rng)
                 tally.seen.add((case.cls, case.version))
                 tally.messages += len(modes)
     return tally
 
 
 def by_kio(rng: random.Random) -> Tally:
-    """Judge by kio what it has."""
+    """Judge the messages that kio has."""
     tally = Tally()
-    for judge in shown(list(known_to_kio()), "kio"):
+    for judge in show_progress(list(known_to_kio()), "kio"):
         verdicts = list(judge.differences(MODES * 2, rng))
         if verdicts:
             tally.seen.add((judge.cls, judge.version))
@@ -84,8 +84,8 @@ def by_kio(rng: random.Random) -> Tally:
     return tally
 
 
-def shown(work: Sequence[Item], title: str) -> Iterable[Item]:
-    """Show how far the work is, where somebody looks."""
+def show_progress(work: Sequence[Item], title: str) -> Iterable[Item]:
+    """Show the progress of the work on a terminal."""
     return track(work, title, console=Console(stderr=True))
 
 

@@ -1,7 +1,7 @@
 """Our encoder and decoder against the classes Apache Kafka generates for itself: byte for byte, both ways.
 
-Every version of a message is judged by each release that has it, stable or not. A judge is shown what random messages
-look like as JSON, in our bytes, in our bytes with tagged fields that nobody knows, and cut off.
+Every version of a message is judged by each release that has it, stable or not. A judge reads what random messages
+look like as JSON, in our bytes, in our bytes with unknown tagged fields, and cut off.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kafkacompat.wire.headers import RequestHeader, ResponseHeader
 from kafkacompat.wire.metadata_records import RECORD_TYPES
 from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.schema import Message
-from tests.wire.newer_messages import lift
+from tests.wire.newer_messages import lift_message
 from tests.wire.random_messages import Mode, make_message
 
 RELEASES = (KAFKA_4, KAFKA_3)
@@ -47,8 +47,8 @@ class Case:
         return f"{self.cls.__name__} {self.version}"
 
 
-def cases(oracle: Oracle) -> list[Case]:
-    """Return what the oracle's release can judge."""
+def list_cases(oracle: Oracle) -> list[Case]:
+    """Return the cases that the oracle's release can judge."""
     changed = CHANGED if oracle.release is KAFKA_3 else {}
     return [case for case in _all_cases(oracle) if case.version not in changed.get(case.name, ())]
 
@@ -64,7 +64,7 @@ def _all_cases(oracle: Oracle) -> Iterator[Case]:
             yield Case(other, version, other.__name__)
 
 
-def differences(oracle: Oracle, case: Case, modes: Sequence[Mode], rng: random.Random) -> list[str]:
+def find_differences(oracle: Oracle, case: Case, modes: Sequence[Mode], rng: random.Random) -> list[str]:
     """Judge one message of each mode; return a sentence for everything in which Kafka and we differ."""
     samples = [Sample.make(case, mode, rng) for mode in modes]
     names = RENAMED.get(case.name) if oracle.release is KAFKA_3 else None
@@ -87,17 +87,17 @@ class Sample:
     def make(cls, case: Case, mode: Mode, rng: random.Random) -> Sample:
         message = make_message(case.cls, case.version, rng, mode)
         data = encode_message(message, case.version)
-        tagged = encode_message(lift(message, rng), case.version) if case.version in case.cls.FLEXIBLE else None
+        tagged = encode_message(lift_message(message, rng), case.version) if case.version in case.cls.FLEXIBLE else None
         return cls(message, data, tagged, [len(data) - 1, rng.randrange(len(data))] if data else [])
 
     def question(self, version: int, names: Mapping[str, str] | None) -> dict[str, object]:
-        """What to show the oracle, whose release may have other names for some fields."""
+        """Return the message for the oracle, whose release may have other names for some fields."""
         tagged = None if self.tagged is None else self.tagged.hex()
         json = kafka_json(self.message, version, names)
         return {"json": json, "hex": self.data.hex(), "tagged": tagged, "cuts": self.cuts}
 
     def differences(self, case: Case, answer: dict[str, Any]) -> Iterator[str]:
-        """Compare the oracle's answer and what we read with what there should be."""
+        """Compare the oracle's answer and our result with the expected message."""
         expected = {
             "written": self.data.hex(),
             "written_again": self.data.hex(),

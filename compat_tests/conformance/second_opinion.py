@@ -1,4 +1,4 @@
-"""What kio, another implementation in Python, makes of our bytes: it reads them and writes them again.
+"""Our bytes judged by kio, another implementation in Python: it reads them and writes them again.
 
 kio holds error codes, times and durations as Python's own types, so it refuses some numbers that the protocol allows;
 such messages are left out. It has neither the versions that Kafka 4.0 removed nor every one that came after.

@@ -1,4 +1,4 @@
-"""Programmes that run until they are told to end: Java's over the frameworks' jars, Python's over packages of their own."""
+"""Programmes that run until a test ends them: Java's over the frameworks' jars, Python's over packages of their own."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
 class Programme:
-    """One process; what it says goes to *log*. Used as a context it leaves nothing running."""
+    """One process, whose output goes to *log*. Used as a context it leaves nothing running."""
 
     def __init__(self, command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None) -> None:
         self._log = log
@@ -47,7 +47,7 @@ class Programme:
 
     @property
     def log(self) -> str:
-        """What it said so far, and what earlier ones said to the same file."""
+        """Its output so far, with that of earlier processes in the same file."""
         return self._log.read_text(errors="replace")
 
     def refuse_ended(self) -> None:
@@ -82,7 +82,7 @@ class Programme:
         self._process.wait()
 
 
-def java(
+def start_java(
     main_class: str, arguments: Sequence[str], log: Path, *, source: Path | None = None, heap: str = "256m"
 ) -> Programme:
     """Start a class of the frameworks' jars, or of a source file of ours."""
@@ -112,7 +112,7 @@ def write_properties(path: Path, properties: Mapping[str, str]) -> Path:
 
 
 def serves_transactions(broker: Broker) -> bool:
-    """Whether the broker says that it serves what a transaction of records and offsets takes."""
+    """Return whether the broker lists the APIs that a transaction of records and offsets needs."""
     with RawClient(broker.port) as client:
         answer = client.call(ApiVersionsRequest(), ApiVersionsResponse, 0)
     return {each.api_key for each in answer.api_keys} >= TRANSACTIONAL

@@ -1,4 +1,4 @@
-"""What a topic holds, read as it grows."""
+"""The records of a topic, read as it grows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Reader:
         self._consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in range(partitions)])
 
     def read(self) -> list[Read]:
-        """Take what has come meanwhile and return all records so far."""
+        """Poll for new records; return all records so far."""
         for message in self._consumer.consume(10_000, 0.2):
             assert message.error() is None, message.error()
             headers = tuple(message.headers() or ())

@@ -17,7 +17,7 @@ import pytest
 
 from compat_tests.brokers import Broker
 from compat_tests.confluent import create_topic
-from compat_tests.frameworks.programme import java, write_properties
+from compat_tests.frameworks.programme import start_java, write_properties
 from compat_tests.frameworks.reading import Reader
 from compat_tests.ports import free_port
 from compat_tests.waiting import until
@@ -44,7 +44,7 @@ class Worker:
             # Killed workers and sinks are missed after six seconds and not after ten and 45.
             **{f"{whose}session.timeout.ms": "6000" for whose in ("", "consumer.")},
             **{f"{whose}heartbeat.interval.ms": "1000" for whose in ("", "consumer.")},
-            # What a worker that went held is given away at once, not after five minutes.
+            # The tasks of a worker that left are reassigned at once, not after five minutes.
             "scheduled.rebalance.max.delay.ms": "0",
             "offset.flush.interval.ms": "500",
             **{f"{kind}.storage.topic": f"{group}-{kind}" for kind in ("config", "offset", "status")},
@@ -55,10 +55,10 @@ class Worker:
         folder.mkdir()
         file = write_properties(folder / "worker.properties", properties)
         main_class = "org.apache.kafka.connect.cli.ConnectDistributed"
-        self.programme = java(main_class, [str(file)], folder / "log", heap="512m")
+        self.programme = start_java(main_class, [str(file)], folder / "log", heap="512m")
 
     def ask(self, method: str, path: str, body: object = None) -> Any:
-        """Send one request and return what its answer holds; raises HTTPError."""
+        """Send one request and return the body of its answer; raises HTTPError."""
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json"}
         request = urllib.request.Request(self._url + path, data, headers, method=method)
@@ -88,13 +88,13 @@ class Worker:
         """Create a connector of files or change its settings, as soon as no rebalance is on."""
         config = {"connector.class": f"{FILE}{kind}Connector", "tasks.max": "1", **settings}
         if kind == "Source":
-            # What a batch leaves of the lines that were read waits until the file grows again.
+            # Lines that did not fit into a batch wait until the file grows again.
             config["batch.size"] = "100000"
         # 409: a rebalance is on.
         until(lambda: not self.is_refused("PUT", f"/connectors/{connector}/config", HTTPStatus.CONFLICT, config))
 
     def states(self, connector: str) -> list[str]:
-        """The state of a connector and of its tasks; none while nobody knows it."""
+        """Return the state of a connector and of its tasks; none while it is unknown."""
         try:
             status = self.get(f"/connectors/{connector}/status")
         except urllib.error.HTTPError:
@@ -120,7 +120,7 @@ def new_worker(broker: Broker, name: str, tmp_path: Path) -> Iterator[NewWorker]
         worker.programme.kill()
 
 
-def append(path: Path, first: int, count: int) -> list[str]:
+def append_lines(path: Path, first: int, count: int) -> list[str]:
     """Add numbered lines to a file and return them."""
     lines = [f"line {number}" for number in range(first, first + count)]
     with path.open("a") as file:
@@ -129,7 +129,7 @@ def append(path: Path, first: int, count: int) -> list[str]:
 
 
 def wait_for_lines(worker: Worker, path: Path, count: int) -> list[str]:
-    """Wait until a file has so many lines and return them."""
+    """Wait until a file has *count* lines and return them."""
 
     def has_come() -> list[str]:
         found = path.read_text().splitlines() if path.exists() else []
@@ -139,7 +139,7 @@ def wait_for_lines(worker: Worker, path: Path, count: int) -> list[str]:
 
 
 def offset_of(worker: Worker, connector: str) -> Any:
-    """What a connector has stored of the one file or partition it reads; None before."""
+    """Return the offset that a connector stored for its only file or partition; None before."""
     offsets = worker.get(f"/connectors/{connector}/offsets")["offsets"]
     return offsets[0]["offset"] if len(offsets) == 1 else None
 
@@ -150,7 +150,7 @@ def test_a_file_goes_through_a_topic_into_a_file(
     source, sink = tmp_path / "in.txt", tmp_path / "out.txt"
     from_file, to_file = f"{name}-from-file", f"{name}-to-file"
     create_topic(broker, name)
-    wanted = append(source, 0, 2000)
+    wanted = append_lines(source, 0, 2000)
     first, second = new_worker(), new_worker()
     assert first.get("/")["version"] == "4.3.1"
     plugins = {plugin["class"] for plugin in first.get("/connector-plugins")}
@@ -158,22 +158,22 @@ def test_a_file_goes_through_a_topic_into_a_file(
     first.put(from_file, "Source", file=str(source), topic=name)
     first.put(to_file, "Sink", file=str(sink), topics=name)
     assert wait_for_lines(first, sink, 2000) == wanted
-    # Either worker knows both, whoever runs them.
+    # Either worker knows both, wherever they run.
     assert sorted(second.get("/connectors")) == [from_file, to_file]
     until(lambda: second.states(from_file) == second.states(to_file) == ["RUNNING", "RUNNING"])
 
     # One goes as it should and the other takes over: nothing is missing, nothing comes twice.
     first.programme.stop()
-    wanted += append(source, 2000, 2000)
+    wanted += append_lines(source, 2000, 2000)
     assert wait_for_lines(second, sink, 4000) == wanted
     with closing(Reader(broker, name, 1)) as reader:
         until(lambda: len(reader.read()) >= 4000)
         assert [record.texts[1] for record in reader.records] == wanted
 
-    # One is killed: nothing is missing, what was not committed may come again.
+    # One is killed: nothing is missing, and uncommitted records may come again.
     second.programme.kill()
     third = new_worker()
-    wanted += append(source, 4000, 2000)
+    wanted += append_lines(source, 4000, 2000)
     third.programme.until(lambda: set(sink.read_text().splitlines()) == set(wanted), REBALANCE_SECONDS)
 
     until(lambda: offset_of(third, from_file) == {"position": source.stat().st_size})
@@ -192,13 +192,13 @@ def test_the_rest_api_administers_connectors(broker: Broker, name: str, new_work
     wrong = [each["value"]["name"] for each in validated["configs"] if each["value"]["errors"]]
     assert (validated["error_count"], wrong) == (1, ["topic"])
 
-    lines = append(source, 0, 100)
+    lines = append_lines(source, 0, 100)
     worker.put(from_file, "Source", file=str(source), topic=name)
     worker.put(to_file, "Sink", file=str(sink), topics=name)
     assert wait_for_lines(worker, sink, 100) == lines
     worker.ask("PUT", f"/connectors/{to_file}/pause")
     until(lambda: worker.states(to_file) == ["PAUSED", "PAUSED"])
-    lines += append(source, 100, 100)
+    lines += append_lines(source, 100, 100)
     with closing(Reader(broker, name, 1)) as reader:
         until(lambda: len(reader.read()) == 200)
     assert len(sink.read_text().splitlines()) == 100

@@ -57,7 +57,7 @@ def start(broker: Broker, name: str, tmp_path: Path) -> Iterator[StartRegistry]:
         one.kill()
 
 
-def ask(url: str, body: object = None) -> Any:
+def ask_registry(url: str, body: object = None) -> Any:
     """Ask the registry; with a body by POST. Raises HTTPError."""
     data = None if body is None else json.dumps(body).encode()
     with urllib.request.urlopen(urllib.request.Request(url, data, {"Content-Type": MEDIA_TYPE}), timeout=30) as answer:
@@ -67,7 +67,7 @@ def ask(url: str, body: object = None) -> Any:
 def is_master(url: str) -> bool:
     """Whether it answers, and writes schemas itself."""
     try:
-        return bool(ask(f"{url}/master_available")["master_available"])
+        return bool(ask_registry(f"{url}/master_available")["master_available"])
     except OSError:
         return False
 
@@ -83,18 +83,18 @@ def test_avro_there_and_back(broker: Broker, name: str, start: StartRegistry) ->
     old = [{"number": number, "word": "none"} for number in range(COUNT)]
     new = [{"number": number, "word": f"word {number}"} for number in range(COUNT, 2 * COUNT)]
     assert told["events"] == old + new
-    versions = [ask(f"{url}/subjects/{name}-value/versions/{number}") for number in (1, 2)]
+    versions = [ask_registry(f"{url}/subjects/{name}-value/versions/{number}") for number in (1, 2)]
     headers = [f"00{version['id']:08x}" for version in versions]
     assert told["headers"] == [headers[0]] * COUNT + [headers[1]] * COUNT
 
     # Killed and started again, it knows them from its topic.
     registry.kill()
     _, url = start()
-    assert [ask(f"{url}/subjects/{name}-value/versions/{number}") for number in (1, 2)] == versions
+    assert [ask_registry(f"{url}/subjects/{name}-value/versions/{number}") for number in (1, 2)] == versions
     fields = [{"name": "number", "type": "string"}]
     other = {"schema": json.dumps({"type": "record", "name": "Event", "fields": fields})}
     with pytest.raises(urllib.error.HTTPError) as refused:
-        ask(f"{url}/subjects/{name}-value/versions", other)
+        ask_registry(f"{url}/subjects/{name}-value/versions", other)
     assert refused.value.code == HTTPStatus.CONFLICT
 
 
@@ -115,7 +115,7 @@ def test_spark_validates_by_it(
     more: list[str],
     wanted: dict[int, str],
 ) -> None:
-    """What confluent-kafka has serialized becomes columns, and what it has not, a dead letter."""
+    """Records serialized by confluent-kafka become columns, and others dead letters."""
     topic = f"{name}-{value_format}"
     for one in ("avro", "protobuf", "json", "bad"):
         create_topic(broker, f"{name}-{one}")

@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 
 from compat_tests.brokers import BROKERS, Broker
 from compat_tests.confluent import consumer_of, create_topic, read
-from compat_tests.frameworks.programme import Programme, java, write_properties
+from compat_tests.frameworks.programme import Programme, start_java, write_properties
 from compat_tests.frameworks.reading import Read, Reader
 from compat_tests.waiting import until
 
@@ -40,7 +40,7 @@ def target(broker_kind: str, tmp_path: Path) -> Iterator[Broker]:
         yield running
 
 
-def mirror(source: Broker, target: Broker, folder: Path) -> Programme:
+def start_mirror(source: Broker, target: Broker, folder: Path) -> Programme:
     """Start MirrorMaker from one to the other."""
     properties = {
         "clusters": "from, to",
@@ -63,10 +63,10 @@ def mirror(source: Broker, target: Broker, folder: Path) -> Programme:
         "offset.flush.interval.ms": "500",
     }
     file = write_properties(folder / "mirror.properties", properties)
-    return java("org.apache.kafka.connect.mirror.MirrorMaker", [str(file)], folder / "mirror.log", heap="512m")
+    return start_java("org.apache.kafka.connect.mirror.MirrorMaker", [str(file)], folder / "mirror.log", heap="512m")
 
 
-def fill(broker: Broker, first: int, count: int) -> None:
+def fill_topics(broker: Broker, first: int, count: int) -> None:
     """Produce numbered records with keys, headers and times of their own, and now and then a null."""
     producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 5, "compression.type": "lz4"})
     for number in range(first, first + count):
@@ -81,8 +81,8 @@ def fill(broker: Broker, first: int, count: int) -> None:
     assert producer.flush(60) == 0
 
 
-def commit(broker: Broker, group: str, offset: int) -> None:
-    """Commit this offset of every partition for a group that nobody is in."""
+def commit_offset(broker: Broker, group: str, offset: int) -> None:
+    """Commit this offset of every partition for a group without members."""
     with closing(consumer_of(broker, group)) as consumer:
         offsets = [TopicPartition("events", number, offset) for number in range(PARTITIONS)]
         until(lambda: is_committed(consumer, offsets))
@@ -98,7 +98,7 @@ def is_committed(consumer: Consumer, offsets: list[TopicPartition]) -> bool:
     return True
 
 
-def committed(broker: Broker, group: str, topic: str) -> list[int]:
+def read_committed(broker: Broker, group: str, topic: str) -> list[int]:
     """The group's offsets of the topic's partitions; -1001 where there is none."""
     with closing(consumer_of(broker, group)) as consumer:
         wanted = [TopicPartition(topic, number) for number in range(PARTITIONS)]
@@ -113,54 +113,54 @@ def in_order(records: list[Read]) -> Mapping[int, list[Read]]:
 def test_records_and_groups_are_mirrored(source: Broker, target: Broker, tmp_path: Path) -> None:
     create_topic(source, "events", PARTITIONS, retention_ms="-1")
     create_topic(source, "other")
-    fill(source, 0, EARLY)
-    commit(source, CAUGHT_UP, EARLY // PARTITIONS)
+    fill_topics(source, 0, EARLY)
+    commit_offset(source, CAUGHT_UP, EARLY // PARTITIONS)
     with ExitStack() as stack:
         original = stack.enter_context(closing(Reader(source, "events", PARTITIONS)))
-        with mirror(source, target, tmp_path) as first:
-            first.until(lambda: "from.events" in topics(target))
+        with start_mirror(source, target, tmp_path) as first:
+            first.until(lambda: "from.events" in list_topics(target))
             copy = stack.enter_context(closing(Reader(target, "from.events", PARTITIONS)))
-            first.until(lambda: committed(target, CAUGHT_UP, "from.events") == [EARLY // PARTITIONS] * PARTITIONS)
+            first.until(lambda: read_committed(target, CAUGHT_UP, "from.events") == [EARLY // PARTITIONS] * PARTITIONS)
             # MirrorMaker translates no offset that lies before its own start, so a group is behind from here on alone.
-            fill(source, EARLY, RECORDS - EARLY)
-            commit(source, CAUGHT_UP, END)
-            commit(source, BEHIND, BEHIND_AT)
+            fill_topics(source, EARLY, RECORDS - EARLY)
+            commit_offset(source, CAUGHT_UP, END)
+            commit_offset(source, BEHIND, BEHIND_AT)
             first.until(lambda: len(copy.read()) >= RECORDS)
             until(lambda: len(original.read()) == RECORDS)
             assert in_order(copy.records) == in_order(original.records)
-            first.until(lambda: committed(target, CAUGHT_UP, "from.events") == [END] * PARTITIONS)
-            behind = first.until(lambda: synced(target, BEHIND))
+            first.until(lambda: read_committed(target, CAUGHT_UP, "from.events") == [END] * PARTITIONS)
+            behind = first.until(lambda: read_synced(target, BEHIND))
             assert all(0 <= offset <= BEHIND_AT for offset in behind)
             assert first.stop() in (0, 143), first.log
-        assert topics(target).isdisjoint({"from.other", "events"})
-        assert {"from.checkpoints.internal", "heartbeats"} <= topics(target)
+        assert list_topics(target).isdisjoint({"from.other", "events"})
+        assert {"from.checkpoints.internal", "heartbeats"} <= list_topics(target)
 
-        fill(source, RECORDS, RECORDS)
+        fill_topics(source, RECORDS, RECORDS)
         until(lambda: len(original.read()) == 2 * RECORDS)
-        with mirror(source, target, tmp_path) as second:
+        with start_mirror(source, target, tmp_path) as second:
             second.until(lambda: len(copy.read()) >= 2 * RECORDS)
             # It was stopped as it should be, so nothing came twice.
             assert in_order(copy.records) == in_order(original.records)
-            # Who moves to the other broker goes on where it was.
+            # A consumer that moves to the other broker continues at its offset.
             with closing(consumer_of(target, CAUGHT_UP)) as consumer:
                 consumer.subscribe(["from.events"])
-                rest = numbers(consumer, RECORDS)
+                rest = read_numbers(consumer, RECORDS)
             assert rest == set(range(RECORDS, 2 * RECORDS))
 
 
-def topics(broker: Broker) -> set[str]:
+def list_topics(broker: Broker) -> set[str]:
     """The names of all topics."""
     with closing(consumer_of(broker, "nobody")) as consumer:
         return set(consumer.list_topics(timeout=30).topics)
 
 
-def synced(broker: Broker, group: str) -> list[int]:
+def read_synced(broker: Broker, group: str) -> list[int]:
     """The group's offsets, once every partition has one."""
-    offsets = committed(broker, group, "from.events")
+    offsets = read_committed(broker, group, "from.events")
     return offsets if min(offsets) >= 0 else []
 
 
-def numbers(consumer: Consumer, count: int) -> set[int]:
+def read_numbers(consumer: Consumer, count: int) -> set[int]:
     """The numbers in the headers of the next *count* messages, each of which must come once."""
     messages = read(consumer, count)
     found = [int(dict(message.headers())["number"]) for message in messages]

@@ -51,7 +51,7 @@ def start(broker: Broker, name: str, tmp_path: Path) -> Iterator[Start]:
 def run_stopped(
     broker: Broker, name: str, begin: Callable[[], Programme], stop: Callable[[Programme], object], after: int
 ) -> None:
-    """Count the words of half of some lines, *stop* after so many, count all, and compare with a count by hand."""
+    """Count the words of half of the lines, stop after *stop* counts, count all, and compare with a count by hand."""
     chosen = random.Random(3)
     lines = [" ".join(f"word{chosen.randrange(100)}" for _ in range(WORDS_PER_LINE)) for _ in range(LINES)]
     produce(broker, name, lines[: LINES // 2])
@@ -64,10 +64,10 @@ def run_stopped(
         with begin() as second:
             second.until(lambda: len(reader.read()) >= WORDS, DONE_SECONDS)
             second.stop()
-        assert by_key(reader.read()) == counted(lines)
+        assert by_key(reader.read()) == count_words(lines)
 
 
-def counted(lines: Sequence[str]) -> dict[str, list[str]]:
+def count_words(lines: Sequence[str]) -> dict[str, list[str]]:
     """Every count of each word: one, two, three ..."""
     totals = Counter(word for line in lines for word in line.split())
     return {word: [str(number + 1) for number in range(total)] for word, total in totals.items()}

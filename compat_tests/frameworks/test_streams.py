@@ -14,7 +14,7 @@ from confluent_kafka import Producer
 
 from compat_tests.brokers import Broker
 from compat_tests.confluent import create_topic
-from compat_tests.frameworks.programme import FOLDER, Programme, java, serves_transactions
+from compat_tests.frameworks.programme import FOLDER, Programme, serves_transactions, start_java
 from compat_tests.frameworks.reading import Reader, by_key
 
 pytestmark = pytest.mark.frameworks
@@ -43,7 +43,7 @@ Start = Callable[[str], Programme]
 
 @pytest.fixture(params=["at_least_once", "exactly_once_v2"])
 def guarantee(request: pytest.FixtureRequest, broker: Broker) -> str:
-    """What the job promises."""
+    """The guarantee of the job."""
     wanted: str = request.param
     if wanted == "exactly_once_v2" and not serves_transactions(broker):
         pytest.skip("the broker does not serve transactions yet")
@@ -63,7 +63,7 @@ def start(broker: Broker, name: str, guarantee: str, tmp_path: Path) -> Iterator
             "processing.guarantee": guarantee,
         }
         settings = [f"{key}={value}" for key, value in {**SETTINGS, **own}.items()]
-        started.append(java("StreamsJob", [job, name, *settings], tmp_path / "log", source=SOURCE))
+        started.append(start_java("StreamsJob", [job, name, *settings], tmp_path / "log", source=SOURCE))
         return started[-1]
 
     yield begin
@@ -72,7 +72,7 @@ def start(broker: Broker, name: str, guarantee: str, tmp_path: Path) -> Iterator
 
 
 def interrupt(programme: Programme, guarantee: str) -> None:
-    """End it in the middle: what promises exactly once is killed; what does not may count twice then, and is stopped."""
+    """End a job in the middle: kill one with exactly-once semantics; stop another, which a kill would make count twice."""
     if guarantee == "exactly_once_v2":
         programme.kill()
     else:
@@ -95,7 +95,7 @@ def run_interrupted(
     assert len(reader.read()) == count
 
 
-def lines() -> list[str]:
+def make_lines() -> list[str]:
     chosen = random.Random(1)
     words = [f"word{number}" for number in range(200)]
     return [" ".join(chosen.choices(words, k=WORDS_PER_LINE)) for _ in range(LINES)]
@@ -104,12 +104,12 @@ def lines() -> list[str]:
 def test_word_count(broker: Broker, name: str, guarantee: str, start: Start) -> None:
     for topic in (name, f"{name}-out"):
         create_topic(broker, topic, PARTITIONS)
-    text = lines()
+    text = make_lines()
     events = [(name, None, line, BEGIN_MS) for line in text]
-    send(broker, events[: LINES // 2])
+    send_events(broker, events[: LINES // 2])
     with closing(Reader(broker, f"{name}-out", PARTITIONS)) as reader:
         run_interrupted(
-            start, "count", reader, guarantee, LINES * WORDS_PER_LINE, lambda: send(broker, events[LINES // 2 :])
+            start, "count", reader, guarantee, LINES * WORDS_PER_LINE, lambda: send_events(broker, events[LINES // 2 :])
         )
         counts = by_key(reader.records)
     wanted = Counter(word for line in text for word in line.split())
@@ -119,11 +119,11 @@ def test_word_count(broker: Broker, name: str, guarantee: str, start: Start) -> 
 def test_windowed_join(broker: Broker, name: str, guarantee: str, start: Start) -> None:
     for side in ("left", "right", "out"):
         create_topic(broker, f"{name}-{side}", PARTITIONS)
-    events = sides(name)
-    send(broker, events[:SIDE])
-    pairs = joined(events)
+    events = make_events(name)
+    send_events(broker, events[:SIDE])
+    pairs = join_events(events)
     with closing(Reader(broker, f"{name}-out", PARTITIONS)) as reader:
-        run_interrupted(start, "join", reader, guarantee, len(pairs), lambda: send(broker, events[SIDE:]))
+        run_interrupted(start, "join", reader, guarantee, len(pairs), lambda: send_events(broker, events[SIDE:]))
         found = sorted(record.texts for record in reader.records)
     assert found == sorted(pairs)
 
@@ -132,7 +132,7 @@ Event = tuple[str, "str | None", str, int]
 """Topic, key, value, timestamp in milliseconds."""
 
 
-def sides(name: str) -> list[Event]:
+def make_events(name: str) -> list[Event]:
     """Events of both sides, mixed, their times up to three seconds out of order."""
     chosen = random.Random(2)
     events: list[Event] = []
@@ -143,7 +143,7 @@ def sides(name: str) -> list[Event]:
     return events
 
 
-def joined(events: list[Event]) -> list[tuple[str, str]]:
+def join_events(events: list[Event]) -> list[tuple[str, str]]:
     """The join by hand: every left beside every right of its key that is near enough."""
     left, right = ([event for event in events if event[0].endswith(side)] for side in ("-left", "-right"))
     near = (pair for pair in itertools.product(left, right) if is_pair(*pair))
@@ -154,7 +154,7 @@ def is_pair(one: Event, other: Event) -> bool:
     return one[1] == other[1] and abs(one[3] - other[3]) <= APART_MS
 
 
-def send(broker: Broker, events: Sequence[Event]) -> None:
+def send_events(broker: Broker, events: Sequence[Event]) -> None:
     """Produce the events and wait until the broker has them."""
     producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 5, "partitioner": "murmur2_random"})
     for topic, key, value, timestamp_ms in events:

@@ -16,7 +16,7 @@ from confluent_kafka import KafkaException, Producer
 from compat_tests.brokers import Broker
 from compat_tests.confluent import create_topic
 from compat_tests.conftest import MakeBroker
-from compat_tests.frameworks.programme import POM, Programme, java, serves_transactions
+from compat_tests.frameworks.programme import POM, Programme, serves_transactions, start_java
 from compat_tests.frameworks.reading import Reader
 from compat_tests.java_tools import run_java
 from compat_tests.raw_client import produce_request
@@ -33,44 +33,44 @@ MESSAGES = 5000
 HOUR_MS = 3_600_000
 
 
-def tool(broker: Broker, main_class: str, *arguments: str) -> str:
-    """Run a tool to its end and return what it printed."""
+def run_tool(broker: Broker, main_class: str, *arguments: str) -> str:
+    """Run a tool to its end and return its output."""
     return run_java(f"{TOOLS}.{main_class}", ["--bootstrap-server", broker.bootstrap, *arguments], pom=POM).stdout
 
 
-def events(text: str, name: str) -> list[dict[str, Any]]:
-    """The events of one name that a verifiable client told of."""
+def list_events(text: str, name: str) -> list[dict[str, Any]]:
+    """Return the events of one name in a verifiable client's output."""
     told = (json.loads(line) for line in text.splitlines() if line.startswith("{"))
     return [event for event in told if event["name"] == name]
 
 
-def consumer(broker: Broker, group: str, log: Path, *options: str) -> Programme:
-    """Start a verifiable consumer that tells of every record."""
+def start_consumer(broker: Broker, group: str, log: Path, *options: str) -> Programme:
+    """Start a verifiable consumer that prints every record."""
     arguments = ["--bootstrap-server", broker.bootstrap, "--topic", group, "--group-id", group, "--verbose", *options]
-    return java(f"{TOOLS}.VerifiableConsumer", [*arguments, "--reset-policy", "earliest"], log)
+    return start_java(f"{TOOLS}.VerifiableConsumer", [*arguments, "--reset-policy", "earliest"], log)
 
 
-def values(programme: Programme) -> list[str]:
-    """The values that a verifiable consumer told of."""
-    return [event["value"] for event in events(programme.log, "record_data")]
+def list_values(programme: Programme) -> list[str]:
+    """Return the values that a verifiable consumer printed."""
+    return [event["value"] for event in list_events(programme.log, "record_data")]
 
 
 @pytest.mark.parametrize("acks", ["1", "-1"])
 def test_verifiable_clients(broker: Broker, name: str, tmp_path: Path, acks: str) -> None:
     create_topic(broker, name, PARTITIONS)
     options = ["--topic", name, "--max-messages", str(MESSAGES), "--acks", acks]
-    produced = tool(broker, "VerifiableProducer", *options)
-    (summary,) = events(produced, "tool_data")
+    produced = run_tool(broker, "VerifiableProducer", *options)
+    (summary,) = list_events(produced, "tool_data")
     assert (summary["sent"], summary["acked"]) == (MESSAGES, MESSAGES)
-    acknowledged = [event["value"] for event in events(produced, "producer_send_success")]
+    acknowledged = [event["value"] for event in list_events(produced, "producer_send_success")]
     assert sorted(acknowledged, key=int) == [str(number) for number in range(MESSAGES)]
-    with consumer(broker, name, tmp_path / "log", "--max-messages", str(MESSAGES)) as reading:
+    with start_consumer(broker, name, tmp_path / "log", "--max-messages", str(MESSAGES)) as reading:
         assert reading.wait(120) == 0, reading.log
-        assert sorted(values(reading), key=int) == sorted(acknowledged, key=int)
-        commits = [each for event in events(reading.log, "offsets_committed") for each in event["offsets"]]
+        assert sorted(list_values(reading), key=int) == sorted(acknowledged, key=int)
+        commits = [each for event in list_events(reading.log, "offsets_committed") for each in event["offsets"]]
     last = {each["partition"]: each["offset"] for each in commits}
     assert sum(last.values()) == MESSAGES
-    described = tool(broker, "consumer.group.ConsumerGroupCommand", "--describe", "--group", name)
+    described = run_tool(broker, "consumer.group.ConsumerGroupCommand", "--describe", "--group", name)
     rows = re.findall(rf"{name}\s+{name}\s+(\d)\s+(\d+)\s+(\d+)\s+(\d+)", described)
     assert {(int(number), int(current)) for number, current, _, _ in rows} == set(last.items())
     assert {lag for _, _, _, lag in rows} == {"0"}
@@ -79,23 +79,28 @@ def test_verifiable_clients(broker: Broker, name: str, tmp_path: Path, acks: str
 def test_two_verifiable_consumers_share_a_group(broker: Broker, name: str, tmp_path: Path) -> None:
     create_topic(broker, name, PARTITIONS)
     quick = ("--session-timeout", "6000")
-    with consumer(broker, name, tmp_path / "a", *quick) as a, consumer(broker, name, tmp_path / "b", *quick) as b:
-        a.until(lambda: all(events(each.log, "partitions_assigned") for each in (a, b)))
+    with (
+        start_consumer(broker, name, tmp_path / "a", *quick) as a,
+        start_consumer(broker, name, tmp_path / "b", *quick) as b,
+    ):
+        a.until(lambda: all(list_events(each.log, "partitions_assigned") for each in (a, b)))
         group = ("--group", name)
-        until(lambda: "Stable" in tool(broker, "consumer.group.ConsumerGroupCommand", "--describe", "--state", *group))
-        members = tool(broker, "consumer.group.ConsumerGroupCommand", "--describe", "--members", *group)
+        until(
+            lambda: "Stable" in run_tool(broker, "consumer.group.ConsumerGroupCommand", "--describe", "--state", *group)
+        )
+        members = run_tool(broker, "consumer.group.ConsumerGroupCommand", "--describe", "--members", *group)
         assert sorted(re.findall(rf"{name}\s+\S+\s+\S+\s+\S+\s+(\d)", members)) == ["1", "2"]
-        tool(broker, "VerifiableProducer", "--topic", name, "--max-messages", str(MESSAGES), "--acks", "-1")
-        a.until(lambda: len(values(a)) + len(values(b)) >= MESSAGES)
-        assert all(values(each) for each in (a, b))
-        found = values(a) + values(b)
+        run_tool(broker, "VerifiableProducer", "--topic", name, "--max-messages", str(MESSAGES), "--acks", "-1")
+        a.until(lambda: len(list_values(a)) + len(list_values(b)) >= MESSAGES)
+        assert all(list_values(each) for each in (a, b))
+        found = list_values(a) + list_values(b)
         assert sorted(found, key=int) == [str(number) for number in range(MESSAGES)]
-        # One is killed: what comes then the other reads, and of what came before only what was not committed.
+        # One is killed: the other reads later records, and of earlier ones only those that were not committed.
         b.kill()
         more = ("--max-messages", "100", "--acks", "-1", "--repeating-keys", "10", "--value-prefix", "7")
-        tool(broker, "VerifiableProducer", "--topic", name, *more)
+        run_tool(broker, "VerifiableProducer", "--topic", name, *more)
         wanted = {f"7.{number}" for number in range(100)}
-        a.until(lambda: wanted <= set(values(a)))
+        a.until(lambda: wanted <= set(list_values(a)))
 
 
 Transactions = Callable[..., str]
@@ -107,7 +112,7 @@ def transactions(broker: Broker) -> Transactions:
     """Run kafka-transactions.sh with these arguments, after the address of a broker."""
     if not serves_transactions(broker):
         pytest.skip("the broker does not serve transactions yet")
-    return lambda at, *arguments: tool(at, "TransactionsCommand", *arguments)
+    return lambda at, *arguments: run_tool(at, "TransactionsCommand", *arguments)
 
 
 def leave_open(broker: Broker, topic: str, producer_id: int) -> None:
@@ -121,8 +126,8 @@ def leave_open(broker: Broker, topic: str, producer_id: int) -> None:
     assert [each.error_code for each in answer.responses[0].partition_responses] == [0]
 
 
-def see(broker: Broker, topic: str) -> list[str]:
-    """Write one more record, and return what a reader of the committed ones sees when it can see that."""
+def write_and_read(broker: Broker, topic: str) -> list[str]:
+    """Write another record; return the committed records that a reader sees up to it."""
     plain = Producer({"bootstrap.servers": broker.bootstrap})
     plain.produce(topic, value="seen")
     assert plain.flush(60) == 0
@@ -152,7 +157,7 @@ def test_hanging_transactions_are_found_and_aborted(
     open_ones = transactions(broker, "describe-producers", "--topic", name, "--partition", "0")
     assert re.search(r"^4711\s+3\s+-?\d+\s+0\s+\d+\s+0\s*$", open_ones, re.MULTILINE)
     transactions(broker, "abort", "--topic", name, "--partition", "0", "--start-offset", "0")
-    assert see(broker, name) == ["seen"]
+    assert write_and_read(broker, name) == ["seen"]
     assert name not in transactions(broker, "find-hanging", "--broker-id", "1")
 
 
@@ -165,14 +170,14 @@ def test_transactions_are_listed_described_and_aborted(broker: Broker, name: str
     limits = ("--topic", name, "--partition", "0", "--max-transaction-timeout", "0")
     assert name not in transactions(broker, "find-hanging", *limits)
     transactions(broker, "abort", "--topic", name, "--partition", "0", "--start-offset", "0")
-    assert see(broker, name) == ["seen"]
+    assert write_and_read(broker, name) == ["seen"]
     producer.abort_transaction(60)
 
 
 def test_a_producers_transactions_are_terminated(broker: Broker, name: str, transactions: Transactions) -> None:
     producer = in_a_transaction(broker, name)
     transactions(broker, "forceTerminateTransaction", "--transactionalId", name)
-    assert see(broker, name) == ["seen"]
+    assert write_and_read(broker, name) == ["seen"]
     assert re.search(rf"\s{name}\s+\d+\s+\d+\s+Empty\s", transactions(broker, "describe", "--transactional-id", name))
     with pytest.raises(KafkaException, match="fenced"):
         producer.commit_transaction(60)

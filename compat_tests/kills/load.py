@@ -1,4 +1,4 @@
-"""Clients that go on through kills, and what they know at any time.
+"""Clients that continue through kills, and the acknowledgements that they have at any time.
 
 Each partition has one producer, which numbers its records from 0: as long as nothing is lost, doubled or out of order, a
 record's number is its offset.
@@ -37,7 +37,7 @@ LONGEST_STOP_SECONDS = 90
 
 
 class Known(NamedTuple):
-    """What was acknowledged up to a moment: records of each partition, a commit, and DeleteRecords."""
+    """The acknowledgements up to a moment: records of each partition, a commit, and DeleteRecords."""
 
     acknowledged: dict[tuple[str, int], int]
     committed: int
@@ -74,11 +74,11 @@ class Load:
             thread.start()
 
     def known(self) -> Known:
-        """What is acknowledged now."""
+        """Return the acknowledgements so far."""
         return Known(dict(self.acknowledged), self.committed, self.start_offset)
 
     def stop(self) -> None:
-        """Send no more, and wait for what was sent."""
+        """Stop sending, and wait for the acknowledgements."""
         self._stopping.set()
         for thread in self._threads:
             thread.join(LONGEST_STOP_SECONDS)

@@ -23,7 +23,7 @@ LONGEST_LIFE_S = 2.0
 
 
 def run(folder: Path, level: str, kills: int, seed: int, killed: Callable[[], None] = lambda: None) -> Verdict:
-    """Kill a broker that often at a level of `kafkacompat.acks.after`, and read back what it keeps."""
+    """Kill a broker *kills* times at a level of `kafkacompat.acks.after`, and read back its records."""
     random, verdict = Random(seed), Verdict()
     broker = KafkacompatBroker(folder, {**PROPERTIES, "kafkacompat.acks.after": level})
     with broker:

@@ -1,4 +1,4 @@
-"""Reading back what is there after a kill."""
+"""Reading the records back after a kill."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ READER: dict[str, Any] = {**GROUP, "enable.partition.eof": True, "fetch.wait.max
 
 @dataclass
 class Verdict:
-    """What was read, and what was wrong with it."""
+    """The numbers of read records, and the problems."""
 
     records: int = 0
     kills: int = 0
@@ -33,7 +33,7 @@ class Verdict:
             self.anomalies.append(f"after {self.kills} kills: {what}")
 
     def read_on(self, broker: Broker, load: Load, known: Known) -> None:
-        """Read what is new in every partition, at least up to what was acknowledged before a kill."""
+        """Read the new records of every partition, at least up to the last one acknowledged before a kill."""
         consumer = Consumer({"bootstrap.servers": broker.bootstrap, **READER})
         for name, count in sorted(known.acknowledged.items()):
             start, _ = consumer.get_watermark_offsets(TopicPartition(*name), timeout=30)
@@ -45,7 +45,7 @@ class Verdict:
 
     def _read(self, consumer: Consumer, name: tuple[str, int], start: int, end: int, load: Load) -> None:
         last, next_offset = start - 1, start
-        for offset, number in numbers(consumer, name, start, end):
+        for offset, number in read_numbers(consumer, name, start, end):
             self.records += 1
             next_offset = offset + 1
             if offset != last + 1:
@@ -56,7 +56,7 @@ class Verdict:
         self.expect(next_offset >= end, f"{name} ends at {next_offset}, but {end} records were acknowledged")
 
     def check_commits(self, broker: Broker, load: Load, known: Known) -> None:
-        """What was committed before a kill is there, or something later."""
+        """Check that the offset committed before a kill is there, or a later one."""
         consumer = Consumer({"bootstrap.servers": broker.bootstrap, **GROUP})
         (found,) = consumer.committed([TopicPartition(KEPT, 0)], timeout=30)
         consumer.close()
@@ -73,7 +73,7 @@ class Verdict:
         for partition in range(PARTITIONS):
             name = COMPACTED, partition
             end = load.acknowledged[name]
-            found = {number for _, number in numbers(consumer, name, 0, end)}
+            found = {number for _, number in read_numbers(consumer, name, 0, end)}
             lost = set(range(max(0, end - KEYS), end)) - found
             self.expect(not lost, f"{name} lost the last records of keys: {sorted(lost)}")
         consumer.close()
@@ -93,7 +93,7 @@ def _may_miss(consumer: Consumer, name: tuple[str, int], last: int, offset: int)
     return name[0] != KEPT and last < offset <= start
 
 
-def numbers(consumer: Consumer, name: tuple[str, int], start: int, end: int) -> Iterator[tuple[int, int]]:
+def read_numbers(consumer: Consumer, name: tuple[str, int], start: int, end: int) -> Iterator[tuple[int, int]]:
     """(offset, number) of each record from an offset on, up to another one at least."""
     consumer.assign([TopicPartition(*name, start)])
     at = start

@@ -2,6 +2,6 @@
 
 `rows` lists the clients, `install` brings them from the registries into ``build/matrix``, `programme` is what each
 has to do, `proxy` and `recording` see what it says on the wire, `report` writes docs/COMPATIBILITY.md.
-Our broker runs from the working tree: what a run found is worth nothing if that was edited meanwhile.
+Our broker runs from the working tree: do not edit it during a run, or the results are worth nothing.
 A client is driven by a small program of its own in `clients/`; `driver` says how they talk.
 """

@@ -14,10 +14,10 @@ from rich.markup import escape
 from compat_tests.matrix import report
 from compat_tests.matrix.programme import FAILED, NOT_APPLICABLE, NOT_SERVED
 from compat_tests.matrix.rows import ROWS, Row
-from compat_tests.matrix.run import run_row, stages
+from compat_tests.matrix.run import run_row, start_stages
 
 
-def parse(arguments: Sequence[str]) -> argparse.Namespace:
+def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="matrix", description=__doc__, epilog=f"Rows: {', '.join(ROWS)}")
     parser.add_argument("rows", nargs="*", help="rows to run, or how their names begin (all)")
@@ -25,7 +25,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def chosen(prefixes: Sequence[str]) -> list[Row]:
+def select_rows(prefixes: Sequence[str]) -> list[Row]:
     """Return the rows whose names begin so, all without prefixes; SystemExit for one that fits none."""
     for prefix in prefixes:
         if not any(name.startswith(prefix) for name in ROWS):
@@ -33,8 +33,8 @@ def chosen(prefixes: Sequence[str]) -> list[Row]:
     return [row for row in ROWS.values() if not prefixes or row.name.startswith(tuple(prefixes))]
 
 
-def show(console: Console, result: Mapping[str, Any], seconds: float) -> None:
-    """Print a row's outcome: what failed on each broker, and why."""
+def show_result(console: Console, result: Mapping[str, Any], seconds: float) -> None:
+    """Print a row's outcome: the failures on each broker, with their reasons."""
     console.print(f"[bold]{escape(result['title'])}[/]  {seconds:.0f} s")
     if "not_installed" in result:
         console.print(f"  not tried: {escape(result['not_installed'])}")
@@ -49,17 +49,17 @@ def show(console: Console, result: Mapping[str, Any], seconds: float) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the rows one after another; each is stored as soon as it is done."""
-    settings = parse(arguments)
-    rows = chosen(settings.rows)
+    settings = parse_arguments(arguments)
+    rows = select_rows(settings.rows)
     console = Console(highlight=False)
-    with stages() as on, console.status("starting") as status:
+    with start_stages() as on, console.status("starting") as status:
         for number, row in enumerate(rows, start=1):
             begun = time.monotonic()
             where = f"{number} of {len(rows)}: {row.title}"
             result = run_row(row, on, lambda words, where=where: status.update(f"{where}: {words}"))  # type: ignore[misc]
-            show(console, result, time.monotonic() - begun)
+            show_result(console, result, time.monotonic() - begun)
             if not settings.dry:
-                report.store({**report.load(), row.name: result}, list(ROWS))
+                report.store_results({**report.load_results(), row.name: result}, list(ROWS))
     return 0
 
 

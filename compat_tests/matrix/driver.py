@@ -7,7 +7,7 @@ A command is one line of words:
   are acknowledged; MODE is ``plain``, ``idempotent``, or ``aborted`` or ``committed`` for one transaction;
 - ``consume ISOLATION TOPIC PARTITIONS COUNT``: read COUNT records from the beginning, without a group;
   ISOLATION is ``all`` or ``committed``;
-- ``join TOPIC GROUP``: be a member of the group until ``leave``: commit what was read, leave, close.
+- ``join TOPIC GROUP``: be a member of the group until ``leave``: commit the read records, leave, close.
 
 An answer is any number of ``{"partition": ..., "offset": ..., "key": ..., "value": ..., "timestamp": ...,
 "header": ...}`` and ``{"assigned": [partitions]}``, and at its end ``{"done": true}`` or ``{"error": "..."}``.
@@ -81,7 +81,7 @@ class Driver:
         return self._process.poll() is None
 
     def ask(self, *words: object, seconds: float = ANSWER_SECONDS) -> list[Record]:
-        """Give a command, wait for its end and return the records it told of; raises ClientError."""
+        """Send a command, wait for its end and return the records that the driver reported; raises ClientError."""
         self.records = []
         self.tell(*words)
         self.wait_for("its end", lambda: False, seconds=seconds)
@@ -97,7 +97,7 @@ class Driver:
             raise ClientError(self._last_words()) from None
 
     def wait_for(self, what: str, reached: Any, *, seconds: float = ANSWER_SECONDS) -> None:
-        """Take what the program tells until ``reached()`` is true or its command is done; raises ClientError."""
+        """Read the driver's events until ``reached()`` is true or its command is done; raises ClientError."""
         deadline = time.monotonic() + seconds
         while not reached():
             if self._take(what, deadline - time.monotonic(), seconds):

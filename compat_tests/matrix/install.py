@@ -1,4 +1,4 @@
-"""Brings clients from the registries into ``build/matrix`` and compiles their drivers; what is there is kept.
+"""Brings clients from the registries into ``build/matrix`` and compiles their drivers; existing ones are kept.
 
 Every function returns how the client is started. NotInstalledError says why a client cannot be had on this machine.
 """
@@ -33,7 +33,7 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 </project>
 """
 
-# Debian packages that kcat needs beyond what every machine has.
+# Debian packages that kcat needs and that not every machine has.
 KCAT_PACKAGES = ("kcat", "librdkafka1", "libyajl2")
 
 
@@ -41,8 +41,8 @@ class NotInstalledError(Exception):
     """The client cannot be installed on this machine; the text says why, in one sentence."""
 
 
-def guarded(install: Callable[[], Launch]) -> Launch:
-    """Run *install*; what can go wrong on the way becomes a NotInstalledError."""
+def try_installing(install: Callable[[], Launch]) -> Launch:
+    """Run *install*; its expected failures become a NotInstalledError."""
     try:
         return install()
     except MissingProgramError as problem:
@@ -50,7 +50,7 @@ def guarded(install: Callable[[], Launch]) -> Launch:
     except subprocess.TimeoutExpired as problem:
         raise NotInstalledError(f"{problem.cmd[0]} was not done after {problem.timeout:.0f} s") from problem
     except subprocess.CalledProcessError as problem:
-        raise NotInstalledError(_complaint(problem)) from problem
+        raise NotInstalledError(_find_complaint(problem)) from problem
 
 
 def java(version: str, era: str, artifact: str = "kafka-clients") -> Launch:
@@ -68,8 +68,8 @@ def java_over(jar_files: Path, version: str, era: str) -> Launch:
     sources = [folder / "Tell.java", folder / "Texts.java", *sorted((folder / era).glob("*.java"))]
     if era != "v0_8":
         sources.append(folder / "Client.java")
-    classes = _target(f"java-{version}", sources)
-    build_once(classes, lambda partial: _run(["javac", "-nowarn", "-cp", jars, "-d", partial, *sources]))
+    classes = _name_target(f"java-{version}", sources)
+    build_once(classes, lambda partial: _run_command(["javac", "-nowarn", "-cp", jars, "-d", partial, *sources]))
     return Launch([find_program("java"), "-Xmx160m", *SHORT_LIVED, "-cp", f"{classes}:{jars}", "Client"])
 
 
@@ -78,15 +78,15 @@ def python(script: str, requirements: Sequence[str], version: str = "3.11", opti
 
     The packages lie in a folder of their own: of the oldest Pythons not all have virtual environments.
     """
-    interpreter = _python(version)
+    interpreter = _find_python(version)
     digest = hashlib.sha256(" ".join([version, *requirements]).encode()).hexdigest()[:12]
     packages = MATRIX / f"python-{requirements[0].replace('==', '-')}-{digest}"
     pip = [interpreter, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--prefer-binary", "--target"]
-    build_once(packages, lambda partial: _run([*pip, partial, *requirements]))
-    return _driven(interpreter, script, options, {"PYTHONPATH": os.pathsep.join([str(packages), str(ROOT)])})
+    build_once(packages, lambda partial: _run_command([*pip, partial, *requirements]))
+    return _make_launch(interpreter, script, options, {"PYTHONPATH": os.pathsep.join([str(packages), str(ROOT)])})
 
 
-def _driven(interpreter: str, script: str, options: Sequence[str], environment: Mapping[str, str]) -> Launch:
+def _make_launch(interpreter: str, script: str, options: Sequence[str], environment: Mapping[str, str]) -> Launch:
     return Launch([interpreter, "-m", f"compat_tests.matrix.clients.python.{script}", *options], environment)
 
 
@@ -96,17 +96,17 @@ def go(folders: Sequence[str], module: str, version: str, environment: Mapping[s
     sources = [
         path for folder in (common, *(common / each for each in folders)) for path in sorted(folder.glob("*.go"))
     ]
-    target = _target(f"go-{module.replace('/', '-')}-{version}", sources)
+    target = _name_target(f"go-{module.replace('/', '-')}-{version}", sources)
 
     def build(partial: Path) -> None:
         for source in sources:
             # Sarama's older releases have the name of its former owner.
             text = source.read_text().replace('"github.com/IBM/sarama"', f'"{module}"')
             (partial / source.name).write_text(text)
-        _run(["go", "mod", "init", "matrix"], partial)
-        _run(["go", "get", f"{module}@{version}"], partial)
-        _run(["go", "mod", "tidy"], partial)
-        _run(["go", "build", "-o", "driver", "."], partial)
+        _run_command(["go", "mod", "init", "matrix"], partial)
+        _run_command(["go", "get", f"{module}@{version}"], partial)
+        _run_command(["go", "mod", "tidy"], partial)
+        _run_command(["go", "build", "-o", "driver", "."], partial)
 
     build_once(target, build)
     return Launch([str(target / "driver")], environment or {})
@@ -115,12 +115,12 @@ def go(folders: Sequence[str], module: str, version: str, environment: Mapping[s
 def node(client: str, packages: Mapping[str, str]) -> Launch:
     """Take packages from npm (name -> version) and run the driver ``clients/node/<client>.js`` with them."""
     sources = [CLIENTS / "node" / f"{client}.js", CLIENTS / "node" / "common.js"]
-    target = _target(f"node-{'-'.join(next(iter(packages.items())))}", sources)
+    target = _name_target(f"node-{'-'.join(next(iter(packages.items())))}", sources)
 
     def build(partial: Path) -> None:
-        _copy(sources, partial)
+        _copy_files(sources, partial)
         (partial / "package.json").write_text(json.dumps({"private": True, "dependencies": packages}))
-        _run(["npm", "install", "--no-audit", "--no-fund", "--loglevel=error"], partial)
+        _run_command(["npm", "install", "--no-audit", "--no-fund", "--loglevel=error"], partial)
 
     build_once(target, build)
     return Launch([find_program("node"), str(target / sources[0].name)])
@@ -129,20 +129,20 @@ def node(client: str, packages: Mapping[str, str]) -> Launch:
 def rust(client: str, dependencies: Mapping[str, str]) -> Launch:
     """Take crates from their registry and compile the driver ``clients/rust/<client>.rs`` with them.
 
-    *dependencies* are lines of Cargo.toml: name -> what stands behind the equals sign.
+    *dependencies* are lines of Cargo.toml: name -> the text after the equals sign.
     """
     folder = CLIENTS / "rust"
     lines = [f"{name} = {words}" for name, words in dependencies.items()]
     sources = [folder / f"{client}.rs", folder / "common.rs"]
     digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:6]
-    target = _target(f"rust-{client}-{digest}", sources)
+    target = _name_target(f"rust-{client}-{digest}", sources)
 
     def build(partial: Path) -> None:
         package = '[package]\nname = "driver"\nversion = "0.0.0"\nedition = "2021"\n[[bin]]\nname = "driver"\n'
         text = f'{package}path = "{client}.rs"\n[dependencies]\n' + "\n".join(lines) + "\n"
         (partial / "Cargo.toml").write_text(text)
-        _copy(sources, partial)
-        _run(["cargo", "build", "--release", "--quiet"], partial)
+        _copy_files(sources, partial)
+        _run_command(["cargo", "build", "--release", "--quiet"], partial)
         shutil.copy(partial / "target" / "release" / "driver", partial / "driver")
         shutil.rmtree(partial / "target")
 
@@ -153,18 +153,18 @@ def rust(client: str, dependencies: Mapping[str, str]) -> Launch:
 def librdkafka(carrier: str, options: Sequence[str] = ()) -> Launch:
     """Take the librdkafka that a release of node-rdkafka (npm) carries, and compile it and the driver in C."""
     source = CLIENTS / "c" / "with_librdkafka.c"
-    target = _target(f"librdkafka-{carrier}", [source])
+    target = _name_target(f"librdkafka-{carrier}", [source])
 
     def build(partial: Path) -> None:
-        _run(["npm", "pack", "--silent", f"node-rdkafka@{carrier}"], partial)
-        _run(["tar", "xzf", f"node-rdkafka-{carrier}.tgz", "package/deps/librdkafka"], partial)
+        _run_command(["npm", "pack", "--silent", f"node-rdkafka@{carrier}"], partial)
+        _run_command(["tar", "xzf", f"node-rdkafka-{carrier}.tgz", "package/deps/librdkafka"], partial)
         library = partial / "package" / "deps" / "librdkafka"
         # It is older than the compiler's stricter rules.
-        _run(["bash", "configure", "--disable-ssl", "--disable-sasl", "--CFLAGS=-fcommon -w"], library)
-        _run(["make", "-C", "src", "librdkafka.a"], library)
+        _run_command(["bash", "configure", "--disable-ssl", "--disable-sasl", "--CFLAGS=-fcommon -w"], library)
+        _run_command(["make", "-C", "src", "librdkafka.a"], library)
         archive = library / "src" / "librdkafka.a"
         libraries = ["-lz", "-lpthread", "-lrt", "-ldl", "-lm"]
-        _run(["cc", "-O1", f"-I{archive.parent}", "-o", partial / "driver", source, archive, *libraries])
+        _run_command(["cc", "-O1", f"-I{archive.parent}", "-o", partial / "driver", source, archive, *libraries])
         shutil.rmtree(partial / "package")
 
     build_once(target, build)
@@ -176,27 +176,27 @@ def kcat() -> Launch:
     target = MATRIX / "kcat"
 
     def build(partial: Path) -> None:
-        _run(["apt-get", "download", *KCAT_PACKAGES], partial)
+        _run_command(["apt-get", "download", *KCAT_PACKAGES], partial)
         for package in partial.glob("*.deb"):
-            _run(["dpkg", "-x", package, partial])
+            _run_command(["dpkg", "-x", package, partial])
 
     build_once(target, build)
     libraries = os.pathsep.join(map(str, (target / "usr" / "lib").glob("*-linux-*")))
     environment = {"KCAT": str(target / "usr" / "bin" / "kcat"), "KCAT_LIBRARIES": libraries}
-    return _driven(_python("3.11"), "with_kcat", (), {**environment, "PYTHONPATH": str(ROOT)})
+    return _make_launch(_find_python("3.11"), "with_kcat", (), {**environment, "PYTHONPATH": str(ROOT)})
 
 
-def _target(name: str, sources: Sequence[Path]) -> Path:
+def _name_target(name: str, sources: Sequence[Path]) -> Path:
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:12]
     return MATRIX / f"{name}-{digest}"
 
 
-def _copy(sources: Sequence[Path], folder: Path) -> None:
+def _copy_files(sources: Sequence[Path], folder: Path) -> None:
     for source in sources:
         shutil.copy(source, folder)
 
 
-def _run(command: Sequence[str | Path], folder: Path | None = None) -> None:
+def _run_command(command: Sequence[str | Path], folder: Path | None = None) -> None:
     subprocess.run(
         [find_program(str(command[0])), *map(str, command[1:])],
         cwd=folder,
@@ -209,7 +209,7 @@ def _run(command: Sequence[str | Path], folder: Path | None = None) -> None:
 
 
 @functools.cache
-def _python(version: str) -> str:
+def _find_python(version: str) -> str:
     """Return a Python of *version* that runs: on the PATH, or one that pyenv keeps."""
     candidates = [Path(found)] if (found := shutil.which(f"python{version}")) else []
     candidates += sorted((Path.home() / ".pyenv" / "versions").glob(f"{version}.*/bin/python"), reverse=True)
@@ -220,7 +220,7 @@ def _python(version: str) -> str:
     raise NotInstalledError(f"it needs Python {version} with pip, which this machine does not have")
 
 
-def _complaint(problem: subprocess.CalledProcessError) -> str:
+def _find_complaint(problem: subprocess.CalledProcessError) -> str:
     lines = [line.strip() for line in f"{problem.stdout or ''}\n{problem.stderr or ''}".splitlines() if line.strip()]
     errors = [line for line in lines if re.search(r"\berror: ", line, re.IGNORECASE)]
     fatal = [line for line in errors if "fatal" in line.lower()]

@@ -1,4 +1,4 @@
-"""What every client has to do on a broker, step by step; a step's outcome is a cell of the table."""
+"""The steps that every client performs on a broker; a step's outcome is a cell of the table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from compat_tests.matrix.driver import ANSWER_SECONDS, ClientError, Driver, Launch
 from compat_tests.matrix.proxy import RecordingProxy
 from compat_tests.matrix.recording import Recording, spoken_name
-from compat_tests.matrix.records import CONTENTS, HEADERS, TIMESTAMPS, Record, compare, number_of
+from compat_tests.matrix.records import CONTENTS, HEADERS, TIMESTAMPS, Record, compare_records, number_of
 
 PARTITIONS = 4
 COUNT = 1000
@@ -49,12 +49,12 @@ class Cell(NamedTuple):
 
 
 class WrongAnswerError(Exception):
-    """The client did what it was told, and the outcome is not what it must be."""
+    """The client carried out its command, and the outcome is wrong."""
 
 
 @dataclass
 class Outcome:
-    """The outcome of a programme: a cell a step, and what was seen on the wire."""
+    """The outcome of a programme: a cell a step, and the summary of the recording."""
 
     cells: dict[str, Cell]
     wire: Recording = field(default_factory=Recording)
@@ -91,7 +91,7 @@ class Programme:
         return outcome
 
     def _cell(self, step: str, features: frozenset[str], outcome: Outcome) -> Cell:
-        cell = foregone(step, features, self._served, outcome.cells)
+        cell = find_foregone(step, features, self._served, outcome.cells)
         if cell is not None:
             return cell
         if step in (HEADERS, TIMESTAMPS):
@@ -107,7 +107,7 @@ class Programme:
             return Cell(OK)
         except (ClientError, WrongAnswerError) as problem:
             self._end_main()
-            return Cell(FAILED, why(problem, recording))
+            return Cell(FAILED, explain_failure(problem, recording))
         finally:
             outcome.wire.add(recording)
             if self._main is None:
@@ -119,15 +119,15 @@ class Programme:
         self._topic(step)
 
     def round_trip(self, codec: str) -> None:
-        """Write and read records with one codec; headers and times that are wrong are told in cells of their own."""
+        """Write and read records with one codec; wrong headers and times have cells of their own."""
         problems = self._written_and_read("plain", codec, codec)
         for aspect in (HEADERS, TIMESTAMPS):
             if aspect in problems:
                 self._aspects.setdefault(aspect, f"{codec}: {problems[aspect]}")
-        _refuse(problems)
+        _raise_problem(problems)
 
     def idempotent(self, step: str) -> None:
-        _refuse(self._written_and_read("idempotent", step, PLAIN))
+        _raise_problem(self._written_and_read("idempotent", step, PLAIN))
 
     def transactions(self, step: str) -> None:
         """Abort a transaction, commit another; a reader of committed records sees the second alone."""
@@ -135,7 +135,7 @@ class Programme:
         self._produce("aborted", topic, PLAIN, 0, FEW, base)
         self._produce("committed", topic, PLAIN, FEW, COUNT, base)
         got = self._client().ask("consume", "committed", topic, PARTITIONS, COUNT)
-        _refuse(compare(got, FEW, COUNT, base))
+        _raise_problem(compare_records(got, FEW, COUNT, base))
 
     def group(self, step: str) -> None:
         """Two members share the partitions, and between them see every record."""
@@ -146,7 +146,7 @@ class Programme:
             members.append(stack.enter_context(self._member(topic)))
             _hear_until(members, "both to have partitions", lambda: _are_shared(members))
             self._produce("plain", topic, PLAIN, 0, COUNT, _now_ms())
-            _hear_until(members, f"{COUNT} records", lambda: len(_numbers(members)) == COUNT)
+            _hear_until(members, f"{COUNT} records", lambda: len(_list_numbers(members)) == COUNT)
             if not all(member.records for member in members):
                 raise WrongAnswerError("one member saw no record")
             for member in members:
@@ -161,7 +161,7 @@ class Programme:
                 member.wait_for(f"{COUNT} records", lambda member=member: len(member.records) >= COUNT)
                 got = member.records
                 member.ask("leave")
-            problems = compare(got, first, COUNT, base)
+            problems = compare_records(got, first, COUNT, base)
             if CONTENTS in problems:
                 raise WrongAnswerError(f"{'after the restart' if first else 'at first'} {problems[CONTENTS]}")
 
@@ -171,7 +171,7 @@ class Programme:
         topic, base = self._topic(name), _now_ms()
         self._produce(mode, topic, codec, 0, COUNT, base)
         got = self._client().ask("consume", "all", topic, PARTITIONS, COUNT)
-        return compare(got, 0, COUNT, base)
+        return compare_records(got, 0, COUNT, base)
 
     def _topic(self, name: str) -> str:
         topic = f"{self._name}-{name}"
@@ -182,7 +182,7 @@ class Programme:
         self._client().ask("produce", *words)
 
     def _client(self) -> Driver:
-        """Return the program that does all but joining groups, started anew after a failure."""
+        """Return the driver for all steps but joining groups, restarted after a failure."""
         if self._main is None:
             self._main = self._start()
         return self._main
@@ -212,8 +212,10 @@ _STEPS: dict[str, Callable[[Programme, str], None]] = {
 }
 
 
-def foregone(step: str, features: Collection[str], served: Collection[int], cells: Mapping[str, Cell]) -> Cell | None:
-    """Return what is known of a step without trying it; None where it has to be tried."""
+def find_foregone(
+    step: str, features: Collection[str], served: Collection[int], cells: Mapping[str, Cell]
+) -> Cell | None:
+    """Return the outcome of a step that need not be tried; None if it has to be tried."""
     if step not in ALWAYS and step not in features:
         return Cell(NOT_APPLICABLE)
     if step in NEEDED_APIS and NEEDED_APIS[step] not in served:
@@ -227,7 +229,7 @@ def _now_ms() -> int:
     return int(time.time() * 1000)
 
 
-def _refuse(problems: Mapping[str, str]) -> None:
+def _raise_problem(problems: Mapping[str, str]) -> None:
     if CONTENTS in problems:
         raise WrongAnswerError(problems[CONTENTS])
 
@@ -244,8 +246,8 @@ def refuse_unasked(step: str, recording: Recording) -> None:
         raise WrongAnswerError(f"the client never sent {spoken_name(needed)}")
 
 
-def why(problem: Exception, recording: Recording) -> str:
-    """Return the client's words, cut to what a page can hold, and in brackets what went before on the wire."""
+def explain_failure(problem: Exception, recording: Recording) -> str:
+    """Return the client's words, cut to the width of a page, and in brackets the last exchange on the wire."""
     words = str(problem)
     if len(words) > SHOWN_WORDS:
         words = f"{words[:SHOWN_WORDS]}..."
@@ -253,7 +255,7 @@ def why(problem: Exception, recording: Recording) -> str:
     return f"{words} [{notes}]" if notes else words
 
 
-def _numbers(members: list[Driver]) -> set[int]:
+def _list_numbers(members: list[Driver]) -> set[int]:
     return {number_of(record) for member in members for record in member.records}
 
 

@@ -1,4 +1,4 @@
-"""A TCP proxy between clients and a broker that records what passes.
+"""A TCP proxy between clients and a broker that records the traffic.
 
 The broker advertises the proxy's address, so that a client stays with it after its first question.
 """
@@ -29,7 +29,7 @@ class RecordingProxy:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
-        """Stop listening and hang up on everybody."""
+        """Stop listening and close all connections."""
         _hang_up(self._listener)
         self._listener.close()
         self.hang_up()
@@ -89,7 +89,7 @@ class RecordingProxy:
 
 
 def _is_gone(connection: socket.socket) -> bool:
-    """Tell whether the peer has closed its side: what is left to read is the end."""
+    """Return whether the peer has closed its side: the next read is the end."""
     try:
         return connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
     except BlockingIOError:

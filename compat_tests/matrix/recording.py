@@ -1,4 +1,4 @@
-"""What a client and a broker said to each other: APIs and versions, magic bytes, errors, connections hung up.
+"""The exchange between a client and a broker: APIs and versions, magic bytes, errors, closed connections.
 
 A Conversation is one connection without a socket; all conversations write into one Recording.
 """
@@ -45,7 +45,7 @@ def spoken_name(api_key: int) -> str:
 
 @dataclass
 class Recording:
-    """What was seen since it was made; safe to write from several threads."""
+    """The recorded traffic; several threads may write to it."""
 
     versions: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
     magics: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
@@ -84,7 +84,9 @@ class Recording:
     def summary(self) -> str:
         """Return ``Produce v2, Fetch v2, magic 1``."""
         spoken = [
-            f"{spoken_name(key)} {_versions(self.versions[key])}" for key in (PRODUCE, FETCH) if self.versions[key]
+            f"{spoken_name(key)} {_format_versions(self.versions[key])}"
+            for key in (PRODUCE, FETCH)
+            if self.versions[key]
         ]
         magics = sorted(self.magics[PRODUCE] | self.magics[FETCH])
         if magics:
@@ -92,7 +94,7 @@ class Recording:
         return ", ".join(spoken)
 
 
-def _versions(versions: set[int]) -> str:
+def _format_versions(versions: set[int]) -> str:
     return "/".join(f"v{version}" for version in sorted(versions))
 
 
@@ -157,19 +159,19 @@ class Conversation:
     def _batches(self, message: Struct, api_key: int, version: int) -> None:
         for records in values_named(message, "records"):
             if records is not None and len(records) > MAGIC_POSITION:
-                self._recording.batch(api_key, version, _magic(records))
+                self._recording.batch(api_key, version, _read_magic(records))
 
 
 def _read_answer(frame: memoryview, api_key: int, version: int) -> Struct:
     response = find_api(api_key).response
     if api_key == API_VERSIONS_KEY and version not in response.VERSIONS:
-        version = 0  # What a broker answers to a version that it does not know (KIP-511).
+        version = 0  # A broker's answer to an unknown version (KIP-511).
     _, position = compiler.find_reader(ResponseHeader, response_header_version(response, version))(frame, 0)
     message: Struct = compiler.find_reader(response, version)(frame, position)[0]
     return message
 
 
-def _magic(records: Buffer) -> int:
+def _read_magic(records: Buffer) -> int:
     return memoryview(records)[MAGIC_POSITION]
 
 

@@ -18,7 +18,7 @@ CONTENTS, HEADERS, TIMESTAMPS = "contents", "headers", "timestamps"
 
 
 class Record(NamedTuple):
-    """One record as a driver tells of it; None for what the client does not know."""
+    """One record as a driver reports it; None for fields that the client lacks."""
 
     partition: int
     offset: int
@@ -28,50 +28,55 @@ class Record(NamedTuple):
     header: str | None = None
 
 
-def key(number: int) -> str:
+def make_key(number: int) -> str:
     """Return record *number*'s key."""
     return f"key-{number % KEYS}"
 
 
-def value(number: int) -> str:
+def make_value(number: int) -> str:
     """Return record *number*'s value."""
     return f"value-{number}-{FILL}"
 
 
-def header(number: int) -> str:
+def make_header(number: int) -> str:
     """Return the value of record *number*'s header ``n``."""
     return f"header-{number // RECORDS_A_HEADER}"
 
 
 def number_of(record: Record) -> int:
-    """Return a record's number; -1 for what is not one of the programme's values."""
+    """Return a record's number; -1 for a value that is not the programme's."""
     words = (record.value or "").split("-")
     return int(words[1]) if len(words) == 3 and words[1].isdigit() else -1
 
 
-def compare(got: Sequence[Record], first: int, count: int, base_timestamp: int) -> dict[str, str]:
-    """Return what is wrong with the records *first* to *first* + *count* - 1 as read back: aspect -> in words.
+def compare_records(got: Sequence[Record], first: int, count: int, base_timestamp: int) -> dict[str, str]:
+    """Return the problems of the records *first* to *first* + *count* - 1 as read back: aspect -> in words.
 
-    Where the contents are wrong, headers and timestamps are not looked at.
+    Where the contents are wrong, headers and timestamps are not checked.
     """
-    if wrong := _contents(got, first, count):
+    if wrong := _check_contents(got, first, count):
         return {CONTENTS: wrong}
     problems = {
-        HEADERS: _each(got, "header", header),
-        TIMESTAMPS: _each(got, "timestamp", lambda number: base_timestamp + number),
+        HEADERS: _check_each(got, "header", make_header),
+        TIMESTAMPS: _check_each(got, "timestamp", lambda number: base_timestamp + number),
     }
     return {aspect: problem for aspect, problem in problems.items() if problem}
 
 
-def _contents(got: Sequence[Record], first: int, count: int) -> str:
-    return _each(got, "value", value) or _each(got, "key", key) or _all_there(got, first, count) or _ordered(got)
+def _check_contents(got: Sequence[Record], first: int, count: int) -> str:
+    return (
+        _check_each(got, "value", make_value)
+        or _check_each(got, "key", make_key)
+        or _all_there(got, first, count)
+        or _check_order(got)
+    )
 
 
-def _each(got: Iterable[Record], name: str, expected: Callable[[int], object]) -> str:
+def _check_each(got: Iterable[Record], name: str, expected: Callable[[int], object]) -> str:
     for record in got:
         number, held = number_of(record), getattr(record, name)
         if held != expected(number):
-            return f"record {number} has {name} {_short(held)}, not {_short(expected(number))}"
+            return f"record {number} has {name} {_shorten(held)}, not {_shorten(expected(number))}"
     return ""
 
 
@@ -86,7 +91,7 @@ def _all_there(got: Sequence[Record], first: int, count: int) -> str:
     return f"{len(numbers) - count} records came twice" if len(numbers) > count else ""
 
 
-def _ordered(got: Sequence[Record]) -> str:
+def _check_order(got: Sequence[Record]) -> str:
     partitions: dict[int, list[Record]] = defaultdict(list)
     for record in got:
         partitions[record.partition].append(record)
@@ -107,6 +112,6 @@ def _keys_stay(got: Sequence[Record]) -> str:
     return f"{torn[0]} is in {len(homes[torn[0]])} partitions" if torn else ""
 
 
-def _short(held: object) -> str:
+def _shorten(held: object) -> str:
     words = repr(held)
     return words if len(words) <= 40 else f"{words[:37]}..."

@@ -68,31 +68,31 @@ FAILURES = """The reasons are in the client's own words. In brackets are the err
 on which it closed the connection, which is how Kafka refuses a version that it does not serve."""
 
 
-def load(path: Path = RESULTS) -> dict[str, Any]:
+def load_results(path: Path = RESULTS) -> dict[str, Any]:
     """Return the stored results: row name -> Result."""
     return dict(json.loads(path.read_text())) if path.exists() else {}
 
 
-def store(results: Mapping[str, Result], order: Sequence[str], folder: Path = DOCS) -> None:
+def store_results(results: Mapping[str, Result], order: Sequence[str], folder: Path = DOCS) -> None:
     """Write both files, with the rows in *order*; rows that it does not name are left out."""
     kept = {name: results[name] for name in order if name in results}
     (folder / RESULTS.name).write_text(json.dumps(kept, indent=1) + "\n")
-    (folder / PAGE.name).write_text("\n".join(page(kept)) + "\n")
+    (folder / PAGE.name).write_text("\n".join(lay_out_page(kept)) + "\n")
 
 
-def page(results: Mapping[str, Result]) -> Iterator[str]:
+def lay_out_page(results: Mapping[str, Result]) -> Iterator[str]:
     """Yield the page's lines."""
     yield INTRODUCTION
-    yield from _summary(results)
+    yield from _lay_out_summary(results)
     yield LEGEND
-    yield from _table(results)
-    yield from _failures(OURS, "this broker", results)
-    yield from _failures(KAFKA, KAFKA_TITLE, results)
+    yield from _lay_out_table(results)
+    yield from _list_failures(OURS, "this broker", results)
+    yield from _list_failures(KAFKA, KAFKA_TITLE, results)
     yield from _not_installed(results)
-    yield from _runs(results)
+    yield from _list_runs(results)
 
 
-def _summary(results: Mapping[str, Result]) -> Iterator[str]:
+def _lay_out_summary(results: Mapping[str, Result]) -> Iterator[str]:
     """Count each column on each broker, ``ok of tried``, after the number of clients without a failure."""
     yield "## In short\n"
     yield "The number of clients that can do a step, of those that have the feature:\n"
@@ -102,14 +102,14 @@ def _summary(results: Mapping[str, Result]) -> Iterator[str]:
     for broker, title in ((OURS, "this broker"), (KAFKA, KAFKA_TITLE)):
         cells = [each[broker]["cells"] for each in run]
         faultless = sum(not any(outcome == FAILED for outcome, _ in each.values()) for each in cells)
-        counts = [count([each[step][0] for each in cells]) for step in STEPS]
+        counts = [count_outcomes([each[step][0] for each in cells]) for step in STEPS]
         yield f"| {title} | {faultless} of {len(run)} | {' | '.join(counts)} |"
     not_served = any(outcome == NOT_SERVED for each in run for outcome, _ in each[OURS]["cells"].values())
     yield f"\n{SOME_NOT_SERVED if not_served else ALL_SERVED}"
     yield OLD_CLIENTS.rstrip()
 
 
-def count(outcomes: Sequence[str]) -> str:
+def count_outcomes(outcomes: Sequence[str]) -> str:
     """Return a column in few words: ``12 of 13``, or ``not served yet (13)``."""
     owed = len(outcomes) - outcomes.count(NOT_APPLICABLE)
     not_served = outcomes.count(NOT_SERVED)
@@ -119,19 +119,19 @@ def count(outcomes: Sequence[str]) -> str:
     return f"{words}, *{NOT_SERVED}*: {not_served}" if not_served else words
 
 
-def _table(results: Mapping[str, Result]) -> Iterator[str]:
+def _lay_out_table(results: Mapping[str, Result]) -> Iterator[str]:
     yield "## Client by client, on this broker\n"
     yield f"| client | {' | '.join(STEPS)} | on the wire | {KAFKA_TITLE} |"
     yield f"|---|{'---|' * len(STEPS)}---|---|"
     for result in results.values():
         if "brokers" in result:
             ours = result["brokers"][OURS]
-            cells = [_mark(ours["cells"][step][0]) for step in STEPS]
+            cells = [_mark_outcome(ours["cells"][step][0]) for step in STEPS]
             yield f"| {' | '.join([result['title'], *cells, ours['wire'], in_short(result['brokers'][KAFKA])])} |"
     yield ""
 
 
-def _mark(outcome: str) -> str:
+def _mark_outcome(outcome: str) -> str:
     return MARKS.get(outcome, "{}").format(outcome)
 
 
@@ -145,7 +145,7 @@ def in_short(broker: Result) -> str:
     return "**all failed**" if len(failed) == len(outcomes) else f"**failed:** {', '.join(failed)}"
 
 
-def _failures(broker: str, title: str, results: Mapping[str, Result]) -> Iterator[str]:
+def _list_failures(broker: str, title: str, results: Mapping[str, Result]) -> Iterator[str]:
     yield f"## What failed on {title}, and why\n"
     lines = [line for result in results.values() for line in _failures_of(broker, result)]
     if lines:
@@ -161,14 +161,16 @@ def _failures_of(broker: str, result: Result) -> Iterator[str]:
     for step, (outcome, why) in cells.items():
         if outcome == FAILED:
             reason = cells[PLAIN][1] if why == NOT_TRIED else why
-            reasons.setdefault(_plain(reason), []).append(step)
+            reasons.setdefault(_make_plain(reason), []).append(step)
     for why, steps in reasons.items():
         yield f"- {result['title']}, {', '.join(steps)}: {why}"
 
 
 def _not_installed(results: Mapping[str, Result]) -> Iterator[str]:
     lines = [
-        f"- {each['title']}: {_plain(each['not_installed'])}" for each in results.values() if "not_installed" in each
+        f"- {each['title']}: {_make_plain(each['not_installed'])}"
+        for each in results.values()
+        if "not_installed" in each
     ]
     if lines:
         yield "## Not tried\n"
@@ -176,7 +178,7 @@ def _not_installed(results: Mapping[str, Result]) -> Iterator[str]:
         yield ""
 
 
-def _runs(results: Mapping[str, Result]) -> Iterator[str]:
+def _list_runs(results: Mapping[str, Result]) -> Iterator[str]:
     """List when, and on which version of this broker, each row was run; the run with most rows is not spelt out."""
     yield "## Runs\n"
     runs: dict[str, list[str]] = {}
@@ -188,10 +190,10 @@ def _runs(results: Mapping[str, Result]) -> Iterator[str]:
     yield ""
 
 
-def _plain(words: str) -> str:
+def _make_plain(words: str) -> str:
     """Keep a client's own words from being taken for markup, and on one line."""
     one_line = " ".join(words.split())
     return "".join(f"\\{character}" if character in "\\`*_<>|[]" else character for character in one_line)
 
 
-__all__ = ["KAFKA", "OK", "OURS", "PAGE", "RESULTS", "load", "page", "store"]
+__all__ = ["KAFKA", "OK", "OURS", "PAGE", "RESULTS", "lay_out_page", "load_results", "store_results"]

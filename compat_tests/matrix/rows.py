@@ -40,7 +40,7 @@ LIMITS = {
 }
 
 
-def _row(name: str, title: str, features: tuple[str, ...], how: Callable[[], Launch]) -> Row:
+def _make_row(name: str, title: str, features: tuple[str, ...], how: Callable[[], Launch]) -> Row:
     return Row(name, title, frozenset(" ".join(features).split()), how, LIMITS.get(name, {}))
 
 
@@ -62,9 +62,9 @@ JAVA = {
 def java_rows() -> Iterator[Row]:
     """Apache Kafka's own client, a release of each minor line that changed the protocol."""
     oldest = partial(install.java, "0.8.2.2", "v0_8", "kafka_2.11")
-    yield _row("java-0.8.2.2", "Java 0.8.2.2, producer and SimpleConsumer", (CODECS, "resume"), oldest)
+    yield _make_row("java-0.8.2.2", "Java 0.8.2.2, producer and SimpleConsumer", (CODECS, "resume"), oldest)
     for version, (era, features) in JAVA.items():
-        yield _row(f"java-{version}", f"Java {version}", features, partial(install.java, version, era))
+        yield _make_row(f"java-{version}", f"Java {version}", features, partial(install.java, version, era))
 
 
 # Release -> Python it runs on, options of the driver, features.
@@ -96,14 +96,14 @@ DIALECTS = {
 
 def kafka_python_rows() -> Iterator[Row]:
     """kafka-python from the first release that installs, and two late ones in the dialects of older brokers."""
-    # Its consumer never asks for what was committed, and begins at the beginning.
+    # Its consumer never requests committed offsets, and begins at the beginning.
     first = partial(install.python, "with_kafka_python_0_9_0", ("kafka-python==0.9.0", "python-snappy<0.7"), "2.7")
-    yield _row("kafka-python-0.9.0", "kafka-python 0.9.0 (Python 2.7)", (OLD_CODECS,), first)
+    yield _make_row("kafka-python-0.9.0", "kafka-python 0.9.0 (Python 2.7)", (OLD_CODECS,), first)
     oldest = partial(install.python, "with_kafka_python_0_9", ("kafka-python==0.9.5", "python-snappy", "six"), "3.6")
-    yield _row("kafka-python-0.9.5", "kafka-python 0.9.5 (Python 3.6)", (OLD_CODECS, "resume"), oldest)
+    yield _make_row("kafka-python-0.9.5", "kafka-python 0.9.5 (Python 3.6)", (OLD_CODECS, "resume"), oldest)
     for version, (python, options, features) in KAFKA_PYTHON.items():
         how = partial(install.python, "with_kafka_python", _kafka_python(version), python, options)
-        yield _row(f"kafka-python-{version}", f"kafka-python {version} (Python {python})", features, how)
+        yield _make_row(f"kafka-python-{version}", f"kafka-python {version} (Python {python})", features, how)
     for version in ("2.0.2", "3.0.12"):
         for dialect, (options, features) in DIALECTS.items():
             if version == "3.0.12" and CONTENTS in features:
@@ -111,7 +111,7 @@ def kafka_python_rows() -> Iterator[Row]:
             words = (f"api={dialect}", *options)
             how = partial(install.python, "with_kafka_python", _kafka_python(version), "3.11", words)
             title = f"kafka-python {version}, api_version {dialect}"
-            yield _row(f"kafka-python-{version}-as-{dialect}", title, features, how)
+            yield _make_row(f"kafka-python-{version}-as-{dialect}", title, features, how)
 
 
 def _kafka_python(version: str) -> tuple[str, ...]:
@@ -135,7 +135,7 @@ def confluent_rows() -> Iterator[Row]:
     """confluent-kafka; the librdkafka in it has the same number."""
     for version, (python, options, features) in CONFLUENT.items():
         how = partial(install.python, "with_confluent_kafka", (f"confluent-kafka=={version}",), python, options)
-        yield _row(f"confluent-kafka-{version}", f"confluent-kafka {version} (Python {python})", features, how)
+        yield _make_row(f"confluent-kafka-{version}", f"confluent-kafka {version} (Python {python})", features, how)
 
 
 # Release -> the node-rdkafka that carries it, options, features.
@@ -150,7 +150,7 @@ def librdkafka_rows() -> Iterator[Row]:
     """Releases of librdkafka that are older than the wheels of confluent-kafka."""
     for version, (carrier, options, features) in LIBRDKAFKA.items():
         how = partial(install.librdkafka, carrier, options)
-        yield _row(f"librdkafka-{version}", f"librdkafka {version} (C)", features, how)
+        yield _make_row(f"librdkafka-{version}", f"librdkafka {version} (C)", features, how)
 
 
 # Release -> Python it runs on, the kafka-python that it was written for (the later ones bring what they need), options
@@ -168,12 +168,12 @@ def aiokafka_rows() -> Iterator[Row]:
     for version, (python, companions, options, features) in AIOKAFKA.items():
         packages = (f"aiokafka=={version}", *companions, *CODEC_PACKAGES)
         how = partial(install.python, "with_aiokafka", packages, python, options)
-        yield _row(f"aiokafka-{version}", f"aiokafka {version} (Python {python})", features, how)
+        yield _make_row(f"aiokafka-{version}", f"aiokafka {version} (Python {python})", features, how)
 
 
 def kcat_rows() -> Iterator[Row]:
     """kcat of Debian."""
-    yield _row("kcat", "kcat (Debian)", (ALL_CODECS, "headers", GROUPS, "idempotent"), install.kcat)
+    yield _make_row("kcat", "kcat (Debian)", (ALL_CODECS, "headers", GROUPS, "idempotent"), install.kcat)
 
 
 IBM_SARAMA, SHOPIFY_SARAMA = "github.com/IBM/sarama", "github.com/Shopify/sarama"
@@ -190,13 +190,15 @@ def go_rows() -> Iterator[Row]:
     """Sarama, kafka-go and franz-go."""
     for name, module, version, speaks, folder, features in SARAMA:
         how = partial(install.go, ("sarama", folder), module, version, {"SARAMA_VERSION": speaks})
-        yield _row(f"sarama-{name}", f"{module[11:]} {version[1:]}, Version {speaks}", features, how)
+        yield _make_row(f"sarama-{name}", f"{module[11:]} {version[1:]}, Version {speaks}", features, how)
     for version in ("v0.4.42", "v0.4.51"):
         how = partial(install.go, ("kafkago",), "github.com/segmentio/kafka-go", version)
-        yield _row(f"kafka-go-{version[1:]}", f"segmentio/kafka-go {version[1:]}", (ALL_CODECS, CONTENTS, GROUPS), how)
+        yield _make_row(
+            f"kafka-go-{version[1:]}", f"segmentio/kafka-go {version[1:]}", (ALL_CODECS, CONTENTS, GROUPS), how
+        )
     for version in ("v1.7.0", "v1.22.2"):
         how = partial(install.go, ("franz",), "github.com/twmb/franz-go", version)
-        yield _row(f"franz-go-{version[1:]}", f"franz-go {version[1:]}", EVERYTHING, how)
+        yield _make_row(f"franz-go-{version[1:]}", f"franz-go {version[1:]}", EVERYTHING, how)
 
 
 KAFKAJS_CODECS = {"kafkajs-snappy": "1.1.0", "lz4-napi": "^2.8.0", "zstd-codec": "^0.1.5"}
@@ -206,7 +208,7 @@ def node_rows() -> Iterator[Row]:
     """kafkajs, with the packages that add codecs to it."""
     for version in ("1.16.0", "2.2.4"):
         how = partial(install.node, "with_kafkajs", {"kafkajs": version, **KAFKAJS_CODECS})
-        yield _row(f"kafkajs-{version}", f"kafkajs {version}", EVERYTHING, how)
+        yield _make_row(f"kafkajs-{version}", f"kafkajs {version}", EVERYTHING, how)
 
 
 RSKAFKA = {
@@ -217,7 +219,7 @@ RSKAFKA = {
 }
 
 
-def _rdkafka(version: str) -> dict[str, str]:
+def _require_rdkafka(version: str) -> dict[str, str]:
     return {
         "rdkafka": f'{{ version = "={version}", default-features = false, features = ["libz", "zstd"] }}',
         "serde_json": '"1"',
@@ -227,10 +229,10 @@ def _rdkafka(version: str) -> dict[str, str]:
 def rust_rows() -> Iterator[Row]:
     """rskafka, which knows no groups, and the rdkafka crate over a librdkafka that it brings and compiles."""
     how = partial(install.rust, "with_rskafka", RSKAFKA)
-    yield _row("rskafka-0.6.0", "rskafka 0.6.0", (ALL_CODECS, CONTENTS), how)
+    yield _make_row("rskafka-0.6.0", "rskafka 0.6.0", (ALL_CODECS, CONTENTS), how)
     for version, librdkafka, features in (("0.39.0", "2.12.1", EVERYTHING),):
-        how = partial(install.rust, "with_rdkafka", _rdkafka(version))
-        yield _row(f"rdkafka-{version}", f"rdkafka crate {version} (librdkafka {librdkafka})", features, how)
+        how = partial(install.rust, "with_rdkafka", _require_rdkafka(version))
+        yield _make_row(f"rdkafka-{version}", f"rdkafka crate {version} (librdkafka {librdkafka})", features, how)
 
 
 FAMILIES = (

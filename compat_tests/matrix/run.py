@@ -16,7 +16,7 @@ from typing import Any
 import kafkacompat
 from compat_tests.brokers import BROKERS, ROOT, Broker
 from compat_tests.matrix.driver import Launch
-from compat_tests.matrix.install import NotInstalledError, guarded
+from compat_tests.matrix.install import NotInstalledError, try_installing
 from compat_tests.matrix.programme import FAILED, PARTITIONS, Cell, Outcome, Programme
 from compat_tests.matrix.proxy import RecordingProxy
 from compat_tests.matrix.recording import spoken_name
@@ -90,7 +90,7 @@ def make_internal_topics(port: int) -> None:
 
 
 @contextmanager
-def stages(kinds: tuple[str, ...] = tuple(BROKERS)) -> Iterator[list[Stage]]:
+def start_stages(kinds: tuple[str, ...] = tuple(BROKERS)) -> Iterator[list[Stage]]:
     """Give a running broker of each kind, in folders that are gone afterwards."""
     parent = BUILD / "matrix"
     parent.mkdir(parents=True, exist_ok=True)
@@ -103,18 +103,18 @@ def stages(kinds: tuple[str, ...] = tuple(BROKERS)) -> Iterator[list[Stage]]:
 
 
 def run_row(row: Row, on: list[Stage], tell: Tell) -> dict[str, Any]:
-    """Return what a run of *row* found, in the shape that the report keeps."""
+    """Return the results of a run of *row*, in the report's shape."""
     found: dict[str, Any] = {"title": row.title, "date": f"{datetime.date.today()}", "broker_version": broker_version()}
     tell("installing")
     try:
-        launch = guarded(row.install)
+        launch = try_installing(row.install)
     except NotInstalledError as problem:
         return {**found, "not_installed": str(problem)}
-    return {**found, "brokers": {stage.kind: kept(row, stage.perform(row, launch, tell)) for stage in on}}
+    return {**found, "brokers": {stage.kind: report_outcome(row, stage.perform(row, launch, tell)) for stage in on}}
 
 
-def kept(row: Row, outcome: Outcome) -> Mapping[str, Any]:
-    """Return what the report keeps of one client on one broker; failures that are the client's own fault say so."""
+def report_outcome(row: Row, outcome: Outcome) -> Mapping[str, Any]:
+    """Return the report's entry of one client on one broker; failures that are the client's own fault say so."""
     versions = {spoken_name(key): sorted(seen) for key, seen in sorted(outcome.wire.versions.items())}
     cells = {
         step: Cell(cell.outcome, f"{row.limits[step]}: {cell.why}")

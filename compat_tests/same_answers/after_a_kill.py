@@ -1,4 +1,4 @@
-"""A script in two parts: what groups are when their broker is killed, and what they find when it is there again.
+"""A script in two parts: groups in many states when their broker is killed, and after its restart.
 
 Meanwhile its properties become `PROPERTIES_AFTER`.
 """
@@ -9,8 +9,16 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
-from compat_tests.same_answers.classic_members import Member, company, describe, look_at, meet, protocols, settle
-from compat_tests.same_answers.groups import ask_offsets, commit, wait_for_coordinator
+from compat_tests.same_answers.classic_members import (
+    Member,
+    join_generation,
+    look_at,
+    make_company,
+    make_protocols,
+    note_description,
+    sync_generation,
+)
+from compat_tests.same_answers.groups import ask_offsets, make_commit_request, wait_for_coordinator
 from compat_tests.same_answers.transcript import Transcript
 from compat_tests.waiting import until
 from kafkacompat.wire.apis.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
@@ -40,7 +48,7 @@ class Members:
         self._all: list[Member] = []
 
     def of(self, group: str, *names: str, **joining: object) -> list[Member]:
-        found = self._stack.enter_context(company(self.script, f"{self.name}-{group}", *names, **joining))
+        found = self._stack.enter_context(make_company(self.script, f"{self.name}-{group}", *names, **joining))
         self._all += found
         return found
 
@@ -68,15 +76,15 @@ def outlive_a_kill(script: Transcript, name: str) -> Iterator[None]:
 
 
 def stable(members: Members) -> Iterator[None]:
-    """Nobody notices."""
+    """A stable group continues."""
     a, b = members.of("stable", "a", "b")
     members.script.create_topic(a.group)
-    meet("before", a, b)
-    settle("before", a, b)
+    join_generation("before", a, b)
+    sync_generation("before", a, b)
     yield
     for member in (a, b):
         member.is_alive("stable", a.group)
-    describe(a.script, "stable", a.group)
+    note_description(a.script, "stable", a.group)
     b.joins("unchanged")
     a.ask_to_join()
     b.hears_of_it()
@@ -108,7 +116,7 @@ def preparing(members: Members) -> Iterator[None]:
     yield
     a.is_alive("was preparing", f"{members.name}-stable")
     b.is_refused("was preparing")
-    describe(a.script, "was preparing", a.group)
+    note_description(a.script, "was preparing", a.group)
 
 
 def completing(members: Members) -> Iterator[None]:
@@ -128,7 +136,7 @@ def completing(members: Members) -> Iterator[None]:
 
 
 def first(members: Members) -> Iterator[None]:
-    """Of a group that never had an assignment nothing is known."""
+    """A group without any assignment is unknown after the restart."""
     (a,) = members.of("first", "a")
     a.joins("first")
     yield
@@ -138,10 +146,10 @@ def first(members: Members) -> Iterator[None]:
 
 
 def too_large(members: Members) -> Iterator[None]:
-    """Who comes last finds no place any more."""
+    """The last member to rejoin is refused."""
     a, b, c = members.of("large", "a", "b", "c")
-    meet("large", a, b, c)
-    settle("large", a, b, c)
+    join_generation("large", a, b, c)
+    sync_generation("large", a, b, c)
     yield
     a.hears_of_it()
     a.ask_to_join()
@@ -171,7 +179,7 @@ def expiring(members: Members) -> Iterator[None]:
     read, other = f"{name}-read", f"{name}-other"
     for topic in (read, other):
         script.create_topic(topic, 2)
-    (live,) = members.of("live", "a", version=3, protocols=protocols("a", "range", topics=[read]))
+    (live,) = members.of("live", "a", version=3, protocols=make_protocols("a", "range", topics=[read]))
     (connect,) = members.of("connect", "a", version=3, protocol_type="connect")
     (away,) = members.of("away", "a", version=3)
     for member in (live, connect, away):
@@ -189,9 +197,9 @@ def expiring(members: Members) -> Iterator[None]:
     }
     for group, identity in committers.items():
         for topic in (read, other):
-            short = commit(group, topic, 3, retention_time_ms=OUTLIVED_MS, **identity)
+            short = make_commit_request(group, topic, 3, retention_time_ms=OUTLIVED_MS, **identity)
             script.ask(f"{group} commits {topic} for a moment", short, OffsetCommitResponse, RETENTION_VERSION)
-    kept = commit(simple, read, 4)
+    kept = make_commit_request(simple, read, 4)
     kept.topics[0].partitions = [OffsetCommitRequestPartition(partition_index=1, committed_offset=4)]
     script.ask("commits for good", kept, OffsetCommitResponse, RETENTION_VERSION)
     script.ask("delete", DeleteGroupsRequest(groups_names=[deleted]), DeleteGroupsResponse, 2)
@@ -201,7 +209,7 @@ def expiring(members: Members) -> Iterator[None]:
     for group in (live.group, connect.group, away.group, simple, deleted):
         for topic in (read, other):
             ask_offsets(script, f"{group} of {topic}", group, topic, bytes(16), 7)
-        describe(script, group, group)
+        note_description(script, group, group)
 
 
 def has_offset(script: Transcript, group: str, topic: str) -> bool:

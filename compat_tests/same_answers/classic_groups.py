@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from compat_tests.same_answers.classic_members import Member, company, describe, look_at, meet, protocols, settle
+from compat_tests.same_answers.classic_members import (
+    Member,
+    join_generation,
+    look_at,
+    make_company,
+    make_protocols,
+    note_description,
+    sync_generation,
+)
 from compat_tests.same_answers.transcript import Transcript
 from compat_tests.waiting import until
 from kafkacompat.wire.apis.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
@@ -16,14 +24,14 @@ SHORT_MS = 700
 def rebalances(script: Transcript, name: str) -> None:
     """Two members through every state that a group can be in."""
     script.create_topic(name)
-    with company(script, name, "a", "b") as (a, b):
+    with make_company(script, name, "a", "b") as (a, b):
         a.joins("alone")
         a.syncs("alone", a)
         b.ask_to_join()
         a.hears_of_it()
         a.is_alive("asked to join", name)
         a.commits("for the one who joins", name, member_id=b.member_id)
-        describe(script, "preparing", name)
+        note_description(script, "preparing", name)
         a.ask_to_join()
         a.joined("together")
         b.joined("together")
@@ -31,16 +39,16 @@ def rebalances(script: Transcript, name: str) -> None:
         a.commits("unassigned", name)
         a.joins("unassigned, again")
         b.joins("unassigned, again")
-        describe(script, "completing", name)
+        note_description(script, "completing", name)
         script.ask("delete", DeleteGroupsRequest(groups_names=[name]), DeleteGroupsResponse, 2)
         b.ask_to_sync()
         a.syncs("nothing for the other", a)
         b.synced("assigned nothing")
         b.is_alive("with nothing", name)
-        describe(script, "stable", name)
+        note_description(script, "stable", name)
         b.joins("unchanged")
         a.beats("none of its business")
-        b.ask_to_join(protocols=protocols("c", "range"))
+        b.ask_to_join(protocols=make_protocols("c", "range"))
         a.hears_of_it()
         a.ask_to_join()
         a.joined("changed")
@@ -53,7 +61,7 @@ def rebalances(script: Transcript, name: str) -> None:
         b.syncs("left alone", b)
         b.leaves("last")
         b.is_alive("left", name)
-        describe(script, "empty", name)
+        note_description(script, "empty", name)
         a.is_refused("with an old id")
         a.member_id = ""
         a.joins("anew")
@@ -61,47 +69,47 @@ def rebalances(script: Transcript, name: str) -> None:
 
 def leader_rebalances(script: Transcript, name: str) -> None:
     """A leader that joins again, and one that has nothing new between join and sync."""
-    with company(script, name, "a", "b") as (a, b):
-        meet("met", a, b)
-        settle("met", a, b)
+    with make_company(script, name, "a", "b") as (a, b):
+        join_generation("met", a, b)
+        sync_generation("met", a, b)
         a.ask_to_join(reason="there are new partitions")
         b.hears_of_it()
         b.ask_to_join()
         a.joined("led")
         b.joined("led")
-        settle("led", a, b)
-        describe(script, "led", name)
+        sync_generation("led", a, b)
+        note_description(script, "led", name)
 
 
 def votes(script: Transcript, name: str) -> None:
-    """Which protocol members agree on, and who cannot agree to any."""
-    with company(script, name, "a", "b", "c", "d") as (a, b, c, d):
+    """The protocol that members agree on, and members that share none."""
+    with make_company(script, name, "a", "b", "c", "d") as (a, b, c, d):
         for member, names in ((a, "xy"), (b, "yx"), (c, "xyz"), (d, "z")):
-            member.joining["protocols"] = protocols(member.name, *names)
-        meet("x", a, b, c)
-        settle("x", a, b, c)
+            member.joining["protocols"] = make_protocols(member.name, *names)
+        join_generation("x", a, b, c)
+        sync_generation("x", a, b, c)
         d.is_refused("nothing in common")
-        d.is_refused("nothing that all have", protocols=protocols("d", "z", "q"))
-        d.is_refused("another type", protocols=protocols("d", "x"), protocol_type="connect")
-        d.is_refused("no type", protocols=protocols("d", "x"), protocol_type="")
+        d.is_refused("nothing that all have", protocols=make_protocols("d", "z", "q"))
+        d.is_refused("another type", protocols=make_protocols("d", "x"), protocol_type="connect")
+        d.is_refused("no type", protocols=make_protocols("d", "x"), protocol_type="")
         d.is_refused("nothing at all", protocols=[])
-        c.is_refused("nothing in common any more", protocols=protocols("c", "z"))
+        c.is_refused("nothing in common any more", protocols=make_protocols("c", "z"))
         c.syncs("another protocol", protocol_name="y")
         c.syncs("another type", protocol_type="connect")
         c.syncs("neither", protocol_name=None, protocol_type=None)
-        d.member_id = d.wanted_id(protocols=protocols("d", *"zy"))
+        d.member_id = d.wanted_id(protocols=make_protocols("d", *"zy"))
         d.leaves("what it can is enough")
-        a.ask_to_join(protocols=protocols("a", *"yx"))
+        a.ask_to_join(protocols=make_protocols("a", *"yx"))
         for member in (b, c):
             member.hears_of_it()
             member.ask_to_join()
         for member in (a, b, c):
             member.joined("y")
-        settle("y", a, b, c)
-        b.ask_to_join(protocols=protocols("b", "x"))
+        sync_generation("y", a, b, c)
+        b.ask_to_join(protocols=make_protocols("b", "x"))
         for member in (a, c):
             member.hears_of_it()
-            member.ask_to_join(protocols=protocols(member.name, *"yx"))
+            member.ask_to_join(protocols=make_protocols(member.name, *"yx"))
         for member in (a, b, c):
             member.joined("only x")
 
@@ -109,10 +117,10 @@ def votes(script: Transcript, name: str) -> None:
 def members_on_their_way(script: Transcript, name: str) -> None:
     """Members that were given an id and have not joined with it (KIP-394)."""
     script.create_topic(name)
-    with company(script, name, "a", "b", "p") as (a, b, p):
+    with make_company(script, name, "a", "b", "p") as (a, b, p):
         p.member_id = p.wanted_id()
         p.is_alive("alone on its way", name)
-        describe(script, "one on its way", name)
+        note_description(script, "one on its way", name)
         p.leaves("on its way")
         p.leaves("gone")
         p.is_refused("with an id that is gone")
@@ -128,7 +136,7 @@ def members_on_their_way(script: Transcript, name: str) -> None:
         p.leaves("waited for")
         a.joined("not waited any longer")
         b.joined("not waited any longer")
-        settle("not waited any longer", a, b)
+        sync_generation("not waited any longer", a, b)
         p.member_id = ""
         p.member_id = p.wanted_id(session_timeout_ms=SHORT_MS)
         b.leaves("another is on its way")
@@ -144,24 +152,24 @@ def members_on_their_way(script: Transcript, name: str) -> None:
 def silent_members(script: Transcript, name: str) -> None:
     """A session that ends."""
     script.create_topic(name)
-    with company(script, name, "a", "b") as (a, b):
+    with make_company(script, name, "a", "b") as (a, b):
         b.joining["session_timeout_ms"] = SHORT_MS
-        meet("met", a, b)
-        settle("met", a, b)
+        join_generation("met", a, b)
+        sync_generation("met", a, b)
         a.hears_of_it()
         b.is_alive("silent", name)
-        describe(script, "silent", name)
+        note_description(script, "silent", name)
         a.joins("alone")
         a.syncs("alone", a)
-        describe(script, "alone", name)
+        note_description(script, "alone", name)
 
 
 def late_members(script: Transcript, name: str) -> None:
-    """Who does not join or sync within the rebalance timeout is out; a leader's place goes to another."""
+    """Members that do not join or sync within the rebalance timeout are removed; another one becomes the leader."""
     script.create_topic(name)
-    with company(script, name, "a", "b", rebalance_timeout_ms=SHORT_MS) as (a, b):
-        meet("met", a, b)
-        settle("met", a, b)
+    with make_company(script, name, "a", "b", rebalance_timeout_ms=SHORT_MS) as (a, b):
+        join_generation("met", a, b)
+        sync_generation("met", a, b)
         a.joins("the other does not")
         a.syncs("alone", a)
         b.is_alive("did not join", name)
@@ -177,7 +185,7 @@ def late_members(script: Transcript, name: str) -> None:
         b.syncs("both", a, b)
         b.hears_of_it()
         a.is_alive("did not sync", name)
-        describe(script, "one did not sync", name)
+        note_description(script, "one did not sync", name)
         a.member_id = ""
         meet_again(b, a)
         b.joined("both again")
@@ -195,12 +203,12 @@ def meet_again(leader: Member, newcomer: Member) -> None:
 
 def full_group(script: Transcript, name: str) -> None:
     """No more members than group.max.size, which is 4: those who are in, or while members join those who have."""
-    with company(script, name, "a", "b", "c", "d", "e", "p", version=3) as (a, b, c, d, e, p):
+    with make_company(script, name, "a", "b", "c", "d", "e", "p", version=3) as (a, b, c, d, e, p):
         c.version, c.instance_id = 5, "c"
         c.joining["group_instance_id"] = "c"
         p.version = 9
-        meet("full", a, b, c, e)
-        settle("full", a, b, c, e)
+        join_generation("full", a, b, c, e)
+        sync_generation("full", a, b, c, e)
         d.is_refused("one too many")
         p.is_refused("one too many")
         d.is_refused("an id that nobody was given", member_id="d-1")
@@ -219,17 +227,17 @@ def full_group(script: Transcript, name: str) -> None:
         p.leaves("on its way")
         for member in (a, b, d, e):
             member.joined("full again")
-        describe(script, "full again", name)
+        note_description(script, "full again", name)
 
 
 def departures(script: Transcript, name: str) -> None:
     """Members that leave, or are taken out, several at a time."""
-    with company(script, name, "a", "s", "p") as (a, s, p):
+    with make_company(script, name, "a", "s", "p") as (a, s, p):
         s.instance_id = s.joining["group_instance_id"] = "instance-s"
         a.leaves("no such group")
         a.takes_out("nobody of no group")
-        meet("met", a, s)
-        settle("met", a, s)
+        join_generation("met", a, s)
+        sync_generation("met", a, s)
         a.takes_out("no members")
         a.takes_out("nobody", MemberIdentity())
         a.takes_out("of another name", MemberIdentity(member_id=a.member_id, group_instance_id=s.instance_id))
@@ -245,9 +253,9 @@ def departures(script: Transcript, name: str) -> None:
         ]
         a.takes_out("several", *several)
         a.beats("several have left")
-        describe(script, "several have left", name)
+        note_description(script, "several have left", name)
         a.joins("alone")
-        describe(script, "alone", name)
+        note_description(script, "alone", name)
 
 
 SCRIPTS = (

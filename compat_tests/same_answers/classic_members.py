@@ -1,4 +1,4 @@
-"""Members of classic groups, each with a connection of its own: what one asks waits for the others."""
+"""Members of classic groups, each with a connection of its own, as requests of a member wait for those of others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from compat_tests.raw_client import RawClient
-from compat_tests.same_answers.groups import commit, join, sync, wait_for_coordinator
+from compat_tests.same_answers.groups import (
+    make_commit_request,
+    make_join_request,
+    make_sync_request,
+    wait_for_coordinator,
+)
 from compat_tests.same_answers.transcript import Transcript
 from compat_tests.waiting import until
 from kafkacompat.wire.apis.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
@@ -26,7 +31,7 @@ ID_REQUIRED_VERSION = 4
 
 
 class Member:
-    """A client and what it was told; ``name`` is its client id, and what its metadata and its assignment say.
+    """A client and its last responses; ``name`` is its client id, and the content of its metadata and its assignment.
 
     ``joining`` are fields of each of its JoinGroups.
     """
@@ -37,7 +42,7 @@ class Member:
         self.name = name
         self.version = joining.pop("version", 9)
         self.instance_id = joining.get("group_instance_id")
-        self.joining = {"protocols": protocols(name, "range"), **joining}
+        self.joining = {"protocols": make_protocols(name, "range"), **joining}
         self.member_id = ""
         self.generation = -1
         self.protocol = "range"
@@ -59,7 +64,7 @@ class Member:
     # JoinGroup
 
     def request(self, **more: Any) -> JoinGroupRequest:
-        return join(self.group, **{"member_id": self.member_id, **self.joining, **more})
+        return make_join_request(self.group, **{"member_id": self.member_id, **self.joining, **more})
 
     def ask_to_join(self, **more: Any) -> None:
         """Join without waiting for the answer; a new dynamic member gets its id first."""
@@ -102,7 +107,7 @@ class Member:
         ]
         fields = {"assignments": given, "group_instance_id": self.instance_id, "protocol_name": self.protocol}
         fields["protocol_type"] = self.joining.get("protocol_type", "consumer")
-        self.client.send(sync(self.group, self.generation, self.member_id, **fields | more), 5)
+        self.client.send(make_sync_request(self.group, self.generation, self.member_id, **fields | more), 5)
 
     def synced(self, label: str) -> None:
         """Note the answer to a SyncGroup."""
@@ -137,11 +142,11 @@ class Member:
     def commits(self, label: str, topic: str, version: int = 9, **more: Any) -> None:
         """Commit an offset, and note the answer."""
         named = {"member_id": self.member_id, "generation_id_or_member_epoch": self.generation}
-        request = commit(self.group, topic, 5, **{**named, "group_instance_id": self.instance_id, **more})
+        request = make_commit_request(self.group, topic, 5, **{**named, "group_instance_id": self.instance_id, **more})
         self.note(f"{label}, commit", self.client.call(request, OffsetCommitResponse, version))
 
     def is_alive(self, label: str, topic: str) -> None:
-        """Note what it is told to everything that members say between two JoinGroups."""
+        """Note the responses to all requests that members send between two JoinGroups."""
         self.beats(label)
         self.syncs(label)
         self.commits(label, topic)
@@ -157,22 +162,22 @@ class Member:
         self.note(f"{label}, left", self.client.call(request, LeaveGroupResponse, 5))
 
 
-def protocols(metadata: str, *names: str, topics: Sequence[str] = ("nothing",)) -> list[JoinGroupRequestProtocol]:
-    """What a member can: by all of these protocols read *topics*."""
+def make_protocols(metadata: str, *names: str, topics: Sequence[str] = ("nothing",)) -> list[JoinGroupRequestProtocol]:
+    """Return a member's protocols: all of these, with a subscription to *topics*."""
     subscription = ConsumerProtocolSubscription(topics=list(topics), user_data=metadata.encode())
     return [JoinGroupRequestProtocol(name=name, metadata=write_subscription(subscription, 0)) for name in names]
 
 
 @contextmanager
-def company(script: Transcript, group: str, *names: str, **joining: Any) -> Iterator[list[Member]]:
+def make_company(script: Transcript, group: str, *names: str, **joining: Any) -> Iterator[list[Member]]:
     """Members that are in no group yet."""
     wait_for_coordinator(script, group)
     with ExitStack() as stack:
         yield [stack.enter_context(Member(script, group, name, **joining)) for name in names]
 
 
-def meet(label: str, *members: Member) -> None:
-    """Let members come together in one generation, of which the first leads a new group."""
+def join_generation(label: str, *members: Member) -> None:
+    """Let members join one generation; the first is the leader of a new group."""
     first, *others = members
     first.ask_to_join()
     first.member_id = first.client.receive(JoinGroupResponse, first.version).member_id
@@ -184,7 +189,7 @@ def meet(label: str, *members: Member) -> None:
         each.joined(label)
 
 
-def settle(label: str, *members: Member) -> None:
+def sync_generation(label: str, *members: Member) -> None:
     """Let all members of a generation have their assignments; the first is the leader."""
     for each in members:
         each.ask_to_sync(*(members if each is members[0] else ()))
@@ -198,6 +203,6 @@ def look_at(script: Transcript, group: str) -> DescribedGroup:
     return answer
 
 
-def describe(script: Transcript, label: str, group: str) -> None:
+def note_description(script: Transcript, label: str, group: str) -> None:
     """Note the description of a group."""
     script.note(f"{label}: described", look_at(script, group))

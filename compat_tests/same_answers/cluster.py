@@ -1,4 +1,4 @@
-"""Scripts about what administrators ask of the cluster: elections, reassignments, the quorum, producers, transactions."""
+"""Scripts about administrators' requests to the cluster: elections, reassignments, the quorum, producers, transactions."""
 
 from __future__ import annotations
 

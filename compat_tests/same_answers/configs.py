@@ -1,4 +1,4 @@
-"""Scripts about configurations: of topics, groups and client metrics, and what all resources have in common."""
+"""Scripts about configurations: of topics, groups and client metrics, and common rules of all resources."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kafkacompat.wire.apis.describe_configs import (
 )
 from kafkacompat.wire.apis.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
 
-# What ours describes otherwise on purpose.
+# Configs that our broker describes differently on purpose.
 OTHERWISE = {"queued.max.request.bytes", "min.insync.replicas"}
 COMPARED = sorted(
     name

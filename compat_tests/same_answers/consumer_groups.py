@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from compat_tests.same_answers.groups import ask_offsets, commit, wait_for_coordinator
+from compat_tests.same_answers.groups import ask_offsets, make_commit_request, wait_for_coordinator
 from compat_tests.same_answers.transcript import Transcript
 from compat_tests.waiting import until
 from kafkacompat.wire.apis.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
@@ -38,24 +38,24 @@ from kafkacompat.wire.apis.offset_fetch import OffsetFetchRequest, OffsetFetchRe
 GROUP = 32
 
 
-def beat(group: str, member_id: str, epoch: int, **more: Any) -> ConsumerGroupHeartbeatRequest:
+def make_heartbeat(group: str, member_id: str, epoch: int, **more: Any) -> ConsumerGroupHeartbeatRequest:
     request = ConsumerGroupHeartbeatRequest(group_id=group, member_id=member_id, member_epoch=epoch)
     for field, value in more.items():
         setattr(request, field, value)
     return request
 
 
-def join(group: str, member_id: str, *topics: str, **more: Any) -> ConsumerGroupHeartbeatRequest:
+def make_joining_heartbeat(group: str, member_id: str, *topics: str, **more: Any) -> ConsumerGroupHeartbeatRequest:
     fields = {"rebalance_timeout_ms": 60_000, "subscribed_topic_names": list(topics), "topic_partitions": []}
-    return beat(group, member_id, 0, **fields | more)
+    return make_heartbeat(group, member_id, 0, **fields | more)
 
 
-def owned(partitions: Mapping[bytes, list[int]]) -> list[TopicPartitions]:
+def make_owned(partitions: Mapping[bytes, list[int]]) -> list[TopicPartitions]:
     return [TopicPartitions(topic_id=topic_id, partitions=some) for topic_id, some in partitions.items()]
 
 
 class Group:
-    """A group whose partitions are shared out anew without a pause, and the answers that its members get."""
+    """A consumer group (KIP-848), and the responses that its members get."""
 
     def __init__(self, script: Transcript, name: str) -> None:
         self.script = script
@@ -90,7 +90,7 @@ class Group:
         return answer
 
     def ask_until_it_changes(self, label: str, request: ConsumerGroupHeartbeatRequest) -> None:
-        """Send a heartbeat again and again until the broker has seen what happened to the topics."""
+        """Repeat a heartbeat until the broker has noticed the change of the topics."""
         answers: list[ConsumerGroupHeartbeatResponse] = []
 
         def has_changed() -> bool:
@@ -112,12 +112,12 @@ class Group:
         )
 
     def has(self, answer: ConsumerGroupHeartbeatResponse) -> list[TopicPartitions]:
-        """What a member that heard this says that it has."""
+        """Return the partitions that a member reports after this response."""
         assert answer.assignment is not None
         return answer.assignment.topic_partitions
 
     def describe(self, label: str, version: int = 1) -> None:
-        """Note what there is to be told of the group, its members in order and without who has what."""
+        """Note the description of the group, its members in order and without their partitions."""
         request = ConsumerGroupDescribeRequest(group_ids=[self.name])
         group = self.script.client.call(request, ConsumerGroupDescribeResponse, version).groups[0]
         head = [group.error_code, group.group_state, group.group_epoch, group.assignment_epoch, group.assignor_name]
@@ -143,30 +143,40 @@ def bad_heartbeats(script: Transcript, name: str) -> None:
     group = Group(script, name)
     group.topic(name, 2)
     for label, request in {
-        "no id": join(name, "", name),
-        "blank id": join(name, " ", name),
-        "no group": join("", "m", name),
-        "blank group": join(" ", "m", name),
-        "blank instance": join(name, "m", name, instance_id=""),
-        "blank rack": join(name, "m", name, rack_id=" "),
-        "no timeout": join(name, "m", name, rebalance_timeout_ms=-1),
-        "no partitions": join(name, "m", name, topic_partitions=None),
-        "partitions": join(name, "m", name, topic_partitions=owned({bytes(16): [1]})),
-        "no subscription": join(name, "m", subscribed_topic_names=None),
-        "no such assignor": join(name, "m", name, server_assignor="mine"),
-        "empty assignor": join(name, "m", name, server_assignor=""),
-        "static without instance": beat(name, "m", -2),
-        "epoch -3": beat(name, "m", -3),
-        "no id with an epoch": beat(name, "", 3),
-        "no id leaves": beat(name, "", -1),
-        "stays in no group": beat(name + "-absent", "m", 1),
-        "leaves no group": beat(name + "-absent", "m", -1),
-        "leaves no group for a while": beat(name + "-absent", "m", -2, instance_id="i"),
-        "no pattern": join(name + "-p", "m", subscribed_topic_names=None, subscribed_topic_regex="a(b"),
-        "look ahead": join(name + "-p", "m", subscribed_topic_names=None, subscribed_topic_regex="(?=a)"),
-        "twice repeated": join(name + "-p", "m", subscribed_topic_names=None, subscribed_topic_regex="a**"),
-        "too often": join(name + "-p", "m", subscribed_topic_names=None, subscribed_topic_regex="a{1001}"),
-        "reference": join(name + "-p", "m", subscribed_topic_names=None, subscribed_topic_regex=r"(a)\1"),
+        "no id": make_joining_heartbeat(name, "", name),
+        "blank id": make_joining_heartbeat(name, " ", name),
+        "no group": make_joining_heartbeat("", "m", name),
+        "blank group": make_joining_heartbeat(" ", "m", name),
+        "blank instance": make_joining_heartbeat(name, "m", name, instance_id=""),
+        "blank rack": make_joining_heartbeat(name, "m", name, rack_id=" "),
+        "no timeout": make_joining_heartbeat(name, "m", name, rebalance_timeout_ms=-1),
+        "no partitions": make_joining_heartbeat(name, "m", name, topic_partitions=None),
+        "partitions": make_joining_heartbeat(name, "m", name, topic_partitions=make_owned({bytes(16): [1]})),
+        "no subscription": make_joining_heartbeat(name, "m", subscribed_topic_names=None),
+        "no such assignor": make_joining_heartbeat(name, "m", name, server_assignor="mine"),
+        "empty assignor": make_joining_heartbeat(name, "m", name, server_assignor=""),
+        "static without instance": make_heartbeat(name, "m", -2),
+        "epoch -3": make_heartbeat(name, "m", -3),
+        "no id with an epoch": make_heartbeat(name, "", 3),
+        "no id leaves": make_heartbeat(name, "", -1),
+        "stays in no group": make_heartbeat(name + "-absent", "m", 1),
+        "leaves no group": make_heartbeat(name + "-absent", "m", -1),
+        "leaves no group for a while": make_heartbeat(name + "-absent", "m", -2, instance_id="i"),
+        "no pattern": make_joining_heartbeat(
+            name + "-p", "m", subscribed_topic_names=None, subscribed_topic_regex="a(b"
+        ),
+        "look ahead": make_joining_heartbeat(
+            name + "-p", "m", subscribed_topic_names=None, subscribed_topic_regex="(?=a)"
+        ),
+        "twice repeated": make_joining_heartbeat(
+            name + "-p", "m", subscribed_topic_names=None, subscribed_topic_regex="a**"
+        ),
+        "too often": make_joining_heartbeat(
+            name + "-p", "m", subscribed_topic_names=None, subscribed_topic_regex="a{1001}"
+        ),
+        "reference": make_joining_heartbeat(
+            name + "-p", "m", subscribed_topic_names=None, subscribed_topic_regex=r"(a)\1"
+        ),
     }.items():
         for version in (0, 1):
             if version == 1 or not label.startswith(("no id", "no pattern", "look", "twice", "too", "reference")):
@@ -177,89 +187,102 @@ def one_member(script: Transcript, name: str) -> None:
     group = Group(script, name)
     first, second = group.topic(name, 2), group.topic(name + "-other", 1)
     everything = {first: [0, 1]}
-    group.ask("joins", join(name, "m", name))
+    group.ask("joins", make_joining_heartbeat(name, "m", name))
     group.describe("joined")
-    group.ask("nothing new", beat(name, "m", 2))
-    group.ask("has it", beat(name, "m", 2, topic_partitions=owned(everything)))
-    full = {"rebalance_timeout_ms": 60_000, "subscribed_topic_names": [name], "topic_partitions": owned(everything)}
-    group.ask("says everything", beat(name, "m", 2, **full))
-    group.ask("says nearly everything", beat(name, "m", 2, **full | {"rebalance_timeout_ms": -1}))
-    group.ask("epoch too large", beat(name, "m", 3))
-    group.ask("epoch too small", beat(name, "m", 1))
-    group.ask("unknown", beat(name, "n", 2))
-    group.ask("unknown leaves", beat(name, "n", -1))
-    group.ask("wants more", beat(name, "m", 2, subscribed_topic_names=[name, name + "-other", name + "-absent"]))
+    group.ask("nothing new", make_heartbeat(name, "m", 2))
+    group.ask("has it", make_heartbeat(name, "m", 2, topic_partitions=make_owned(everything)))
+    full = {
+        "rebalance_timeout_ms": 60_000,
+        "subscribed_topic_names": [name],
+        "topic_partitions": make_owned(everything),
+    }
+    group.ask("says everything", make_heartbeat(name, "m", 2, **full))
+    group.ask("says nearly everything", make_heartbeat(name, "m", 2, **full | {"rebalance_timeout_ms": -1}))
+    group.ask("epoch too large", make_heartbeat(name, "m", 3))
+    group.ask("epoch too small", make_heartbeat(name, "m", 1))
+    group.ask("unknown", make_heartbeat(name, "n", 2))
+    group.ask("unknown leaves", make_heartbeat(name, "n", -1))
+    group.ask(
+        "wants more", make_heartbeat(name, "m", 2, subscribed_topic_names=[name, name + "-other", name + "-absent"])
+    )
     group.describe("has more")
-    group.ask("epoch before, silent", beat(name, "m", 2))
-    group.ask("epoch before", beat(name, "m", 2, topic_partitions=owned(everything)))
-    group.ask("epoch before, too much", beat(name, "m", 2, topic_partitions=owned({first: [0, 7]})))
-    group.ask("wants less", beat(name, "m", 3, subscribed_topic_names=[name]))
+    group.ask("epoch before, silent", make_heartbeat(name, "m", 2))
+    group.ask("epoch before", make_heartbeat(name, "m", 2, topic_partitions=make_owned(everything)))
+    group.ask("epoch before, too much", make_heartbeat(name, "m", 2, topic_partitions=make_owned({first: [0, 7]})))
+    group.ask("wants less", make_heartbeat(name, "m", 3, subscribed_topic_names=[name]))
     group.describe("is to give up")
-    group.ask("has not given up", beat(name, "m", 3, topic_partitions=owned({**everything, second: [0]})))
-    group.ask("says nothing of it", beat(name, "m", 3))
-    group.ask("has given up", beat(name, "m", 3, topic_partitions=owned(everything)))
+    group.ask(
+        "has not given up", make_heartbeat(name, "m", 3, topic_partitions=make_owned({**everything, second: [0]}))
+    )
+    group.ask("says nothing of it", make_heartbeat(name, "m", 3))
+    group.ask("has given up", make_heartbeat(name, "m", 3, topic_partitions=make_owned(everything)))
     group.describe("has given up")
-    group.ask("wants nothing", beat(name, "m", 4, subscribed_topic_names=[], topic_partitions=[]))
+    group.ask("wants nothing", make_heartbeat(name, "m", 4, subscribed_topic_names=[], topic_partitions=[]))
     group.describe("wants nothing")
-    group.ask("joins anew", join(name, "m", name, server_assignor="range", rack_id="r"))
+    group.ask("joins anew", make_joining_heartbeat(name, "m", name, server_assignor="range", rack_id="r"))
     group.describe("joined anew")
     script.ask("delete", DeleteGroupsRequest(groups_names=[name]), DeleteGroupsResponse, 2)
-    group.ask("leaves", beat(name, "m", -1))
+    group.ask("leaves", make_heartbeat(name, "m", -1))
     group.describe("empty")
-    group.ask("leaves again", beat(name, "m", -1))
-    group.ask("stays in the empty group", beat(name, "m", 5))
-    group.ask("joins the empty group", join(name, "m2", name))
-    group.ask("leaves it", beat(name, "m2", -1))
+    group.ask("leaves again", make_heartbeat(name, "m", -1))
+    group.ask("stays in the empty group", make_heartbeat(name, "m", 5))
+    group.ask("joins the empty group", make_joining_heartbeat(name, "m2", name))
+    group.ask("leaves it", make_heartbeat(name, "m2", -1))
     script.ask("delete empty", DeleteGroupsRequest(groups_names=[name]), DeleteGroupsResponse, 2)
     group.describe("deleted")
-    given = group.send(join(name, "", name), 0)
+    given = group.send(make_joining_heartbeat(name, "", name), 0)
     script.note("is given an id", [given.error_code, len(given.member_id or ""), given.member_epoch])
 
 
 def lonely_without_topics(script: Transcript, name: str) -> None:
     group = Group(script, name)
-    group.ask("joins", join(name, "m"))
+    group.ask("joins", make_joining_heartbeat(name, "m"))
     group.describe("joined")
-    group.ask("joins with absent topics", join(name, "n", name + "-absent"))
+    group.ask("joins with absent topics", make_joining_heartbeat(name, "n", name + "-absent"))
     group.describe("both")
-    group.ask("empty pattern", join(name, "o", subscribed_topic_names=None, subscribed_topic_regex=""))
+    group.ask(
+        "empty pattern", make_joining_heartbeat(name, "o", subscribed_topic_names=None, subscribed_topic_regex="")
+    )
     group.describe("three")
 
 
 def two_members(script: Transcript, name: str) -> None:
     group = Group(script, name)
     group.topic(name, 4)
-    first = group.ask("first joins", join(name, "a", name))
+    first = group.ask("first joins", make_joining_heartbeat(name, "a", name))
     had = group.has(first)
-    group.ask("second joins", join(name, "b", name))
+    group.ask("second joins", make_joining_heartbeat(name, "b", name))
     group.describe("second waits")
-    group.ask("second waits", beat(name, "b", 3, topic_partitions=[]))
-    less = group.ask("first is told", beat(name, "a", 2))
+    group.ask("second waits", make_heartbeat(name, "b", 3, topic_partitions=[]))
+    less = group.ask("first is told", make_heartbeat(name, "a", 2))
     group.describe("first is to give up")
-    group.ask("first is asked again", beat(name, "a", 2))
-    group.ask("second waits still", beat(name, "b", 3))
-    group.ask("first has not", beat(name, "a", 2, topic_partitions=had))
-    group.ask("first has", beat(name, "a", 2, topic_partitions=group.has(less)))
+    group.ask("first is asked again", make_heartbeat(name, "a", 2))
+    group.ask("second waits still", make_heartbeat(name, "b", 3))
+    group.ask("first has not", make_heartbeat(name, "a", 2, topic_partitions=had))
+    group.ask("first has", make_heartbeat(name, "a", 2, topic_partitions=group.has(less)))
     group.describe("first has")
-    group.ask("second gets it", beat(name, "b", 3))
+    group.ask("second gets it", make_heartbeat(name, "b", 3))
     group.describe("second has it")
-    group.ask("third joins", join(name, "c", name))
-    less = group.ask("first is told again", beat(name, "a", 3))
-    group.ask("second is told", beat(name, "b", 3))
+    group.ask("third joins", make_joining_heartbeat(name, "c", name))
+    less = group.ask("first is told again", make_heartbeat(name, "a", 3))
+    group.ask("second is told", make_heartbeat(name, "b", 3))
     group.describe("three")
-    group.ask("second leaves", beat(name, "b", -1))
+    group.ask("second leaves", make_heartbeat(name, "b", -1))
     group.describe("second has left")
-    group.ask("third learns of it", beat(name, "c", 4))
-    group.ask("first learns of it", beat(name, "a", 3, topic_partitions=group.has(less) if less.assignment else None))
+    group.ask("third learns of it", make_heartbeat(name, "c", 4))
+    group.ask(
+        "first learns of it",
+        make_heartbeat(name, "a", 3, topic_partitions=group.has(less) if less.assignment else None),
+    )
     group.describe("settled")
 
 
 def votes_for_assignors(script: Transcript, name: str) -> None:
     group = Group(script, name)
     group.topic(name, 4)
-    group.ask("one for range", join(name, "a", name, server_assignor="range"))
-    group.ask("two for uniform", join(name, "b", name, server_assignor="uniform"))
-    group.ask("three for uniform", join(name, "c", name, server_assignor="uniform"))
+    group.ask("one for range", make_joining_heartbeat(name, "a", name, server_assignor="range"))
+    group.ask("two for uniform", make_joining_heartbeat(name, "b", name, server_assignor="uniform"))
+    group.ask("three for uniform", make_joining_heartbeat(name, "c", name, server_assignor="uniform"))
     group.describe("three")
 
 
@@ -267,24 +290,24 @@ def static_consumers(script: Transcript, name: str) -> None:
     group = Group(script, name)
     group.topic(name, 2)
     here = {"instance_id": "here"}
-    group.ask("joins", join(name, "a", name, **here))
-    group.ask("in the way", join(name, "b", name, **here))
-    group.ask("goes for a while", beat(name, "a", -2, **here))
+    group.ask("joins", make_joining_heartbeat(name, "a", name, **here))
+    group.ask("in the way", make_joining_heartbeat(name, "b", name, **here))
+    group.ask("goes for a while", make_heartbeat(name, "a", -2, **here))
     group.describe("away")
-    group.ask("comes back", join(name, "b", name, **here))
+    group.ask("comes back", make_joining_heartbeat(name, "b", name, **here))
     group.describe("back")
-    group.ask("old one stays", beat(name, "a", 2, **here))
-    group.ask("old one leaves", beat(name, "a", -1, **here))
-    group.ask("old one leaves for a while", beat(name, "a", -2, **here))
-    group.ask("new one without its instance", beat(name, "b", 2))
-    group.ask("unknown instance", beat(name, "b", 2, instance_id="there"))
-    group.ask("unknown instance leaves", beat(name, "b", -2, instance_id="there"))
-    group.ask("goes with another subscription", beat(name, "b", -2, **here))
-    group.ask("comes back with it", join(name, "c", name + "-absent", **here))
+    group.ask("old one stays", make_heartbeat(name, "a", 2, **here))
+    group.ask("old one leaves", make_heartbeat(name, "a", -1, **here))
+    group.ask("old one leaves for a while", make_heartbeat(name, "a", -2, **here))
+    group.ask("new one without its instance", make_heartbeat(name, "b", 2))
+    group.ask("unknown instance", make_heartbeat(name, "b", 2, instance_id="there"))
+    group.ask("unknown instance leaves", make_heartbeat(name, "b", -2, instance_id="there"))
+    group.ask("goes with another subscription", make_heartbeat(name, "b", -2, **here))
+    group.ask("comes back with it", make_joining_heartbeat(name, "c", name + "-absent", **here))
     group.describe("with another subscription")
-    group.ask("leaves for good", beat(name, "c", -1, **here))
+    group.ask("leaves for good", make_heartbeat(name, "c", -1, **here))
     group.describe("gone")
-    group.ask("comes after all", join(name, "d", name, **here))
+    group.ask("comes after all", make_joining_heartbeat(name, "d", name, **here))
 
 
 def patterns(script: Transcript, name: str) -> None:
@@ -292,31 +315,36 @@ def patterns(script: Transcript, name: str) -> None:
     group.topic(name, 2)
     group.topic(name + "-more", 1)
     pattern = {"subscribed_topic_names": None, "subscribed_topic_regex": f"{name}(-m.*)?"}
-    # Kafka tells of the topics with the second heartbeat only.
-    group.send(join(name, "a", **pattern))
-    until(lambda: group.send(beat(name, "a", 1)).error_code or group.send(beat(name, "a", 2)).error_code == 0)
-    everything = beat(name, "a", 2, rebalance_timeout_ms=1000, topic_partitions=[], **pattern)
+    # Kafka assigns the topics with the second heartbeat only.
+    group.send(make_joining_heartbeat(name, "a", **pattern))
+    until(
+        lambda: (
+            group.send(make_heartbeat(name, "a", 1)).error_code
+            or group.send(make_heartbeat(name, "a", 2)).error_code == 0
+        )
+    )
+    everything = make_heartbeat(name, "a", 2, rebalance_timeout_ms=1000, topic_partitions=[], **pattern)
     group.ask("has it all", everything)
     group.describe("found")
-    group.ask("second joins", join(name, "b", **pattern))
+    group.ask("second joins", make_joining_heartbeat(name, "b", **pattern))
     group.describe("two")
-    group.ask("gives it up", beat(name, "a", 2, subscribed_topic_regex="", topic_partitions=[]))
+    group.ask("gives it up", make_heartbeat(name, "a", 2, subscribed_topic_regex="", topic_partitions=[]))
     group.describe("names only")
 
 
 def topics_that_change(script: Transcript, name: str) -> None:
     group = Group(script, name)
     group.topic(name, 2)
-    group.ask("joins", join(name, "m", name, name + "-later"))
+    group.ask("joins", make_joining_heartbeat(name, "m", name, name + "-later"))
     group.topic(name + "-later", 1)
-    group.ask_until_it_changes("a topic more", beat(name, "m", 2))
+    group.ask_until_it_changes("a topic more", make_heartbeat(name, "m", 2))
     more = CreatePartitionsTopic(name=name, count=3, assignments=None)
     script.client.call(CreatePartitionsRequest(topics=[more], timeout_ms=10_000), CreatePartitionsResponse, 3)
-    group.ask_until_it_changes("a partition more", beat(name, "m", 3))
+    group.ask_until_it_changes("a partition more", make_heartbeat(name, "m", 3))
     script.client.call(DeleteTopicsRequest(topic_names=[name + "-later"], timeout_ms=10_000), DeleteTopicsResponse, 5)
-    group.ask_until_it_changes("a topic less", beat(name, "m", 4))
+    group.ask_until_it_changes("a topic less", make_heartbeat(name, "m", 4))
     group.describe("a topic less")
-    group.ask("has given it up", beat(name, "m", 4, topic_partitions=[]))
+    group.ask("has given it up", make_heartbeat(name, "m", 4, topic_partitions=[]))
     group.describe("settled")
 
 
@@ -324,15 +352,15 @@ def group_configs(script: Transcript, name: str) -> None:
     group = Group(script, name)
     group.topic(name, 2)
     group.set("consumer.heartbeat.interval.ms", "7000")
-    group.ask("joins", join(name, "m", name))
+    group.ask("joins", make_joining_heartbeat(name, "m", name))
     group.set("consumer.heartbeat.interval.ms", "6000")
-    group.ask("stays", beat(name, "m", 2))
+    group.ask("stays", make_heartbeat(name, "m", 2))
 
 
 def offsets_of_members(script: Transcript, name: str) -> None:
     group = Group(script, name)
     topic_id = group.topic(name, 2)
-    group.ask("joins", join(name, "m", name))
+    group.ask("joins", make_joining_heartbeat(name, "m", name))
     for version in (8, 9, 10):
         known = topic_id if version == 10 else bytes(16)
         for label, member, epoch in (
@@ -343,36 +371,36 @@ def offsets_of_members(script: Transcript, name: str) -> None:
             ("without an epoch", "", -1),
             ("without a member", "", 2),
         ):
-            request = commit(name, name, 5, known, member_id=member, generation_id_or_member_epoch=epoch)
+            request = make_commit_request(name, name, 5, known, member_id=member, generation_id_or_member_epoch=epoch)
             script.ask(f"commit {label}", request, OffsetCommitResponse, version)
             wanted = OffsetFetchRequestGroup(group_id=name, member_id=member or None, member_epoch=epoch, topics=None)
             fetching = OffsetFetchRequest(group_id=name, topics=None, groups=[wanted])
             script.ask(f"fetch {label}", fetching, OffsetFetchResponse, version)
         ask_offsets(script, "some", name, name, known, version)
-    group.ask("leaves", beat(name, "m", -1))
-    script.ask("commit to nobody", commit(name, name, 6), OffsetCommitResponse, 9)
+    group.ask("leaves", make_heartbeat(name, "m", -1))
+    script.ask("commit to nobody", make_commit_request(name, name, 6), OffsetCommitResponse, 9)
     ask_offsets(script, "at last", name, name, bytes(16), 9)
 
 
 def an_old_epoch(script: Transcript, name: str) -> None:
-    """A commit with the epoch before is good for what was held in it (KIP-1251)."""
+    """A commit with the previous epoch is accepted for partitions of that epoch (KIP-1251)."""
     group = Group(script, name)
     group.topic(name, 1)
     group.topic(name + "-other", 1)
-    group.ask("joins", join(name, "m", name))
-    group.ask("wants more", beat(name, "m", 2, subscribed_topic_names=[name, name + "-other"]))
+    group.ask("joins", make_joining_heartbeat(name, "m", name))
+    group.ask("wants more", make_heartbeat(name, "m", 2, subscribed_topic_names=[name, name + "-other"]))
     for epoch in (1, 2, 3, 4):
         for topic in (name, name + "-other"):
-            request = commit(name, topic, epoch, member_id="m", generation_id_or_member_epoch=epoch)
+            request = make_commit_request(name, topic, epoch, member_id="m", generation_id_or_member_epoch=epoch)
             script.ask(f"{epoch} for {topic}", request, OffsetCommitResponse, 9)
 
 
 def descriptions_of_both(script: Transcript, name: str) -> None:
     group = Group(script, name)
     group.topic(name, 1)
-    group.ask("joins", join(name, "m", name))
+    group.ask("joins", make_joining_heartbeat(name, "m", name))
     classic = name + "-classic"
-    script.ask("commit", commit(classic, name, 1), OffsetCommitResponse, 9)
+    script.ask("commit", make_commit_request(classic, name, 1), OffsetCommitResponse, 9)
     for label, groups in {
         "consumer": [name],
         "classic": [classic],

@@ -1,8 +1,15 @@
-"""Scripts about what administrators ask of groups: lists by state and type, descriptions, deleting offsets and groups."""
+"""Scripts about administrators' requests about groups: lists by state and type, descriptions, deleting offsets and groups."""
 
 from __future__ import annotations
 
-from compat_tests.same_answers.groups import a_stable_member, ask_offsets, commit, join, sync, wait_for_coordinator
+from compat_tests.same_answers.groups import (
+    a_stable_member,
+    ask_offsets,
+    make_commit_request,
+    make_join_request,
+    make_sync_request,
+    wait_for_coordinator,
+)
 from compat_tests.same_answers.transcript import Transcript
 from kafkacompat.wire.apis.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from kafkacompat.wire.apis.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
@@ -21,10 +28,10 @@ from kafkacompat.wire.apis.sync_group import SyncGroupResponse
 
 
 def lists(script: Transcript, name: str) -> None:
-    """Each list is narrowed by what was asked, so the groups of other scripts are left out by name."""
+    """Each list depends on the filter, so the groups of other scripts are left out by name."""
     script.create_topic(name)
     wait_for_coordinator(script, name)
-    script.ask("commit", commit(name, name, 1), OffsetCommitResponse, 9)
+    script.ask("commit", make_commit_request(name, name, 1), OffsetCommitResponse, 9)
     a_stable_member(script, name + "-stable")
 
     def ask(label: str, version: int = 5, **filters: list[str]) -> None:
@@ -70,7 +77,7 @@ def descriptions(script: Transcript, name: str) -> None:
     script.create_topic(name)
     wait_for_coordinator(script, name)
     a_stable_member(script, name + "-stable")
-    script.ask("commit", commit(name, name, 1), OffsetCommitResponse, 9)
+    script.ask("commit", make_commit_request(name, name, 1), OffsetCommitResponse, 9)
     for label, groups in {
         "empty and stable": [name, name + "-stable"],
         "twice": [name, name],
@@ -90,10 +97,10 @@ def a_subscriber(script: Transcript, group: str, topic: str, protocol_type: str 
     named = topic.encode()
     subscription = b"\x00\x00\x00\x00\x00\x01" + len(named).to_bytes(2, "big") + named + b"\xff\xff\xff\xff"
     protocols = [JoinGroupRequestProtocol(name="range", metadata=subscription)]
-    joining = join(group, protocols=protocols, protocol_type=protocol_type)
+    joining = make_join_request(group, protocols=protocols, protocol_type=protocol_type)
     joined = script.ask(f"join {group}", joining, JoinGroupResponse, 3)
     assert joined is not None
-    syncing = sync(group, joined.generation_id, joined.member_id)
+    syncing = make_sync_request(group, joined.generation_id, joined.member_id)
     script.ask(f"sync {group}", syncing, SyncGroupResponse, 3)
 
 
@@ -116,10 +123,10 @@ def deleted_offsets(script: Transcript, name: str) -> None:
     delete("unknown group", name + "-absent", (name, [0]))
     delete("unknown group and topic", name + "-absent", (name + "-absent", [0]))
     delete("unknown group and nothing", name + "-absent")
-    script.ask("commit", commit(name, name, 1), OffsetCommitResponse, 9)
+    script.ask("commit", make_commit_request(name, name, 1), OffsetCommitResponse, 9)
     delete("of an empty group", name, (name, [7, 0, 1]), (name + "-absent", [0]))
     ask_offsets(script, "after", name, name, bytes(16), 7)
-    script.ask("commit again", commit(name, name, 1), OffsetCommitResponse, 9)
+    script.ask("commit again", make_commit_request(name, name, 1), OffsetCommitResponse, 9)
     delete("twice", name, (name, [0, 0]))
     delete("topic twice", name, (name, [0]), (name, [1]))
     delete("nothing", name)
@@ -128,19 +135,19 @@ def deleted_offsets(script: Transcript, name: str) -> None:
     delete("bad name", name, ("no/slashes", [0]))
 
     live = name + "-live"
-    script.ask("commit live", commit(live, other, 3), OffsetCommitResponse, 9)
+    script.ask("commit live", make_commit_request(live, other, 3), OffsetCommitResponse, 9)
     a_subscriber(script, live, name)
     delete("subscribed", live, (name, [0]), (other, [0]))
     ask_offsets(script, "after of the other", live, other, bytes(16), 7)
     connect = name + "-connect"
     a_subscriber(script, connect, name, "connect")
     delete("of a live group that does not consume", connect, (name, [0]))
-    script.ask("bare join", join(name + "-bare", protocol_type="consumer"), JoinGroupResponse, 3)
+    script.ask("bare join", make_join_request(name + "-bare", protocol_type="consumer"), JoinGroupResponse, 3)
     delete("while it rebalances", name + "-bare", (name, [0]))
 
 
 def odd_subscriptions(script: Transcript, name: str) -> None:
-    """Which topics a group is taken to read, from subscriptions of which only the beginning is as it should be."""
+    """The topics of a group whose subscriptions are valid only at their beginning."""
     script.create_topic(name)
     wait_for_coordinator(script, name)
     topic = len(name).to_bytes(2, "big") + name.encode()
@@ -161,7 +168,7 @@ def odd_subscriptions(script: Transcript, name: str) -> None:
     }.items():
         group = f"{name} {label}"
         protocols = [JoinGroupRequestProtocol(name="range", metadata=subscription)]
-        script.ask(f"join {label}", join(group, protocols=protocols), JoinGroupResponse, 3)
+        script.ask(f"join {label}", make_join_request(group, protocols=protocols), JoinGroupResponse, 3)
         script.ask(label, OffsetDeleteRequest(group_id=group, topics=topics), OffsetDeleteResponse, 0)
 
 
@@ -174,9 +181,9 @@ def groups_without_a_name(script: Transcript, name: str) -> None:
         script.ask("heartbeat", HeartbeatRequest(group_id="", member_id="m"), HeartbeatResponse, version)
         script.ask("leave", LeaveGroupRequest(member_id="m", members=[member]), LeaveGroupResponse, version)
     for version in range(6):
-        script.ask("sync", sync("", 1, "m"), SyncGroupResponse, version)
-    script.ask("commit", commit("", name, 1, topic_id), OffsetCommitResponse, 10)
-    as_a_member = commit("", name, 1, topic_id, member_id="m", generation_id_or_member_epoch=1)
+        script.ask("sync", make_sync_request("", 1, "m"), SyncGroupResponse, version)
+    script.ask("commit", make_commit_request("", name, 1, topic_id), OffsetCommitResponse, 10)
+    as_a_member = make_commit_request("", name, 1, topic_id, member_id="m", generation_id_or_member_epoch=1)
     script.ask("commit as a member", as_a_member, OffsetCommitResponse, 10)
     ask_offsets(script, "offsets", "", name, topic_id, 10)
     script.ask_every_version("describe", DescribeGroupsRequest(groups=[""]), DescribeGroupsResponse)

@@ -1,4 +1,4 @@
-"""Scripts about consumer groups: membership, offsets, and what administrators ask."""
+"""Scripts about consumer groups: membership, offsets, and requests of administrators."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def wait_for_coordinator(script: Transcript, group: str) -> None:
     probe.close()
 
 
-def join(group: str, member_id: str = "", protocol: str = "range", **more: object) -> JoinGroupRequest:
+def make_join_request(group: str, member_id: str = "", protocol: str = "range", **more: object) -> JoinGroupRequest:
     request = JoinGroupRequest(
         group_id=group,
         session_timeout_ms=10_000,
@@ -61,7 +61,7 @@ def join(group: str, member_id: str = "", protocol: str = "range", **more: objec
     return request
 
 
-def sync(group: str, generation: int, member_id: str, **more: object) -> SyncGroupRequest:
+def make_sync_request(group: str, generation: int, member_id: str, **more: object) -> SyncGroupRequest:
     given = [SyncGroupRequestAssignment(member_id=member_id, assignment=b"mine")]
     request = SyncGroupRequest(
         group_id=group, generation_id=generation, member_id=member_id, assignments=given,
@@ -75,16 +75,16 @@ def sync(group: str, generation: int, member_id: str, **more: object) -> SyncGro
 def life_of_a_member(script: Transcript, group: str, version: int) -> None:
     """Join, sync, heartbeat and leave in the versions that belong together."""
     label = f"join {version}:"
-    joined = script.ask(f"{label} first", join(group), JoinGroupResponse, version)
+    joined = script.ask(f"{label} first", make_join_request(group), JoinGroupResponse, version)
     assert joined is not None
     if joined.error_code == ErrorCode.MEMBER_ID_REQUIRED:
-        joined = script.ask(f"{label} with id", join(group, joined.member_id), JoinGroupResponse, version)
+        joined = script.ask(f"{label} with id", make_join_request(group, joined.member_id), JoinGroupResponse, version)
         assert joined is not None
     member, generation, small = joined.member_id, joined.generation_id, min(version, 4)
     beat = HeartbeatRequest(group_id=group, generation_id=generation, member_id=member)
     script.ask(f"{label} heartbeat before sync", beat, HeartbeatResponse, small)
-    script.ask(f"{label} sync", sync(group, generation, member), SyncGroupResponse, min(version, 5))
-    script.ask(f"{label} sync again", sync(group, generation, member), SyncGroupResponse, min(version, 5))
+    script.ask(f"{label} sync", make_sync_request(group, generation, member), SyncGroupResponse, min(version, 5))
+    script.ask(f"{label} sync again", make_sync_request(group, generation, member), SyncGroupResponse, min(version, 5))
     script.ask(f"{label} heartbeat", beat, HeartbeatResponse, small)
     described = DescribeGroupsRequest(groups=[group], include_authorized_operations=True)
     script.ask(f"{label} describe", described, DescribeGroupsResponse, min(version, 6))
@@ -105,12 +105,12 @@ def membership(script: Transcript, name: str) -> None:
 def bad_joins(script: Transcript, name: str) -> None:
     wait_for_coordinator(script, name)
     for label, request in {
-        "no group": join(""),
-        "short session": join(name, session_timeout_ms=10),
-        "long session": join(name, session_timeout_ms=10_000_000),
-        "unknown member": join(name, "nobody"),
-        "no protocols": join(name, protocols=[]),
-        "no protocol type": join(name, protocol_type=""),
+        "no group": make_join_request(""),
+        "short session": make_join_request(name, session_timeout_ms=10),
+        "long session": make_join_request(name, session_timeout_ms=10_000_000),
+        "unknown member": make_join_request(name, "nobody"),
+        "no protocols": make_join_request(name, protocols=[]),
+        "no protocol type": make_join_request(name, protocol_type=""),
     }.items():
         for version in (0, 3, 5, 9):
             script.ask(label, request, JoinGroupResponse, version)
@@ -118,28 +118,32 @@ def bad_joins(script: Transcript, name: str) -> None:
     for version in range(5):
         beat = HeartbeatRequest(group_id=absent, generation_id=1, member_id="m")
         script.ask("heartbeat to nobody", beat, HeartbeatResponse, version)
-        script.ask("sync with nobody", sync(absent, 1, "m"), SyncGroupResponse, version)
+        script.ask("sync with nobody", make_sync_request(absent, 1, "m"), SyncGroupResponse, version)
         leave = LeaveGroupRequest(group_id=absent, member_id="m", members=[MemberIdentity(member_id="m")])
         script.ask("leave nobody", leave, LeaveGroupResponse, version)
 
 
 def a_stable_member(script: Transcript, group: str) -> tuple[str, int]:
-    first = script.ask("join", join(group), JoinGroupResponse, 3)
+    first = script.ask("join", make_join_request(group), JoinGroupResponse, 3)
     assert first is not None
-    script.ask("sync", sync(group, first.generation_id, first.member_id), SyncGroupResponse, 3)
+    script.ask("sync", make_sync_request(group, first.generation_id, first.member_id), SyncGroupResponse, 3)
     return first.member_id, first.generation_id
 
 
 def mismatches_in_a_stable_group(script: Transcript, name: str) -> None:
     wait_for_coordinator(script, name)
     member, generation = a_stable_member(script, name)
-    script.ask("other protocol", join(name, protocol="sticky"), JoinGroupResponse, 3)
-    other_type = join(name, protocol_type="connect")
+    script.ask("other protocol", make_join_request(name, protocol="sticky"), JoinGroupResponse, 3)
+    other_type = make_join_request(name, protocol_type="connect")
     script.ask("other type", other_type, JoinGroupResponse, 3)
-    script.ask("sync as other type", sync(name, generation, member, protocol_type="connect"), SyncGroupResponse, 5)
-    script.ask("sync as sticky", sync(name, generation, member, protocol_name="sticky"), SyncGroupResponse, 5)
-    script.ask("sync of old", sync(name, generation - 1, member), SyncGroupResponse, 5)
-    script.ask("sync as nobody", sync(name, generation, "nobody"), SyncGroupResponse, 5)
+    script.ask(
+        "sync as other type", make_sync_request(name, generation, member, protocol_type="connect"), SyncGroupResponse, 5
+    )
+    script.ask(
+        "sync as sticky", make_sync_request(name, generation, member, protocol_name="sticky"), SyncGroupResponse, 5
+    )
+    script.ask("sync of old", make_sync_request(name, generation - 1, member), SyncGroupResponse, 5)
+    script.ask("sync as nobody", make_sync_request(name, generation, "nobody"), SyncGroupResponse, 5)
     script.ask("delete while used", DeleteGroupsRequest(groups_names=[name]), DeleteGroupsResponse, 2)
 
 
@@ -148,11 +152,11 @@ def static_members(script: Transcript, name: str) -> None:
     for version in (5, 9):
         group = f"{name}-{version}"
         here = {"group_instance_id": "here"}
-        first = script.ask(f"{version}: first", join(group, **here), JoinGroupResponse, version)
+        first = script.ask(f"{version}: first", make_join_request(group, **here), JoinGroupResponse, version)
         assert first is not None
-        synced = sync(group, first.generation_id, first.member_id, **here)
+        synced = make_sync_request(group, first.generation_id, first.member_id, **here)
         script.ask(f"{version}: sync", synced, SyncGroupResponse, 5)
-        again = script.ask(f"{version}: comes back", join(group, **here), JoinGroupResponse, version)
+        again = script.ask(f"{version}: comes back", make_join_request(group, **here), JoinGroupResponse, version)
         assert again is not None
         old = HeartbeatRequest(
             group_id=group, generation_id=again.generation_id, member_id=first.member_id, group_instance_id="here"
@@ -164,7 +168,9 @@ def static_members(script: Transcript, name: str) -> None:
         script.ask(f"{version}: remove unknown", unknown, LeaveGroupResponse, 5)
 
 
-def commit(group: str, topic: str, offset: int, topic_id: bytes = bytes(16), **more: object) -> OffsetCommitRequest:
+def make_commit_request(
+    group: str, topic: str, offset: int, topic_id: bytes = bytes(16), **more: object
+) -> OffsetCommitRequest:
     part = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset, committed_metadata="note")
     request = OffsetCommitRequest(
         group_id=group, topics=[OffsetCommitRequestTopic(name=topic, topic_id=topic_id, partitions=[part])]
@@ -179,7 +185,7 @@ def offsets(script: Transcript, name: str) -> None:
     wait_for_coordinator(script, name)
     for version in range(2, 11):
         known = topic_id if version == 10 else bytes(16)
-        script.ask("commit", commit(name, name, version, known), OffsetCommitResponse, version)
+        script.ask("commit", make_commit_request(name, name, version, known), OffsetCommitResponse, version)
         ask_offsets(script, "committed", name, name, known, version)
         ask_offsets(script, "unknown group", name + "-absent", name, known, version)
     ask_offsets(script, "first version", name, name, bytes(16), 1)
@@ -202,33 +208,39 @@ def bad_commits(script: Transcript, name: str) -> None:
     script.create_topic(name)
     wait_for_coordinator(script, name)
     for label, request in {
-        "unknown topic": commit(name, name + "-absent", 1),
-        "generation of nobody": commit(name, name, 1, generation_id_or_member_epoch=3, member_id="m"),
-        "no group": commit("", name, 1),
-        "negative offset": commit(name, name, -5),
+        "unknown topic": make_commit_request(name, name + "-absent", 1),
+        "generation of nobody": make_commit_request(name, name, 1, generation_id_or_member_epoch=3, member_id="m"),
+        "no group": make_commit_request("", name, 1),
+        "negative offset": make_commit_request(name, name, -5),
     }.items():
         for version in (2, 7, 9):
             script.ask(label, request, OffsetCommitResponse, version)
-    long_note = commit(name, name, 1)
+    long_note = make_commit_request(name, name, 1)
     long_note.topics[0].partitions[0].committed_metadata = "x" * 5000
     script.ask("long metadata", long_note, OffsetCommitResponse, 9)
-    no_note = commit(name, name, 6)
+    no_note = make_commit_request(name, name, 6)
     no_note.topics[0].partitions[0].committed_metadata = None
     script.ask("no metadata", no_note, OffsetCommitResponse, 9)
     ask_offsets(script, "after no metadata", name, name, bytes(16), 9)
     group = name + "-live"
     member, generation = a_stable_member(script, group)
     for label, request in {
-        "as nobody": commit(group, name, 1),
-        "old generation": commit(group, name, 1, generation_id_or_member_epoch=generation - 1, member_id=member),
-        "wrong member": commit(group, name, 1, generation_id_or_member_epoch=generation, member_id="other"),
-        "as the member": commit(group, name, 1, generation_id_or_member_epoch=generation, member_id=member),
+        "as nobody": make_commit_request(group, name, 1),
+        "old generation": make_commit_request(
+            group, name, 1, generation_id_or_member_epoch=generation - 1, member_id=member
+        ),
+        "wrong member": make_commit_request(
+            group, name, 1, generation_id_or_member_epoch=generation, member_id="other"
+        ),
+        "as the member": make_commit_request(
+            group, name, 1, generation_id_or_member_epoch=generation, member_id=member
+        ),
     }.items():
         script.ask(label, request, OffsetCommitResponse, 9)
 
 
 def odd_commits(script: Transcript, name: str) -> None:
-    """Commits of which some parts are refused; which of them an answer begins with is chance."""
+    """Commits with refused partitions. The order of a response is chance."""
     topic_id = script.create_topic(name)
     wait_for_coordinator(script, name)
     note = {
@@ -238,18 +250,18 @@ def odd_commits(script: Transcript, name: str) -> None:
         "of pairs": "\U0001f600" * 2049,
     }
     for label, metadata in note.items():
-        request = commit(name, name, 1)
+        request = make_commit_request(name, name, 1)
         request.topics[0].partitions[0].committed_metadata = metadata
         script.ask(f"metadata {label}", request, OffsetCommitResponse, 9)
     for version in (2, 9, 10):
-        request = commit(name, name, version, topic_id)
+        request = make_commit_request(name, name, version, topic_id)
         for index in (0, 7, -1):
             part = OffsetCommitRequestPartition(
                 partition_index=index, committed_offset=20 + index, committed_leader_epoch=3
             )
             request.topics[0].partitions.append(part)
         for absent, absent_id in {name + "-absent": b"\x07" * 16, "": bytes(16), "no/slashes": b"\x08" * 16}.items():
-            request.topics += commit(name, absent, 1, absent_id).topics
+            request.topics += make_commit_request(name, absent, 1, absent_id).topics
         answer = script.client.call(request, OffsetCommitResponse, version)
         parts = [(topic, part) for topic in answer.topics for part in topic.partitions]
         told = sorted(
@@ -262,7 +274,7 @@ def odd_commits(script: Transcript, name: str) -> None:
 def administration(script: Transcript, name: str) -> None:
     script.create_topic(name)
     wait_for_coordinator(script, name)
-    script.ask("commit", commit(name, name, 1), OffsetCommitResponse, 9)
+    script.ask("commit", make_commit_request(name, name, 1), OffsetCommitResponse, 9)
     script.ask_every_version("unknown", DescribeGroupsRequest(groups=[name + "-absent"]), DescribeGroupsResponse)
     script.ask_every_version("offsets only", DescribeGroupsRequest(groups=[name]), DescribeGroupsResponse)
     script.ask("no name", DescribeGroupsRequest(groups=[""]), DescribeGroupsResponse, 5)

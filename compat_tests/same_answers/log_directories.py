@@ -1,4 +1,4 @@
-"""Scripts about log directories: what lies in them, and moving partitions between them. The brokers have two each."""
+"""Scripts about log directories: their contents, and moving partitions between them. The brokers have two each."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Directories:
         return [part for topic in found.topics if topic.name == self._topic for part in topic.partitions]
 
     def note(self, label: str, version: int, **partitions: list[int] | None) -> None:
-        """Note what is said of the topic, and whether there is a size of the disks."""
+        """Note the description of the topic, and whether it has a size of the disks."""
         answer = self.describe(version, **partitions)
         found = [
             [each.error_code, each.is_cordoned, each.total_bytes >= each.usable_bytes > 0, topic.partitions]
@@ -72,7 +72,7 @@ class Directories:
         return home, next(path for path in paths if path != home)
 
 
-def alter(script: Transcript, label: str, *wanted: tuple[str, str, list[int]], version: int = 2) -> None:
+def alter_directories(script: Transcript, label: str, *wanted: tuple[str, str, list[int]], version: int = 2) -> None:
     """Ask for (directory, topic, partitions)."""
     moves = [
         AlterReplicaLogDir(path=path, topics=[AlterReplicaLogDirTopic(name=topic, partitions=partitions)])
@@ -104,21 +104,21 @@ def moved_partitions(script: Transcript, name: str) -> None:
     directories = Directories(script, name)
     home, other = directories.homes()
     for version in VERSIONS[:2]:
-        alter(script, "where it is", (home, name, [0]), version=version)
-        alter(script, "nowhere", ("/nowhere", name, [0]), version=version)
-    alter(script, "relative", ("nowhere", name, [0]))
-    alter(script, "no path", ("", name, [0]))
-    alter(script, "with a slash", (home + "/", name, [0]))
-    alter(script, "unknown topic", (other, name + "-absent", [0]))
-    alter(script, "unknown partition", (other, name, [9]))
-    alter(script, "negative partition", (other, name, [-1]))
-    alter(script, "bad name", (other, "no/slashes", [0]))
-    alter(script, "no partition", (other, name, []))
-    alter(script, "nothing")
-    alter(script, "unknown topic nowhere", ("/nowhere", name + "-absent", [0]))
-    alter(script, "two paths", ("/nowhere", name, [0]), (home, name, [0]))
-    alter(script, "partition twice", (home, name, [0, 0]))
-    alter(script, "away", (other, name, [0]))
+        alter_directories(script, "where it is", (home, name, [0]), version=version)
+        alter_directories(script, "nowhere", ("/nowhere", name, [0]), version=version)
+    alter_directories(script, "relative", ("nowhere", name, [0]))
+    alter_directories(script, "no path", ("", name, [0]))
+    alter_directories(script, "with a slash", (home + "/", name, [0]))
+    alter_directories(script, "unknown topic", (other, name + "-absent", [0]))
+    alter_directories(script, "unknown partition", (other, name, [9]))
+    alter_directories(script, "negative partition", (other, name, [-1]))
+    alter_directories(script, "bad name", (other, "no/slashes", [0]))
+    alter_directories(script, "no partition", (other, name, []))
+    alter_directories(script, "nothing")
+    alter_directories(script, "unknown topic nowhere", ("/nowhere", name + "-absent", [0]))
+    alter_directories(script, "two paths", ("/nowhere", name, [0]), (home, name, [0]))
+    alter_directories(script, "partition twice", (home, name, [0, 0]))
+    alter_directories(script, "away", (other, name, [0]))
     until(lambda: [each.is_future_key for each in directories.contents(other) if not each.partition_index] == [False])
     directories.note("after", 5, **{name: [0]})
     script.ask("read", fetch_of(name, 0), FetchResponse, 11)
@@ -131,12 +131,12 @@ def moved_partitions(script: Transcript, name: str) -> None:
     script.ask("end", asked, ListOffsetsResponse, 7)
     new = name + "-new"
     for number, path in enumerate((home, other)):
-        alter(script, f"before it exists, {number}", (path, f"{new}-{number}", [0]))
+        alter_directories(script, f"before it exists, {number}", (path, f"{new}-{number}", [0]))
         script.create_topic(f"{new}-{number}")
         script.note(f"made where wanted, {number}", Directories(script, f"{new}-{number}").homes()[0] == path)
     long = "x" * 230
     script.create_topic(long + name[-9:])
-    alter(script, "too long for a copy", (other, long + name[-9:], [0]))
+    alter_directories(script, "too long for a copy", (other, long + name[-9:], [0]))
 
 
 SCRIPTS = (described_directories, moved_partitions)

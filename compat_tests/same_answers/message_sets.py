@@ -28,7 +28,9 @@ ODD = ONE[:12] + struct.pack(">I", crc32(ONE[16:17] + b"\x08" + ONE[18:])) + ONE
 TWO = V1(0, RECENT_MS, b"k", b"v") + V1(1, RECENT_MS + 1, None, None)
 
 
-def wrapper(magic: int, count: int = 3, offset: int | None = None, codec: int = batches.GZIP, first: int = 0) -> bytes:
+def make_wrapper(
+    magic: int, count: int = 3, offset: int | None = None, codec: int = batches.GZIP, first: int = 0
+) -> bytes:
     write = make_entry_writer(magic, 0)
     inner = b"".join(write(first + number, RECENT_MS + number, b"k", b"v") for number in range(count))
     return wrap_messages(magic, codec, count - 1 if offset is None else offset, RECENT_MS + count - 1, inner)
@@ -37,9 +39,9 @@ def wrapper(magic: int, count: int = 3, offset: int | None = None, codec: int = 
 GOOD = {
     "one": ONE,
     "two": TWO,
-    **{f"wrapper {magic} {codec}": wrapper(magic, codec=codec) for magic in (0, 1) for codec in (1, 2, 3)},
-    "librdkafka's wrapper": wrapper(1, offset=0),
-    "odd offsets inside": wrapper(1, offset=40, first=7),
+    **{f"wrapper {magic} {codec}": make_wrapper(magic, codec=codec) for magic in (0, 1) for codec in (1, 2, 3)},
+    "librdkafka's wrapper": make_wrapper(1, offset=0),
+    "odd offsets inside": make_wrapper(1, offset=40, first=7),
     "time of the log in format 0": ODD,
     "time of the log": make_entry_writer(1, LOG_APPEND_TIME)(0, RECENT_MS, b"k", b"v"),
     "wrapper with the time of the log": wrap_messages(1, LOG_APPEND_TIME | 1, 1, RECENT_MS, TWO),
@@ -54,15 +56,15 @@ BAD = {
     "magic 3": ONE[:16] + b"\x03" + ONE[17:],
     "two formats": ONE + TWO,
     "two batches": BATCH + BATCH,
-    "wrapper and more": wrapper(0) + ONE,
-    "more and wrapper": ONE + wrapper(0),
-    "wrapper in wrapper": wrap_messages(1, 1, 0, RECENT_MS, wrapper(1)),
+    "wrapper and more": make_wrapper(0) + ONE,
+    "more and wrapper": ONE + make_wrapper(0),
+    "wrapper in wrapper": wrap_messages(1, 1, 0, RECENT_MS, make_wrapper(1)),
     "wrapper of another format": wrap_messages(1, 1, 0, RECENT_MS, ONE),
     "bad CRC inside": wrap_messages(0, 1, 0, -1, ONE[:-1] + b"x"),
     "nothing inside": wrap_messages(1, 1, 0, RECENT_MS, b""),
     "no value": make_entry_writer(1, 1)(0, RECENT_MS, None, None),
-    "offset below that inside": wrapper(1, offset=1),
-    "zstd": wrapper(1, codec=batches.ZSTD),
+    "offset below that inside": make_wrapper(1, offset=1),
+    "zstd": make_wrapper(1, codec=batches.ZSTD),
     "time of the log without time": make_entry_writer(1, LOG_APPEND_TIME)(0, -1, b"k", b"v"),
     "codec 5": make_entry_writer(1, 5)(0, RECENT_MS, None, b"abc"),
     "no gzip": make_entry_writer(1, 1)(0, RECENT_MS, None, b"abc"),
@@ -86,7 +88,7 @@ def produce_message_sets(script: Transcript, name: str) -> None:
             script.ask(label, produce_request(name, {0: data}), ProduceResponse, version)
         script.ask("unknown topic", produce_request(name + "-absent", {0: ONE}), ProduceResponse, version)
         script.ask("acks 2", produce_request(name, {0: ONE}, acks=2), ProduceResponse, version)
-    script.note("stored", stored(script, name))
+    script.note("stored", read_stored(script, name))
     for label, data in BAD.items():
         script.ask(label, produce_request(name, {0: data}), ProduceResponse, 2)
     for kind, configs in TOPICS.items():
@@ -95,11 +97,11 @@ def produce_message_sets(script: Transcript, name: str) -> None:
         for label in ("one", "two", "wrapper 0 2", "time of the log"):
             script.ask(f"{kind}: {label}", produce_request(topic, {0: GOOD[label]}), ProduceResponse, 2)
         script.ask(f"{kind}: many", produce_request(topic, {0: ONE * 20}), ProduceResponse, 2)
-        script.note(f"{kind}: stored", stored(script, topic, timed=kind != "append-time"))
+        script.note(f"{kind}: stored", read_stored(script, topic, timed=kind != "append-time"))
 
 
-def stored(script: Transcript, name: str, *, timed: bool = True) -> list[Any]:
-    """What lies in the log: each batch with its records."""
+def read_stored(script: Transcript, name: str, *, timed: bool = True) -> list[Any]:
+    """Return the log's batches with their records."""
     answer = script.client.call(fetch_of(name), FetchResponse, 11)
     data = answer.responses[0].partitions[0].records
     assert isinstance(data, (bytes, memoryview))
@@ -140,11 +142,11 @@ def ask_messages(script: Transcript, label: str, version: int, name: str, offset
     answer = script.ask(label, fetch_of(name, offset, bytes(16), **more), FetchResponse, version)
     data = answer.responses[0].partitions[0].records if answer else None
     assert data is None or isinstance(data, (bytes, memoryview))
-    messages = [plain(each) for each in read_message_set(whole_entries(bytes(data or b"")))]
+    messages = [list_fields(each) for each in read_message_set(whole_entries(bytes(data or b"")))]
     script.note(f"{label} v{version}: first message", messages[:1])
 
 
-def plain(message: LegacyMessage) -> list[Any]:
+def list_fields(message: LegacyMessage) -> list[Any]:
     inside = [list(each) for each in unwrap_messages(message, 1 << 20)] if message.codec else message.value
     return [*message[:5], inside]
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat_tests.same_answers.consumer_groups import Group, beat, join
-from compat_tests.same_answers.groups import ask_offsets, commit, sync
-from compat_tests.same_answers.groups import join as join_classic
+from compat_tests.same_answers.consumer_groups import Group, make_heartbeat, make_joining_heartbeat
+from compat_tests.same_answers.groups import ask_offsets, make_commit_request, make_join_request, make_sync_request
 from compat_tests.same_answers.transcript import Transcript
 from kafkacompat.wire.apis.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from kafkacompat.wire.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -24,25 +23,25 @@ from kafkacompat.wire.consumer_protocol import (
 )
 
 
-def subscription(topic: str, **given: list[int]) -> bytes:
+def write_topics(topic: str, **given: list[int]) -> bytes:
     parts = [TopicPartition(topic=topic, partitions=some) for some in given.values()]
     return write_subscription(ConsumerProtocolSubscription(topics=[topic], owned_partitions=parts), 1)
 
 
 def classic_join(group: str, topic: str, member_id: str = "", **more: Any) -> JoinGroupRequest:
     held = more.pop("held", None)
-    metadata = subscription(topic, held=held) if held else subscription(topic)
+    metadata = write_topics(topic, held=held) if held else write_topics(topic)
     more.setdefault("protocols", [JoinGroupRequestProtocol(name="range", metadata=metadata)])
-    return join_classic(group, member_id, **more)
+    return make_join_request(group, member_id, **more)
 
 
 def classic_sync(group: str, member_id: str, generation: int, **more: Any) -> SyncGroupRequest:
     more.setdefault("assignments", [])
-    return sync(group, generation, member_id, **more)
+    return make_sync_request(group, generation, member_id, **more)
 
 
 def note_sync(script: Transcript, label: str, request: SyncGroupRequest) -> list[int]:
-    """Ask and note how many partitions a member is told; return them."""
+    """Ask for an assignment and note the number of its partitions; return them."""
     answer = script.client.call(request, SyncGroupResponse, 5)
     told = [
         number
@@ -57,7 +56,7 @@ def classic_members(script: Transcript, name: str) -> None:
     """A member of the classic protocol in a consumer group."""
     group = Group(script, name)
     group.topic(name, 4)
-    first = group.ask("first joins", join(name, "a", name))
+    first = group.ask("first joins", make_joining_heartbeat(name, "a", name))
     script.ask("of another type", classic_join(name, name, protocol_type="connect"), JoinGroupResponse, 9)
     script.ask("no protocols", classic_join(name, name, protocols=[]), JoinGroupResponse, 9)
     script.ask("short session", classic_join(name, name, session_timeout_ms=1), JoinGroupResponse, 9)
@@ -84,18 +83,20 @@ def classic_members(script: Transcript, name: str) -> None:
     heartbeat("the other", 2, "a")
     heartbeat("nobody", 2, "n")
     group.describe("waits")
-    less = group.ask("first is told", beat(name, "a", 2, topic_partitions=group.has(first)))
-    group.ask("first has given up", beat(name, "a", 2, topic_partitions=group.has(less)))
+    less = group.ask("first is told", make_heartbeat(name, "a", 2, topic_partitions=group.has(first)))
+    group.ask("first has given up", make_heartbeat(name, "a", 2, topic_partitions=group.has(less)))
     heartbeat("is to join", generation)
     again = script.ask("joins again", classic_join(name, name, member), JoinGroupResponse, 9)
     assert again is not None
     told = note_sync(script, "gets it", classic_sync(name, member, again.generation_id))
     heartbeat("settled", again.generation_id)
-    request = commit(name, name, 1, member_id=member, generation_id_or_member_epoch=again.generation_id)
+    request = make_commit_request(name, name, 1, member_id=member, generation_id_or_member_epoch=again.generation_id)
     script.ask("commits", request, OffsetCommitResponse, 7)
-    request = commit(name, name, 1, member_id=member, generation_id_or_member_epoch=again.generation_id + 1)
+    request = make_commit_request(
+        name, name, 1, member_id=member, generation_id_or_member_epoch=again.generation_id + 1
+    )
     script.ask("commits too early", request, OffsetCommitResponse, 7)
-    group.ask("third joins", join(name, "b", name))
+    group.ask("third joins", make_joining_heartbeat(name, "b", name))
     heartbeat("third is there", again.generation_id)
     script.ask("is to give up", classic_join(name, name, member, held=told), JoinGroupResponse, 9)
     heartbeat("unrevoked", again.generation_id)
@@ -121,11 +122,11 @@ def classic_group_turns(script: Transcript, name: str) -> None:
     note_sync(script, "sync", classic_sync(name, member, joined.generation_id, assignments=assignments))
     script.ask(
         "commit",
-        commit(name, name, 1, member_id=member, generation_id_or_member_epoch=joined.generation_id),
+        make_commit_request(name, name, 1, member_id=member, generation_id_or_member_epoch=joined.generation_id),
         OffsetCommitResponse,
         7,
     )
-    group.ask("new one joins", join(name, "new", name))
+    group.ask("new one joins", make_joining_heartbeat(name, "new", name))
     group.describe("consumer")
     script.ask("as classic", DescribeGroupsRequest(groups=[name]), DescribeGroupsResponse, 6)
     beating = HeartbeatRequest(group_id=name, generation_id=joined.generation_id, member_id=member)
@@ -136,9 +137,9 @@ def classic_group_turns(script: Transcript, name: str) -> None:
     again = script.ask("has given up", classic_join(name, name, member, held=left), JoinGroupResponse, 9)
     assert again is not None
     note_sync(script, "goes on", classic_sync(name, member, again.generation_id))
-    group.ask("new one gets it", beat(name, "new", 2))
+    group.ask("new one gets it", make_heartbeat(name, "new", 2))
     ask_offsets(script, "offsets", name, name, bytes(16), 7)
-    group.ask("new one leaves", beat(name, "new", -1))
+    group.ask("new one leaves", make_heartbeat(name, "new", -1))
     found = script.client.call(DescribeGroupsRequest(groups=[name]), DescribeGroupsResponse, 6).groups[0]
     script.note("classic again", [found.error_code, found.group_state, found.protocol_type, len(found.members)])
     beating = HeartbeatRequest(group_id=name, generation_id=again.generation_id, member_id=member)
@@ -152,16 +153,16 @@ def groups_that_do_not_turn(script: Transcript, name: str) -> None:
     group.topic(name, 1)
     connect = classic_join(name + "-connect", name, protocol_type="connect")
     script.ask("connect", connect, JoinGroupResponse, 3)
-    group.ask("joins connect", join(name + "-connect", "m", name))
+    group.ask("joins connect", make_joining_heartbeat(name + "-connect", "m", name))
     joined = script.ask("empty: join", classic_join(name + "-empty", name), JoinGroupResponse, 3)
     assert joined is not None
     gone = LeaveGroupRequest(group_id=name + "-empty", members=[MemberIdentity(member_id=joined.member_id)])
     script.ask("empty: leave", gone, LeaveGroupResponse, 5)
-    group.ask("empty: joins", join(name + "-empty", "m", name))
-    group.ask("empty: leaves", beat(name + "-empty", "m", -1))
+    group.ask("empty: joins", make_joining_heartbeat(name + "-empty", "m", name))
+    group.ask("empty: leaves", make_heartbeat(name + "-empty", "m", -1))
     script.ask("empty: classic again", classic_join(name + "-empty", name), JoinGroupResponse, 3)
-    script.ask("simple: commit", commit(name + "-simple", name, 3), OffsetCommitResponse, 9)
-    group.ask("simple: joins", join(name + "-simple", "m", name))
+    script.ask("simple: commit", make_commit_request(name + "-simple", name, 3), OffsetCommitResponse, 9)
+    group.ask("simple: joins", make_joining_heartbeat(name + "-simple", "m", name))
     ask_offsets(script, "simple", name + "-simple", name, bytes(16), 7)
 
 
@@ -170,8 +171,8 @@ def a_static_member_turns(script: Transcript, name: str) -> None:
     group = Group(script, name)
     group.topic(name, 2)
     here = {"instance_id": "here"}
-    group.ask("joins", join(name, "a", name, **here))
-    group.ask("goes", beat(name, "a", -2, **here))
+    group.ask("joins", make_joining_heartbeat(name, "a", name, **here))
+    group.ask("goes", make_heartbeat(name, "a", -2, **here))
     back = classic_join(name, name, group_instance_id="here")
     joined = script.ask("comes back as classic", back, JoinGroupResponse, 9)
     assert joined is not None
@@ -179,7 +180,7 @@ def a_static_member_turns(script: Transcript, name: str) -> None:
     synced = classic_sync(name, member, joined.generation_id, group_instance_id="here")
     note_sync(script, "has it all", synced)
     script.ask("is classic", DescribeGroupsRequest(groups=[name + "-x"]), DescribeGroupsResponse, 6)
-    group.ask("comes back as consumer", join(name, "b", name, **here))
+    group.ask("comes back as consumer", make_joining_heartbeat(name, "b", name, **here))
     group.describe("is consumer")
     old = HeartbeatRequest(
         group_id=name, generation_id=joined.generation_id, member_id=member, group_instance_id="here"

@@ -1,4 +1,4 @@
-"""Scripts about what belongs to a node: its configuration, its loggers, its directories, its features."""
+"""Scripts about a node's configs, loggers, directories and features."""
 
 from __future__ import annotations
 

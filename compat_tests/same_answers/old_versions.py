@@ -5,7 +5,7 @@ from __future__ import annotations
 from compat_tests import batches
 from compat_tests.batches import RECENT_MS
 from compat_tests.raw_client import produce_request
-from compat_tests.same_answers.groups import ask_offsets, commit, wait_for_coordinator
+from compat_tests.same_answers.groups import ask_offsets, make_commit_request, wait_for_coordinator
 from compat_tests.same_answers.records import list_offsets_of
 from compat_tests.same_answers.transcript import Transcript
 from kafkacompat.wire.apis.create_topics import (
@@ -56,7 +56,7 @@ def segment_starts(script: Transcript, name: str) -> None:
 
 
 def first_offsets(script: Transcript, name: str) -> None:
-    """What is committed by version 0 is fetched by version 0, and by no other."""
+    """Offsets committed by version 0 are fetched by version 0 only."""
     script.create_topic(name, 4)
     wait_for_coordinator(script, name)
 
@@ -66,11 +66,11 @@ def first_offsets(script: Transcript, name: str) -> None:
             script.ask(label, OffsetFetchRequest(group_id=group, topics=wanted), OffsetFetchResponse, version)
 
     fetch("nothing yet")
-    script.ask("commit", commit(name, name, 11), OffsetCommitResponse, 0)
+    script.ask("commit", make_commit_request(name, name, 11), OffsetCommitResponse, 0)
     fetch("by the first")
-    script.ask("commit", commit(name, name, 22), OffsetCommitResponse, 1)
+    script.ask("commit", make_commit_request(name, name, 22), OffsetCommitResponse, 1)
     fetch("by the second")
-    script.ask("commit again", commit(name, name, 7), OffsetCommitResponse, 0)
+    script.ask("commit again", make_commit_request(name, name, 7), OffsetCommitResponse, 0)
     fetch("again")
     fetch("unknown group", group=name + "-absent")
     fetch("unknown topic", topic=name + "-absent")
@@ -81,7 +81,7 @@ def first_commits(script: Transcript, name: str) -> None:
     wait_for_coordinator(script, name)
 
     def ask(label: str, topic: str = name, offset: int = 5, index: int = 0, note: str | None = "note") -> None:
-        request = commit(name, topic, offset)
+        request = make_commit_request(name, topic, offset)
         part = request.topics[0].partitions[0]
         part.partition_index, part.committed_metadata = index, note
         script.ask_dropped_versions(label, request, OffsetCommitResponse)
@@ -94,11 +94,11 @@ def first_commits(script: Transcript, name: str) -> None:
     ask("negative", offset=-5)
     ask("no note", note=None)
     ask("long note", note="x" * 5000)
-    stranger = commit(name, name, 5, generation_id_or_member_epoch=3, member_id="m")
+    stranger = make_commit_request(name, name, 5, generation_id_or_member_epoch=3, member_id="m")
     script.ask("as a member", stranger, OffsetCommitResponse, 1)
-    unknown = commit(name + "-absent", name, 5, generation_id_or_member_epoch=3, member_id="m")
+    unknown = make_commit_request(name + "-absent", name, 5, generation_id_or_member_epoch=3, member_id="m")
     script.ask("as a member of nothing", unknown, OffsetCommitResponse, 1)
-    script.ask("no group", commit("", name, 5), OffsetCommitResponse, 1)
+    script.ask("no group", make_commit_request("", name, 5), OffsetCommitResponse, 1)
     script.ask("no topics", OffsetFetchRequest(group_id=name, topics=[]), OffsetFetchResponse, 0)
 
 

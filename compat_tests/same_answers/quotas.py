@@ -25,7 +25,7 @@ EXACT, DEFAULT, ANY = range(3)
 Entity = dict[str, str | None]
 
 
-def alteration(entity: Entity | list[tuple[str, str | None]], *ops: tuple[str, float | None]) -> EntryData:
+def make_alteration(entity: Entity | list[tuple[str, str | None]], *ops: tuple[str, float | None]) -> EntryData:
     """One entity's changes; a value of None removes."""
     pairs = entity.items() if isinstance(entity, dict) else entity
     return EntryData(
@@ -46,14 +46,14 @@ def alter_client_quotas(script: Transcript, name: str) -> None:
         script.ask_every_version(label, request, AlterClientQuotasResponse)
 
     ask("nothing")
-    ask("a user", alteration(user, ("producer_byte_rate", 1000.0), ("request_percentage", 12.5)))
-    ask("again", alteration(user, ("producer_byte_rate", 1000.0)))
-    ask("no operations", alteration(user))
-    ask("remove", alteration(user, ("request_percentage", None)))
-    ask("remove what is not there", alteration(user, ("request_percentage", None)))
-    ask("remove an unknown key", alteration(user, ("frobnicate", None)))
-    ask("checked only", alteration(user, ("consumer_byte_rate", 5.0)), only_check=True)
-    ask("checked only and bad", alteration(user, ("consumer_byte_rate", -5.0)), only_check=True)
+    ask("a user", make_alteration(user, ("producer_byte_rate", 1000.0), ("request_percentage", 12.5)))
+    ask("again", make_alteration(user, ("producer_byte_rate", 1000.0)))
+    ask("no operations", make_alteration(user))
+    ask("remove", make_alteration(user, ("request_percentage", None)))
+    ask("remove what is not there", make_alteration(user, ("request_percentage", None)))
+    ask("remove an unknown key", make_alteration(user, ("frobnicate", None)))
+    ask("checked only", make_alteration(user, ("consumer_byte_rate", 5.0)), only_check=True)
+    ask("checked only and bad", make_alteration(user, ("consumer_byte_rate", -5.0)), only_check=True)
     for label, key, value in (
         ("zero", "producer_byte_rate", 0.0),
         ("negative", "producer_byte_rate", -1.0),
@@ -67,15 +67,17 @@ def alter_client_quotas(script: Transcript, name: str) -> None:
         ("a connection rate", "connection_creation_rate", 1.0),
         ("no key", "", 1.0),
     ):
-        ask(label, alteration(user, (key, value)))
-    ask("one good, one bad", alteration(user, ("consumer_byte_rate", 77.0), ("frobnicate", 1.0)))
-    ask("a key twice", alteration(user, ("consumer_byte_rate", 1.0), ("consumer_byte_rate", 2.0)))
-    ask("set and remove", alteration(user, ("consumer_byte_rate", 1.0), ("consumer_byte_rate", None)))
-    ask("a user twice", *(alteration(user, ("consumer_byte_rate", rate)) for rate in (31.0, 32.0)))
+        ask(label, make_alteration(user, (key, value)))
+    ask("one good, one bad", make_alteration(user, ("consumer_byte_rate", 77.0), ("frobnicate", 1.0)))
+    ask("a key twice", make_alteration(user, ("consumer_byte_rate", 1.0), ("consumer_byte_rate", 2.0)))
+    ask("set and remove", make_alteration(user, ("consumer_byte_rate", 1.0), ("consumer_byte_rate", None)))
+    ask("a user twice", *(make_alteration(user, ("consumer_byte_rate", rate)) for rate in (31.0, 32.0)))
     until(lambda: quotas_of(script.port, name).get("consumer_byte_rate") == 31.0)
     script.ask("afterwards", everything_of(name), DescribeClientQuotasResponse, 1)
     ask(
-        "good beside bad", alteration(user, ("consumer_byte_rate", None)), alteration({"user": name + "-b"}, ("x", 1.0))
+        "good beside bad",
+        make_alteration(user, ("consumer_byte_rate", None)),
+        make_alteration({"user": name + "-b"}, ("x", 1.0)),
     )
     until(lambda: "consumer_byte_rate" not in quotas_of(script.port, name))
     script.ask("at the end", everything_of(name), DescribeClientQuotasResponse, 1)
@@ -85,7 +87,7 @@ def quota_entities(script: Transcript, name: str) -> None:
     rate, connections = ("producer_byte_rate", 1000.0), ("connection_creation_rate", 7.0)
 
     def ask(label: str, entity: Entity | list[tuple[str, str | None]], op: tuple[str, float | None] = rate) -> None:
-        request = AlterClientQuotasRequest(entries=[alteration(entity, op)])
+        request = AlterClientQuotasRequest(entries=[make_alteration(entity, op)])
         script.ask(label, request, AlterClientQuotasResponse, 1)
 
     ask("no entity", {})
@@ -131,7 +133,7 @@ def describe_client_quotas(script: Transcript, name: str) -> None:
     def alter(remove: bool) -> None:
         keys = ["connection_creation_rate" if "ip" in entity else "producer_byte_rate" for entity in entities]
         ops = [(key, None if remove else float(number)) for key, (number, _) in zip(keys, numbered, strict=True)]
-        entries = [alteration(entity, op) for entity, op in zip(entities, ops, strict=True)]
+        entries = [make_alteration(entity, op) for entity, op in zip(entities, ops, strict=True)]
         label = "remove" if remove else "set"
         script.ask(label, AlterClientQuotasRequest(entries=entries), AlterClientQuotasResponse, 1)
 
@@ -142,7 +144,7 @@ def describe_client_quotas(script: Transcript, name: str) -> None:
             script.ask_every_version(f"{label}{', strict' * strict}", request, DescribeClientQuotasResponse)
 
     alter(remove=False)
-    until(lambda: len(quotas(script.port)) >= len(entities))
+    until(lambda: len(list_quotas(script.port)) >= len(entities))
     ask("everything")
     for kind in ("user", "client-id", "ip"):
         ask(f"any {kind}", (kind, ANY, None))
@@ -162,23 +164,23 @@ def describe_client_quotas(script: Transcript, name: str) -> None:
     ask("default and a name", ("user", DEFAULT, name))
     ask("an unknown match", ("user", 3, None))
     alter(remove=True)
-    until(lambda: not any(len(entry.entity) == 2 for entry in quotas(script.port)))
+    until(lambda: not any(len(entry.entity) == 2 for entry in list_quotas(script.port)))
     ask("nothing left")
 
 
-def quotas(port: int) -> list[Described]:
+def list_quotas(port: int) -> list[Described]:
     """All quotas that a broker knows of; Kafka answers an alteration before its broker knows."""
     with RawClient(port) as probe:
         return probe.call(DescribeClientQuotasRequest(), DescribeClientQuotasResponse, 1).entries or []
 
 
 def quotas_of(port: int, user: str) -> dict[str, float]:
-    entries = [entry for entry in quotas(port) if entry.entity[0].entity_name == user]
+    entries = [entry for entry in list_quotas(port) if entry.entity[0].entity_name == user]
     return {value.key: value.value for entry in entries for value in entry.values}
 
 
 def too_many_quotas(script: Transcript, name: str) -> None:
-    entries = [alteration({"user": f"{name}-{number}"}, ("producer_byte_rate", 1.0)) for number in range(10_001)]
+    entries = [make_alteration({"user": f"{name}-{number}"}, ("producer_byte_rate", 1.0)) for number in range(10_001)]
     script.ask("too many", AlterClientQuotasRequest(entries=entries), AlterClientQuotasResponse, 1)
 
 

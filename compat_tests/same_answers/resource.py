@@ -17,7 +17,7 @@ TOPIC, BROKER, LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 SET, DELETE, APPEND, SUBTRACT = range(4)
 Change = tuple[str, int, "str | None"]
 
-# What the two brokers are given to start with, and so describe otherwise.
+# Properties that the two brokers start with, and so describe differently.
 GIVEN_AT_START = {
     "advertised.listeners",
     "auto.create.topics.enable",

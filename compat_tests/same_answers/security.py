@@ -40,19 +40,21 @@ ALL_RESOURCES, ALL_PATTERNS, ALL_OPERATIONS, ALL_PERMISSIONS = 1, 1, 1, 1
 Question = tuple[str, Request, type[Response]]
 
 
-def credentials(port: int) -> dict[str, list[tuple[int, int]]]:
-    """Mechanism and iterations of everybody's credentials."""
+def list_credentials(port: int) -> dict[str, list[tuple[int, int]]]:
+    """Return mechanism and iterations of all users' credentials."""
     with RawClient(port) as probe:
         results = probe.call(DescribeUserScramCredentialsRequest(), DescribeUserScramCredentialsResponse, 0).results
     return {each.user: sorted((info.mechanism, info.iterations) for info in each.credential_infos) for each in results}
 
 
-def upsertion(user: str, mechanism: int = SHA_256, iterations: int = 4096, **more: bytes) -> ScramCredentialUpsertion:
+def make_upsertion(
+    user: str, mechanism: int = SHA_256, iterations: int = 4096, **more: bytes
+) -> ScramCredentialUpsertion:
     secrets = {"salt": b"salt", "salted_password": b"password", **more}
     return ScramCredentialUpsertion(name=user, mechanism=mechanism, iterations=iterations, **secrets)
 
 
-def deletion(user: str, mechanism: int = SHA_256) -> ScramCredentialDeletion:
+def make_deletion(user: str, mechanism: int = SHA_256) -> ScramCredentialDeletion:
     return ScramCredentialDeletion(name=user, mechanism=mechanism)
 
 
@@ -69,10 +71,10 @@ def scram_credentials(script: Transcript, name: str) -> None:
         script.ask(label, request, DescribeUserScramCredentialsResponse, 0)
 
     alter("nothing")
-    alter("two users", upsertion(name), upsertion(name + "-b", SHA_512, 16384))
-    alter("another mechanism", upsertion(name, SHA_512, 5000))
-    alter("again", upsertion(name, SHA_256, 8192))
-    until(lambda: credentials(script.port).get(name) == [(SHA_256, 8192), (SHA_512, 5000)])
+    alter("two users", make_upsertion(name), make_upsertion(name + "-b", SHA_512, 16384))
+    alter("another mechanism", make_upsertion(name, SHA_512, 5000))
+    alter("again", make_upsertion(name, SHA_256, 8192))
+    until(lambda: list_credentials(script.port).get(name) == [(SHA_256, 8192), (SHA_512, 5000)])
     describe("both", name, name + "-b")
     describe("one twice", name, name + "-b", name)
     describe("unknown", name, name + "-absent")
@@ -80,28 +82,28 @@ def scram_credentials(script: Transcript, name: str) -> None:
     describe("all, empty")
     script.ask("all", DescribeUserScramCredentialsRequest(users=None), DescribeUserScramCredentialsResponse, 0)
     for iterations in (0, 4095, 16385, -1):
-        alter(f"{iterations} iterations", upsertion(name, iterations=iterations))
+        alter(f"{iterations} iterations", make_upsertion(name, iterations=iterations))
     for mechanism in (0, 3, -1):
-        alter(f"mechanism {mechanism}", upsertion(name, mechanism))
-        alter(f"delete mechanism {mechanism}", deletion(name, mechanism))
-    alter("no name", upsertion(""), deletion(""))
-    alter("no salt", upsertion(name, salt=b""))
-    alter("no password", upsertion(name, salted_password=b""))
-    alter("twice", upsertion(name), upsertion(name, SHA_512))
-    alter("thrice", upsertion(name), upsertion(name), upsertion(name))
-    alter("delete twice", deletion(name), deletion(name, SHA_512))
-    alter("delete and set", deletion(name), upsertion(name))
-    alter("good beside bad", upsertion(name, iterations=9999), upsertion(name + "-b", iterations=1))
-    alter("delete unknown", deletion(name + "-absent"))
-    alter("delete unknown and set", deletion(name + "-absent"), upsertion(name + "-absent"))
-    alter("delete another mechanism", deletion(name + "-b", SHA_256))
-    until(lambda: credentials(script.port)[name] == [(SHA_256, 9999), (SHA_512, 5000)])
+        alter(f"mechanism {mechanism}", make_upsertion(name, mechanism))
+        alter(f"delete mechanism {mechanism}", make_deletion(name, mechanism))
+    alter("no name", make_upsertion(""), make_deletion(""))
+    alter("no salt", make_upsertion(name, salt=b""))
+    alter("no password", make_upsertion(name, salted_password=b""))
+    alter("twice", make_upsertion(name), make_upsertion(name, SHA_512))
+    alter("thrice", make_upsertion(name), make_upsertion(name), make_upsertion(name))
+    alter("delete twice", make_deletion(name), make_deletion(name, SHA_512))
+    alter("delete and set", make_deletion(name), make_upsertion(name))
+    alter("good beside bad", make_upsertion(name, iterations=9999), make_upsertion(name + "-b", iterations=1))
+    alter("delete unknown", make_deletion(name + "-absent"))
+    alter("delete unknown and set", make_deletion(name + "-absent"), make_upsertion(name + "-absent"))
+    alter("delete another mechanism", make_deletion(name + "-b", SHA_256))
+    until(lambda: list_credentials(script.port)[name] == [(SHA_256, 9999), (SHA_512, 5000)])
     describe("afterwards", name, name + "-b")
-    alter("delete", deletion(name), deletion(name + "-b", SHA_512))
-    until(lambda: credentials(script.port) == {name: [(SHA_512, 5000)]})
+    alter("delete", make_deletion(name), make_deletion(name + "-b", SHA_512))
+    until(lambda: list_credentials(script.port) == {name: [(SHA_512, 5000)]})
     describe("one left", name, name + "-b")
-    alter("delete the last", deletion(name, SHA_512))
-    until(lambda: not credentials(script.port))
+    alter("delete the last", make_deletion(name, SHA_512))
+    until(lambda: not list_credentials(script.port))
     describe("none left")
 
 

@@ -1,4 +1,4 @@
-"""Scripts about transactions: every request in every state, what may be in them, and what administrators do."""
+"""Scripts about transactions: every request in every state, their contents, and requests of administrators."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from compat_tests.same_answers.transactions import (
     STATES,
     Who,
     a_producer,
-    add,
-    adding,
-    ending,
-    init,
+    add_partition,
+    await_end,
+    make_add_request,
+    make_end_request,
+    make_init_request,
+    make_transaction,
     note_state,
-    one,
-    settled,
     wait_for_coordinator,
 )
 from compat_tests.same_answers.transcript import Transcript
@@ -56,7 +56,7 @@ def every_request_in_every_state(script: Transcript, name: str) -> None:
                 a_producer(script, mine)
                 who = a_producer(script, mine)
                 reach(script, mine, name, who)
-                assert settled(script, mine) == state
+                assert await_end(script, mine) == state
                 given = {
                     "right": who,
                     "older": (who[0], who[1] - 1),
@@ -65,27 +65,31 @@ def every_request_in_every_state(script: Transcript, name: str) -> None:
                     "another name": who,
                 }[kind]
                 label = f"{state}: {kind}: {asked}"
-                _ask(script, label, asked, f"{mine}-unknown" if kind == "another name" else mine, name, given)
+                _ask_transition(
+                    script, label, asked, f"{mine}-unknown" if kind == "another name" else mine, name, given
+                )
                 note_state(script, label, mine)
 
 
-def _ask(script: Transcript, label: str, asked: str, name: str, topic: str, who: Who) -> None:
+def _ask_transition(script: Transcript, label: str, asked: str, name: str, topic: str, who: Who) -> None:
     word, version = asked.split()
     number = int(version)
     if word == "add":
-        script.ask(label, adding(name, who, (topic, 1)), AddPartitionsToTxnResponse, number)
+        script.ask(label, make_add_request(name, who, (topic, 1)), AddPartitionsToTxnResponse, number)
     elif word == "offsets":
         offsets = AddOffsetsToTxnRequest(
             transactional_id=name, producer_id=who[0], producer_epoch=who[1], group_id=topic
         )
         script.ask(label, offsets, AddOffsetsToTxnResponse, number)
     elif word == "verify":
-        request = AddPartitionsToTxnRequest(transactions=[one(name, who, (topic, 0), (topic, 1), verify_only=True)])
+        request = AddPartitionsToTxnRequest(
+            transactions=[make_transaction(name, who, (topic, 0), (topic, 1), verify_only=True)]
+        )
         script.ask(label, request, AddPartitionsToTxnResponse, number)
     elif word == "init":
-        script.ask(label, init(name, who), InitProducerIdResponse, number)
+        script.ask(label, make_init_request(name, who), InitProducerIdResponse, number)
     else:
-        script.ask(label, ending(name, who, word == "commit"), EndTxnResponse, number)
+        script.ask(label, make_end_request(name, who, word == "commit"), EndTxnResponse, number)
 
 
 def partitions_of_transactions(script: Transcript, name: str) -> None:
@@ -102,36 +106,36 @@ def partitions_of_transactions(script: Transcript, name: str) -> None:
             "no name": [("", 0)],
             "both": [(name, 0), (name, 1)],
         }.items():
-            script.ask(label, adding(name, who, *partitions), AddPartitionsToTxnResponse, version)
-        script.ask("no id", adding("", who, (name, 0)), AddPartitionsToTxnResponse, version)
+            script.ask(label, make_add_request(name, who, *partitions), AddPartitionsToTxnResponse, version)
+        script.ask("no id", make_add_request("", who, (name, 0)), AddPartitionsToTxnResponse, version)
     for version in (4, 5):
         second = a_producer(script, f"{name}-second")
         several = [
-            one(name, who, (name, 0), verify_only=True),
-            one(f"{name}-second", second, (name, 0), (name, 1)),
-            one(f"{name}-unknown", who, (name, 0)),
-            one(f"{name}-unknown-2", who, (name, 0), verify_only=True),
-            one("", who, (name, 0)),
+            make_transaction(name, who, (name, 0), verify_only=True),
+            make_transaction(f"{name}-second", second, (name, 0), (name, 1)),
+            make_transaction(f"{name}-unknown", who, (name, 0)),
+            make_transaction(f"{name}-unknown-2", who, (name, 0), verify_only=True),
+            make_transaction("", who, (name, 0)),
         ]
         script.ask("several", AddPartitionsToTxnRequest(transactions=several), AddPartitionsToTxnResponse, version)
-        bad = [one(name, who, (name, 0), ("absent", 7), verify_only=True)]
+        bad = [make_transaction(name, who, (name, 0), ("absent", 7), verify_only=True)]
         script.ask("one is unknown", AddPartitionsToTxnRequest(transactions=bad), AddPartitionsToTxnResponse, version)
     note_state(script, "at last", name)
 
 
 def fencing(script: Transcript, name: str) -> None:
-    """Who comes anew ends what is open: the next epoch is that of the abort, the one after it his own."""
+    """A new producer ends an open transaction: the next epoch is that of the abort, the one after it its own."""
     wait_for_coordinator(script, name)
     script.create_topic(name, 1)
     for version in (3, 4, 5):
         mine = f"{name}-{version}"
         who = a_producer(script, mine)
-        add(script, mine, name, who)
-        script.ask("anew", init(mine), InitProducerIdResponse, version)
+        add_partition(script, mine, name, who)
+        script.ask("anew", make_init_request(mine), InitProducerIdResponse, version)
         note_state(script, f"anew {version}", mine)
-        script.ask("once more", init(mine), InitProducerIdResponse, version)
+        script.ask("once more", make_init_request(mine), InitProducerIdResponse, version)
         for end_version in (1, 4, 5):
-            script.ask(f"old {version} end", ending(mine, who), EndTxnResponse, end_version)
+            script.ask(f"old {version} end", make_end_request(mine, who), EndTxnResponse, end_version)
         note_state(script, f"at last {version}", mine)
 
 
@@ -165,29 +169,31 @@ def markers(script: Transcript, name: str) -> None:
     script.create_topic(name, 2)
     for version in (1, 2):
         for label, marker in {
-            "abort": _marker(name, 70_000 + version, 0),
-            "again": _marker(name, 70_000 + version, 0),
-            "newer": _marker(name, 70_000 + version, 3, coordinator_epoch=2),
-            "older epoch": _marker(name, 70_000 + version, 1, coordinator_epoch=2),
-            "older coordinator": _marker(name, 70_000 + version, 3, coordinator_epoch=1),
-            "unknown partition": _marker(name, 70_000 + version, 3, 0, 5),
-            "unknown topic": _marker(f"{name}-absent", 70_000 + version, 3),
-            "own epoch": _marker(name, 70_000 + version, 4, coordinator_epoch=2, transaction_version=2 * (version - 1)),
-            "own epoch again": _marker(
+            "abort": _make_marker(name, 70_000 + version, 0),
+            "again": _make_marker(name, 70_000 + version, 0),
+            "newer": _make_marker(name, 70_000 + version, 3, coordinator_epoch=2),
+            "older epoch": _make_marker(name, 70_000 + version, 1, coordinator_epoch=2),
+            "older coordinator": _make_marker(name, 70_000 + version, 3, coordinator_epoch=1),
+            "unknown partition": _make_marker(name, 70_000 + version, 3, 0, 5),
+            "unknown topic": _make_marker(f"{name}-absent", 70_000 + version, 3),
+            "own epoch": _make_marker(
+                name, 70_000 + version, 4, coordinator_epoch=2, transaction_version=2 * (version - 1)
+            ),
+            "own epoch again": _make_marker(
                 name, 70_000 + version, 4, coordinator_epoch=2, transaction_version=2 * (version - 1)
             ),
             "nothing": WritableTxnMarker(producer_id=70_000 + version, producer_epoch=4, coordinator_epoch=2),
-            "nobody": _marker(name, -1, 0),
-            "no epoch": _marker(name, 75_000 + version, -1),
-            "no coordinator": _marker(name, 75_000 + version, 0, coordinator_epoch=-2),
+            "nobody": _make_marker(name, -1, 0),
+            "no epoch": _make_marker(name, 75_000 + version, -1),
+            "no coordinator": _make_marker(name, 75_000 + version, 0, coordinator_epoch=-2),
         }.items():
-            _write(script, f"{label} v{version}", version, marker)
-        two = [_marker(name, 80_000, 0, 0), _marker(name, 80_000, 0, 1), _marker(name, 80_001, 0, 1)]
-        _write(script, f"several v{version}", version, *two)
-        _write(script, f"none v{version}", version)
+            _write_markers(script, f"{label} v{version}", version, marker)
+        two = [_make_marker(name, 80_000, 0, 0), _make_marker(name, 80_000, 0, 1), _make_marker(name, 80_001, 0, 1)]
+        _write_markers(script, f"several v{version}", version, *two)
+        _write_markers(script, f"none v{version}", version)
 
 
-def _write(script: Transcript, label: str, version: int, *markers: WritableTxnMarker) -> None:
+def _write_markers(script: Transcript, label: str, version: int, *markers: WritableTxnMarker) -> None:
     answer = script.client.call(WriteTxnMarkersRequest(markers=list(markers)), WriteTxnMarkersResponse, version)
     answer.markers.sort(key=lambda marker: marker.producer_id)  # Kafka tells them in no order.
     for marker in answer.markers:
@@ -196,7 +202,7 @@ def _write(script: Transcript, label: str, version: int, *markers: WritableTxnMa
     script.note(label, answer)
 
 
-def _marker(
+def _make_marker(
     topic: str, producer_id: int, epoch: int, *partitions: int, coordinator_epoch: int = 1, transaction_version: int = 0
 ) -> WritableTxnMarker:
     return WritableTxnMarker(

@@ -1,4 +1,4 @@
-"""Scripts about offsets that are committed in transactions: who may, in which state, when they count, and who waits for them."""
+"""Scripts about offsets committed in transactions: permitted members, visible offsets, and fetches that wait."""
 
 from __future__ import annotations
 
@@ -7,18 +7,23 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from compat_tests.same_answers.consumer_groups import Group, beat
-from compat_tests.same_answers.consumer_groups import join as join_consumers
-from compat_tests.same_answers.groups import a_stable_member, commit, join, sync, wait_for_coordinator
+from compat_tests.same_answers.consumer_groups import Group, make_heartbeat, make_joining_heartbeat
+from compat_tests.same_answers.groups import (
+    a_stable_member,
+    make_commit_request,
+    make_join_request,
+    make_sync_request,
+    wait_for_coordinator,
+)
 from compat_tests.same_answers.transactions import (
     OWN_EPOCHS,
     Who,
     a_producer,
-    adding,
-    ending,
-    init,
+    await_end,
+    make_add_request,
+    make_end_request,
+    make_init_request,
     note_state,
-    settled,
 )
 from compat_tests.same_answers.transactions import wait_for_coordinator as wait_for_transactions
 from compat_tests.same_answers.transcript import Transcript
@@ -69,7 +74,7 @@ MEMBERS = 3
 OFFSETS_TOPIC = "__consumer_offsets"
 
 
-def committing(
+def make_txn_commit_request(
     name: str, who: Who, group: str, topic: str, *offsets: tuple[int, int], **more: Any
 ) -> TxnOffsetCommitRequest:
     """A commit of (partition, offset)s."""
@@ -91,7 +96,7 @@ def committing(
     return request
 
 
-def ready(script: Transcript, name: str) -> None:
+def wait_for_both(script: Transcript, name: str) -> None:
     wait_for_coordinator(script, name)
     wait_for_transactions(script, name)
 
@@ -103,23 +108,27 @@ def add_offsets(script: Transcript, name: str, who: Who, group: str) -> None:
     assert answer.error_code == 0, answer
 
 
-def begun(script: Transcript, name: str, group: str, topic: str, *offsets: tuple[int, int]) -> Who:
+def begin_transaction(script: Transcript, name: str, group: str, topic: str, *offsets: tuple[int, int]) -> Who:
     """A producer in whose open transaction these offsets are committed; note nothing of it."""
     who = a_producer(script, name)
     add_offsets(script, name, who, group)
-    answer = script.client.call(committing(name, who, group, topic, *offsets), TxnOffsetCommitResponse, MEMBERS)
+    answer = script.client.call(
+        make_txn_commit_request(name, who, group, topic, *offsets), TxnOffsetCommitResponse, MEMBERS
+    )
     assert not any(part.error_code for part in answer.topics[0].partitions), answer
     return who
 
 
-def end(script: Transcript, name: str, who: Who, committed: bool = True, version: int = 3) -> None:
+def end_transaction(script: Transcript, name: str, who: Who, committed: bool = True, version: int = 3) -> None:
     """End a transaction, and wait until that is everywhere; note nothing of it."""
-    answer = script.client.call(ending(name, who, committed), EndTxnResponse, version)
+    answer = script.client.call(make_end_request(name, who, committed), EndTxnResponse, version)
     assert answer.error_code == 0, answer
-    settled(script, name)
+    await_end(script, name)
 
 
-def look(script: Transcript, label: str, group: str, topic: str, version: int = 9, topic_id: bytes = bytes(16)) -> None:
+def note_offsets(
+    script: Transcript, label: str, group: str, topic: str, version: int = 9, topic_id: bytes = bytes(16)
+) -> None:
     """Note the group's offsets, the stable ones and all, of some partitions and of those that have any."""
     for stable in (True, False):
         for everything in (True, False):
@@ -138,7 +147,7 @@ def look(script: Transcript, label: str, group: str, topic: str, version: int = 
 def commits_in_transactions(script: Transcript, name: str) -> None:
     """From the first commit to the end, in every version."""
     topic_id = script.create_topic(name, 2)
-    ready(script, name)
+    wait_for_both(script, name)
     for version in VERSIONS:
         for committed in (True, False):
             mine = f"{name}-{version}-{committed}"
@@ -146,15 +155,15 @@ def commits_in_transactions(script: Transcript, name: str) -> None:
             if version < ADDING:
                 add_offsets(script, mine, who, mine)
             for number in range(2):
-                request = committing(mine, who, mine, name, (0, 10 + number), (1, 20 + number))
+                request = make_txn_commit_request(mine, who, mine, name, (0, 10 + number), (1, 20 + number))
                 script.ask(f"{committed} {number}", request, TxnOffsetCommitResponse, version)
             note_state(script, f"{committed} {version} open", mine)
             described = DescribeGroupsRequest(groups=[mine])
             script.ask(f"{committed} {version} open", described, DescribeGroupsResponse, 5)
             for fetch_version in (7, 8, 9, 10):
-                look(script, f"{committed} {version} open", mine, name, fetch_version, topic_id)
-            end(script, mine, who, committed, OWN_EPOCHS if version >= ADDING else 3)
-            look(script, f"{committed} {version} ended", mine, name)
+                note_offsets(script, f"{committed} {version} open", mine, name, fetch_version, topic_id)
+            end_transaction(script, mine, who, committed, OWN_EPOCHS if version >= ADDING else 3)
+            note_offsets(script, f"{committed} {version} ended", mine, name)
             script.ask(f"{committed} {version} ended", described, DescribeGroupsResponse, 5)
 
 
@@ -162,7 +171,7 @@ def commits_in_transactions(script: Transcript, name: str) -> None:
 
 
 def _reach_ongoing(script: Transcript, name: str, group: str, who: Who) -> None:
-    answer = script.client.call(adding(name, who, (group, 0)), AddPartitionsToTxnResponse, 3)
+    answer = script.client.call(make_add_request(name, who, (group, 0)), AddPartitionsToTxnResponse, 3)
     assert not answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code
 
 
@@ -172,17 +181,17 @@ def _reach_added(script: Transcript, name: str, group: str, who: Who) -> None:
 
 def _reach_written(script: Transcript, name: str, group: str, who: Who) -> None:
     add_offsets(script, name, who, group)
-    script.client.call(committing(name, who, group, group, (0, 3)), TxnOffsetCommitResponse, MEMBERS)
+    script.client.call(make_txn_commit_request(name, who, group, group, (0, 3)), TxnOffsetCommitResponse, MEMBERS)
 
 
 def _reach_committed(script: Transcript, name: str, group: str, who: Who) -> None:
     _reach_written(script, name, group, who)
-    end(script, name, who)
+    end_transaction(script, name, who)
 
 
 def _reach_aborted(script: Transcript, name: str, group: str, who: Who) -> None:
     _reach_written(script, name, group, who)
-    end(script, name, who, False)
+    end_transaction(script, name, who, False)
 
 
 STATES: dict[str, Callable[[Transcript, str, str, Who], None]] = {
@@ -198,7 +207,7 @@ STATES: dict[str, Callable[[Transcript, str, str, Who], None]] = {
 def commits_in_every_state(script: Transcript, name: str) -> None:
     """Each with the right producer, older and newer epochs, another producer id and another transactional id."""
     script.create_topic(name, 2)
-    ready(script, name)
+    wait_for_both(script, name)
     numbers = count()
     for state, reach in STATES.items():
         for version in (0, MEMBERS, 4, ADDING):
@@ -215,38 +224,40 @@ def commits_in_every_state(script: Transcript, name: str) -> None:
                 }.get(kind, who)
                 called = {"another name": f"{mine}-unknown", "no name": ""}.get(kind, mine)
                 label = f"{state}: {kind}"
-                script.ask(label, committing(called, given, name, name, (1, 7)), TxnOffsetCommitResponse, version)
+                script.ask(
+                    label, make_txn_commit_request(called, given, name, name, (1, 7)), TxnOffsetCommitResponse, version
+                )
                 if kind == "right":
                     note_state(script, f"{label} {version}", mine)
 
 
 def odd_commits_in_transactions(script: Transcript, name: str) -> None:
     script.create_topic(name, 2)
-    ready(script, name)
+    wait_for_both(script, name)
     for version in VERSIONS:
         mine = f"{name}-{version}"
         who = a_producer(script, mine)
         add_offsets(script, mine, who, mine)
-        long_note = committing(mine, who, mine, name, (0, 1), (1, 2))
+        long_note = make_txn_commit_request(mine, who, mine, name, (0, 1), (1, 2))
         long_note.topics[0].partitions[0].committed_metadata = "x" * 5000
-        no_note = committing(mine, who, mine, name, (0, 1))
+        no_note = make_txn_commit_request(mine, who, mine, name, (0, 1))
         no_note.topics[0].partitions[0].committed_metadata = None
         for label, request in {
-            "no group": committing(mine, who, "", name, (0, 1)),
-            "unknown topic": committing(mine, who, mine, f"{name}-absent", (0, 1)),
-            "unknown partition": committing(mine, who, mine, name, (2, 1), (0, 1)),
-            "negative partition": committing(mine, who, mine, name, (-1, 1)),
-            "negative offset": committing(mine, who, mine, name, (0, -5)),
-            "nothing": committing(mine, who, mine, name),
-            "no topics": committing(mine, who, mine, name, topics=[]),
-            "twice": committing(mine, who, mine, name, (0, 5), (0, 6)),
+            "no group": make_txn_commit_request(mine, who, "", name, (0, 1)),
+            "unknown topic": make_txn_commit_request(mine, who, mine, f"{name}-absent", (0, 1)),
+            "unknown partition": make_txn_commit_request(mine, who, mine, name, (2, 1), (0, 1)),
+            "negative partition": make_txn_commit_request(mine, who, mine, name, (-1, 1)),
+            "negative offset": make_txn_commit_request(mine, who, mine, name, (0, -5)),
+            "nothing": make_txn_commit_request(mine, who, mine, name),
+            "no topics": make_txn_commit_request(mine, who, mine, name, topics=[]),
+            "twice": make_txn_commit_request(mine, who, mine, name, (0, 5), (0, 6)),
             "long metadata": long_note,
             "no metadata": no_note,
         }.items():
             script.ask(label, request, TxnOffsetCommitResponse, version)
-        look(script, f"{version} open", mine, name)
-        end(script, mine, who)
-        look(script, f"{version} committed", mine, name)
+        note_offsets(script, f"{version} open", mine, name)
+        end_transaction(script, mine, who)
+        note_offsets(script, f"{version} committed", mine, name)
 
 
 # Members
@@ -255,14 +266,14 @@ def odd_commits_in_transactions(script: Transcript, name: str) -> None:
 def commits_of_classic_members(script: Transcript, name: str) -> None:
     """In every state of a classic group."""
     script.create_topic(name, 2)
-    ready(script, name)
+    wait_for_both(script, name)
     member, generation = a_stable_member(script, name)
     _ask_as_members(script, "stable", name, member, generation)
-    newcomer = script.client.call(join(name), JoinGroupResponse, 4)
+    newcomer = script.client.call(make_join_request(name), JoinGroupResponse, 4)
     waiting = Transcript(script.port)
-    waiting.client.send(join(name, newcomer.member_id), 4)
+    waiting.client.send(make_join_request(name, newcomer.member_id), 4)
     _ask_as_members(script, "preparing", name, member, generation)
-    rejoined = script.client.call(join(name, member), JoinGroupResponse, 3)
+    rejoined = script.client.call(make_join_request(name, member), JoinGroupResponse, 3)
     _ask_as_members(script, "completing", name, member, rejoined.generation_id)
     waiting.close()
     everybody = [MemberIdentity(member_id=each) for each in (member, newcomer.member_id)]
@@ -298,19 +309,19 @@ def _ask_as_members(
         who = a_producer(script, name)
         add_offsets(script, name, who, group)
         for label, fields in kinds.items() if version >= MEMBERS else [("nobody", {})]:
-            request = committing(name, who, group, topic or group, (0, version), **fields)
+            request = make_txn_commit_request(name, who, group, topic or group, (0, version), **fields)
             script.ask(f"{state}: {label}", request, TxnOffsetCommitResponse, version)
-        end(script, name, who, False)
+        end_transaction(script, name, who, False)
 
 
 def commits_of_static_members(script: Transcript, name: str) -> None:
     script.create_topic(name, 2)
-    ready(script, name)
-    joined = script.client.call(join(name, group_instance_id="i"), JoinGroupResponse, 5)
-    synced = sync(name, joined.generation_id, joined.member_id, group_instance_id="i")
+    wait_for_both(script, name)
+    joined = script.client.call(make_join_request(name, group_instance_id="i"), JoinGroupResponse, 5)
+    synced = make_sync_request(name, joined.generation_id, joined.member_id, group_instance_id="i")
     script.client.call(synced, SyncGroupResponse, 5)
     _ask_as_members(script, "static", name, joined.member_id, joined.generation_id)
-    again = script.client.call(join(name, group_instance_id="i"), JoinGroupResponse, 5)
+    again = script.client.call(make_join_request(name, group_instance_id="i"), JoinGroupResponse, 5)
     _ask_as_members(script, "replaced", name, joined.member_id, again.generation_id)
     _ask_as_members(script, "replacing", name, again.member_id, again.generation_id)
 
@@ -321,43 +332,43 @@ def commits_of_consumers(script: Transcript, name: str) -> None:
     wait_for_transactions(script, name)
     group.topic(name, 1)
     group.topic(f"{name}-other", 1)
-    group.ask("joins", join_consumers(name, "m", name))
+    group.ask("joins", make_joining_heartbeat(name, "m", name))
     _ask_as_members(script, "consumer", name, "m", 2)
-    group.ask("wants more", beat(name, "m", 2, subscribed_topic_names=[name, f"{name}-other"]))
+    group.ask("wants more", make_heartbeat(name, "m", 2, subscribed_topic_names=[name, f"{name}-other"]))
     for epoch in (1, 2, 3, 4):
         for topic in (name, f"{name}-other"):
             mine = f"{topic}-{epoch}"
             who = a_producer(script, mine)
             add_offsets(script, mine, who, name)
-            request = committing(mine, who, name, topic, (0, epoch), member_id="m", generation_id=epoch)
+            request = make_txn_commit_request(mine, who, name, topic, (0, epoch), member_id="m", generation_id=epoch)
             script.ask(f"{epoch} for {topic}", request, TxnOffsetCommitResponse, MEMBERS)
-            end(script, mine, who, False)
-    group.ask("leaves", beat(name, "m", -1))
+            end_transaction(script, mine, who, False)
+    group.ask("leaves", make_heartbeat(name, "m", -1))
     _ask_as_members(script, "empty consumer", name, "m", 4)
 
 
-# What else happens
+# Other events
 
 
 def commits_of_both_kinds(script: Transcript, name: str) -> None:
     """Of commits in transactions and others the last written counts, whenever the transaction ends."""
     script.create_topic(name, 3)
-    ready(script, name)
-    plain = commit(name, name, 1)
+    wait_for_both(script, name)
+    plain = make_commit_request(name, name, 1)
     script.ask("plain", plain, OffsetCommitResponse, 9)
-    first = begun(script, f"{name}-a", name, name, (0, 2), (1, 2))
-    look(script, "first open", name, name)
-    second = begun(script, f"{name}-b", name, name, (0, 3), (1, 3), (2, 3))
-    script.ask("plain behind", commit(name, name, 4), OffsetCommitResponse, 9)
-    look(script, "both open", name, name)
-    end(script, f"{name}-b", second)
-    look(script, "second committed", name, name)
-    end(script, f"{name}-a", first)
-    look(script, "both committed", name, name)
-    aborted = begun(script, f"{name}-a", name, name, (2, 9))
-    look(script, "third open", name, name)
-    end(script, f"{name}-a", aborted, False)
-    look(script, "third aborted", name, name)
+    first = begin_transaction(script, f"{name}-a", name, name, (0, 2), (1, 2))
+    note_offsets(script, "first open", name, name)
+    second = begin_transaction(script, f"{name}-b", name, name, (0, 3), (1, 3), (2, 3))
+    script.ask("plain behind", make_commit_request(name, name, 4), OffsetCommitResponse, 9)
+    note_offsets(script, "both open", name, name)
+    end_transaction(script, f"{name}-b", second)
+    note_offsets(script, "second committed", name, name)
+    end_transaction(script, f"{name}-a", first)
+    note_offsets(script, "both committed", name, name)
+    aborted = begin_transaction(script, f"{name}-a", name, name, (2, 9))
+    note_offsets(script, "third open", name, name)
+    end_transaction(script, f"{name}-a", aborted, False)
+    note_offsets(script, "third aborted", name, name)
 
 
 def _has_no_offsets(script: Transcript, topic: str) -> bool:
@@ -369,14 +380,14 @@ def _has_no_offsets(script: Transcript, topic: str) -> bool:
 
 def deleting_what_is_pending(script: Transcript, name: str) -> None:
     script.create_topic(name, 3)
-    ready(script, name)
+    wait_for_both(script, name)
     for what in ("group", "offset", "topic"):
         group, topic = f"{name}-{what}", f"{name}-{what}"
         script.create_topic(topic, 3)
-        script.client.call(commit(group, topic, 1), OffsetCommitResponse, 9)
-        who = begun(script, group, group, topic, (0, 5), (1, 5))
+        script.client.call(make_commit_request(group, topic, 1), OffsetCommitResponse, 9)
+        who = begin_transaction(script, group, group, topic, (0, 5), (1, 5))
         add_offsets(script, group, who, group)
-        other = committing(group, who, group, name, (0, 6))
+        other = make_txn_commit_request(group, who, group, name, (0, 6))
         script.client.call(other, TxnOffsetCommitResponse, MEMBERS)
         if what == "group":
             script.ask("delete group", DeleteGroupsRequest(groups_names=[group]), DeleteGroupsResponse, 2)
@@ -388,46 +399,48 @@ def deleting_what_is_pending(script: Transcript, name: str) -> None:
         else:
             script.client.call(DeleteTopicsRequest(topic_names=[topic], timeout_ms=30_000), DeleteTopicsResponse, 4)
             until(partial(_has_no_offsets, script, topic))
-        look(script, f"{what} deleted", group, topic)
-        look(script, f"{what} deleted, others", group, name)
-        end(script, group, who)
-        look(script, f"{what} committed", group, topic)
-        look(script, f"{what} committed, others", group, name)
+        note_offsets(script, f"{what} deleted", group, topic)
+        note_offsets(script, f"{what} deleted, others", group, name)
+        end_transaction(script, group, who)
+        note_offsets(script, f"{what} committed", group, topic)
+        note_offsets(script, f"{what} committed, others", group, name)
 
 
 def fencing_who_commits(script: Transcript, name: str) -> None:
-    """Who comes anew aborts what was committed in the transaction before, and is the only one to commit from then on."""
+    """A new producer aborts the offsets of the previous transaction, and only it may commit from then on."""
     script.create_topic(name, 3)
-    ready(script, name)
+    wait_for_both(script, name)
     for version in VERSIONS:
         mine = f"{name}-{version}"
-        who = begun(script, mine, mine, name, (0, 5))
-        script.client.call(init(mine), InitProducerIdResponse, 4)
-        settled(script, mine)
-        look(script, f"{version} fenced", mine, name)
-        script.ask("old", committing(mine, who, mine, name, (0, 6)), TxnOffsetCommitResponse, version)
+        who = begin_transaction(script, mine, mine, name, (0, 5))
+        script.client.call(make_init_request(mine), InitProducerIdResponse, 4)
+        await_end(script, mine)
+        note_offsets(script, f"{version} fenced", mine, name)
+        script.ask("old", make_txn_commit_request(mine, who, mine, name, (0, 6)), TxnOffsetCommitResponse, version)
         new = a_producer(script, mine)
         add_offsets(script, mine, new, mine)
-        script.ask("new", committing(mine, new, mine, name, (0, 7)), TxnOffsetCommitResponse, version)
-        script.ask("old again", committing(mine, who, mine, name, (0, 8)), TxnOffsetCommitResponse, version)
-        end(script, mine, new)
-        look(script, f"{version} at last", mine, name)
-        script.ask("behind", committing(mine, new, mine, name, (0, 9)), TxnOffsetCommitResponse, version)
-        script.client.call(init(mine), InitProducerIdResponse, 4)
-        settled(script, mine)
+        script.ask("new", make_txn_commit_request(mine, new, mine, name, (0, 7)), TxnOffsetCommitResponse, version)
+        script.ask(
+            "old again", make_txn_commit_request(mine, who, mine, name, (0, 8)), TxnOffsetCommitResponse, version
+        )
+        end_transaction(script, mine, new)
+        note_offsets(script, f"{version} at last", mine, name)
+        script.ask("behind", make_txn_commit_request(mine, new, mine, name, (0, 9)), TxnOffsetCommitResponse, version)
+        script.client.call(make_init_request(mine), InitProducerIdResponse, 4)
+        await_end(script, mine)
 
 
 def markers_for_offsets(script: Transcript, name: str) -> None:
-    """What an administrator writes to the offsets topic, where a transaction hangs."""
+    """Markers of an administrator in the offsets topic, for a hanging transaction."""
     script.create_topic(name, 2)
-    ready(script, name)
+    wait_for_both(script, name)
     wanted = MetadataRequest(topics=[MetadataRequestTopic(name=OFFSETS_TOPIC)])
     found = script.client.call(wanted, MetadataResponse, 12).topics[0]
     partition = partition_for_key(name, len(found.partitions))
     for committed in (False, True):
         mine = f"{name}-{committed}"
-        who = begun(script, mine, name, name, (0, 5))
-        look(script, f"{committed} open", name, name)
+        who = begin_transaction(script, mine, name, name, (0, 5))
+        note_offsets(script, f"{committed} open", name, name)
         for label, epoch in (("older", who[1] - 1), ("right", who[1]), ("right again", who[1])):
             marker = WritableTxnMarker(
                 producer_id=who[0],
@@ -439,14 +452,17 @@ def markers_for_offsets(script: Transcript, name: str) -> None:
             answer = script.client.call(WriteTxnMarkersRequest(markers=[marker]), WriteTxnMarkersResponse, 1)
             answer.markers[0].topics[0].partitions[0].partition_index = 0
             script.note(f"{committed} {label}", answer)
-            look(script, f"{committed} {label}", name, name)
+            note_offsets(script, f"{committed} {label}", name, name)
         for version in (MEMBERS, ADDING):
             script.ask(
-                f"{committed} behind", committing(mine, who, name, name, (0, 6)), TxnOffsetCommitResponse, version
+                f"{committed} behind",
+                make_txn_commit_request(mine, who, name, name, (0, 6)),
+                TxnOffsetCommitResponse,
+                version,
             )
-        look(script, f"{committed} behind", name, name)
-        end(script, mine, who, False)
-        look(script, f"{committed} ended", name, name)
+        note_offsets(script, f"{committed} behind", name, name)
+        end_transaction(script, mine, who, False)
+        note_offsets(script, f"{committed} ended", name, name)
 
 
 SCRIPTS = (

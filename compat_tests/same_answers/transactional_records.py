@@ -1,4 +1,4 @@
-"""Scripts about records in transactions: what partitions take, up to where they are stable, and what readers are told."""
+"""Scripts about records in transactions: accepted batches, stable offsets, and responses to readers."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from compat_tests.same_answers.transactions import (
     OWN_EPOCHS,
     Who,
     a_producer,
-    adding,
-    ending,
-    settled,
+    await_end,
+    make_add_request,
+    make_end_request,
     wait_for_coordinator,
 )
 from compat_tests.same_answers.transcript import Transcript
@@ -31,7 +31,7 @@ ADDING = 12
 """The version of Produce from which on a partition comes to be part of the transaction by itself."""
 
 
-def sent(who: Who, sequence: int, *, count: int = 2, transactional: bool = True, at_ms: int = 0) -> bytes:
+def make_batch(who: Who, sequence: int, *, count: int = 2, transactional: bool = True, at_ms: int = 0) -> bytes:
     """A batch of a producer."""
     records: list[NewRecord] = [(RECENT_MS + at_ms + index, b"k", b"value", []) for index in range(count)]
     return build_batch(
@@ -39,14 +39,14 @@ def sent(who: Who, sequence: int, *, count: int = 2, transactional: bool = True,
     )
 
 
-def producing(topic: str, name: str | None, *batches_of: bytes) -> ProduceRequest:
+def make_produce_request(topic: str, name: str | None, *batches_of: bytes) -> ProduceRequest:
     request = produce_request(topic, dict(enumerate(batches_of)))
     request.transactional_id = name
     return request
 
 
 def note_partition(script: Transcript, label: str, topic: str) -> None:
-    """What readers, and administrators, see of it."""
+    """Note the view of readers and administrators."""
     for isolation in (0, 1):
         for offset in (0, 1, 3, 5, 8):
             asked = fetch_of(topic, offset)
@@ -57,24 +57,24 @@ def note_partition(script: Transcript, label: str, topic: str) -> None:
             listing.isolation_level = isolation
             listed = script.client.call(listing, ListOffsetsResponse, 8)
             for part in listed.topics[0].partitions:
-                part.timestamp = _comparable(part.timestamp)
-            script.note(f"{label}: {isolation} at {_comparable(timestamp)}", listed)
+                part.timestamp = _make_comparable(part.timestamp)
+            script.note(f"{label}: {isolation} at {_make_comparable(timestamp)}", listed)
     described = script.client.call(
         DescribeProducersRequest(topics=[TopicRequest(name=topic, partition_indexes=[0])]), DescribeProducersResponse, 0
     )
     for producer in described.topics[0].partitions[0].active_producers:
-        producer.last_timestamp = _comparable(producer.last_timestamp)
+        producer.last_timestamp = _make_comparable(producer.last_timestamp)
     described.topics[0].partitions[0].active_producers.sort(key=lambda each: each.producer_id)
     script.note(f"{label}: producers", described)
 
 
-def _comparable(timestamp: int) -> int:
+def _make_comparable(timestamp: int) -> int:
     """That of a marker is the broker's time."""
     return 1 if timestamp > RECENT_MS + 1000 else timestamp
 
 
 def note_fetched(script: Transcript, label: str, asked: FetchRequest, version: int = 11) -> None:
-    """An answer with what its batches are in place of their bytes: a marker has the time of the broker."""
+    """Note a response with its batches' fields instead of their bytes: a marker has the time of the broker."""
     answer = script.client.call(asked, FetchResponse, version)
     for topic in answer.responses:
         for part in topic.partitions:
@@ -84,20 +84,20 @@ def note_fetched(script: Transcript, label: str, asked: FetchRequest, version: i
     script.note(label, answer)
 
 
-def add(script: Transcript, name: str, who: Who, topic: str) -> None:
+def add_partition(script: Transcript, name: str, who: Who, topic: str) -> None:
     """Have partition 0 in the transaction; note nothing of it."""
 
     def is_added() -> bool:
-        answer = script.client.call(adding(name, who, (topic, 0)), AddPartitionsToTxnResponse, 3)
+        answer = script.client.call(make_add_request(name, who, (topic, 0)), AddPartitionsToTxnResponse, 3)
         return not answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code
 
     until(is_added)
 
 
-def end(script: Transcript, name: str, who: Who, committed: bool, version: int = 4) -> None:
+def end_transaction(script: Transcript, name: str, who: Who, committed: bool, version: int = 4) -> None:
     """End a transaction in all its partitions; note nothing of it."""
-    assert script.client.call(ending(name, who, committed), EndTxnResponse, version).error_code == 0
-    settled(script, name)
+    assert script.client.call(make_end_request(name, who, committed), EndTxnResponse, version).error_code == 0
+    await_end(script, name)
 
 
 Send = Callable[[str, str, bytes], None]
@@ -111,43 +111,48 @@ def produce_in_transactions(script: Transcript, name: str) -> None:
         script.create_topic(topic)
         a_producer(script, mine)
         who, another = a_producer(script, mine), a_producer(script, other)
-        send = partial(_send, script, topic, version)
-        send("not added", mine, sent(who, 0))
-        add(script, mine, who, topic)
-        send("first", mine, sent(who, 0))
-        send("first again", mine, sent(who, 0))
-        send("second", mine, sent(who, 2))
-        send("gap", mine, sent(who, 9))
-        send("not in the transaction", mine, sent(who, 4, transactional=False))
-        send("older epoch", mine, sent((who[0], who[1] - 1), 4))
-        send("newer epoch", mine, sent((who[0], who[1] + 1), 0))
-        send("unknown producer", mine, sent((who[0] + 500_000, 0), 0))
-        send("unknown transactional id", f"{mine}-unknown", sent(another, 0))
-        script.ask(f"no transactional id {version}", producing(topic, None, sent(who, 4)), ProduceResponse, version)
+        send = partial(_send_batch, script, topic, version)
+        send("not added", mine, make_batch(who, 0))
+        add_partition(script, mine, who, topic)
+        send("first", mine, make_batch(who, 0))
+        send("first again", mine, make_batch(who, 0))
+        send("second", mine, make_batch(who, 2))
+        send("gap", mine, make_batch(who, 9))
+        send("not in the transaction", mine, make_batch(who, 4, transactional=False))
+        send("older epoch", mine, make_batch((who[0], who[1] - 1), 4))
+        send("newer epoch", mine, make_batch((who[0], who[1] + 1), 0))
+        send("unknown producer", mine, make_batch((who[0] + 500_000, 0), 0))
+        send("unknown transactional id", f"{mine}-unknown", make_batch(another, 0))
+        script.ask(
+            f"no transactional id {version}",
+            make_produce_request(topic, None, make_batch(who, 4)),
+            ProduceResponse,
+            version,
+        )
         note_partition(script, f"{version} open", topic)
-        add(script, other, another, topic)
-        send("another one", other, sent(another, 0, at_ms=500))
-        end(script, other, another, True)
+        add_partition(script, other, another, topic)
+        send("another one", other, make_batch(another, 0, at_ms=500))
+        end_transaction(script, other, another, True)
         note_partition(script, f"{version} first still open", topic)
-        end(script, mine, who, False)
+        end_transaction(script, mine, who, False)
         note_partition(script, f"{version} aborted", topic)
-        send("late", mine, sent(who, 4))
-        add(script, mine, who, topic)
-        send("next transaction", mine, sent(who, 4))
+        send("late", mine, make_batch(who, 4))
+        add_partition(script, mine, who, topic)
+        send("next transaction", mine, make_batch(who, 4))
         note_partition(script, f"{version} next", topic)
 
 
 def repetition_of_an_aborted_batch(script: Transcript, name: str) -> None:
-    """What a client sends that gave up a batch, which was stored all the same, and goes on with its sequence numbers."""
+    """A client gives up a batch, which was stored nevertheless, and continues with its sequence numbers."""
     wait_for_coordinator(script, name)
     script.create_topic(name)
     who = a_producer(script, name)
-    send = partial(_send, script, name, 11)
-    add(script, name, who, name)
-    send("first", name, sent(who, 0))
-    end(script, name, who, False)
-    add(script, name, who, name)
-    send("again", name, sent(who, 0))
+    send = partial(_send_batch, script, name, 11)
+    add_partition(script, name, who, name)
+    send("first", name, make_batch(who, 0))
+    end_transaction(script, name, who, False)
+    add_partition(script, name, who, name)
+    send("again", name, make_batch(who, 0))
 
 
 def transactions_in_the_brokers_time(script: Transcript, name: str) -> None:
@@ -155,9 +160,9 @@ def transactions_in_the_brokers_time(script: Transcript, name: str) -> None:
     script.create_topic(name, message_timestamp_type="LogAppendTime")
     for committed in (True, False):
         who = a_producer(script, name)
-        add(script, name, who, name)
-        _send(script, name, 11, f"a batch {committed}", name, sent(who, 0))
-        end(script, name, who, committed)
+        add_partition(script, name, who, name)
+        _send_batch(script, name, 11, f"a batch {committed}", name, make_batch(who, 0))
+        end_transaction(script, name, who, committed)
         for isolation in (0, 1):
             asked = fetch_of(name)
             asked.isolation_level = isolation
@@ -165,7 +170,7 @@ def transactions_in_the_brokers_time(script: Transcript, name: str) -> None:
 
 
 def readers_in_sessions(script: Transcript, name: str) -> None:
-    """What changes for a reader of committed records when a transaction goes on, and ends."""
+    """The view of a reader of committed records while a transaction continues, and after its end."""
     wait_for_coordinator(script, name)
     script.create_topic(name)
     who = a_producer(script, name)
@@ -173,12 +178,12 @@ def readers_in_sessions(script: Transcript, name: str) -> None:
     opening.isolation_level, opening.session_epoch = 1, 0
     opened = script.ask("open", opening, FetchResponse, 11)
     assert opened is not None
-    add(script, name, who, name)
+    add_partition(script, name, who, name)
     for epoch, sequence in enumerate((0, 2, 4, None), 1):
         if sequence is None:
-            end(script, name, who, False)
+            end_transaction(script, name, who, False)
         else:
-            _send(script, name, 11, f"batch {sequence}", name, sent(who, sequence))
+            _send_batch(script, name, 11, f"batch {sequence}", name, make_batch(who, sequence))
         following = FetchRequest(max_wait_ms=50, min_bytes=1, max_bytes=1 << 20, isolation_level=1)
         following.session_id, following.session_epoch = opened.session_id, epoch
         note_fetched(script, f"next {epoch}", following)
@@ -189,29 +194,29 @@ def produce_with_own_epochs(script: Transcript, name: str) -> None:
     wait_for_coordinator(script, name)
     script.create_topic(name)
     who = a_producer(script, name)
-    send = partial(_send, script, name, ADDING)
-    send("not at zero", name, sent(who, 3))
-    send("unknown producer", name, sent((who[0] + 500_000, 0), 0))
-    send("newer epoch", name, sent((who[0], who[1] + 1), 0))
-    send("unknown transactional id", f"{name}-unknown", sent(who, 0))
+    send = partial(_send_batch, script, name, ADDING)
+    send("not at zero", name, make_batch(who, 3))
+    send("unknown producer", name, make_batch((who[0] + 500_000, 0), 0))
+    send("newer epoch", name, make_batch((who[0], who[1] + 1), 0))
+    send("unknown transactional id", f"{name}-unknown", make_batch(who, 0))
     for committed in (True, False):
-        send(f"first {committed}", name, sent(who, 0))
-        send(f"again {committed}", name, sent(who, 0))
-        send(f"second {committed}", name, sent(who, 2))
+        send(f"first {committed}", name, make_batch(who, 0))
+        send(f"again {committed}", name, make_batch(who, 0))
+        send(f"second {committed}", name, make_batch(who, 2))
         note_partition(script, f"open {committed}", name)
-        end(script, name, who, committed, OWN_EPOCHS)
+        end_transaction(script, name, who, committed, OWN_EPOCHS)
         note_partition(script, f"ended {committed}", name)
-        send(f"late {committed}", name, sent(who, 4))
-        send(f"late repetition {committed}", name, sent(who, 2))
+        send(f"late {committed}", name, make_batch(who, 4))
+        send(f"late repetition {committed}", name, make_batch(who, 2))
         who = (who[0], who[1] + 1)
-        send(f"new epoch not at zero {committed}", name, sent(who, 4))
+        send(f"new epoch not at zero {committed}", name, make_batch(who, 4))
 
 
-def _send(script: Transcript, topic: str, version: int, label: str, name: str, batch: bytes) -> None:
+def _send_batch(script: Transcript, topic: str, version: int, label: str, name: str, batch: bytes) -> None:
     """Send, again while the last transaction is being completed; note the answer."""
 
     def answered() -> ProduceResponse | None:
-        answer = script.client.call(producing(topic, name, batch), ProduceResponse, version)
+        answer = script.client.call(make_produce_request(topic, name, batch), ProduceResponse, version)
         code = answer.responses[0].partition_responses[0].error_code
         return None if code in PASSING else answer
 

@@ -1,4 +1,4 @@
-"""Scripts about transactions: producers with epochs, transactions in every state, and what administrators ask."""
+"""Scripts about transactions: producers with epochs, transactions in every state, and requests of administrators."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def wait_for_coordinator(script: Transcript, name: str) -> None:
     def is_ready() -> bool:
         wanted = FindCoordinatorRequest(key=name, key_type=1)
         found = script.client.call(wanted, FindCoordinatorResponse, 1)
-        answer = script.client.call(init(f"{name}-ready"), InitProducerIdResponse, 4)
+        answer = script.client.call(make_init_request(f"{name}-ready"), InitProducerIdResponse, 4)
         return not found.error_code and answer.error_code not in PASSING
 
     until(is_ready)
 
 
-def init(name: str | None, who: Who = (-1, -1), timeout_ms: int = 60_000) -> InitProducerIdRequest:
+def make_init_request(name: str | None, who: Who = (-1, -1), timeout_ms: int = 60_000) -> InitProducerIdRequest:
     return InitProducerIdRequest(
         transactional_id=name, transaction_timeout_ms=timeout_ms, producer_id=who[0], producer_epoch=who[1]
     )
@@ -51,7 +51,7 @@ def a_producer(script: Transcript, name: str) -> Who:
     """A transactional id's next producer; note nothing of it."""
 
     def asked() -> InitProducerIdResponse | None:
-        answer = script.client.call(init(name), InitProducerIdResponse, 4)
+        answer = script.client.call(make_init_request(name), InitProducerIdResponse, 4)
         assert answer.error_code in (0, *PASSING), answer
         return None if answer.error_code else answer
 
@@ -60,53 +60,57 @@ def a_producer(script: Transcript, name: str) -> Who:
     return answer.producer_id, answer.producer_epoch
 
 
-def topics(*partitions: tuple[str, int]) -> list[AddPartitionsToTxnTopic]:
+def group_topics(*partitions: tuple[str, int]) -> list[AddPartitionsToTxnTopic]:
     grouped: dict[str, list[int]] = {}
     for name, index in partitions:
         grouped.setdefault(name, []).append(index)
     return [AddPartitionsToTxnTopic(name=name, partitions=indexes) for name, indexes in grouped.items()]
 
 
-def adding(name: str, who: Who, *partitions: tuple[str, int]) -> AddPartitionsToTxnRequest:
+def make_add_request(name: str, who: Who, *partitions: tuple[str, int]) -> AddPartitionsToTxnRequest:
     return AddPartitionsToTxnRequest(
         v3_and_below_transactional_id=name,
         v3_and_below_producer_id=who[0],
         v3_and_below_producer_epoch=who[1],
-        v3_and_below_topics=topics(*partitions),
+        v3_and_below_topics=group_topics(*partitions),
     )
 
 
-def one(name: str, who: Who, *partitions: tuple[str, int], verify_only: bool = False) -> AddPartitionsToTxnTransaction:
+def make_transaction(
+    name: str, who: Who, *partitions: tuple[str, int], verify_only: bool = False
+) -> AddPartitionsToTxnTransaction:
     return AddPartitionsToTxnTransaction(
         transactional_id=name,
         producer_id=who[0],
         producer_epoch=who[1],
         verify_only=verify_only,
-        topics=topics(*partitions),
+        topics=group_topics(*partitions),
     )
 
 
-def ending(name: str, who: Who, committed: bool = True) -> EndTxnRequest:
+def make_end_request(name: str, who: Who, committed: bool = True) -> EndTxnRequest:
     return EndTxnRequest(transactional_id=name, producer_id=who[0], producer_epoch=who[1], committed=committed)
 
 
-def describe(*names: str) -> DescribeTransactionsRequest:
+def make_describe_request(*names: str) -> DescribeTransactionsRequest:
     return DescribeTransactionsRequest(transactional_ids=list(names))
 
 
-def settled(script: Transcript, name: str) -> str:
+def await_end(script: Transcript, name: str) -> str:
     """Wait until a transaction is not being ended any more, which Kafka answers before it does it; its state."""
 
     def state() -> str:
-        (described,) = script.client.call(describe(name), DescribeTransactionsResponse, 0).transaction_states
+        (described,) = script.client.call(
+            make_describe_request(name), DescribeTransactionsResponse, 0
+        ).transaction_states
         return "" if described.transaction_state.startswith("Prepare") else described.transaction_state or "none"
 
     return until(state)
 
 
 def note_state(script: Transcript, label: str, name: str) -> None:
-    settled(script, name)
-    answer = script.client.call(describe(name), DescribeTransactionsResponse, 0)
+    await_end(script, name)
+    answer = script.client.call(make_describe_request(name), DescribeTransactionsResponse, 0)
     for topic in answer.transaction_states[0].topics:
         topic.partitions.sort()  # Kafka tells them in no order.
     script.note(f"{label}: described", answer)
@@ -114,21 +118,21 @@ def note_state(script: Transcript, label: str, name: str) -> None:
 
 STATES: dict[str, Callable[[Transcript, str, str, Who], None]] = {
     "Empty": lambda script, name, topic, who: None,
-    "Ongoing": lambda script, name, topic, who: add(script, name, topic, who),
-    "CompleteCommit": lambda script, name, topic, who: end(script, name, topic, who, True),
-    "CompleteAbort": lambda script, name, topic, who: end(script, name, topic, who, False),
+    "Ongoing": lambda script, name, topic, who: add_partition(script, name, topic, who),
+    "CompleteCommit": lambda script, name, topic, who: end_transaction(script, name, topic, who, True),
+    "CompleteAbort": lambda script, name, topic, who: end_transaction(script, name, topic, who, False),
 }
 
 
-def add(script: Transcript, name: str, topic: str, who: Who) -> None:
-    script.client.call(adding(name, who, (topic, 0)), AddPartitionsToTxnResponse, 3)
+def add_partition(script: Transcript, name: str, topic: str, who: Who) -> None:
+    script.client.call(make_add_request(name, who, (topic, 0)), AddPartitionsToTxnResponse, 3)
 
 
-def end(script: Transcript, name: str, topic: str, who: Who, committed: bool) -> None:
-    add(script, name, topic, who)
-    answer = script.client.call(ending(name, who, committed), EndTxnResponse, 4)
+def end_transaction(script: Transcript, name: str, topic: str, who: Who, committed: bool) -> None:
+    add_partition(script, name, topic, who)
+    answer = script.client.call(make_end_request(name, who, committed), EndTxnResponse, 4)
     assert answer.error_code == 0, answer
-    settled(script, name)
+    await_end(script, name)
 
 
 # The scripts
@@ -146,15 +150,15 @@ def producer_ids(script: Transcript, name: str) -> None:
     wait_for_coordinator(script, name)
     for version in range(6):
         for label, request in {
-            "new": init(f"{name}-{version}"),
-            "again": init(f"{name}-{version}"),
-            "no name": init(""),
-            "no time": init(f"{name}-{version}", timeout_ms=0),
-            "too much time": init(f"{name}-{version}", timeout_ms=900_001),
-            "much time": init(f"{name}-{version}", timeout_ms=900_000),
-            "described": describe(f"{name}-{version}"),
-            "the longest name": init((f"{name}-{version}" + "x" * 32767)[:32767]),
-            "a longer name": init("x" * 32768 if version >= 2 else ""),
+            "new": make_init_request(f"{name}-{version}"),
+            "again": make_init_request(f"{name}-{version}"),
+            "no name": make_init_request(""),
+            "no time": make_init_request(f"{name}-{version}", timeout_ms=0),
+            "too much time": make_init_request(f"{name}-{version}", timeout_ms=900_001),
+            "much time": make_init_request(f"{name}-{version}", timeout_ms=900_000),
+            "described": make_describe_request(f"{name}-{version}"),
+            "the longest name": make_init_request((f"{name}-{version}" + "x" * 32767)[:32767]),
+            "a longer name": make_init_request("x" * 32768 if version >= 2 else ""),
         }.items():
             if isinstance(request, InitProducerIdRequest):
                 script.ask(f"{label}", request, InitProducerIdResponse, version)
@@ -178,8 +182,8 @@ def producers_that_say_who_they_are(script: Transcript, name: str) -> None:
             "no id": (-1, epoch),
             "end of epochs": (producer_id, 32766),
         }.items():
-            script.ask(label, init(mine, who), InitProducerIdResponse, version)
-        unknown = init(f"{mine}-unknown", (producer_id, epoch))
+            script.ask(label, make_init_request(mine, who), InitProducerIdResponse, version)
+        unknown = make_init_request(f"{mine}-unknown", (producer_id, epoch))
         script.ask("unknown id", unknown, InitProducerIdResponse, version)
 
 
@@ -197,26 +201,29 @@ def transactions_of_old(script: Transcript, name: str) -> None:
             for _ in range(2):
                 script.ask(
                     f"{label} {version} first {_}",
-                    adding(mine, who, (name, 0)),
+                    make_add_request(mine, who, (name, 0)),
                     AddPartitionsToTxnResponse,
                     min(version, 3),
                 )
             script.ask(
                 f"{label} {version} second",
-                adding(mine, who, (name, 0), (name, 1)),
+                make_add_request(mine, who, (name, 0), (name, 1)),
                 AddPartitionsToTxnResponse,
                 min(version, 3),
             )
             script.ask(f"{label} offsets", offsets, AddOffsetsToTxnResponse, version)
-            script.ask(f"{label} end", ending(mine, who, committed), EndTxnResponse, version)
+            script.ask(f"{label} end", make_end_request(mine, who, committed), EndTxnResponse, version)
             note_state(script, f"{label} {version}", mine)
-            script.ask(f"{label} end again", ending(mine, who, committed), EndTxnResponse, version)
-            script.ask(f"{label} end otherwise", ending(mine, who, not committed), EndTxnResponse, version)
+            script.ask(f"{label} end again", make_end_request(mine, who, committed), EndTxnResponse, version)
+            script.ask(f"{label} end otherwise", make_end_request(mine, who, not committed), EndTxnResponse, version)
             script.ask(
-                f"{label} {version} next", adding(mine, who, (name, 1)), AddPartitionsToTxnResponse, min(version, 3)
+                f"{label} {version} next",
+                make_add_request(mine, who, (name, 1)),
+                AddPartitionsToTxnResponse,
+                min(version, 3),
             )
             note_state(script, f"{label} {version} next", mine)
-            script.ask(f"{label} next end", ending(mine, who, committed), EndTxnResponse, version)
+            script.ask(f"{label} next end", make_end_request(mine, who, committed), EndTxnResponse, version)
 
 
 def transactions_with_own_epochs(script: Transcript, name: str) -> None:
@@ -226,24 +233,24 @@ def transactions_with_own_epochs(script: Transcript, name: str) -> None:
         mine, label = f"{name}-{committed}", f"commit {committed}"
         who = a_producer(script, mine)
         step = partial(_own_epochs_step, script, mine)
-        step(f"{label} of nothing", ending(mine, who, committed))
+        step(f"{label} of nothing", make_end_request(mine, who, committed))
         who = a_producer(script, mine)
-        request = AddPartitionsToTxnRequest(transactions=[one(mine, who, (name, 0))])
+        request = AddPartitionsToTxnRequest(transactions=[make_transaction(mine, who, (name, 0))])
         script.ask(f"{label} add", request, AddPartitionsToTxnResponse, 5)
-        step(f"{label} end", ending(mine, who, committed))
+        step(f"{label} end", make_end_request(mine, who, committed))
         for otherwise in (committed, not committed):
-            step(f"{label} repeated {otherwise}", ending(mine, who, otherwise))
+            step(f"{label} repeated {otherwise}", make_end_request(mine, who, otherwise))
         following = (who[0], who[1] + 1)
-        step(f"{label} abort of nothing", ending(mine, following, False))
-        step(f"{label} abort of nothing repeated", ending(mine, following, False))
-        step(f"{label} commit of nothing", ending(mine, (who[0], who[1] + 2), True))
-        step(f"{label} old epoch", ending(mine, who, committed))
+        step(f"{label} abort of nothing", make_end_request(mine, following, False))
+        step(f"{label} abort of nothing repeated", make_end_request(mine, following, False))
+        step(f"{label} commit of nothing", make_end_request(mine, (who[0], who[1] + 2), True))
+        step(f"{label} old epoch", make_end_request(mine, who, committed))
         note_state(script, f"{label} at last", mine)
 
 
 def _own_epochs_step(script: Transcript, name: str, label: str, request: EndTxnRequest) -> None:
     script.ask(label, request, EndTxnResponse, OWN_EPOCHS)
-    settled(script, name)
+    await_end(script, name)
 
 
 SCRIPTS = (

@@ -51,17 +51,17 @@ MADE_UP = {
 }
 NOTHING = (None, "", -1, 0, ZERO_UUID)
 
-# Times of which it is compared that there is one.
+# Times whose presence alone is compared.
 TIMES = {"transaction_start_time_ms"}
 
-# What an error says in words is ours to choose; that it says something is not.
+# The words of an error may differ; that there are some may not.
 IN_WORDS = {"error_message", "batch_index_error_message", "documentation"}
 
-# A config that nothing depends on, of a group that nobody is in.
+# A config without any effect, of a group without members.
 GROUP = 32
 MARK = "consumer.session.timeout.ms"
 
-# Lists that Kafka sends in no order, and the fields that their entries are told apart by.
+# Lists that Kafka sends in no order, and the fields that identify their entries.
 UNORDERED = {
     "configs": ["name"],
     "config_resources": ["resource_type", "resource_name"],
@@ -79,16 +79,16 @@ UNORDERED = {
     "results_by_partition": ["partition_index"],
 }
 
-# The APIs of which Apache Kafka 4.3.1 no longer serves the first versions (KIP-896).
+# The APIs whose first versions Apache Kafka 4.3.1 no longer serves (KIP-896).
 OLDEST_SERVED = {
     0: 3, 1: 4, 2: 1, 8: 2, 9: 1, 19: 2, 20: 1, 23: 2, 29: 1, 30: 1, 31: 1, 32: 1, 34: 1, 35: 1, 38: 1, 39: 1, 40: 1, 41: 1,
 }  # fmt: skip
 
 
 class Transcript:
-    """A connection to one broker and what it answered so far, by the label of each question.
+    """A connection to one broker and its responses so far, by the label of each request.
 
-    What is asked of ``client`` itself is not noted.
+    Requests by ``client`` itself are not noted.
     """
 
     def __init__(self, port: int) -> None:
@@ -120,7 +120,7 @@ class Transcript:
         return given
 
     def note(self, label: str, given: Any) -> None:
-        """Note what was taken out of an answer."""
+        """Note a part of a response."""
         assert label not in self.answers, f"two notes have the label {label}"
         self.answers[label] = self._plain("", given)
 
@@ -189,7 +189,7 @@ class Transcript:
         return value
 
     def _in_order(self, name: str, items: list[Any]) -> list[Any]:
-        """Sort what Kafka sends in the order of a hash table."""
+        """Sort the lists that Kafka sends in the order of a hash table."""
         for key in UNORDERED.get(name, ()):
             if items and isinstance(items[0], dict) and key in items[0]:
                 return sorted(items, key=lambda item: str(item[key]))
@@ -220,13 +220,13 @@ class Difference:
         return f"{self.where}: Kafka {self.kafka!r}, ours {self.ours!r}"
 
 
-def differences(where: str, kafka: Any, ours: Any) -> Iterator[Difference]:
+def find_differences(where: str, kafka: Any, ours: Any) -> Iterator[Difference]:
     """Find every field in which two plain answers differ."""
     if isinstance(kafka, dict) and isinstance(ours, dict):
         for name in kafka.keys() | ours.keys():
-            yield from differences(f"{where}.{name}" if where else name, kafka.get(name), ours.get(name))
+            yield from find_differences(f"{where}.{name}" if where else name, kafka.get(name), ours.get(name))
     elif isinstance(kafka, list) and isinstance(ours, list) and len(kafka) == len(ours):
         for number, (theirs, mine) in enumerate(zip(kafka, ours, strict=True)):
-            yield from differences(f"{where}[{number}]", theirs, mine)
+            yield from find_differences(f"{where}[{number}]", theirs, mine)
     elif kafka != ours:
         yield Difference(where, kafka, ours)

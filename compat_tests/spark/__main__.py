@@ -32,20 +32,20 @@ def main(arguments: Sequence[str]) -> int:
     python = python_of(given.release) if given.release else Path(sys.executable)
     if given.release:
         options.append(OTHER_RELEASES)
-    return compare(python, options) if given.compare else run(python, given.broker, options)
+    return compare_brokers(python, options) if given.compare else run_tests(python, given.broker, options)
 
 
-def run(python: Path, broker: str, options: Sequence[str]) -> int:
+def run_tests(python: Path, broker: str, options: Sequence[str]) -> int:
     """Run the tests on one broker; return pytest's exit code."""
     command = [str(python), "-m", "pytest", str(FOLDER), "-m", "spark or not spark", f"--broker={broker}", *options]
     return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
-def compare(python: Path, options: Sequence[str]) -> int:
+def compare_brokers(python: Path, options: Sequence[str]) -> int:
     """Run the tests on each broker in turn, and compare their observations."""
     with tempfile.TemporaryDirectory() as folder:
         files = {kind: Path(folder) / kind for kind in BROKERS}
-        codes = [run(python, kind, [f"--observations={file}", *options]) for kind, file in files.items()]
+        codes = [run_tests(python, kind, [f"--observations={file}", *options]) for kind, file in files.items()]
         lines, same = compare_observations({kind: read_observations(file) for kind, file in files.items()})
     print("\n".join(lines))
     return 0 if same and not any(codes) else 1

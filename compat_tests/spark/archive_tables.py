@@ -15,7 +15,7 @@ from unittest.mock import patch
 import pytest
 
 from compat_tests.confluent import admin_of
-from compat_tests.spark.archives import assert_the_same, held, produce_all_kinds, run_archive
+from compat_tests.spark.archives import assert_the_same, produce_all_kinds, read_held, run_archive
 from compat_tests.spark.scene import Scene
 from spark_integration.archive.ledger import ArchiveLedger
 from spark_integration.archive.tables import TableStore
@@ -32,8 +32,8 @@ class Address:
     bootstrap: str
 
 
-def rows(scene: Scene, form: str) -> int:
-    """Count the rows that readers see who do not ask the manifest."""
+def count_rows(scene: Scene, form: str) -> int:
+    """Count the rows for readers that ignore the manifest."""
     count: int = scene.session.read.format(form).load(str(scene.folder / "archive")).count()
     return count
 
@@ -49,10 +49,10 @@ def added_later(scene: Scene, form: str) -> None:
     ranges = read_manifest(scene.session, str(scene.folder / "archive")).ranges
     assert sorted(one[3:] for one in ranges) == [(0, 10, 10, 0, 9), (10, 30, 20, 10, 29), (30, 40, 10, 30, 39)]
     assert_the_same(scene)
-    assert rows(scene, form) == 40
+    assert count_rows(scene, form) == 40
 
 
-def refuse(*_: Any) -> None:
+def raise_refusal(*_: Any) -> None:
     raise PipelineError("not today")
 
 
@@ -60,15 +60,15 @@ def killed_behind_its_append(scene: Scene, form: str) -> None:
     """Records are not read before the manifest names them, and are found even if the table has lost its history."""
     scene.create(2)
     produce_all_kinds(scene.broker, scene.topic, 20, 2)
-    with patch.object(ArchiveLedger, "_close", refuse), pytest.raises(PipelineError, match="not today"):
+    with patch.object(ArchiveLedger, "_close", raise_refusal), pytest.raises(PipelineError, match="not today"):
         run_archive(scene, format=form)
-    assert rows(scene, form) == 40
-    assert held(scene).count() == 0
+    assert count_rows(scene, form) == 40
+    assert read_held(scene).count() == 0
     produce_all_kinds(scene.broker, scene.topic, 5, 2, first=20)
     store = next(one for one in TableStore.__subclasses__() if one.format == form)
     with patch.object(store, "has", lambda *_: False):
         assert run_archive(scene, "new", format=form).records == 10
-    assert rows(scene, form) == 50
+    assert count_rows(scene, form) == 50
     assert_the_same(scene)
 
 
@@ -85,7 +85,7 @@ def made_anew_while_it_is_read(scene: Scene, form: str) -> None:
 
     with patch.object(TableStore, "publish", slowly), pytest.raises(PipelineError, match="recreated"):
         run_archive(scene, format=form)
-    assert held(scene).count() == 0
+    assert read_held(scene).count() == 0
     with pytest.raises(PipelineError, match="recreated"):
         run_archive(scene, "new", format=form)
 

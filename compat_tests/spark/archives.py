@@ -10,7 +10,7 @@ from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, Producer, Topic
 from compat_tests.batches import RECENT_MS
 from compat_tests.brokers import Broker
 from compat_tests.confluent import consumer_of
-from compat_tests.spark.scene import Scene, once
+from compat_tests.spark.scene import Scene, check_distinct
 from spark_integration.archive.pipeline import ArchiveSummary, archive
 from spark_integration.archive.reading import read_archive
 from spark_integration.archive.settings import FileOptions
@@ -80,7 +80,7 @@ def read_topics(broker: Broker, topics: Iterable[str]) -> set[Archived]:
         known = consumer.list_topics(timeout=30).topics
         places = [TopicPartition(topic, number, 0) for topic in topics for number in known[topic].partitions]
         consumer.assign([TopicPartition(one.topic, one.partition, -2) for one in places])
-        return once(_to_the_end(consumer, len(places)))
+        return check_distinct(_to_the_end(consumer, len(places)))
     finally:
         consumer.close()
 
@@ -94,11 +94,11 @@ def _to_the_end(consumer: Consumer, ends: int) -> list[Archived]:
             assert message.error().name() == "_PARTITION_EOF", message.error()
             ends -= 1
         else:
-            found.append(_archived(message))
+            found.append(_as_archived(message))
     return found
 
 
-def _archived(message: Any) -> Archived:
+def _as_archived(message: Any) -> Archived:
     kind, timestamp_ms = message.timestamp()
     return Archived(
         message.topic(),
@@ -114,16 +114,16 @@ def _archived(message: Any) -> Archived:
 
 def read_frame(frame: Any) -> set[Archived]:
     """Return every record of an archive; AssertionError if it holds one twice."""
-    return once([_from_row(*row) for row in frame.selectExpr(*COLUMNS).collect()])
+    return check_distinct([_from_row(*row) for row in frame.selectExpr(*COLUMNS).collect()])
 
 
 def _from_row(*row: Any) -> Archived:
     topic, partition, offset, key, value, headers, timestamp_ms, timestamp_type = row
-    places = (_bytes(key), _bytes(value), tuple((one[0], _bytes(one[1])) for one in headers or ()))
+    places = (_as_bytes(key), _as_bytes(value), tuple((one[0], _as_bytes(one[1])) for one in headers or ()))
     return Archived(topic, partition, offset, *places, timestamp_ms, timestamp_type)
 
 
-def _bytes(value: Any) -> bytes | None:
+def _as_bytes(value: Any) -> bytes | None:
     return None if value is None else bytes(value)
 
 
@@ -141,16 +141,16 @@ def run_archive(scene: Scene, checkpoint: str = "checkpoint", path: str = "archi
     )
 
 
-def held(scene: Scene) -> Any:
+def read_held(scene: Scene) -> Any:
     return read_archive(scene.session, str(scene.folder / "archive"))
 
 
 def assert_the_same(scene: Scene, *topics: str) -> None:
     there = read_topics(scene.broker, topics or [scene.topic])
-    assert read_frame(held(scene)) == there
+    assert read_frame(read_held(scene)) == there
     assert read_manifest(scene.session, str(scene.folder / "archive")).records == len(there)
 
 
-def spans(scene: Scene) -> list[tuple[int, int, int]]:
+def list_spans(scene: Scene) -> list[tuple[int, int, int]]:
     manifest = read_manifest(scene.session, str(scene.folder / "archive"))
     return sorted((one.partition, one.from_offset, one.until_offset) for one in manifest.ranges)

@@ -1,4 +1,4 @@
-"""What the tests of the audit share: a topic is judged, and findings are named by their offsets."""
+"""Helpers of the audit's tests: they judge a topic, and name findings by their offsets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def source_of(broker: Broker, topic: str, **options: str) -> dict[str, str]:
     return {**source, "kafka.isolation.level": "read_committed", **options}
 
 
-def judged(spark: Any, broker: Broker, topic: str, fields: AuditFields = BY_VALUE, **options: Any) -> AuditSummary:
+def judge_topic(spark: Any, broker: Broker, topic: str, fields: AuditFields = BY_VALUE, **options: Any) -> AuditSummary:
     return audit(spark, source_of(broker, topic), settings=AuditSettings(fields, limit=ALL), **options)
 
 

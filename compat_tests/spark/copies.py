@@ -1,4 +1,4 @@
-"""Topics and their copies, record by record: `mirror` and `replay` write exactly what they read."""
+"""Topics and their copies, record by record: `mirror` and `replay` write exactly the records that they read."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def read_contents(broker: Broker, topic: str) -> dict[int, list[Record]]:
             assert message.error().code() == KafkaError._PARTITION_EOF, message.error()
             waiting.discard(message.partition())
         else:
-            found[message.partition()].append(_record(message))
+            found[message.partition()].append(_as_record(message))
     consumer.close()
     return found
 
 
-def _record(message: Any) -> Record:
+def _as_record(message: Any) -> Record:
     headers = message.headers() or []
     first = next((at for at, (name, _) in enumerate(headers) if name.startswith(ORIGIN)), len(headers))
     origin = {name.removeprefix(ORIGIN): value.decode() for name, value in headers[first:]}
@@ -131,7 +131,7 @@ def make_numbered_records(count: int, size_bytes: int = 100) -> list[Content]:
 
 def count_offsets(broker: Broker, topic: str) -> int:
     """Return the number of offsets of a topic; 0 if it does not exist, or has no leader yet."""
-    consumer = _watcher(broker)
+    consumer = _make_watcher(broker)
     try:
         known = consumer.list_topics(timeout=30).topics.get(topic)
         partitions = list(known.partitions) if known and not known.error else []
@@ -141,7 +141,7 @@ def count_offsets(broker: Broker, topic: str) -> int:
 
 
 @cache
-def _watcher(broker: Broker) -> Consumer:
+def _make_watcher(broker: Broker) -> Consumer:
     return Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "watcher", "log_level": 0})
 
 

@@ -51,18 +51,18 @@ def make_faults(seed: int, producers: int = 4, count: int = 100, partitions: int
             order.remove(place)
             order.insert(order.index(place + 1) + 1, place)
         faults.sent.setdefault(number % partitions, []).extend((name, place) for place in order)
-    return interleave(faults, rng)
+    return interleave_records(faults, rng)
 
 
-def interleave(faults: Faults, rng: Random) -> Faults:
+def interleave_records(faults: Faults, rng: Random) -> Faults:
     """Mix the records of a partition's producers; each keeps its own order."""
     for partition, records in faults.sent.items():
         queues = [[one for one in records if one[0] == name] for name in sorted({name for name, _ in records})]
-        faults.sent[partition] = list(_mixed(queues, rng))
+        faults.sent[partition] = list(_mix_queues(queues, rng))
     return faults
 
 
-def _mixed(queues: list[list[Numbered]], rng: Random) -> Iterator[Numbered]:
+def _mix_queues(queues: list[list[Numbered]], rng: Random) -> Iterator[Numbered]:
     while left := [queue for queue in queues if queue]:
         yield rng.choice(left).pop(0)
 
@@ -77,11 +77,11 @@ def send_records(
     """Produce the records as JSON, with the event times of those that have one."""
     producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 5, **settings})
     for partition, records in sent.items():
-        produce(producer, topic, partition, records, event_ms or {})
+        produce_records(producer, topic, partition, records, event_ms or {})
     assert producer.flush(60) == 0
 
 
-def produce(
+def produce_records(
     producer: Producer, topic: str, partition: int, records: Iterable[Numbered], event_ms: Mapping[Numbered, int]
 ) -> None:
     for name, sequence in records:

@@ -1,4 +1,4 @@
-"""``python -m compat_tests.spark.on_executors MASTER BOOTSTRAP TOPIC``: report what a cluster's executors have.
+"""``python -m compat_tests.spark.on_executors MASTER BOOTSTRAP TOPIC``: report the packages of a cluster's executors.
 
 Prints one JSON object: the records as a function of `spark_integration` on the executors saw them, where the executors
 have the package's code from, and whether the driver sees Kafka's Admin client.

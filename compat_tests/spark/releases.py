@@ -26,7 +26,7 @@ def python_of(release: str) -> Path:
     """
     digest = hashlib.sha256(read_requirements().encode()).hexdigest()[:12]
     target = BUILD / "spark" / f"{release}-{digest}"
-    build_once(target, lambda partial: _install(partial, release))
+    build_once(target, lambda partial: _install_release(partial, release))
     return target / "bin" / "python"
 
 
@@ -44,11 +44,11 @@ def read_requirements() -> str:
     return "".join([parser["options"]["install_requires"], *(extras[name] for name in EXTRAS)])
 
 
-def _install(folder: Path, release: str) -> None:
-    _run([sys.executable, "-m", "venv", str(folder)])
+def _install_release(folder: Path, release: str) -> None:
+    _run_command([sys.executable, "-m", "venv", str(folder)])
     pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-    _run([*pip, "-e", f"{ROOT}[{','.join(EXTRAS)}]", f"pyspark=={release}"])
+    _run_command([*pip, "-e", f"{ROOT}[{','.join(EXTRAS)}]", f"pyspark=={release}"])
 
 
-def _run(command: Sequence[str]) -> None:
+def _run_command(command: Sequence[str]) -> None:
     subprocess.run(command, check=True, timeout=INSTALL_SECONDS, stdin=subprocess.DEVNULL)

@@ -28,21 +28,21 @@ Key = tuple[Any, ...]
 Results = dict[Key, dict[str, Any]]
 
 
-def iso(milliseconds: int) -> str:
+def format_time(milliseconds: int) -> str:
     text = datetime.fromtimestamp(milliseconds / 1000, timezone.utc).isoformat(timespec="milliseconds")
     return text.replace("+00:00", "Z")
 
 
-def event(minutes: float, country: str | None = "de", amount: Any = 1.0, user: int = 1) -> Event:
+def make_event(minutes: float, country: str | None = "de", amount: Any = 1.0, user: int = 1) -> Event:
     """Return an event this many minutes after ten o'clock."""
-    time = iso(START_MS + int(minutes * MINUTE_MS))
+    time = format_time(START_MS + int(minutes * MINUTE_MS))
     return {"time": time, "place": {"country": country}, "amount": amount, "user": {"id": user}}
 
 
 def random_events(dice: random.Random, count: int, minutes: float) -> list[Event]:
     """Return events in random order; their amounts are sums of powers of two, so that every sum is exact."""
     return [
-        event(
+        make_event(
             dice.uniform(0, minutes),
             dice.choice(["de", "fr", "a|b", None]),
             dice.choice([dice.randrange(400) / 4, None, "none"]),
@@ -54,7 +54,7 @@ def random_events(dice: random.Random, count: int, minutes: float) -> list[Event
 
 @dataclass
 class Model:
-    """Windows over events of `event`, by country, as batches bring them.
+    """Windows over events of `make_event`, by country, as batches bring them.
 
     An event is late by the watermark of the batch before its own.
     """
@@ -88,9 +88,9 @@ class Model:
     def results(self, closed: bool = False, from_ms: int = 0) -> Results:
         """Return the results of windows that are over, or of all windows; those that end later than *from_ms*."""
         return {
-            (iso(start), country): {
-                "window_start": iso(start),
-                "window_end": iso(start + self.window_ms),
+            (format_time(start), country): {
+                "window_start": format_time(start),
+                "window_end": format_time(start + self.window_ms),
                 "place_country": country,
                 **compute_measures(events),
             }
@@ -153,7 +153,7 @@ def read_table(folder: Path) -> Results:
     """Return the rows of a table in Parquet or Delta; AssertionError if it holds one twice."""
     found: Results = {}
     for row in (row for file in files_of_table(folder) for row in read_rows(file)):
-        texts = {name: _text(value) for name, value in row.items()}
+        texts = {name: _as_text(value) for name, value in row.items()}
         key = (texts["window_start"], texts["place_country"])
         assert key not in found, f"{key} is in the table twice"
         found[key] = texts
@@ -168,8 +168,8 @@ def read_rows(file: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _text(value: Any) -> Any:
-    return iso(int(value.timestamp() * 1000)) if isinstance(value, datetime) else value
+def _as_text(value: Any) -> Any:
+    return format_time(int(value.timestamp() * 1000)) if isinstance(value, datetime) else value
 
 
 def files_of_table(folder: Path) -> list[Path]:

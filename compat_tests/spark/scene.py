@@ -1,4 +1,4 @@
-"""What all tests with Spark share: topics filled, batches read, streams run, and observations recorded."""
+"""Helpers of all tests with Spark: they fill topics, read batches, run streams, and record observations."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class Query:
 
     def records(self) -> set[Any]:
         """Return the records of all micro-batches; AssertionError if one arrived twice."""
-        return once([record for number in sorted(self.batches) for record in self.batches[number]])
+        return check_distinct([record for number in sorted(self.batches) for record in self.batches[number]])
 
     def wait_for(self, wanted: set[Any]) -> None:
         """Wait until these records have arrived, and no micro-batch is running."""
@@ -176,10 +176,10 @@ def collect_rows(frame: Any, columns: Sequence[str] = PLACE) -> list[Any]:
 
 def collect_records(frame: Any, columns: Sequence[str] = PLACE) -> set[Any]:
     """Collect a batch; AssertionError if it holds a record twice."""
-    return once(collect_rows(frame, columns))
+    return check_distinct(collect_rows(frame, columns))
 
 
-def once(found: Sequence[Any]) -> set[Any]:
+def check_distinct(found: Sequence[Any]) -> set[Any]:
     assert len(set(found)) == len(found), f"twice: {sorted(one for one in set(found) if found.count(one) > 1)}"
     return set(found)
 
@@ -255,13 +255,13 @@ def java_exceptions(problem: Any) -> list[str]:
     cause = problem.java_exception if isinstance(problem, Py4JJavaError) else getattr(problem, "_origin", None)
     while cause is not None:
         name = str(cause.getClass().getSimpleName())
-        condition = _condition(cause)
+        condition = _find_condition(cause)
         found.append(f"{name} {condition}" if condition else name)
         cause = cause.getCause()
     return found
 
 
-def _condition(cause: Any) -> str | None:
+def _find_condition(cause: Any) -> str | None:
     methods = {str(method.getName()) for method in cause.getClass().getMethods()}
     getter = next((name for name in ("getCondition", "getErrorClass") if name in methods), None)
     return getattr(cause, getter)() if getter else None

@@ -12,12 +12,12 @@ from confluent_kafka.admin import NewPartitions
 from compat_tests.confluent import admin_of
 from compat_tests.spark.archives import (
     assert_the_same,
-    held,
+    list_spans,
     produce_all_kinds,
     read_frame,
+    read_held,
     read_topics,
     run_archive,
-    spans,
 )
 from compat_tests.spark.scene import Scene, make_values, produce_values
 from spark_integration.archive import compaction
@@ -75,7 +75,7 @@ def test_with_a_new_checkpoint_one_partition_alone(scene: Scene) -> None:
 
 
 @pytest.mark.spark
-def test_what_came_before_is_added_later(scene: Scene) -> None:
+def test_a_later_run_adds_earlier_records(scene: Scene) -> None:
     """From the middle first, then from the beginning: both ends are archived, and the middle once."""
     scene.create(1)
     produce_all_kinds(scene.broker, scene.topic, 30, 1)
@@ -84,7 +84,7 @@ def test_what_came_before_is_added_later(scene: Scene) -> None:
     produce_all_kinds(scene.broker, scene.topic, 10, 1, first=30)
     summary = run_archive(scene, "other")
     assert (summary.records, summary.offsets_there_already) == (20, 20)
-    assert spans(scene) == [(0, 0, 10), (0, 10, 30), (0, 30, 40)]
+    assert list_spans(scene) == [(0, 0, 10), (0, 10, 30), (0, 30, 40)]
     assert_the_same(scene)
 
 
@@ -117,8 +117,8 @@ def test_aborted_transactions_are_absent(scene: Scene) -> None:
     summary = run_archive(scene, maxOffsetsPerTrigger="7")
     assert summary.records == 15
     assert_the_same(scene)
-    assert spans(scene)[-1][2] == 36
-    assert {str(row.value, "utf-8")[0] for row in held(scene).select("value").collect()} == {"1", "3", "5"}
+    assert list_spans(scene)[-1][2] == 36
+    assert {str(row.value, "utf-8")[0] for row in read_held(scene).select("value").collect()} == {"1", "3", "5"}
 
 
 def sql_configs(scene: Scene) -> set[tuple[str, str]]:
@@ -130,7 +130,7 @@ def test_small_files_are_merged(scene: Scene) -> None:
     scene.create(2)
     produce_all_kinds(scene.broker, scene.topic, 40, 2)
     before = run_archive(scene, maxOffsetsPerTrigger="16", files=FileOptions(tasks=1)).files
-    early = held(scene)
+    early = read_held(scene)
     configs = sql_configs(scene)
     assert before == len(list((scene.folder / "archive").rglob("part-*.parquet"))) >= 16
     produce_all_kinds(scene.broker, scene.topic, 4, 2, first=40)
@@ -158,7 +158,7 @@ def test_a_long_manifest_is_made_short(scene: Scene, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.spark
-def test_files_have_at_most_so_many_records(scene: Scene) -> None:
+def test_max_records_per_file_limits_each_file(scene: Scene) -> None:
     scene.create(4)
     produce_values(scene.broker, scene.topic, make_values(25, 4))
     assert run_archive(scene, files=FileOptions(tasks=1, max_records_per_file=30)).files == 4
@@ -188,7 +188,7 @@ def test_a_batch_that_was_not_finished_before_partitions_came(scene: Scene, monk
     scene.create(1)
     produce_all_kinds(scene.broker, scene.topic, 30, 1)
     with monkeypatch.context() as patched:
-        patched.setattr(ArchiveLedger, "commit", refuse)
+        patched.setattr(ArchiveLedger, "commit", raise_refusal)
         with pytest.raises(PipelineError, match="not today"):
             run_archive(scene, maxOffsetsPerTrigger="10")
     admin_of(scene.broker).create_partitions([NewPartitions(scene.topic, 2)])[scene.topic].result(30)
@@ -197,5 +197,5 @@ def test_a_batch_that_was_not_finished_before_partitions_came(scene: Scene, monk
     assert_the_same(scene)
 
 
-def refuse(*_: Any) -> None:
+def raise_refusal(*_: Any) -> None:
     raise PipelineError("not today")

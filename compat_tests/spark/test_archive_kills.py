@@ -53,7 +53,7 @@ class Runs:
 
     @contextmanager
     def running(self, *options: str) -> Iterator[subprocess.Popen[bytes]]:
-        """Start the command, and kill what is left of it after the block."""
+        """Start the command, and kill it after the block if it still runs."""
         with (self.folder / "output").open("ab") as output:
             process = subprocess.Popen(
                 [*self._command, *options], cwd=ROOT, stdout=output, stderr=output, start_new_session=True
@@ -96,7 +96,7 @@ def kill_in_the_middle(runs: Runs, chance: random.Random) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def finish(runs: Runs) -> None:
+def finish_runs(runs: Runs) -> None:
     with runs.running("--mergeFiles", "6") as process:
         assert process.wait(LIMIT_SECONDS) == 0, runs.output()
 
@@ -122,5 +122,5 @@ def test_killed_at_random_moments(broker: Broker, name: str, tmp_path: Path, for
     there = read_topics(broker, [first, second])
     done = sum(one.records for commit in runs.commits() if commit.kind == "batch" for one in commit.ranges)
     assert 0 < done < len(there), "the kills did not fall in the middle"
-    finish(runs)
+    finish_runs(runs)
     assert runs.archived() == {tuple(record) for record in there}

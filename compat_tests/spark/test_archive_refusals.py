@@ -10,13 +10,13 @@ from confluent_kafka import TopicPartition
 from pyspark.errors import StreamingQueryException
 
 from compat_tests.confluent import admin_of
-from compat_tests.spark.archives import held, read_frame, read_topics, run_archive
+from compat_tests.spark.archives import read_frame, read_held, read_topics, run_archive
 from compat_tests.spark.scene import Scene, make_values, produce_values
 from spark_integration.archive.settings import FileOptions
 from spark_integration.errors import PipelineError, explain_failure
 
 
-def truncate(scene: Scene, offset: int) -> None:
+def truncate_topic(scene: Scene, offset: int) -> None:
     place = TopicPartition(scene.topic, 0, offset)
     for future in admin_of(scene.broker).delete_records([place]).values():
         future.result(30)
@@ -29,29 +29,29 @@ def test_records_that_went_before_they_were_archived(scene: Scene) -> None:
     run_archive(scene)
     first = read_topics(scene.broker, [scene.topic])
     produce_values(scene.broker, scene.topic, make_values(20, start=20))
-    truncate(scene, 30)
+    truncate_topic(scene, 30)
     with pytest.raises(StreamingQueryException) as refused:
         run_archive(scene)
     assert "give --failOnDataLoss false" in explain_failure(refused.value)
     with pytest.raises(PipelineError, match=r"offsets 20 to 29 .* are gone and were not archived"):
         run_archive(scene, "new")
     assert run_archive(scene, failOnDataLoss="false").records == 10
-    assert read_frame(held(scene)) == first | read_topics(scene.broker, [scene.topic])
+    assert read_frame(read_held(scene)) == first | read_topics(scene.broker, [scene.topic])
 
 
 @pytest.mark.spark
-def test_a_topic_made_anew_is_not_taken_for_the_old_one(scene: Scene) -> None:
+def test_a_recreated_topic_is_refused(scene: Scene) -> None:
     scene.create(1)
     produce_values(scene.broker, scene.topic, make_values(20))
     run_archive(scene)
-    before = read_frame(held(scene))
+    before = read_frame(read_held(scene))
     admin_of(scene.broker).delete_topics([scene.topic])[scene.topic].result(30)
     scene.create(1)
     produce_values(scene.broker, scene.topic, make_values(30, start=100))
     for options in ({}, {"checkpoint": "new"}, {"failOnDataLoss": "false"}):
         with pytest.raises(PipelineError, match="recreated"):
             run_archive(scene, **options)
-    assert read_frame(held(scene)) == before
+    assert read_frame(read_held(scene)) == before
 
 
 def files_of(folder: Path) -> set[str]:
@@ -59,7 +59,7 @@ def files_of(folder: Path) -> set[str]:
 
 
 @pytest.mark.spark
-def test_what_does_not_fit_is_refused_before_anything_is_written(scene: Scene) -> None:
+def test_unfit_options_are_refused_before_anything_is_written(scene: Scene) -> None:
     scene.create(1)
     scene.create(1, f"{scene.topic}-other")
     produce_values(scene.broker, scene.topic, make_values(5))

@@ -16,7 +16,7 @@ from confluent_kafka import Producer
 from compat_tests.batches import RECENT_MS
 from compat_tests.brokers import Broker
 from compat_tests.confluent import create_topic
-from compat_tests.spark.auditing import BY_VALUE, judged, offsets_of, source_of
+from compat_tests.spark.auditing import BY_VALUE, judge_topic, offsets_of, source_of
 from compat_tests.spark.faults import make_faults, numbers_of_findings, send_records
 from spark_integration.audit.conditions import parse_conditions
 from spark_integration.audit.pipeline import audit
@@ -28,7 +28,7 @@ def test_faults_are_named(broker: Broker, spark: Any, name: str) -> None:
     create_topic(broker, name, 2)
     faults = make_faults(seed=1)
     send_records(broker, name, faults.sent)
-    summary = judged(spark, broker, name)
+    summary = judge_topic(spark, broker, name)
     assert numbers_of_findings(summary.details["gap"]) == faults.dropped
     assert numbers_of_findings(summary.details["duplicate"]) == faults.doubled
     assert numbers_of_findings(summary.details["inversion"]) == faults.overtaken
@@ -47,7 +47,7 @@ def test_faults_by_headers_and_keys(broker: Broker, spark: Any, name: str, field
     create_topic(broker, name, 2)
     faults = make_faults(seed=2)
     send_records(broker, name, faults.sent)
-    summary = judged(spark, broker, name, fields)
+    summary = judge_topic(spark, broker, name, fields)
     before = {(f"producer-{number}", -1) for number in range(4)} if fields.first_sequence == -1 else set()
     assert numbers_of_findings(summary.details["gap"]) == faults.dropped | before
     assert numbers_of_findings(summary.details["duplicate"]) == faults.doubled
@@ -55,11 +55,11 @@ def test_faults_by_headers_and_keys(broker: Broker, spark: Any, name: str, field
 
 
 @pytest.mark.spark
-def test_what_producers_begin_with(broker: Broker, spark: Any, name: str) -> None:
+def test_audit_reports_the_first_sequence_of_each_producer(broker: Broker, spark: Any, name: str) -> None:
     """p lacks the number before its first, q begins with the first, r with the third, and s has 0 twice."""
     create_topic(broker, name, 1)
     send_records(broker, name, {0: [("p", 0), ("q", 1), ("r", 3), ("s", 0), ("s", 0), ("s", 1)]})
-    summary = judged(spark, broker, name, AuditFields("$.producer", "$.sequence", first_sequence=1))
+    summary = judge_topic(spark, broker, name, AuditFields("$.producer", "$.sequence", first_sequence=1))
     assert numbers_of_findings(summary.details["gap"]) == {("r", 1), ("r", 2)}
     assert numbers_of_findings(summary.details["duplicate"]) == {("s", 0)}
     assert summary.found == {"gap": 2, "duplicate": 1}
@@ -80,20 +80,20 @@ def test_a_producer_that_counts_by_partition(broker: Broker, spark: Any, name: s
 
 
 @pytest.mark.spark
-def test_records_that_do_not_tell(broker: Broker, spark: Any, name: str) -> None:
+def test_audit_counts_records_without_the_audited_fields(broker: Broker, spark: Any, name: str) -> None:
     create_topic(broker, name, 1)
     send_records(broker, name, {0: [("p", 0), ("p", 1)]})
     producer = Producer({"bootstrap.servers": broker.bootstrap})
     for value in ("no JSON", '{"producer": "p"}', '{"producer": "p", "sequence": "x"}', None):
         producer.produce(name, value, partition=0)
     assert producer.flush(30) == 0
-    summary = judged(spark, broker, name)
+    summary = judge_topic(spark, broker, name)
     assert offsets_of(summary, "unattributed") == {(0, offset) for offset in range(2, 6)}
     assert summary.found == {"unattributed": 4}
 
 
 @pytest.mark.spark
-def test_delays_are_told(broker: Broker, spark: Any, name: str) -> None:
+def test_audit_reports_percentiles_of_known_delays(broker: Broker, spark: Any, name: str) -> None:
     """The percentiles of a thousand known delays are those of the nearest rank."""
     create_topic(broker, name, 1)
     delays = [Random(3).randrange(10_000) for _ in range(1_000)]
@@ -104,7 +104,7 @@ def test_delays_are_told(broker: Broker, spark: Any, name: str) -> None:
     assert producer.flush(30) == 0
     fields = AuditFields(None, "$.sequence", "$.time", "s")
     wanted = parse_conditions("latency:event-producer:p50>1ms, latency:max>1h, gap")
-    summary = judged(spark, broker, name, fields, fail_on=wanted)
+    summary = judge_topic(spark, broker, name, fields, fail_on=wanted)
     (row,) = summary.latency
     ranked = sorted(delays)
     assert {name: row[name] for name in ("stage", "records", "p50", "p99", "p99.9", "max", "negative")} == {
@@ -137,7 +137,7 @@ def test_strange_numbers_end_nothing(broker: Broker, spark: Any, name: str, tmp_
     assert producer.flush(30) == 0
     report, counts = tmp_path / "report.html", str(tmp_path / "counts")
     fields = AuditFields("$.producer", "$.sequence", "$.time")
-    summary = judged(spark, broker, name, fields, report=report, counts=counts)
+    summary = judge_topic(spark, broker, name, fields, report=report, counts=counts)
     (row,) = summary.latency
     assert (row["records"], row["max"]) == (1, stamps[-1] - (RECENT_MS - 7))
     assert told_ends(summary.details["gap"]) == {("q", -far, far - 1), ("r", -far, far - 1)}
@@ -159,7 +159,7 @@ def test_the_brokers_own_time(broker: Broker, spark: Any, name: str) -> None:
     create_topic(broker, name, 1, message_timestamp_type="LogAppendTime")
     sent = [("p", number) for number in range(20)]
     send_records(broker, name, {0: sent}, dict.fromkeys(sent, RECENT_MS - 10))
-    summary = judged(spark, broker, name, AuditFields("$.producer", "$.sequence", "$.time"))
+    summary = judge_topic(spark, broker, name, AuditFields("$.producer", "$.sequence", "$.time"))
     (row,) = summary.latency
     assert row["stage"] == "event-broker"
     assert 3_600_000 < row["p50"] < 7_300_000
@@ -183,7 +183,7 @@ def test_a_range_and_several_topics(broker: Broker, spark: Any, name: str) -> No
 
 
 @pytest.mark.spark
-def test_what_cannot_be_audited(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
+def test_audit_refuses_bad_sources_and_options(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
     create_topic(broker, name, 1)
     send_records(broker, name, {0: [("p", 0)]})
     source = source_of(broker, name)
@@ -210,7 +210,7 @@ def test_the_command(broker: Broker, name: str, tmp_path: Path) -> None:
     report, counts = tmp_path / "report.html", tmp_path / "counts"
     fields = ["--producer-field", "$.producer", "--sequence-field", "$.sequence"]
     options = [*fields, "--fail-on", "gap,latency:p99>1ms", "--report", str(report), "--counts", str(counts)]
-    ended = run("--bootstrap-server", broker.bootstrap, "--subscribe", name, *options)
+    ended = run_audit("--bootstrap-server", broker.bootstrap, "--subscribe", name, *options)
     assert ended.returncode == 1, ended.stderr
     lines = ended.stdout.splitlines()
     assert lines[0] == "PROBLEMS in 9 records in 1 topic: 1 gap (sequences that no record has)"
@@ -221,11 +221,11 @@ def test_the_command(broker: Broker, name: str, tmp_path: Path) -> None:
     assert text.count("<svg") == 1
     assert "http" not in text.replace("http://www.w3.org", "").replace("https://matplotlib.org", "")
     assert list(counts.glob("*.parquet"))
-    ended = run("--bootstrap-server", broker.bootstrap, "--subscribe", name, *fields, "--json")
+    ended = run_audit("--bootstrap-server", broker.bootstrap, "--subscribe", name, *fields, "--json")
     assert ended.returncode == 0, ended.stderr
     assert json.loads(ended.stdout)["found"] == {"gap": 1}
 
 
-def run(*options: str) -> subprocess.CompletedProcess[str]:
+def run_audit(*options: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "kafkacompat", "spark", "audit", "--master", "local[2]", *options]
     return subprocess.run(command, capture_output=True, text=True, timeout=240)

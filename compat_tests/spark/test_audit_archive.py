@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 from compat_tests.brokers import Broker
 from compat_tests.confluent import admin_of, create_topic
 from compat_tests.spark.auditing import ALL, BY_VALUE, offsets_of, source_of
-from compat_tests.spark.faults import Numbered, make_faults, numbers_of_findings, produce, send_records
+from compat_tests.spark.faults import Numbered, make_faults, numbers_of_findings, produce_records, send_records
 from spark_integration.archive.pipeline import archive
 from spark_integration.audit import pipeline, ranges
 from spark_integration.audit.pipeline import audit
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.spark
 JUDGING = AuditSettings(BY_VALUE, limit=ALL)
 
 
-def archived(spark: Any, broker: Broker, topic: str, folder: Path, **options: str) -> str:
+def archive_topic(spark: Any, broker: Broker, topic: str, folder: Path, **options: str) -> str:
     """Archive a topic in several batches; return the archive's path."""
     source = source_of(broker, topic, startingOffsets="earliest", maxOffsetsPerTrigger="100", **options)
     archive(spark, source, str(folder / "archive"), StreamOptions(str(folder / "checkpoint")))
@@ -43,7 +43,7 @@ def test_a_whole_archive(broker: Broker, spark: Any, name: str, tmp_path: Path) 
     create_topic(broker, name, 2)
     faults = make_faults(seed=4)
     send_records(broker, name, faults.sent)
-    path = archived(spark, broker, name, tmp_path)
+    path = archive_topic(spark, broker, name, tmp_path)
     send_records(broker, name, {0: [("late", number) for number in range(7)]})
     summary = audit(spark, source_of(broker, name), path=path, settings=JUDGING)
     for kind, wanted in (("gap", faults.dropped), ("duplicate", faults.doubled), ("inversion", faults.overtaken)):
@@ -65,12 +65,12 @@ def test_an_archive_that_grows(
     """Records that reach topic and archive after the topic's end was read are not reported as the archive's alone."""
     create_topic(broker, name, 1)
     send_records(broker, name, {0: [("p", number) for number in range(10)]})
-    path = archived(spark, broker, name, tmp_path)
+    path = archive_topic(spark, broker, name, tmp_path)
 
     def growing(cluster: Cluster, source: dict[str, str]) -> Ranges:
         found = ranges.resolve_ranges(cluster, source)
         send_records(broker, name, {0: [("p", number) for number in range(10, 30)]})
-        archived(spark, broker, name, tmp_path)
+        archive_topic(spark, broker, name, tmp_path)
         return found
 
     monkeypatch.setattr(pipeline, "resolve_ranges", growing)
@@ -88,7 +88,7 @@ def test_topics_that_the_archive_does_not_have(broker: Broker, spark: Any, name:
     for topic in (archive_of, later, empty):
         create_topic(broker, topic, 1)
     send_records(broker, archive_of, {0: [("p", 0), ("p", 1)]})
-    path = archived(spark, broker, archive_of, tmp_path)
+    path = archive_topic(spark, broker, archive_of, tmp_path)
     send_records(broker, later, {0: [("p", 0), ("p", 1), ("p", 2)]})
     summary = audit(spark, source_of(broker, f"{archive_of},{later},{empty}"), path=path)
     assert [(row["place"], row["topic"], row["first"], row["last"]) for row in summary.details["pending"]] == [
@@ -101,7 +101,7 @@ def test_topics_that_the_archive_does_not_have(broker: Broker, spark: Any, name:
 
 def test_an_archive_of_an_empty_topic(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
     create_topic(broker, name, 1)
-    path = archived(spark, broker, name, tmp_path)
+    path = archive_topic(spark, broker, name, tmp_path)
     assert audit(spark, source_of(broker, name), path=path).found == {}
 
 
@@ -109,7 +109,7 @@ def test_a_lost_file(broker: Broker, spark: Any, name: str, tmp_path: Path) -> N
     create_topic(broker, name, 2)
     sent = {partition: [(f"p{partition}", number) for number in range(150)] for partition in (0, 1)}
     send_records(broker, name, sent)
-    path = archived(spark, broker, name, tmp_path)
+    path = archive_topic(spark, broker, name, tmp_path)
     victim = files_of(path)[1]
     rows = spark.read.parquet(str(victim)).selectExpr("partition", "offset").collect()
     gone = {(row.partition, row.offset) for row in rows}
@@ -121,12 +121,12 @@ def test_a_lost_file(broker: Broker, spark: Any, name: str, tmp_path: Path) -> N
     assert offsets_of(summary, "lost") == gone
     assert {row["note"] for row in summary.details["lost"]} == {f"{victim.relative_to(path)} is missing"}
     assert summary.found["missing"] == summary.found["lost"] == len(gone)
-    assert numbers_of_findings(summary.details.get("gap", [])) == inner(names)
+    assert numbers_of_findings(summary.details.get("gap", [])) == drop_ends(names)
     alone = audit(spark, path=path, settings=JUDGING)
     assert offsets_of(alone, "lost") == gone
 
 
-def inner(names: set[Numbered]) -> set[Numbered]:
+def drop_ends(names: set[Numbered]) -> set[Numbered]:
     """Leave out the ends of a producer's sequence, whose absence cannot be seen by sequence."""
     whole = {(f"p{partition}", number) for partition in (0, 1) for number in range(150)}
     left = whole - names
@@ -139,7 +139,7 @@ def test_another_topic_of_that_name(broker: Broker, spark: Any, name: str, tmp_p
     """Records that differ, and records of partitions and offsets that the topic does not have."""
     create_topic(broker, name, 2)
     send_records(broker, name, {0: [("p", number) for number in range(10)], 1: [("q", 0), ("q", 1)]})
-    path = archived(spark, broker, name, tmp_path)
+    path = archive_topic(spark, broker, name, tmp_path)
     admin_of(broker).delete_topics([name])[name].result(30)
     create_topic(broker, name, 1)
     send_records(broker, name, {0: [("p", number) for number in (0, 1, 2, 7, 8)]})
@@ -160,11 +160,11 @@ def test_aborted_records_in_an_archive(broker: Broker, spark: Any, name: str, tm
     producer.init_transactions(30)
     for numbers, is_kept in (([0, 1], True), ([2, 3, 4], False), ([5], True)):
         producer.begin_transaction()
-        produce(producer, name, 0, [("p", number) for number in numbers], {})
+        produce_records(producer, name, 0, [("p", number) for number in numbers], {})
         assert producer.flush(30) == 0
         (producer.commit_transaction if is_kept else producer.abort_transaction)(30)
     send_records(broker, name, {0: [("p", 6)]})
-    path = archived(spark, broker, name, tmp_path, **{"kafka.isolation.level": "read_uncommitted"})
+    path = archive_topic(spark, broker, name, tmp_path, **{"kafka.isolation.level": "read_uncommitted"})
     summary = audit(spark, source_of(broker, name), path=path, settings=JUDGING)
     assert offsets_of(summary, "extra") == {(0, 3), (0, 4), (0, 5)}
     assert summary.found == {"extra": 3, "marker": 3, "aborted": 3, "aborted-sequence": 3, "absent": 3}
@@ -173,7 +173,7 @@ def test_aborted_records_in_an_archive(broker: Broker, spark: Any, name: str, tm
 def test_a_file_that_is_cut_off(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
     create_topic(broker, name, 1)
     send_records(broker, name, {0: [("p", number) for number in range(20)]})
-    path = archived(spark, broker, name, tmp_path)
+    path = archive_topic(spark, broker, name, tmp_path)
     for file in files_of(path):
         file.write_bytes(file.read_bytes()[:-7])
     summary = audit(spark, path=path)

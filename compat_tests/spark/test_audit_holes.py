@@ -1,4 +1,4 @@
-"""The audit of offsets without a record: what the log holds there, and what is said if that is unknown."""
+"""The audit of offsets without a record: the log's contents there, and the finding if these are unknown."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from confluent_kafka import Producer
 from compat_tests.brokers import Broker
 from compat_tests.confluent import create_topic
 from compat_tests.conftest import MakeBroker
-from compat_tests.spark.auditing import BY_VALUE, judged, offsets_of, source_of
+from compat_tests.spark.auditing import BY_VALUE, judge_topic, offsets_of, source_of
 from compat_tests.spark.copies import count_offsets
-from compat_tests.spark.faults import numbers_of_findings, produce, send_records
+from compat_tests.spark.faults import numbers_of_findings, produce_records, send_records
 from compat_tests.waiting import pause, until
 from spark_integration.audit.pipeline import audit
 from spark_integration.audit.settings import AuditSettings
@@ -32,12 +32,12 @@ def test_transactions(broker: Broker, spark: Any, name: str) -> None:
     steps: list[tuple[list[int], bool]] = [([0, 1, 2], True), ([3, 4], False), ([3], True), ([6], True)]
     for numbers, is_kept in steps:
         producer.begin_transaction()
-        produce(producer, name, 0, [("p", number) for number in numbers], {})
+        produce_records(producer, name, 0, [("p", number) for number in numbers], {})
         assert producer.flush(30) == 0
         (producer.commit_transaction if is_kept else producer.abort_transaction)(30)
     until(lambda: count_offsets(broker, name) == 11)  # Kafka writes the marker a moment after its response
     send_records(broker, name, {0: [("p", 7)]})
-    summary = judged(spark, broker, name)
+    summary = judge_topic(spark, broker, name)
     # Offsets: 0-2 and the marker 3, 4-5 aborted and the marker 6, 7 and 8, 9 and 10, then 11.
     assert offsets_of(summary, "marker") == {(0, offset) for offset in (3, 6, 8, 10)}
     assert offsets_of(summary, "aborted") == {(0, 4), (0, 5)}
@@ -53,7 +53,7 @@ def test_holes_that_are_not_looked_into(broker: Broker, spark: Any, name: str) -
     producer.init_transactions(30)
     for number in range(3):
         producer.begin_transaction()
-        produce(producer, name, 0, [("p", number)], {})
+        produce_records(producer, name, 0, [("p", number)], {})
         producer.commit_transaction(30)
     summary = audit(spark, source_of(broker, name), settings=AuditSettings(BY_VALUE, examine=2))
     assert offsets_of(summary, "marker") == {(0, 1), (0, 3)}
@@ -72,13 +72,13 @@ def test_a_compacted_topic(make_broker: MakeBroker, spark: Any, name: str) -> No
         if ("p", number) not in dropped:
             value = json.dumps({"producer": "p", "sequence": number})
             producer.produce(name, value, key=b"%d" % (number % 5 if number else -1), partition=0)
-    produce(producer, name, 0, [("p", 500)], {})
+    produce_records(producer, name, 0, [("p", 500)], {})
     assert producer.flush(30) == 0
     until(partial(is_settled, broker.data_folder / f"{name}-0"), timeout_seconds=60)
     left = spark.read.format("kafka").options(**source_of(broker, name)).load()
     there = {row.offset for row in left.select("offset").collect()}
     assert 5 < len(there) < 200, "nothing was compacted, or all"
-    summary = judged(spark, broker, name)
+    summary = judge_topic(spark, broker, name)
     assert offsets_of(summary, "compacted") == {(0, offset) for offset in range(499) if offset not in there}
     assert numbers_of_findings(summary.details["gap"]) == dropped
     assert numbers_of_findings(summary.details["compacted-sequence"]) == {
@@ -108,14 +108,14 @@ def test_batches_that_a_log_has_lost(make_broker: MakeBroker, spark: Any, name: 
     producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": name})
     producer.init_transactions(30)
     producer.begin_transaction()
-    produce(producer, name, 0, [("p", 12)], {})
+    produce_records(producer, name, 0, [("p", 12)], {})
     producer.commit_transaction(30)
     until(lambda: count_offsets(broker, name) == 14)
     send_records(broker, name, {0: [("p", 13)]})
     broker.stop()
     lost = without_batches(broker.data_folder / f"{name}-0", {2, 3, 5})
     broker.start()
-    summary = judged(spark, broker, name)
+    summary = judge_topic(spark, broker, name)
     assert offsets_of(summary, "unexplained") == {(0, offset) for offset in lost}
     assert offsets_of(summary, "marker") == {(0, 13)}
     assert numbers_of_findings(summary.details["gap"]) == {("p", offset) for offset in lost}

@@ -1,4 +1,4 @@
-"""What `make test` tries with Spark: batches both ways, and streaming that continues from its checkpoint."""
+"""The tests of `make test` with Spark: batches both ways, and streaming that continues from its checkpoint."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def produce(broker: Broker, topic: str, numbers: range, **options: Any) -> None:
     assert producer.flush(60) == 0
 
 
-def source(reader: Any, broker: Broker, topic: str, **options: str) -> Any:
+def load_source(reader: Any, broker: Broker, topic: str, **options: str) -> Any:
     return (
         reader.format("kafka")
         .option("kafka.bootstrap.servers", broker.bootstrap)
@@ -43,7 +43,7 @@ def numbers_of(rows: Any) -> list[int]:
 def test_batch_read_sees_keys_values_headers_and_offsets(broker: Broker, spark: Any, name: str) -> None:
     create_topic(broker, name, 3)
     produce(broker, name, range(3000), timestamp=RECENT_MS + 123)
-    rows = source(spark.read, broker, name, includeHeaders="true").collect()
+    rows = load_source(spark.read, broker, name, includeHeaders="true").collect()
     assert sorted(int(row.value) for row in rows) == list(range(3000))
     assert {row.headers[0].value == row.value and int(row.key) == int(row.value) % 10 for row in rows} == {True}
     assert {row.timestamp.microsecond for row in rows} == {123_000}
@@ -58,9 +58,9 @@ def test_batch_read_of_a_range_and_by_time(broker: Broker, spark: Any, name: str
     produce(broker, name, range(100, 200), timestamp=RECENT_MS + 100_000)
     ends = json.dumps({name: {"0": 150}})
     starts = json.dumps({name: {"0": 50}})
-    ranged = source(spark.read, broker, name, startingOffsets=starts, endingOffsets=ends)
+    ranged = load_source(spark.read, broker, name, startingOffsets=starts, endingOffsets=ends)
     assert numbers_of(ranged) == list(range(50, 150))
-    by_time = source(spark.read, broker, name, startingTimestamp=str(RECENT_MS + 50_000))
+    by_time = load_source(spark.read, broker, name, startingTimestamp=str(RECENT_MS + 50_000))
     assert numbers_of(by_time) == list(range(100, 200))
 
 
@@ -75,7 +75,7 @@ def test_batch_write_reaches_every_partition(broker: Broker, spark: Any, name: s
     )
     options = {"kafka.bootstrap.servers": broker.bootstrap, "topic": name, "includeHeaders": "true"}
     frame.write.format("kafka").options(**options).save()
-    back = source(spark.read, broker, name, includeHeaders="true")
+    back = load_source(spark.read, broker, name, includeHeaders="true")
     summary = back.agg(sql.count("*"), sql.countDistinct("key"), sql.countDistinct("partition")).first()
     assert tuple(summary) == (20_000, 20_000, 4)
     assert back.filter("cast(value as string) <> concat('value ', cast(key as string))").count() == 0
@@ -84,7 +84,7 @@ def test_batch_write_reaches_every_partition(broker: Broker, spark: Any, name: s
 
 def run_to_the_end(spark: Any, broker: Broker, topic: str, folder: Path) -> list[dict[str, Any]]:
     """Process the existing records into Parquet, and return the progress of each micro-batch."""
-    stream = source(spark.readStream, broker, topic, maxOffsetsPerTrigger="400", minPartitions="2")
+    stream = load_source(spark.readStream, broker, topic, maxOffsetsPerTrigger="400", minPartitions="2")
     query = (
         stream.selectExpr("partition", "offset", "cast(value as string) as value")
         .writeStream.format("parquet")
@@ -135,7 +135,7 @@ def test_stream_from_topic_to_topic(broker: Broker, spark: Any, name: str, tmp_p
     create_topic(broker, target, 2)
     produce(broker, name, range(700))
     query = (
-        source(spark.readStream, broker, name)
+        load_source(spark.readStream, broker, name)
         .selectExpr("key", "cast(2 * cast(cast(value as string) as int) as string) as value")
         .writeStream.format("kafka")
         .option("kafka.bootstrap.servers", broker.bootstrap)
@@ -145,4 +145,4 @@ def test_stream_from_topic_to_topic(broker: Broker, spark: Any, name: str, tmp_p
         .start()
     )
     assert query.awaitTermination(120)
-    assert numbers_of(source(spark.read, broker, target)) == [2 * number for number in range(700)]
+    assert numbers_of(load_source(spark.read, broker, target)) == [2 * number for number in range(700)]

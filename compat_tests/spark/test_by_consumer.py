@@ -30,15 +30,15 @@ SCENARIOS: dict[str, Callable[[Scene], None]] = {
     "time-for-all": test_by_time.test_one_time_for_all_partitions,
     "time-for-each": test_by_time.test_a_time_for_each_partition,
     "stream-by-time": test_by_time.test_a_stream_begins_at_a_time,
-    "maxOffsetsPerTrigger": partial(test_limits.test_at_most_so_many_offsets, trigger="availableNow"),
+    "maxOffsetsPerTrigger": partial(test_limits.test_max_offsets_per_trigger_limits_a_batch, trigger="availableNow"),
     "once": test_limits.test_once_takes_all_at_once,
     "truncated": partial(test_data_loss.test_a_stream_resumes, what="truncated", fail=True),
     "truncated-goes-on": partial(test_data_loss.test_a_stream_resumes, what="truncated", fail=False),
     "recreated": partial(test_data_loss.test_a_stream_resumes, what="recreated-shorter", fail=True),
     "recreated-goes-on": partial(test_data_loss.test_a_stream_resumes, what="recreated-shorter", fail=False),
     "isolation": partial(over_transactions, test_transactions.test_the_committed_alone_or_all),
-    "open-transaction": partial(over_transactions, test_transactions.test_an_open_transaction_ends_what_is_stable),
-    "past-the-aborted": partial(over_transactions, test_transactions.test_a_stream_goes_past_what_was_aborted),
+    "open-transaction": partial(over_transactions, test_transactions.test_an_open_transaction_ends_the_stable_offsets),
+    "past-the-aborted": partial(over_transactions, test_transactions.test_a_stream_passes_aborted_records),
 }
 
 

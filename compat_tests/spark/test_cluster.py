@@ -38,7 +38,7 @@ def filled(broker: Broker, name: str) -> set[Record]:
     return produce_values(broker, name, make_values(500, PARTITIONS))
 
 
-def driver(arguments: Sequence[str], folder: Path) -> subprocess.Popen[str]:
+def start_driver(arguments: Sequence[str], folder: Path) -> subprocess.Popen[str]:
     """Start a driver, which has the checkout on its PYTHONPATH; the cluster has not."""
     return subprocess.Popen(
         [sys.executable, "-m", *arguments],
@@ -58,7 +58,7 @@ def archive_of(cluster: SparkCluster, broker: Broker, topic: str, folder: Path, 
     return ["kafkacompat", "spark", "archive", "--master", cluster.url, *SMALL, *source, *place, *further]
 
 
-def ended(process: subprocess.Popen[str], folder: Path) -> str:
+def await_driver(process: subprocess.Popen[str], folder: Path) -> str:
     """Wait until a driver ends, with exit code 0, and return its output."""
     try:
         said, _ = process.communicate(timeout=JOB_SECONDS)
@@ -69,7 +69,7 @@ def ended(process: subprocess.Popen[str], folder: Path) -> str:
     return said
 
 
-def archived(spark: Any, folder: Path) -> list[Record]:
+def read_archived(spark: Any, folder: Path) -> list[Record]:
     from spark_integration.archive.reading import read_archive
 
     rows = read_archive(spark, str(folder / "archive")).selectExpr("partition", "offset", "string(value)").collect()
@@ -80,7 +80,7 @@ def test_executors_get_the_jars_and_the_code(
     cluster: SparkCluster, broker: Broker, name: str, filled: set[Record], tmp_path: Path
 ) -> None:
     job = ["compat_tests.spark.on_executors", cluster.url, broker.bootstrap, name]
-    seen = json.loads(ended(driver(job, tmp_path), tmp_path))
+    seen = json.loads(await_driver(start_driver(job, tmp_path), tmp_path))
     assert seen["admin"] == "JavaClass"
     expected = {(json.dumps({name: {str(part): offset}}), value) for part, offset, value in filled}
     assert {(json.dumps(json.loads(row["place"])), row["value"]) for row in seen["rows"]} == expected
@@ -93,8 +93,8 @@ def test_executors_get_the_jars_and_the_code(
 def test_archive_on_a_cluster(
     cluster: SparkCluster, broker: Broker, spark: Any, name: str, filled: set[Record], tmp_path: Path
 ) -> None:
-    ended(driver(archive_of(cluster, broker, name, tmp_path), tmp_path), tmp_path)
-    rows = archived(spark, tmp_path)
+    await_driver(start_driver(archive_of(cluster, broker, name, tmp_path), tmp_path), tmp_path)
+    rows = read_archived(spark, tmp_path)
     assert sorted(rows) == sorted(filled)
     assert len(cluster.executor_logs()) == 2
 
@@ -104,20 +104,20 @@ def test_worker_dies_in_the_middle_of_a_job(
 ) -> None:
     progress = tmp_path / "progress.jsonl"
     further = ["--maxOffsetsPerTrigger", str(LIMIT), "--progress-json", str(progress)]
-    process = driver(archive_of(cluster, broker, name, tmp_path, *further), tmp_path)
-    until(lambda: process.poll() is not None or batches(progress) >= 2, timeout_seconds=JOB_SECONDS)
+    process = start_driver(archive_of(cluster, broker, name, tmp_path, *further), tmp_path)
+    until(lambda: process.poll() is not None or count_batches(progress) >= 2, timeout_seconds=JOB_SECONDS)
     assert process.poll() is None, (tmp_path / "driver.log").read_text()
     cluster.workers[0].kill()
-    before = batches(progress)
+    before = count_batches(progress)
     assert not is_alive(cluster.workers[0].process.pid)
-    ended(process, tmp_path)
+    await_driver(process, tmp_path)
     total = len(filled) // LIMIT
     assert 2 <= before < total - 1, "the kill did not fall in the middle"
-    assert batches(progress) >= total
-    assert sorted(archived(spark, tmp_path)) == sorted(filled)
+    assert count_batches(progress) >= total
+    assert sorted(read_archived(spark, tmp_path)) == sorted(filled)
 
 
-def batches(progress: Path) -> int:
+def count_batches(progress: Path) -> int:
     """Return the number of micro-batches with records in a query's progress."""
     lines = progress.read_text().splitlines() if progress.exists() else []
     return sum(line.endswith("}") for line in lines)

@@ -26,7 +26,7 @@ IMPATIENT = {
 }
 
 
-def truncate(scene: Scene, offset: int) -> None:
+def truncate_topic(scene: Scene, offset: int) -> None:
     """Let each partition begin at *offset*, as DeleteRecords does."""
     admin = admin_of(scene.broker)
     found = admin.list_topics(scene.topic, 30).topics[scene.topic].partitions
@@ -35,16 +35,16 @@ def truncate(scene: Scene, offset: int) -> None:
         assert deleted.result(30).low_watermark == offset
 
 
-def delete(scene: Scene) -> None:
+def delete_topic(scene: Scene) -> None:
     """Delete the topic, and wait until no broker lists it."""
     admin = admin_of(scene.broker)
     admin.delete_topics([scene.topic])[scene.topic].result(30)
     until(lambda: scene.topic not in admin.list_topics(timeout=30).topics)
 
 
-def recreate(scene: Scene, count: int, partitions: int = 2) -> None:
+def recreate_topic(scene: Scene, count: int, partitions: int = 2) -> None:
     """Delete the topic, and create it again with *count* records in each partition."""
-    delete(scene)
+    delete_topic(scene)
     scene.create(partitions)
     scene.fill({part: [f"new {text}" for text in texts] for part, texts in make_values(count, partitions).items()})
 
@@ -74,12 +74,12 @@ class Loss:
 
 
 LOSSES = {
-    "truncated": Loss(lambda scene: truncate(scene, 15), ("", range(15, 20)), OUT_OF_RANGE),
-    "emptied": Loss(lambda scene: truncate(scene, 20), ("", range(0)), OUT_OF_RANGE),
-    "read-truncated": Loss(lambda scene: truncate(scene, 10), ("", range(10, 20)), None),
-    "recreated-shorter": Loss(lambda scene: recreate(scene, 5), ("new ", range(0)), GONE_BACK),
-    "recreated-longer": Loss(lambda scene: recreate(scene, 15), ("new ", range(10, 15)), None),
-    "recreated-empty": Loss(lambda scene: recreate(scene, 0), ("new ", range(0)), GONE_BACK),
+    "truncated": Loss(lambda scene: truncate_topic(scene, 15), ("", range(15, 20)), OUT_OF_RANGE),
+    "emptied": Loss(lambda scene: truncate_topic(scene, 20), ("", range(0)), OUT_OF_RANGE),
+    "read-truncated": Loss(lambda scene: truncate_topic(scene, 10), ("", range(10, 20)), None),
+    "recreated-shorter": Loss(lambda scene: recreate_topic(scene, 5), ("new ", range(0)), GONE_BACK),
+    "recreated-longer": Loss(lambda scene: recreate_topic(scene, 15), ("new ", range(10, 15)), None),
+    "recreated-empty": Loss(lambda scene: recreate_topic(scene, 0), ("new ", range(0)), GONE_BACK),
 }
 
 
@@ -111,7 +111,7 @@ def test_a_stream_whose_topic_is_gone(scene: Scene, fail: bool) -> None:
     options = {"failOnDataLoss": str(fail).lower(), **IMPATIENT}
     scene.fill(make_values(10, 2))
     scene.run_to_the_end(scene.stream(**options))
-    delete(scene)
+    delete_topic(scene)
     query = scene.run(scene.stream(**options), availableNow=True)
     assert scene.note("refusal", catch_failure(query.finish))[-1] == UNKNOWN
 
@@ -126,7 +126,7 @@ def test_a_pattern_one_of_whose_topics_is_gone(scene: Scene, fail: bool) -> None
     scene.fill(make_values(10, 2), other)
     scene.run_to_the_end(scene.stream(**options))
     more = scene.fill(make_values(3, 2, start=10), other)
-    delete(scene)
+    delete_topic(scene)
     query = scene.run(scene.stream(**options))
     if fail:
         refused = scene.note("refusal", catch_failure(lambda: query.wait_for(more)))
@@ -140,7 +140,7 @@ def test_a_pattern_one_of_whose_topics_is_gone(scene: Scene, fail: bool) -> None
 def test_a_batch_begins_before_the_log(scene: Scene, fail: bool) -> None:
     scene.create(2)
     there = scene.fill(make_values(10, 2))
-    truncate(scene, 4)
+    truncate_topic(scene, 4)
     starts = json.dumps({scene.topic: {"0": 0, "1": 2}})
     frame = scene.batch(startingOffsets=starts, failOnDataLoss=str(fail).lower(), **IMPATIENT)
     if fail:
@@ -151,9 +151,9 @@ def test_a_batch_begins_before_the_log(scene: Scene, fail: bool) -> None:
 
 # The loss, and (kind of record, offsets) that are read then; None if both ways end alike.
 HARMS: dict[str, tuple[Callable[[Scene], None], tuple[str, range] | None]] = {
-    "truncated": (lambda scene: truncate(scene, 4), ("", range(4, 10))),
-    "deleted": (delete, None),
-    "recreated": (lambda scene: recreate(scene, 5), ("new ", range(5))),
+    "truncated": (lambda scene: truncate_topic(scene, 4), ("", range(4, 10))),
+    "deleted": (delete_topic, None),
+    "recreated": (lambda scene: recreate_topic(scene, 5), ("new ", range(5))),
 }
 
 

@@ -20,7 +20,7 @@ MADE_UP = re.compile(r"-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]
 NAMES = {"kafka.group.id": ("{}", "{}"), "groupIdPrefix": ("{}", "{}-*"), "": ("", "spark-kafka-source-*")}
 
 
-def members(scene: Scene) -> dict[str, tuple[str, int]]:
+def describe_members(scene: Scene) -> dict[str, tuple[str, int]]:
     """Return state and number of members of each group, without the made-up parts of names."""
     admin = admin_of(scene.broker)
     groups = [group.group_id for group in admin.list_consumer_groups().result().valid]
@@ -28,7 +28,7 @@ def members(scene: Scene) -> dict[str, tuple[str, int]]:
     return {MADE_UP.sub("-*", one.group_id): (one.state.name, len(one.members)) for one in told if one.members}
 
 
-def chosen(scene: Scene, way: str) -> dict[str, str]:
+def choose_topic(scene: Scene, way: str) -> dict[str, str]:
     return {
         "subscribe": {"subscribe": scene.topic},
         "subscribePattern": {"subscribePattern": scene.topic + ".*"},
@@ -39,17 +39,19 @@ def chosen(scene: Scene, way: str) -> dict[str, str]:
 @pytest.mark.parametrize("deprecated", [True, False])
 @pytest.mark.parametrize("way", ["subscribe", "subscribePattern", "assign"])
 @pytest.mark.parametrize("option", ["kafka.group.id", "groupIdPrefix", ""])
-def test_who_joins_a_group(scene: Scene, option: str, way: str, deprecated: bool) -> None:
+def test_only_the_drivers_deprecated_consumer_joins_a_group(
+    scene: Scene, option: str, way: str, deprecated: bool
+) -> None:
     """Only the driver's consumer of `useDeprecatedOffsetFetching` joins one, if the group assigns partitions."""
     scene = scene.with_conf(spark__sql__streaming__kafka__useDeprecatedOffsetFetching=str(deprecated).lower())
     scene.create(2)
     given, expected = (name.format(scene.topic) for name in NAMES[option])
-    options = {**chosen(scene, way), **({option: given} if option else {})}
+    options = {**choose_topic(scene, way), **({option: given} if option else {})}
     there = scene.fill(make_values(5, 2))
     query = scene.run(scene.stream(**options))
     query.wait_for(there)
     joins = deprecated and way != "assign"
-    assert scene.note("groups", members(scene)) == ({expected: ("STABLE", 1)} if joins else {})
+    assert scene.note("groups", describe_members(scene)) == ({expected: ("STABLE", 1)} if joins else {})
     more = scene.fill(make_values(5, 2, start=5))
     query.wait_for(there | more)
     assert scene.note("rows", query.records()) == there | more
@@ -59,7 +61,7 @@ def test_who_joins_a_group(scene: Scene, option: str, way: str, deprecated: bool
 def stop_and_leave(scene: Scene, query: Query) -> None:
     """End the query; its consumer leaves the group, and nothing was committed."""
     query.stop()
-    until(lambda: not members(scene))
+    until(lambda: not describe_members(scene))
 
 
 def test_the_group_of_a_batch(scene: Scene) -> None:
@@ -69,7 +71,7 @@ def test_the_group_of_a_batch(scene: Scene) -> None:
     there = scene.fill(make_values(5, 2))
     for option in ("kafka.group.id", "groupIdPrefix"):
         assert scene.note(option, collect_records(scene.batch(**{option: scene.topic}))) == there
-    until(lambda: not members(scene))
+    until(lambda: not describe_members(scene))
 
 
 @pytest.mark.parametrize("deprecated", [True, False])

@@ -40,16 +40,16 @@ IN_DIGITS = (
 COLUMNS = ("offset", "k", "v", "h")
 
 
-def digits(part: bytes | None) -> str | None:
+def format_digits(part: bytes | None) -> str | None:
     return None if part is None else part.hex().upper()
 
 
-def wanted() -> set[Any]:
+def make_wanted() -> set[Any]:
     def text(headers: list[tuple[str, bytes | None]]) -> str:
-        return ", ".join(f"{name}={digits(value) if value is not None else 'none'}" for name, value in headers)
+        return ", ".join(f"{name}={format_digits(value) if value is not None else 'none'}" for name, value in headers)
 
     return {
-        (offset, digits(key), digits(value), None if headers is None else text(headers))
+        (offset, format_digits(key), format_digits(value), None if headers is None else text(headers))
         for offset, (key, value, headers) in enumerate(ODD)
     }
 
@@ -58,7 +58,7 @@ def test_a_batch_with_headers(scene: Scene) -> None:
     scene.create()
     produce_odd_ones(scene)
     frame = scene.batch(includeHeaders="true")
-    assert scene.note("contents", collect_records(frame.selectExpr(*IN_DIGITS), COLUMNS)) == wanted()
+    assert scene.note("contents", collect_records(frame.selectExpr(*IN_DIGITS), COLUMNS)) == make_wanted()
     times = {(row.offset, row.timestampType) for row in frame.collect()}
     assert scene.note("times", times) == {(offset, 0) for offset in range(len(ODD))}
     assert scene.note("columns", scene.batch().columns) == [*frame.columns[:-1]]
@@ -68,7 +68,7 @@ def test_a_stream_with_headers(scene: Scene) -> None:
     scene.create()
     produce_odd_ones(scene)
     query = scene.run_to_the_end(scene.stream(includeHeaders="true").selectExpr(*IN_DIGITS), columns=COLUMNS)
-    assert scene.note("contents", query.records()) == wanted()
+    assert scene.note("contents", query.records()) == make_wanted()
 
 
 def test_headers_through_the_sink(scene: Scene) -> None:
@@ -81,7 +81,7 @@ def test_headers_through_the_sink(scene: Scene) -> None:
     options = {"kafka.bootstrap.servers": scene.broker.bootstrap, "topic": target, "includeHeaders": "true"}
     ordered.drop("offset").write.format("kafka").options(**options).save()
     copy = scene.batch(subscribe=target, includeHeaders="true").selectExpr(*IN_DIGITS)
-    assert scene.note("copy", collect_records(copy, COLUMNS)) == wanted()
+    assert scene.note("copy", collect_records(copy, COLUMNS)) == make_wanted()
 
 
 def test_the_time_that_the_broker_gives(scene: Scene) -> None:

@@ -30,18 +30,18 @@ def frame(spark: Any) -> Any:
 INTERVALS = {TopicPartition("t", number): [(0, 2), (4, 5)] for number in range(PARTITIONS)}
 
 
-def offsets(frame: Any) -> dict[int, int]:
+def count_offsets(frame: Any) -> dict[int, int]:
     return {row.offset: row["count"] for row in frame.groupBy("offset").count().collect()}
 
 
 def test_within_and_outside(frame: Any) -> None:
-    assert offsets(records_within(frame, INTERVALS)) == dict.fromkeys((0, 1, 4), PARTITIONS)
-    assert offsets(records_outside(frame, INTERVALS)) == dict.fromkeys((2, 3, 5), PARTITIONS)
-    assert offsets(records_within(frame, {})) == {}
+    assert count_offsets(records_within(frame, INTERVALS)) == dict.fromkeys((0, 1, 4), PARTITIONS)
+    assert count_offsets(records_outside(frame, INTERVALS)) == dict.fromkeys((2, 3, 5), PARTITIONS)
+    assert count_offsets(records_within(frame, {})) == {}
     assert records_outside(frame, {TopicPartition("t", 0): []}) is frame
 
 
-def test_what_each_interval_has(frame: Any) -> None:
+def test_spans_count_the_records_of_each_interval(frame: Any) -> None:
     assert covering_condition(INTERVALS).count("OR") == 0
     found = spans_of(frame.where(covering_condition(INTERVALS)), INTERVALS)
     assert {one for (one,) in found} == {

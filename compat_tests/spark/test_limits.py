@@ -11,12 +11,12 @@ from compat_tests.spark.scene import Query, Scene, catch_failure, collect_record
 pytestmark = pytest.mark.spark
 
 
-def sizes(query: Query) -> list[int]:
+def list_sizes(query: Query) -> list[int]:
     return [len(batch) for _, batch in sorted(query.batches.items())]
 
 
 @pytest.mark.parametrize("trigger", ["availableNow", "processingTime"])
-def test_at_most_so_many_offsets(scene: Scene, trigger: str) -> None:
+def test_max_offsets_per_trigger_limits_a_batch(scene: Scene, trigger: str) -> None:
     """The offsets are divided among the partitions in proportion to the waiting ones."""
     scene.create(2)
     there = scene.fill({0: make_values(30)[0], 1: [f"1/{number}" for number in range(10)]})
@@ -28,8 +28,8 @@ def test_at_most_so_many_offsets(scene: Scene, trigger: str) -> None:
     query.stop()
     assert scene.note("batches", {number: set(batch) for number, batch in query.batches.items()})
     assert scene.note("ranges", query.ranges())
-    assert max(sizes(query)) <= 8
-    assert len(sizes(query)) == 5
+    assert max(list_sizes(query)) <= 8
+    assert len(list_sizes(query)) == 5
 
 
 def test_once_takes_all_at_once(scene: Scene) -> None:
@@ -57,7 +57,7 @@ def fill_once(scene: Scene, number: int) -> None:
         scene.fill(make_values(5, start=100))
 
 
-def test_at_least_so_many_offsets_or_so_long(scene: Scene) -> None:
+def test_min_offsets_per_trigger_holds_a_batch_back(scene: Scene) -> None:
     """Fewer offsets are held back until more arrive."""
     told_at_once = scene.with_conf(spark__sql__streaming__noDataProgressEventInterval="10")
     scene.create(1)

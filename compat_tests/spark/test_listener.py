@@ -69,7 +69,7 @@ class Job:
 
     def committed(self) -> Offsets:
         with self.cluster as cluster:
-            return cluster.committed(self.group)
+            return cluster.read_committed(self.group)
 
     def finished_batches(self) -> set[int]:
         return {int(path.name) for path in (self.checkpoint / "commits").iterdir() if path.name.isdecimal()}
@@ -129,7 +129,7 @@ def test_commits_are_seen_by_lag_tools_and_never_ahead_of_the_checkpoint(job: Jo
 
 @pytest.mark.spark
 def test_a_run_that_ended_before_its_commit_is_made_good(job: Job) -> None:
-    """The start commits what the checkpoint says is finished, and nothing that was only planned."""
+    """The start commits the finished batches of the checkpoint, and none that was only planned."""
     job.run()
     ends = [parse_offsets(json.dumps(line["end_offsets"])) for line in job.progress_lines()]
     # A kill within the last batch leaves this.

@@ -41,7 +41,7 @@ from spark_integration.topics.source import read_batch
 SEED = 20261122
 
 
-def topics(broker: Broker) -> set[str]:
+def list_topics(broker: Broker) -> set[str]:
     return {name for name in admin_of(broker).list_topics(timeout=30).topics if not name.startswith("__")}
 
 
@@ -59,7 +59,7 @@ def test_a_mirror_is_its_source(broker: Broker, spark: Any, name: str, tmp_path:
 
 @pytest.mark.spark
 class TestContents:
-    def test_what_was_aborted_is_not_mirrored(
+    def test_aborted_records_are_not_mirrored(
         self, broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
     ) -> None:
         create_topic(broker, name, 2)
@@ -85,7 +85,7 @@ class TestContents:
         admin_of(broker).create_partitions([NewPartitions(f"{name}-a", 3)])[f"{name}-a"].result(30)
         create_topic(broker, f"{name}-b", 2)
         create_topic(broker, f"{name}-empty", 4)
-        until(lambda: topics(broker) >= {f"{name}-empty"})
+        until(lambda: list_topics(broker) >= {f"{name}-empty"})
         produce_records(broker, f"{name}-a", make_numbered_records(60), 3)
         produce_records(broker, f"{name}-b", make_numbered_records(30), 2)
         summary = run_mirror(spark, broker, target, tmp_path / "c", **pattern)
@@ -131,8 +131,8 @@ class TestContents:
             back = run_mirror(spark, other, one, tmp_path / "d" / "c", TargetNames("other."), subscribePattern=".*")
             assert there.left_out == (f"other.{name}-other" if times else None)
             assert back.left_out == f"one.{name}, one.{name}-empty"
-        assert topics(one) == {name, f"{name}-empty", f"other.{name}-other", "map-c"}
-        assert topics(other) == {f"one.{name}", f"one.{name}-empty", f"{name}-other", "map-c"}
+        assert list_topics(one) == {name, f"{name}-empty", f"other.{name}-other", "map-c"}
+        assert list_topics(other) == {f"one.{name}", f"one.{name}-empty", f"{name}-other", "map-c"}
 
 
 @pytest.mark.spark
@@ -149,7 +149,7 @@ class TestGoingOn:
         assert summary.records_written == 60
         assert_copied(broker, name, target, name)
 
-    def test_a_hole_is_written_once_more_with_all_behind_it(
+    def test_a_hole_is_written_again_with_all_after_it(
         self, broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
     ) -> None:
         target = make_broker()
@@ -167,7 +167,7 @@ class TestGoingOn:
         assert run_mirror(spark, broker, target, tmp_path / "c", subscribe=name).records_written == 8 + 7
         assert record_origins(read_contents(target, name)) == {0: list(range(11)), 1: [0, 1, 2, 3, 5, 6, *range(4, 11)]}
 
-    def test_a_topic_made_anew_is_another_one(
+    def test_a_recreated_topic_is_mirrored_from_its_beginning(
         self, broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
     ) -> None:
         target = make_broker()
@@ -175,7 +175,7 @@ class TestGoingOn:
         produce_records(broker, name, make_numbered_records(30), 1)
         run_mirror(spark, broker, target, tmp_path / "c", subscribe=name)
         admin_of(broker).delete_topics([name])[name].result(30)
-        until(lambda: name not in topics(broker))
+        until(lambda: name not in list_topics(broker))
         create_topic(broker, name, 1)
         produce_records(broker, name, make_numbered_records(40)[::-1], 1)
         assert run_mirror(spark, broker, target, tmp_path / "new" / "c", subscribe=name).records_written == 40
@@ -209,7 +209,7 @@ def wait_for(running: Run, target: Broker, topic: str, count: int) -> None:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("kinds", [("kafkacompat", "kafka"), ("kafka", "kafkacompat")], ids="-to-".join)
-def test_it_outlives_restarts_of_both_clusters(kinds: tuple[str, str], name: str, tmp_path: Path) -> None:
+def test_a_mirror_survives_restarts_of_both_clusters(kinds: tuple[str, str], name: str, tmp_path: Path) -> None:
     with BROKERS[kinds[0]](tmp_path / "source") as source, BROKERS[kinds[1]](tmp_path / "target") as target:
         create_topic(source, name, 3)
         produce_records(source, name, make_various_records(random.Random(1), 3000), 3)
@@ -258,12 +258,12 @@ class TestRefusals:
         told: str,
     ) -> None:
         create_topic(broker, name, 1)
-        until(lambda: name in topics(broker))  # Kafka responds a moment before its brokers know the topic
-        before = topics(broker)
+        until(lambda: name in list_topics(broker))  # Kafka responds a moment before its brokers know the topic
+        before = list_topics(broker)
         source = {key: value.replace("{topic}", name) for key, value in wrong.items()}
         with pytest.raises(PipelineError, match=told):
             run_mirror(spark, broker, broker, tmp_path / "c", names, **source)
-        assert topics(broker) == before
+        assert list_topics(broker) == before
         assert not (tmp_path / "c").exists()
 
     def test_a_target_that_is_not_there(self, broker: Broker, name: str, tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ from spark_integration.topics.written import find_written_records
 pytestmark = pytest.mark.spark
 
 
-def write(spark: Any, source: Broker, target: Broker, topic: str, *ranges: range) -> None:
+def write_ranges(spark: Any, source: Broker, target: Broker, topic: str, *ranges: range) -> None:
     """Write offsets of partition 0 like a mirror that is killed before it extends its map."""
     with Cluster(spark, client_options(source)) as cluster:
         cluster_id = cluster.cluster_id()
@@ -63,7 +63,7 @@ def assert_pairs_hold(target: Broker, offset_map: str, topic: str) -> None:
         assert min(behind, default=pair.source) >= pair.source, pair
 
 
-def test_a_new_checkpoint_behind_a_kill(
+def test_a_new_checkpoint_after_a_kill(
     broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
 ) -> None:
     """Its batches have other ends; some end within records that the killed run wrote without extending the map."""
@@ -72,7 +72,7 @@ def test_a_new_checkpoint_behind_a_kill(
     produce_records(broker, name, make_numbered_records(20), 1)
     run_mirror(spark, broker, target, tmp_path / "c", subscribe=name)
     produce_records(broker, name, make_numbered_records(100), 1)
-    write(spark, broker, target, name, range(20, 90))
+    write_ranges(spark, broker, target, name, range(20, 90))
     run_mirror(spark, broker, target, tmp_path / "new" / "c", subscribe=name, maxOffsetsPerTrigger="35")
     assert_copied(broker, name, target, name)
     assert_pairs_hold(target, "map-c", name)
@@ -109,7 +109,7 @@ FROM_THE_GAP_ON = [*range(15), *range(16, 60), *range(15, 60)]
         ("16", (range(30), range(5, 12)), [*range(30), *range(5, 60)]),
     ],
 )
-def test_behind_a_record_that_is_missing_all_are_written_again(
+def test_after_a_record_that_is_missing_all_are_written_again(
     broker: Broker,
     make_broker: MakeBroker,
     spark: Any,
@@ -124,13 +124,13 @@ def test_behind_a_record_that_is_missing_all_are_written_again(
     create_topic(broker, name, 1)
     create_topic(target, name, 1)
     produce_records(broker, name, make_numbered_records(60), 1)
-    write(spark, broker, target, name, *there)
+    write_ranges(spark, broker, target, name, *there)
     again = run_mirror(spark, broker, target, tmp_path / "anew", subscribe=name, maxOffsetsPerTrigger=batch)
     assert record_origins(read_contents(target, name)) == {0: wanted}
     assert again.records_written == len(wanted) - sum(map(len, there))
 
 
-def test_begun_anew_it_reads_once_what_the_target_has(
+def test_a_restart_reads_the_target_once(
     broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Reading it again for each batch would take as many times as long as there are batches."""
@@ -156,7 +156,7 @@ def make_anew(broker: Broker, topic: str) -> None:
     create_topic(broker, topic, 1)
 
 
-def test_a_topic_made_anew_needs_a_new_checkpoint(
+def test_a_recreated_topic_needs_a_new_checkpoint(
     broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
 ) -> None:
     """Spark would read it from the checkpoint's offset on; without the map, old records are known by their times."""
@@ -176,7 +176,7 @@ def test_a_topic_made_anew_needs_a_new_checkpoint(
     ]
 
 
-def test_killed_and_begun_anew_it_writes_nothing_twice(
+def test_killed_mirror_writes_nothing_twice_after_a_restart(
     broker: Broker, make_broker: MakeBroker, name: str, tmp_path: Path
 ) -> None:
     target, count = make_broker(), 40_000 * kill_count()

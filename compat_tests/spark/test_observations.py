@@ -17,14 +17,14 @@ def test_the_same_is_the_same() -> None:
     )
 
 
-def test_what_differs_is_told_without_what_does_not() -> None:
+def test_comparison_lists_only_differences() -> None:
     other = {**SEEN, "test_a": {"rows": [[0, 0, "a"], [0, 2, "b"]], "refusal": ["Timeout"]}}
     lines, same = compare_observations({"ours": SEEN, "kafka": other})
     assert not same
     assert lines[:3] == ["test_a: rows", "  ours: [[0, 1, 'b']]", "  kafka: [[0, 2, 'b']]"]
 
 
-def test_what_one_did_not_note_differs() -> None:
+def test_a_missing_observation_is_a_difference() -> None:
     lines, same = compare_observations({"ours": {"test_b": SEEN["test_b"]}, "kafka": {**SEEN, "test_b": {}}})
     assert not same
     assert lines[0::3][:3] == ["test_a: refusal", "test_a: rows", "test_b: rows"]

@@ -22,7 +22,7 @@ SECONDS = 300
 MANY = 5_000
 
 
-def run(cache: Path, *command: str) -> subprocess.CompletedProcess[str]:
+def run_python(cache: Path, *command: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "XDG_CACHE_HOME": str(cache)}
     done = subprocess.run(
         [sys.executable, *command], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=SECONDS
@@ -31,7 +31,7 @@ def run(cache: Path, *command: str) -> subprocess.CompletedProcess[str]:
     return done
 
 
-def kept(log: Path) -> int:
+def count_kept(log: Path) -> int:
     """Return the number of classes that a JVM took from the file, from its log of loaded classes."""
     return sum("shared objects file (top)" in line for line in log.read_text().splitlines())
 
@@ -44,14 +44,14 @@ def test_the_next_session_starts_with_the_classes_of_the_last(tmp_path: Path) ->
     )
     script += "extraJavaOptions': f'-Xlog:class+load:file={sys.argv[1]}'}).range(10).count()"
 
-    run(tmp_path, "-c", script, str(tmp_path / "before"))
-    assert kept(tmp_path / "before") == 0
-    done = run(tmp_path, "-m", "kafkacompat", "spark", "prepare", "--json")
+    run_python(tmp_path, "-c", script, str(tmp_path / "before"))
+    assert count_kept(tmp_path / "before") == 0
+    done = run_python(tmp_path, "-m", "kafkacompat", "spark", "prepare", "--json")
     file = Path(json.loads(done.stdout)["class_data"])
     assert file.is_relative_to(tmp_path)
-    run(tmp_path, "-c", script, str(tmp_path / "after"))
-    assert kept(tmp_path / "after") > MANY
+    run_python(tmp_path, "-c", script, str(tmp_path / "after"))
+    assert count_kept(tmp_path / "after") > MANY
 
     made = file.stat()
-    run(tmp_path, "-m", "kafkacompat", "spark", "prepare")
+    run_python(tmp_path, "-m", "kafkacompat", "spark", "prepare")
     assert file.stat() == made

@@ -40,7 +40,7 @@ def test_a_batch_does_not_begin_at_the_end(scene: Scene) -> None:
     assert scene.note("refusal", refused) == ["IllegalArgumentException"]
 
 
-def test_offsets_behind_the_end(scene: Scene) -> None:
+def test_offsets_after_the_end(scene: Scene) -> None:
     scene.create()
     scene.fill(make_values(5))
     ends = json.dumps({scene.topic: {"0": 50}})

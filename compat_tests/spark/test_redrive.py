@@ -43,7 +43,7 @@ class Redrive:
         return [(row.partition, row.key, row.value) for row in rows][0 if topic else len(VALUES) :]
 
 
-def test_what_is_repaired_is_validated_again(scene: Scene) -> None:
+def test_repaired_letters_are_validated_again(scene: Scene) -> None:
     """Into the partition and in the order of the origin; headers tell which dead letter it was, and how often."""
     redriven = Redrive(scene)
     repair = "replace(cast(value as string), '\"two\"', '2')"
@@ -67,7 +67,7 @@ def test_none_is_redriven_twice(scene: Scene, monkeypatch: pytest.MonkeyPatch) -
     """Neither by another --where, nor after a run that ended after its records and before its ledger."""
     redriven = Redrive(scene)
     with monkeypatch.context() as patched:
-        patched.setattr(RedriveLedger, "finish", fail)
+        patched.setattr(RedriveLedger, "finish", raise_error)
         with pytest.raises(OSError, match="power"):
             redriven("offset <= 2")
     assert len(redriven.back()) == 2
@@ -77,7 +77,7 @@ def test_none_is_redriven_twice(scene: Scene, monkeypatch: pytest.MonkeyPatch) -
     assert redriven.back() == [(1, key_of(number), VALUES[number]) for number in range(1, 5)]
 
 
-def fail(*_: Any) -> None:
+def raise_error(*_: Any) -> None:
     raise OSError("the power is gone")
 
 
@@ -111,7 +111,7 @@ def test_into_another_topic(scene: Scene) -> None:
         (["true", None, "not-there"], "there is no topic not-there"),
     ],
 )
-def test_what_cannot_be_done(scene: Scene, arguments: list[Any], told: str) -> None:
+def test_redrive_refuses_bad_arguments(scene: Scene, arguments: list[Any], told: str) -> None:
     redriven = Redrive(scene)
     with pytest.raises(PipelineError, match=told):
         redriven(*arguments)

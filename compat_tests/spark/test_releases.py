@@ -17,7 +17,7 @@ pytestmark = pytest.mark.spark
 JOB_SECONDS = 600
 
 
-def expected() -> set[tuple[Any, ...]]:
+def list_expected() -> set[tuple[Any, ...]]:
     """Return (partition, key, value, headers) of the records that the round trip writes."""
     return {(n % PARTITIONS, str(n % 7), str(n), ("parity", str(n % 2))) for n in range(RECORDS)}
 
@@ -39,4 +39,4 @@ def test_round_trip(broker: Broker, name: str, release: str) -> None:
     for rows in seen["archives"].values():
         assert rows == sorted(stored)
     assert seen["doubled"] == sum(2 * number for number in range(RECORDS))
-    assert {(row[0], row[2], row[3], *map(tuple, row[4])) for row in stored} == expected()
+    assert {(row[0], row[2], row[3], *map(tuple, row[4])) for row in stored} == list_expected()

@@ -44,7 +44,7 @@ from spark_integration.topics.offsets import TopicPartition
 SEED = 20261122
 
 
-def archived(spark: Any, broker: Broker, topics: str, folder: Path, **more: str) -> str:
+def archive_topics(spark: Any, broker: Broker, topics: str, folder: Path, **more: str) -> str:
     source = {
         "kafka.bootstrap.servers": broker.bootstrap,
         "subscribe": topics,
@@ -57,15 +57,15 @@ def archived(spark: Any, broker: Broker, topics: str, folder: Path, **more: str)
     return path
 
 
-def to(broker: Broker) -> dict[str, str]:
+def make_target(broker: Broker) -> dict[str, str]:
     return {"kafka.bootstrap.servers": broker.bootstrap}
 
 
-def test_a_replay_is_what_was_archived(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
+def test_a_replay_writes_the_archived_records(broker: Broker, spark: Any, name: str, tmp_path: Path) -> None:
     create_topic(broker, name, 2)
     produce_records(broker, name, make_various_records(random.Random(SEED), 200), 2)
-    path = archived(spark, broker, name, tmp_path)
-    summary = replay(spark, path, to(broker), names=TargetNames("again."))
+    path = archive_topics(spark, broker, name, tmp_path)
+    summary = replay(spark, path, make_target(broker), names=TargetNames("again."))
     assert summary == ReplaySummary(1, 2, 200, 200, 200, 1)
     assert_copied(broker, name, broker, f"again.{name}", cluster=False)
 
@@ -82,7 +82,7 @@ def two_topics(broker: Broker, spark: Any, tmp_path_factory: pytest.TempPathFact
     for number in range(0, 300, 30):
         produce_records(broker, A, records[number : number + 30], 3)
     produce_records(broker, B, make_numbered_records(50), 1)
-    return archived(spark, broker, f"{A},{B}", tmp_path_factory.mktemp("replay"), maxOffsetsPerTrigger="120")
+    return archive_topics(spark, broker, f"{A},{B}", tmp_path_factory.mktemp("replay"), maxOffsetsPerTrigger="120")
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ class TestSelection:
         first = {TopicPartition(A, 0): 10, TopicPartition(A, 1): -2}
         last = {TopicPartition(A, 0): 13, TopicPartition(A, 1): -1}
         selection = ReplaySelection((A,), first, last)
-        replay(spark, two_topics, to(broker), selection=selection, names=TargetNames(f"{name}."))
+        replay(spark, two_topics, make_target(broker), selection=selection, names=TargetNames(f"{name}."))
         original = record_contents(read_contents(broker, A))
         assert record_contents(read_contents(broker, f"{name}.{A}")) == {**original, 0: original[0][10:13]}
 
@@ -106,7 +106,7 @@ class TestSelection:
         times = sorted(one.timestamp for each in original.values() for one in each)
         first, last = times[60], times[200]
         selection = ReplaySelection(starting_timestamp_ms=first, ending_timestamp_ms=last)
-        replay(spark, two_topics, to(broker), selection=selection, names=TargetNames("", {A: name}))
+        replay(spark, two_topics, make_target(broker), selection=selection, names=TargetNames("", {A: name}))
         wanted = {
             part: [one.content for one in each if first <= one.timestamp < last] for part, each in original.items()
         }
@@ -115,7 +115,7 @@ class TestSelection:
 
     def test_by_key(self, broker: Broker, spark: Any, name: str, two_topics: str) -> None:
         create_topic(broker, f"{name}.{A}", 2)
-        replay(spark, two_topics, to(broker), names=TargetNames(f"{name}."), partitioner="key")
+        replay(spark, two_topics, make_target(broker), names=TargetNames(f"{name}."), partitioner="key")
         original, copied = read_contents(broker, A), read_contents(broker, f"{name}.{A}")
         assert Counter(one.content for each in copied.values() for one in each) == Counter(
             one.content for each in original.values() for one in each
@@ -125,7 +125,7 @@ class TestSelection:
         assert set(places.values()) == {0, 1}
 
     def test_a_dry_run_writes_nothing(self, broker: Broker, spark: Any, name: str, two_topics: str) -> None:
-        summary = replay(spark, two_topics, to(broker), names=TargetNames(f"{name}."), dry_run=True)
+        summary = replay(spark, two_topics, make_target(broker), names=TargetNames(f"{name}."), dry_run=True)
         assert summary == ReplaySummary(2, 4, 350, 350, 0, 0)
         assert count_offsets(broker, f"{name}.{A}") == 0
 
@@ -139,16 +139,16 @@ class TestSelection:
             (ReplaySelection(), TargetNames("a b"), "which is no topic's name"),
         ],
     )
-    def test_what_cannot_be(
+    def test_replay_refuses_bad_selections(
         self, broker: Broker, spark: Any, two_topics: str, selection: ReplaySelection, names: TargetNames, told: str
     ) -> None:
         with pytest.raises(PipelineError, match=told):
-            replay(spark, two_topics, to(broker), selection=selection, names=names)
+            replay(spark, two_topics, make_target(broker), selection=selection, names=names)
 
     def test_too_few_partitions(self, broker: Broker, spark: Any, name: str, two_topics: str) -> None:
         create_topic(broker, f"{name}.{A}", 2)
         with pytest.raises(PipelineError, match="has 2 partitions, and the archive has partition 2: add partitions"):
-            replay(spark, two_topics, to(broker), names=TargetNames(f"{name}."))
+            replay(spark, two_topics, make_target(broker), names=TargetNames(f"{name}."))
 
 
 def origin_time(record: Record) -> int:
@@ -157,7 +157,7 @@ def origin_time(record: Record) -> int:
 
 @pytest.mark.spark
 class TestRate:
-    def test_no_more_than_so_many_a_second(
+    def test_rate_limits_records_a_second(
         self, broker: Broker, spark: Any, name: str, two_topics: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """And all of them in the order of their times, even if a slice lies in several blocks."""
@@ -170,7 +170,14 @@ class TestRate:
 
         monkeypatch.setattr(pace, "BLOCK_RECORDS", 70)
         monkeypatch.setattr(pace, "paced_slices", noted)
-        replay(spark, two_topics, to(broker), selection=ReplaySelection((A,)), names=TargetNames(f"{name}."), rate=60)
+        replay(
+            spark,
+            two_topics,
+            make_target(broker),
+            selection=ReplaySelection((A,)),
+            names=TargetNames(f"{name}."),
+            rate=60,
+        )
         assert_copied(broker, A, broker, f"{name}.{A}", cluster=False)
         copied = [one for each in read_contents(broker, f"{name}.{A}").values() for one in each]
         copied.sort(key=lambda one: one.timestamp)
@@ -201,23 +208,28 @@ class TestGoingOn:
     ) -> None:
         selection = ReplaySelection(None, {}, {TopicPartition(A, 1): 40})
         assert (
-            replay(spark, two_topics, to(broker), selection=selection, names=TargetNames(f"{name}.")).records_written
+            replay(
+                spark, two_topics, make_target(broker), selection=selection, names=TargetNames(f"{name}.")
+            ).records_written
             == 290
         )
-        assert replay(spark, two_topics, to(broker), names=TargetNames(f"{name}.")).records_written == 60
+        assert replay(spark, two_topics, make_target(broker), names=TargetNames(f"{name}.")).records_written == 60
         assert_copied(broker, A, broker, f"{name}.{A}", cluster=False)
-        assert replay(spark, two_topics, to(broker), names=TargetNames(f"{name}.")).records_written == 0
-        assert replay(spark, two_topics, to(broker), names=TargetNames(f"{name}."), again=True).records_written == 350
+        assert replay(spark, two_topics, make_target(broker), names=TargetNames(f"{name}.")).records_written == 0
+        assert (
+            replay(spark, two_topics, make_target(broker), names=TargetNames(f"{name}."), again=True).records_written
+            == 350
+        )
         assert count_offsets(broker, f"{name}.{A}") == 600
 
     def test_a_damaged_archive_leaves_nothing(self, broker: Broker, spark: Any, name: str, damaged: Path) -> None:
         file = min(damaged.rglob("*.parquet"))
         file.write_bytes(file.read_bytes()[:-200])
         with pytest.raises(PipelineError, match=f"{file.name} is damaged"):
-            replay(spark, str(damaged), to(broker), names=TargetNames(f"{name}."))
+            replay(spark, str(damaged), make_target(broker), names=TargetNames(f"{name}."))
         file.unlink()
         with pytest.raises(PipelineError, match=f"{file.name} is missing"):
-            replay(spark, str(damaged), to(broker), names=TargetNames(f"{name}."))
+            replay(spark, str(damaged), make_target(broker), names=TargetNames(f"{name}."))
         assert count_offsets(broker, f"{name}.{A}") == count_offsets(broker, f"{name}.{B}") == 0
 
     def test_a_damaged_page_leaves_nothing(self, broker: Broker, name: str, damaged: Path, tmp_path: Path) -> None:
@@ -247,7 +259,7 @@ class TestGoingOn:
         target, count = make_broker(), 40_000 * kill_count()
         create_topic(broker, name, 3)
         produce_records(broker, name, make_numbered_records(count), 3)
-        path = archived(spark, broker, name, tmp_path)
+        path = archive_topics(spark, broker, name, tmp_path)
         arguments = ["replay", "--path", path, "--bootstrap-server", target.bootstrap]
         if rate:
             arguments += ["--rate", str(rate)]

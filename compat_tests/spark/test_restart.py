@@ -38,7 +38,7 @@ def numbers_in(folder: Path) -> set[int]:
     return {int(path.name) for path in folder.iterdir() if path.name.isdigit()} if folder.exists() else set()
 
 
-def test_a_micro_batch_that_was_planned_is_what_it_was(scene: Scene) -> None:
+def test_a_planned_micro_batch_keeps_its_offsets(scene: Scene) -> None:
     """Its offsets are in the checkpoint; new records and another limit count from the next batch on."""
     scene.create(2)
     there = scene.fill(make_values(20, 2))
@@ -131,19 +131,19 @@ def test_the_broker_restarts_under_a_stream(scene: Scene, make_broker: MakeBroke
     there = scene.fill(make_values(100, 2))
     query = scene.run(scene.stream(maxOffsetsPerTrigger="30"))
     query.wait_until(lambda: len(query.batches) >= 2)
-    restart(scene, way)
+    restart_broker(scene, way)
     assert len(query.records()) < len(there), "the restart did not fall in the middle"
     there |= scene.fill(make_values(100, 2, start=100))
     query.wait_for(there)
     assert scene.note("rows", query.records()) == there
     still_idle(query)
-    restart(scene, way)
+    restart_broker(scene, way)
     there |= scene.fill(make_values(10, 2, start=200))
     query.wait_for(there)
     assert scene.note("rows behind the second", query.records()) == there
 
 
-def restart(scene: Scene, way: str) -> None:
+def restart_broker(scene: Scene, way: str) -> None:
     if way == "stopped":
         scene.broker.stop()
     else:
@@ -165,5 +165,5 @@ def test_the_broker_restarts_under_a_batch(scene: Scene, make_broker: MakeBroker
     for start in (0, 10):
         there |= scene.fill(make_values(10, 2, start))
         planned = scene.batch().selectExpr("partition", "offset", "string(value) as value").rdd
-        restart(scene, "killed")
+        restart_broker(scene, "killed")
         assert scene.note(f"rows {start}", {tuple(row) for row in planned.collect()}) == there

@@ -17,8 +17,8 @@ from compat_tests.spark.rollup_case import Case, with_options
 from compat_tests.spark.rollups import (
     MINUTE_MS,
     START_MS,
-    event,
-    iso,
+    format_time,
+    make_event,
     random_events,
     read_last_values,
     read_messages,
@@ -58,9 +58,9 @@ def test_a_run_that_ends_anywhere_is_done_again(
     case: Case, monkeypatch: pytest.MonkeyPatch, module: str, step: str, when: str
 ) -> None:
     """Whatever step is the last one: topic and table are equal in the end, and nothing is counted twice."""
-    first = [*random_events(random.Random(7), 60, 20), event(20)]
+    first = [*random_events(random.Random(7), 60, 20), make_event(20)]
     case.run(first)
-    events = [event(14), *random_events(random.Random(8), 20, 50), event(70)]
+    events = [make_event(14), *random_events(random.Random(8), 20, 50), make_event(70)]
     case.produce(BROKEN)
     failures = fail_at(monkeypatch, module, step, when)
     with pytest.raises(Exception, match="as planned"):
@@ -72,7 +72,7 @@ def test_a_run_that_ends_anywhere_is_done_again(
     last, buried = read_last_values(case.broker, case.settings.topic)
     assert last == case.model.results(closed=True, from_ms=horizon_ms)
     table = read_table(case.folder / "table")
-    assert {key: value for key, value in table.items() if value["window_end"] > iso(horizon_ms)} == last
+    assert {key: value for key, value in table.items() if value["window_end"] > format_time(horizon_ms)} == last
     account = case.account()
     assert (account["rows"], account["dead_rows"]) == (len(first) + len(events) + len(BROKEN), len(BROKEN))
     assert account["late_rows"] == case.model.late > 0
@@ -106,15 +106,15 @@ def test_another_state_store(case: Case) -> None:
     case.spark.conf.set("spark.sql.shuffle.partitions", "2")
     case.spark.conf.set("spark.sql.streaming.stateStore.providerClass", provider)
     case.spark.conf.set("spark.sql.session.timeZone", "America/New_York")
-    case.run([*random_events(random.Random(9), 60, 20), event(20)])
-    case.run([event(40)])
+    case.run([*random_events(random.Random(9), 60, 20), make_event(20)])
+    case.run([make_event(40)])
     assert case.results() == case.model.results(closed=True)
     assert list((case.folder / "checkpoint" / "state").rglob("*.zip")), "no snapshot or change log of RocksDB"
 
 
 def test_refusals(case: Case) -> None:
     """Each rejection is one sentence, before anything is written."""
-    case.run([event(0)])
+    case.run([make_event(0)])
     fitting = case.settings
     case.settings = replace(fitting, window="2 minutes")
     assert "was made with --window '1 minute', not with --window '2 minutes'" in case.refusal()
@@ -133,7 +133,7 @@ def test_refusals(case: Case) -> None:
     assert not (folder / "new").exists()
     assert not case.folder.exists()
     case.settings = replace(case.settings, any_cleanup_policy=True)
-    case.run([event(1)])
+    case.run([make_event(1)])
 
 
 def test_a_start_that_fails_claims_nothing(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,25 +141,25 @@ def test_a_start_that_fails_claims_nothing(case: Case, monkeypatch: pytest.Monke
     right = case.settings
     case.settings = replace(right, dimensions="kind")
     for step in ("create_topics", "roll_up_events"):
-        monkeypatch.setattr(pipeline, step, refusing)
+        monkeypatch.setattr(pipeline, step, raise_refusal)
         assert case.refusal() == "not this one"
         monkeypatch.undo()
     assert not (case.folder / "checkpoint").exists()
     assert not (case.folder / "table").exists()
     case.settings = right
-    case.run([event(0), event(20)])
+    case.run([make_event(0), make_event(20)])
     assert case.results() == case.model.results(closed=True)
 
 
-def refusing(*_: Any) -> None:
+def raise_refusal(*_: Any) -> None:
     raise PipelineError("not this one")
 
 
-def test_what_was_rolled_up_is_gone(case: Case) -> None:
+def test_rollup_refuses_a_lost_table(case: Case) -> None:
     # A kill during the first start leaves this, and it does no harm.
     (case.folder / "table").mkdir()
     (case.folder / "table" / "__rollup.json.partial").touch()
-    case.run([event(0), event(20)])
+    case.run([make_event(0), make_event(20)])
     shutil.move(case.folder / "table", case.folder / "moved")
     assert "is gone, and with it all earlier results" in case.refusal()
     shutil.move(case.folder / "moved", case.folder / "table")

@@ -17,7 +17,7 @@ from compat_tests.spark.rollups import (
     MEASURES,
     MINUTE_MS,
     Model,
-    event,
+    make_event,
     random_events,
     read_last_values,
     read_messages,
@@ -84,7 +84,7 @@ def values_of(dice: random.Random, count: int) -> list[str]:
     events = random_events(dice, count, 60)
     for number, one in enumerate(events):
         late = 15 if number % 9 == 8 else 0
-        one["time"] = event(number / count * 60 + dice.uniform(0, 2) - late)["time"]
+        one["time"] = make_event(number / count * 60 + dice.uniform(0, 2) - late)["time"]
     return [f"broken {number}" if number % 11 == 5 else json.dumps(one) for number, one in enumerate(events)]
 
 

@@ -1,4 +1,4 @@
-"""The client of schema registries: its requests, what it keeps and what it rejects; without Spark."""
+"""The client of schema registries: its requests, its cache and its refusals; without Spark."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from spark_integration.validate.registry import (
 POINT, LINE = '{"type": "point"}', '{"type": "line"}'
 
 
-def test_references_come_before_what_needs_them() -> None:
+def test_references_come_before_their_users() -> None:
     """References of other subjects, through several steps, each once."""
     with FakeRegistry() as registry:
         registry.register("point", POINT)
@@ -51,7 +51,7 @@ def test_an_id_is_asked_for_once_and_the_newest_version_each_time() -> None:
         assert registry.asked.count("/subjects/subject/versions/latest") == 3
 
 
-def test_what_is_not_there() -> None:
+def test_a_missing_schema_is_unknown() -> None:
     with FakeRegistry() as registry:
         client = SchemaRegistry(RegistryOptions(registry.url))
         with pytest.raises(UnknownSchemaError, match="has no /schemas/ids/5"):
@@ -101,21 +101,19 @@ NOT_FOUND = b"HTTP/1.1 404 Not Found\r\nConnection: close\r\n"
         (b"", "closed connection"),
     ],
 )
-def test_what_stands_before_a_registry_is_no_unknown_schema(
-    monkeypatch: pytest.MonkeyPatch, answer: bytes, told: str
-) -> None:
+def test_a_proxys_answer_is_no_unknown_schema(monkeypatch: pytest.MonkeyPatch, answer: bytes, told: str) -> None:
     """A proxy's page or an incomplete response is no unknown schema.
 
     The client asks again, and finally reports that the registry does not answer.
     """
     monkeypatch.setattr(registry, "FIRST_PAUSE_S", 0)
-    with saying(answer) as (url, asked), pytest.raises(RegistryError, match=f"does not answer .*{told}"):
+    with serve_answer(answer) as (url, asked), pytest.raises(RegistryError, match=f"does not answer .*{told}"):
         SchemaRegistry(RegistryOptions(url), tries=2).by_id(1)
     assert len(asked) == 2
 
 
 @contextmanager
-def saying(answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
+def serve_answer(answer: bytes) -> Iterator[tuple[str, list[bytes]]]:
     """Answer every request with these bytes; yields the address, and the list of requests."""
     asked: list[bytes] = []
 
@@ -153,7 +151,7 @@ def test_certificates_that_are_not_there() -> None:
         SchemaRegistry(RegistryOptions("https://registry", (("ssl.ca.location", "/nowhere.pem"),)))
 
 
-def test_what_executors_say_is_told_in_a_sentence() -> None:
+def test_an_executors_error_becomes_a_sentence() -> None:
     text = (
         "Job aborted ...\n  File x\nspark_integration.validate.registry.RegistryError: it does not answer\n\n\tat java"
     )

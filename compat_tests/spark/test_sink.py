@@ -16,13 +16,13 @@ pytestmark = pytest.mark.spark
 WITH_TOPIC = ("topic", "partition", "offset", "value")
 
 
-def write(scene: Scene, frame: Any, **options: str) -> None:
+def write_frame(scene: Scene, frame: Any, **options: str) -> None:
     """Write a frame to the topics of its column, or of the option ``topic``."""
     given = {"kafka.bootstrap.servers": scene.broker.bootstrap, **options}
     frame.write.format("kafka").options(**given).save()
 
 
-def numbers(scene: Scene, count: int, *columns: str) -> Any:
+def make_numbers(scene: Scene, count: int, *columns: str) -> Any:
     """Return a frame of one task: the numbers from 0 as ``value``, and more columns made of ``id``."""
     return scene.session.range(0, count, 1, 1).selectExpr("string(id) as value", *columns)
 
@@ -32,10 +32,10 @@ def test_the_topic_of_each_row(scene: Scene) -> None:
     topics = [f"{scene.topic}-{number}" for number in range(3)]
     for topic in topics:
         scene.create(1, topic)
-    write(scene, numbers(scene, 30, f"concat('{scene.topic}-', id % 3) as topic"))
+    write_frame(scene, make_numbers(scene, 30, f"concat('{scene.topic}-', id % 3) as topic"))
     by_column = collect_records(scene.batch(subscribe=",".join(topics)), WITH_TOPIC)
     assert scene.note("by column", by_column) == {(topics[one % 3], 0, one // 3, str(one)) for one in range(30)}
-    write(scene, numbers(scene, 5, f"'{topics[0]}' as topic"), topic=topics[1])
+    write_frame(scene, make_numbers(scene, 5, f"'{topics[0]}' as topic"), topic=topics[1])
     by_option = collect_records(scene.batch(subscribe=",".join(topics)), WITH_TOPIC) - by_column
     assert scene.note("by option", by_option) == {(topics[1], 0, 10 + one, str(one)) for one in range(5)}
 
@@ -43,10 +43,12 @@ def test_the_topic_of_each_row(scene: Scene) -> None:
 def test_the_partition_of_each_row(scene: Scene) -> None:
     """A row that names a partition goes there, in the order of the rows; for others the key decides."""
     scene.create(4)
-    write(scene, numbers(scene, 40, "int(3 - id % 4) as partition", "'key' as key"), topic=scene.topic)
+    write_frame(scene, make_numbers(scene, 40, "int(3 - id % 4) as partition", "'key' as key"), topic=scene.topic)
     found = scene.note("named", collect_records(scene.batch()))
     assert found == {(3 - one % 4, one // 4, str(one)) for one in range(40)}
-    write(scene, numbers(scene, 40, "string(id % 10) as key", "cast(null as int) as partition"), topic=scene.topic)
+    write_frame(
+        scene, make_numbers(scene, 40, "string(id % 10) as key", "cast(null as int) as partition"), topic=scene.topic
+    )
     by_key = {
         (one[0], one[2]) for one in collect_records(scene.batch(), ("partition", "offset", "key")) if one[2] != "key"
     }
@@ -56,20 +58,20 @@ def test_the_partition_of_each_row(scene: Scene) -> None:
 
 def test_a_partition_that_is_not_there(scene: Scene) -> None:
     scene.create(2)
-    frame = numbers(scene, 5, "5 as partition")
-    refused = catch_failure(lambda: write(scene, frame, topic=scene.topic, **{"kafka.max.block.ms": "1500"}))
+    frame = make_numbers(scene, 5, "5 as partition")
+    refused = catch_failure(lambda: write_frame(scene, frame, topic=scene.topic, **{"kafka.max.block.ms": "1500"}))
     assert "TimeoutException" in scene.note("refusal", refused)
     assert collect_records(scene.batch()) == set()
 
 
 def test_rows_without_a_topic(scene: Scene) -> None:
-    assert catch_failure(lambda: write(scene, numbers(scene, 5)))[0].startswith("AnalysisException")
-    frame = numbers(scene, 5, "cast(null as string) as topic")
-    assert scene.note("refusal", catch_failure(lambda: write(scene, frame))) != []
+    assert catch_failure(lambda: write_frame(scene, make_numbers(scene, 5)))[0].startswith("AnalysisException")
+    frame = make_numbers(scene, 5, "cast(null as string) as topic")
+    assert scene.note("refusal", catch_failure(lambda: write_frame(scene, frame))) != []
 
 
 def test_a_topic_that_is_made_by_writing(scene: Scene) -> None:
-    write(scene, numbers(scene, 100), topic=scene.topic)
+    write_frame(scene, make_numbers(scene, 100), topic=scene.topic)
     assert scene.note("rows", collect_records(scene.batch())) == {(0, one, str(one)) for one in range(100)}
 
 
@@ -81,16 +83,16 @@ def codecs_on_disk(scene: Scene) -> set[Codec]:
 @pytest.mark.parametrize("codec", [codec.name.lower() for codec in Codec])
 def test_compression(scene: Scene, codec: str) -> None:
     scene.create()
-    write(scene, numbers(scene, 5000), topic=scene.topic, **{"kafka.compression.type": codec})
+    write_frame(scene, make_numbers(scene, 5000), topic=scene.topic, **{"kafka.compression.type": codec})
     assert collect_records(scene.batch()) == {(0, one, str(one)) for one in range(5000)}
     assert scene.note("codecs", {found.name for found in codecs_on_disk(scene)}) == {codec.upper()}
 
 
 @pytest.mark.parametrize("codec", ["gzip", "lz4"])
 def test_the_topics_own_compression(scene: Scene, codec: str) -> None:
-    """The broker compresses again what arrives with another codec."""
+    """The broker recompresses batches of another codec."""
     scene.create(compression_type=codec)
-    write(scene, numbers(scene, 5000), topic=scene.topic, **{"kafka.compression.type": "zstd"})
+    write_frame(scene, make_numbers(scene, 5000), topic=scene.topic, **{"kafka.compression.type": "zstd"})
     assert collect_records(scene.batch()) == {(0, one, str(one)) for one in range(5000)}
     assert scene.note("codecs", {found.name for found in codecs_on_disk(scene)}) == {codec.upper()}
 
@@ -107,7 +109,7 @@ PRODUCERS: dict[str, Mapping[str, str]] = {
 @pytest.mark.parametrize("producer", list(PRODUCERS))
 def test_producers_of_several_kinds(scene: Scene, producer: str) -> None:
     scene.create()
-    write(scene, numbers(scene, 2000), topic=scene.topic, **PRODUCERS[producer])
+    write_frame(scene, make_numbers(scene, 2000), topic=scene.topic, **PRODUCERS[producer])
     assert scene.note("rows", collect_records(scene.batch())) == {(0, one, str(one)) for one in range(2000)}
 
 
@@ -119,7 +121,7 @@ def test_large_records(scene: Scene) -> None:
     scene.create(max_message_bytes="20000000")
     large = f"if(id % 2 = 0, repeat(string(id), {SIZE_BYTES}), string(id)) as value"
     frame = scene.session.range(0, 6, 1, 1).selectExpr(large)
-    write(scene, frame, topic=scene.topic, **{"kafka.max.request.size": "20000000"})
+    write_frame(scene, frame, topic=scene.topic, **{"kafka.max.request.size": "20000000"})
     digests = scene.batch().selectExpr("partition", "offset", "concat(length(value), ' ', sha2(value, 256)) as value")
     wanted = frame.selectExpr("concat(length(value), ' ', sha2(value, 256)) as value").collect()
     assert scene.note("rows", collect_records(digests)) == {(0, offset, row.value) for offset, row in enumerate(wanted)}
@@ -131,9 +133,9 @@ def test_records_too_large(scene: Scene) -> None:
     scene.create(max_message_bytes="100000")
     frame = scene.session.range(1).selectExpr("repeat('x', 2000000) as value")
     limits = {"kafka.max.request.size": "20000000"}
-    refused = scene.note("by the producer", catch_failure(lambda: write(scene, frame, topic=scene.topic)))
+    refused = scene.note("by the producer", catch_failure(lambda: write_frame(scene, frame, topic=scene.topic)))
     assert "RecordTooLargeException" in refused
-    refused = scene.note("by the broker", catch_failure(lambda: write(scene, frame, topic=scene.topic, **limits)))
+    refused = scene.note("by the broker", catch_failure(lambda: write_frame(scene, frame, topic=scene.topic, **limits)))
     assert "RecordTooLargeException" in refused
     assert collect_records(scene.batch()) == set()
 
@@ -146,7 +148,7 @@ def test_from_topic_to_topics(scene: Scene) -> None:
         scene.create(3, topic)
     for start in (0, 50):
         produce_values(scene.broker, scene.topic, make_values(50, 2, start))
-        copy(scene)
+        copy_records(scene)
     columns = ("topic", "partition", "key", "value", "headers[0].key", "string(headers[0].value)")
     copied = scene.batch(subscribe=",".join(targets), includeHeaders="true").selectExpr(*columns).collect()
     found = sorted(
@@ -167,7 +169,7 @@ def test_from_topic_to_topics(scene: Scene) -> None:
     assert scene.note("rows", found) == sorted(wanted)
 
 
-def copy(scene: Scene) -> None:
+def copy_records(scene: Scene) -> None:
     """Write the existing records, each at the place of its offset."""
     made = scene.stream().selectExpr(
         "value",

@@ -71,7 +71,7 @@ def both_levels(scene: Scene, label: str = "", **options: str) -> tuple[set[Reco
 
 
 def test_the_committed_alone_or_all(scene: Scene, transactions: Transactions) -> None:
-    """Markers take up offsets at which nobody sees a record."""
+    """Markers take offsets at which readers see no record."""
     kept = transactions.committed(5) | transactions.committed(1, (1,))
     dropped = transactions.aborted(5)
     kept |= transactions.committed(5)
@@ -110,7 +110,7 @@ def test_ranges_that_begin_and_end_at_markers(scene: Scene, transactions: Transa
         assert found == (inside & kept, inside), (start, end)
 
 
-def test_an_open_transaction_ends_what_is_stable(scene: Scene, transactions: Transactions) -> None:
+def test_an_open_transaction_ends_the_stable_offsets(scene: Scene, transactions: Transactions) -> None:
     kept = transactions.committed(3)
     transactions.producer.begin_transaction()
     opened = transactions.write(4)
@@ -142,7 +142,7 @@ def test_a_stream_over_transactions(scene: Scene, transactions: Transactions, le
     assert scene.note("end", ends) == {"0": 16, "1": 18}
 
 
-def test_a_stream_goes_past_what_was_aborted(scene: Scene, transactions: Transactions) -> None:
+def test_a_stream_passes_aborted_records(scene: Scene, transactions: Transactions) -> None:
     """Resumed before nothing but markers, the stream neither waits nor reads anything twice."""
     kept = transactions.committed(5)
     assert scene.run_to_the_end(scene.stream(**COMMITTED)).records() == kept

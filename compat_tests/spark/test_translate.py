@@ -24,7 +24,7 @@ from spark_integration.errors import PipelineError
 from spark_integration.mirror.translation import translate
 
 
-def _values(broker: Broker, topic: str, partition: int) -> list[bytes | None]:
+def _read_values(broker: Broker, topic: str, partition: int) -> list[bytes | None]:
     return [value for _, value, _ in record_contents(read_contents(broker, topic))[partition]]
 
 
@@ -45,7 +45,9 @@ def test_a_group_goes_on_in_the_mirror(
     summary = translate(spark, client_options(broker), client_options(target), name, offset_map="map-c")
     assert summary.committed
     assert summary.not_mirrored == 0
-    wanted = {(one, record) for one, offset in read_so_far.items() for record in _values(broker, name, one)[offset:]}
+    wanted = {
+        (one, record) for one, offset in read_so_far.items() for record in _read_values(broker, name, one)[offset:]
+    }
     consumer = consumer_of(target, name)
     consumer.subscribe([name])
     rest = [(one.partition(), one.value()) for one in read(consumer, len(wanted))]
@@ -54,7 +56,7 @@ def test_a_group_goes_on_in_the_mirror(
 
 
 @pytest.mark.spark
-def test_nothing_is_left_out_of_what_came_from_the_target(
+def test_offsets_count_records_mirrored_back(
     broker: Broker, make_broker: MakeBroker, spark: Any, name: str, tmp_path: Path
 ) -> None:
     """Mirrors run in both directions, so records of the target's own producers may be unread as well."""
@@ -74,18 +76,18 @@ def test_nothing_is_left_out_of_what_came_from_the_target(
     send(there, *(f"b{number}" for number in range(16, 19)))
     send(here, *(f"a{number}" for number in range(16, 20)))
     mirror(here, there, "there")
-    everything = {*_values(here, name, 0), *_values(there, name, 0)}
+    everything = {*_read_values(here, name, 0), *_read_values(there, name, 0)}
     # Within the first mirrors' records; within those of the way back; at the end, with some that never came back.
     for committed, wanted in ((5, 5), (12, 12), (20, 16)):
         group = f"{name}-{committed}"
         consumer_of(here, group).commit(offsets=[TopicPartition(name, 0, committed)], asynchronous=False)
         summary = translate(spark, client_options(here), client_options(there), group, offset_map="map-c")
         assert json.loads(summary.offsets) == {name: {"0": wanted}}
-        unread = everything - {*_values(here, name, 0)[:committed]}
-        assert unread <= {*_values(there, name, 0)[wanted:]}
+        unread = everything - {*_read_values(here, name, 0)[:committed]}
+        assert unread <= {*_read_values(there, name, 0)[wanted:]}
 
 
 @pytest.mark.spark
-def test_who_has_committed_nothing_is_told(broker: Broker, spark: Any, name: str) -> None:
+def test_a_group_without_commits_is_refused(broker: Broker, spark: Any, name: str) -> None:
     with pytest.raises(PipelineError, match=f"group {name} has committed nothing"):
         translate(spark, client_options(broker), client_options(broker), name)

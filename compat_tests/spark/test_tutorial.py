@@ -28,7 +28,7 @@ class Step(NamedTuple):
     lines: tuple[str, ...]
 
 
-def steps(text: str) -> Iterator[Step]:
+def list_steps(text: str) -> Iterator[Step]:
     """Return the steps of the tutorial, in order."""
     for kind, block in re.findall(r"^```(console|python)\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
         if kind == "python":
@@ -38,7 +38,7 @@ def steps(text: str) -> Iterator[Step]:
             yield Step(tuple(shlex.split(command.removeprefix("$ "))), tuple(line.strip() for line in lines))
 
 
-def run(step: Step, folder: Path, address: str) -> list[str]:
+def run_step(step: Step, folder: Path, address: str) -> list[str]:
     """Run a step; return the lines of its standard output."""
     program, *words = (word.replace(ADDRESS, address) for word in step.words)
     if words[-1].endswith("demo.produce"):  # which has the address as its default
@@ -50,12 +50,12 @@ def run(step: Step, folder: Path, address: str) -> list[str]:
 
 
 @pytest.mark.spark
-def test_the_tutorial_does_what_it_says(broker: Broker, tmp_path: Path) -> None:
+def test_every_step_of_the_tutorial_prints_its_output(broker: Broker, tmp_path: Path) -> None:
     """Each step succeeds and prints its output; the last one compares the topics record by record."""
-    told = list(steps(TUTORIAL.read_text()))
+    told = list(list_steps(TUTORIAL.read_text()))
     assert len(told) == 7
     for step in told:
-        printed = run(step, tmp_path, broker.bootstrap)
+        printed = run_step(step, tmp_path, broker.bootstrap)
         assert set(step.lines) <= set(printed), f"{step.words} printed {printed}"
     for report in ("before.html", "after.html"):
         assert "<html" in (tmp_path / report).read_text()

@@ -121,7 +121,7 @@ def test_an_inferred_schema_is_kept(scene: Scene) -> None:
 
 
 @pytest.mark.spark
-def test_a_schema_is_inferred_behind_the_header_of_a_registry(scene: Scene) -> None:
+def test_a_schema_is_inferred_after_the_header_of_a_registry(scene: Scene) -> None:
     """A registry's serializers put a 0 and an id before JSON, too."""
     run = Validation(scene)
     produce_values(scene.broker, scene.topic, 0, [b"\0\0\0\0\1" + b'{"a": 1}', b"none", None])
@@ -170,7 +170,7 @@ def test_good_records_in_a_topic(scene: Scene) -> None:
 
 @pytest.mark.spark
 def test_types_in_a_table_and_a_topic(scene: Scene) -> None:
-    """What Spark stores for Avro's types."""
+    """Spark's values for Avro's types."""
     kind = record_schema(
         ("when", {"type": "long", "logicalType": "timestamp-micros"}),
         ("local", {"type": "long", "logicalType": "local-timestamp-micros"}),
@@ -242,7 +242,9 @@ def test_delta(scene: Scene) -> None:
         (["--path", "x", "--schema-registry", "{url}", "--subject", "avro"], "the subject avro holds AVRO schemas"),
     ],
 )
-def test_what_cannot_be_done(scene: Scene, more: list[str], told: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_validate_refuses_bad_options(
+    scene: Scene, more: list[str], told: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     """One sentence, exit code 2, and nothing new on disk."""
     run = Validation(scene)
     with FakeRegistry() as registry:

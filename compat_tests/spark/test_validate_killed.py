@@ -83,7 +83,7 @@ def test_killed_at_any_moment_nothing_is_lost_or_twice(scene: Scene) -> None:
     assert all(letter[:2] == (key_of(number), values[number]) for (_, number), letter in letters.items())
 
 
-def test_what_a_topic_lacks_is_written_in_order(spark: Any) -> None:
+def test_missing_records_are_written_in_order_of_their_keys(spark: Any) -> None:
     """A key's records after a missing one are written again, others are not."""
     rows = [("t", 0, offset, key) for offset, key in enumerate(("a", "b", None, "a", None, "b"))]
     records = spark.createDataFrame(rows, "topic string, partition int, offset bigint, key string")

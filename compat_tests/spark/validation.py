@@ -1,4 +1,4 @@
-"""What the tests of `validate` and `redrive` share: a topic, its outputs, and their contents."""
+"""Helpers of the tests of `validate` and `redrive`: a topic, its outputs, and their contents."""
 
 from __future__ import annotations
 

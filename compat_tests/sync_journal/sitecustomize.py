@@ -8,7 +8,7 @@ from collections.abc import Callable
 _JOURNAL = os.open(os.environ["SYNC_JOURNAL"], os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
 
-def _noted(sync: Callable[[int], None]) -> Callable[[int], None]:
+def _note_syncs(sync: Callable[[int], None]) -> Callable[[int], None]:
     def sync_and_note(fd: int) -> None:
         path, size_bytes = os.readlink(f"/proc/self/fd/{fd}"), os.fstat(fd).st_size
         sync(fd)
@@ -18,4 +18,4 @@ def _noted(sync: Callable[[int], None]) -> Callable[[int], None]:
 
 
 for name in ("fsync", "fdatasync"):
-    setattr(os, name, _noted(getattr(os, name)))
+    setattr(os, name, _note_syncs(getattr(os, name)))

@@ -101,6 +101,6 @@ def serve(
         if "log.dirs" in overrides:
             raise click.UsageError("--data and --override log.dirs=... both name the data directory: give one of them")
         overrides = {**overrides, "log.dirs": data}
-    from kafkacompat.cli.serve import serve as run
+    from kafkacompat.cli.serve import serve_broker
 
-    sys.exit(run(properties, overrides, host=host, port=port, log_level=log_level, strict=strict))
+    sys.exit(serve_broker(properties, overrides, host=host, port=port, log_level=log_level, strict=strict))

@@ -45,12 +45,12 @@ def dump(paths: Sequence[str], named: str | None, **options: Any) -> None:
       kafkacompat log dump --print-data-log orders-0/00000000000000000000.log
       kafkacompat log dump --offsets-decoder --json kafkacompat-data/__consumer_offsets-3
     """
-    from kafkacompat.cli.log_dump import dump as run
+    from kafkacompat.cli.log_dump import dump_paths
 
     wanted = [*paths, *(named.split(",") if named else ())]
     if not wanted:
         raise click.UsageError("name the files or directories to dump")
-    sys.exit(run(wanted, **options))
+    sys.exit(dump_paths(wanted, **options))
 
 
 _DIRECTORIES = click.argument("paths", nargs=-1, required=True, metavar="DIRECTORY...")
@@ -76,9 +76,9 @@ def verify(paths: Sequence[str], as_json: bool) -> None:
       kafkacompat log verify kafkacompat-data
       kafkacompat log verify --json kafkacompat-data/orders-0
     """
-    from kafkacompat.cli.log_verify import verify as run
+    from kafkacompat.cli.log_verify import verify_paths
 
-    sys.exit(run(paths, as_json))
+    sys.exit(verify_paths(paths, as_json))
 
 
 @log.command()
@@ -100,6 +100,6 @@ def repair(paths: Sequence[str], truncate: bool, dry_run: bool, yes: bool) -> No
       kafkacompat log repair --dry-run kafkacompat-data
       kafkacompat log repair --truncate kafkacompat-data/orders-0
     """
-    from kafkacompat.cli.log_repair import repair as run
+    from kafkacompat.cli.log_repair import repair_paths
 
-    sys.exit(run(paths, truncate=truncate, dry_run=dry_run, yes=yes))
+    sys.exit(repair_paths(paths, truncate=truncate, dry_run=dry_run, yes=yes))

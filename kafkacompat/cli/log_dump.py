@@ -25,7 +25,7 @@ _DECODERS: dict[str, Decoder] = {
 }
 
 
-def dump(paths: Sequence[str], *, as_json: bool, max_bytes: int, deep_iteration: bool, **flags: bool) -> int:
+def dump_paths(paths: Sequence[str], *, as_json: bool, max_bytes: int, deep_iteration: bool, **flags: bool) -> int:
     """Dump files and directories; returns the exit code, which is 2 when one cannot be read."""
     decoder = next((decoder for name, decoder in _DECODERS.items() if flags[name]), None)
     remaining = {name: value for name, value in flags.items() if name not in _DECODERS}
@@ -39,19 +39,19 @@ def _dump_path(files: OsFiles, path: str, options: DumpOptions, as_json: bool) -
         for file in list_known_files(files, path):
             rows = dump_file(files, file, options)
             if rows is None:
-                _warn("", f"{file} is not a file of a known kind")
+                _print_warning("", f"{file} is not a file of a known kind")
             elif as_json:
                 write_json(file, rows, click.echo)
             else:
                 click.echo(f"Dumping {escape_control_characters(file)}")
-                write_columns(rows, click.echo, partial(_warn, f"{file}: "))
+                write_columns(rows, click.echo, partial(_print_warning, f"{file}: "))
     except BrokenPipeError:
         raise  # the reader of the output has closed it; click ends quietly
     except OSError as error:
-        _warn("kafkacompat: ", describe_error(error))
+        _print_warning("kafkacompat: ", describe_error(error))
         return EXIT_UNREADABLE
     return 0
 
 
-def _warn(prefix: str, text: str) -> None:
+def _print_warning(prefix: str, text: str) -> None:
     click.echo(escape_control_characters(prefix + text), err=True)

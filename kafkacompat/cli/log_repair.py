@@ -27,7 +27,7 @@ from kafkacompat.storage.inspection.repair import RepairStep, lock_directory, pl
 from kafkacompat.storage.inspection.rows import DumpRow
 
 
-def repair(paths: Sequence[str], *, truncate: bool, dry_run: bool, yes: bool) -> int:
+def repair_paths(paths: Sequence[str], *, truncate: bool, dry_run: bool, yes: bool) -> int:
     """Repair directories; returns the exit code, which is that of `verify` afterwards."""
     files = OsFiles()
     try:

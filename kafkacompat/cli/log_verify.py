@@ -18,7 +18,7 @@ from kafkacompat.storage.inspection.rows import DumpRow
 EXIT_SOUND, EXIT_FINDINGS, EXIT_UNREADABLE = 0, 1, 2
 
 
-def verify(paths: Sequence[str], as_json: bool) -> int:
+def verify_paths(paths: Sequence[str], as_json: bool) -> int:
     """Check directories; returns the exit code: 0 when sound, 1 with findings, 2 when something cannot be read."""
     files = OsFiles(read_only=True)
     findings: list[Finding] = []

@@ -41,9 +41,9 @@ def export_metadata(file: str, directories: Sequence[str]) -> None:
       kafkacompat metadata export node.jsonl --data /var/lib/kafkacompat
       kafkacompat metadata export - --data /disk1 --data /disk2 | jq .key
     """
-    from kafkacompat.cli.metadata_export import export
+    from kafkacompat.cli.metadata_export import export_to_file
 
-    sys.exit(export(file, directories))
+    sys.exit(export_to_file(file, directories))
 
 
 @metadata.command("import")

@@ -32,7 +32,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def export(file: str, directories: Sequence[str]) -> int:
+def export_to_file(file: str, directories: Sequence[str]) -> int:
     """Write the metadata in *directories* to a file, or to standard output for ``-``; returns the exit code."""
     try:
         with StoppedNode.hold(directories) as node:

@@ -36,7 +36,7 @@ def import_file(file: Path, connect: str, directories: Sequence[str]) -> int:
         with file.open("rb") as lines:
             values = parse_export(lines, str(file))
     except (StoreError, ZooKeeperError, OSError) as problem:
-        return _refuse(problem, EXIT_BAD_INPUT)
+        return _print_refusal(problem, EXIT_BAD_INPUT)
     try:
         with ExitStack() as held:
             node = held.enter_context(StoppedNode.hold(directories)) if directories else None
@@ -46,12 +46,12 @@ def import_file(file: Path, connect: str, directories: Sequence[str]) -> int:
             if node is not None:
                 node.rename_metadata()
     except (StoreError, LogDirectoryError, ZooKeeperError, ClusterError, OSError) as problem:
-        return _refuse(problem, EXIT_REFUSED)
+        return _print_refusal(problem, EXIT_REFUSED)
     click.echo(f"Imported {count} keys; start the broker with zookeeper.connect={connect}")
     return 0
 
 
-def _refuse(problem: Exception, exit_code: int) -> int:
+def _print_refusal(problem: Exception, exit_code: int) -> int:
     click.echo(escape_control_characters(f"kafkacompat: {describe_error(problem)}"), err=True)
     return exit_code
 
@@ -77,7 +77,9 @@ def _run_import(connect: str, values: Mapping[str, bytes]) -> int:
     results: list[Any] = []
 
     def start() -> None:
-        work = Deferred.fromCoroutine(_import(KazooZooKeeper(reactor, ZooKeeperSettings(connect)), reactor, values))
+        work = Deferred.fromCoroutine(
+            _write_to_zookeeper(KazooZooKeeper(reactor, ZooKeeperSettings(connect)), reactor, values)
+        )
         work.addBoth(results.append)
         work.addBoth(lambda _: reactor.stop())
 
@@ -90,7 +92,7 @@ def _run_import(connect: str, values: Mapping[str, bytes]) -> int:
     return int(results[0])
 
 
-async def _import(zookeeper: ZooKeeper, clock: Any, values: Mapping[str, bytes]) -> int:
+async def _write_to_zookeeper(zookeeper: ZooKeeper, clock: Any, values: Mapping[str, bytes]) -> int:
     await zookeeper.start()
     try:
         return await import_metadata(zookeeper, ZooKeeperStore(zookeeper, clock), values)

@@ -26,7 +26,7 @@ LOAD_AFTER_S = 0.2
 """Time from the start until the broker imports the modules that the first consumer needs."""
 
 
-def run(config: BrokerConfig) -> int:
+def run_broker(config: BrokerConfig) -> int:
     """Serve until SIGTERM, SIGINT or SIGHUP; returns the exit code.
 
     If the broker cannot start, standard error gets one sentence.

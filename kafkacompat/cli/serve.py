@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kafkacompat.cli.log_lines import ErrorFlood, LineFormatter
-from kafkacompat.cli.process import run
+from kafkacompat.cli.process import run_broker
 from kafkacompat.config import PROPERTIES, BrokerConfig, ConfigError
 from kafkacompat.config.environment import property_of_variable, read_environment
 from kafkacompat.config.loggers import LEVELS
@@ -21,7 +21,7 @@ EXIT_BAD_CONFIG = 2
 log = logging.getLogger(__name__)
 
 
-def serve(
+def serve_broker(
     properties: Path | None,
     overrides: Mapping[str, str],
     *,
@@ -45,7 +45,7 @@ def serve(
         print(f"kafkacompat: {problem}", file=sys.stderr)
         return EXIT_BAD_CONFIG
     _warn_of_properties(config)
-    return run(config)
+    return run_broker(config)
 
 
 def read_properties(properties: Path | None) -> str | None:

@@ -103,6 +103,6 @@ def history(recorded: Path | None, history: Path | None, as_json: bool, **option
       kafkacompat verify history --bootstrap-server localhost:9092 --command-config client.properties
       kafkacompat verify history --check history.jsonl --json
     """
-    from kafkacompat.cli.verify_history import check, run
+    from kafkacompat.cli.verify_history import check_recorded, record_and_check
 
-    sys.exit(run(history, as_json, options) if recorded is None else check(recorded, as_json))
+    sys.exit(record_and_check(history, as_json, options) if recorded is None else check_recorded(recorded, as_json))

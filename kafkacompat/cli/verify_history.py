@@ -34,12 +34,12 @@ SECONDS_A_KILL = 3.0
 SECONDS = 60.0
 
 
-def check(recorded: Path, as_json: bool) -> int:
+def check_recorded(recorded: Path, as_json: bool) -> int:
     """Check a recorded history; returns the exit code."""
     return _judge_and_report(recorded, {}, [], as_json)
 
 
-def run(history: Path | None, as_json: bool, options: Mapping[str, Any]) -> int:
+def record_and_check(history: Path | None, as_json: bool, options: Mapping[str, Any]) -> int:
     """Record a history and check it; returns the exit code."""
     if importlib.util.find_spec("confluent_kafka") is None:
         return _report_unchecked(
@@ -53,7 +53,7 @@ def run(history: Path | None, as_json: bool, options: Mapping[str, Any]) -> int:
     folder = Path(tempfile.mkdtemp(prefix="kafkacompat-history-"))
     try:
         with _interrupted_by_sigterm():
-            code = _run(plan, folder, history or folder / "history.jsonl", as_json)
+            code = _record_and_report(plan, folder, history or folder / "history.jsonl", as_json)
     except (RunError, OSError) as problem:
         code = _report_unchecked(describe_error(problem))
     except KeyboardInterrupt:
@@ -76,7 +76,7 @@ def _interrupted_by_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _run(plan: RunPlan, folder: Path, target: Path, as_json: bool) -> int:
+def _record_and_report(plan: RunPlan, folder: Path, target: Path, as_json: bool) -> int:
     # An unwritable target must fail before the work, not after it.
     target.touch()
     with _show_progress(plan) as show:

@@ -182,7 +182,7 @@ class Channel:
             lambda: protocol.close(f"the connection was not ready within {settings.setup_timeout_s:g} s"),
         )
         attempt = self._network.connect(self.address.host, self.address.port, protocol, settings.setup_timeout_s)
-        attempt.addErrback(lambda failure: protocol.close(f"cannot connect: {_explain(failure)}"))
+        attempt.addErrback(lambda failure: protocol.close(f"cannot connect: {_explain_failure(failure)}"))
         # Cancelling an attempt that has ended does nothing.
         self._attempt = attempt
 
@@ -214,7 +214,7 @@ class Channel:
         self._setup_deadline = None
 
 
-def _explain(failure: Failure) -> str:
+def _explain_failure(failure: Failure) -> str:
     """Say in words why an attempt to connect failed."""
     for kind, words in _CONNECT_FAILURES.items():
         if failure.check(kind):

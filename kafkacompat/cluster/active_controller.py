@@ -14,15 +14,17 @@ from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
-from twisted.internet.defer import Deferred, DeferredLock, gatherResults
+from twisted.internet.defer import Deferred, DeferredLock
 
 from kafkacompat.cluster.admin_nodes import AdminNodes
+from kafkacompat.cluster.bounces import find_bounced
 from kafkacompat.cluster.broadcasts import Broadcasts
-from kafkacompat.cluster.configs import list_changed_keys, notify_config_change
 from kafkacompat.cluster.decisions.broadcasts import Moment
 from kafkacompat.cluster.decisions.broker_changes import (
     ShutdownDecision,
     compare_brokers,
+    elect_leaderless,
+    end_reassignments,
     handle_broker_changes,
     handle_replica_answers,
     shut_down_broker,
@@ -30,9 +32,10 @@ from kafkacompat.cluster.decisions.broker_changes import (
 )
 from kafkacompat.cluster.decisions.in_sync_changes import InSyncRequest, change_in_sync_sets
 from kafkacompat.cluster.decisions.leader_balance import ElectionType, balance_leaders, elect_leaders
-from kafkacompat.cluster.decisions.reassignment import complete_reassignments, reassign_partitions
-from kafkacompat.cluster.decisions.situation import Decision, Situation, TopicPartition
-from kafkacompat.cluster.decisions.topic_deletion import queue_deletions, record_answers
+from kafkacompat.cluster.decisions.reassignment import reassign_partitions
+from kafkacompat.cluster.decisions.situation import Decision, Situation, TopicPartition, changes_unclean_elections
+from kafkacompat.cluster.decisions.topic_deletion import explain_wait, queue_deletions, record_answers
+from kafkacompat.cluster.deletion_waits import DeletionWait, DeletionWaits
 from kafkacompat.metadata.changes import MetadataChanges
 from kafkacompat.metadata.image import NO_LEADER, BrokerImage, MetadataImage, PartitionImage, TopicImage
 from kafkacompat.metadata.store import StoreError
@@ -60,9 +63,6 @@ LOG_DIR_EVENTS = Znode.LOG_DIR_EVENTS.path()
 
 REPEAT_S = 0.5
 """Pause before what ZooKeeper did not confirm is tried again."""
-
-STATES_AT_ONCE = 1000
-"""Partition states that are looked up together."""
 
 Result = TypeVar("Result")
 Decide: TypeAlias = "Callable[[MetadataDraft, Situation], Decision]"
@@ -100,11 +100,12 @@ class ActiveController:
         self._ledger = ledger
         self._broadcasts = broadcasts
         self._effective = effective
+        self._may_delete_topics = static_config.bool("delete.topic.enable")
         self._situation = Situation(unclean_by_default=static_config.bool("unclean.leader.election.enable"))
         self._announced = Moment(MetadataImage(), self._situation)
         self._lock = DeferredLock()
         self._resigned = False
-        self._waiting_deletions: dict[str, list[Deferred[None]]] = {}
+        self._deletion_waits = DeletionWaits()
         self.changes = MetadataChanges(
             ledger,
             self._apply_change,
@@ -127,40 +128,17 @@ class ActiveController:
         return self._run(self._start)
 
     async def _start(self) -> None:
-        await self._admin_nodes.load()
         brokers = await self._read_brokers()
-        deleting = await self._zookeeper.children(DELETED_TOPICS, self._on_deleted_topics)
         self._ledger.image = replace(self._ledger.image, brokers=brokers)
-        bounced = await self._find_bounced(deleting)
+        await self._admin_nodes.load()
+        deleting = await self._read_deletions()
+        # An earlier controller need not have seen the brokers that had registered before it: it may have died before it began.
+        known = [topic for name, topic in self._ledger.image.topics.items() if name not in deleting]
+        bounced = await find_bounced(self._zookeeper, brokers, known)
         self._announced = Moment(self._ledger.image, self._situation)
         await self._decide(lambda draft, situation: take_over(draft, situation, deleting, bounced), started=brokers)
         # The answers of all brokers to the orders of this start say the same as these events.
         await self._delete_log_dir_events(await self._zookeeper.children(LOG_DIR_EVENTS, self._on_log_dir_events))
-
-    async def _find_bounced(self, deleting: Collection[str]) -> set[int]:
-        """Find brokers that registered after the last change of a partition that they lead or are in sync with.
-
-        A controller that saw such a start would have changed the partition's state. Without that, a broker which lost the end of
-        its log would lead again in its old leader epoch, and the others would truncate theirs to it. An earlier controller need not
-        have seen the brokers that had registered before its election: it may have died before it began. A partition without a leader
-        gets a new leader epoch anyway.
-        """
-        candidates = {node: broker.epoch for node, broker in self._ledger.image.brokers.items()}
-        states = [
-            (Znode.PARTITION_STATE.path(topic=topic.name, partition=partition.partition), members)
-            for topic in self._ledger.image.topics.values()
-            if topic.name not in deleting
-            for partition in topic.partitions
-            if partition.has_state and partition.leader != NO_LEADER
-            if (members := candidates.keys() & {partition.leader, *partition.in_sync_replicas})
-        ]
-        bounced: set[int] = set()
-        for first in range(0, len(states), STATES_AT_ONCE):
-            some = states[first : first + STATES_AT_ONCE]
-            stats = await gatherResults([self._zookeeper.exists(path) for path, _ in some], consumeErrors=True)
-            for (_, members), stat in zip(some, stats, strict=True):
-                bounced.update(node for node in members if stat is not None and candidates[node] > stat.mzxid)
-        return bounced
 
     @property
     def image(self) -> MetadataImage:
@@ -178,10 +156,7 @@ class ActiveController:
         """Do nothing any more: another controller may be at work."""
         self._resigned = True
         self._broadcasts.close()
-        waiting, self._waiting_deletions = self._waiting_deletions, {}
-        for deferreds in waiting.values():
-            for deferred in deferreds:
-                deferred.errback(_not_controller())
+        self._deletion_waits.fail(_not_controller())
 
     def _run(self, work: Callable[[], Coroutine[Deferred[Any], Any, Result]]) -> Deferred[Result]:
         async def run() -> Result:
@@ -223,11 +198,17 @@ class ActiveController:
         self, decide: Decide, *, started: Collection[int] = (), queried: Collection[int] = ()
     ) -> Announced:
         decision = await self._ledger.commit(lambda draft: decide(draft, self._situation))
-        self._situation = decision.situation
+        led = [key for key in decision.changed if self._has_leader(key)]
+        self._situation = decision.situation.without_doubts(led)
         announced = self._announce(decision, started, queried)
         for topic in decision.finished:
             await self._finish_deletion(topic)
+        self._deletion_waits.notice(decision.situation.deletions)
         return Announced(announced)
+
+    def _has_leader(self, key: TopicPartition) -> bool:
+        partition = self._ledger.image.partition(*key)
+        return partition is not None and partition.leader != NO_LEADER
 
     def _announce(
         self, decision: Decision, started: Collection[int] = (), queried: Collection[int] = ()
@@ -241,12 +222,15 @@ class ActiveController:
         return self._broadcasts.announce(old, new, decision.stops, started, queried)
 
     async def _apply_change(self, image: MetadataImage) -> Deferred[None]:
-        """Announce a change that `MetadataChanges` has committed, to the watchers of configurations too."""
-        old = self._announced.image
+        """Announce a change that `MetadataChanges` has committed; partitions may have a leader now for which none was in sync."""
+        may_elect = changes_unclean_elections(self._announced.image, image)
         announced = self._announce(Decision(self._situation))
-        for key in list_changed_keys(old, image):
-            await self._insist(partial(notify_config_change, self._zookeeper, key))
+        if may_elect:
+            self._handle(self._elect_leaderless, "a change of unclean elections")
         return announced
+
+    async def _elect_leaderless(self) -> None:
+        await self._decide(lambda draft, situation: Decision(situation, elect_leaderless(draft, situation)))
 
     # Brokers
 
@@ -275,6 +259,7 @@ class ActiveController:
         arrived = {*difference.started, *difference.bounced}
         self._ledger.image = replace(self._ledger.image, brokers=new)
         try:
+            await self._admin_nodes.complete_topics()
             await self._decide(
                 lambda draft, situation: handle_broker_changes(draft, situation, difference), started=arrived
             )
@@ -351,12 +336,15 @@ class ActiveController:
     # Topics
 
     def delete_topics(self, topic_ids: Sequence[bytes]) -> Deferred[list[KafkaError | None]]:
-        """Delete topics; fires with None or an error for each, once all replicas that are alive have deleted them."""
+        """Delete topics; fires with None or an error for each, once all replicas that are alive have deleted them.
+
+        A broker that does not answer holds this up for a while only. A topic that is being reassigned is deleted at the end of that.
+        """
         return Deferred.fromCoroutine(self._delete_topics(topic_ids))
 
     async def _delete_topics(self, topic_ids: Sequence[bytes]) -> list[KafkaError | None]:
         names: dict[bytes, str] = {}
-        gone: list[Deferred[None]] = []
+        waits: list[DeletionWait] = []
 
         async def begin() -> None:
             for topic_id in topic_ids:
@@ -364,11 +352,13 @@ class ActiveController:
                 if topic is not None:
                     names[topic_id] = topic.name
                     await self._request_deletion(topic.name)
-                    gone.append(self._wait_for_deletion(topic.name))
-            await self._decide(lambda draft, situation: queue_deletions(draft, situation, names.values()))
+                    waits.append(self._deletion_waits.add(topic.name))
+            await self._begin_deletions(names.values())
 
         await self._run(begin)
-        await self._broadcasts.wait_a_while(gone)
+        for wait in waits:
+            await wait.started
+        await self._broadcasts.wait_a_while([wait.settled for wait in waits])
         if self._resigned:
             raise _not_controller()
         unknown = KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, "there is no topic with this id")
@@ -380,29 +370,38 @@ class ActiveController:
         if await self._zookeeper.exists(path) is None:
             await self._zookeeper.create(path, b"")
 
-    def _wait_for_deletion(self, topic: str) -> Deferred[None]:
-        waiting: Deferred[None] = Deferred()
-        waiting.addErrback(lambda failure: None)
-        self._waiting_deletions.setdefault(topic, []).append(waiting)
-        return waiting
-
     async def _finish_deletion(self, topic: str) -> None:
         # No topic of this name can be created before: the next controller would delete it.
         with suppress(NoNodeError):
             await self._insist(partial(self._zookeeper.delete, Znode.DELETED_TOPIC.path(topic=topic)))
         log.info("Deleted topic %s", topic)
-        for waiting in self._waiting_deletions.pop(topic, []):
-            waiting.callback(None)
 
     def _on_deleted_topics(self, event: WatchEvent) -> None:
         if event.kind is not WatchKind.LOST:
             self._handle(self._queue_deletions, "topics to delete")
 
-    async def _queue_deletions(self) -> None:
+    async def _read_deletions(self) -> list[str]:
+        """Return the topics to delete; without delete.topic.enable none, and the requests of old tools are removed."""
         names = await self._zookeeper.children(DELETED_TOPICS, self._on_deleted_topics)
+        if self._may_delete_topics or not names:
+            return names
+        log.warning("Left out the deletion of the topics %s, because delete.topic.enable is false", sorted(names))
+        for name in names:
+            with suppress(NoNodeError):
+                await self._zookeeper.delete(Znode.DELETED_TOPIC.path(topic=name))
+        return []
+
+    async def _queue_deletions(self) -> None:
+        names = await self._read_deletions()
         new = [name for name in names if not self._situation.is_queued(name)]
         if new:
-            await self._decide(lambda draft, situation: queue_deletions(draft, situation, new))
+            await self._begin_deletions(new)
+
+    async def _begin_deletions(self, names: Collection[str]) -> None:
+        await self._decide(lambda draft, situation: queue_deletions(draft, situation, names))
+        for name in names:
+            if reason := explain_wait(self._ledger.image, self._situation, name):
+                log.info("The deletion of topic %s waits: %s", name, reason)
 
     # Requests of brokers and clients
 
@@ -423,7 +422,7 @@ class ActiveController:
 
     async def _complete_reassignments(self, keys: Iterable[TopicPartition]) -> None:
         keys = list(keys)
-        await self._decide(lambda draft, situation: Decision(situation, complete_reassignments(draft, situation, keys)))
+        await self._decide(lambda draft, situation: end_reassignments(draft, situation, keys))
 
     def reassign_partitions(
         self, wanted: Mapping[TopicPartition, Sequence[int] | None], *, factor_may_change: bool = True

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from twisted.internet.defer import Deferred, gatherResults
 
-from kafkacompat.cluster.decisions.broker_changes import elect_leaderless
+from kafkacompat.cluster.bounces import find_bounced
+from kafkacompat.cluster.decisions.broker_changes import elect_leaderless, end_reassignments, fail_over
 from kafkacompat.cluster.decisions.foreign_topics import accept_topics
 from kafkacompat.cluster.decisions.leader_balance import ElectionType, elect_leaders
-from kafkacompat.cluster.decisions.reassignment import complete_reassignments, keep_unfinished, reassign_stored
-from kafkacompat.cluster.decisions.situation import UNCLEAN_ELECTION, Decision, Situation, TopicPartition
+from kafkacompat.cluster.decisions.reassignment import keep_unfinished, reassign_stored
+from kafkacompat.cluster.decisions.situation import Decision, Situation, TopicPartition, changes_unclean_elections
 from kafkacompat.cluster.decisions.topic_deletion import resume_deletions
 from kafkacompat.metadata.store import StoreError
 from kafkacompat.metadata.topic_changes import new_topic_id
@@ -84,6 +85,7 @@ class AdminNodes:
         self._scheduled: set[str] = set()
         self._topics: frozenset[str] = frozenset()
         self._watched: set[str] = set()
+        self._without_id: set[str] = set()
         self._notifications: frozenset[str] = frozenset()
         self._reassignments: Mapping[TopicPartition, Sequence[int]] = {}
         self._reassignments_version = 0
@@ -91,7 +93,7 @@ class AdminNodes:
     async def load(self) -> None:
         """Read the metadata as the first step of a controller, and complete the topics that lack an id; raises StoreError.
 
-        What the nodes hold is carried out afterwards.
+        The ledger has the brokers already. What the nodes hold is carried out afterwards.
         """
         # The watch first: a change in between is read twice rather than never.
         self._notifications = frozenset(await self._zookeeper.children(CONFIG_CHANGES, self._on_config_changes))
@@ -186,18 +188,38 @@ class AdminNodes:
         if refreshed:
             await self._accept_topics(refreshed, before)
             log.info("Others have written or removed the topics %s", refreshed)
+            image = self._ledger.image
+            # Brokers may have started again while a topic that is repaired now was left out.
+            returning = [image.topics[name] for name in refreshed if name in image.topics and name not in before]
+            bounced = await find_bounced(self._zookeeper, image.brokers, returning)
+            await self._decide(partial(_move_leaders, {topic.name for topic in returning}, bounced))
             await self._decide(partial(_elect_and_resume, refreshed))
 
     async def _accept_topics(self, names: Collection[str], before: Mapping[str, TopicImage]) -> None:
         await self._ledger.commit(
             lambda draft: accept_topics(draft, self._situation(), names, before, self._choose_topic_id)
         )
+        topics = self._ledger.image.topics
+        self._without_id = {
+            name for name in self._without_id.union(names) if name in topics and topics[name].topic_id == ZERO_UUID
+        }
+
+    async def complete_topics(self) -> None:
+        """Give ids to topics whose in-sync replicas have been away, when brokers have started; raises KafkaError."""
+        if self._without_id:
+            await self._accept_topics(list(self._without_id), self._ledger.image.topics)
 
     def _choose_topic_id(self, topic: TopicImage) -> bytes:
-        """Return the id of a topic without one: that of its replicas, if it has been led, else a new one."""
-        has_been_led = any(partition.has_state for partition in topic.partitions)
-        known = self._find_topic_id(topic) if has_been_led else ZERO_UUID
-        return new_topic_id(self._rng) if known == ZERO_UUID else known
+        """Return the id of a topic without one: that of its replicas, if it has been led, else a new one.
+
+        A broker that starts with records of such a topic restores the id before it registers. So zeros are returned until an
+        in-sync replica's broker is registered: nobody can lead before.
+        """
+        in_sync = {node for partition in topic.partitions for node in partition.in_sync_replicas}
+        known = self._find_topic_id(topic) if in_sync else ZERO_UUID
+        if known != ZERO_UUID or (in_sync and not in_sync & self._ledger.image.brokers.keys()):
+            return known
+        return new_topic_id(self._rng)
 
     # Elections
 
@@ -287,7 +309,7 @@ class AdminNodes:
         known = [key for key in sorted(keys) if self._ledger.image.partition(*key) is not None]
         if known:
             await self._ledger.refresh_states(known)
-            await self._decide(partial(_complete, known))
+            await self._decide(lambda draft, situation: end_reassignments(draft, situation, known))
         for path in paths:
             await self._delete(path)
 
@@ -317,15 +339,12 @@ class AdminNodes:
 
     async def _take_configs(self, keys: Collection[str]) -> None:
         """Read changed configurations; they may allow the elections that partitions without a leader wait for."""
-        before = self._ledger.image.configs
+        before = self._ledger.image
         await self._ledger.refresh_configs(keys)
-        after = self._ledger.image.configs
-        if before != after:
-            may_elect = any(
-                values.get(UNCLEAN_ELECTION) != before.get(resource, {}).get(UNCLEAN_ELECTION)
-                for resource, values in after.items()
-            )
-            await self._decide(partial(_elect_and_resume, self._ledger.image.topics.keys() if may_elect else ()))
+        after = self._ledger.image
+        if before.configs != after.configs:
+            names = after.topics.keys() if changes_unclean_elections(before, after) else ()
+            await self._decide(partial(_elect_and_resume, names))
 
     async def _purge_notifications(self, names: Sequence[str], now_ms: int) -> None:
         """Delete the notifications, given in their order, that are too old at the time of the newest one.
@@ -356,15 +375,17 @@ class AdminNodes:
             await self._zookeeper.delete(path, version)
 
 
+def _move_leaders(
+    names: Collection[str], gone: Collection[int], draft: MetadataDraft, situation: Situation
+) -> Decision:
+    return Decision(situation, fail_over(draft, situation, gone, names))
+
+
 def _elect_and_resume(names: Collection[str], draft: MetadataDraft, situation: Situation) -> Decision:
     """Elect leaders where there are none, and end the deletions of topics that are gone."""
     elected = Decision(situation, elect_leaderless(draft, situation, names))
     gone = [name for name in names if name not in draft.topics]
     return resume_deletions(draft, situation, gone).after(elected)
-
-
-def _complete(keys: Sequence[TopicPartition], draft: MetadataDraft, situation: Situation) -> Decision:
-    return Decision(situation, complete_reassignments(draft, situation, keys))
 
 
 def _log_problems(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from twisted.internet.defer import Deferred, DeferredLock, gatherResults
 
+from kafkacompat.cluster.losses import ReplicaLosses, name_some
 from kafkacompat.cluster.metadata_update import LEADER_DURING_DELETE
 from kafkacompat.cluster.order_checks import find_objection
 from kafkacompat.cluster.orders import LeaderAndIsrType, build_partition_image
@@ -72,6 +73,7 @@ class _Assignment(NamedTuple):
     topic: str
     topic_id: bytes
     image: PartitionImage
+    is_new: bool
 
 
 class AssignedReplicas:
@@ -89,6 +91,7 @@ class AssignedReplicas:
         roles: RoleReceiver,
         read_configs: Callable[[Iterable[str]], Deferred[None]],
         list_assigned: ListAssigned,
+        losses: ReplicaLosses,
         clock: Clock,
     ) -> None:
         self._replicas = replicas
@@ -97,6 +100,7 @@ class AssignedReplicas:
         self._roles = roles
         self._read_configs = read_configs
         self._list_assigned = list_assigned
+        self._losses = losses
         self._clock = clock
         self._lock = DeferredLock()
         self._has_all = False
@@ -120,13 +124,28 @@ class AssignedReplicas:
         if self._closed:
             return LeaderAndIsrResponse(error_code=ErrorCode.BROKER_NOT_AVAILABLE)
         assignments, refused = self._check_assignments(_list_assignments(request))
+        assignments, lost = self._take_out_lost(assignments)
         await self._open_missing(assignments)
         await self._stop_following(assignments)
         codes = [(entry, await self._assign(entry)) async for entry in yield_in_turns(self._clock, assignments)]
         if request.type == LeaderAndIsrType.ALL and not self._has_all:
             self._has_all = True
-            await self._set_strays_aside({(entry.topic, entry.image.partition) for entry in assignments})
-        return _build_response([*codes, *refused])
+            await self._set_strays_aside({(entry.topic, entry.image.partition) for entry in [*assignments, *lost]})
+            if not lost:
+                await self._losses.confirm()
+        return _build_response([*codes, *refused, *((entry, ErrorCode.KAFKA_STORAGE_ERROR) for entry in lost)])
+
+    def _take_out_lost(self, entries: Iterable[_Assignment]) -> tuple[list[_Assignment], list[_Assignment]]:
+        """Return the assignments to carry out, and those of in-sync replicas that this broker has lost."""
+        kept: list[_Assignment] = []
+        lost: list[_Assignment] = []
+        for entry in entries:
+            is_lost = self._losses.is_lost(entry.topic, entry.image, is_new=entry.is_new)
+            (lost if is_lost else kept).append(entry)
+        if lost:
+            names = [f"{entry.topic}-{entry.image.partition}" for entry in lost]
+            log.error("Refused the roles of %d partitions that this broker has lost: %s", len(lost), name_some(names))
+        return kept, lost
 
     def _check_assignments(
         self, entries: Iterable[_Assignment]
@@ -251,7 +270,7 @@ class AssignedReplicas:
             log.warning("The partitions that the controller did not name stay where they are: %s", problem)
             return
         for partition in unassigned:
-            if (partition.topic, partition.log.topic_id, partition.index) in owned:
+            if _is_among(owned, partition):
                 log.error("The controller did not name %r, which is this broker's by ZooKeeper", partition)
             else:
                 log.warning("%r belongs to no topic of the cluster, and is set aside", partition)
@@ -324,13 +343,21 @@ class AssignedReplicas:
         await self._replicas.delete_partitions(TopicImage(topic, partition.log.topic_id, (image,)))
 
 
+def _is_among(owned: Collection[tuple[str, bytes, int]], partition: Partition) -> bool:
+    """Return whether a partition is one of those owned; without an id in ZooKeeper or in its folder its name decides."""
+    topic, index, topic_id = partition.topic, partition.index, partition.log.topic_id
+    if topic_id == ZERO_UUID:
+        return any((topic, index) == (name, number) for name, _, number in owned)
+    return not {(topic, topic_id, index), (topic, ZERO_UUID, index)}.isdisjoint(owned)
+
+
 def _list_assignments(request: LeaderAndIsrRequest) -> Iterator[_Assignment]:
     for topic in request.topic_states:
         for state in topic.partition_states:
             if state.leader != LEADER_DURING_DELETE:
-                yield _Assignment(topic.topic_name, topic.topic_id, build_partition_image(state))
+                yield _Assignment(topic.topic_name, topic.topic_id, build_partition_image(state), state.is_new)
     for state in request.ungrouped_partition_states:
-        yield _Assignment(state.topic_name, ZERO_UUID, build_partition_image(state))
+        yield _Assignment(state.topic_name, ZERO_UUID, build_partition_image(state), state.is_new)
 
 
 def _build_response(codes: list[tuple[_Assignment, ErrorCode]]) -> LeaderAndIsrResponse:

@@ -121,7 +121,8 @@ class Broadcasts:
         """Send one broker its orders; return the answers to LeaderAndIsr."""
         channel, broker = self._channels[orders.broker.node_id], orders.broker
         if orders.first_metadata is not None:
-            for request in build_update_metadata(self._sender, broker, orders.first_metadata, self._brokers.values()):
+            first = build_update_metadata(self._sender, [broker], orders.first_metadata, self._brokers.values())
+            for _, request in first:
                 _then(channel.send(request), _ignore_answer)
         answers: list[Deferred[None]] = []
         if orders.leader_and_isr or orders.is_full:
@@ -143,11 +144,11 @@ class Broadcasts:
     def _send_metadata(self, rows: Sequence[MetadataRow]) -> list[Deferred[None]]:
         """Send all brokers those rows that are newer than what they have been sent."""
         newer = [row for row in rows if self._note_newer(row)]
+        brokers = list(self._brokers.values())
+        recipients = [broker for broker in brokers if broker.node_id in self._channels]
         return [
             _then(self._channels[node_id].send(request), _ignore_answer)
-            for node_id, broker in self._brokers.items()
-            if node_id in self._channels
-            for request in build_update_metadata(self._sender, broker, newer, self._brokers.values())
+            for node_id, request in build_update_metadata(self._sender, recipients, newer, brokers)
         ]
 
     def _note_newer(self, row: MetadataRow) -> bool:

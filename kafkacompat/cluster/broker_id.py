@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kafkacompat.cluster.errors import ClusterError
 from kafkacompat.cluster.registration import BrokerRegistration
-from kafkacompat.metadata.codec import decode_image
+from kafkacompat.metadata.codec import decode_topics
 from kafkacompat.metadata.znodes.paths import Znode
 from kafkacompat.metadata.zookeeper_store import ZooKeeperStore
 from kafkacompat.storage.directory.meta_properties import find_cluster_id, read_owners
@@ -60,8 +60,8 @@ async def _count_broker(zookeeper: ZooKeeper, own_cluster_id: str | None, clock:
     """Return how many brokers have received an id, this one included. A broker that the cluster rejects does not count."""
     try:
         await zookeeper.start()
-        await BrokerRegistration(zookeeper, UNKNOWN_ID, clock).find_cluster_id(own_cluster_id, {})
-        decode_image(await ZooKeeperStore(zookeeper, clock).load())
+        await BrokerRegistration(zookeeper, UNKNOWN_ID, clock, 0).find_cluster_id(own_cluster_id, {})
+        decode_topics(await ZooKeeperStore(zookeeper, clock).load())
         return await _increment_sequence(zookeeper)
     finally:
         await zookeeper.close()

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred, DeferredLock
 
-from kafkacompat.metadata.client_entities import format_client_key
-from kafkacompat.metadata.codec import decode_image, format_config_key
+from kafkacompat.metadata.codec import decode_image
 from kafkacompat.metadata.store import StoreEntry, StoreError
-from kafkacompat.metadata.znodes.configs import decode_config_change, encode_config_change
+from kafkacompat.metadata.znodes.configs import decode_config_change
 from kafkacompat.metadata.znodes.paths import Znode
 from kafkacompat.zookeeper.client import NoNodeError, WatchEvent, WatchKind, ZooKeeper
 
@@ -113,19 +112,3 @@ class ClusterConfigs:
                 log.warning("Left out a change of configurations: %s", problem)
         if keys:
             await self._read(list(keys))
-
-
-def notify_config_change(zookeeper: ZooKeeper, key: str) -> Deferred[str]:
-    """Announce that the configuration at a path has changed."""
-    return zookeeper.create(f"{CHANGES}/config_change_", encode_config_change(key), sequence=True)
-
-
-def list_changed_keys(old: MetadataImage, new: MetadataImage) -> list[str]:
-    """List the paths of the configurations that differ between two images."""
-    resources = {key for key in old.configs.keys() | new.configs.keys() if old.configs.get(key) != new.configs.get(key)}
-    entities = {
-        entity
-        for entity in old.clients.keys() | new.clients.keys()
-        if old.clients.get(entity) != new.clients.get(entity)
-    }
-    return sorted([*map(format_config_key, resources), *map(format_client_key, entities)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,6 +16,7 @@ from kafkacompat.client.settings import BrokerAddress
 from kafkacompat.cluster.active_controller import ActiveController
 from kafkacompat.cluster.administration import ClusterAdministration
 from kafkacompat.cluster.broadcasts import Broadcasts
+from kafkacompat.cluster.change_log import ClusterChangeLog
 from kafkacompat.cluster.configs import ClusterConfigs
 from kafkacompat.cluster.controller_link import ControllerLink, InterBrokerRequests
 from kafkacompat.cluster.decisions.in_sync_changes import InSyncChange, InSyncRequest
@@ -24,13 +26,14 @@ from kafkacompat.cluster.fence import ControllerFence
 from kafkacompat.cluster.metadata_update import apply_update
 from kafkacompat.cluster.orders import Sender
 from kafkacompat.cluster.registration import BrokerRegistration
-from kafkacompat.metadata.codec import decode_image
+from kafkacompat.metadata.codec import StoredTopics, decode_image, decode_topics
 from kafkacompat.metadata.image import MetadataImage, PartitionImage, TopicImage
 from kafkacompat.metadata.ledger import MetadataLedger
-from kafkacompat.metadata.store import StoreError
+from kafkacompat.metadata.store import ConflictError, StoreChange, StoreError
 from kafkacompat.metadata.store_changes import StoreForm
 from kafkacompat.metadata.znodes.administration import encode_log_dir_event
 from kafkacompat.metadata.znodes.paths import Znode
+from kafkacompat.metadata.znodes.topics import encode_topic
 from kafkacompat.metadata.zookeeper_store import ZooKeeperStore
 from kafkacompat.timers import Clock, DelayedCall
 from kafkacompat.wire.apis.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
@@ -49,6 +52,7 @@ from kafkacompat.wire.apis.leader_and_isr import LeaderAndIsrRequest, LeaderAndI
 from kafkacompat.wire.apis.stop_replica import StopReplicaRequest, StopReplicaResponse
 from kafkacompat.wire.apis.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.primitives import ZERO_UUID
 from kafkacompat.zookeeper.client import ConnectionLossError, SessionState, ZooKeeper, ZooKeeperError
 
 if TYPE_CHECKING:
@@ -112,7 +116,8 @@ class ClusterMember:
         self._effective = effective
         self._listener = listener
         node_id = config.node_id
-        self.registration = BrokerRegistration(zookeeper, node_id, clock)
+        session_timeout_s = config.int("zookeeper.session.timeout.ms") / 1000
+        self.registration = BrokerRegistration(zookeeper, node_id, clock, session_timeout_s)
         self.election = ControllerElection(zookeeper, node_id, clock, self._become_controller, self._resign_controller)
         self.fence = ControllerFence(lambda: self.registration.epoch)
         self.store = ZooKeeperStore(zookeeper, clock)
@@ -125,6 +130,7 @@ class ClusterMember:
         self.administration = ClusterAdministration(
             node_id, lambda: self.registration.epoch, lambda: self._active, self.link, metadata
         )
+        self._change_log = ClusterChangeLog(clock)
         self._connections = connections
         self._active: ActiveController | None = None
         self._broker: BrokerImage | None = None
@@ -141,7 +147,7 @@ class ClusterMember:
 
     async def join(
         self, own_cluster_id: str | None, new_cluster_id: str, addresses: Mapping[str, tuple[str, int]]
-    ) -> Mapping[str, TopicImage]:
+    ) -> StoredTopics:
         """Join the cluster and read its configurations; returns its topics, and publishes its id.
 
         Raises ClusterError, StoreError and ZooKeeperError; the tree is then as it was. See `BrokerRegistration` for the
@@ -155,11 +161,9 @@ class ClusterMember:
         await self.configs.load()
         return topics
 
-    async def _check_tree(
-        self, own_cluster_id: str | None, addresses: Mapping[str, tuple[str, int]]
-    ) -> Mapping[str, TopicImage]:
+    async def _check_tree(self, own_cluster_id: str | None, addresses: Mapping[str, tuple[str, int]]) -> StoredTopics:
         await self.registration.find_cluster_id(own_cluster_id, addresses)
-        return decode_image(await self.store.load()).topics
+        return decode_topics(await self.store.load())
 
     async def _repeat(self, step: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
         """Repeat a step whose connection to ZooKeeper is lost."""
@@ -276,6 +280,20 @@ class ClusterMember:
             for partition in topic.partitions
             if self._config.node_id in partition.replicas
         }
+
+    async def restore_topic_ids(self, ids: Mapping[str, bytes]) -> None:
+        """Write the ids of topics into ZooKeeper whose values have lost theirs; *ids* are those of this broker's replicas.
+
+        Raises StoreError. An id that another broker writes meanwhile counts.
+        """
+        entries = await self.store.read([Znode.TOPIC.path(topic=topic) for topic in ids])
+        for key, entry in entries.items():
+            (topic,) = decode_image({key: entry}).topics.values()
+            if topic.topic_id == ZERO_UUID:
+                value = encode_topic(topic._replace(topic_id=ids[topic.name]), entry.value)
+                with suppress(ConflictError):
+                    await self.store.compare_and_set([StoreChange(key, entry.version, value)])
+                    log.warning("Topic %s had lost its id in ZooKeeper, and has it again", topic.name)
 
     async def hand_over(self) -> None:
         """Let other brokers lead, before this one stops to serve its clients."""
@@ -417,6 +435,7 @@ class ClusterMember:
         if not code:
             old, new = self._metadata.image, apply_update(self._metadata.image, request)
             self._metadata.publish(self.configs.merge_into(new))
+            self._change_log.note_update(old, new, {topic.topic_name for topic in request.topic_states})
             for informed in list(self._uninformed):
                 self._end_wait(informed)
             for topic_id in old.topics_by_id.keys() - new.topics_by_id.keys():

@@ -6,7 +6,7 @@ They are built for versions 5, 3 and 7 or later, which every broker since Kafka 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -145,24 +145,32 @@ def build_stop_replica(
 
 
 def build_update_metadata(
-    sender: Sender, broker: BrokerImage, rows: Sequence[MetadataRow], brokers: Iterable[BrokerImage]
-) -> Iterator[UpdateMetadataRequest]:
-    """Build the requests for one broker, at least one: each has all live brokers."""
+    sender: Sender, recipients: Collection[BrokerImage], rows: Sequence[MetadataRow], brokers: Iterable[BrokerImage]
+) -> Iterator[tuple[int, UpdateMetadataRequest]]:
+    """Build the requests for some brokers, at least one for each: each has all live brokers.
+
+    The requests share their contents, because all brokers receive the same: thousands of partitions are built once.
+    """
     live_brokers = [_build_live_broker(live) for live in brokers]
     for piece in _cut(rows) if rows else [rows]:
         topics: dict[tuple[str, bytes], list[UpdateMetadataPartitionState]] = defaultdict(list)
         for row in piece:
             topics[row.topic, row.topic_id].append(_build_metadata_state(sender, row))
-        yield UpdateMetadataRequest(
-            controller_id=sender.controller_id,
-            controller_epoch=sender.controller_epoch,
-            broker_epoch=broker.epoch,
-            topic_states=[
-                UpdateMetadataTopicState(topic_name=name, topic_id=topic_id, partition_states=states)
-                for (name, topic_id), states in topics.items()
-            ],
-            live_brokers=live_brokers,
-        )
+        topic_states = [
+            UpdateMetadataTopicState(topic_name=name, topic_id=topic_id, partition_states=states)
+            for (name, topic_id), states in topics.items()
+        ]
+        for recipient in recipients:
+            yield (
+                recipient.node_id,
+                UpdateMetadataRequest(
+                    controller_id=sender.controller_id,
+                    controller_epoch=sender.controller_epoch,
+                    broker_epoch=recipient.epoch,
+                    topic_states=topic_states,
+                    live_brokers=live_brokers,
+                ),
+            )
 
 
 def _build_metadata_state(sender: Sender, row: MetadataRow) -> UpdateMetadataPartitionState:

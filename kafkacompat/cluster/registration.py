@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from twisted.internet.task import deferLater
 
 from kafkacompat.cluster.errors import ClusterError
-from kafkacompat.metadata.znodes.brokers import decode_broker, encode_broker
+from kafkacompat.metadata.image import NO_LOSSES, Losses
+from kafkacompat.metadata.znodes.brokers import ProcessHome, decode_broker, decode_home, encode_broker
 from kafkacompat.metadata.znodes.cluster import (
     decode_cluster_id,
     decode_controller,
@@ -24,18 +27,41 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+LOOK_AGAIN_S = 0.5
+"""Pause between two looks at a registration whose session may end."""
+
+NOWHERE = ProcessHome(frozenset(), "")
+
+
+class _Registered(NamedTuple):
+    """What another session has registered under this broker's id."""
+
+    broker: BrokerImage
+    home: ProcessHome | None
+    stat: NodeStat
+
+    @property
+    def addresses(self) -> str:
+        return ", ".join(f"{name}://{host}:{port}" for name, (host, port) in self.broker.endpoints.items())
+
 
 class BrokerRegistration:
     """Joins the cluster of a ZooKeeper ensemble.
 
-    ``epoch`` is the broker epoch: the czxid of /brokers/ids/N (KIP-380), -1 before the registration.
+    ``epoch`` is the broker epoch: the czxid of /brokers/ids/N (KIP-380), -1 before the registration. ``home`` is where this
+    process runs. It has locked these directories when it registers, so that a registered process of the same home is dead.
+    ``find_losses`` returns what its replicas lack at the moment.
     """
 
-    def __init__(self, zookeeper: ZooKeeper, node_id: int, clock: Clock) -> None:
+    def __init__(self, zookeeper: ZooKeeper, node_id: int, clock: Clock, session_timeout_s: float) -> None:
         self._zookeeper = zookeeper
         self._node_id = node_id
         self._clock = clock
+        self._session_timeout_s = session_timeout_s
+        self._awaited = -1
         self.epoch = -1
+        self.home = NOWHERE
+        self.find_losses: Callable[[], Losses] = lambda: NO_LOSSES
 
     async def find_cluster_id(self, own_cluster_id: str | None, addresses: Mapping[str, tuple[str, int]]) -> str | None:
         """Return the id of the tree's cluster, None for an empty tree. Writes nothing.
@@ -54,7 +80,7 @@ class BrokerRegistration:
             raise ClusterError(f"{reason}: correct zookeeper.connect or log.dirs{way}")
         registered = await self._read_old(Znode.BROKER.path(node_id=self._node_id))
         if registered is not None:
-            self._check_same_broker(registered[0], addresses)
+            self._check_may_be_own(registered, addresses)
         return stored
 
     async def join(self, new_cluster_id: str) -> str:
@@ -81,35 +107,48 @@ class BrokerRegistration:
     async def register(self, broker: BrokerImage) -> int:
         """Create /brokers/ids/N, and return the broker epoch.
 
-        An old registration of the same addresses is removed: this broker has bound them, so its last process is dead although
-        the session has not expired. Raises ClusterError when a broker at other addresses has the id.
+        The registration of this broker's last process is removed if that process is proved dead although its session has not
+        expired. Without the proof this waits for the session's end. Raises ClusterError when another broker has the id, or when
+        the session does not end.
         """
         path = Znode.BROKER.path(node_id=self._node_id)
+        give_up_s = self._clock.seconds() + 2 * self._session_timeout_s
         while True:
             try:
-                await self._zookeeper.create(path, encode_broker(broker, now_ms(self._clock)), ephemeral=True)
+                lacking = broker._replace(losses=self.find_losses())
+                value = encode_broker(lacking, now_ms(self._clock), home=self.home)
+                await self._zookeeper.create(path, value, ephemeral=True)
             except NodeExistsError:
-                await self._remove_old(path, broker)
+                await self._make_way(path, broker, give_up_s)
             stat = await self._zookeeper.exists(path)
             if stat is not None and stat.ephemeral_owner == self._zookeeper.session_id:
                 self.epoch = stat.czxid
                 log.info("Registered broker %d in broker epoch %d", self._node_id, self.epoch)
                 return self.epoch
 
-    async def _remove_old(self, path: str, broker: BrokerImage) -> None:
-        registered = await self._read_old(path)
-        if registered is None:
+    async def _make_way(self, path: str, broker: BrokerImage, give_up_s: float) -> None:
+        """Remove an old registration, or wait a moment for its end; raises ClusterError when it is another broker's."""
+        old = await self._read_old(path)
+        if old is None:
             return
-        old, stat = registered
-        self._check_same_broker(old, broker.endpoints)
-        try:
+        self._check_may_be_own(old, broker.endpoints)
+        if old.home is not None and self.home.excludes(old.home):
+            await self._remove_old(path, old.stat)
+        elif self._clock.seconds() >= give_up_s:
+            raise self._build_taken_error(old)
+        else:
+            if old.stat.czxid != self._awaited:
+                self._awaited = old.stat.czxid
+                log.info("Waiting for the end of the session that has registered broker %d", self._node_id)
+            await deferLater(self._clock, LOOK_AGAIN_S)  # type: ignore[arg-type]
+
+    async def _remove_old(self, path: str, stat: NodeStat) -> None:
+        with suppress(NoNodeError):
             log.info("Removing the registration of this broker's last process, whose session has not expired yet")
             await self._remove_old_controller(stat.ephemeral_owner)
             await self._zookeeper.delete(path, stat.version)
-        except NoNodeError:
-            return
 
-    async def _read_old(self, path: str) -> tuple[BrokerImage, NodeStat] | None:
+    async def _read_old(self, path: str) -> _Registered | None:
         """Return the registration of another session."""
         try:
             value, stat = await self._zookeeper.get(path)
@@ -117,14 +156,26 @@ class BrokerRegistration:
             return None
         if stat.ephemeral_owner == self._zookeeper.session_id:
             return None
-        return decode_broker(self._node_id, value, stat.czxid), stat
+        broker = decode_broker(self._node_id, value, stat.czxid)
+        return _Registered(broker, decode_home(self._node_id, value), stat)
 
-    def _check_same_broker(self, old: BrokerImage, addresses: Mapping[str, tuple[str, int]]) -> None:
-        if old.endpoints != addresses:
-            shown = ", ".join(f"{name}://{host}:{port}" for name, (host, port) in old.endpoints.items())
-            raise ClusterError(
-                f"broker {self._node_id} is running already at {shown}: set another broker.id or stop that one"
-            )
+    def _check_may_be_own(self, old: _Registered, addresses: Mapping[str, tuple[str, int]]) -> None:
+        """Raise ClusterError for a registration that no earlier process of this broker has made.
+
+        Log directories tell that. Other programs do not register theirs, so that the same addresses have to do.
+        """
+        if old.home is None:
+            may_be_own, where = old.broker.endpoints == addresses, ""
+        else:
+            may_be_own, where = self.home.shares_directory(old.home), " with other log directories"
+        if not may_be_own:
+            raise self._build_taken_error(old, where)
+
+    def _build_taken_error(self, old: _Registered, where: str = "") -> ClusterError:
+        return ClusterError(
+            f"broker {self._node_id} is running already at {old.addresses}{where}: set another broker.id or stop that one,"
+            f" or start this one again in {self._session_timeout_s:.0f} s if that one is dead"
+        )
 
     async def _remove_old_controller(self, session_id: int) -> None:
         """Let another controller be elected at once if this broker's last process was it."""

@@ -55,7 +55,7 @@ def find_unit_synonyms(name: str) -> tuple[str, ...]:
     return next((group for group in UNIT_SYNONYMS if name in group), (name,))
 
 
-def _override(given: dict[str, str], layer: Mapping[str, str]) -> None:
+def _override_properties(given: dict[str, str], layer: Mapping[str, str]) -> None:
     """Put the properties of a stronger *layer* over *given*; one that *layer* sets by another name or unit is gone."""
     for name in layer:
         for other in (*find_unit_synonyms(name), *_NODE_ID_NAMES * (name in _NODE_ID_NAMES)):
@@ -98,7 +98,7 @@ class BrokerConfig:
             # Of the defaults for a first start, those of a single node are not for a broker among others.
             given = {name: value for name, value in given.items() if name not in SINGLE_NODE_DEFAULTS}
         for layer in overrides:
-            _override(given, layer)
+            _override_properties(given, layer)
         return cls(translate_addresses(given))
 
     def with_address(self, host: str | None, port: builtins.int | None) -> BrokerConfig:
@@ -130,7 +130,7 @@ class BrokerConfig:
         """
         given = dict(self.given)
         for changes in (cluster, broker):
-            _override(given, changes)
+            _override_properties(given, changes)
         return BrokerConfig(given)
 
     def _apply_own_defaults(self) -> None:

@@ -21,7 +21,7 @@ def parse_properties(text: str) -> dict[str, str]:
     for line in _join_logical_lines(text):
         match = _ENTRY.fullmatch(line)
         assert match, "the pattern matches any line"
-        entries[_unescape(match[1])] = _unescape(match[2])
+        entries[_unescape_text(match[1])] = _unescape_text(match[2])
     return entries
 
 
@@ -41,7 +41,7 @@ def _join_logical_lines(text: str) -> list[str]:
     return lines if pending is None else [*lines, pending]
 
 
-def _unescape(text: str) -> str:
+def _unescape_text(text: str) -> str:
     if "\\" not in text:
         return text
     return _ESCAPE.sub(_unescape_one, text).encode("utf-16", "surrogatepass").decode("utf-16", "replace")

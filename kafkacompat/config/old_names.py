@@ -49,10 +49,10 @@ def translate_addresses(given: Mapping[str, str]) -> dict[str, str]:
     advertised = _read_address(given, *ADVERTISED_NAMES)
     if "listeners" not in given and any(bound):
         translated["listeners"] = _format_listener(*bound)
-        _drop(translated, BOUND_NAMES)
+        _drop_names(translated, BOUND_NAMES)
     if "advertised.listeners" not in given and any(advertised):
         translated["advertised.listeners"] = _format_listener(advertised[0] or bound[0], advertised[1] or bound[1])
-        _drop(translated, ADVERTISED_NAMES)
+        _drop_names(translated, ADVERTISED_NAMES)
     return translated
 
 
@@ -68,6 +68,6 @@ def _format_listener(host: str, port: str) -> str:
     return f"PLAINTEXT://{f'[{host}]' if ':' in host else host}:{port or DEFAULT_PORT}"
 
 
-def _drop(given: dict[str, str], names: tuple[str, ...]) -> None:
+def _drop_names(given: dict[str, str], names: tuple[str, ...]) -> None:
     for name in names:
         given.pop(name, None)

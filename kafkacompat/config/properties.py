@@ -71,7 +71,7 @@ class Property(NamedTuple):
 
     def error(self, text: str, words: str = "") -> ConfigError:
         """Build the error for a value that is not allowed."""
-        shown = "..." if self.sensitive else _shorten(text)
+        shown = "..." if self.sensitive else _shorten_value(text)
         return ConfigError(f"{self.name}={shown} is not valid: it takes {words or WORDS[self.kind]}")
 
 
@@ -80,7 +80,7 @@ def _parse_cached_rule(kind: str, allowed: str) -> Rule:
     return parse_rule(kind, allowed)
 
 
-def _shorten(text: str) -> str:
+def _shorten_value(text: str) -> str:
     return text if len(text) <= 200 else f"{text[:200]}..."
 
 

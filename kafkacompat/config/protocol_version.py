@@ -17,10 +17,10 @@ def find_protocol_release(text: str) -> Release | None:
     match = _VERSION.fullmatch(text.strip())
     if match is None or match[1] not in RELEASES:
         return None
-    return find_release(match[1]) if _order(match[1]) >= _order(OLDEST) else None
+    return find_release(match[1]) if _parse_numbers(match[1]) >= _parse_numbers(OLDEST) else None
 
 
-def _order(name: str) -> tuple[int, ...]:
+def _parse_numbers(name: str) -> tuple[int, ...]:
     return tuple(map(int, name.split(".")))
 
 

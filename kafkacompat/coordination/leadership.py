@@ -40,7 +40,7 @@ class Leadership(Generic[_Loader]):
         self._log = coordinator_log
         self._cooperator = cooperator
         self._new_loader = new_loader
-        self._loaded = loaded
+        self._on_loaded = loaded
 
     def load_shard(self, shard: Shard) -> Deferred[None]:
         """Load a shard; fires when it is ready.
@@ -57,7 +57,7 @@ class Leadership(Generic[_Loader]):
         loading = maybeDeferred(self._load, loader.replay(self._log))
         loading.addCallback(lambda _: self._wait_until_committed(shard))
         return loading.addCallbacks(
-            lambda _: self._take_over(shard, loader), lambda failure: self._failed(failure, shard, loader)
+            lambda _: self._take_over(shard, loader), lambda failure: self._on_load_failed(failure, shard, loader)
         )
 
     def _load(self, steps: Iterator[None]) -> Deferred[Iterator[None]]:
@@ -74,9 +74,9 @@ class Leadership(Generic[_Loader]):
             loader.discard()
             return
         shard.is_loading = False
-        self._loaded(shard, loader)
+        self._on_loaded(shard, loader)
 
-    def _failed(self, failure: Failure, shard: Shard, loader: _Loader) -> None:
+    def _on_load_failed(self, failure: Failure, shard: Shard, loader: _Loader) -> None:
         loader.discard()
         if not shard.is_active:
             log.info("%s-%d: another broker leads it before it was loaded", self._log.topic, shard.partition)

@@ -134,7 +134,7 @@ class ShardWriter:
         while self._under_way and (outcome := self._under_way[0].outcome) is not None:
             first = self._under_way.popleft()
             first.on_outcome(outcome)
-            _answer(first, outcome, settled=True)
+            _answer_write(first, outcome, settled=True)
 
     def _start_timer(self) -> None:
         """Keep one timer for all writes under way; most of them end long before it fires."""
@@ -147,13 +147,13 @@ class ShardWriter:
         now = self._clock.seconds()
         late = [write for write in self._under_way if write.deadline <= now]
         for write in late:
-            _answer(write, COORDINATOR_ERRORS[ErrorCode.REQUEST_TIMED_OUT], settled=False)
+            _answer_write(write, COORDINATOR_ERRORS[ErrorCode.REQUEST_TIMED_OUT], settled=False)
         waiting = [write for write in self._under_way if write.deadline > now]
         if waiting and self._timer is None:
             self._timer = self._clock.callLater(waiting[0].deadline - now, self._check_deadlines)
 
 
-def _answer(write: _Write, code: ErrorCode, *, settled: bool) -> None:
+def _answer_write(write: _Write, code: ErrorCode, *, settled: bool) -> None:
     if not write.is_answered:
         write.is_answered = True
         write.answer.callback(code)

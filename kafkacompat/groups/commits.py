@@ -95,7 +95,7 @@ class Commits:
         self, group: AnyGroup | ErrorCode, identity: SenderIdentity, offsets: Sequence[OffsetToCommit]
     ) -> ErrorCode:
         if isinstance(group, AnyGroup):
-            return group.check_commit(identity, _partitions(offsets))
+            return group.check_commit(identity, _list_partitions(offsets))
         if not group and identity.generation_id >= 0:
             return ErrorCode.GROUP_ID_NOT_FOUND
         return group
@@ -114,7 +114,7 @@ class Commits:
         self, group: AnyGroup | ErrorCode, identity: SenderIdentity, offsets: Sequence[OffsetToCommit]
     ) -> ErrorCode:
         if isinstance(group, AnyGroup):
-            return group.check_commit_in_transaction(identity, _partitions(offsets))
+            return group.check_commit_in_transaction(identity, _list_partitions(offsets))
         if not group and identity.generation_id >= 0:
             return ErrorCode.ILLEGAL_GENERATION
         return group
@@ -219,7 +219,7 @@ def check_offset_metadata(metadata: str | None, limit: int) -> ErrorCode:
     return ErrorCode.OFFSET_METADATA_TOO_LARGE
 
 
-def _partitions(offsets: Sequence[OffsetToCommit]) -> Iterator[tuple[bytes, int]]:
+def _list_partitions(offsets: Sequence[OffsetToCommit]) -> Iterator[tuple[bytes, int]]:
     return ((offset.topic_id, offset.partition) for offset in offsets)
 
 

@@ -76,8 +76,8 @@ class GroupConversion:
     def make_classic(self, group: ConsumerGroup, contents: GroupContents, reason: str | None) -> list[Record]:
         """See Conversion."""
         log.info("Group %s becomes a classic group: %s", group.group_id, reason)
-        classic = self._replacement(group)
-        _fill(classic, contents, self._metadata.image)
+        classic = self._build_replacement(group)
+        _fill_group(classic, contents, self._metadata.image)
         assignments = {member.member_id: member.assignment for member in classic.members.values()}
         # If the broker ends before the rebalance, no member may find its own generation in the log and skip the rebalance.
         generation_id = classic.generation_id + (reason is not None)
@@ -93,10 +93,10 @@ class GroupConversion:
         """See Conversion."""
         records = group.tombstones()
         group.remove_all_members()
-        self._replacement(group)
+        self._build_replacement(group)
         return records
 
-    def _replacement(self, group: ConsumerGroup) -> ClassicGroup:
+    def _build_replacement(self, group: ConsumerGroup) -> ClassicGroup:
         classic = self._classic.create(group.group_id, group.shard)
         classic.offsets = group.offsets
         classic.is_logged = True
@@ -197,7 +197,7 @@ def _assigned_partitions(group: ClassicGroup, member: ClassicMember) -> list[Top
 # Back to the classic protocol
 
 
-def _fill(classic: ClassicGroup, contents: GroupContents, image: MetadataImage) -> None:
+def _fill_group(classic: ClassicGroup, contents: GroupContents, image: MetadataImage) -> None:
     """Fill an empty classic group from the contents of a consumer group whose members all speak the classic protocol."""
     classic.generation_id = contents.epoch
     for consumer_member in contents.members.values():

@@ -82,7 +82,7 @@ class GroupCoordinator:
         self._budget = MemoryBudget(settings.member_metadata_max_bytes)
         turns = make_cooperator(clock)
         self._leadership = Leadership(
-            self._registry, offsets_log, turns, lambda shard: GroupLoader(shard, self._budget), self._loaded
+            self._registry, offsets_log, turns, lambda shard: GroupLoader(shard, self._budget), self._on_loaded
         )
         classic = ClassicGroups(clock, settings, self._registry, self._outbox, self._budget, random_bytes)
         consumer = ConsumerGroups(
@@ -137,7 +137,7 @@ class GroupCoordinator:
         )
         return self._leadership.load_shard(Shard(partition, writer))
 
-    def _loaded(self, shard: Shard, loader: GroupLoader) -> None:
+    def _on_loaded(self, shard: Shard, loader: GroupLoader) -> None:
         self._registry.transactions[shard.partition] = loader.transactions
         self._outbox.run(self._take_over, loader)
 

@@ -71,7 +71,7 @@ class GroupLoader(Replay):
             return
         committed = _committed_offset(decode_value(OffsetCommitValue, data))
         if group is None:
-            group = self._new_group(key.group, committed.commit_timestamp_ms)
+            group = self._make_group(key.group, committed.commit_timestamp_ms)
         if header.is_transactional:
             self.transactions.add(header.producer_id, group.offsets, [(key.topic, key.partition, committed)])
         else:
@@ -89,7 +89,7 @@ class GroupLoader(Replay):
                 self._delete(key.group)
             return
         value = decode_value(GroupMetadataValue, data)
-        group = self._new_group(key.group, value.current_state_timestamp)
+        group = self._make_group(key.group, value.current_state_timestamp)
         group.generation_id = value.generation
         group.protocol_type = value.protocol_type or None
         group.protocol_name = value.protocol
@@ -98,7 +98,7 @@ class GroupLoader(Replay):
             group.add_member(_classic_member(member, value.protocol or ""), value.protocol_type)
         group.state = STABLE if group.members else EMPTY
 
-    def _new_group(self, group_id: str, since_ms: int) -> ClassicGroup:
+    def _make_group(self, group_id: str, since_ms: int) -> ClassicGroup:
         group = ClassicGroup(group_id, self._shard, self._budget, since_ms)
         group.is_logged = True
         self._replace(group)
@@ -127,7 +127,7 @@ class GroupLoader(Replay):
 
     def _delete(self, group_id: str) -> None:
         """Forget a group, but keep its offsets, which have their own tombstones: a group of the other kind may follow."""
-        offsets = self._new_group(group_id, NO_TIMESTAMP).offsets
+        offsets = self._make_group(group_id, NO_TIMESTAMP).offsets
         if not offsets.by_topic and not offsets.pending:
             self._remove(group_id)
 

@@ -59,7 +59,7 @@ class StoredOffsets:
             for offset, code in zip(offsets, codes, strict=True)
             if not code
         }
-        written = self._in_turn(lambda: self._write(wanted))
+        written = self._run_in_turn(lambda: self._write(wanted))
         return written.addCallbacks(
             lambda _: codes, lambda failure: [code or _as_code(failure.value) for code in codes]
         )
@@ -67,14 +67,14 @@ class StoredOffsets:
     async def _write(self, wanted: Mapping[str, bytes]) -> None:
         for _ in range(MAX_ATTEMPTS):
             stored = await self._store.read(list(wanted))
-            room = await self._free_offsets()
+            room = await self._count_free_offsets()
             if len(wanted.keys() - stored.keys()) > room:
                 raise StoreError(f"version 0 of OffsetCommit has stored {MAX_OFFSETS} offsets, the maximum")
-            if await self._change(_changes(stored, wanted)):
+            if await self._change(_list_changes(stored, wanted)):
                 return
         raise StoreError(_CHANGED_TOO_FAST)
 
-    async def _free_offsets(self) -> int:
+    async def _count_free_offsets(self) -> int:
         if self._count is None:
             self._count = len(_list_topics(await self._store.keys(OFFSETS_FOLDER)))
         return MAX_OFFSETS - self._count
@@ -111,7 +111,7 @@ class StoredOffsets:
 
     def delete_offsets_of_topic(self, topic: str) -> Deferred[None]:
         """Delete the offsets of a topic that was deleted."""
-        removed = self._in_turn(lambda: self._remove(topic))
+        removed = self._run_in_turn(lambda: self._remove(topic))
         return removed.addErrback(
             lambda failure: log.error("Failed to delete the offsets of topic %s: %s", topic, failure.value)
         )
@@ -125,7 +125,7 @@ class StoredOffsets:
                 return
         raise StoreError(_CHANGED_TOO_FAST)
 
-    def _in_turn(self, step: Callable[[], Coroutine[Deferred[Any], Any, Result]]) -> Deferred[Result]:
+    def _run_in_turn(self, step: Callable[[], Coroutine[Deferred[Any], Any, Result]]) -> Deferred[Result]:
         return self._lock.run(lambda: Deferred.fromCoroutine(step()))
 
 
@@ -135,7 +135,7 @@ def _list_topics(keys: Iterable[str]) -> dict[str, str]:
     return {key: names["topic"] for key, names in matches if names is not None}
 
 
-def _changes(stored: Mapping[str, StoreEntry], wanted: Mapping[str, bytes]) -> list[StoreChange]:
+def _list_changes(stored: Mapping[str, StoreEntry], wanted: Mapping[str, bytes]) -> list[StoreChange]:
     """Return the changes that make the stored values the wanted ones."""
     entries = {key: stored.get(key, StoreEntry(b"", ABSENT)) for key in wanted}
     return [

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -24,6 +25,8 @@ from kafkacompat.metadata.znodes.configs import CONFIG, read_config
 from kafkacompat.metadata.znodes.paths import DEFAULT_NAME, Znode, decode_name, encode_name, identify_path
 from kafkacompat.metadata.znodes.topics import TOPIC, Assignment, parse_partition_state, read_topic
 from kafkacompat.metadata.znodes.values import Fields, Schema, build_damage_error, parse_fields
+
+log = logging.getLogger(__name__)
 
 CLUSTER_ID = Znode.CLUSTER_ID.path()
 PRODUCER_IDS = Znode.PRODUCER_IDS.path()
@@ -70,6 +73,27 @@ def decode_store(
     such topics and configurations, and the function receives the key and the error of each.
     """
     return _Decoder(entries, on_damaged).decode()
+
+
+class StoredTopics(NamedTuple):
+    """The topics of a store, and the names of those that are damaged."""
+
+    sound: Mapping[str, TopicImage]
+    damaged: frozenset[str]
+
+
+def decode_topics(entries: Mapping[str, StoreEntry]) -> StoredTopics:
+    """Decode the topics among all entries of a store, and log the damaged ones; raises StoreError for other damage."""
+    damaged: set[str] = set()
+
+    def leave_out(key: str, problem: StoreError) -> None:
+        names = Znode.TOPIC.match(key)
+        if names is None:
+            raise problem
+        log.error("Left out topic %s: %s", names["topic"], problem)
+        damaged.add(names["topic"])
+
+    return StoredTopics(decode_store(entries, leave_out).image.topics, frozenset(damaged))
 
 
 def refresh_partition(key: str, partition: PartitionImage, entry: StoreEntry) -> tuple[PartitionImage, bool]:

@@ -14,11 +14,26 @@ from kafkacompat.wire.primitives import ZERO_UUID
 NO_LEADER = -1
 
 
+class Losses(NamedTuple):
+    """What a broker that has started may lack of what it had: whole replicas, and the last records of its replicas.
+
+    Replicas are missing together with a log directory, if a disk is not mounted or was replaced. Records are missing if the
+    machine has restarted after the broker was killed, and appends count before they are synced.
+    """
+
+    replicas: bool = False
+    records: bool = False
+
+
+NO_LOSSES = Losses()
+
+
 class BrokerImage(NamedTuple):
     """A live broker.
 
     ``endpoints`` gives host and port of each listener that has a fixed address, ``security_protocols`` the protocol of each
-    listener by name. ``epoch`` is the czxid of its registration in ZooKeeper (KIP-380), -1 on a single node.
+    listener by name. ``epoch`` is the czxid of its registration in ZooKeeper (KIP-380), -1 on a single node. ``losses`` are those
+    that the broker has registered with; None if they are not known, as of a broker of Kafka.
     """
 
     node_id: int
@@ -26,6 +41,7 @@ class BrokerImage(NamedTuple):
     endpoints: Mapping[str, tuple[str, int]]
     epoch: int = -1
     security_protocols: Mapping[str, str] = MappingProxyType({})
+    losses: Losses | None = None
 
 
 class PartitionImage(NamedTuple):

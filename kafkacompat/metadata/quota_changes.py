@@ -45,21 +45,21 @@ def alter_client_quotas(
         try:
             if alteration.entity in outcomes:
                 raise _invalid_request(
-                    f"{_describe(alteration.entity)} is altered twice: the second alteration is left out"
+                    f"{_describe_entity(alteration.entity)} is altered twice: the second alteration is left out"
                 )
-            _alter(draft, alteration)
+            _alter_quotas(draft, alteration)
             outcomes[alteration.entity] = None
         except KafkaError as problem:
             outcomes[alteration.entity] = problem.with_traceback(None)
     return outcomes
 
 
-def _alter(draft: MetadataDraft, alteration: QuotaAlteration) -> None:
+def _alter_quotas(draft: MetadataDraft, alteration: QuotaAlteration) -> None:
     entity, operations = alteration
     allowed = _find_allowed_quotas(entity)
     names = [name for name, _ in operations]
     if len(set(names)) < len(names):
-        raise _invalid_request(f"a quota of {_describe(entity)} is named twice")
+        raise _invalid_request(f"a quota of {_describe_entity(entity)} is named twice")
     config = draft.clients.get(entity, ClientConfig())
     quotas = dict(config.quotas)
     for name, value in operations:
@@ -111,7 +111,7 @@ def _check_value(allowed: Mapping[str, float | None], name: str, value: float) -
         raise _invalid_request(f"{name} must be a whole number, not {value}")
 
 
-def _describe(entity: Entity) -> str:
+def _describe_entity(entity: Entity) -> str:
     return " and ".join(f"{kind} {'<default>' if name is None else name}" for kind, name in entity)
 
 

@@ -53,11 +53,11 @@ def alter_scram_credentials(draft: MetadataDraft, changes: Sequence[ScramChange]
     times = Counter(change.user for change in changes)
     for change in changes:
         if change.user not in outcomes:
-            outcomes[change.user] = _alter(draft, change, times[change.user])
+            outcomes[change.user] = _alter_credential(draft, change, times[change.user])
     return outcomes
 
 
-def _alter(draft: MetadataDraft, change: ScramChange, times: int) -> KafkaError | None:
+def _alter_credential(draft: MetadataDraft, change: ScramChange, times: int) -> KafkaError | None:
     try:
         _check_change(draft, change)
         if times > 1:

@@ -78,21 +78,21 @@ class SqliteStore:
     # The methods below run on the disk thread.
 
     def _load(self) -> dict[str, StoreEntry]:
-        with self._reporting() as connection:
+        with self._report_errors() as connection:
             rows = connection.execute(_LOAD, _key_range(OFFSETS_FOLDER))
             return {key: StoreEntry(value, version) for key, value, version in rows}
 
     def _read(self, keys: Sequence[str]) -> dict[str, StoreEntry]:
-        with self._reporting() as connection:
+        with self._report_errors() as connection:
             rows = {key: connection.execute(_GET, (key,)).fetchone() for key in keys}
             return {key: StoreEntry(*row) for key, row in rows.items() if row}
 
     def _keys(self, folder: str) -> list[str]:
-        with self._reporting() as connection:
+        with self._report_errors() as connection:
             return [key for (key,) in connection.execute(_KEYS, _key_range(folder))]
 
     def _compare_and_set(self, changes: Sequence[StoreChange]) -> None:
-        with self._reporting() as connection:
+        with self._report_errors() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 for change in changes:
@@ -107,19 +107,19 @@ class SqliteStore:
         if not self.path.exists() or self._is_sound():
             return None
         self._close()
-        aside = next(name for name in map(self._damaged_name, itertools.count(1)) if not name.exists())
+        aside = next(name for name in map(self._name_damaged, itertools.count(1)) if not name.exists())
         # The write-ahead log belongs to this database and to no other.
         for suffix in ("-wal", "-shm", ""):
             if (file := Path(f"{self.path}{suffix}")).exists():
                 file.rename(f"{aside}{suffix}")
         return str(aside)
 
-    def _damaged_name(self, number: int) -> Path:
+    def _name_damaged(self, number: int) -> Path:
         return self.path.with_name(f"{FILE_NAME}.damaged-{number}")
 
     def _is_sound(self) -> bool:
         try:
-            with self._reporting() as connection:
+            with self._report_errors() as connection:
                 (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
         except StoreError as problem:
             if not _is_damage(problem.__cause__):
@@ -133,7 +133,7 @@ class SqliteStore:
             self._connection = None
 
     @contextmanager
-    def _reporting(self) -> Iterator[sqlite3.Connection]:
+    def _report_errors(self) -> Iterator[sqlite3.Connection]:
         """Yield the connection, opened at the first use; turn errors of SQLite and of the system into StoreError."""
         try:
             if self._connection is None:

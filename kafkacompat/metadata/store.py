@@ -27,11 +27,15 @@ class StoreEntry(NamedTuple):
 
 
 class StoreChange(NamedTuple):
-    """One key's new value (None deletes it), valid only while the key has the expected version."""
+    """One key's new value (None deletes it), valid only while the key has the expected version.
+
+    With ``is_announced`` a store that has several readers notifies them of the change, which it makes only together with that.
+    """
 
     key: str
     expected_version: int
     value: bytes | None
+    is_announced: bool = False
 
 
 class StoreError(Exception):

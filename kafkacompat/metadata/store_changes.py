@@ -21,7 +21,8 @@ class StoreForm(NamedTuple):
     """The form of a store's values, as far as the image does not say it.
 
     ``controller_epoch`` is written into the states of partitions. With ``has_tree`` the store is a tree as in ZooKeeper: topics,
-    brokers and groups without configs keep an empty value, as in Kafka, and no key is deleted before the keys below it.
+    brokers and groups without configs keep an empty value, as in Kafka, no key is deleted before the keys below it, and changes
+    of configs, quotas and credentials are announced.
     """
 
     controller_epoch: int = 1
@@ -53,11 +54,14 @@ class StoreDifference:
         self._foreign = foreign
         self._form = form
         self._values: dict[str, bytes | None] = {}
+        self._announced: set[str] = set()
 
     def add_config(self, resource: ConfigKey) -> None:
         """Add the change of one resource's configuration."""
         key = format_config_key(resource)
         before, after = self._before.configs.get(resource), self._after.configs.get(resource)
+        if (before or {}) != (after or {}):
+            self._announced.add(key)
         is_stored = before is not None
         if self._form.has_tree:
             is_stored = is_stored or key in self._versions
@@ -79,6 +83,7 @@ class StoreDifference:
         before, after = self._before.clients.get(entity), self._after.clients.get(entity)
         if before == after:
             return
+        self._announced.add(key)
         if after is not None:
             self._values[key] = encode_config(key, format_client_values(after), self._foreign.get(key))
         elif self._form.has_tree and len(entity) == 1 and entity in self._users_with_clients:
@@ -131,7 +136,10 @@ class StoreDifference:
 
         Of the deletions, those of the deepest keys come first.
         """
-        changes = [StoreChange(key, self._versions.get(key, ABSENT), value) for key, value in self._values.items()]
+        changes = [
+            StoreChange(key, self._versions.get(key, ABSENT), value, self._form.has_tree and key in self._announced)
+            for key, value in self._values.items()
+        ]
         deletions = [change for change in reversed(changes) if change.value is None]
         deletions.sort(key=lambda change: change.key.count("/"), reverse=True)
         return [*(change for change in changes if change.value is not None), *deletions]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from kafkacompat.metadata.store import ABSENT, ConflictError, StoreChange
+from kafkacompat.metadata.znodes.configs import encode_config_change
+from kafkacompat.metadata.znodes.paths import Znode
 from kafkacompat.metadata.zookeeper_reading import NodeReader
 from kafkacompat.zookeeper.client import (
     ANY_VERSION,
@@ -22,16 +25,21 @@ from kafkacompat.zookeeper.client import (
 from kafkacompat.zookeeper.requests import MAX_REQUEST_BYTES, parent_of, size_of
 
 TOPICS = "/brokers/topics"
+CONFIG_CHANGE = Znode.CONFIG_CHANGE.path(sequence="")
 
 MAX_CHROOT_BYTES = 128
 """Room in bytes that a request leaves for the chroot in each of its paths."""
 
 
 class Step(NamedTuple):
-    """An operation, and the change that it makes. A parent, or a node below a deleted topic, belongs to no change."""
+    """An operation, and the change that it makes. A parent, or a node below a deleted topic, belongs to no change.
+
+    A step that ``is_attached`` is part of the same transaction as the step before it.
+    """
 
     operation: Operation
     change: StoreChange | None
+    is_attached: bool = False
 
 
 class ChangePlanner:
@@ -49,7 +57,8 @@ class ChangePlanner:
         """Return the steps: new values in the given order, each after its missing parents, then deletions, children first."""
         puts = [change for change in changes if change.value is not None]
         deletions = [change for change in changes if change.value is None]
-        return [*await self._plan_puts(puts), *await self._plan_deletions(deletions)]
+        steps = [*await self._plan_puts(puts), *await self._plan_deletions(deletions)]
+        return [*chain.from_iterable(map(_announce, steps))]
 
     async def _plan_puts(self, puts: Sequence[StoreChange]) -> list[Step]:
         steps: list[Step] = []
@@ -61,7 +70,7 @@ class ChangePlanner:
                 version = self._bare.get(change.key, change.expected_version)
                 steps.append(Step(SetData(change.key, change.value, version), change))
                 continue
-            for parent in _ancestors(change.key):
+            for parent in _list_ancestors(change.key):
                 if parent in missing:
                     missing.remove(parent)
                     steps.append(Step(Create(parent, b""), None))
@@ -79,7 +88,7 @@ class ChangePlanner:
         missing: set[str] = set()
         level: set[str] = set()
         for key in creations:
-            ancestors = _ancestors(key)
+            ancestors = _list_ancestors(key)
             new = [index for index, path in enumerate(ancestors) if path in creations]
             missing.update(ancestors[new[-1] + 1 :] if new else ())
             level.update(() if new else ancestors[-1:])
@@ -133,22 +142,41 @@ def is_topic(key: str) -> bool:
     return parent_of(key) == TOPICS
 
 
+def _announce(step: Step) -> Iterator[Step]:
+    """Yield a step, and after it the notification of its change if that is to be announced."""
+    yield step
+    if step.change is not None and step.change.is_announced:
+        notification = Create(CONFIG_CHANGE, encode_config_change(step.change.key), sequence=True)
+        yield Step(notification, None, is_attached=True)
+
+
 def cut_into_pieces(steps: Sequence[Step], reserved_bytes: int) -> Iterator[list[Step]]:
     """Yield the steps in pieces that fit into a request beside *reserved_bytes*."""
     piece: list[Step] = []
     room = limit = MAX_REQUEST_BYTES - reserved_bytes
-    for step in steps:
-        size_bytes = size_of(step.operation) + MAX_CHROOT_BYTES
+    for group in _join_attached(steps):
+        size_bytes = sum(size_of(step.operation) + MAX_CHROOT_BYTES for step in group)
         if piece and size_bytes > room:
             yield piece
             piece, room = [], limit
-        piece.append(step)
+        piece += group
         room -= size_bytes
     if piece:
         yield piece
 
 
-def _ancestors(path: str) -> list[str]:
+def _join_attached(steps: Sequence[Step]) -> Iterator[list[Step]]:
+    group: list[Step] = []
+    for step in steps:
+        if group and not step.is_attached:
+            yield group
+            group = []
+        group.append(step)
+    if group:
+        yield group
+
+
+def _list_ancestors(path: str) -> list[str]:
     """Return the paths of a node's parents, from below the root downwards."""
     names = path.split("/")
     return ["/".join(names[:length]) for length in range(2, len(names))]

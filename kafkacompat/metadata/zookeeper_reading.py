@@ -36,7 +36,7 @@ class NodeReader:
     async def list_children(self, paths: Sequence[str]) -> dict[str, list[str]]:
         """Return the paths of each node's children, in order; a missing node has none."""
         names = await self._read_each(self._client.children, paths)
-        return {path: [join(path, name) for name in sorted(names[path] or ())] for path in paths}
+        return {path: [join_path(path, name) for name in sorted(names[path] or ())] for path in paths}
 
     async def find_existing(self, paths: Sequence[str]) -> set[str]:
         """Return those paths that have a node."""
@@ -94,7 +94,7 @@ class NodeReader:
             return None
 
 
-def join(path: str, name: str) -> str:
+def join_path(path: str, name: str) -> str:
     """Return the path of a node's child."""
     return f"{path.rstrip('/')}/{name}"
 

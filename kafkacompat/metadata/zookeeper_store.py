@@ -43,6 +43,9 @@ class ZooKeeperStore:
     deletions last; the fence guards each of them. A conflict in a later one leaves the earlier ones made, and so does the end of
     this process.
 
+    A change that is announced is made in one transaction with its notification in /config/changes, so that the end of this process
+    leaves no reader without it.
+
     A node without a value is no entry: it holds others. If such a node receives its first value, its version is not 0. The
     next change of the key then conflicts, and its caller reads the version.
     """

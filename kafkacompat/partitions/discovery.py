@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkacompat.metadata.codec import decode_image
@@ -48,16 +48,20 @@ async def check_new_directories(files: Files, config: BrokerConfig, store: Sqlit
 
 
 async def find_partitions(
-    directories: Directories, topics: Mapping[str, TopicImage], *, strays_stay: bool = False
+    directories: Directories,
+    topics: Mapping[str, TopicImage],
+    *,
+    damaged: Collection[str] = (),
+    strays_stay: bool = False,
 ) -> None:
     """Note which directory holds each partition, and which partitions were being moved where.
 
     Folders that belong to no topic are set aside, as Kafka does: a crash interrupted a deletion, or another broker made
-    them. So are copies whose partition is in no directory. With *strays_stay* they stay for `list_strays`.
+    them. So are copies whose partition is in no directory. Folders of topics whose metadata is *damaged* keep their place. With *strays_stay* they stay for `list_strays`.
     """
     for directory in directories:
         for stored in await directory.disk.run(directory.storage.list_partitions):
-            if _is_partition_of_topic(stored, topics.get(stored.topic)):
+            if stored.topic in damaged or _is_partition_of_topic(stored, topics.get(stored.topic)):
                 await _note_home(directories, (stored.topic, stored.partition), directory)
     for directory in directories:
         for folder, name in (await directory.disk.run(directory.storage.find_copies)).items():

@@ -260,7 +260,7 @@ class ReplicaProgress:
     def _submit(self, leading: LeaderState, new_set: frozenset[int]) -> None:
         assert self.cluster is not None
         state, pending = self._state, leading.in_sync
-        log.info("%r: proposing in-sync replicas %s", state, sorted(new_set))
+        log.debug("%r: proposing in-sync replicas %s", state, sorted(new_set))
         proposing = self.cluster.updates.propose(state, new_set, state.leader_epoch, pending.partition_epoch)
         proposing.addCallbacks(
             self._committed, self._not_committed, callbackArgs=(leading, pending), errbackArgs=(leading, pending)
@@ -275,7 +275,6 @@ class ReplicaProgress:
         if not self._is_pending(leading, pending) or committed.leader_epoch != state.leader_epoch:
             return
         if leading.commit(committed.in_sync, committed.partition_epoch):
-            log.info("%r: in-sync replicas are %s", state, sorted(committed.in_sync))
             self.take_in_sync()
 
     def take_in_sync(self, now_ms: int | None = None) -> None:

@@ -82,7 +82,6 @@ class LeaderFetcher:
         self.leader_id = leader_id
         self.request_count = 0
         """Fetch requests sent."""
-        self.fetched_bytes = 0
         """Bytes of batches that were fetched."""
         self._sender = sender
         self._settings = settings
@@ -414,7 +413,6 @@ class LeaderFetcher:
         self, followed: FollowedPartition, data: PartitionData, changing: set[FollowedPartition]
     ) -> None:
         size_bytes = len(data.records) if isinstance(data.records, (bytes, bytearray, memoryview)) else 0
-        self.fetched_bytes += size_bytes
         self._quota.record(*followed.key, size_bytes)
         if size_bytes and followed.fetch.is_in_sync:
             self._short_until_s = self._clock.seconds() + BUSY_S

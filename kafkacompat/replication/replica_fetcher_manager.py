@@ -134,19 +134,3 @@ class ReplicaFetcherManager:
         for followed, fetcher in entries.values():
             self._note_ending(followed)
             self._add(followed.partition, fetcher.leader_id, followed.fetch.leader_epoch)
-
-    # What status and metrics show
-
-    def lag(self, topic: str, index: int) -> int | None:
-        """Return how many of the leader's committed offsets a partition lacks; None if it is not known."""
-        entry = self._followed.get((topic, index))
-        return entry[0].fetch.lag if entry is not None else None
-
-    def list_failed(self) -> list[PartitionKey]:
-        """Return the partitions that wait for their next leader epoch."""
-        return [key for key, (followed, _) in self._followed.items() if followed.fetch.state is FAILED]
-
-    @property
-    def fetched_bytes(self) -> int:
-        """Bytes of batches that the present fetchers fetched."""
-        return sum(fetcher.fetched_bytes for fetcher in self._fetchers.values())

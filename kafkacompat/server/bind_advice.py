@@ -17,10 +17,10 @@ _NO_FAMILY = "this machine does not support that kind of address; give an IPv4 a
 def explain_bind_failure(host: str, port: int, error: OSError) -> str:
     """Say in one sentence why a listener cannot be bound, with advice that fits; *host* is "" for every address."""
     shown = f"[{host}]" if ":" in host else host or "0.0.0.0"
-    return f"cannot listen on {shown}:{port}: {_reason(port, error)}"
+    return f"cannot listen on {shown}:{port}: {_explain_error(port, error)}"
 
 
-def _reason(port: int, error: OSError) -> str:
+def _explain_error(port: int, error: OSError) -> str:
     if isinstance(error, socket.gaierror):
         return _RESOLUTION
     if error.errno == errno.EADDRINUSE:

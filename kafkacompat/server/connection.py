@@ -222,9 +222,9 @@ class KafkaConnection(Protocol):
         self._send_ready()
         if self._may_start():
             self._turn_is_over = True
-            clock.callLater(0, self._next_turn)
+            clock.callLater(0, self._begin_turn)
 
-    def _next_turn(self) -> None:
+    def _begin_turn(self) -> None:
         self._turn_is_over = False
         if self.transport.connected:
             self._pump()
@@ -245,7 +245,7 @@ class KafkaConnection(Protocol):
         if isinstance(result, Pending):
             result = result.unwrap_if_ready()
         if isinstance(result, Pending):
-            self._wait(incoming, result)
+            self._wait_for(incoming, result)
         else:
             self._answer(incoming, result)
 
@@ -261,9 +261,11 @@ class KafkaConnection(Protocol):
             raise
         if writing is not None and response is not None:
             self._held_up += 1
-            writing.addCallbacks(self._written, self._not_written, callbackArgs=(response,), errbackArgs=(response,))
+            writing.addCallbacks(
+                self._on_written, self._on_write_failed, callbackArgs=(response,), errbackArgs=(response,)
+            )
 
-    def _written(self, _: None, response: Response) -> None:
+    def _on_written(self, _: None, response: Response) -> None:
         """Continue after a large response was encoded in several turns: the next request may start now."""
         self._held_up -= 1
         if self.transport.connected:
@@ -272,47 +274,47 @@ class KafkaConnection(Protocol):
         else:
             release_regions(response)
 
-    def _not_written(self, failure: Failure, response: Response) -> None:
+    def _on_write_failed(self, failure: Failure, response: Response) -> None:
         release_regions(response)
         self._give_up(failure.value)
 
-    def _wait(self, incoming: IncomingRequest, pending: Pending[Response]) -> None:
+    def _wait_for(self, incoming: IncomingRequest, pending: Pending[Response]) -> None:
         self._in_flight_bytes += incoming.size_bytes
         if pending.abandonable:
             self._pending.add(pending.response)
         self._held_up += pending.in_order
         if pending.settled is not None:
-            pending.settled.addCallback(lambda _: self._go_on(pending))
+            pending.settled.addCallback(lambda _: self._continue_after(pending))
         response = pending.response
-        response.addBoth(self._settled, incoming, pending)
-        response.addErrback(lambda failure: self._failed(incoming, failure))
-        response.addCallback(lambda response: self._answered(incoming, response))
+        response.addBoth(self._on_settled, incoming, pending)
+        response.addErrback(lambda failure: self._build_failure_response(incoming, failure))
+        response.addCallback(lambda response: self._on_answered(incoming, response))
         response.addErrback(lambda failure: self._give_up(failure.value))
 
-    def _settled(self, result: Any, incoming: IncomingRequest, pending: Pending[Response]) -> Any:
+    def _on_settled(self, result: Any, incoming: IncomingRequest, pending: Pending[Response]) -> Any:
         self._pending.discard(pending.response)
         self._in_flight_bytes -= incoming.size_bytes
-        self._let_go(pending)
+        self._release_order(pending)
         self._count_held()
         return result
 
-    def _let_go(self, pending: Pending[Response]) -> None:
+    def _release_order(self, pending: Pending[Response]) -> None:
         self._held_up -= pending.in_order
         pending.in_order = False
 
-    def _go_on(self, pending: Pending[Response]) -> None:
-        self._let_go(pending)
+    def _continue_after(self, pending: Pending[Response]) -> None:
+        self._release_order(pending)
         if self.transport.connected:
             self._pump()
 
-    def _failed(self, incoming: IncomingRequest, failure: Failure) -> Response:
+    def _build_failure_response(self, incoming: IncomingRequest, failure: Failure) -> Response:
         failure.trap(Exception)
         if failure.check(CancelledError):
             raise UnanswerableError("the request was cancelled")
         assert failure.value is not None
         return self._shared.dispatcher.build_failure_response(incoming, failure.value)
 
-    def _answered(self, incoming: IncomingRequest, response: Response | None) -> None:
+    def _on_answered(self, incoming: IncomingRequest, response: Response | None) -> None:
         if self.transport.connected:
             self._answer(incoming, response)
             self._pump()

@@ -93,7 +93,7 @@ class Forwarding:
         if key not in CONTROLLER_APIS or context.is_forwarded or self._link.is_local or body is None:
             return None
         if self._sends_clients_away and key not in CARRIED_OUT_ANYWHERE:
-            return _refuse(body, KafkaError(ErrorCode.NOT_CONTROLLER, "another broker is the controller"))
+            return _refuse_request(body, KafkaError(ErrorCode.NOT_CONTROLLER, "another broker is the controller"))
         request = Enclosed(incoming, body, context)
         if key in CONFIG_APIS and any(map(self._is_own, _list_resources(body))):
             if all(map(self._is_own, _list_resources(body))):
@@ -122,7 +122,7 @@ class Forwarding:
         whole = await _wait_for(handle(own))
         forwarded = await self._forward(request._replace(body=others), lambda: handle(others))
         if isinstance(forwarded, EncodedResponse):
-            forwarded = _decode(forwarded, handler.response, request.incoming.api_version)
+            forwarded = _decode_response(forwarded, handler.response, request.incoming.api_version)
         results = {
             (result.resource_type, result.resource_name): result
             for result in [*whole.responses, *forwarded.responses]  # type: ignore[attr-defined]
@@ -143,9 +143,9 @@ class Forwarding:
                 return await self._send(request, envelope, max(left_s, DEFAULT_PATIENCE_S) + GRACE_S)
             except _RepeatableError as problem:
                 if left_s <= RETRY_S:
-                    return _refuse(request.body, problem.error)
+                    return _refuse_request(request.body, problem.error)
             except KafkaError as problem:
-                return _refuse(request.body, problem)
+                return _refuse_request(request.body, problem)
             await deferLater(self._clock, RETRY_S)  # type: ignore[arg-type]
         response: Response = await _wait_for(handle_here())
         return response
@@ -166,7 +166,7 @@ class Forwarding:
             reason = "the controller does not know this version of the request"
             raise KafkaError(ErrorCode.NOT_CONTROLLER, reason)
         data = response.response_data
-        if response.error_code or data is None or not _answers(data, request.incoming):
+        if response.error_code or data is None or not _is_answer(data, request.incoming):
             log.error(
                 "The controller has not answered a forwarded %s, but the error %d",
                 type(request.body).__name__,
@@ -185,7 +185,7 @@ class Forwarding:
             client_id=incoming.client_id,
         )
         parts: list[Part] = [encode_message(header, request_header_version(type(body), version))]
-        writing = make_steps(self._clock, _write(body, version, parts))
+        writing = make_steps(self._clock, _write_request(body, version, parts))
         if writing is not None:
             await writing
         return EnvelopeRequest(
@@ -208,7 +208,7 @@ def _answer_later(answering: Any) -> Pending[Response]:
     return Pending(Deferred.fromCoroutine(answering), in_order=True, abandonable=True)
 
 
-def _refuse(body: Request, problem: KafkaError) -> Response:
+def _refuse_request(body: Request, problem: KafkaError) -> Response:
     response: Response = build_refusal(body, problem)
     return response
 
@@ -222,17 +222,17 @@ def _list_resources(body: Any) -> list[Any]:
     return resources
 
 
-def _write(body: Request, version: int, parts: list[Part]) -> Iterator[None]:
+def _write_request(body: Request, version: int, parts: list[Part]) -> Iterator[None]:
     for written in find_stepwise_writer(type(body), version)(body):
         parts += written or ()
         yield
 
 
-def _answers(data: bytes, incoming: IncomingRequest) -> bool:
+def _is_answer(data: bytes, incoming: IncomingRequest) -> bool:
     return len(data) >= _CORRELATION.size and _CORRELATION.unpack_from(data)[0] == incoming.correlation_id
 
 
-def _decode(encoded: EncodedResponse, message: type[Response], version: int) -> Response:
+def _decode_response(encoded: EncodedResponse, message: type[Response], version: int) -> Response:
     data = encoded.data
     position = find_reader(ResponseHeader, response_header_version(message, version))(data, 0)[1]
     response: Response = find_reader(message, version)(data, position)[0]

@@ -55,11 +55,11 @@ class FrameBudget:
         if held_bytes > FAIR_SHARE_BYTES:
             self._large.setdefault(holder)
         elif holder in self._large:
-            self._no_longer_large(holder)
+            self._forget_large(holder)
         if self.held_bytes > self.limit_bytes:
-            self._press()
+            self._pause_large()
         elif self._paused:
-            self._relieve()
+            self._resume_all()
 
     def check_stalled(self) -> None:
         """Close the connection with the oldest large frame if it holds up the others and receives nothing."""
@@ -71,12 +71,12 @@ class FrameBudget:
                 f"it sent nothing of an incomplete frame for {STALLED_MS} ms while memory for requests is short"
             )
 
-    def _no_longer_large(self, holder: FrameHolder) -> None:
+    def _forget_large(self, holder: FrameHolder) -> None:
         del self._large[holder]
         if holder in self._paused:
             self._resume(holder)
 
-    def _press(self) -> None:
+    def _pause_large(self) -> None:
         oldest = next(iter(self._large), None)
         for holder in self._large:
             if holder is not oldest and holder not in self._paused:
@@ -85,7 +85,7 @@ class FrameBudget:
         if oldest in self._paused:
             self._resume(oldest)
 
-    def _relieve(self) -> None:
+    def _resume_all(self) -> None:
         for holder in list(self._paused):
             self._resume(holder)
 

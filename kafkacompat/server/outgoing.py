@@ -53,10 +53,10 @@ class Outgoing:
 
     def head_region(self) -> FileRegion | None:
         """Return the file region at the head of the queue; None for a buffer. Raises RegionGoneError."""
-        head = self._copied(0, SMALL_REGION_BYTES) if self._parts else None
+        head = self._copy_small_region(0, SMALL_REGION_BYTES) if self._parts else None
         return head if isinstance(head, FileRegion) else None
 
-    def _copied(self, slot: int, most_bytes: int) -> Part:
+    def _copy_small_region(self, slot: int, most_bytes: int) -> Part:
         """Return the part in a slot; replace a region of at most *most_bytes* that is in memory by a copy."""
         part = self._parts[slot]
         if isinstance(part, FileRegion) and part.size_bytes <= most_bytes:
@@ -85,7 +85,7 @@ class Outgoing:
         buffers: list[memoryview] = []
         flags, room_bytes = 0, MAX_COPIED_BYTES
         for slot in range(min(len(self._parts), MAX_BUFFERS_PER_CALL)):
-            part = self._copied(slot, min(SMALL_REGION_BYTES, room_bytes))
+            part = self._copy_small_region(slot, min(SMALL_REGION_BYTES, room_bytes))
             if isinstance(part, FileRegion):
                 flags = MORE_FOLLOWS
                 break

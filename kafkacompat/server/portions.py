@@ -122,7 +122,7 @@ async def _answer_portions(
 def _join_responses(whole: Struct, more: Struct, path: Sequence[str]) -> None:
     name, *inner = path
     items, more_items = getattr(whole, name), getattr(more, name)
-    if inner and items and more_items and _identify(items[-1]) == _identify(more_items[0]):
+    if inner and items and more_items and _identify_item(items[-1]) == _identify_item(more_items[0]):
         _join_responses(items[-1], more_items.pop(0), inner)
     items += more_items
 
@@ -162,7 +162,7 @@ def _without_seen(owner: StructT, path: Sequence[str], seen: set[Any], names: tu
     list_name, *inner = path
     kept = []
     for item in getattr(owner, list_name) or ():
-        name = (*names, _identify(item))
+        name = (*names, _identify_item(item))
         if inner and getattr(item, inner[0]):
             rest = _without_seen(item, inner, seen, name)
             if getattr(rest, inner[0]):
@@ -173,7 +173,7 @@ def _without_seen(owner: StructT, path: Sequence[str], seen: set[Any], names: tu
     return _with_list(owner, list_name, kept)
 
 
-def _identify(item: Any) -> Any:
+def _identify_item(item: Any) -> Any:
     return tuple(getattr(item, name) for name in item.FIELDS if name in _NAMES) if isinstance(item, Struct) else item
 
 

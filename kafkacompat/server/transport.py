@@ -110,10 +110,10 @@ class PartSender(tcp.Connection):
         if region.is_resident(offset, size):
             return False
         self._reading_ahead = True
-        self.read_ahead(region, offset, size).addBoth(self._read_ahead_done)
+        self.read_ahead(region, offset, size).addBoth(self._on_read_ahead)
         return True
 
-    def _read_ahead_done(self, _result: object) -> None:
+    def _on_read_ahead(self, _result: object) -> None:
         self._reading_ahead = False
         if not self.connected:
             return

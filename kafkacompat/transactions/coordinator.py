@@ -65,7 +65,7 @@ class TransactionCoordinator:
             transaction_log, MemoryBudget(settings.transactional_ids_max_bytes)
         )
         self._leadership = Leadership(
-            registry, transaction_log, make_cooperator(clock), TransactionLoader, self._loaded
+            registry, transaction_log, make_cooperator(clock), TransactionLoader, self._on_loaded
         )
         self._completion = Completion(clock, settings, registry, transport, is_deleted)
         changes = self._completion.changes
@@ -98,7 +98,7 @@ class TransactionCoordinator:
         writer = ShardWriter(partition, self._log, self._clock, timeout_ms=self.settings.request_timeout_ms)
         return self._leadership.load_shard(Shard(partition, writer, leader_epoch))
 
-    def _loaded(self, shard: Shard, loader: TransactionLoader) -> None:
+    def _on_loaded(self, shard: Shard, loader: TransactionLoader) -> None:
         self._registry.take_over(loader.ids, loader.size_bytes)
         Deferred.fromCoroutine(self._complete(shard, loader.decided.values()))
 

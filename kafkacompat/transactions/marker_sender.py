@@ -88,10 +88,10 @@ class MarkerSender:
             rest = iter(partitions)
             while piece := tuple(islice(rest, MOST_PARTITIONS)):
                 entry = _SentMarker(marker, piece)
-                self._queue_for(leader).add(entry)
+                self._find_queue(leader).add(entry)
                 yield entry.answer
 
-    def _queue_for(self, node_id: int) -> BrokerQueue[_SentMarker]:
+    def _find_queue(self, node_id: int) -> BrokerQueue[_SentMarker]:
         queue = self._queues.get(node_id)
         if queue is None:
             queue = self._queues[node_id] = BrokerQueue(lambda batch: self._send_batch(node_id, batch))
@@ -101,7 +101,7 @@ class MarkerSender:
         return Deferred.fromCoroutine(self._send_and_answer(node_id, batch))
 
     async def _send_and_answer(self, node_id: int, batch: list[_SentMarker]) -> None:
-        request = WriteTxnMarkersRequest(markers=[_describe(entry) for entry in batch])
+        request = WriteTxnMarkersRequest(markers=[_build_marker(entry) for entry in batch])
         codes: dict[int, MarkerCodes] = {}
         missing = ErrorCode.UNKNOWN_SERVER_ERROR
         try:
@@ -115,7 +115,7 @@ class MarkerSender:
             entry.answer.callback({partition: answered.get(partition, missing) for partition in entry.partitions})
 
 
-def _describe(entry: _SentMarker) -> WritableTxnMarker:
+def _build_marker(entry: _SentMarker) -> WritableTxnMarker:
     marker = entry.marker
     return WritableTxnMarker(
         producer_id=marker.producer_id,

@@ -65,15 +65,15 @@ def transaction_record(transactional_id: str, transaction: TransactionMetadata, 
         transaction_start_timestamp_ms=transaction.start_ms,
         client_transaction_version=transaction.client_version,
     )
-    return _key(transactional_id), encode_value(value, version)
+    return _encode_id(transactional_id), encode_value(value, version)
 
 
 def transaction_tombstone(transactional_id: str) -> Record:
     """Return the record that deletes a transactional id."""
-    return _key(transactional_id), None
+    return _encode_id(transactional_id), None
 
 
-def _key(transactional_id: str) -> bytes:
+def _encode_id(transactional_id: str) -> bytes:
     return encode_key(KEY_VERSION, TransactionLogKey(transactional_id=transactional_id))
 
 
@@ -94,7 +94,7 @@ def read_transactional_id(data: Buffer) -> str | None:
 def read_transaction(data: Buffer) -> TransactionMetadata:
     """Read a record's value. Raises MalformedError, also for an unknown version or state."""
     value = decode_value(TransactionLogValue, data)
-    state = _state(value.transaction_status)
+    state = _check_state(value.transaction_status)
     partitions = value.transaction_partitions or () if state is not EMPTY else ()
     return TransactionMetadata(
         producer_id=value.producer_id,
@@ -110,7 +110,7 @@ def read_transaction(data: Buffer) -> TransactionMetadata:
     )
 
 
-def _state(number: int) -> TransactionState:
+def _check_state(number: int) -> TransactionState:
     try:
         state = TransactionState(number)
     except ValueError:

@@ -120,10 +120,10 @@ class TransactionVerifier:
             ],
         )
         question = _Question(transaction, partitions)
-        self._queue_for(image.leader).add(question)
+        self._find_queue(image.leader).add(question)
         return question.answer
 
-    def _queue_for(self, node_id: int) -> BrokerQueue[_Question]:
+    def _find_queue(self, node_id: int) -> BrokerQueue[_Question]:
         queue = self._queues.get(node_id)
         if queue is None:
             queue = self._queues[node_id] = BrokerQueue(lambda batch: self._send_batch(node_id, batch))
@@ -137,7 +137,7 @@ class TransactionVerifier:
         codes: dict[str, PartitionCodes] = {}
         try:
             response = await self._send_request(node_id, PURPOSE, request, self._timeout_s)
-            missing = _adapt(response.error_code) or ErrorCode.UNKNOWN_SERVER_ERROR
+            missing = _adapt_code(response.error_code) or ErrorCode.UNKNOWN_SERVER_ERROR
             codes = _read_codes(response)
         except Exception as problem:
             log.warning("Broker %d does not answer AddPartitionsToTxn: %s", node_id, problem)
@@ -155,7 +155,7 @@ _ADAPTED = {
 }
 
 
-def _adapt(code: int) -> ErrorCode:
+def _adapt_code(code: int) -> ErrorCode:
     """Return the code for the producer. Raises ValueError for an unknown code."""
     return _ADAPTED.get(ErrorCode(code), ErrorCode(code))
 
@@ -164,7 +164,7 @@ def _read_codes(response: AddPartitionsToTxnResponse) -> dict[str, PartitionCode
     """Return the codes of a response by transactional id. Raises ValueError for an unknown code."""
     return {
         result.transactional_id: {
-            (topic.name, partition.partition_index): _adapt(partition.partition_error_code)
+            (topic.name, partition.partition_index): _adapt_code(partition.partition_error_code)
             for topic in result.topic_results
             for partition in topic.results_by_partition
         }

@@ -112,7 +112,7 @@ class LogCleaner:
         await self._rest.begin(self._backoff_s())
         while not self._stopping:
             try:
-                chosen = await self._choose() if len(self._cleanings) < self._threads() else None
+                chosen = await self._choose() if len(self._cleanings) < self._count_threads() else None
             except Exception:
                 log.exception("looking for logs to compact failed")
                 chosen = None
@@ -121,7 +121,7 @@ class LogCleaner:
             elif not self._stopping:
                 self._start_cleaning(*chosen)
 
-    def _threads(self) -> int:
+    def _count_threads(self) -> int:
         return min(self._config().int("log.cleaner.threads"), MOST_CLEANERS)
 
     def _backoff_s(self) -> float:
@@ -135,10 +135,10 @@ class LogCleaner:
                 continue
             if unknown := partition.log.compaction.find_unknown_first_timestamps():
                 await partition.disk.run(partition.log.compaction.learn_first_timestamps, unknown)
-            cleanable = self._due(partition)
+            cleanable = self._find_due(partition)
             if cleanable is not None and (best is None or cleanable.ratio > best[0]):
                 best = cleanable.ratio, partition
-        if best is None or not self._may_be_cleaned(best[1]) or (cleanable := self._due(best[1])) is None:
+        if best is None or not self._may_be_cleaned(best[1]) or (cleanable := self._find_due(best[1])) is None:
             return None
         return best[1], cleanable
 
@@ -152,13 +152,13 @@ class LogCleaner:
             and all(move.partition is not partition for move in self._moves)
         )
 
-    def _due(self, partition: Partition) -> CleanableRange | None:
+    def _find_due(self, partition: Partition) -> CleanableRange | None:
         cleanable = partition.log.compaction.find_cleanable(
             stable_offset=partition.last_stable_offset, now_ms=now_ms(self._clock)
         )
         return cleanable if cleanable is not None and cleanable.is_due(partition.log.config) else None
 
-    def _home(self, partition: Partition) -> Directory | None:
+    def _find_home(self, partition: Partition) -> Directory | None:
         return self._replicas.directories.find_home((partition.topic, partition.index))
 
     # One compaction
@@ -179,12 +179,12 @@ class LogCleaner:
             result = await self._compact(cleaning)
             if result is not None:
                 partition.log.cleaner_offset = result.end_offset
-                home = self._home(partition)
+                home = self._find_home(partition)
                 if home is not None and not home.offline:
                     await partition.disk.run(home.storage.save_cleaner_offset, partition.log)
                 log_result(cleaning, result, self._clock.seconds())
         except Exception as problem:
-            self._failed(partition, problem)
+            self._on_failure(partition, problem)
         finally:
             await self._remove_leftovers(partition)
             del self._cleanings[partition]
@@ -196,7 +196,9 @@ class LogCleaner:
     async def _compact(self, cleaning: CleaningRun) -> CleaningResult | None:
         """Compact step by step; return None when the compaction was cancelled."""
         partition, result = cleaning.partition, None
-        map_bytes = min(self._config().int("log.cleaner.dedupe.buffer.size") // max(self._threads(), 1), MOST_MAP_BYTES)
+        map_bytes = min(
+            self._config().int("log.cleaner.dedupe.buffer.size") // max(self._count_threads(), 1), MOST_MAP_BYTES
+        )
         load_factor = min(max(_read_number(self._config(), "log.cleaner.io.buffer.load.factor"), 0.01), 0.99)
         now = now_ms(self._clock)
 
@@ -213,7 +215,7 @@ class LogCleaner:
             return None
         try:
             while not cleaning.is_over:
-                step = await self._workers.run(lambda _: self._step(steps, partition))
+                step = await self._workers.run(lambda _: self._run_step(steps, partition))
                 if step is None:
                     return result
                 if isinstance(step, CleaningProgress):
@@ -227,10 +229,10 @@ class LogCleaner:
             await self._workers.run(lambda _: steps.close())
         return None
 
-    def _step(self, steps: Iterator[CleaningStep], partition: Partition) -> CleaningStep | None:
+    def _run_step(self, steps: Iterator[CleaningStep], partition: Partition) -> CleaningStep | None:
         """Run in a worker's thread."""
         step = next(steps, None)
-        home = self._home(partition)
+        home = self._find_home(partition)
         if isinstance(step, CleaningProgress) and home is not None:
             home.space.check_reserve(home.storage.disk_usage())
         return step
@@ -246,7 +248,7 @@ class LogCleaner:
 
     async def _save_first_cleaning(self, partition: Partition) -> None:
         """Save that a log is compacted before it has its first gaps: a crash may come before the checkpoint."""
-        home = self._home(partition)
+        home = self._find_home(partition)
         if partition.log.cleaner_offset is None and home is not None and not home.offline:
             partition.log.cleaner_offset = partition.log.log_start_offset
             await partition.disk.run(home.storage.save_cleaner_offset, partition.log)
@@ -263,19 +265,19 @@ class LogCleaner:
             try:
                 await partition.disk.run(partition.log.compaction.remove_cleaned)
             except Exception as problem:
-                self._failed(partition, problem)
+                self._on_failure(partition, problem)
 
     def _postpone(self, partition: Partition) -> None:
         self._not_before[partition] = self._clock.seconds() + self._backoff_s()
 
-    def _failed(self, partition: Partition, problem: Exception) -> None:
+    def _on_failure(self, partition: Partition, problem: Exception) -> None:
         if partition.closed or self._stopping:
             return
         self._postpone(partition)
         if isinstance(problem, CodeReplacedError):
             self._uncleanable.add(partition)  # the workers have logged why
         elif isinstance(problem, OSError) and not is_transient(problem):
-            home = self._home(partition)
+            home = self._find_home(partition)
             assert home is not None
             home.report_failure(problem)
         elif partition.log.offline:

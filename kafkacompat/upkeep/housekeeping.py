@@ -64,7 +64,7 @@ class Housekeeping:
     def _start(self, name: str, task: Callable[[], object], interval_ms: int) -> None:
         # Kafka's "never" is the largest long, which no timer takes.
         if interval_ms < LONG_MAX:
-            loop = LoopingCall(self._guarded, name, task)
+            loop = LoopingCall(self._run_guarded, name, task)
             loop.clock = self.clock  # type: ignore[assignment]
             loop.start(max(interval_ms, 1) / 1000, now=False)
             self._loops.append(loop)
@@ -76,13 +76,13 @@ class Housekeeping:
             loop.stop()
         self._loops.clear()
 
-    def _guarded(self, name: str, task: Callable[[], object]) -> Deferred[Any]:
+    def _run_guarded(self, name: str, task: Callable[[], object]) -> Deferred[Any]:
         """Run a task and log its failure; it runs again after its interval, but not before it has ended."""
         return maybeDeferred(task).addErrback(
             lambda failure: log.error("the task of %s failed", name, exc_info=failure.value)
         )
 
-    def _with_each(self, task: Callable[[Partition], object]) -> Deferred[None]:
+    def _run_for_each(self, task: Callable[[Partition], object]) -> Deferred[None]:
         async def run() -> None:
             async for partition in yield_unhurried(self.clock, list(self.replicas)):
                 if not partition.closed:
@@ -94,7 +94,7 @@ class Housekeeping:
 
     def delete_expired_segments(self) -> Deferred[None]:
         """Remove segments beyond their topic's retention limits from the logs, and their files later."""
-        return self._with_each(self.delete_expired)
+        return self._run_for_each(self.delete_expired)
 
     def delete_expired(self, partition: Partition) -> None:
         """Remove one partition's expired segments; while it is compacted, the log cleaner calls this afterwards."""
@@ -123,7 +123,7 @@ class Housekeeping:
 
     def flush_old_data(self) -> Deferred[None]:
         """Sync the logs that have waited for flush.ms."""
-        return self._with_each(self._flush_overdue)
+        return self._run_for_each(self._flush_overdue)
 
     def _flush_overdue(self, partition: Partition) -> None:
         if partition.log.maintenance.flush_is_overdue(now_ms(self.clock)):
@@ -142,7 +142,7 @@ class Housekeeping:
                 checkpoints[home].logs.append(partition.log)
                 checkpoints[home].high_watermarks[name] = partition.high_watermark.offset
 
-        return self._with_each(note).addCallback(
+        return self._run_for_each(note).addCallback(
             lambda _: gatherResults([_write_checkpoint(*entry) for entry in checkpoints.items()], consumeErrors=True)
         )
 

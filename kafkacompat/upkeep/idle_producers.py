@@ -43,7 +43,7 @@ class IdleProducers:
         self._replicas = replicas
         self._most = most
 
-    def _groups(self) -> Iterator[tuple[Partition, list[int]]]:
+    def _group_producers(self) -> Iterator[tuple[Partition, list[int]]]:
         for partition in list(self._replicas):
             ids = list(partition.log.producer_state.producers)
             for start in range(0, len(ids), GROUP_SIZE):
@@ -51,7 +51,7 @@ class IdleProducers:
 
     async def forget_expired(self) -> None:
         """Forget the producers that have been idle for producer.id.expiration.ms."""
-        async for partition, ids in yield_unhurried(self._clock, self._groups(), GROUPS_PER_TURN):
+        async for partition, ids in yield_unhurried(self._clock, self._group_producers(), GROUPS_PER_TURN):
             since_ms = now_ms(self._clock) - partition.log.config.producer_id_expiration_ms
             partition.log.producer_state.remove_idle(ids, since_ms)
 
@@ -67,8 +67,8 @@ class IdleProducers:
         if excess <= 0:
             return
         excess = min(excess + self._most // SPARE_SHARE, total)
-        since_ms = await self._idle_since(excess / total, max(1, total // SAMPLES))
-        async for partition, ids in yield_unhurried(self._clock, self._groups(), GROUPS_PER_TURN):
+        since_ms = await self._find_idle_since(excess / total, max(1, total // SAMPLES))
+        async for partition, ids in yield_unhurried(self._clock, self._group_producers(), GROUPS_PER_TURN):
             excess -= partition.log.producer_state.remove_idle(ids[:excess], since_ms)
             if excess <= 0:
                 return
@@ -79,11 +79,11 @@ class IdleProducers:
         async for partition in yield_unhurried(self._clock, partitions):
             partition.log.producer_state.verifications.keep_newest(share)
 
-    async def _idle_since(self, share: float, step: int) -> int:
+    async def _find_idle_since(self, share: float, step: int) -> int:
         """Return the time (ms) since which that share of producers sent nothing, by a sample of every *step*-th."""
         times: list[int] = []
         passed_count = 0
-        async for partition, ids in yield_unhurried(self._clock, self._groups(), GROUPS_PER_TURN):
+        async for partition, ids in yield_unhurried(self._clock, self._group_producers(), GROUPS_PER_TURN):
             packed = partition.log.producer_state.producers.packed
             for producer_id in islice(ids, -passed_count % step, None, step):
                 if data := packed.get(producer_id):

@@ -94,14 +94,16 @@ class PartitionMoveTask:
         ``rate`` returns how many bytes a second may be copied at the moment.
         """
         try:
-            await self._in_turn(lambda: self.target.disk.run(self.copy.create))
+            await self._run_in_turn(lambda: self.target.disk.run(self.copy.create))
             self.begun.callback(None)
             if not self.is_over:
                 # The copy takes the transaction indexes as they are, so damaged ones are rebuilt first.
-                await self._in_turn(lambda: self.source.disk.run(self.partition.log.committed.write_transaction_index))
+                await self._run_in_turn(
+                    lambda: self.source.disk.run(self.partition.log.committed.write_transaction_index)
+                )
             while not self.is_over:
                 bytes_per_second = max(rate(), 1)
-                moved, copied_bytes = await self._in_turn(partial(self._step, bytes_per_second))
+                moved, copied_bytes = await self._run_in_turn(partial(self._run_step, bytes_per_second))
                 if moved is not None:
                     return moved
                 if bytes_per_second < UNLIMITED:
@@ -111,10 +113,10 @@ class PartitionMoveTask:
                 refusal = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"the move of {self.partition!r} was cancelled")
                 self.begun.errback(refusal)
         except Exception as problem:
-            self._failed(problem)
+            self._on_failure(problem)
         return None
 
-    async def _in_turn(self, work: Callable[[], Awaitable[Result]]) -> Result:
+    async def _run_in_turn(self, work: Callable[[], Awaitable[Result]]) -> Result:
         """Run one step while no other move to the directory does: an append that needs a segment waits for one step."""
         self._waiting = self._turns.acquire()
         try:
@@ -130,7 +132,7 @@ class PartitionMoveTask:
         finally:
             self._turns.release()
 
-    async def _step(self, bytes_per_second: int) -> tuple[Log | None, int]:
+    async def _run_step(self, bytes_per_second: int) -> tuple[Log | None, int]:
         """Copy some bytes, or adopt the copy; return the adopted copy, and the bytes that the step copied at most."""
         if self.copy.count_remaining_bytes() > PAUSE_BELOW_BYTES:
             step_bytes = min(STEP_BYTES, bytes_per_second)  # a cancelled move ends after its step
@@ -151,7 +153,7 @@ class PartitionMoveTask:
             self._waiting.cancel()
         self._rest.end()
 
-    def _failed(self, problem: Exception) -> None:
+    def _on_failure(self, problem: Exception) -> None:
         if not self.begun.called:
             self.begun.errback(KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, describe_error(problem)))
         if self.partition.closed:

@@ -85,7 +85,7 @@ class LogScrubber:
         if notes is not None:
             self._begun_ms, self._reached = min(notes.begun_ms, self._begun_ms), notes.reached
         while True:
-            await self._round()
+            await self._run_round()
             due_s = self._begun_ms / 1000 + self._interval_s - self._clock.seconds()
             await self._wait(max(min(due_s, self._interval_s), 1 / 1000))
             self._begin_round()
@@ -93,7 +93,7 @@ class LogScrubber:
     def _begin_round(self) -> None:
         self._begun_ms, self._reached = now_ms(self._clock), BEFORE_ALL_PLACES
 
-    async def _round(self) -> None:
+    async def _run_round(self) -> None:
         """Continue from the place in the notes, in an order that is the same after a restart."""
         async for partition in yield_unhurried(
             self._clock, sorted(self._replicas, key=lambda partition: (partition.topic, partition.index))
@@ -171,14 +171,16 @@ class LogScrubber:
             extent = ScrubExtent(
                 segment.files.path(LOG_SUFFIX), segment.size_bytes, partition.log.examiner.last_offset_of(segment)
             )
-            scrubbed = await self._piece(extent, position, next_offset, piece_bytes)
+            scrubbed = await self._scrub_piece(extent, position, next_offset, piece_bytes)
             if scrubbed.bad and _is_rolled(partition, segment):
                 segment.remember_corrupt(scrubbed.bad)
                 self._is_news = True
             await self._wait((scrubbed.position - position) / self._bytes_per_second)
             position, next_offset = scrubbed.position, scrubbed.next_offset
 
-    def _piece(self, extent: ScrubExtent, position: int, next_offset: int, max_bytes: int) -> Deferred[ScrubResult]:
+    def _scrub_piece(
+        self, extent: ScrubExtent, position: int, next_offset: int, max_bytes: int
+    ) -> Deferred[ScrubResult]:
         return self._workers.run(lambda call: call("scrub", extent, position, next_offset, max_bytes))
 
 

@@ -40,7 +40,7 @@ def import_function(name: str) -> Callable[..., Any]:
     return imported
 
 
-def start() -> None:
+def start_worker() -> None:
     """Run a worker process until the broker ends it or is gone."""
     Thread(target=_end_without_broker, args=(os.getppid(),), daemon=True).start()
     main()
@@ -60,7 +60,7 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)
     os.nice(NICENESS)
     try:
-        _serve(sys.stdin.buffer, sys.stdout.buffer)
+        _serve_calls(sys.stdin.buffer, sys.stdout.buffer)
     except (EOFError, pickle.UnpicklingError):
         return
     except BrokenPipeError:
@@ -68,7 +68,7 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _serve(calls: BinaryIO, results: BinaryIO) -> None:
+def _serve_calls(calls: BinaryIO, results: BinaryIO) -> None:
     # Import everything now, while the broker can compare the files with its own: an upgrade may replace them at any time.
     for name in FUNCTIONS:
         import_function(name)

@@ -14,7 +14,7 @@ from kafkacompat.workers.child import END, PROBLEM, STREAM
 def build_command() -> list[str]:
     """Return the command of a worker: it imports from this process's paths, and nothing from its current folder."""
     isolated = ["-I"] if sys.flags.isolated else []
-    start = "import sys; sys.path[:] = sys.argv[1:]; from kafkacompat.workers.child import start; start()"
+    start = "import sys; sys.path[:] = sys.argv[1:]; from kafkacompat.workers.child import start_worker; start_worker()"
     return [sys.executable, *isolated, "-c", start, *sys.path]
 
 

@@ -14,7 +14,7 @@ from twisted.python.failure import Failure
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.workers.overdue import AnswerTimeouts
 from kafkacompat.workers.process import DiedError, Process
-from kafkacompat.workers.sources import fingerprint, first_fingerprint
+from kafkacompat.workers.sources import fingerprint_sources, first_fingerprint
 
 if TYPE_CHECKING:
     from kafkacompat.timers import DelayedCall
@@ -133,7 +133,7 @@ class ProcessWorkers:
 
     def _check_sources(self) -> None:
         """Raise CodeReplacedError when the files are no longer those of the broker's own code."""
-        if fingerprint() == self._fingerprint:
+        if fingerprint_sources() == self._fingerprint:
             return
         with self._lock:
             is_logged, self._has_logged_replacement = self._has_logged_replacement, True

@@ -21,7 +21,7 @@ PACKAGES = (kafkacompat.wire, kafkacompat.storage, kafkacompat.workers)
 CODE_SUFFIXES = (".py", ".pxd", ".so", ".pyd")
 
 
-def fingerprint() -> bytes:
+def fingerprint_sources() -> bytes:
     """Return a hash of all source files and compiled modules. Takes some milliseconds; raises OSError."""
     digest = blake2b()
     for package in PACKAGES:
@@ -36,4 +36,4 @@ def fingerprint() -> bytes:
 @cache
 def first_fingerprint() -> bytes:
     """Return the fingerprint of the first call, which the broker makes when it starts."""
-    return fingerprint()
+    return fingerprint_sources()

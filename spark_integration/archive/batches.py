@@ -62,7 +62,7 @@ class ArchiveBatchWriter:
         missing = {partition: subtract_intervals(interval, covered[partition]) for partition, interval in asked.items()}
         self.already_archived += sum(until - first for intervals in covered.values() for first, until in intervals)
         query = read_query_id(self._spark, self._checkpoint)
-        ranges = self._ranges({partition: intervals for partition, intervals in missing.items() if intervals})
+        ranges = self._list_ranges({partition: intervals for partition, intervals in missing.items() if intervals})
         if ranges or query not in self._ledger.queries:
             left = records_outside(archive_columns(frame), covered) if ranges else archive_columns(frame).limit(0)
             self._commit(left, query, batch, ranges)
@@ -76,15 +76,15 @@ class ArchiveBatchWriter:
         self.topics |= {added.topic for added in done.ranges if added.records}
         self._tidy()
 
-    def _ranges(self, missing: Mapping[TopicPartition, list[Interval]]) -> tuple[OffsetRange, ...]:
-        ids = self._topic_ids({partition.topic for partition in missing})
+    def _list_ranges(self, missing: Mapping[TopicPartition, list[Interval]]) -> tuple[OffsetRange, ...]:
+        ids = self._list_topic_ids({partition.topic for partition in missing})
         return tuple(
             OffsetRange(*partition, ids[partition.topic], first, until, 0, None, None)
             for partition, intervals in sorted(missing.items())
             for first, until in intervals
         )
 
-    def _topic_ids(self, topics: set[str]) -> dict[str, str]:
+    def _list_topic_ids(self, topics: set[str]) -> dict[str, str]:
         if not topics:
             return {}
         existing_ids = {name: topic.topic_id for name, topic in self._cluster.topics(topics).items()}
@@ -96,7 +96,7 @@ class ArchiveBatchWriter:
     def _check_ids(self, ranges: tuple[OffsetRange, ...]) -> None:
         """Raise PipelineError if a topic was recreated while it was read."""
         before = {planned.topic: planned.topic_id for planned in ranges}
-        check_topic_ids(before, self._topic_ids(set(before)))
+        check_topic_ids(before, self._list_topic_ids(set(before)))
 
 
 def offsets_to_read(start: Offsets, end: Offsets) -> dict[TopicPartition, Interval]:

@@ -36,16 +36,16 @@ class FileMerge:
             return
         removed = {file.path for file in due}
         draft = replace(
-            draft_full_commit(self._manifest(), self._ledger),
+            draft_full_commit(self._read_manifest(), self._ledger),
             files=tuple(file for path, file in self._ledger.files.items() if path not in removed),
             removed=tuple(sorted(removed)),
         )
-        self._ledger.commit(self._merged(due), draft, lambda staged: self._check(due, staged))
+        self._ledger.commit(self._merge_files(due), draft, lambda staged: self._check(due, staged))
 
-    def _manifest(self) -> ArchiveManifest:
+    def _read_manifest(self) -> ArchiveManifest:
         return read_manifest(self._spark, self._files.uri)
 
-    def _merged(self, due: list[DataFile]) -> DataFrame:
+    def _merge_files(self, due: list[DataFile]) -> DataFrame:
         # Writing sets some configs, so it has a session of its own.
         reader = self._spark.newSession().read.schema(SCHEMA).option("basePath", self._files.uri)
         reader = reader.option("parquet.page.verify-checksum.enabled", "true")
@@ -81,9 +81,9 @@ class ManifestMerge:
     def __call__(self) -> None:
         """Write that commit if it is due."""
         if self._ledger.commits >= MANIFEST_COMMITS:
-            self._ledger.restate(draft_full_commit(self._manifest(), self._ledger))
+            self._ledger.restate(draft_full_commit(self._read_manifest(), self._ledger))
 
-    def _manifest(self) -> ArchiveManifest:
+    def _read_manifest(self) -> ArchiveManifest:
         return read_manifest(self._spark, self._files.uri)
 
 

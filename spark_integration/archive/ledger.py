@@ -85,7 +85,7 @@ class ArchiveLedger:
         """Draft the next commit; raises PipelineError if another run has written since this one began."""
         draft = ArchiveCommit(self.number + 1, kind, self.run_id, int(time.time() * 1000), query_id, batch_id, ranges)
         if self._is_lost(draft):
-            raise self._overtaken_error()
+            raise self._build_overtaken_error()
         return draft
 
     def commit(
@@ -103,16 +103,16 @@ class ArchiveLedger:
             self._files.write_new(f"{folder}/draft.json", staged.as_json())
             if self._is_lost(draft):
                 raise FileExistsError(commit_path(draft))
-            published = self._store.publish(frame, staged, self._new_files(staged))
+            published = self._store.publish(frame, staged, self._list_new_files(staged))
             check(published)
             return self._close(published)
         except Exception as problem:
             # Another run may have taken this one for dead, and removed what it was going to publish.
             if not self._is_lost(draft):
                 raise
-            self._store.recover(staged, self._new_files(staged))
+            self._store.recover(staged, self._list_new_files(staged))
             self._files.remove(folder)
-            raise self._overtaken_error() from problem
+            raise self._build_overtaken_error() from problem
 
     def restate(self, draft: ArchiveCommit) -> ArchiveCommit:
         """Add a commit without records; raises PipelineError if another run has written since this one began."""
@@ -120,7 +120,7 @@ class ArchiveLedger:
             return self._close(draft)
         except FileExistsError as problem:
             self._files.remove(staging_folder(draft))
-            raise self._overtaken_error() from problem
+            raise self._build_overtaken_error() from problem
 
     def _is_lost(self, draft: ArchiveCommit) -> bool:
         """Return whether another run wrote a commit of this number or the one before, or removed both."""
@@ -154,7 +154,7 @@ class ArchiveLedger:
         for partition, intervals in covered_intervals(done.ranges).items():
             self.covered[partition] = join_intervals([*self.covered.get(partition, []), *intervals])
 
-    def _overtaken_error(self) -> PipelineError:
+    def _build_overtaken_error(self) -> PipelineError:
         return PipelineError(
             f"another run writes to the archive in {self._files.uri}, or has written since this one began: "
             "let one run at a time write to it"
@@ -185,14 +185,16 @@ class ArchiveLedger:
         if self._is_committed(left):
             self._store.finish(left)
             return
-        whole = self._store.recover(replace(left, ranges=self._missing_ranges(left.ranges)), self._new_files(left))
+        whole = self._store.recover(
+            replace(left, ranges=self._list_missing_ranges(left.ranges)), self._list_new_files(left)
+        )
         if whole is not None:
             self._close(replace(whole, number=self.number + 1))
 
-    def _new_files(self, commit: ArchiveCommit) -> list[DataFile]:
+    def _list_new_files(self, commit: ArchiveCommit) -> list[DataFile]:
         return [file for file in commit.files if file.path not in self.files]
 
-    def _missing_ranges(self, ranges: Sequence[OffsetRange]) -> tuple[OffsetRange, ...]:
+    def _list_missing_ranges(self, ranges: Sequence[OffsetRange]) -> tuple[OffsetRange, ...]:
         return tuple(
             read._replace(from_offset=first, until_offset=until)
             for read in ranges

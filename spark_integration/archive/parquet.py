@@ -38,7 +38,7 @@ class ParquetStore:
         frame.sparkSession.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
         writer = sort_for_files(frame, self._partition_by).write.mode("overwrite").partitionBy(*self._partition_by)
         writer.option("maxRecordsPerFile", self._max_records_per_file).parquet(self._files.path(folder))
-        staged = self._staged(folder, commit.ranges)
+        staged = self._list_staged(folder, commit.ranges)
         ranges = count_ranges(commit.ranges, staged) if commit.kind == "batch" else commit.ranges
         return replace(commit, files=(*commit.files, *staged), ranges=ranges)
 
@@ -65,7 +65,7 @@ class ParquetStore:
             self._files.remove(path)
         delete_older_commits(self._files, commit)
 
-    def _staged(self, folder: str, ranges: Iterable[OffsetRange]) -> list[DataFile]:
+    def _list_staged(self, folder: str, ranges: Iterable[OffsetRange]) -> list[DataFile]:
         """Read back which records of which range are in which file."""
         frame = self._spark.read.schema(SCHEMA).parquet(self._files.path(folder))
         places = frame.select("_metadata.file_path", "_metadata.file_size", "topic", "partition", "offset")

@@ -47,7 +47,7 @@ class TableStore(ABC):
         writer = sort_for_files(frame, self.partition_by).write.format(self.format).mode("append")
         marked = self.with_mark(writer.option("maxRecordsPerFile", self._max_records_per_file), commit_mark(commit))
         marked.save(self.path)
-        return self._counted(commit)
+        return self._count_records(commit)
 
     def has_published(self, commit: ArchiveCommit) -> bool:
         """Return whether the table's log has the mark of the commit."""
@@ -58,7 +58,7 @@ class TableStore(ABC):
         if commit.kind != "batch" or not commit.ranges:
             return None
         return (
-            self._counted(commit)
+            self._count_records(commit)
             if self.has_published(commit) or self.holds_any(covered_intervals(commit.ranges))
             else None
         )
@@ -67,18 +67,18 @@ class TableStore(ABC):
         """Delete the commits that this one stands for; the table deletes files itself (VACUUM, expire_snapshots)."""
         delete_older_commits(self._files, commit)
 
-    def _counted(self, commit: ArchiveCommit) -> ArchiveCommit:
+    def _count_records(self, commit: ArchiveCommit) -> ArchiveCommit:
         if not commit.ranges:
             return commit
         intervals = covered_intervals(commit.ranges)
-        held = tuple(span for (span,) in spans_of(self._near(intervals), intervals))
+        held = tuple(span for (span,) in spans_of(self._read_near(intervals), intervals))
         return replace(commit, ranges=count_ranges(commit.ranges, [DataFile("", 0, held)]))
 
     def holds_any(self, intervals: Intervals) -> bool:
         """Return whether the table holds any record of these offsets."""
-        return bool(records_within(self._near(intervals), intervals).head(1))
+        return bool(records_within(self._read_near(intervals), intervals).head(1))
 
-    def _near(self, intervals: Intervals) -> DataFrame:
+    def _read_near(self, intervals: Intervals) -> DataFrame:
         return self.spark.read.format(self.format).load(self.path).where(covering_condition(intervals))
 
     @abstractmethod

@@ -52,7 +52,7 @@ class AuditedArchive:
     topics: Collection[str]
     gone: tuple[ArchivedUnit, ...]
 
-    def lost(self, spark: SparkSession) -> DataFrame:
+    def find_lost(self, spark: SparkSession) -> DataFrame:
         """Return findings of records that the archive has lost: `gone`, or those that a table's commits lack."""
         if self.manifest.description.format == PARQUET:
             return spark.createDataFrame(list(self.gone), UNITS).withColumnsRenamed(

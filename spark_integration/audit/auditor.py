@@ -54,7 +54,7 @@ class Auditor:
         """Judge the records of an archive, and whether it holds all records that its manifest counts."""
         offsets = dict.fromkeys(archive.topics)
         self._judge(archive.place, (), offsets)
-        self.findings.add(ARCHIVE, union_findings({"lost": archive.lost(self.spark)}))
+        self.findings.add(ARCHIVE, union_findings({"lost": archive.find_lost(self.spark)}))
         for topic in offsets:
             lost = self.findings.counts[ARCHIVE, topic, "lost"]
             self.findings.counts[ARCHIVE, topic, "absent"] = self.findings.counts[ARCHIVE, topic, HOLE] - lost
@@ -84,13 +84,13 @@ class Auditor:
         rows = topic_rows(place, offsets)
         self._check_fields(rows)
         self.topics += rows
-        with persist_frame(self._findings(place, compacted_topics)) as findings:
+        with persist_frame(self._collect_findings(place, compacted_topics)) as findings:
             self.findings.add(place.name, findings)
             if fields.sequence or fields.producer:
                 self.producers += producer_rows(place, findings, self.settings.limit)
         self.latency += latency.latency_rows(place, by_field=fields.event_time is not None)
 
-    def _findings(self, place: AuditedPlace, compacted_topics: Collection[str]) -> DataFrame:
+    def _collect_findings(self, place: AuditedPlace, compacted_topics: Collection[str]) -> DataFrame:
         fields = self.settings.fields
         needed = [name for name in ("producer", "sequence") if getattr(fields, name)]
         findings = find_in_place(place, needed)
@@ -118,7 +118,7 @@ class Auditor:
         left = {
             topic: count for (at, topic, kind), count in self.findings.counts.items() if (at, kind) == (TOPIC, HOLE)
         }
-        for part in holes.explain_holes(self._holes(place) if left else (), read, compacted_topics):
+        for part in holes.explain_holes(self._list_holes(place) if left else (), read, compacted_topics):
             self.findings.counts[TOPIC, part.topic, part.kind] += part.offsets
             row = {name: value for name, value in part._asdict().items() if name != "kind"}
             self.findings.keep(TOPIC, part.kind, {**row, "count": part.offsets})
@@ -128,7 +128,7 @@ class Auditor:
         if any(self.findings.counts[TOPIC, topic, holes.COMPACTED] for topic in compacted_topics):
             self.notes.append(COMPACTED_NOTE)
 
-    def _holes(self, place: AuditedPlace) -> Iterator[holes.OffsetHole]:
+    def _list_holes(self, place: AuditedPlace) -> Iterator[holes.OffsetHole]:
         first = place.holes.orderBy("topic", "partition", "first").limit(self.settings.examine)
         for row in first.toLocalIterator():
             yield holes.OffsetHole(row.topic, row.partition, row.first, row.last)

@@ -45,9 +45,9 @@ def explain_holes(
             known.clear()
         position = hole.first
         while position <= hole.last:
-            if not _covers(known, position):
+            if not _drop_before(known, position):
                 known.extend(read(here, position) or ())
-            if not _covers(known, position):
+            if not _drop_before(known, position):
                 yield hole._replace(first=position)
                 break
             part = _first_part(hole, position, known[0], hole.topic in compacted_topics)
@@ -55,7 +55,7 @@ def explain_holes(
             position = part.last + 1
 
 
-def _covers(known: deque[LogBatch], position: int) -> bool:
+def _drop_before(known: deque[LogBatch], position: int) -> bool:
     """Drop the batches before *position*; return whether a batch is left that tells what lies there."""
     while known and known[0].last < position:
         known.popleft()

@@ -101,18 +101,18 @@ class LogBatchReader:
 
     def _fetch(self, partition: TopicPartition, offset: int) -> bytes | None:
         if partition not in self._leaders:
-            self._leaders.update(self._cluster.leaders([partition.topic]))
+            self._leaders.update(self._cluster.find_leaders([partition.topic]))
         leader, topic_id = self._leaders[partition]
-        self._client = self._client or self._new_client()
+        self._client = self._client or self._make_client()
         clients = self._kafka.clients
         clients.NetworkClientUtils.awaitReady(self._client, leader, self._time, TIMEOUT_MS)
         request = self._client.newClientRequest(
-            leader.idString(), self._request(partition, offset, topic_id), self._time.milliseconds(), True
+            leader.idString(), self._build_request(partition, offset, topic_id), self._time.milliseconds(), True
         )
         answer = clients.NetworkClientUtils.sendAndReceive(self._client, request, self._time)
-        return self._records(answer, partition, topic_id)
+        return self._read_records(answer, partition, topic_id)
 
-    def _request(self, partition: TopicPartition, offset: int, topic_id: Any) -> Any:
+    def _build_request(self, partition: TopicPartition, offset: int, topic_id: Any) -> Any:
         requests = self._kafka.common.requests
         data = getattr(requests, "FetchRequest$PartitionData")
         wanted = self._java.util.LinkedHashMap()
@@ -121,7 +121,7 @@ class LogBatchReader:
         version = self._kafka.common.protocol.ApiKeys.FETCH.latestVersion()
         return getattr(requests, "FetchRequest$Builder").forConsumer(version, 0, 0, wanted).setMaxBytes(FETCH_BYTES)
 
-    def _records(self, answer: Any, partition: TopicPartition, topic_id: Any) -> bytes | None:
+    def _read_records(self, answer: Any, partition: TopicPartition, topic_id: Any) -> bytes | None:
         names = self._java.util.HashMap()
         names.put(topic_id, partition.topic)
         partitions = answer.responseBody().responseData(names, answer.requestHeader().apiVersion())
@@ -131,7 +131,7 @@ class LogBatchReader:
         records = data.records()
         return b"" if records is None else bytes(self._bytes(records.buffer()))
 
-    def _new_client(self) -> Any:
+    def _make_client(self) -> Any:
         """Assemble Kafka's client as Kafka's own classes do: 3.4.1, which Spark 3.5 has, has no function for it."""
         clients, network, log = self._kafka.clients, self._kafka.common.network, self._kafka.common.utils.LogContext()
         settings = self._java.util.HashMap()

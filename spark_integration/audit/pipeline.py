@@ -50,7 +50,7 @@ def audit(
             _judge_topics(auditor, source, path, format)
         else:
             auditor.judge_archive(read_archive_place(spark, str(path), auditor.settings.fields, format=format))
-        summary = _summarize(auditor, fail_on, with_windows=report is not None)
+        summary = _summarize_audit(auditor, fail_on, with_windows=report is not None)
         if counts is not None:
             windows.count_places_by_window(auditor.places, windows.WIDTHS_MS[0]).write.parquet(counts)
     finally:
@@ -94,7 +94,7 @@ def is_compacted(cluster: Cluster, topic: str) -> bool:
     return "compact" in cluster.topic_configs(topic, with_defaults=True).get("cleanup.policy", "")
 
 
-def _summarize(auditor: Auditor, fail_on: Collection[FailureCondition], *, with_windows: bool) -> AuditSummary:
+def _summarize_audit(auditor: Auditor, fail_on: Collection[FailureCondition], *, with_windows: bool) -> AuditSummary:
     for row in auditor.topics:
         row["found"] = auditor.findings.of(row["place"], row["topic"])
     counts, width_ms = auditor.findings.total(), windows.fitting_width_ms(auditor.topics)

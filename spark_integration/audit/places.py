@@ -116,10 +116,10 @@ def make_place(
     until = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     ordered = rows.withColumns(
         {
-            "previous": _latest("reach").over(before),
+            "previous": _find_latest("reach").over(before),
             "rank": sql.count(sql.when(sql.col("kind") == RECORD, 1)).over(until),
-            "archived_ms": _latest("archived_ms").over(until),
-            "unit": _latest("unit").over(until),
+            "archived_ms": _find_latest("archived_ms").over(until),
+            "unit": _find_latest("unit").over(until),
         }
     )
     # Spark 3.5 has no nullif for columns that are not resolved yet.
@@ -127,5 +127,5 @@ def make_place(
     return AuditedPlace(name, ordered.withColumn("archived_ms", archived).persist(), cuts)
 
 
-def _latest(column: str) -> Column:
+def _find_latest(column: str) -> Column:
     return sql.last(column, ignorenulls=True)

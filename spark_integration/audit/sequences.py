@@ -33,7 +33,7 @@ def sequence_findings(
     may_be_compacted, may_be_cut = _may_be_compacted(compacted_topics), _may_be_cut()
     gap = {"first": before + 1, "last": sequence - 1, "count": sql.col("missing")}
     single = {"first": sequence, "last": sequence, "count": sql.lit(1)}
-    at, again = _position("partition", "at"), _position("place_before.in_partition", "place_before.at")
+    at, again = _join_position("partition", "at"), _join_position("place_before.in_partition", "place_before.at")
     return find_by_rules(
         _order_by_sequence(place, SCOPES[scope], first_sequence),
         {
@@ -115,5 +115,5 @@ def _may_be_compacted(compacted_topics: Collection[str]) -> Column:
     return sql.col("topic").isin(*compacted_topics) & (~tells | (offsets >= sql.col("missing")))
 
 
-def _position(partition: str, offset: str) -> Column:
+def _join_position(partition: str, offset: str) -> Column:
     return sql.concat_ws(":", partition, offset)

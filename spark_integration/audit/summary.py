@@ -50,7 +50,9 @@ class AuditSummary(Summary):
 def audit_verdict(counts: Mapping[str, int], topics: list[Row], *, by_sequence: bool) -> str:
     """Return a line that says what is wrong, or that nothing is."""
     names = {row["topic"] for row in topics}
-    where = f"{_pluralize(sum(row['records'] for row in topics), 'record')} in {_pluralize(len(names), 'topic')}"
+    where = (
+        f"{_pluralize_word(sum(row['records'] for row in topics), 'record')} in {_pluralize_word(len(names), 'topic')}"
+    )
     if problems := [describe_count(kind, counts[kind]) for kind in PROBLEMS if kind in counts]:
         return f"PROBLEMS in {where}: {'; '.join(problems)}"
     if unknown := counts.get("unexamined"):
@@ -61,7 +63,7 @@ def audit_verdict(counts: Mapping[str, int], topics: list[Row], *, by_sequence: 
     return f"OK by offsets: {where}; --sequence-field would tell what producers sent"
 
 
-def _pluralize(count: int, word: str) -> str:
+def _pluralize_word(count: int, word: str) -> str:
     return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 

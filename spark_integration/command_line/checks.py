@@ -88,7 +88,7 @@ def check_reachable(option: str, text: str) -> None:
     addresses = _parse_addresses(option, text)
     answers: queue.Queue[OSError | None] = queue.Queue()
     for address in addresses:
-        threading.Thread(target=_connect, args=(address, answers), daemon=True).start()
+        threading.Thread(target=_try_connecting, args=(address, answers), daemon=True).start()
     deadline = time.monotonic() + CONNECT_S
     failures = []
     for _ in addresses:
@@ -99,10 +99,10 @@ def check_reachable(option: str, text: str) -> None:
         if answer is None or isinstance(answer, TimeoutError):
             return
         failures.append(answer)
-    raise _unreachable(option, text, failures)
+    raise _build_unreachable_error(option, text, failures)
 
 
-def _connect(address: tuple[str, int], answers: queue.Queue[OSError | None]) -> None:
+def _try_connecting(address: tuple[str, int], answers: queue.Queue[OSError | None]) -> None:
     try:
         socket.create_connection(address, timeout=CONNECT_S).close()
     except OSError as problem:
@@ -111,7 +111,7 @@ def _connect(address: tuple[str, int], answers: queue.Queue[OSError | None]) -> 
         answers.put(None)
 
 
-def _unreachable(option: str, text: str, failures: Iterable[OSError]) -> PipelineError:
+def _build_unreachable_error(option: str, text: str, failures: Iterable[OSError]) -> PipelineError:
     if all(isinstance(failure, socket.gaierror) for failure in failures):
         return PipelineError(f"the name in {option} {text} cannot be resolved: correct it")
     return PipelineError(f"no broker listens on {text}: start it, or correct {option}")

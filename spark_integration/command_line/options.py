@@ -292,7 +292,7 @@ def source_options(stream: bool = True, required: bool = True, without: Sequence
         if bootstrap is None:
             return _no_source(given)
         cluster = _cluster_properties("--bootstrap-server", bootstrap, config, further)
-        return _source(cluster, given, isolation)
+        return _build_source(cluster, given, isolation)
 
     return collect_options("source", [*_cluster_declarations("", required), *declared, isolation_option], collect)
 
@@ -303,7 +303,7 @@ def _no_source(given: Mapping[str, str]) -> dict[str, str]:
     return {}
 
 
-def _source(cluster: dict[str, str], given: Mapping[str, str], isolation: str) -> dict[str, str]:
+def _build_source(cluster: dict[str, str], given: Mapping[str, str], isolation: str) -> dict[str, str]:
     source = {"startingOffsets": "earliest", "kafka.isolation.level": isolation, **cluster, **given}
     chosen = [name for name in STRATEGIES if name in source]
     if len(chosen) != 1:

@@ -40,7 +40,7 @@ kafkacompat spark validate --bootstrap-server 127.0.0.1:9092 --subscribe orders 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-def _registry(url: str | None, config: Path | None) -> RegistryOptions | None:
+def _make_registry(url: str | None, config: Path | None) -> RegistryOptions | None:
     if url is None:
         if config is not None:
             raise PipelineError(f"{config} has properties of a schema registry: give --schema-registry as well")
@@ -49,7 +49,7 @@ def _registry(url: str | None, config: Path | None) -> RegistryOptions | None:
 
 
 def _collect_schemas(values: dict[str, Any]) -> SchemaOptions:
-    registry = _registry(values.pop("schema_registry"), values.pop("schema_registry_config"))
+    registry = _make_registry(values.pop("schema_registry"), values.pop("schema_registry_config"))
     names = ("value_format", "schema", "message", "subject", "wire_format", "infer")
     return SchemaOptions(registry=registry, **{name: values.pop(name) for name in names})
 

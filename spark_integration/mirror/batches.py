@@ -70,7 +70,7 @@ class TargetContents:
         self._read.append(read)
         self._frames.append(valid)
 
-    def between(self, begin: int, end: int) -> DataFrame:
+    def read_between(self, begin: int, end: int) -> DataFrame:
         """Return the records that came from the source's offsets *begin* up to *end*."""
         contents = functools.reduce(DataFrame.unionByName, self._frames)
         return contents.where((sql.col("offset") >= begin) & (sql.col("offset") < end))
@@ -153,12 +153,12 @@ class MirrorBatchWriter:
             threading.Event().wait(POLL_S)
 
     def _write(self, frame: DataFrame, begin: Mapping[MirrorLink, int], end: Mapping[MirrorLink, int]) -> None:
-        before = self._ends(end)
+        before = self._find_ends(end)
         rows = self._select_rows(frame.where(self._is_to_be_mirrored()), begin, end, before)
         write_batch(
             add_origin(rows, self._source.id).withColumn("topic", renamed_topic(self._names)), self._target.options
         )
-        after = self._ends(end)
+        after = self._find_ends(end)
         self.written += sum(after[link] - before[link] for link in end)
         further = {link: offset for link, offset in end.items() if self._is_further(link, offset)}
         self._record({link: OffsetPair(offset, after[link]) for link, offset in further.items()})
@@ -192,7 +192,7 @@ class MirrorBatchWriter:
             return frame
         if new := [link for link in doubtful if link not in self._contents.links]:
             self._read_target({link: low[link] for link in new}, ends)
-        contents = self._contents.between(min(begin.values()), max(end.values()))
+        contents = self._contents.read_between(min(begin.values()), max(end.values()))
         first = find_first_missing(frame, contents)
         self._rewritten.update(link for link in doubtful if link.source_partition in first)
         all_of_it = {link.source_partition: begin[link] for link in begin if link not in doubtful}
@@ -203,9 +203,9 @@ class MirrorBatchWriter:
         first = {link.target_partition: max(low[link], earliest[link.target_partition]) for link in low}
         last = {link.target_partition: ends[link] for link in low}
         written = find_written_records(self._spark, self._target.options, first, last, self._source.id).persist()
-        self._contents.add(low, written, self._in_order(written))
+        self._contents.add(low, written, self._drop_out_of_order(written))
 
-    def _in_order(self, written: DataFrame) -> DataFrame:
+    def _drop_out_of_order(self, written: DataFrame) -> DataFrame:
         """Leave out records that precede ones which should come after them.
 
         An earlier run began again before them, and was stopped.
@@ -219,7 +219,7 @@ class MirrorBatchWriter:
         known = sql.broadcast(self._spark.createDataFrame(rows, come.schema))
         return written.join(known, list(PARTITION)).where(sql.col("offset") <= sql.col("last")).select(*written.columns)
 
-    def _ends(self, links: Iterable[MirrorLink], spec: OffsetSpec = OffsetSpec.LATEST) -> dict[MirrorLink, int]:
+    def _find_ends(self, links: Iterable[MirrorLink], spec: OffsetSpec = OffsetSpec.LATEST) -> dict[MirrorLink, int]:
         wanted = {link.target_partition: link for link in links}
         offsets: Offsets = self._target.cluster.offsets(wanted, spec)
         return {wanted[partition]: offset for partition, offset in offsets.items()}
@@ -245,7 +245,7 @@ class MirrorBatchWriter:
         sources = {names[name]: topic for name, topic in new.items() if name in names}
         wanted = {name: topic.partitions for name, topic in sources.items()}
         created = ensure_topics(
-            self._target.cluster, wanted, self.created, lambda name: self._configs(sources[name].name)
+            self._target.cluster, wanted, self.created, lambda name: self._read_configs(sources[name].name)
         )
         links = [
             link for name, topic in sources.items() for link in partition_links(self._source.id, topic, created[name])
@@ -254,7 +254,7 @@ class MirrorBatchWriter:
 
     def _add_links(self, links: Iterable[MirrorLink], begin: Mapping[TopicPartition, int]) -> None:
         new = [link for link in links if self._pairs.furthest(link) < 0]
-        ends = self._ends(link for link in new if begin.get(link.source_partition, 0) > 0)
+        ends = self._find_ends(link for link in new if begin.get(link.source_partition, 0) > 0)
         for link, end in ends.items():
             self._check_not_anew(link, end)
         # A new link does not mean that the target is empty, since the map may have been lost. But records that a
@@ -264,7 +264,7 @@ class MirrorBatchWriter:
             for link in new
             if any(namesake.target_id == link.target_id for namesake in self._pairs.namesakes(link))
         }
-        places = {**self._ends(behind), **self._ends(set(new) - behind, OffsetSpec.EARLIEST)}
+        places = {**self._find_ends(behind), **self._find_ends(set(new) - behind, OffsetSpec.EARLIEST)}
         self._record({link: OffsetPair(0, offset) for link, offset in places.items()})
         self._links.update({link.source_partition: link for link in links})
 
@@ -283,7 +283,7 @@ class MirrorBatchWriter:
                 f"mirrored of {link.topic}: give a new --checkpointLocation"
             )
 
-    def _configs(self, topic: str) -> dict[str, str]:
+    def _read_configs(self, topic: str) -> dict[str, str]:
         return configs_to_copy(self._source.cluster.topic_configs(topic))
 
     def _leave_out(self, topics: Mapping[str, TopicDescription]) -> None:

@@ -130,7 +130,7 @@ class MirrorOffsetMap:
         if not entries:
             return
         try:
-            producer = self._producer = self._producer or self._started(jvm)
+            producer = self._producer = self._producer or self._start_producer(jvm)
             sent = [producer.send(self._record(jvm, *entry)) for entry in entries]
             for future in sent:
                 future.get()
@@ -142,7 +142,7 @@ class MirrorOffsetMap:
         if self._producer is not None:
             self._producer.close()
 
-    def _started(self, jvm: Any) -> Any:
+    def _start_producer(self, jvm: Any) -> Any:
         properties = jvm.java.util.Properties()
         for name, value in client_properties(self._options).items():
             properties.setProperty(name, value)

@@ -50,7 +50,7 @@ def translate(
                 "end them first, or "
                 "give --dry-run"
             )
-        committed = read.committed(group)
+        committed = read.read_committed(group)
         if not committed:
             raise PipelineError(f"group {group} has committed nothing on {read.bootstrap}: name one that has")
         pairs = MirrorOffsetMap(spark, target, offset_map).read(wrote)

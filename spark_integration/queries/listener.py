@@ -136,11 +136,11 @@ class KafkaListener(StreamingQueryListener):  # type: ignore[misc]
 
     def onQueryTerminated(self, event: Any) -> None:
         """Note that the run has ended, and that all its batches were passed on."""
-        self._ended_event(str(event.runId)).set()
+        self._find_ended_event(str(event.runId)).set()
 
     def wait_until_ended(self, run_id: str, timeout_s: float = 30.0) -> bool:
         """Wait until all batches of an ended run were passed on; return False if that took too long."""
-        return self._ended_event(run_id).wait(timeout_s)
+        return self._find_ended_event(run_id).wait(timeout_s)
 
-    def _ended_event(self, run_id: str) -> threading.Event:
+    def _find_ended_event(self, run_id: str) -> threading.Event:
         return self._ended.setdefault(run_id, threading.Event())

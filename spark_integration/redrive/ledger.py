@@ -36,16 +36,16 @@ class RedriveLedger:
                 "was recreated or belongs to another cluster: give another --ledger"
             )
 
-    def redriven(self, target: Mapping[str, str]) -> DataFrame:
+    def read_redriven(self, target: Mapping[str, str]) -> DataFrame:
         """Return the places (`LETTER`) of the dead letters that were written back."""
         done = self._spark.createDataFrame([], LETTER_TYPE)
         for number in self._files.numbers("done"):
             done = done.unionByName(self._spark.read.schema(LETTER_TYPE).parquet(self._files.path(f"done/{number}")))
-        if begin := self._unfinished():
+        if begin := self._find_unfinished():
             done = done.unionByName(find_redriven(self._spark, target, begin))
         return done.distinct()
 
-    def _unfinished(self) -> Offsets:
+    def _find_unfinished(self) -> Offsets:
         """Return the end of each partition at the time when the first unfinished run began."""
         begin: Offsets = {}
         for number in self._files.numbers("begun"):

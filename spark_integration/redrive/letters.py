@@ -86,7 +86,7 @@ def redriven_records(letters: DataFrame, topics: Mapping[str, TopicDescription],
 
     Each goes into its origin's partition if its topic still has it; otherwise, and in the topic *to*, by its key.
     """
-    place = sql.array(*(_header(PREFIX + name.removeprefix("letter_"), sql.col(name)) for name in LETTER))
+    place = sql.array(*(_make_header(PREFIX + name.removeprefix("letter_"), sql.col(name)) for name in LETTER))
     headers = sql.concat("headers", "origin", place.cast(HEADERS_TYPE))
     records = letters.withColumn("headers", headers)
     if to is not None:
@@ -97,7 +97,7 @@ def redriven_records(letters: DataFrame, topics: Mapping[str, TopicDescription],
     return records.select("key", "value", "headers", "topic", sql.when(exists, sql.col("partition")).alias("partition"))
 
 
-def _header(name: str, value: Column) -> Column:
+def _make_header(name: str, value: Column) -> Column:
     return sql.struct(sql.lit(name).alias("key"), value.cast("string").cast("binary").alias("value"))
 
 

@@ -63,7 +63,7 @@ def _write_letters(
     topics = cluster.require([to] if to and origins else origins)
     rows_written = 0
     if topics:
-        with show_job_bar(spark, "redrive"), persist_frame(ledger.redriven(target)) as done:
+        with show_job_bar(spark, "redrive"), persist_frame(ledger.read_redriven(target)) as done:
             ledger.begin(cluster.offsets(cluster.partitions(topics), OffsetSpec.LATEST))
             left = letters.where("chosen").join(done, list(LETTER), "left_anti")
             rows = sort_partitions(left, sum(topic.partitions for topic in topics.values())).localCheckpoint()

@@ -32,8 +32,8 @@ def _offset_conditions(selection: ReplaySelection) -> list[Column]:
 def _time_conditions(selection: ReplaySelection) -> list[Column]:
     time = sql.col("timestamp")
     start_ms, end_ms = selection.starting_timestamp_ms, selection.ending_timestamp_ms
-    begins = [time >= _timestamp(start_ms)] if start_ms is not None else []
-    ends = [time < _timestamp(end_ms)] if end_ms is not None else []
+    begins = [time >= _make_timestamp(start_ms)] if start_ms is not None else []
+    ends = [time < _make_timestamp(end_ms)] if end_ms is not None else []
     return begins + ends
 
 
@@ -41,5 +41,5 @@ def _is_in(partition: TopicPartition) -> Column:
     return (sql.col("topic") == partition.topic) & (sql.col("partition") == partition.partition)
 
 
-def _timestamp(ms: int) -> Column:
+def _make_timestamp(ms: int) -> Column:
     return sql.timestamp_millis(sql.lit(ms))

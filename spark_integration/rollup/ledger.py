@@ -97,7 +97,7 @@ class RollupLedger:
         """
         # A relative path means another folder in another working directory, so the full one is compared.
         wanted = {**rollup.fixed_options(), "path": table.uri}
-        own = self._description(wanted)
+        own = self._check_description(wanted)
         self._refuse_other_options(wanted, own)
         self._refuse_other_table(table, own)
         return own
@@ -117,7 +117,7 @@ class RollupLedger:
                 "or another --path"
             )
 
-    def _description(self, wanted: Description) -> Description:
+    def _check_description(self, wanted: Description) -> Description:
         if self._files.exists(OPTIONS):
             description: Description = json.loads(self._files.read(OPTIONS))
             return description

@@ -76,7 +76,7 @@ def rollup(
             if batches.failure is not None:
                 raise batches.failure from None
             raise
-    return _summarize(settings, before, ledger.latest(), tally.batches)
+    return _summarize_rollup(settings, before, ledger.latest(), tally.batches)
 
 
 def _check_folders(rollup: RollupSettings, stream: StreamOptions) -> None:
@@ -84,7 +84,9 @@ def _check_folders(rollup: RollupSettings, stream: StreamOptions) -> None:
         raise PipelineError("--path and --checkpointLocation are the same folder: give each its own")
 
 
-def _summarize(rollup: RollupSettings, before: RollupAccount, after: RollupAccount, batches: int) -> RollupSummary:
+def _summarize_rollup(
+    rollup: RollupSettings, before: RollupAccount, after: RollupAccount, batches: int
+) -> RollupSummary:
     counted = ("rows", "late_rows", "partly_late_rows", "dead_rows", "windows_written", "tombstones")
     done: dict[str, Any] = {name: getattr(after, name) - getattr(before, name) for name in counted}
     if not rollup.windows.overlaps:

@@ -14,11 +14,13 @@ CORRUPT = "_corrupt_record"
 
 def schema_of_paths(paths: Iterable[Path]) -> StructType:
     """Return the schema of just these fields, each as text; no path may lead into another one (`check_paths`)."""
-    return StructType([*_fields(sorted(set(paths))), StructField(CORRUPT, StringType())])
+    return StructType([*_build_fields(sorted(set(paths))), StructField(CORRUPT, StringType())])
 
 
-def _fields(paths: Iterable[Path]) -> list[StructField]:
+def _build_fields(paths: Iterable[Path]) -> list[StructField]:
     below: dict[str, list[Path]] = {}
     for name, *rest in paths:
         below.setdefault(name, []).extend([tuple(rest)] if rest else [])
-    return [StructField(name, StructType(_fields(rest)) if rest else StringType()) for name, rest in below.items()]
+    return [
+        StructField(name, StructType(_build_fields(rest)) if rest else StringType()) for name, rest in below.items()
+    ]

@@ -47,7 +47,7 @@ def build_once(target: Path, build: Callable[[Path], None]) -> None:
     if target.is_dir():
         return
     target.parent.mkdir(parents=True, exist_ok=True)
-    with _lock(target.with_name(f"{target.name}.lock")):
+    with _lock_file(target.with_name(f"{target.name}.lock")):
         if target.is_dir():
             return
         partial = Path(tempfile.mkdtemp(prefix=target.name, dir=target.parent))
@@ -70,7 +70,7 @@ def _copy_dependencies(pom: Path, folder: Path) -> None:
 
 
 @contextmanager
-def _lock(path: Path) -> Iterator[None]:
+def _lock_file(path: Path) -> Iterator[None]:
     with path.open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield

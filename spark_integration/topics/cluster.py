@@ -60,7 +60,7 @@ class Cluster:
         properties = self._jvm.java.util.Properties()
         for name, value in admin_properties(options).items():
             properties.setProperty(name, value)
-        with self._explained():
+        with self._explain_failures():
             self._admin: Any = self._jvm.org.apache.kafka.clients.admin.AdminClient.create(properties)
 
     def close(self) -> None:
@@ -81,7 +81,7 @@ class Cluster:
         """Return the names of all topics but the internal ones, sorted."""
         return sorted(str(name) for name in self._wait(self._admin.listTopics().names()))
 
-    def topics_matching(self, pattern: str) -> list[str]:
+    def find_matching_topics(self, pattern: str) -> list[str]:
         """Return the topics whose whole name matches *pattern*, a Java regular expression (subscribePattern)."""
         return self.names_matching(pattern, self.topic_names())
 
@@ -115,7 +115,7 @@ class Cluster:
         topics = self.require(names).values()
         return [TopicPartition(topic.name, partition) for topic in topics for partition in range(topic.partitions)]
 
-    def leaders(self, names: Iterable[str]) -> dict[TopicPartition, tuple[Any, Any]]:
+    def find_leaders(self, names: Iterable[str]) -> dict[TopicPartition, tuple[Any, Any]]:
         """Return for each partition of *names* its leader (Kafka's Node) and its topic's id (Kafka's Uuid)."""
         descriptions = self._wait(self._admin.describeTopics(self._list(names)).allTopicNames())
         return {
@@ -144,7 +144,7 @@ class Cluster:
         answers = self._wait(self._admin.listOffsets(asked, options).all())
         return {
             partition: offset
-            for partition, offset in self._by_partition(answers, lambda value: int(value.offset()))
+            for partition, offset in self._read_by_partition(answers, lambda value: int(value.offset()))
             if offset >= 0
         }
 
@@ -189,10 +189,10 @@ class Cluster:
             wanted.put(self._partition(partition), metadata)
         self._wait(self._admin.alterConsumerGroupOffsets(group, wanted).all())
 
-    def committed(self, group: str) -> Offsets:
+    def read_committed(self, group: str) -> Offsets:
         """Return the offsets that the group has committed."""
         answers = self._wait(self._admin.listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata())
-        return dict(self._by_partition(answers, lambda value: int(value.offset())))
+        return dict(self._read_by_partition(answers, lambda value: int(value.offset())))
 
     def members(self, group: str) -> int:
         """Return the number of the group's members, 0 if it does not exist."""
@@ -236,18 +236,18 @@ class Cluster:
             wanted.put(name, value)
         return wanted
 
-    def _by_partition(self, answers: Any, read: Callable[[Any], int]) -> Iterator[tuple[TopicPartition, int]]:
+    def _read_by_partition(self, answers: Any, read: Callable[[Any], int]) -> Iterator[tuple[TopicPartition, int]]:
         for key in list(answers.keySet()):
             value = answers.get(key)
             if value is not None:
                 yield TopicPartition(str(key.topic()), int(key.partition())), read(value)
 
     def _wait(self, future: Any) -> Any:
-        with self._explained():
+        with self._explain_failures():
             return future.get()
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _explain_failures(self) -> Iterator[None]:
         try:
             yield
         except Py4JJavaError as failure:

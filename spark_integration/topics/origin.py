@@ -47,7 +47,7 @@ def add_origin(frame: DataFrame, cluster: str | None = None) -> DataFrame:
         TIMESTAMP: sql.unix_millis("timestamp"),
         **({CLUSTER: sql.lit(cluster)} if cluster is not None else {}),
     }
-    added = sql.array(*(_header(name, value) for name, value in values.items()))
+    added = sql.array(*(_make_header(name, value) for name, value in values.items()))
     return frame.withColumn("headers", sql.concat(_headers_or_none(), added.cast(HEADERS_TYPE)))
 
 
@@ -70,7 +70,7 @@ def _headers_or_none() -> Column:
     return sql.coalesce(sql.col("headers"), sql.array().cast(HEADERS_TYPE))
 
 
-def _header(name: str, value: Column) -> Column:
+def _make_header(name: str, value: Column) -> Column:
     return sql.struct(sql.lit(name).alias("key"), value.cast("string").cast("binary").alias("value"))
 
 

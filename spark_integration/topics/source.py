@@ -36,7 +36,7 @@ def find_source_topics(cluster: Cluster, source: Mapping[str, str]) -> list[str]
         return list(cluster.require(names))
     if "assign" in source:
         return list(cluster.require(_assigned_topics(source["assign"])))
-    names = cluster.topics_matching(source["subscribePattern"])
+    names = cluster.find_matching_topics(source["subscribePattern"])
     if not names:
         raise PipelineError(
             f"no topic matches {source['subscribePattern']!r} on {cluster.bootstrap}: correct the pattern"

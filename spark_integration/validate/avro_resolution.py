@@ -27,7 +27,7 @@ def fill_defaults(named: Named) -> None:
 
 
 def _fill_default(schema: Any, value: Any, named: Named) -> Any:
-    branches = list(_branches(schema, named))
+    branches = list(_list_branches(schema, named))
     kind = next((branch for branch in branches if branch["type"] in JSON_TYPES.get(type(value), ())), branches[0])
     if kind["type"] in ("bytes", "fixed") and isinstance(value, str):
         return value.encode("latin-1")
@@ -48,7 +48,7 @@ def _field_default(value: Mapping[str, Any], field: Mapping[str, Any]) -> Any:
 
 def drop_logical_types(writer: Any, reader: Any, named: tuple[Named, Named]) -> None:
     """Remove logical types from a writer's schema where the reader has none; *named* are the named types of both."""
-    _LogicalTypeDropper(named).at(writer, reader)
+    _LogicalTypeDropper(named).drop_unread(writer, reader)
 
 
 class _LogicalTypeDropper:
@@ -56,29 +56,29 @@ class _LogicalTypeDropper:
         self._named = named
         self._seen: set[tuple[int, int]] = set()
 
-    def at(self, writer: Any, reader: Any) -> None:
-        wanted = list(_branches(reader, self._named[1]))
-        for written in _branches(writer, self._named[0]):
+    def drop_unread(self, writer: Any, reader: Any) -> None:
+        wanted = list(_list_branches(reader, self._named[1]))
+        for written in _list_branches(writer, self._named[0]):
             if not any("logicalType" in branch for branch in wanted):
                 written.pop("logicalType", None)
             for branch in wanted:
                 if (id(written), id(branch)) not in self._seen:
                     self._seen.add((id(written), id(branch)))
-                    self._within(written, branch)
+                    self._drop_within(written, branch)
 
-    def _within(self, written: Any, wanted: Any) -> None:
+    def _drop_within(self, written: Any, wanted: Any) -> None:
         for name in ("items", "values"):
             if name in written and name in wanted:
-                self.at(written[name], wanted[name])
+                self.drop_unread(written[name], wanted[name])
         fields = {
             name: field for field in wanted.get("fields", ()) for name in (field["name"], *field.get("aliases", ()))
         }
         for field in written.get("fields", ()):
             if field["name"] in fields:
-                self.at(field["type"], fields[field["name"]]["type"])
+                self.drop_unread(field["type"], fields[field["name"]]["type"])
 
 
-def _branches(schema: Any, named: Named) -> Iterator[dict[str, Any]]:
+def _list_branches(schema: Any, named: Named) -> Iterator[dict[str, Any]]:
     """Yield the branches of a union, or the type that another parsed schema stands for, as mappings with a `type`."""
     for branch in schema if isinstance(schema, list) else [schema]:
         if isinstance(branch, str):
@@ -86,4 +86,4 @@ def _branches(schema: Any, named: Named) -> Iterator[dict[str, Any]]:
         elif isinstance(branch["type"], str) and branch["type"] not in named:
             yield branch
         else:
-            yield from _branches(branch["type"], named)
+            yield from _list_branches(branch["type"], named)

@@ -33,12 +33,12 @@ EPOCH = datetime(1970, 1, 1)
 EPOCH_UTC = EPOCH.replace(tzinfo=timezone.utc)
 
 
-def _instant(unit: timedelta, epoch: datetime) -> Any:
+def _convert_instants(unit: timedelta, epoch: datetime) -> Any:
     """Return a converter of points in time; the writer's type may be a plain number."""
     return lambda value: epoch + value * unit if isinstance(value, int) else value
 
 
-def _clock(unit: timedelta) -> Any:
+def _convert_clock_times(unit: timedelta) -> Any:
     """Return a converter of times of day to ISO 8601, since Spark has no type for them."""
 
     def convert(value: Any) -> str:
@@ -48,7 +48,7 @@ def _clock(unit: timedelta) -> Any:
     return convert
 
 
-def _uuid(value: Any) -> str:
+def _convert_uuid(value: Any) -> str:
     return str(UUID(bytes=value)) if isinstance(value, bytes) else str(value)
 
 
@@ -76,14 +76,14 @@ PRIMITIVE: Mapping[str, Shape] = {
 # Other logical types, such as timestamp-nanos, keep their underlying type. Decimals are in _decimal.
 LOGICAL: Mapping[tuple[str, str], Shape] = {
     ("int", "date"): Shape(DateType()),
-    ("int", "time-millis"): Shape(StringType(), _clock(MILLIS)),
-    ("long", "time-micros"): Shape(StringType(), _clock(MICROS)),
-    ("long", "timestamp-millis"): Shape(TimestampType(), _instant(MILLIS, EPOCH_UTC)),
-    ("long", "timestamp-micros"): Shape(TimestampType(), _instant(MICROS, EPOCH_UTC)),
-    ("long", "local-timestamp-millis"): Shape(TimestampNTZType(), _instant(MILLIS, EPOCH)),
-    ("long", "local-timestamp-micros"): Shape(TimestampNTZType(), _instant(MICROS, EPOCH)),
-    ("string", "uuid"): Shape(StringType(), _uuid),
-    ("fixed", "uuid"): Shape(StringType(), _uuid),
+    ("int", "time-millis"): Shape(StringType(), _convert_clock_times(MILLIS)),
+    ("long", "time-micros"): Shape(StringType(), _convert_clock_times(MICROS)),
+    ("long", "timestamp-millis"): Shape(TimestampType(), _convert_instants(MILLIS, EPOCH_UTC)),
+    ("long", "timestamp-micros"): Shape(TimestampType(), _convert_instants(MICROS, EPOCH_UTC)),
+    ("long", "local-timestamp-millis"): Shape(TimestampNTZType(), _convert_instants(MILLIS, EPOCH)),
+    ("long", "local-timestamp-micros"): Shape(TimestampNTZType(), _convert_instants(MICROS, EPOCH)),
+    ("string", "uuid"): Shape(StringType(), _convert_uuid),
+    ("fixed", "uuid"): Shape(StringType(), _convert_uuid),
     ("fixed", "duration"): Shape(TIME_SPAN, _time_span),
 }
 # The Python types that fastavro returns for branches of a union without a name.
@@ -115,7 +115,7 @@ def has_named_unions(schema: Any) -> bool:
     """Return whether a union with several branches has a named type, so that fastavro must report the branch it read."""
     if isinstance(schema, list):
         branches = [branch for branch in schema if branch != "null"]
-        named = [branch for branch in branches if _kind(branch) in NAMED or _kind(branch) not in PYTHON]
+        named = [branch for branch in branches if _name_kind(branch) in NAMED or _name_kind(branch) not in PYTHON]
         return (len(branches) > 1 and bool(named)) or any(has_named_unions(branch) for branch in branches)
     if isinstance(schema, dict):
         inner = [field["type"] for field in schema.get("fields", ())]
@@ -124,7 +124,7 @@ def has_named_unions(schema: Any) -> bool:
     return False
 
 
-def _kind(schema: Any) -> str:
+def _name_kind(schema: Any) -> str:
     return str(schema["type"]) if isinstance(schema, dict) else str(schema)
 
 
@@ -143,18 +143,18 @@ class AvroShapes:
     def of(self, schema: Any) -> Shape:
         """Return the shape of a schema that fastavro has parsed."""
         if isinstance(schema, list):
-            return self._union(schema)
+            return self._make_union_shape(schema)
         if isinstance(schema, str):
             return PRIMITIVE[schema] if schema in PRIMITIVE else self.of(self._named[schema])
         kind = schema["type"]
         if not isinstance(kind, str):
             return self.of(kind)
-        shape = self._typed(kind, schema)
+        shape = self._make_shape(kind, schema)
         return _unwrap_name(shape) if self._tells_names and kind in NAMED else shape
 
-    def _typed(self, kind: str, schema: Mapping[str, Any]) -> Shape:
+    def _make_shape(self, kind: str, schema: Mapping[str, Any]) -> Shape:
         if kind in RECORDS:
-            return self._record(schema)
+            return self._make_record_shape(schema)
         if kind == "array":
             if not self._takes_bytes(schema["items"]):
                 # Such an array is nothing but a count, and fastavro would make a list of that length.
@@ -164,10 +164,10 @@ class AvroShapes:
             return map_of(self.of(schema["values"]))
         logical = schema.get("logicalType")
         if logical == "decimal":
-            return _decimal(kind, schema)
+            return _make_decimal_shape(kind, schema)
         return LOGICAL.get((kind, str(logical))) or PRIMITIVE.get(kind) or self.of(self._named[kind])
 
-    def _record(self, schema: Mapping[str, Any]) -> Shape:
+    def _make_record_shape(self, schema: Mapping[str, Any]) -> Shape:
         name = schema["name"]
         self.is_deep |= name in self._within
         if name in self._within or not schema["fields"]:
@@ -181,7 +181,7 @@ class AvroShapes:
     def _takes_bytes(self, schema: Any) -> bool:
         if isinstance(schema, list):
             return True
-        whole = self._whole(schema)
+        whole = self._find_whole(schema)
         kind = whole["type"]
         if kind in RECORDS:
             return any(self._takes_bytes(field["type"]) for field in whole["fields"])
@@ -189,23 +189,25 @@ class AvroShapes:
             return bool(whole["size"])
         return kind != "null" if isinstance(kind, str) and kind not in self._named else self._takes_bytes(kind)
 
-    def _union(self, schema: list[Any]) -> Shape:
+    def _make_union_shape(self, schema: list[Any]) -> Shape:
         branches = [branch for branch in schema if branch != "null"]
-        kinds = {_kind(branch) for branch in branches if not (isinstance(branch, dict) and "logicalType" in branch)}
+        kinds = {
+            _name_kind(branch) for branch in branches if not (isinstance(branch, dict) and "logicalType" in branch)
+        }
         if len(branches) == 1:
             return self.of(branches[0])
         if len(kinds) == len(branches):
             for numbers, joined in (({"int", "long"}, LongType()), ({"float", "double"}, DoubleType())):
                 if kinds <= numbers:
                     return Shape(joined)
-        return self._members(branches)
+        return self._make_member_shape(branches)
 
-    def _members(self, branches: list[Any]) -> Shape:
+    def _make_member_shape(self, branches: list[Any]) -> Shape:
         """Return a struct with a field for each branch, one of which is not null (as in Spark's own from_avro)."""
         shapes = [self.of(branch) for branch in branches]
         # Python has one type for int and long, and one for float and double: the wider one holds both.
-        order = sorted(enumerate(branches), key=lambda entry: _kind(entry[1]) in ("int", "float"))
-        tests = [(fits(self._whole(branch)), number) for fits in FITS for number, branch in order]
+        order = sorted(enumerate(branches), key=lambda entry: _name_kind(entry[1]) in ("int", "float"))
+        tests = [(fits(self._find_whole(branch)), number) for fits in FITS for number, branch in order]
         kind = StructType([StructField(f"member{number}", shape.type) for number, shape in enumerate(shapes)])
 
         def convert(value: Any) -> dict[str, Any]:
@@ -217,9 +219,9 @@ class AvroShapes:
 
         return Shape(kind, convert)
 
-    def _whole(self, branch: Any) -> Mapping[str, Any]:
+    def _find_whole(self, branch: Any) -> Mapping[str, Any]:
         if isinstance(branch, str):
-            return {"type": branch} if branch in PRIMITIVE else self._whole(self._named[branch])
+            return {"type": branch} if branch in PRIMITIVE else self._find_whole(self._named[branch])
         whole: Mapping[str, Any] = branch
         return whole
 
@@ -267,7 +269,7 @@ def _unwrap_name(shape: Shape) -> Shape:
     return Shape(shape.type, bare)
 
 
-def _decimal(kind: str, schema: Mapping[str, Any]) -> Shape:
+def _make_decimal_shape(kind: str, schema: Mapping[str, Any]) -> Shape:
     precision, scale = int(schema["precision"]), int(schema.get("scale", 0))
     if kind not in ("bytes", "fixed"):
         return PRIMITIVE[kind]

@@ -64,7 +64,7 @@ class ValidateBatchWriter:
             raise
 
     def _run(self, frame: DataFrame, number: int) -> None:
-        before = self._state.begun(number, self._plan.registry)
+        before = self._state.read_begun(number, self._plan.registry)
         plan = before.plan if before else self._plan
         # Decoding twice, once for each output, could put a record into both: a schema may be registered meanwhile.
         refused = before.refused if before else None
@@ -80,7 +80,7 @@ class ValidateBatchWriter:
                 self._state.begin(number, BegunBatch(plan, now, counts.refused))
             self._write(decoded, counts, number, before.ends if before else None, now)
         finally:
-            _release(decoded)
+            _release_frame(decoded)
 
     def _write(
         self, decoded: DataFrame, counts: BatchCounts, number: int, before: Offsets | None, now: Offsets
@@ -112,7 +112,7 @@ class ValidateBatchWriter:
             )
 
 
-def _release(decoded: DataFrame) -> None:
+def _release_frame(decoded: DataFrame) -> None:
     """Release the frame of a batch; Spark itself does so only when the JVM collects garbage."""
     java: Any = decoded._jdf
     java.queryExecution().logical().rdd().unpersist(False)

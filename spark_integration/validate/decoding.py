@@ -107,7 +107,7 @@ class BatchDecoder:
             payload, writer = value, None
             if self._framed:
                 schema_id, payload = split_frame(value)
-                writer = self._writer(schema_id)
+                writer = self._find_writer(schema_id)
                 drift = self._drifts.get(schema_id) or drift
             decoded = DecodedValue(self._decode_payload(payload, writer, drift), schema_id)
         except DeadLetterError as problem:
@@ -124,7 +124,7 @@ class BatchDecoder:
             # Without this a value on which a library fails in an unforeseen way would stop the query for ever.
             raise DeadLetterError("malformed", f"cannot be read: {type(problem).__name__} {problem}") from None
 
-    def _writer(self, schema_id: int) -> Schema | None:
+    def _find_writer(self, schema_id: int) -> Schema | None:
         if self._registry is None:
             return None
         known = self._writers.get(schema_id)

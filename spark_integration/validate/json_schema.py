@@ -90,54 +90,58 @@ class _JsonSchemaTypes:
         if not isinstance(schema, dict):
             return StringType()
         if "$ref" not in schema and "allOf" not in schema:
-            return self._alone(schema)
+            return self._find_own_type(schema)
         own = {word: value for word, value in schema.items() if word not in ("$ref", "allOf")}
-        referred = [self._referred(schema["$ref"])] if "$ref" in schema else []
+        referred = [self._resolve_reference(schema["$ref"])] if "$ref" in schema else []
         return _merge_types(referred + [self.of(part) for part in [*schema.get("allOf", ()), own] if _says_type(part)])
 
-    def _alone(self, schema: Mapping[str, Any]) -> DataType:
+    def _find_own_type(self, schema: Mapping[str, Any]) -> DataType:
         choices = [choice for word in CHOICES for choice in schema.get(word, ()) if _says_type(choice)]
         properties = schema.get("properties", {})
         if choices and not properties:
-            return self._one_of(choices)
+            return self._find_choice_type(choices)
         choices += [schema[word] for word in ("then", "else") if _says_type(schema.get(word))]
         # A column for each property of each branch would say less than the object as it is.
-        return StringType() if any(_adds_fields(choice, properties) for choice in choices) else self._typed(schema)
+        return (
+            StringType()
+            if any(_adds_fields(choice, properties) for choice in choices)
+            else self._find_single_type(schema)
+        )
 
-    def _typed(self, schema: Mapping[str, Any]) -> DataType:
+    def _find_single_type(self, schema: Mapping[str, Any]) -> DataType:
         kinds = schema.get("type", "object" if "properties" in schema else [])
         named = [kind for kind in ([kinds] if isinstance(kinds, str) else kinds) if kind != "null"]
         if len(named) != 1:
             return DoubleType() if set(named) == {"integer", "number"} else StringType()
         if named[0] == "object":
-            return self._object(schema)
+            return self._find_object_type(schema)
         if named[0] == "array":
             return ArrayType(self.of(schema.get("items")))
         if named[0] == "string":
             return FORMATS.get(schema.get("format", ""), StringType())
         return SCALAR.get(named[0], StringType())
 
-    def _object(self, schema: Mapping[str, Any]) -> DataType:
+    def _find_object_type(self, schema: Mapping[str, Any]) -> DataType:
         if properties := schema.get("properties"):
             return StructType([StructField(name, self.of(inner)) for name, inner in properties.items()])
         if isinstance(schema.get("additionalProperties"), dict):
             return MapType(StringType(), self.of(schema["additionalProperties"]))
         return StringType()
 
-    def _one_of(self, branches: list[Any]) -> DataType:
+    def _find_choice_type(self, branches: list[Any]) -> DataType:
         inner = [branch for branch in branches if not (isinstance(branch, dict) and branch.get("type") == "null")]
         return self.of(inner[0]) if len(inner) == 1 else StringType()
 
-    def _referred(self, reference: str) -> DataType:
+    def _resolve_reference(self, reference: str) -> DataType:
         name, _, pointer = reference.partition("#")
-        document = self._called(unquote(name)) if name else self._document
+        document = self._find_document(unquote(name)) if name else self._document
         place = id(document), pointer.strip("/")
         if place in self._within or document is None:
             return StringType()
         target = _resolve_pointer(document, unquote(place[1]))
         return _JsonSchemaTypes(document, self._references, [*self._within, place]).of(target)
 
-    def _called(self, name: str) -> Any:
+    def _find_document(self, name: str) -> Any:
         """Return the document of a name: this one, a part of it that has an id of its own, or another one."""
         own = str(self._document.get("$id", "")) if isinstance(self._document, dict) else ""
         uri = urljoin(own, name)

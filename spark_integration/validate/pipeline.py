@@ -83,7 +83,7 @@ def _check_outputs(spark: SparkSession, cluster: Cluster, source: Mapping[str, s
 def _choose_or_reuse_schema(
     spark: SparkSession, source: Mapping[str, str], topics: Sequence[str], schemas: SchemaOptions, state: ValidateState
 ) -> SchemaChoice:
-    kept = state.inferred() if schemas.schema is None and schemas.registry is None else None
+    kept = state.read_inferred() if schemas.schema is None and schemas.registry is None else None
     if kept is not None:
         plan = DecodingPlan(schemas.value_format, schemas.wire_format or "plain", Schema(SPARK, kept))
         return SchemaChoice(plan, {})

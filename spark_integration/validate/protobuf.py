@@ -123,7 +123,7 @@ class ProtobufDecoder:
         self._message = _find_message(self._file, name)
         self._class: Any = message_factory.GetMessageClass(self._message)
         self._framed = framed
-        shape = _ProtobufShapes(self._file.pool).message(self._message)
+        shape = _ProtobufShapes(self._file.pool).make_shape(self._message)
         self._read: Read = shape.convert or (lambda value: value)
         self.type: DataType = shape.type
 
@@ -131,7 +131,7 @@ class ProtobufDecoder:
         """Return the type of this message in *writer*, None if it lacks the message; raises PipelineError."""
         pool = schema_descriptors(writer).pool
         try:
-            return _ProtobufShapes(pool).message(pool.FindMessageTypeByName(self._message.full_name)).type
+            return _ProtobufShapes(pool).make_shape(pool.FindMessageTypeByName(self._message.full_name)).type
         except KeyError:
             return None
 
@@ -178,7 +178,7 @@ class _ProtobufShapes:
         self._within: list[str] = []
         self._text = Shape(StringType(), _make_json_converter(pool))
 
-    def message(self, message: Descriptor) -> Shape:
+    def make_shape(self, message: Descriptor) -> Shape:
         name = str(message.full_name)
         if name in WELL_KNOWN:
             return WELL_KNOWN[name]
@@ -187,18 +187,18 @@ class _ProtobufShapes:
             return self._text
         self._within.append(name)
         try:
-            fields = [(field.name, *self._field(field)) for field in message.fields]
+            fields = [(field.name, *self._read_field(field)) for field in message.fields]
         finally:
             self._within.pop()
         reads = [(name, read) for name, _, read in fields]
         kind = StructType([StructField(name, kind) for name, kind, _ in fields])
         return Shape(kind, lambda value: {name: read(value) for name, read in reads})
 
-    def _field(self, field: FieldDescriptor) -> tuple[DataType, Read]:
+    def _read_field(self, field: FieldDescriptor) -> tuple[DataType, Read]:
         name = field.name
         if field.message_type is not None and field.message_type.GetOptions().map_entry:
-            return self._map(name, field.message_type)
-        shape = self._single(field)
+            return self._read_map(name, field.message_type)
+        shape = self._make_single_shape(field)
         convert = shape.convert
         if field.is_repeated:
             if convert is None:
@@ -209,17 +209,17 @@ class _ProtobufShapes:
             return shape.type, lambda value: made(getattr(value, name)) if value.HasField(name) else None
         return shape.type, lambda value: made(getattr(value, name))
 
-    def _map(self, name: str, entry: Descriptor) -> tuple[DataType, Read]:
-        key, content = (self._single(entry.fields_by_name[part]) for part in ("key", "value"))
+    def _read_map(self, name: str, entry: Descriptor) -> tuple[DataType, Read]:
+        key, content = (self._make_single_shape(entry.fields_by_name[part]) for part in ("key", "value"))
         made_key, made = (shape.convert or (lambda content: content) for shape in (key, content))
         kind = MapType(key.type, content.type)
         return kind, lambda value: [
             (made_key(entry_key), made(entry_value)) for entry_key, entry_value in getattr(value, name).items()
         ]
 
-    def _single(self, field: FieldDescriptor) -> Shape:
+    def _make_single_shape(self, field: FieldDescriptor) -> Shape:
         if field.message_type is not None:
-            return self.message(field.message_type)
+            return self.make_shape(field.message_type)
         return _enum_shape(field.enum_type) if field.enum_type is not None else SCALAR[field.type]
 
 

@@ -98,23 +98,23 @@ class SchemaRegistry:
 
     def by_id(self, schema_id: int) -> Schema:
         """Return a schema; raises UnknownSchemaError, RegistryError."""
-        return self._schema(self._immutable(f"/schemas/ids/{schema_id}"))
+        return self._parse_schema(self._fetch_immutable(f"/schemas/ids/{schema_id}"))
 
     def latest(self, subject: str) -> tuple[int, Schema]:
         """Return the id and the schema of a subject's newest version; raises UnknownSchemaError, RegistryError."""
         answer = self._ask(f"/subjects/{_quote_subject(subject)}/versions/latest")
-        return int(answer["id"]), self._schema(answer)
+        return int(answer["id"]), self._parse_schema(answer)
 
     def versions(self, subject: str) -> dict[int, Schema]:
         """Return all versions of a subject by their ids; raises UnknownSchemaError, RegistryError."""
         numbers = self._ask(f"/subjects/{_quote_subject(subject)}/versions")
         answers = [self._version(subject, number) for number in numbers]
-        return {int(answer["id"]): self._schema(answer) for answer in answers}
+        return {int(answer["id"]): self._parse_schema(answer) for answer in answers}
 
     def _version(self, subject: str, number: int) -> Any:
-        return self._immutable(f"/subjects/{_quote_subject(subject)}/versions/{number}")
+        return self._fetch_immutable(f"/subjects/{_quote_subject(subject)}/versions/{number}")
 
-    def _schema(self, answer: Any) -> Schema:
+    def _parse_schema(self, answer: Any) -> Schema:
         references: dict[str, str] = {}
         self._follow(answer, references)
         return Schema(answer.get("schemaType", "AVRO"), answer["schema"], tuple(references.items()))
@@ -126,7 +126,7 @@ class SchemaRegistry:
                 self._follow(referred, references)
                 references[reference["name"]] = referred["schema"]
 
-    def _immutable(self, path: str) -> Any:
+    def _fetch_immutable(self, path: str) -> Any:
         key = self.url, path
         if key not in self._kept:
             self._kept[key] = self._ask(path)

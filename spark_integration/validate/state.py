@@ -59,7 +59,7 @@ class ValidateState:
         """The id of the query, which its checkpoint keeps; it exists once the query runs."""
         return str(json.loads(self._checkpoint.read("metadata"))["id"])
 
-    def inferred(self) -> str | None:
+    def read_inferred(self) -> str | None:
         """Return the type that the first run inferred, as the JSON of Spark's DataType."""
         return self._files.read(INFERRED) if self._files.exists(INFERRED) else None
 
@@ -68,7 +68,7 @@ class ValidateState:
         self._files.write_new(INFERRED, text)
         return self._files.path(INFERRED)
 
-    def begun(self, number: int, registry: RegistryOptions | None) -> BegunBatch | None:
+    def read_begun(self, number: int, registry: RegistryOptions | None) -> BegunBatch | None:
         """Return how that batch began; None if it never did."""
         name = f"{BATCHES}/{number}"
         return parse_begun_batch(self._files.read(name), registry) if self._files.exists(name) else None

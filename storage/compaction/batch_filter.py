@@ -81,22 +81,22 @@ class BatchFilter:
             kept, body = _Kept([], False), b""
         else:
             body = bytes(read_body(batch, header, self._job.config.max_decompressed_bytes))
-            kept = self._all(body, header) if header.is_control else self._last_of_keys(body, header)
+            kept = self._keep_all(body, header) if header.is_control else self._keep_last_of_keys(body, header)
         self.records_kept += len(kept.slices)
         if not kept.slices:
             if not (must_stay or self._is_last_of_producer(header)):
                 return None
-            return batch if not header.record_count else _emptied(header)
+            return batch if not header.record_count else _empty_batch(header)
         needs_horizon = (kept.has_tombstones or of_nothing) and self._may_have_horizon(header, body, kept.slices)
         if len(kept.slices) == header.record_count and not needs_horizon:
             return batch
-        return self._rewritten(header, body, kept.slices, needs_horizon)
+        return self._rewrite_batch(header, body, kept.slices, needs_horizon)
 
-    def _all(self, body: bytes, header: BatchHeader) -> _Kept:
+    def _keep_all(self, body: bytes, header: BatchHeader) -> _Kept:
         turns = slice_in_turns(body, header.record_count)
         return _Kept([(start, end) for turn in turns for start, end, *_ in turn], False)
 
-    def _last_of_keys(self, body: bytes, header: BatchHeader) -> _Kept:
+    def _keep_last_of_keys(self, body: bytes, header: BatchHeader) -> _Kept:
         horizon_ms, base_offset = header.delete_horizon_ms, header.base_offset
         tombstones_stay = horizon_ms is None or self._job.now_ms < horizon_ms
         find, latest_offset = self._map.get, self._map.latest_offset
@@ -130,7 +130,9 @@ class BatchFilter:
         earliest = header.base_timestamp + min(timestamp_delta(body, start) for start, _ in slices)
         return self._horizon_ms - earliest <= LONG_MAX
 
-    def _rewritten(self, header: BatchHeader, body: bytes, slices: list[tuple[int, int]], needs_horizon: bool) -> bytes:
+    def _rewrite_batch(
+        self, header: BatchHeader, body: bytes, slices: list[tuple[int, int]], needs_horizon: bool
+    ) -> bytes:
         base_timestamp, attributes = header.base_timestamp, header.attributes
         if needs_horizon:
             base_timestamp = self._horizon_ms
@@ -152,7 +154,7 @@ class BatchFilter:
         return assemble_batch(changed, compress(header.codec, records, self._levels.get(header.codec)))
 
 
-def _emptied(header: BatchHeader) -> bytes:
+def _empty_batch(header: BatchHeader) -> bytes:
     """Return the batch without records; it keeps offsets, producer and maximum timestamp."""
     return assemble_batch(
         header._replace(attributes=header.attributes & _OF_EMPTY, base_timestamp=-1, record_count=0), b""

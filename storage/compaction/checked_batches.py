@@ -33,7 +33,7 @@ def read_checked_batches(
     window = Window(file)
     position, next_offset = 0, offsets.start
     while position < size_bytes:
-        header = _header(window, position, size_bytes, range(next_offset, offsets.stop))
+        header = _find_header(window, position, size_bytes, range(next_offset, offsets.stop))
         if header is None or window.checksum(position + CRC_END, position + header.size_bytes) != header.crc:
             raise CorruptBatchError(f"byte {position} of {name} begins no sound batch", offsets.start)
         size = header.size_bytes
@@ -42,7 +42,7 @@ def read_checked_batches(
         position, next_offset = position + size, header.last_offset + 1
 
 
-def _header(window: Window, position: int, size_bytes: int, offsets: range) -> BatchHeader | None:
+def _find_header(window: Window, position: int, size_bytes: int, offsets: range) -> BatchHeader | None:
     """Return the header at a position; None if it is impossible."""
     if position + HEADER_SIZE > size_bytes:
         return None

@@ -66,7 +66,7 @@ class _Cleaning:
 
     def steps(self) -> Iterator[CleaningStep]:
         job = self._job
-        aborted = self._aborted()
+        aborted = self._list_aborted()
         yield from self._learn_keys(
             TransactionTracker(
                 [transaction for transaction in aborted if transaction.last_offset >= job.first_dirty_offset]
@@ -94,7 +94,7 @@ class _Cleaning:
     def _path(self, base_offset: int, suffix: str) -> str:
         return os.path.join(self._job.directory, f"{base_offset:020d}{suffix}")
 
-    def _aborted(self) -> list[AbortedTransaction]:
+    def _list_aborted(self) -> list[AbortedTransaction]:
         bases = [*(source.base_offset for source in self._job.sources), *self._job.bases]
         aborted: list[AbortedTransaction] = []
         for base_offset in bases:
@@ -108,7 +108,7 @@ class _Cleaning:
     def _offsets(self, source: CleaningSource) -> range:
         return range(source.base_offset, self._end_offsets[source.base_offset])
 
-    def _batches(self, source: CleaningSource) -> Iterator[_Batch]:
+    def _read_batches(self, source: CleaningSource) -> Iterator[_Batch]:
         path = self._path(source.base_offset, LOG_SUFFIX)
         file = self._files.open(path)
         try:
@@ -132,7 +132,7 @@ class _Cleaning:
             end_offset = self._offsets(source).stop
             if end_offset <= self._job.first_dirty_offset:
                 continue
-            for header, batch in self._batches(source):
+            for header, batch in self._read_batches(source):
                 if not self._learn(header, batch, transactions):
                     return
                 yield from self._count(header.size_bytes)
@@ -176,7 +176,7 @@ class _Cleaning:
         try:
             for source in group:
                 left_bytes = source.size_bytes
-                for header, batch in self._batches(source):
+                for header, batch in self._read_batches(source):
                     left_bytes -= header.size_bytes
                     # The last batch stays, so that the segment ends where the replaced ones ended: a start that
                     # completes the swap relies on it.

@@ -64,11 +64,11 @@ class DirectoryCheckpoints:
 
     def write_without(self, name: tuple[str, int]) -> None:
         """Write the files without a partition, unless they do not have it."""
-        if name in self._deleted or any(name in offsets for offsets in self._all().values()):
+        if name in self._deleted or any(name in offsets for offsets in self._list_all().values()):
             self._deleted.add(name)
             self.write()
 
-    def _all(self) -> dict[str, dict[tuple[str, int], int]]:
+    def _list_all(self) -> dict[str, dict[tuple[str, int], int]]:
         return {
             RECOVERY_POINTS: self.recovery_points,
             LOG_START_OFFSETS: self.log_start_offsets,
@@ -78,7 +78,7 @@ class DirectoryCheckpoints:
 
     def write(self) -> None:
         """Write all files, without deleted partitions."""
-        for file_name, offsets in self._all().items():
+        for file_name, offsets in self._list_all().items():
             had_any = bool(offsets)
             for name in self._deleted:
                 offsets.pop(name, None)

@@ -38,13 +38,13 @@ def read_cluster_metadata(files: Files, directory: str) -> Iterator[bytes]:
     try:
         end_offset, name = _newest_snapshot(files, folder)
         if name:
-            yield from _snapshot(files, os.path.join(folder, name))
+            yield from _read_snapshot(files, os.path.join(folder, name))
         bases = list_segment_bases(files, folder)
         if bases and bases[0] > end_offset:
             raise MalformedError(f"the records from {end_offset} to {bases[0]} are missing")
         for base, following in zip(bases, [*bases[1:], None], strict=False):
             if following is None or following > end_offset:
-                yield from _segment(files, log_file_path(folder, base), base, following, end_offset)
+                yield from _read_segment(files, log_file_path(folder, base), base, following, end_offset)
     except MalformedError as problem:
         advice = "restore it, or move it away to start without its topics and configurations"
         raise LogDirectoryError(f"{folder} cannot be read ({problem}); {advice}") from problem
@@ -56,9 +56,9 @@ def _newest_snapshot(files: Files, folder: str) -> tuple[int, str]:
     return max(((int(match[1]), match[0]) for match in matches if match), default=(0, ""))
 
 
-def _snapshot(files: Files, path: str) -> Iterator[bytes]:
+def _read_snapshot(files: Files, path: str) -> Iterator[bytes]:
     is_whole = False
-    for is_control, record in _records(files, path, 0):
+    for is_control, record in _walk_records(files, path, 0):
         is_whole = is_control and record.key == _SNAPSHOT_FOOTER
         if not is_control and record.value is not None:
             yield record.value
@@ -66,10 +66,12 @@ def _snapshot(files: Files, path: str) -> Iterator[bytes]:
         raise MalformedError(f"{os.path.basename(path)} is not whole")
 
 
-def _segment(files: Files, path: str, base_offset: int, following: int | None, start_offset: int) -> Iterator[bytes]:
+def _read_segment(
+    files: Files, path: str, base_offset: int, following: int | None, start_offset: int
+) -> Iterator[bytes]:
     """Yield the values from `start_offset` on; `following` is the base offset of the next segment, None without one."""
     end_offset = base_offset
-    for is_control, record in _records(files, path, base_offset):
+    for is_control, record in _walk_records(files, path, base_offset):
         end_offset = record.offset + 1
         if not is_control and record.offset >= start_offset and record.value is not None:
             yield record.value
@@ -77,7 +79,7 @@ def _segment(files: Files, path: str, base_offset: int, following: int | None, s
         raise MalformedError(f"the records from {end_offset} to {following} are missing")
 
 
-def _records(files: Files, path: str, next_offset: int) -> Iterator[tuple[bool, Record]]:
+def _walk_records(files: Files, path: str, next_offset: int) -> Iterator[tuple[bool, Record]]:
     """Yield a file's records up to a torn end, each with whether it is a control record."""
     file = files.open(path)
     try:

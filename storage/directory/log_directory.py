@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 
 from kafkacompat.storage.directory.checkpoints import DirectoryCheckpoints
 from kafkacompat.storage.directory.claim import claim_log_directory, lock_log_directory
+from kafkacompat.storage.directory.last_start import LastStart, judge_start, read_last_start, write_last_start
+from kafkacompat.storage.directory.meta_properties import FILE_NAME as META_PROPERTIES
 from kafkacompat.storage.directory.meta_properties import LogDirectoryError
 from kafkacompat.storage.directory.partition_folders import (
     DELETE_SUFFIX,
@@ -56,6 +58,8 @@ class LogDirectory:
         self.directory_id = directory_id
         self.clean_shutdown = clean_shutdown
         """Whether the last process shut down cleanly."""
+        self.start: LastStart | None = None
+        """What a broker of a cluster may have lost here."""
         self.device = files.device(path)
         """The number of its file system."""
         self.checkpoints = DirectoryCheckpoints(files, path)
@@ -71,17 +75,25 @@ class LogDirectory:
         cluster_id: str,
         new_directory_id: bytes,
         cache: SegmentCache | None = None,
+        boot_id: str | None = None,
     ) -> LogDirectory:
         """Claim a directory, created if absent, for a node; `new_directory_id` becomes its id if it has none.
 
-        Several directories may share a `cache`. Raises LogDirectoryError if another process holds the directory, if it
+        Several directories may share a `cache`. A broker of a cluster passes the `boot_id` of its machine ("" if unknown), and
+        what it may have lost is in `start` then. Raises LogDirectoryError if another process holds the directory, if it
         belongs to another node or cluster, or if it cannot be written.
         """
         lock = lock_log_directory(files, path)
         try:
+            is_new = not files.exists(os.path.join(path, META_PROPERTIES))
             directory_id = claim_log_directory(files, path, node_id, cluster_id, new_directory_id)
             marker = os.path.join(path, CLEAN_SHUTDOWN_FILE)
             clean_shutdown = files.exists(marker)
+            start = None
+            if boot_id is not None:
+                last = read_last_start(files, path)
+                start = judge_start(last, boot_id, is_new=is_new, is_clean=clean_shutdown)
+                write_last_start(files, path, start)
             if clean_shutdown:
                 # From now on this process has to write the marker itself.
                 files.remove(marker)
@@ -89,6 +101,7 @@ class LogDirectory:
             files.sync_directory(path)
             cache = SegmentCache() if cache is None else cache
             directory = cls(files, path, lock, directory_id, clean_shutdown, cache)
+            directory.start = start
             directory.remove_deleted()
             return directory
         except OSError as error:
@@ -99,6 +112,12 @@ class LogDirectory:
         except BaseException:
             lock.release()
             raise
+
+    def confirm_contents(self) -> None:
+        """Note that the cluster knows what the directory has lost; the next start need not say it again."""
+        if self.start is not None:
+            self.start = LastStart(self.start.boot_id)
+            write_last_start(self._files, self.path, self.start)
 
     def disk_usage(self) -> DiskUsage:
         """Return total and free bytes of its file system."""

@@ -36,7 +36,7 @@ def read_meta_properties(files: Files, directory: str) -> MetaProperties | None:
     if not files.exists(path):
         return None
     try:
-        fields = _properties(files.read(path).decode("utf-8", "replace"))
+        fields = _parse_properties(files.read(path).decode("utf-8", "replace"))
     except OSError as error:
         detail = f"{path} cannot be read ({describe_error(error)}); repair that or use another log directory"
         raise LogDirectoryError(detail) from error
@@ -69,6 +69,11 @@ def read_owners(files: Files, directories: Iterable[str]) -> list[MetaProperties
     return [meta for meta in owners if meta is not None]
 
 
+def find_directory_ids(files: Files, directories: Iterable[str]) -> set[bytes]:
+    """Return the ids of those directories that have one. Raises LogDirectoryError. [disk]"""
+    return {meta.directory_id for meta in read_owners(files, directories) if meta.directory_id is not None}
+
+
 def find_cluster_id(files: Files, directories: Sequence[str], node_id: int) -> str | None:
     """Return the cluster of the directories, None if none names one.
 
@@ -93,7 +98,7 @@ def check_owner(directory: str, meta: MetaProperties, node_id: int, cluster_id: 
         )
 
 
-def _properties(text: str) -> dict[str, str]:
+def _parse_properties(text: str) -> dict[str, str]:
     fields = {}
     for line in map(str.strip, text.splitlines()):
         if line and line[0] not in "#!":

@@ -39,7 +39,7 @@ def survey_partition(files: Files, folder: str, *, clean_shutdown: bool) -> Part
         return None
     epoch = LeaderEpochs.load(files, folder).latest
     snapshots = _readable_snapshots(Snapshots(files, folder))
-    producer_id = _largest(producer.producer_id for producers in snapshots for producer in producers)
+    producer_id = _find_largest_id(producer.producer_id for producers in snapshots for producer in producers)
     from_files = PartitionSurvey(epoch, producer_id)
     return (
         from_files
@@ -55,7 +55,7 @@ def _with_batches(files: Files, path: str, from_files: PartitionSurvey) -> Parti
         for _, header in scan_headers(file, 0, file.size()):
             if header.magic == MAGIC_V2:
                 epoch = max(epoch, header.partition_leader_epoch)
-                producer_id = _largest((producer_id, header.producer_id))
+                producer_id = _find_largest_id((producer_id, header.producer_id))
     finally:
         file.close()
     return PartitionSurvey(epoch, producer_id)
@@ -67,5 +67,5 @@ def _readable_snapshots(snapshots: Snapshots) -> Iterator[list[Producer]]:
             yield snapshots.read(offset)
 
 
-def _largest(producer_ids: Iterable[int]) -> int:
+def _find_largest_id(producer_ids: Iterable[int]) -> int:
     return max((producer_id for producer_id in producer_ids if producer_id < FIRST_MADE_UP_ID), default=-1)

@@ -37,12 +37,14 @@ def read_scrub_notes(files: Files, directory: str) -> ScrubNotes | None:
         return None
     try:
         kept = json.loads(files.read(path))
-        return ScrubNotes(int(kept["begunMs"]), _place(kept["reached"]), tuple(map(_place, kept["damaged"])))
+        return ScrubNotes(
+            int(kept["begunMs"]), _parse_place(kept["reached"]), tuple(map(_parse_place, kept["damaged"]))
+        )
     except (ValueError, KeyError, TypeError, RecursionError):
         return None  # a new round begins
 
 
-def _place(value: list[object]) -> ScrubPlace:
+def _parse_place(value: list[object]) -> ScrubPlace:
     topic, partition, offset = value
     return str(topic), int(str(partition)), int(str(offset))
 

@@ -28,15 +28,18 @@ def is_taken_over(files: Files, directory: str) -> bool:
 
 def is_metadata_unchanged(files: Files, directory: str) -> bool:
     """Return whether Kafka's controllers have written nothing since the mark; False without a readable mark."""
-    return _marked(files, directory) == _now(files, directory).split()
+    return _read_mark(files, directory) == _compose_mark(files, directory).split()
 
 
 def may_be_older_metadata(files: Files, directory: str) -> bool:
     """Return whether the controllers' metadata may be older than ours: a mark exists and shows no later writes."""
-    return is_taken_over(files, directory) and _marked(files, directory) in (None, _now(files, directory).split())
+    return is_taken_over(files, directory) and _read_mark(files, directory) in (
+        None,
+        _compose_mark(files, directory).split(),
+    )
 
 
-def _marked(files: Files, directory: str) -> list[str] | None:
+def _read_mark(files: Files, directory: str) -> list[str] | None:
     """Read the mark; None without a readable one."""
     try:
         lines = read_checkpoint(files, os.path.join(directory, FILE_NAME), 2)
@@ -47,9 +50,9 @@ def _marked(files: Files, directory: str) -> list[str] | None:
 
 def write_takeover_mark(files: Files, directory: str) -> None:
     """Write the mark of the current end."""
-    write_checkpoint(files, os.path.join(directory, FILE_NAME), [_now(files, directory)])
+    write_checkpoint(files, os.path.join(directory, FILE_NAME), [_compose_mark(files, directory)])
 
 
-def _now(files: Files, directory: str) -> str:
+def _compose_mark(files: Files, directory: str) -> str:
     base_offset, size_bytes = find_last_segment(files, os.path.join(directory, CLUSTER_METADATA_FOLDER))
     return f"{base_offset} {size_bytes}"

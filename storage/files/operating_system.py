@@ -29,11 +29,13 @@ LOAD_CHUNK = 256 * 1024
 COPY_CHUNK = 128 * 1024
 """Bytes copied to a socket at once on systems without sendfile."""
 
+BOOT_ID_FILE = "/proc/sys/kernel/random/boot_id"
+
 _HAS_NOWAIT = hasattr(os, "preadv") and hasattr(os, "RWF_NOWAIT")
 _HAS_FDATASYNC = hasattr(os, "fdatasync")
 
 
-def _sync(sync: Callable[[int], None], fd: int) -> None:
+def _sync_descriptor(sync: Callable[[int], None], fd: int) -> None:
     try:
         sync(fd)
     except OSError as error:
@@ -86,7 +88,7 @@ class PortableFile:
 
     def sync(self) -> None:
         """See File.sync."""
-        _sync(os.fsync, self._fd)
+        _sync_descriptor(os.fsync, self._fd)
 
     def truncate(self, size_bytes: int) -> None:
         """See File.truncate."""
@@ -133,7 +135,7 @@ class LinuxFile(PortableFile):
 
     def sync(self) -> None:
         """See File.sync."""
-        _sync(os.fdatasync, self._fd)
+        _sync_descriptor(os.fdatasync, self._fd)
 
 
 _locked_inodes: set[tuple[int, int]] = set()
@@ -149,7 +151,16 @@ def raise_open_file_limit() -> int:
     return sys.maxsize if limit == resource.RLIM_INFINITY else limit
 
 
-def _inode(status: os.stat_result) -> tuple[int, int]:
+def read_boot_id() -> str:
+    """Return the id of the kernel's present boot; "" on a system without one."""
+    try:
+        with open(BOOT_ID_FILE, encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def _identify_file(status: os.stat_result) -> tuple[int, int]:
     return status.st_dev, status.st_ino
 
 
@@ -257,17 +268,17 @@ class OsFiles:
         """See Files.sync_directory."""
         fd = os.open(path, os.O_RDONLY)
         try:
-            _sync(os.fsync, fd)
+            _sync_descriptor(os.fsync, fd)
         finally:
             os.close(fd)
 
     def lock(self, path: str) -> OsLock:
         """See Files.lock."""
         # Test before opening: closing any descriptor of a file drops the locks that this process holds on it.
-        if os.path.exists(path) and _inode(os.stat(path)) in _locked_inodes:
+        if os.path.exists(path) and _identify_file(os.stat(path)) in _locked_inodes:
             raise DirectoryLockedError(path)
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        inode = _inode(os.fstat(fd))
+        inode = _identify_file(os.fstat(fd))
         try:
             fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

@@ -35,10 +35,10 @@ def describe_error(error: BaseException) -> str:
     if not isinstance(error, OSError):
         return str(error)
     paths = [os.fsdecode(path) for path in (error.filename, error.filename2) if isinstance(path, (str, bytes))]
-    return f"{' to '.join(paths)}: {_reason(error)}" if paths else _reason(error)
+    return f"{' to '.join(paths)}: {_name_reason(error)}" if paths else _name_reason(error)
 
 
-def _reason(error: OSError) -> str:
+def _name_reason(error: OSError) -> str:
     if error.errno is None or error.strerror is None:
         return str(error) or type(error).__name__
     # A text that is not the system's own says more than the number.

@@ -64,7 +64,7 @@ def _dump_of(name: str) -> _Dump | None:
     name = _without_endings(name)
     named = _BY_NAME.get(name)
     if named is not None or name.endswith(CHECKPOINT_ENDING):
-        return named or _checkpoint
+        return named or _dump_checkpoint
     return _BY_SUFFIX.get(os.path.splitext(name)[1]) if name.split(".")[0].split("-")[0].isdigit() else None
 
 
@@ -77,16 +77,16 @@ def parse_base_offset(path: str) -> int:
     return int(os.path.basename(path).split(".")[0].split("-")[0])
 
 
-def _log(files: Files, path: str, options: DumpOptions) -> Iterator[DumpRow]:
-    return _batches(files, path, parse_base_offset(path), options)
+def _dump_log(files: Files, path: str, options: DumpOptions) -> Iterator[DumpRow]:
+    return _dump_batches(files, path, parse_base_offset(path), options)
 
 
 def _metadata_snapshot(files: Files, path: str, options: DumpOptions) -> Iterator[DumpRow]:
     """Dump a metadata snapshot, whose offsets start at 0, unlike its name."""
-    return _batches(files, path, 0, options)
+    return _dump_batches(files, path, 0, options)
 
 
-def _batches(files: Files, path: str, base_offset: int, options: DumpOptions) -> Iterator[DumpRow]:
+def _dump_batches(files: Files, path: str, base_offset: int, options: DumpOptions) -> Iterator[DumpRow]:
     file = files.open(path)
     try:
         yield from log_rows(file, file.size(), base_offset, options)
@@ -95,17 +95,17 @@ def _batches(files: Files, path: str, base_offset: int, options: DumpOptions) ->
 
 
 def _offset_index(files: Files, path: str, options: DumpOptions) -> Iterator[DumpRow]:
-    return _index(offset_index_rows, files, path, options)
+    return _dump_index(offset_index_rows, files, path, options)
 
 
 def _time_index(files: Files, path: str, options: DumpOptions) -> Iterator[DumpRow]:
-    return _index(time_index_rows, files, path, options)
+    return _dump_index(time_index_rows, files, path, options)
 
 
 _IndexRows: TypeAlias = "Callable[[bytes, int, IndexedLog | None, DumpOptions], Iterator[DumpRow]]"
 
 
-def _index(rows: _IndexRows, files: Files, path: str, options: DumpOptions) -> Iterator[DumpRow]:
+def _dump_index(rows: _IndexRows, files: Files, path: str, options: DumpOptions) -> Iterator[DumpRow]:
     base_offset = parse_base_offset(path)
     # A renamed index belongs to the log file with the same ending.
     log_file = log_file_path(os.path.dirname(path), base_offset) + path.removeprefix(_without_endings(path))
@@ -122,7 +122,7 @@ def _index(rows: _IndexRows, files: Files, path: str, options: DumpOptions) -> I
 
 
 _BY_SUFFIX: dict[str, _Dump] = {
-    LOG_SUFFIX: _log,
+    LOG_SUFFIX: _dump_log,
     METADATA_SNAPSHOT_SUFFIX: _metadata_snapshot,
     INDEX_SUFFIX: _offset_index,
     TIME_INDEX_SUFFIX: _time_index,
@@ -135,5 +135,5 @@ _BY_NAME: dict[str, _Dump] = {
 }
 
 
-def _checkpoint(files: Files, path: str, options: DumpOptions) -> Iterator[DumpRow]:
+def _dump_checkpoint(files: Files, path: str, options: DumpOptions) -> Iterator[DumpRow]:
     return checkpoint_rows(files.read(path))

@@ -34,12 +34,12 @@ def check_epochs(
     path = os.path.join(folder, FILE_NAME)
     try:
         entries = [EpochEntry(int(epoch), int(offset)) for epoch, offset in read_checkpoint(files, path, 2)]
-        problem = _disorder(entries)
+        problem = _describe_disorder(entries)
     except (CorruptCheckpointError, ValueError) as error:
         entries, problem = [], f"it cannot be read: {error}"
     known = LeaderEpochs(files, folder, [] if problem else entries)
     runs = [(segment, run) for segment in segments for run in segment.epochs if run.last_offset >= start_offset]
-    agreeing = [_agrees(run, known, start_offset) for _, run in runs]
+    agreeing = [_agrees_with(run, known, start_offset) for _, run in runs]
     unwritten = [run.last_offset >= written_to for _, run in runs]
     _mark_doubtful([run for _, run in runs], agreeing, unwritten)
     for segment, run in runs:
@@ -57,7 +57,7 @@ def check_epochs(
     return False
 
 
-def _disorder(entries: Sequence[EpochEntry]) -> str:
+def _describe_disorder(entries: Sequence[EpochEntry]) -> str:
     for before, after in pairwise(entries):
         if after.epoch <= before.epoch or after.start_offset < before.start_offset:
             return (
@@ -66,7 +66,7 @@ def _disorder(entries: Sequence[EpochEntry]) -> str:
     return ""
 
 
-def _agrees(run: EpochRun, known: LeaderEpochs, start_offset: int) -> bool:
+def _agrees_with(run: EpochRun, known: LeaderEpochs, start_offset: int) -> bool:
     ends = max(run.first_offset, start_offset), run.last_offset
     return all(known.epoch_for_offset(offset) == run.epoch for offset in ends)
 

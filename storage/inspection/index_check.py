@@ -21,13 +21,13 @@ class IndexCheck(ABC):
         self.problem = ""
         self._base_offset = base_offset
         whole = len(data) - len(data) % self.ENTRY.size
-        self._entries = self._absolute(list(self.ENTRY.iter_unpack(data[:whole])))
+        self._entries = self._make_absolute(list(self.ENTRY.iter_unpack(data[:whole])))
         self._next = 0
         if whole != len(data):
             self._note(f"its {len(data)} bytes are no whole number of entries of {self.ENTRY.size} bytes")
 
     @abstractmethod
-    def _absolute(self, entries: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    def _make_absolute(self, entries: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
         """Return the entries with absolute instead of relative offsets."""
 
     @abstractmethod
@@ -53,19 +53,19 @@ class OffsetIndexCheck(IndexCheck):
         self._end_offset = base_offset
         self._firsts = self._lasts = 0
 
-    def _absolute(self, entries: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    def _make_absolute(self, entries: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
         return [(self._base_offset + offset, position) for offset, position in entries]
 
     def compare(self, stretch: Stretch) -> None:
         """See IndexCheck."""
         while self._next < len(self._entries) and self._entries[self._next][1] < stretch.end:
             offset, position = self._entries[self._next]
-            if not stretch.problem and not (position == stretch.position and self._names(offset, stretch)):
+            if not stretch.problem and not (position == stretch.position and self._is_entry_of(offset, stretch)):
                 self._note(f"the entry of offset {offset} points at {position}, where no batch of it begins")
             self._next += 1
         self._end_offset = stretch.last_offset + 1
 
-    def _names(self, offset: int, stretch: Stretch) -> bool:
+    def _is_entry_of(self, offset: int, stretch: Stretch) -> bool:
         if stretch.header is None:  # the messages of a wrapper are not unpacked
             return self._end_offset <= offset <= stretch.last_offset
         if stretch.base_offset != stretch.last_offset:
@@ -84,7 +84,7 @@ class TimeIndexCheck(IndexCheck):
         self._latest = (-1, base_offset)
         self._damaged = False
 
-    def _absolute(self, entries: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    def _make_absolute(self, entries: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
         return [(timestamp, self._base_offset + offset) for timestamp, offset in entries]
 
     def compare(self, stretch: Stretch) -> None:
@@ -121,7 +121,7 @@ class TransactionIndexCheck(IndexCheck):
 
     ENTRY = transaction_index.ABORTED_ENTRY
 
-    def _absolute(self, entries: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    def _make_absolute(self, entries: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
         return list(entries)
 
     def compare(self, stretch: Stretch) -> None:

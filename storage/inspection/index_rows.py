@@ -31,11 +31,11 @@ class IndexedLog(NamedTuple):
 
 def offset_index_rows(data: bytes, base_offset: int, log: IndexedLog | None, options: DumpOptions) -> Iterator[DumpRow]:
     """Yield the entries of an offset index, and a problem for each that the log contradicts."""
-    entries = _entries(data, OFFSET_ENTRY)
-    yield from _sanity(data, OFFSET_ENTRY, bool(entries) and entries[-1][0] < 0)
+    entries = _unpack_entries(data, OFFSET_ENTRY)
+    yield from _check_sanity(data, OFFSET_ENTRY, bool(entries) and entries[-1][0] < 0)
     if options.index_sanity_check:
         return
-    for offset, position in _used(entries, 0):
+    for offset, position in _drop_unused_entries(entries, 0):
         if not options.verify_index_only:
             yield DumpRow("offset index entry", {"offset": base_offset + offset, "position": position})
         stretch = log.check_batch_at(position) if log is not None else None
@@ -52,11 +52,11 @@ def offset_index_rows(data: bytes, base_offset: int, log: IndexedLog | None, opt
 
 def time_index_rows(data: bytes, base_offset: int, log: IndexedLog | None, options: DumpOptions) -> Iterator[DumpRow]:
     """Yield the entries of a time index, and a problem for each that the log contradicts."""
-    entries = _entries(data, TIME_ENTRY)
-    yield from _sanity(data, TIME_ENTRY, bool(entries) and (entries[-1][0] < entries[0][0] or entries[-1][1] < 0))
+    entries = _unpack_entries(data, TIME_ENTRY)
+    yield from _check_sanity(data, TIME_ENTRY, bool(entries) and (entries[-1][0] < entries[0][0] or entries[-1][1] < 0))
     if options.index_sanity_check:
         return
-    wanted = [(timestamp, base_offset + offset) for timestamp, offset in _used(entries, 1)]
+    wanted = [(timestamp, base_offset + offset) for timestamp, offset in _drop_unused_entries(entries, 1)]
     timestamps = _max_timestamps(log, {offset for _, offset in wanted}) if log is not None else {}
     before = -1
     for timestamp, offset in wanted:
@@ -78,8 +78,8 @@ def time_index_rows(data: bytes, base_offset: int, log: IndexedLog | None, optio
 
 def transaction_index_rows(data: bytes) -> Iterator[DumpRow]:
     """Yield the entries of a transaction index."""
-    yield from _sanity(data, transaction_index.ABORTED_ENTRY, False)
-    for version, producer_id, first_offset, last_offset, last_stable_offset in _entries(
+    yield from _check_sanity(data, transaction_index.ABORTED_ENTRY, False)
+    for version, producer_id, first_offset, last_offset, last_stable_offset in _unpack_entries(
         data, transaction_index.ABORTED_ENTRY
     ):
         fields = {
@@ -92,12 +92,12 @@ def transaction_index_rows(data: bytes) -> Iterator[DumpRow]:
         yield DumpRow("aborted transaction", fields)
 
 
-def _entries(data: bytes, entry: struct.Struct) -> list[tuple[int, ...]]:
+def _unpack_entries(data: bytes, entry: struct.Struct) -> list[tuple[int, ...]]:
     whole = len(data) - len(data) % entry.size
     return list(entry.iter_unpack(data[:whole]))
 
 
-def _used(entries: list[tuple[int, ...]], offset_field: int) -> Iterator[tuple[int, ...]]:
+def _drop_unused_entries(entries: list[tuple[int, ...]], offset_field: int) -> Iterator[tuple[int, ...]]:
     """Yield the entries before the zeros that a killed process leaves at the end."""
     for slot, entry in enumerate(entries):
         if slot and entry[offset_field] == 0:
@@ -105,7 +105,7 @@ def _used(entries: list[tuple[int, ...]], offset_field: int) -> Iterator[tuple[i
         yield entry
 
 
-def _sanity(data: bytes, entry: struct.Struct, unordered: bool) -> Iterator[DumpRow]:
+def _check_sanity(data: bytes, entry: struct.Struct, unordered: bool) -> Iterator[DumpRow]:
     if len(data) % entry.size:
         yield make_problem_row(f"its {len(data)} bytes are no whole number of entries of {entry.size} bytes")
     if unordered:

@@ -37,12 +37,12 @@ def log_rows(file: File, size_bytes: int, base_offset: int, options: DumpOptions
         if row is not None:
             yield row
         if stretch.problem:
-            yield make_problem_row(_described(stretch))
+            yield make_problem_row(_describe_damage(stretch))
         elif options.deep_iteration:
             yield from _record_rows(file, stretch, options)
 
 
-def _described(stretch: Stretch) -> str:
+def _describe_damage(stretch: Stretch) -> str:
     last = f"to {stretch.last_offset}" if stretch.last_offset >= 0 else "on"
     bytes_named = f"bytes {stretch.position} to {stretch.end - 1}"
     return f"{bytes_named} are no sound batch: {stretch.problem}; this concerns offsets {stretch.base_offset} {last}"
@@ -73,7 +73,7 @@ def _header_fields(header: BatchHeader) -> dict[str, object]:
         "lastOffset": header.last_offset,
         "count": header.record_count,
         "baseSequence": header.base_sequence,
-        "lastSequence": _sequence(header, header.last_offset_delta),
+        "lastSequence": _find_sequence(header, header.last_offset_delta),
         "producerId": header.producer_id,
         "producerEpoch": header.producer_epoch,
         "partitionLeaderEpoch": header.partition_leader_epoch,
@@ -83,7 +83,7 @@ def _header_fields(header: BatchHeader) -> dict[str, object]:
     }
 
 
-def _sequence(header: BatchHeader, offset_delta: int) -> int:
+def _find_sequence(header: BatchHeader, offset_delta: int) -> int:
     return header.base_sequence if header.base_sequence < 0 else sequence_after(header.base_sequence, offset_delta)
 
 
@@ -97,7 +97,7 @@ def timestamp_type(stretch: Stretch) -> str:
 def _record_rows(file: File, stretch: Stretch, options: DumpOptions) -> Iterator[DumpRow]:
     try:
         for record in stretch_records(file, stretch):
-            fields = {} if options.skip_record_metadata else _metadata(record, stretch)
+            fields = {} if options.skip_record_metadata else _list_metadata(record, stretch)
             if options.decoder is not None and not (stretch.header and stretch.header.is_control):
                 key, payload = options.decoder(record)
                 fields |= {"key": key, "payload": payload}
@@ -111,7 +111,7 @@ def _record_rows(file: File, stretch: Stretch, options: DumpOptions) -> Iterator
         yield make_problem_row(f"the records of the batch at position {stretch.position} cannot be read: {error}")
 
 
-def _metadata(record: Record, stretch: Stretch) -> dict[str, object]:
+def _list_metadata(record: Record, stretch: Stretch) -> dict[str, object]:
     header = stretch.header
     fields: dict[str, object] = {
         "offset": record.offset,
@@ -121,7 +121,7 @@ def _metadata(record: Record, stretch: Stretch) -> dict[str, object]:
         "valueSize": -1 if record.value is None else len(record.value),
     }
     if header is not None:
-        fields["sequence"] = _sequence(header, record.offset - header.base_offset)
+        fields["sequence"] = _find_sequence(header, record.offset - header.base_offset)
         fields["headerKeys"] = [name for name, _ in record.headers]
         if header.is_control:
             fields |= _control_fields(record)
@@ -141,10 +141,10 @@ def stretch_records(file: File, stretch: Stretch) -> Iterator[Record]:
     data = file.pread(stretch.size_bytes, stretch.position)
     if stretch.header is not None:
         return read_records(data)
-    return _messages(data)
+    return _read_messages(data)
 
 
-def _messages(data: bytes) -> Iterator[Record]:
+def _read_messages(data: bytes) -> Iterator[Record]:
     for outer in read_message_set(data):
         if not outer.codec:
             yield _as_record(outer, outer.offset)

@@ -84,11 +84,11 @@ def plan_repair(
     marker = os.path.join(place.path, CLEAN_SHUTDOWN_FILE)
     if steps and files.exists(marker):
         action = "remove it, so that the next start recovers the repaired logs"
-        steps.insert(0, RepairStep(marker, action, partial(_remove, files, marker)))
+        steps.insert(0, RepairStep(marker, action, partial(_remove_file, files, marker)))
     return [*steps, *_checkpoint_steps(files, place.path, ends)]
 
 
-def _remove(files: Files, path: str) -> None:
+def _remove_file(files: Files, path: str) -> None:
     files.remove(path)
     files.sync_directory(os.path.dirname(path))
 
@@ -119,7 +119,7 @@ def _checkpoint_steps(files: Files, directory: str, ends: Mapping[tuple[str, int
             )
 
 
-def _bounds(file: File, checked: CheckedSegment) -> Bounds:
+def _bound_segment(file: File, checked: CheckedSegment) -> Bounds:
     return Bounds(file.size(), checked.base_offset + MAX_RELATIVE_OFFSET)
 
 
@@ -198,7 +198,7 @@ class _PartitionPlan:
         segment.start_empty()
         file = self._files.open(checked.path)
         try:
-            for stretch in walk_log_file(file, _bounds(file, checked), checked.base_offset):
+            for stretch in walk_log_file(file, _bound_segment(file, checked), checked.base_offset):
                 if stretch.problem:
                     segment.size_bytes = stretch.end
                 else:
@@ -227,7 +227,7 @@ class _PartitionPlan:
         replay = TransactionReplay(open_before)
         file = self._files.open(checked.path)
         try:
-            for stretch in walk_log_file(file, _bounds(file, checked), checked.base_offset):
+            for stretch in walk_log_file(file, _bound_segment(file, checked), checked.base_offset):
                 if stretch.header is not None and not stretch.problem:
                     replay.follow(file, stretch.position, stretch.header)
         finally:

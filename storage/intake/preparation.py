@@ -41,7 +41,7 @@ def take_in(records: bytes, config: LogConfig, now_ms: int) -> bytes | None:
     batch = _batch_of(records, config) if is_message_set(records) else records
     checked = check_batch(batch, config, now_ms, from_client=True)
     first = checked.parts[0]
-    return None if isinstance(first, memoryview) and first.obj is records else checked.joined()
+    return None if isinstance(first, memoryview) and first.obj is records else checked.join_parts()
 
 
 def as_checked_batch(batch: Buffer, now_ms: int) -> CheckedBatch:

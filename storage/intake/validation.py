@@ -62,7 +62,7 @@ class CheckedBatch:
     def __len__(self) -> int:
         return self.header.length + LENGTH_END
 
-    def joined(self) -> bytes:
+    def join_parts(self) -> bytes:
         """Return the whole batch, with base offset 0."""
         return b"".join((bytes(8), self.header.length.to_bytes(4, "big"), bytes(4), *self.parts))
 
@@ -82,7 +82,7 @@ def check_batch(
     if header.magic != MAGIC_V2 or header.length + LENGTH_END != size_bytes:
         raise _not_a_batch(view)
     if from_client and header.base_offset:
-        raise _invalid(f"a producer's batch begins at offset 0, not {header.base_offset}")
+        raise _build_record_error(f"a producer's batch begins at offset 0, not {header.base_offset}")
     if size_bytes > config.max_message_bytes:
         raise _too_large(size_bytes, config)
     if crc32c(view[CRC_END:]) != header.crc:
@@ -147,7 +147,7 @@ def _check_contents(
             checked = _correct_timestamp(view, header, max_timestamp)
     if config.compression_type == PRODUCER or not _needs_recompression(header, config):
         return checked
-    return _recompress(checked, config, max_bytes)
+    return _recompress_batch(checked, config, max_bytes)
 
 
 def _not_a_batch(view: memoryview) -> KafkaError:
@@ -155,10 +155,10 @@ def _not_a_batch(view: memoryview) -> KafkaError:
         length, magic = int.from_bytes(view[8:12], "big", signed=True), view[16]
         if length < SMALLEST_LENGTH or magic > MAGIC_V2:
             return KafkaError(ErrorCode.CORRUPT_MESSAGE, f"an entry of length {length} and format {magic} is no batch")
-    return _invalid("the records of a partition have to be exactly one whole batch of format version 2")
+    return _build_record_error("the records of a partition have to be exactly one whole batch of format version 2")
 
 
-def _invalid(detail: str) -> KafkaError:
+def _build_record_error(detail: str) -> KafkaError:
     return KafkaError(ErrorCode.INVALID_RECORD, detail)
 
 
@@ -169,14 +169,14 @@ def _too_large(size_bytes: int, config: LogConfig) -> KafkaError:
 
 def _check_claims(header: BatchHeader) -> None:
     if header.record_count <= 0 or header.last_offset_delta + 1 != header.record_count:
-        raise _invalid(f"{header.record_count} records cannot span {header.last_offset_delta + 1} offsets")
+        raise _build_record_error(f"{header.record_count} records cannot span {header.last_offset_delta + 1} offsets")
     if header.attributes & _UNUSUAL_ATTRIBUTES:
         if header.is_control:
-            raise _invalid("clients may not write control records")
+            raise _build_record_error("clients may not write control records")
         if header.codec > Codec.ZSTD:
-            raise _invalid(f"compression codec {header.codec} is unknown")
+            raise _build_record_error(f"compression codec {header.codec} is unknown")
     if header.producer_id >= 0 and (header.base_sequence < 0 or header.producer_epoch < 0):
-        raise _invalid(f"producer {header.producer_id} sent a batch without sequence number or epoch")
+        raise _build_record_error(f"producer {header.producer_id} sent a batch without sequence number or epoch")
 
 
 def _check_records(view: memoryview, header: BatchHeader, config: LogConfig, now_ms: int, max_bytes: int) -> int:
@@ -248,14 +248,16 @@ def choose_stored_codec(config: LogConfig) -> int | None:
     return None if config.compression_type == PRODUCER else _CODECS[config.compression_type]
 
 
-def _recompress(checked: CheckedBatch, config: LogConfig, max_bytes: int) -> CheckedBatch:
+def _recompress_batch(checked: CheckedBatch, config: LogConfig, max_bytes: int) -> CheckedBatch:
     codec = _CODECS[config.compression_type]
     try:
-        batch = record_batch.recompress_batch(checked.joined(), codec, list_codec_levels(config).get(codec), max_bytes)
+        batch = record_batch.recompress_batch(
+            checked.join_parts(), codec, list_codec_levels(config).get(codec), max_bytes
+        )
     except TooLargeError as error:
         raise InvalidRecordsError(ErrorCode.MESSAGE_TOO_LARGE, str(error)) from error
     except MalformedError as error:
-        raise _invalid(str(error)) from error
+        raise _build_record_error(str(error)) from error
     if len(batch) > config.max_message_bytes:
         raise _too_large(len(batch), config)
     return CheckedBatch(read_header(batch), (memoryview(batch)[PATCHED_END:],))

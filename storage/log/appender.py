@@ -82,7 +82,7 @@ class LogAppender:
         active, position = self._write(records, leader_epoch, now_ms)
         if header.producer_id >= 0:
             state.producer_state.add_batch(header, state.log_end_offset, (active.base_offset, position))
-        return self._appended(header, active)
+        return self._finish_append(header, active)
 
     def append_marker(self, marker: Marker, *, leader_epoch: int, now_ms: int) -> AppendResult:
         """Append the marker that ends a transaction; repeating the last one is harmless. [loop]
@@ -104,7 +104,7 @@ class LogAppender:
                 AbortedTransaction(marker.producer_id, first_offset, header.base_offset, stable_offset)
             )
         state.producer_state.end_transaction(header, marker.coordinator_epoch)
-        return self._appended(header, active)
+        return self._finish_append(header, active)
 
     def _write(self, batch: CheckedBatch, leader_epoch: int, now_ms: int) -> tuple[Segment, int]:
         """Write a batch at the log's end without moving the end; returns its segment and position."""
@@ -128,7 +128,7 @@ class LogAppender:
             state.dirty_since_ms = now_ms
         return active, position
 
-    def _appended(self, header: BatchHeader, active: Segment) -> AppendResult:
+    def _finish_append(self, header: BatchHeader, active: Segment) -> AppendResult:
         """Move the log's end past the written batch, as the last step of an append."""
         state = self._state
         base_offset = state.log_end_offset

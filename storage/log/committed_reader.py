@@ -82,7 +82,7 @@ class CommittedReader:
             return CommittedRead(region, [])  # the case of nearly every read at the end
         try:
             end = self._end_offset(segment, region.position + region.size_bytes, upper.offset, may_block)
-            return CommittedRead(region, self._aborted(offset, end, may_block, enough))
+            return CommittedRead(region, self._list_aborted(offset, end, may_block, enough))
         except BaseException:
             region.release()
             raise
@@ -92,7 +92,7 @@ class CommittedReader:
         known = segment.indexes(may_block=may_block)[0].last_offset_from(position)
         return min(end_offset, self._examiner.last_offset_of(segment) + 1 if known is None else known)
 
-    def _aborted(self, start: int, end: int, may_block: bool, enough: int) -> list[AbortedTransaction]:
+    def _list_aborted(self, start: int, end: int, may_block: bool, enough: int) -> list[AbortedTransaction]:
         aborted: list[AbortedTransaction] = []
         for segment in self._state.segments.since(start):
             if segment.collect_aborted(start, end, aborted, may_block=may_block, enough=enough):

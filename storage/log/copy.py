@@ -153,7 +153,7 @@ class LogCopy:
             return
         self._sync(self._open(base_offset))
         self.close()
-        write_indexes(self._files, self._segment(base_offset).files.path, self._indexes(segment))
+        write_indexes(self._files, self._segment(base_offset).files.path, self._build_indexes(segment))
         self._copy_transaction_index(segment)
         copy = self._complete[base_offset] = Segment.load(self._files, self.directory, base_offset, self._cache)
         copy.modified_ms = segment.modified_ms
@@ -165,7 +165,7 @@ class LogCopy:
             raise CopySourceError(f"reading {self.source.directory} failed: {describe_error(error)}") from error
         write_aborted(self._files, self._segment(segment.base_offset).files.path(TXN_INDEX_SUFFIX), aborted)
 
-    def _indexes(self, segment: Segment) -> tuple[OffsetIndex, TimeIndex]:
+    def _build_indexes(self, segment: Segment) -> tuple[OffsetIndex, TimeIndex]:
         try:
             return segment.indexes()
         except OSError as error:

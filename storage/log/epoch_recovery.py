@@ -22,14 +22,14 @@ def recover_lost_epochs(
     if not known or known[0].start_offset <= start_offset:
         return epochs
     recovered: list[EpochEntry] = []
-    for header in _headers(segments, known[0].start_offset):
+    for header in _scan_segments(segments, known[0].start_offset):
         epoch = header.partition_leader_epoch
         if header.last_offset >= start_offset and (recovered[-1].epoch if recovered else -1) < epoch <= known[0].epoch:
             recovered.append(EpochEntry(epoch, header.base_offset))
     return LeaderEpochs(files, directory, [*recovered, *known])
 
 
-def _headers(segments: Iterable[Segment], end_offset: int) -> Iterator[BatchHeader]:
+def _scan_segments(segments: Iterable[Segment], end_offset: int) -> Iterator[BatchHeader]:
     for segment in segments:
         if segment.base_offset >= end_offset:
             return

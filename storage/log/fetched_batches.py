@@ -56,9 +56,9 @@ def check_fetched_batches(
     offset or an epoch that cannot follow.
     """
     batches: list[FetchedBatch] = []
-    for start, batch, header in _split(memoryview(records)):
+    for start, batch, header in _split_batches(memoryview(records)):
         if not crc_matches(batch, header):
-            raise _damaged(start, "does not match its checksum")
+            raise _build_damage_error(start, "does not match its checksum")
         _check_offsets(header, next_offset)
         if not oldest_epoch <= header.partition_leader_epoch <= newest_epoch:
             detail = (
@@ -80,7 +80,7 @@ def read_first_offsets(records: Buffer) -> tuple[int, int] | None:
     return header.base_offset, header.last_offset
 
 
-def _split(view: memoryview) -> Iterator[tuple[int, memoryview, BatchHeader]]:
+def _split_batches(view: memoryview) -> Iterator[tuple[int, memoryview, BatchHeader]]:
     start = 0
     while len(view) - start > _MAGIC_AT:
         magic, length = (
@@ -91,9 +91,9 @@ def _split(view: memoryview) -> Iterator[tuple[int, memoryview, BatchHeader]]:
             detail = f"byte {start} of the fetched records begins a message of format version {magic}; fetch version 4 or newer"
             raise KafkaError(ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, detail)
         if magic != MAGIC_V2:
-            raise _damaged(start, f"has format version {magic}, which does not exist")
+            raise _build_damage_error(start, f"has format version {magic}, which does not exist")
         if length < HEADER_SIZE - LENGTH_END:
-            raise _damaged(start, f"has length {length}, which is impossible")
+            raise _build_damage_error(start, f"has length {length}, which is impossible")
         end = start + LENGTH_END + length
         if end > len(view):
             return
@@ -116,19 +116,19 @@ def _check_offsets(header: BatchHeader, next_offset: int) -> None:
 def _read_marker(start: int, batch: memoryview, header: BatchHeader) -> FetchedMarker | None:
     """Return the marker of a control batch; None if compaction emptied the batch."""
     if header.codec or header.record_count > 1 or header.producer_id < 0:
-        raise _damaged(start, "is no marker of a transaction, though it is a control batch")
+        raise _build_damage_error(start, "is no marker of a transaction, though it is a control batch")
     try:
         record = next(read_records(batch), None)
     except MalformedError as error:
-        raise _damaged(start, f"holds no readable marker ({error})") from error
+        raise _build_damage_error(start, f"holds no readable marker ({error})") from error
     if record is None:
         return None
     kind = int.from_bytes((record.key or b"")[_KIND], "big")
     epoch = (record.value or b"")[_COORDINATOR_EPOCH]
     if len(record.key or b"") < _KIND.stop or kind not in (ABORT, COMMIT) or len(epoch) < 4:
-        raise _damaged(start, "holds no marker of a transaction, though it is a control batch")
+        raise _build_damage_error(start, "holds no marker of a transaction, though it is a control batch")
     return FetchedMarker(kind == ABORT, int.from_bytes(epoch, "big", signed=True))
 
 
-def _damaged(start: int, problem: str) -> KafkaError:
+def _build_damage_error(start: int, problem: str) -> KafkaError:
     return KafkaError(ErrorCode.CORRUPT_MESSAGE, f"the batch at byte {start} of the fetched records {problem}")

@@ -73,19 +73,19 @@ class _Folder:
 
     def drop_incomplete_swaps(self) -> None:
         """Remove .swap files at or after the first .cleaned file: their segment was incomplete."""
-        cleaned = [_base(name) for name in self._names(CLEANED_SUFFIX)]
+        cleaned = [_parse_base_offset(name) for name in self._names(CLEANED_SUFFIX)]
         for name in self._names(SWAP_SUFFIX):
-            if cleaned and _base(name) >= min(cleaned):
+            if cleaned and _parse_base_offset(name) >= min(cleaned):
                 self._remove(name)
 
     def complete_swaps(self) -> None:
         swaps = self._names(SWAP_SUFFIX)
         logs = [name for name in swaps if name.endswith(LOG_SUFFIX + SWAP_SUFFIX)]
         if logs:
-            start, end = min(map(_base, logs)), max(map(self._end_offset, logs))
+            start, end = min(map(_parse_base_offset, logs)), max(map(self._end_offset, logs))
             for suffix in ALL_SUFFIXES:
                 for name in self._names(suffix):
-                    if start <= _base(name) < end:
+                    if start <= _parse_base_offset(name) < end:
                         self._remove(name)
         # Each step is synced before the next. With parts of two steps the log would hold offsets twice, or take an index
         # of the new segment for that of a replaced one.
@@ -96,7 +96,7 @@ class _Folder:
 
     def _end_offset(self, name: str) -> int:
         """Return the offset after the last sound batch: by a rotten header, segments would be removed without a replacement."""
-        file, end_offset = self._files.open(os.path.join(self._directory, name)), _base(name)
+        file, end_offset = self._files.open(os.path.join(self._directory, name)), _parse_base_offset(name)
         try:
             for _, header in scan_sound_headers(file, file.size(), end_offset):
                 end_offset = header.last_offset + 1
@@ -107,10 +107,10 @@ class _Folder:
     def remove_orphans(self, bases: set[int]) -> None:
         for suffix in ALL_SUFFIXES:
             for name in self._names(suffix):
-                if _base(name) not in bases:
+                if _parse_base_offset(name) not in bases:
                     self._remove(name)
 
 
-def _base(name: str) -> int:
+def _parse_base_offset(name: str) -> int:
     stem = name.split(".", 1)[0]
     return int(stem) if stem.isdigit() else -1

@@ -86,30 +86,30 @@ class _Conversion:
 
     def _write(self, source: File, target: File) -> None:
         target.truncate(0)
-        for piece in self._pieces(source):
+        for piece in self._split_into_pieces(source):
             target.append((piece,), len(piece))
 
-    def _pieces(self, source: File) -> Iterator[bytes]:
+    def _split_into_pieces(self, source: File) -> Iterator[bytes]:
         """Yield the batches in pieces of about a megabyte."""
         piece = bytearray()
-        for batch in self._batches(source):
+        for batch in self._convert_batches(source):
             piece += batch
             if len(piece) >= _PIECE_BYTES:
                 yield bytes(piece)
                 piece.clear()
         yield bytes(piece)
 
-    def _batches(self, source: File) -> Iterator[bytes]:
+    def _convert_batches(self, source: File) -> Iterator[bytes]:
         """Yield the segment's messages as batches, then the batches that follow them unchanged."""
         try:
-            yield from convert_entries(self._messages(source), self._max_decompressed_bytes)
+            yield from convert_entries(self._read_messages(source), self._max_decompressed_bytes)
         except (KafkaError, MalformedError) as problem:
-            raise self._damaged(problem) from problem
+            raise self._build_damage_error(problem) from problem
         size_bytes = source.size()
         for position in range(self._position, size_bytes, _PIECE_BYTES):
             yield source.pread(min(_PIECE_BYTES, size_bytes - position), position)
 
-    def _messages(self, source: File) -> Iterator[LegacyMessage]:
+    def _read_messages(self, source: File) -> Iterator[LegacyMessage]:
         """Yield the entries before the first record batch, and set `_position` to where that begins, or to the end."""
         size_bytes = source.size()
         while self._position < size_bytes:
@@ -123,7 +123,7 @@ class _Conversion:
                 message = next(read_message_set(entry))
             except KafkaError as problem:
                 if not self._is_torn(source, size_bytes):
-                    raise self._damaged(problem) from problem
+                    raise self._build_damage_error(problem) from problem
                 self._position = size_bytes
                 return
             yield message
@@ -135,6 +135,6 @@ class _Conversion:
             self._may_be_torn and next(walk_log_file(source, Bounds(size_bytes), 0, self._position)).end == size_bytes
         )
 
-    def _damaged(self, problem: Exception) -> LegacyFormatError:
+    def _build_damage_error(self, problem: Exception) -> LegacyFormatError:
         words = f"the message of an old format at byte {self._position} is damaged ({problem})"
         return LegacyFormatError(f"{self._path} cannot be converted: {words}; the file stays unchanged")

@@ -138,13 +138,13 @@ class LogReader:
 
     def offset_for_timestamp(self, timestamp: int) -> FoundRecord | None:
         """Find the first record whose timestamp is >= `timestamp` (ms); None without one. [disk]"""
-        return self._searched(find_timestamp, timestamp, self._state.log_start_offset)
+        return self._run_search(find_timestamp, timestamp, self._state.log_start_offset)
 
     def find_max_timestamp(self) -> FoundRecord | None:
         """Find the first record with the log's largest timestamp; None if no record has a timestamp. [disk]"""
-        return self._searched(find_max_timestamp)
+        return self._run_search(find_max_timestamp)
 
-    def _searched(self, search: Callable[..., FoundRecord | None], *arguments: int) -> FoundRecord | None:
+    def _run_search(self, search: Callable[..., FoundRecord | None], *arguments: int) -> FoundRecord | None:
         with self._state.disk_operation(repeatable=True):
             try:
                 return search(

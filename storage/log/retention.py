@@ -25,17 +25,17 @@ def find_expired_segments(
     """
     ordered = list(segments)
     ends = [segment.base_offset for segment in ordered[1:]]
-    count = _leading(end <= min(log_start_offset, high_watermark) for end in ends)
+    count = _count_leading(end <= min(log_start_offset, high_watermark) for end in ends)
     if "delete" in config.cleanup_policy:
         if ordered[-1].size_bytes:
             ends.append(log_end_offset)
-        candidates = ordered[: _leading(end <= high_watermark for end in ends)]
+        candidates = ordered[: _count_leading(end <= high_watermark for end in ends)]
         count = _beyond_size(segments.size_bytes, candidates, count, config.retention_bytes)
         count = _beyond_time(candidates, count, config.retention_ms, now_ms)
     return ordered[:count]
 
 
-def _leading(conditions: Iterable[bool]) -> int:
+def _count_leading(conditions: Iterable[bool]) -> int:
     """Return how many conditions hold before the first that does not."""
     return sum(1 for _ in takewhile(bool, conditions))
 

@@ -22,10 +22,10 @@ def ensure_transaction_index(state: LogState, segment: Segment) -> None:
         segment.aborted()
     except CorruptIndexError as problem:
         log.warning("%s: %s; it is rebuilt", segment.files.path(TXN_INDEX_SUFFIX), problem)
-        _rebuild(state, segment)
+        _rebuild_index(state, segment)
 
 
-def _rebuild(state: LogState, segment: Segment) -> None:
+def _rebuild_index(state: LogState, segment: Segment) -> None:
     earlier = [other for other in state.segments if other.base_offset < segment.base_offset]
     replay = TransactionReplay(find_open_transactions(state.files, state.directory, earlier, segment.base_offset))
     with segment.pin() as file:

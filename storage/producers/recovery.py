@@ -39,7 +39,7 @@ def rebuild_producer_state(
         # A cleanly closed log without a snapshot never had producers.
         start = end_offset if clean_shutdown else segments[0].base_offset
     for segment in segments.since(start) if start < end_offset else ():
-        _replay(segment, state, start)
+        _replay_segment(segment, state, start)
     state.open.remove_decided(end_offset if high_watermark is None else high_watermark)
     state.remove_expired(now_ms, config.producer_id_expiration_ms)
     _remove_strays(snapshots, {segment.base_offset for segment in segments})
@@ -70,26 +70,26 @@ def find_open_transactions(files: Files, directory: str, earlier: Sequence[Segme
         except CorruptSnapshotError:
             pass
     for segment in Segments(earlier).since(start) if start < offset else ():
-        _replay(segment, state, start)
+        _replay_segment(segment, state, start)
     open_by_producer = {
         producer.producer_id: producer.current_txn_first_offset for producer in state.producers.values()
     }
     return {producer_id: first_offset for producer_id, first_offset in open_by_producer.items() if first_offset >= 0}
 
 
-def _replay(segment: Segment, state: ProducerState, start: int) -> None:
+def _replay_segment(segment: Segment, state: ProducerState, start: int) -> None:
     file = segment.pin()
     try:
         position = segment.indexes()[0].lookup(start)
         for span_start, end, _ in split_at_damage(segment.corrupt, position, segment.size_bytes):
             for batch_position, header in scan_headers(file.file, span_start, end):
                 if header.producer_id >= 0 and header.last_offset >= start:
-                    _add(file.file, (segment.base_offset, batch_position), header, state)
+                    _replay_batch(file.file, (segment.base_offset, batch_position), header, state)
     finally:
         file.release()
 
 
-def _add(file: File, place: tuple[int, int], header: BatchHeader, state: ProducerState) -> None:
+def _replay_batch(file: File, place: tuple[int, int], header: BatchHeader, state: ProducerState) -> None:
     position = place[1]
     if not header.is_control:
         state.add_batch(header, header.base_offset, place)

@@ -43,10 +43,10 @@ def find_batch(file: File, offset: int, position: int, end: int, *, may_block: b
     Raises ColdDataError if `may_block` is False and the headers are not in memory, and DamagedError if the lengths do not
     lead from batch to batch to `end`.
     """
-    chunk, chunk_position = _read(file, position, may_block), position
+    chunk, chunk_position = _read_chunk(file, position, may_block), position
     while position + _BATCH_START.size <= end:
         if position + _BATCH_START.size > chunk_position + len(chunk):
-            chunk, chunk_position = _read(file, position, may_block), position
+            chunk, chunk_position = _read_chunk(file, position, may_block), position
             if len(chunk) < _BATCH_START.size:
                 if not may_block:
                     raise ColdDataError  # the next page is not in memory
@@ -70,14 +70,14 @@ def holds_no_record(file: File, position: int, end: int, *, may_block: bool) -> 
     size_bytes = end - position
     if size_bytes > _CHUNK or size_bytes % SMALLEST_BATCH:
         return False
-    chunk = _read(file, position, may_block)
+    chunk = _read_chunk(file, position, may_block)
     if len(chunk) < size_bytes and not may_block:
         raise ColdDataError
     starts = range(0, min(size_bytes, len(chunk)), SMALLEST_BATCH)
     return all(_BATCH_START.unpack_from(chunk, at)[1] == SMALLEST_BATCH - LENGTH_PREFIX for at in starts)
 
 
-def _read(file: File, position: int, may_block: bool) -> bytes | bytearray | memoryview:
+def _read_chunk(file: File, position: int, may_block: bool) -> bytes | bytearray | memoryview:
     if may_block:
         return file.pread(_CHUNK, position)
     chunk = file.pread_nowait(_CHUNK, position)

@@ -21,7 +21,7 @@ def has_whole_indexes(files: Files, segment: Segment, interval_bytes: int) -> bo
     indexes = read_indexes(files, segment.files.path, segment.base_offset, segment.size_bytes)
     offset_index, time_index = indexes
     columns = offset_index.relative_offsets, offset_index.positions, time_index.timestamps, time_index.relative_offsets
-    if not all(map(_ascends, columns)):
+    if not all(map(_is_ascending, columns)):
         return False
     file = segment.pin()
     try:
@@ -34,7 +34,7 @@ def has_whole_indexes(files: Files, segment: Segment, interval_bytes: int) -> bo
         file.release()
 
 
-def _ascends(column: Sequence[int]) -> bool:
+def _is_ascending(column: Sequence[int]) -> bool:
     return all(value < next_value for value, next_value in pairwise(column))
 
 

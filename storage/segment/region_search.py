@@ -56,7 +56,7 @@ def find_regions(
         known = recent.get(offset) if segment is segments.active and not segment.corrupt else None
         file = segment.pin(may_block=may_block)
         try:
-            place = known or _find(segment, file, offset, may_block)
+            place = known or _find_place(segment, file, offset, may_block)
             is_empty = (
                 place is not None
                 and place[1] == SMALLEST_BATCH
@@ -70,7 +70,7 @@ def find_regions(
             file.release()
             continue
         bad_position = next((bad.position for bad in segment.corrupt if bad.position > place[0]), end)
-        region = _region(file, place, min(end, bad_position), max_bytes, at_least_one_batch)
+        region = _cut_region(file, place, min(end, bad_position), max_bytes, at_least_one_batch)
         if region is None:
             return
         has_found = True
@@ -106,12 +106,12 @@ def skip_empty_regions(regions: Iterator[FoundRegion]) -> FoundRegion | None:
     return candidate
 
 
-def _find(segment: Segment, file: SegmentFile, offset: int, may_block: bool) -> tuple[int, int] | None:
+def _find_place(segment: Segment, file: SegmentFile, offset: int, may_block: bool) -> tuple[int, int] | None:
     place = segment.find_batch(offset, segment.size_bytes, file, may_block=may_block)
     return (place.position, place.size_bytes) if place is not None else None
 
 
-def _region(
+def _cut_region(
     file: SegmentFile, place: tuple[int, int], end: int, max_bytes: int, at_least_one_batch: bool
 ) -> FileRegion | None:
     position, batch_bytes = place

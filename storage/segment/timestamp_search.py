@@ -37,11 +37,11 @@ def find_timestamp(
     """
     for segment in segments:
         if segment.latest_ms >= timestamp:
-            return _search(segment, timestamp, start_offset, max_decompressed_bytes, examine)
+            return _search_segment(segment, timestamp, start_offset, max_decompressed_bytes, examine)
     return None
 
 
-def _search(
+def _search_segment(
     segment: Segment, timestamp: int, start_offset: int, max_decompressed_bytes: int, examine: ExamineSegment
 ) -> FoundRecord | None:
     try:
@@ -101,4 +101,4 @@ def find_max_timestamp(segments: Segments, max_decompressed_bytes: int, examine:
     latest = max(segments, key=lambda segment: segment.max_timestamp)
     if latest.max_timestamp < 0:
         return None
-    return _search(latest, latest.max_timestamp, latest.base_offset, max_decompressed_bytes, examine)
+    return _search_segment(latest, latest.max_timestamp, latest.base_offset, max_decompressed_bytes, examine)

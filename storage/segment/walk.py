@@ -137,7 +137,7 @@ def _find_problem(window: Window, stretch: Stretch, bounds: Bounds, next_offset:
         return f"its length {size_bytes - LENGTH_END} is impossible"
     if stretch.end > bounds.end:
         return _CUT_OFF
-    if _checksum(window, stretch) != crc:
+    if _compute_checksum(window, stretch) != crc:
         return _CHECKSUM
     return "" if next_offset <= first_offset <= last_offset <= bounds.last_offset else _OUT_OF_ORDER
 
@@ -163,7 +163,7 @@ def _read_any_header(start: memoryview, position: int) -> Stretch | None:
     return Stretch(position, LENGTH_END + length, offset, offset, "", magic, start[17], timestamp, crc)
 
 
-def _checksum(window: Window, stretch: Stretch) -> int:
+def _compute_checksum(window: Window, stretch: Stretch) -> int:
     if stretch.header is not None:
         return window.checksum(stretch.position + CRC_END, stretch.end, crc32c)
     return window.checksum(stretch.position + _LEGACY_CRC_END, stretch.end, zlib.crc32)

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from bench.row import KAFKA, RECORDS
-from bench.summary import BETTER, COMPARISONS, LEVEL, WORSE, Comparison, sendfile_sentence, summary
+from bench.summary import BETTER, COMPARISONS, LEVEL, WORSE, Comparison, sendfile_sentence, summarize_results
 
 
-def results(ours: list[float], theirs: list[float], metric: str = "records/s") -> dict[str, list[dict[str, float]]]:
+def make_results(
+    ours: list[float], theirs: list[float], metric: str = "records/s"
+) -> dict[str, list[dict[str, float]]]:
     return {RECORDS: [{metric: value} for value in ours], KAFKA: [{metric: value} for value in theirs]}
 
 
@@ -28,12 +30,12 @@ def results(ours: list[float], theirs: list[float], metric: str = "records/s") -
 )
 def test_the_side_is_where_the_whole_range_lies(ours: list[float], more_is_better: bool, side: str) -> None:
     comparison = Comparison("row", "records/s", "", more_is_better=more_is_better)
-    assert comparison.side(results(ours, [1.0, 1.0, 1.0])) == side
+    assert comparison.side(make_results(ours, [1.0, 1.0, 1.0])) == side
 
 
 def test_a_sentence_has_medians_and_ratio_and_names_a_scaled_load() -> None:
     comparison = Comparison("row", "records/s", "Produce: {ours}, Kafka {theirs}")
-    measured = results([1.0, 5000.0, 9000.0], [2.0, 2.0, 2.0])
+    measured = make_results([1.0, 5000.0, 9000.0], [2.0, 2.0, 2.0])
     assert comparison.words(measured, "") == "Produce: 5,000, Kafka 2: 2,500 times (1,250 to 3,500)."
     assert comparison.words(measured, " Loads scaled by 0.3.").endswith("3,500). Loads scaled by 0.3.")
 
@@ -46,7 +48,7 @@ def test_every_comparison_is_listed_once_under_its_side() -> None:
             samples = row["results"].setdefault(contender, [{} for _ in range(5)])
             for sample in samples:
                 sample[comparison.metric] = value
-    lines = list(summary(stored))
+    lines = list(summarize_results(stored))
     better, worse = (lines.index(f"**{side}:**\n") for side in (BETTER, WORSE))
     bullets = [line for line in lines if line.startswith("- ")]
     assert len(bullets) == len(COMPARISONS) + 1  # nothing is level
@@ -55,7 +57,7 @@ def test_every_comparison_is_listed_once_under_its_side() -> None:
 
 
 def test_rows_without_results_are_left_out() -> None:
-    assert sum(line == "- nothing." for line in summary({})) == 3
+    assert sum(line == "- nothing." for line in summarize_results({})) == 3
 
 
 def test_the_bare_loop_is_named_only_with_its_figure() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.verdict import Spread, judge, ratios
+from bench.verdict import Spread, compute_ratios, judge_spread
 
 
 def test_spread_is_quartiles_around_the_median() -> None:
@@ -13,9 +13,9 @@ def test_spread_is_quartiles_around_the_median() -> None:
 
 
 def test_ratios_are_taken_pair_by_pair() -> None:
-    assert ratios([2.0, 9.0], [1.0, 3.0]) == [2.0, 3.0]
+    assert compute_ratios([2.0, 9.0], [1.0, 3.0]) == [2.0, 3.0]
     with pytest.raises(ValueError, match="longer"):
-        ratios([1.0], [1.0, 2.0])
+        compute_ratios([1.0], [1.0, 2.0])
 
 
 @pytest.mark.parametrize(
@@ -30,4 +30,4 @@ def test_ratios_are_taken_pair_by_pair() -> None:
     ],
 )
 def test_goal_is_judged_by_median_and_quartiles(spread: Spread, at_least: bool, verdict: str) -> None:
-    assert judge(spread, 2.0, at_least=at_least) == verdict
+    assert judge_spread(spread, 2.0, at_least=at_least) == verdict

@@ -30,12 +30,12 @@ def main(arguments: Sequence[str]) -> int:
     if chosen.point is not None:
         tally = CrashPoints(chosen.seed, chosen.steps).one(chosen.point, chosen.way)
     else:
-        tally = live(range(chosen.seed, chosen.seed + chosen.lives), chosen.steps)
-    tell(tally)
+        tally = live_lives(range(chosen.seed, chosen.seed + chosen.lives), chosen.steps)
+    print_tally(tally)
     return int(bool(tally.anomalies))
 
 
-def live(seeds: Sequence[int], steps: int) -> Tally:
+def live_lives(seeds: Sequence[int], steps: int) -> Tally:
     """Live that many lives, as many at a time as there are processors."""
     tally = Tally()
     with ProcessPoolExecutor(os.cpu_count()) as pool:
@@ -51,8 +51,8 @@ def one_life(seed: int, steps: int) -> Tally:
     return CrashPoints(seed, steps).all()
 
 
-def tell(tally: Tally) -> None:
-    """Print what was tried and what was found."""
+def print_tally(tally: Tally) -> None:
+    """Print the numbers of crash points and states of the disk, and the anomalies."""
     for crash, problem in tally.anomalies[:SHOWN]:
         print(f"{crash.command()}: {problem[:500]}")
     operations = ", ".join(f"{count:,} {name}" for name, count in tally.operations.most_common())

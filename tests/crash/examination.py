@@ -1,4 +1,4 @@
-"""Starting after a crash, and comparing what is found with what was promised."""
+"""Starting after a crash, and comparing the contents with the promises."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kafkacompat.storage.inspection.findings import Finding, UnreadablePath
 from kafkacompat.storage.segment.segment_files import CLEANED_SUFFIX, DELETED_SUFFIX, SWAP_SUFFIX
 from kafkacompat.wire.errors import KafkaError
 from kafkacompat.wire.record_batch import BatchHeader, read_header, read_records, split_batches
-from tests.crash.machine import PATHS, start
+from tests.crash.machine import PATHS, start_node
 from tests.crash.model import ASSIGNED_BYTES, Batch, Promise, Promises, Topics
 from tests.crash.transactions import Fates, read_committed
 from tests.fakes.memory_files import MemoryFiles
@@ -66,7 +66,7 @@ def state_of(partition: Partition) -> State:
         )
         for each in log.producer_state.producers.values()
     }
-    found = tuple(_read(partition))
+    found = tuple(_read_batches(partition))
     return State(
         log.log_start_offset,
         log.log_end_offset,
@@ -78,7 +78,7 @@ def state_of(partition: Partition) -> State:
     )
 
 
-def _read(partition: Partition) -> Iterator[Found]:
+def _read_batches(partition: Partition) -> Iterator[Found]:
     offset, end = partition.log.log_start_offset, partition.high_watermark.offset
     while offset < end:
         region = partition.log.read(offset, 1, partition.high_watermark)
@@ -103,7 +103,7 @@ class Case(NamedTuple):
 
     def start(self, files: MemoryFiles) -> Node:
         """Start a broker; Anomaly when it, or a partition, does not."""
-        return start(files, self.topics, self.leader_epoch, syncs_always=self.syncs_always)
+        return start_node(files, self.topics, self.leader_epoch, syncs_always=self.syncs_always)
 
     def states(self, node: Node) -> dict[tuple[str, int], State]:
         """Every partition's state."""
@@ -113,13 +113,13 @@ class Case(NamedTuple):
             raise Anomaly(f"a partition cannot be read: {problem}") from problem
 
     def examine(self, files: MemoryFiles, rng: Random) -> None:
-        """Start on what a crash left, and again, and see that everything is as it should be; raises Anomaly."""
+        """Start twice on the disk that a crash left, and check all partitions; raises Anomaly."""
         if rng.random() < 0.2:
             files = self._crash_at_the_start(files, rng)
         node = self.start(files)
         found = self.states(node)
         for name, promise in self.promises.items():
-            check(name, promise, found[name])
+            check_promise(name, promise, found[name])
         files.crash(lose_unsynced=self.power_fails and self.syncs_always)
         again = self.start(files)
         expect(self.states(again) == found, f"the second start finds {again} otherwise than the first: {found}")
@@ -154,7 +154,7 @@ class Case(NamedTuple):
         expect(self.states(self.start(node.files)) == found, "a clean stop changed something")
 
 
-def check(name: tuple[str, int], promise: Promise, state: State) -> None:
+def check_promise(name: tuple[str, int], promise: Promise, state: State) -> None:
     """Compare a partition with its promise; raises Anomaly."""
     sent = [each for each in promise.batches if state.start_offset <= each.last_offset < state.end_offset]
     what = f"{name[0]}-{name[1]} [{state.start_offset}, {state.end_offset})"
@@ -172,7 +172,7 @@ def check(name: tuple[str, int], promise: Promise, state: State) -> None:
 
 
 def _check_batches(what: str, sent: Sequence[Batch], state: State) -> None:
-    """Exactly what was sent, in its order."""
+    """Check that the batches are those that were sent, in their order."""
     found = [(each.header.base_offset, each.header.partition_leader_epoch) for each in state.batches]
     expected = [(each.base_offset, each.leader_epoch) for each in sent]
     expect(found == expected, f"{what} holds the batches (offset, epoch) {found}, not {expected}")

@@ -33,7 +33,7 @@ KEYS = 5
 
 
 class Life(World):
-    """``at_each_operation`` is told of every operation of the file system before it happens."""
+    """``at_each_operation`` is called before every operation of the file system."""
 
     def __init__(self, seed: int, steps: int, at_each_operation: Callable[[Life, str], None]) -> None:
         self._at_each_operation = at_each_operation
@@ -67,7 +67,7 @@ class Life(World):
     def live(self) -> None:
         """Do all steps."""
         for step in self._steps:
-            # Each may need a segment, in the making of which there is time for more.
+            # Each may need a segment, and other work can run while one is created.
             self.appends_meanwhile = 3
             step()
             assert not self._wrong_answers, self._wrong_answers
@@ -80,12 +80,12 @@ class Life(World):
     # --- ends and beginnings ---
 
     def crash(self) -> None:
-        """Lose the power, or the process, and go on with what is left."""
+        """Lose the power, or the process, and continue with the files that are left."""
         way = self.random.choice([None, ("none", "none"), ("any", "torn")])
         self.note_progress()
         case = self.case(power_fails=way is not None)
         left = self.files.killed() if way is None else self.files.after(Survivors(*way, self.random))
-        # Nobody hears any more of what the old process does, but its coroutines have to come to an end.
+        # The old process has no effect any more, but its coroutines have to end.
         self.end()
         for name, promise in case.promises.items():
             self.models[name].fall_back(promise)
@@ -131,7 +131,7 @@ class Life(World):
         model = self.models[partition.topic, partition.index]
         if not model.is_compacted:
             marker = Marker(self.random.choice(TRANSACTIONAL), 0, 0, self.random.random() < 0.4, 0)
-            data = build_marker_batch(marker, partition.log.config, self.node.now_ms).joined()
+            data = build_marker_batch(marker, partition.log.config, self.node.now_ms).join_parts()
             self._send(partition, model, data, lambda: partition.append_marker(marker, self.node.now_ms))
 
     def _send(self, partition: Partition, model: PartitionModel, data: bytes, append: Callable[[], Appended]) -> None:
@@ -205,7 +205,7 @@ class Life(World):
         self.node.replicas.delete_records(partition, offset).addCallbacks(saved, lambda _: None)
 
     def retain(self) -> None:
-        """Let retention take what is too much."""
+        """Let retention delete segments beyond its limit."""
         self.housekeeping.delete_expired_segments()
 
     def move(self) -> None:
@@ -215,7 +215,7 @@ class Life(World):
         self.node.replicas.move(partition.topic, partition.index, path).addErrback(lambda _: None)
 
     def truncate(self) -> None:
-        """Take back what was appended last, as a follower may have to."""
+        """Truncate the last batches, as a follower may have to."""
         self.node.clock.advance(0)
         self.work()
         partition = self.partition()

@@ -19,16 +19,16 @@ COMPACTED = replace(
 COMPACTED_TOPIC = "compacted"
 
 
-def start(files: MemoryFiles, topics: Topics, leader_epoch: int, *, syncs_always: bool) -> Node:
+def start_node(files: MemoryFiles, topics: Topics, leader_epoch: int, *, syncs_always: bool) -> Node:
     """The next process: it leads every partition in a new epoch."""
     node = Node(*PATHS, files=files, config=CONFIG, syncs_always=syncs_always)
     node.configs[COMPACTED_TOPIC] = COMPACTED
     find(node, topics)
     for image in topics.values():
-        node.make(led(image, leader_epoch))
+        node.make(set_leader(image, leader_epoch))
     return node
 
 
-def led(image: TopicImage, leader_epoch: int) -> TopicImage:
+def set_leader(image: TopicImage, leader_epoch: int) -> TopicImage:
     """A topic whose partitions are led in an epoch."""
     return image._replace(partitions=tuple(each._replace(leader_epoch=leader_epoch) for each in image.partitions))

@@ -1,4 +1,4 @@
-"""What a partition's log should hold, and what of it was promised to outlive a crash."""
+"""The expected contents of a partition's log, and the part that must survive a crash."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Batch(NamedTuple):
 
 
 class Promise(NamedTuple):
-    """What has to be found of a partition after a crash: a beginning of ``batches`` that reaches at least so far."""
+    """The promise for a partition after a crash: a beginning of ``batches`` that reaches at least a given offset."""
 
     is_compacted: bool
     batches: tuple[Batch, ...]
@@ -68,11 +68,11 @@ class PartitionModel:
     start: int = 0
     """Where it begins, perhaps only in memory."""
     end: int = 0
-    """Behind the last batch that was sent."""
+    """The offset after the last sent batch."""
     truncating_to: int = LARGEST_OFFSET
 
     def send(self, records: bytes, leader_epoch: int) -> Batch:
-        """A batch was sent, behind all others."""
+        """Note a batch that was sent after all others."""
         batch = Batch.sent(records, self.end, leader_epoch)
         self.batches.append(batch)
         self.end = batch.last_offset + 1
@@ -84,13 +84,13 @@ class PartitionModel:
         self.start = max(self.start, log.log_start_offset)
 
     def promise(self, *, power_fails: bool, syncs_always: bool) -> Promise:
-        """What has to outlive a crash now; without `power_fails` only the process ends."""
+        """Return the promise for a crash at this moment; without `power_fails` only the process ends."""
         acknowledged = 0 if power_fails and not syncs_always else self.acknowledged
         end = max(self.synced, acknowledged)
         return Promise(self.is_compacted, tuple(self.batches), end, self.start_saved, self.start)
 
     def fall_back(self, promise: Promise) -> None:
-        """After a crash nothing counts but what was promised before it."""
+        """Drop everything but the promise, as a crash does."""
         self.acknowledged = promise.end_at_least
         self.start_saved, self.start = promise.start_at_least, promise.start_at_most
 
@@ -106,7 +106,7 @@ class PartitionModel:
         self.end = max(self.start, self.batches[-1].last_offset + 1 if self.batches else 0)
 
     def adopt(self, start: int, end: int) -> None:
-        """Go on with what was found after a crash."""
+        """Continue with the contents that a start found after a crash."""
         self.batches = [batch for batch in self.batches if batch.last_offset < end]
         self.acknowledged, self.synced = min(self.acknowledged, end), min(self.synced, end)
         self.start, self.end = start, end

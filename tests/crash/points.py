@@ -25,7 +25,7 @@ WAYS = {
 
 
 class Crash(NamedTuple):
-    """One crash: life, operation, and what is left."""
+    """One crash: life, operation, and the kind of loss."""
 
     seed: int
     steps: int
@@ -33,13 +33,13 @@ class Crash(NamedTuple):
     way: str
 
     def command(self) -> str:
-        """What lets just this crash happen once more."""
+        """Return the command line that repeats this crash."""
         return f"python -m tests.crash --seed {self.seed} --steps {self.steps} --point {self.point} --way '{self.way}'"
 
 
 @dataclass
 class Tally:
-    """What was tried, and what was found."""
+    """The numbers of crash points and states of the disk, and the anomalies."""
 
     points: int = 0
     states: int = 0

@@ -1,4 +1,4 @@
-"""A sample of what `make crash` does at every operation of longer lives."""
+"""A sample of `make crash`, which crashes at every operation of longer lives."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.skipif(PORTABLE, reason="what is in memory is the same 
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_what_was_promised_outlives_a_crash(seed: int) -> None:
+def test_promises_hold_after_a_crash_at_each_operation(seed: int) -> None:
     tally = CrashPoints(seed, steps=100, stride=8).all()
     assert [f"{crash.command()}: {problem}" for crash, problem in tally.anomalies] == []
     assert tally.states > 100

@@ -1,4 +1,4 @@
-"""What a reader of committed records gets of a partition, and what it should get."""
+"""The records that a reader of committed records gets from a partition, and those that it should get."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def read_committed(partition: Partition) -> Iterator[int]:
 
 
 class Fates:
-    """What became of the transactions that *sent* belongs to, of a log that begins at *start*."""
+    """The outcomes of the transactions of *sent*, in a log that begins at *start*."""
 
     def __init__(self, sent: Sequence[Batch], start: int) -> None:
         self._start = start
@@ -46,7 +46,7 @@ class Fates:
                 self._open.setdefault(header.producer_id, []).append(batch)
 
     def stable_offsets(self, end: int) -> tuple[int, int]:
-        """Between which offsets a log that ends at *end* is stable: what is deleted may be forgotten, or not."""
+        """Return the bounds of the stable offset of a log that ends at *end*; deleted transactions may count or not."""
         known = [max(each[0].base_offset, self._start) for each in self._open.values()]
         left = [batch.base_offset for each in self._open.values() for batch in each if batch.last_offset >= self._start]
         return min([end, *known]), max(self._start, min([end, *left]))

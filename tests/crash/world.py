@@ -14,8 +14,8 @@ from kafkacompat.metadata.image import TopicImage
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.upkeep.cleaning import LogCleaner
 from kafkacompat.upkeep.housekeeping import Housekeeping
-from tests.crash.examination import Case, check, state_of
-from tests.crash.machine import COMPACTED_TOPIC, led, start
+from tests.crash.examination import Case, check_promise, state_of
+from tests.crash.machine import COMPACTED_TOPIC, set_leader, start_node
 from tests.crash.model import PartitionModel, Promises
 from tests.fakes.disk import ManualDisk
 from tests.fakes.memory_files import MemoryFiles
@@ -50,7 +50,7 @@ class World(ABC):
     def append(self) -> None:
         """Append something somewhere."""
 
-    # --- what is promised ---
+    # --- promises ---
 
     def case(self, *, power_fails: bool) -> Case:
         """A crash in this instant."""
@@ -76,12 +76,12 @@ class World(ABC):
     # --- processes ---
 
     def begin(self, files: MemoryFiles) -> None:
-        """Start a process over what there is."""
+        """Start a process over the existing files."""
         self.files = files
         self.files.before_change = self._before_change
         self.leader_epoch += 1
         self._node = None
-        self._node = start(files, self.topics, self.leader_epoch, syncs_always=self.syncs_always)
+        self._node = start_node(files, self.topics, self.leader_epoch, syncs_always=self.syncs_always)
         housekeeping = Housekeeping(self.node.clock, BROKER, self.node.replicas)
         self.housekeeping = housekeeping
         self.worker = ManualDisk()
@@ -99,10 +99,10 @@ class World(ABC):
             self._in_a_thread = True
 
     def adopt(self, promises: Promises) -> None:
-        """Go on with what a start found."""
+        """Continue with the contents that a start found."""
         for name, promise in promises.items():
             state = state_of(self.node.replicas.find(*name))
-            check(name, promise, state)
+            check_promise(name, promise, state)
             self.models[name].adopt(state.start_offset, state.end_offset)
 
     def end(self) -> None:
@@ -111,7 +111,7 @@ class World(ABC):
         self.until(Deferred.fromCoroutine(self.cleaner.stop()))
 
     def until(self, done: Deferred[Any]) -> None:
-        """Let everybody work until something is done."""
+        """Run all waiting work until a Deferred has fired."""
         while not done.called:
             self.node.clock.advance(0)
             self.work()
@@ -147,4 +147,4 @@ class World(ABC):
         self.topics[name] = image
         for index in range(partitions):
             self.models[name, index] = PartitionModel(image.topic_id, is_compacted=name == COMPACTED_TOPIC)
-        self.node.make(led(image, self.leader_epoch))
+        self.node.make(set_leader(image, self.leader_epoch))

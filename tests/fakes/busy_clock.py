@@ -32,7 +32,7 @@ class Call:
 
 
 class BusyClock:
-    """Each look at the time takes a quarter of a turn; what is called later is called in the next `turn`."""
+    """Each look at the time takes a quarter of a turn; delayed calls run in the next `turn`."""
 
     def __init__(self) -> None:
         self._now = 0.0
@@ -47,7 +47,7 @@ class BusyClock:
         return self._later[-1]
 
     def turn(self) -> bool:
-        """Make the reactor's next turn, where nobody waits for one what has a delay; False when there is nothing to do."""
+        """Run the calls without a delay, or the delayed ones if there are no others; False without any call."""
         calls = [call for call in self._later if not call.delay] or self._later
         self._later = [call for call in self._later if call not in calls]
         for call in calls:

@@ -25,7 +25,7 @@ Outcomes = Mapping[TopicPartition, KafkaError | None]
 
 
 class FakeController:
-    """Elects and reassigns as ``outcomes`` says, and keeps what it was asked for."""
+    """Elects and reassigns as ``outcomes`` says, and records the requests."""
 
     def __init__(self, image: MetadataImage) -> None:
         self.image = image
@@ -44,7 +44,7 @@ class FakeController:
 
 
 class FakeLink:
-    """The way to the controller: ``deliver`` answers what is sent, and ``sent`` keeps it."""
+    """The way to the controller: ``deliver`` answers requests, and ``sent`` records them."""
 
     def __init__(self, deliver: Callable[[Request], Deferred[Any]] | None = None) -> None:
         self.is_local = deliver is None

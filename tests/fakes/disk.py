@@ -1,4 +1,4 @@
-"""Disks for tests: one that works at once, and one that works when it is told to."""
+"""Disks for tests: one runs work at once, the other when a test says so."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class _Disk(ABC):
         """See Disk.run."""
 
     def run_each(self, function: Callable[[Any], object], items: Sequence[Any]) -> Deferred[None]:
-        """All of them, also behind one that fails."""
+        """Run all operations, also those after a failing one."""
 
         def each() -> None:
             problems: list[Exception] = []
@@ -39,7 +39,7 @@ class ImmediateDisk(_Disk):
 
 
 class ManualDisk(_Disk):
-    """Runs what it was given, in order, when a test says so."""
+    """Runs its queued work, in order, when a test says so."""
 
     def __init__(self) -> None:
         self.waiting: deque[Callable[[], None]] = deque()
@@ -54,6 +54,6 @@ class ManualDisk(_Disk):
         return result
 
     def work(self) -> None:
-        """Do everything that waits, also what that leads to."""
+        """Run all waiting work, and the work that it adds."""
         while self.waiting:
             self.waiting.popleft()()

@@ -52,7 +52,7 @@ class FakePartition:
         return self._take(marker)
 
     def release(self) -> None:
-        """Take what was held."""
+        """Append the held markers."""
         self.hold = False
         held, self.held = self.held, []
         for marker, answer in held:
@@ -66,7 +66,7 @@ class FakePartition:
         ended = [each for each in self.open if each.producer_id == marker.producer_id]
         self.open = [each for each in self.open if each.producer_id != marker.producer_id]
         (self.committed if marker.is_commit else self.aborted).extend(each.value for each in ended)
-        return None  # type: ignore[return-value]  # nobody looks at it
+        return None  # type: ignore[return-value]  # no caller reads it
 
     def _check(self, marker: Marker) -> None:
         epoch = self.epochs.get(marker.producer_id, -1)

@@ -61,8 +61,10 @@ class MemoryHost:
         files: Files | None = None,
         rng: Random | None = None,
         zookeeper: MemoryZooKeeper | None = None,
+        boot_id: str = "boot 1",
     ) -> None:
         self.reactor: Any = clock
+        self.boot_id = boot_id
         self.network = network
         self.files: Files = files or MemoryFiles()
         self.rng = rng or Random(1)

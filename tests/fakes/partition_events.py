@@ -1,4 +1,4 @@
-"""What a controller tells the replicas, kept for a test to look at and to answer."""
+"""The events of a controller for its replicas, recorded for tests, which answer them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kafkacompat.metadata.image import TopicImage
 
 
 class RecordingEvents:
-    """Keeps what it is told in ``told``; with ``hold`` it answers only when a test fires ``waiting``."""
+    """Records events in ``told``; with ``hold`` it answers only when a test fires ``waiting``."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, str]] = []

@@ -1,6 +1,6 @@
-"""What a disk may hold after a power failure, as far as a real file system makes no promise.
+"""The contents that a disk may have after a power failure, where a real file system makes no promise.
 
-What was synced is there. Of the rest, names (creations, renames, removals) survive independently of the contents of files:
+Synced data is there. Of other data, names (creations, renames, removals) survive independently of the contents of files:
 none, all, the first ones in their order, or any of them, except that one which concerns a name never survives without those
 before it that concern the same name. Of contents nothing survives, everything, the first writes, or a torn write: cut
 off somewhere, with zeros from somewhere on, or with a page of zeros in it.
@@ -36,7 +36,7 @@ class Survivors(NamedTuple):
 class OneName(NamedTuple):
     """A power failure that one of a folder's changes of names survives alone (``survives``), or alone does not; -1 is none of them.
 
-    Nothing of what was written to files survives it.
+    No unsynced bytes of files survive.
     """
 
     number: int
@@ -44,7 +44,7 @@ class OneName(NamedTuple):
 
     @classmethod
     def each(cls, count: int) -> list[OneName]:
-        """All of them where so many changes are not synced, those included that all survive and that none does."""
+        """Return the failures for each of *count* unsynced changes, and those in which all survive and none does."""
         return [cls(number, survives) for number in range(-1, count) for survives in (False, True)]
 
     def names(self, folder: Folder) -> Mapping[str, Node]:
@@ -94,7 +94,7 @@ def _first_writes(file: Contents, rng: Random) -> bytearray:
     return file.written(rng.randint(0, len(file.unsynced)))
 
 
-def _torn(file: Contents, rng: Random) -> bytearray:
+def _tear(file: Contents, rng: Random) -> bytearray:
     count = rng.randint(0, len(file.unsynced))
     data = file.written(count)
     cuts = [write for write in file.unsynced[:count] if isinstance(write, int)]
@@ -126,5 +126,5 @@ CONTENTS: dict[str, Callable[[Contents, Random], bytes | bytearray]] = {
     "none": lambda file, _: file.on_disk,
     "all": lambda file, _: file.data,
     "first": _first_writes,
-    "torn": _torn,
+    "torn": _tear,
 }

@@ -14,7 +14,7 @@ Codes = dict[tuple[str, int], ErrorCode]
 
 
 class Asked(NamedTuple):
-    """What was asked of it."""
+    """One request for a verification."""
 
     transactional_id: str
     producer_id: int
@@ -25,7 +25,7 @@ class Asked(NamedTuple):
 
 @dataclass
 class FakeVouching:
-    """Answers ``code`` for all partitions, at once or, with ``hold``, when it is told to ``release`` the oldest answer."""
+    """Answers ``code`` for all partitions, at once or, with ``hold``, when ``release`` is called for the oldest answer."""
 
     code: ErrorCode = ErrorCode.NONE
     hold: bool = False

@@ -1,4 +1,4 @@
-"""Handlers with a real controller behind them, over a store in memory."""
+"""Handlers over a real controller and a store in memory."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from kafkacompat.wire.apis.create_topics import CreatableTopic, CreateTopicsRequ
 from kafkacompat.wire.schema import Request
 from tests.fakes.memory_store import MemoryStore
 from tests.fakes.partition_events import RecordingEvents
-from tests.handlers.node import Answer, context_of, handled, reread, services
+from tests.handlers.node import Answer, context_of, handle_request, make_services, reread_response
 from tests.kafkacompat.metadata.deferreds import outcome
 
 ABSENT: Any = None
 
 
 class AdminNode:
-    """Node 1 with these *properties*; what has to do with data or groups is not there, nor any log directory."""
+    """Node 1 with these *properties*, without services for data or groups and without log directories."""
 
     def __init__(self, **properties: str) -> None:
         given = {"node.id": "1", **{name.replace("_", "."): value for name, value in properties.items()}}
@@ -39,7 +39,7 @@ class AdminNode:
         self.controller = Controller(self.store, self.holder, self.events, effective, config, Random(7))
         outcome(self.controller.load("cluster-1"))
         outcome(self.controller.start())
-        self.services = services(
+        self.services = make_services(
             clock=Clock(),
             config=config,
             metadata=self.holder,
@@ -50,15 +50,15 @@ class AdminNode:
         )
 
     def send(self, request: Request, version: int) -> Any:
-        """What the handler gives back: a response, or a Pending."""
-        return handled(request, context_of(version), self.services)
+        """Return the handler's result: a response, or a Pending."""
+        return handle_request(request, context_of(version), self.services)
 
     def ask(self, request: Request, answer: type[Answer], version: int) -> Answer:
         """The response as the client reads it."""
         response = self.send(request, version)
         if isinstance(response, Pending):
             response = outcome(response.response)
-        return reread(response, answer, version)
+        return reread_response(response, answer, version)
 
     def make_topic(self, name: str, partitions: int = 1) -> bytes:
         """Make a topic; return its id."""

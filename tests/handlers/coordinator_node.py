@@ -1,4 +1,4 @@
-"""What the nodes with a real coordinator have in common: topics that they lead, and answers that may come later."""
+"""The common part of nodes with a real coordinator: topics that they lead, and answers that may come later."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from twisted.internet.defer import Deferred
 from kafkacompat.handlers.context import Pending, Services
 from kafkacompat.metadata.image import BrokerImage, ImageHolder, MetadataImage, PartitionImage, TopicImage
 from kafkacompat.wire.schema import Request, Response
-from tests.handlers.node import NODE, Answer, context_of, handled, reread
-from tests.kafkacompat.groups.support import now
+from tests.handlers.node import NODE, Answer, context_of, handle_request, reread_response
+from tests.kafkacompat.groups.support import take_response
 
 TOPIC_IDS = {
     "t": b"t" * 16,
@@ -20,7 +20,7 @@ TOPIC_IDS = {
 }
 
 
-def topic(name: str, partitions: int) -> TopicImage:
+def make_topic(name: str, partitions: int) -> TopicImage:
     """A topic that this node leads."""
     led = (PartitionImage(number, NODE, 0, (NODE,), (NODE,), 0) for number in range(partitions))
     return TopicImage(name, TOPIC_IDS[name], tuple(led))
@@ -43,11 +43,11 @@ class CoordinatorNode:
     def set_topics(self, **partitions: int) -> None:
         """Let there be these topics and no others."""
         image = MetadataImage(brokers=self.BROKERS)
-        self.holder.publish(image.with_topics({name: topic(name, count) for name, count in partitions.items()}))
+        self.holder.publish(image.with_topics({name: make_topic(name, count) for name, count in partitions.items()}))
 
     def send(self, request: Request, version: int, listener: str = "PLAINTEXT") -> Response | Deferred[Response]:
-        """What the handler gives back, once the request has been through the wire."""
-        response = handled(request, context_of(version, client_id="cli", listener=listener), self._services)
+        """Send a request through the wire format; return the handler's result."""
+        response = handle_request(request, context_of(version, client_id="cli", listener=listener), self._services)
         self.holds_next = isinstance(response, Pending) and response.in_order
         return response.response if isinstance(response, Pending) else response
 
@@ -57,4 +57,4 @@ class CoordinatorNode:
 
     def read(self, response: Response | Deferred[Response], answer: type[Answer], version: int) -> Answer:
         """A response that was sent, as the client reads it."""
-        return reread(now(response), answer, version)
+        return reread_response(take_response(response), answer, version)

@@ -1,4 +1,4 @@
-"""The handlers of data with real partitions behind them, over a file system in memory."""
+"""The handlers of data over real partitions and a file system in memory."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from kafkacompat.wire import compiler
 from kafkacompat.wire.record_batch import build_batch
 from kafkacompat.wire.schema import Request
 from tests.fakes.workers import ManualWorkers
-from tests.handlers.node import Answer, context_of, handled, services
+from tests.handlers.node import Answer, context_of, handle_request, make_services
 from tests.kafkacompat.metadata.deferreds import outcome
 from tests.kafkacompat.partitions.node import EPOCH, START_S, Node, topic
 
-__all__ = ["EPOCH", "NOW_MS", "OFFSETS_ID", "T_ID", "U_ID", "DataNode", "batch"]
+__all__ = ["EPOCH", "NOW_MS", "OFFSETS_ID", "T_ID", "U_ID", "DataNode", "make_batch"]
 
 
 NOW_MS = START_S * 1000
 T_ID, U_ID, OFFSETS_ID = b"t" * 16, b"u" * 16, b"o" * 16
 
 
-def batch(count: int = 1, *, timestamp: int = NOW_MS, codec: int = 0, value: bytes = b"v") -> bytes:
+def make_batch(count: int = 1, *, timestamp: int = NOW_MS, codec: int = 0, value: bytes = b"v") -> bytes:
     """A batch of `count` records, a millisecond apart."""
     return build_batch([(timestamp + index, b"k", value, []) for index in range(count)], codec=codec)
 
@@ -51,7 +51,7 @@ class DataNode:
         self.sessions = FetchSessions(10, Random(1))
         self.workers = ManualWorkers(self.node.disks[0])
         self.conversions = Conversions(self.workers, self.node.files)
-        self.services = services(
+        self.services = make_services(
             clock=self.node.clock,
             config=BrokerConfig(given),
             replica_manager=self.node.replicas,
@@ -67,12 +67,12 @@ class DataNode:
 
     def append(self, name: str, index: int, records: bytes | None = None) -> None:
         """Put a batch into a partition, past the handlers."""
-        self.node.replicas.find(name, index).append(batch() if records is None else records, NOW_MS)
+        self.node.replicas.find(name, index).append(make_batch() if records is None else records, NOW_MS)
         self.node.work()
 
     def send(self, request: Request, version: int, client_id: str = "test") -> Any:
-        """What the handler gives back: a response, None, or a Pending."""
-        return handled(request, context_of(version, client_id=client_id), self.services)
+        """Return the handler's result: a response, None, or a Pending."""
+        return handle_request(request, context_of(version, client_id=client_id), self.services)
 
     def ask(self, request: Request, answer: type[Answer], version: int, client_id: str = "test") -> Answer:
         """The response as the client reads it, after the disks have worked."""
@@ -84,11 +84,11 @@ class DataNode:
         """A response that was sent, as the client reads it."""
         if isinstance(response, Pending):
             response = outcome(response.response)
-        data = b"".join(_part(part) for part in compiler.find_writer(answer, version)(response))
+        data = b"".join(_read_part(part) for part in compiler.find_writer(answer, version)(response))
         return compiler.decode_message(answer, data, version)
 
 
-def _part(part: Any) -> bytes:
+def _read_part(part: Any) -> bytes:
     if not isinstance(part, FileRegion):
         return bytes(part)
     data = part.pread(0, part.size_bytes)

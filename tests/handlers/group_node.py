@@ -1,4 +1,4 @@
-"""The group handlers with a real coordinator behind them, over an offsets topic in memory."""
+"""The group handlers over a real coordinator and an offsets topic in memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred, succeed
 from kafkacompat.groups.stored_offsets import StoredOffsets
 from tests.fakes.memory_store import MemoryStore
 from tests.handlers.coordinator_node import TOPIC_IDS, CoordinatorNode
-from tests.handlers.node import services
+from tests.handlers.node import make_services
 from tests.kafkacompat.groups.support import World
 
 __all__ = ["TOPIC_IDS", "GroupNode"]
@@ -23,7 +23,7 @@ class GroupNode(CoordinatorNode):
         self.store = MemoryStore()
         self.making: Deferred[None] = succeed(None)
         self.world.coordinator.ensure_offsets_topic = lambda: self.making
-        given = services(
+        given = make_services(
             clock=self.world.clock,
             metadata=self.world.metadata,
             coordinators=SimpleNamespace(groups=self.world.coordinator, stored_offsets=StoredOffsets(self.store, 4096)),

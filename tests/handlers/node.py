@@ -1,4 +1,4 @@
-"""What the nodes under test have in common: their services, and how a request gets to its handler and back."""
+"""The common part of nodes under test: their services, and the way of a request to its handler and back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Answer = TypeVar("Answer", bound=Response)
 NODE = 1
 
 
-def services(**present: Any) -> Services:
+def make_services(**present: Any) -> Services:
     """Node 1 with these services and no others."""
     needed = (each for each in fields(Services) if each.default is MISSING and each.default_factory is MISSING)
     return Services(**{**{each.name: None for each in needed}, "node_id": NODE, **present})
@@ -27,13 +27,13 @@ def context_of(version: int, *, client_id: str = "test", listener: str = "PLAINT
     return RequestContext(api_version=version, client_id=client_id, peer=peer)
 
 
-def handled(request: Request, context: RequestContext, services: Services) -> Any:
-    """What the handler gives back, once the request has been through the wire: a response, None, or a Pending."""
+def handle_request(request: Request, context: RequestContext, services: Services) -> Any:
+    """Send a request through the wire format; return the handler's result: a response, None, or a Pending."""
     version = context.api_version
     decoded = compiler.decode_message(type(request), compiler.encode_message(request, version), version)
     return HANDLERS[request.API_KEY].handle(decoded, context, services)
 
 
-def reread(response: Response, answer: type[Answer], version: int) -> Answer:
+def reread_response(response: Response, answer: type[Answer], version: int) -> Answer:
     """A response as the client reads it."""
     return compiler.decode_message(answer, compiler.encode_message(response, version), version)

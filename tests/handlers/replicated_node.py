@@ -17,7 +17,7 @@ from kafkacompat.wire.apis.fetch import (
     ReplicaState,
 )
 from tests.fakes.in_sync_updates import ManualInSyncUpdates
-from tests.handlers.data_node import EPOCH, T_ID, DataNode, batch
+from tests.handlers.data_node import EPOCH, T_ID, DataNode, make_batch
 
 LAG_MS = 30_000
 LEADER_EPOCH = EPOCH + 1
@@ -100,7 +100,7 @@ class ReplicatedNode(DataNode):
         )
 
     def fetch(self, offset: int, *, replica: int, version: int = 17, **kw: Any) -> PartitionData:
-        """What a replica that fetches t-0 from an offset gets."""
+        """Return the response to a replica that fetches t-0 from an offset."""
         request = self.fetch_request(offset, replica=replica, version=version, **kw)
         response = self.ask(request, FetchResponse, version)
         return response.responses[0].partitions[0]
@@ -108,4 +108,4 @@ class ReplicatedNode(DataNode):
     def write(self, count: int = 1) -> None:
         """Append batches of one record to t-0, past the handlers."""
         for _ in range(count):
-            self.append("t", 0, batch())
+            self.append("t", 0, make_batch())

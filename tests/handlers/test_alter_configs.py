@@ -18,7 +18,7 @@ TOPIC, BROKER, LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 Configs = dict[str, "str | None"]
 
 
-def resource(kind: int, name: str, configs: Configs) -> AlterConfigsResource:
+def make_resource(kind: int, name: str, configs: Configs) -> AlterConfigsResource:
     given = [AlterableConfig(name=key, value=value) for key, value in configs.items()]
     return AlterConfigsResource(resource_type=kind, resource_name=name, configs=given)
 
@@ -33,21 +33,21 @@ def ask(node: AdminNode, *resources: AlterConfigsResource, check: bool = False, 
     return [each.error_code for each in responses]
 
 
-def stored(node: AdminNode, kind: ResourceType, name: str) -> dict[str, str]:
+def read_config(node: AdminNode, kind: ResourceType, name: str) -> dict[str, str]:
     return dict(node.holder.image.config(kind, name))
 
 
 @pytest.mark.parametrize("version", range(3))
-def test_what_is_not_named_is_gone(version: int) -> None:
+def test_alter_configs_removes_configs_that_it_does_not_name(version: int) -> None:
     node = AdminNode()
     node.make_topic("t")
     first: Configs = {"retention.ms": "5", "cleanup.policy": "compact"}
-    assert ask(node, resource(TOPIC, "t", first), version=version) == [0]
-    assert stored(node, ResourceType.TOPIC, "t") == first
-    assert ask(node, resource(TOPIC, "t", {"segment.ms": "6"}), version=version) == [0]
-    assert stored(node, ResourceType.TOPIC, "t") == {"segment.ms": "6"}
-    assert ask(node, resource(TOPIC, "t", {}), version=version) == [0]
-    assert stored(node, ResourceType.TOPIC, "t") == {}
+    assert ask(node, make_resource(TOPIC, "t", first), version=version) == [0]
+    assert read_config(node, ResourceType.TOPIC, "t") == first
+    assert ask(node, make_resource(TOPIC, "t", {"segment.ms": "6"}), version=version) == [0]
+    assert read_config(node, ResourceType.TOPIC, "t") == {"segment.ms": "6"}
+    assert ask(node, make_resource(TOPIC, "t", {}), version=version) == [0]
+    assert read_config(node, ResourceType.TOPIC, "t") == {}
 
 
 @pytest.mark.parametrize(
@@ -59,12 +59,12 @@ def test_what_is_not_named_is_gone(version: int) -> None:
         (CLIENT_METRICS, "m", "interval.ms", "1000"),
     ],
 )
-def test_what_else_than_topics_can_be_replaced(kind: int, name: str, key: str, value: str) -> None:
+def test_alter_configs_replaces_configs_of_other_resources(kind: int, name: str, key: str, value: str) -> None:
     node = AdminNode()
-    assert ask(node, resource(kind, name, {key: value}), check=True) == [0]
+    assert ask(node, make_resource(kind, name, {key: value}), check=True) == [0]
     assert node.holder.image.configs == {}
-    assert ask(node, resource(kind, name, {key: value})) == [0]
-    assert stored(node, ResourceType(kind), name) == {key: value}
+    assert ask(node, make_resource(kind, name, {key: value})) == [0]
+    assert read_config(node, ResourceType(kind), name) == {key: value}
 
 
 @pytest.mark.parametrize(
@@ -79,10 +79,10 @@ def test_what_else_than_topics_can_be_replaced(kind: int, name: str, key: str, v
         (3, "x", {"a": "b"}, ErrorCode.INVALID_REQUEST),
     ],
 )
-def test_what_is_refused(kind: int, name: str, configs: Configs, code: ErrorCode) -> None:
+def test_alter_configs_refuses_bad_values(kind: int, name: str, configs: Configs, code: ErrorCode) -> None:
     node = AdminNode()
     node.make_topic("t")
-    assert ask(node, resource(kind, name, configs)) == [code]
+    assert ask(node, make_resource(kind, name, configs)) == [code]
     assert node.holder.image.configs == {}
 
 
@@ -90,12 +90,12 @@ def test_a_resource_or_a_config_named_twice() -> None:
     node = AdminNode()
     node.make_topic("t")
     node.make_topic("u")
-    one, other = resource(TOPIC, "t", {"retention.ms": "5"}), resource(TOPIC, "u", {"retention.ms": "5"})
+    one, other = make_resource(TOPIC, "t", {"retention.ms": "5"}), make_resource(TOPIC, "u", {"retention.ms": "5"})
     twice = ErrorCode.INVALID_REQUEST
     assert ask(node, one, other, one) == [twice, 0, twice]
     one.configs *= 2
     assert ask(node, one) == [twice]
-    assert stored(node, ResourceType.TOPIC, "t") == {}
+    assert read_config(node, ResourceType.TOPIC, "t") == {}
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_resource_or_a_config_named_twice() -> None:
         ),
     ],
 )
-def test_what_is_said_of_it(kind: int, names: list[str], reason: str) -> None:
+def test_alter_configs_explains_its_refusals(kind: int, names: list[str], reason: str) -> None:
     configs = [AlterableConfig(name=name, value="1") for name in names]
     wanted = AlterConfigsResource(resource_type=kind, resource_name="t", configs=configs)
     answer = AdminNode().ask(AlterConfigsRequest(resources=[wanted]), AlterConfigsResponse, 2)
@@ -121,4 +121,4 @@ def test_a_failing_store() -> None:
     node = AdminNode()
     node.make_topic("t")
     node.store.failing = True
-    assert ask(node, resource(TOPIC, "t", {"retention.ms": "5"})) == [ErrorCode.KAFKA_STORAGE_ERROR]
+    assert ask(node, make_resource(TOPIC, "t", {"retention.ms": "5"})) == [ErrorCode.KAFKA_STORAGE_ERROR]

@@ -10,16 +10,16 @@ from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsRe
 from kafkacompat.wire.errors import ErrorCode
 from tests.handlers.admin_node import AdminNode
 from tests.handlers.data_node import DataNode
-from tests.handlers.node import context_of, reread
+from tests.handlers.node import context_of, reread_response
 
 
-def request(name: str = "librdkafka", version: str = "2.5.0") -> ApiVersionsRequest:
+def make_request(name: str = "librdkafka", version: str = "2.5.0") -> ApiVersionsRequest:
     return ApiVersionsRequest(client_software_name=name, client_software_version=version)
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3, 4])
-def test_what_is_served_is_listed_by_key(version: int) -> None:
-    response = DataNode().ask(request(), ApiVersionsResponse, version)
+def test_api_versions_lists_served_apis_by_key(version: int) -> None:
+    response = DataNode().ask(make_request(), ApiVersionsResponse, version)
     listed = [(each.api_key, each.min_version, each.max_version) for each in response.api_keys]
     assert response.error_code == 0
     assert listed == sorted((key, handler.versions.first, handler.versions.last) for key, handler in HANDLERS.items())
@@ -30,31 +30,29 @@ def test_what_is_served_is_listed_by_key(version: int) -> None:
 @pytest.mark.parametrize(
     ("name", "version"), [("", "1"), ("a", ""), ("-a", "1"), ("a.", "1"), ("a b", "1"), ("a", "1\n"), ("ä", "1")]
 )
-def test_a_client_says_what_it_is_from_version_3(name: str, version: str) -> None:
-    refused = DataNode().ask(request(name, version), ApiVersionsResponse, 3)
+def test_a_client_names_its_software_from_version_3(name: str, version: str) -> None:
+    refused = DataNode().ask(make_request(name, version), ApiVersionsResponse, 3)
     assert (refused.error_code, refused.api_keys) == (ErrorCode.INVALID_REQUEST, [])
-    assert DataNode().ask(request(name, version), ApiVersionsResponse, 2).error_code == 0
+    assert DataNode().ask(make_request(name, version), ApiVersionsResponse, 2).error_code == 0
 
 
 @pytest.mark.parametrize("name", ["a", "apache-kafka-java", "x.y-z.1", "7"])
 def test_usual_names_are_taken(name: str) -> None:
-    assert DataNode().ask(request(name, "4.3.1-SNAPSHOT"), ApiVersionsResponse, 4).error_code == 0
+    assert DataNode().ask(make_request(name, "4.3.1-SNAPSHOT"), ApiVersionsResponse, 4).error_code == 0
 
 
 def test_a_version_that_is_not_known_is_answered_with_our_own() -> None:
     answered = handle_api_versions(None, context_of(99), DataNode().services)
     assert answered is not None
-    response = reread(answered, ApiVersionsResponse, 0)
+    response = reread_response(answered, ApiVersionsResponse, 0)
     assert response.error_code == ErrorCode.UNSUPPORTED_VERSION
     assert [(each.api_key, each.min_version, each.max_version) for each in response.api_keys] == [(18, 0, 4)]
 
 
 @pytest.mark.parametrize(("version", "supported"), [(0, []), (2, []), (3, []), (4, [("transaction.version", 0, 2)])])
-def test_the_levels_of_features_are_told_to_who_can_read_of_them(
-    version: int, supported: list[tuple[str, int, int]]
-) -> None:
+def test_feature_levels_are_listed_from_version_3(version: int, supported: list[tuple[str, int, int]]) -> None:
     node = AdminNode()
-    response = node.ask(request(), ApiVersionsResponse, version)
+    response = node.ask(make_request(), ApiVersionsResponse, version)
     assert [(each.name, each.min_version, each.max_version) for each in response.supported_features] == supported
     finalized = [(each.name, each.min_version_level, each.max_version_level) for each in response.finalized_features]
     assert finalized == ([("transaction.version", 2, 2)] if version >= 3 else [])

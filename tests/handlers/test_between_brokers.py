@@ -12,7 +12,7 @@ from kafkacompat.wire.apis import find_api
 from kafkacompat.wire.compiler import decode_message, encode_message
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from tests.fakes.cluster_role import FakeLink, FakeRole
-from tests.handlers.node import context_of, reread, services
+from tests.handlers.node import context_of, make_services, reread_response
 from tests.kafkacompat.metadata.deferreds import outcome, refusal
 from tests.wire.random_messages import Mode, make_message, seeded_random
 
@@ -24,10 +24,10 @@ CASES = [
 
 
 def handle(key: int, version: int, role: FakeRole) -> Any:
-    """What the handler of a random request returns, and the request."""
+    """Return the result of the handler for a random request, and the request."""
     made = make_message(find_api(key).request, version, seeded_random(), Mode.RANDOM)
     request = decode_message(type(made), encode_message(made, version), version)
-    return INTER_BROKER_HANDLERS[key].handle(request, context_of(version), services(cluster=role)), request
+    return INTER_BROKER_HANDLERS[key].handle(request, context_of(version), make_services(cluster=role)), request
 
 
 @pytest.mark.parametrize(("key", "version"), CASES)
@@ -37,7 +37,7 @@ def test_the_cluster_answers(key: int, version: int) -> None:
     if isinstance(response, Pending):
         assert response.in_order == (key in IN_ORDER) and not response.abandonable
         response = outcome(response.response)
-    answer: Any = reread(response, find_api(key).response, version)
+    answer: Any = reread_response(response, find_api(key).response, version)
     assert answer.error_code == ErrorCode.STALE_CONTROLLER_EPOCH
     assert role.orders == [(request, version) if key == ALTER_PARTITION else request]
 

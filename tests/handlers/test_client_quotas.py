@@ -35,7 +35,7 @@ PRODUCE, CONSUME, PERCENTAGE, CONNECTIONS = (
 REFUSED = ErrorCode.INVALID_REQUEST
 
 
-def entry(names: Names, ops: Ops) -> EntryData:
+def make_entry(names: Names, ops: Ops) -> EntryData:
     return EntryData(
         entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in names.items()],
         ops=[OpData(key=key, value=value or 0.0, remove=value is None) for key, value in ops.items()],
@@ -71,18 +71,22 @@ def describe(
 @pytest.mark.parametrize("version", [0, 1])
 def test_quotas_are_set_changed_removed_and_described(version: int) -> None:
     node = AdminNode()
-    assert alter(node, entry({"user": "alice"}, {PRODUCE: 1000.0, PERCENTAGE: 12.5}), version=version) == [0]
+    assert alter(node, make_entry({"user": "alice"}, {PRODUCE: 1000.0, PERCENTAGE: 12.5}), version=version) == [0]
     assert describe(node, version=version) == {"user=alice": {PRODUCE: 1000.0, PERCENTAGE: 12.5}}
-    assert alter(node, entry({"user": "alice"}, {PRODUCE: 7.0, PERCENTAGE: None}), version=version) == [0]
+    assert alter(node, make_entry({"user": "alice"}, {PRODUCE: 7.0, PERCENTAGE: None}), version=version) == [0]
     assert describe(node, version=version) == {"user=alice": {PRODUCE: 7.0}}
-    assert alter(node, entry({"user": "alice"}, {PRODUCE: None, "frobnicate": None})) == [0]
+    assert alter(node, make_entry({"user": "alice"}, {PRODUCE: None, "frobnicate": None})) == [0]
     assert describe(node) == {}
     assert node.holder.image.clients == {}
 
 
 def test_quotas_are_in_the_store() -> None:
     node = AdminNode()
-    alter(node, entry({"user": "alice", "client-id": None}, {PRODUCE: 1000.0}), entry({"ip": None}, {CONNECTIONS: 7.0}))
+    alter(
+        node,
+        make_entry({"user": "alice", "client-id": None}, {PRODUCE: 1000.0}),
+        make_entry({"ip": None}, {CONNECTIONS: 7.0}),
+    )
     stored = outcome(node.store.load())
     assert {key for key in stored if key.startswith("/config")} == {
         "/config/users/alice/clients/<default>",
@@ -93,8 +97,8 @@ def test_quotas_are_in_the_store() -> None:
 
 def test_validate_only_changes_nothing() -> None:
     node = AdminNode()
-    assert alter(node, entry({"user": "a"}, {PRODUCE: 1.0}), validate_only=True) == [0]
-    assert alter(node, entry({"user": "a"}, {PRODUCE: -1.0}), validate_only=True) == [REFUSED]
+    assert alter(node, make_entry({"user": "a"}, {PRODUCE: 1.0}), validate_only=True) == [0]
+    assert alter(node, make_entry({"user": "a"}, {PRODUCE: -1.0}), validate_only=True) == [REFUSED]
     assert describe(node) == {}
 
 
@@ -130,28 +134,30 @@ def test_validate_only_changes_nothing() -> None:
 )
 def test_which_quotas_may_be(names: Names, key: str, value: float, code: int) -> None:
     node = AdminNode()
-    assert alter(node, entry(names, {key: value})) == [code]
+    assert alter(node, make_entry(names, {key: value})) == [code]
     expected = {} if code else {" ".join(f"{kind}={name}" for kind, name in sorted(names.items())): {key: value}}
     assert describe(node) == expected
 
 
 def test_one_bad_quota_leaves_its_entity_alone_and_no_other() -> None:
     node = AdminNode()
-    bad, good = entry({"user": "a"}, {PRODUCE: 1.0, "frobnicate": 1.0}), entry({"user": "b"}, {PRODUCE: 2.0})
+    bad, good = make_entry({"user": "a"}, {PRODUCE: 1.0, "frobnicate": 1.0}), make_entry({"user": "b"}, {PRODUCE: 2.0})
     assert alter(node, bad, good) == [REFUSED, 0]
     assert describe(node) == {"user=b": {PRODUCE: 2.0}}
 
 
-def test_what_is_named_twice() -> None:
+def test_a_quota_named_twice_is_refused() -> None:
     node = AdminNode()
-    twice = entry({"user": "a"}, {PRODUCE: 1.0})
+    twice = make_entry({"user": "a"}, {PRODUCE: 1.0})
     twice.ops.append(OpData(key=PRODUCE, remove=True))
     assert alter(node, twice) == [REFUSED]
     assert describe(node) == {}
     # The first of two alterations is made, and both together get one answer.
-    assert alter(node, entry({"user": "a"}, {PRODUCE: 1.0}), entry({"user": "a"}, {PRODUCE: 2.0})) == [REFUSED]
+    assert alter(node, make_entry({"user": "a"}, {PRODUCE: 1.0}), make_entry({"user": "a"}, {PRODUCE: 2.0})) == [
+        REFUSED
+    ]
     assert describe(node) == {"user=a": {PRODUCE: 1.0}}
-    types = entry({"user": "b"}, {PRODUCE: 3.0})
+    types = make_entry({"user": "b"}, {PRODUCE: 3.0})
     types.entity.append(EntityData(entity_type="user", entity_name="c"))
     assert alter(node, types) == [0]
     assert describe(node, ("user", EXACT, "c")) == {"user=c": {PRODUCE: 3.0}}
@@ -187,12 +193,12 @@ ENTITIES: list[Names] = [
         ([("ip", DEFAULT, None)], False, [6]),
     ],
 )
-def test_what_a_filter_lets_through(
+def test_describe_filters_entities(
     components: list[tuple[str, int, str | None]], strict: bool, found: list[int]
 ) -> None:
     node = AdminNode()
     wanted = [(names, CONNECTIONS if "ip" in names else PRODUCE) for names in ENTITIES]
-    assert set(alter(node, *(entry(names, {key: 1.0}) for names, key in wanted))) == {0}
+    assert set(alter(node, *(make_entry(names, {key: 1.0}) for names, key in wanted))) == {0}
     described = describe(node, *components, strict=strict)
     assert isinstance(described, dict)
     names = [" ".join(f"{kind}={name}" for kind, name in each.items()) for each in ENTITIES]
@@ -219,15 +225,15 @@ def test_filters_that_cannot_be(components: list[tuple[str, int, str | None]], c
 
 def test_too_many_changes_are_refused_as_a_whole() -> None:
     node = AdminNode()
-    entries = [entry({"user": str(number)}, {PRODUCE: 1.0, CONSUME: 1.0}) for number in range(5001)]
+    entries = [make_entry({"user": str(number)}, {PRODUCE: 1.0, CONSUME: 1.0}) for number in range(5001)]
     assert set(alter(node, *entries)) == {ErrorCode.POLICY_VIOLATION}
     assert describe(node) == {}
     assert set(alter(node, *entries[1:])) == {0}
 
 
-def test_a_store_that_fails_is_told_for_every_entity() -> None:
+def test_a_failing_store_is_reported_for_every_entity() -> None:
     node = AdminNode()
     node.store.failing = True
-    codes = alter(node, entry({"user": "a"}, {PRODUCE: 1.0}), entry({"user": "b"}, {PRODUCE: 1.0}))
+    codes = alter(node, make_entry({"user": "a"}, {PRODUCE: 1.0}), make_entry({"user": "b"}, {PRODUCE: 1.0}))
     assert codes == [ErrorCode.KAFKA_STORAGE_ERROR] * 2
     assert describe(node) == {}

@@ -39,7 +39,7 @@ def node() -> AdminNode:
 
 
 def without_leader(node: AdminNode, index: int) -> None:
-    """Publish that nobody leads one partition of t."""
+    """Publish that one partition of t has no leader."""
     image = node.holder.image
     topic = image.topics["t"]
     partitions = [each._replace(leader=NO_LEADER) if each.partition == index else each for each in topic.partitions]
@@ -50,26 +50,26 @@ def elect(node: AdminNode, topics: list[TopicPartitions] | None, kind: int = PRE
     return node.ask(ElectLeadersRequest(election_type=kind, topic_partitions=topics), ElectLeadersResponse, 2)
 
 
-def elected(node: AdminNode, kind: int = PREFERRED, *partitions: int, topic: str = "t") -> dict[int, int]:
+def list_elected(node: AdminNode, kind: int = PREFERRED, *partitions: int, topic: str = "t") -> dict[int, int]:
     (result,) = elect(node, [TopicPartitions(topic=topic, partitions=list(partitions))], kind).replica_election_results
     assert all(each.error_message for each in result.partition_result)
     return {each.partition_id: each.error_code for each in result.partition_result}
 
 
 def test_a_leader_need_not_be_elected(node: AdminNode) -> None:
-    assert elected(node, PREFERRED, 0) == elected(node, UNCLEAN, 0) == {0: ErrorCode.ELECTION_NOT_NEEDED}
+    assert list_elected(node, PREFERRED, 0) == list_elected(node, UNCLEAN, 0) == {0: ErrorCode.ELECTION_NOT_NEEDED}
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert elected(node, PREFERRED, 2, -1) == {2: unknown, -1: unknown}
-    assert elected(node, PREFERRED, 0, topic="absent") == {0: unknown}
+    assert list_elected(node, PREFERRED, 2, -1) == {2: unknown, -1: unknown}
+    assert list_elected(node, PREFERRED, 0, topic="absent") == {0: unknown}
 
 
-def test_nobody_can_lead_what_cannot_be_opened(node: AdminNode) -> None:
+def test_a_partition_that_cannot_be_opened_gets_no_leader(node: AdminNode) -> None:
     without_leader(node, 1)
-    assert elected(node, PREFERRED, 1) == {1: ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE}
-    assert elected(node, UNCLEAN, 1) == {1: ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE}
+    assert list_elected(node, PREFERRED, 1) == {1: ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE}
+    assert list_elected(node, UNCLEAN, 1) == {1: ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE}
 
 
-def test_of_all_partitions_only_those_without_a_leader_are_told(node: AdminNode) -> None:
+def test_election_of_all_returns_partitions_without_a_leader(node: AdminNode) -> None:
     assert [each.partition_result for each in elect(node, None).replica_election_results] == [[]]
     without_leader(node, 1)
     (result,) = elect(node, None).replica_election_results
@@ -113,14 +113,14 @@ def test_no_reassignment_is_listed(node: AdminNode) -> None:
     assert (response.error_code, response.topics) == (0, [])
 
 
-def quorum(node: AdminNode, *partitions: tuple[str, int]) -> DescribeQuorumResponse:
+def describe_quorum(node: AdminNode, *partitions: tuple[str, int]) -> DescribeQuorumResponse:
     topics = [TopicData(topic_name=name, partitions=[PartitionData(partition_index=at)]) for name, at in partitions]
     return node.ask(DescribeQuorumRequest(topics=topics), DescribeQuorumResponse, 2)
 
 
 def test_the_quorum_is_this_node(node: AdminNode) -> None:
     def end_offset() -> int:
-        (partition,) = quorum(node, ("__cluster_metadata", 0)).topics[0].partitions
+        (partition,) = describe_quorum(node, ("__cluster_metadata", 0)).topics[0].partitions
         assert (partition.leader_id, partition.error_code, partition.observers) == (1, 0, [])
         (voter,) = partition.current_voters
         assert (voter.replica_id, voter.log_end_offset) == (1, partition.high_watermark)
@@ -129,12 +129,12 @@ def test_the_quorum_is_this_node(node: AdminNode) -> None:
     before = end_offset()
     node.make_topic("u")
     assert end_offset() > before
-    assert [each.node_id for each in quorum(node, ("__cluster_metadata", 0)).nodes] == [1]
+    assert [each.node_id for each in describe_quorum(node, ("__cluster_metadata", 0)).nodes] == [1]
 
 
 @pytest.mark.parametrize("others", [[("t", 0)], [("__cluster_metadata", 1)], [("__cluster_metadata", 0), ("t", 0)]])
 def test_nothing_else_has_a_quorum(node: AdminNode, others: list[tuple[str, int]]) -> None:
-    response = quorum(node, *others)
+    response = describe_quorum(node, *others)
     codes = {each.error_code for topic in response.topics for each in topic.partitions}
     assert codes == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
     assert not response.nodes

@@ -45,7 +45,7 @@ from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.schema import Request
 from tests.fakes.cluster_role import FakeController, FakeLink, FakeRole
 from tests.handlers.admin_node import AdminNode
-from tests.handlers.node import context_of, reread
+from tests.handlers.node import context_of, reread_response
 from tests.kafkacompat.metadata.deferreds import has_fired, outcome
 
 T_ID = b"t" * 16
@@ -147,7 +147,7 @@ def test_describe_cluster(member: Member) -> None:
 def test_other_listeners_see_other_brokers(member: Member) -> None:
     context = context_of(2, listener="INTERNAL")
     response = handle_describe_cluster(DescribeClusterRequest(), context, member.node.services)
-    brokers = reread(response, DescribeClusterResponse, 2).brokers
+    brokers = reread_response(response, DescribeClusterResponse, 2).brokers
     assert [(broker.broker_id, broker.host) for broker in brokers] == [(1, "host-1"), (2, "host-2")]
 
 
@@ -178,12 +178,12 @@ def test_a_broker_describes_only_itself(name: str, code: int, member: Member) ->
 # Elections
 
 
-def elect(partitions: list[int] | None, kind: int = 0, timeout_ms: int = 1000) -> ElectLeadersRequest:
+def make_elect_request(partitions: list[int] | None, kind: int = 0, timeout_ms: int = 1000) -> ElectLeadersRequest:
     topics = None if partitions is None else [TopicPartitions(topic="t", partitions=partitions)]
     return ElectLeadersRequest(election_type=kind, topic_partitions=topics, timeout_ms=timeout_ms)
 
 
-def elected(response: Any) -> dict[tuple[str, int], int]:
+def list_elected(response: Any) -> dict[tuple[str, int], int]:
     return {
         (topic.topic, each.partition_id): each.error_code
         for topic in response.replica_election_results
@@ -194,36 +194,36 @@ def elected(response: Any) -> dict[tuple[str, int], int]:
 @pytest.mark.parametrize("version", [0, 1, 2])
 def test_the_controller_elects(version: int, member: Member) -> None:
     member.active.outcomes = succeed({TopicPartition("t", 0): None, TopicPartition("t", 9): UNKNOWN})
-    assert elected(member.ask(elect([0, 9]), version)) == {("t", 0): 0, ("t", 9): UNKNOWN.code}
+    assert list_elected(member.ask(make_elect_request([0, 9]), version)) == {("t", 0): 0, ("t", 9): UNKNOWN.code}
     assert member.active.asked == [(ElectionType.PREFERRED, [("t", 0), ("t", 9)])]
 
 
 def test_all_partitions_are_elected_uncleanly(member: Member) -> None:
     member.active.outcomes = succeed({TopicPartition("t", 3): None})
-    assert elected(member.ask(elect(None, 1), 2)) == {("t", 3): 0}
+    assert list_elected(member.ask(make_elect_request(None, 1), 2)) == {("t", 3): 0}
     assert member.active.asked == [(ElectionType.UNCLEAN, None)]
 
 
 def test_unknown_elections_are_refused(member: Member) -> None:
-    assert member.ask(elect([0], 7), 2).error_code == ErrorCode.INVALID_REQUEST
+    assert member.ask(make_elect_request([0], 7), 2).error_code == ErrorCode.INVALID_REQUEST
     assert member.active.asked == []
 
 
 def test_an_election_that_takes_too_long(member: Member) -> None:
     member.active.outcomes = Deferred()
-    pending = member.start(elect([0]), 2)
+    pending = member.start(make_elect_request([0]), 2)
     assert not has_fired(pending.response)
     member.clock.advance(1.0)  # type: ignore[attr-defined]
     response = outcome(pending.response)
     assert response.error_code == ErrorCode.REQUEST_TIMED_OUT
-    assert elected(response) == {("t", 0): ErrorCode.REQUEST_TIMED_OUT}
+    assert list_elected(response) == {("t", 0): ErrorCode.REQUEST_TIMED_OUT}
     member.active.outcomes.callback({})
 
 
 # Reassignments
 
 
-def reassign(*replicas: list[int] | None, allowed: bool = True) -> AlterPartitionReassignmentsRequest:
+def make_reassign_request(*replicas: list[int] | None, allowed: bool = True) -> AlterPartitionReassignmentsRequest:
     partitions = [ReassignablePartition(partition_index=index, replicas=nodes) for index, nodes in enumerate(replicas)]
     return AlterPartitionReassignmentsRequest(
         topics=[ReassignableTopic(name="t", partitions=partitions)], allow_replication_factor_change=allowed
@@ -233,7 +233,7 @@ def reassign(*replicas: list[int] | None, allowed: bool = True) -> AlterPartitio
 @pytest.mark.parametrize("version", [0, 1])
 def test_the_controller_reassigns(version: int, member: Member) -> None:
     member.active.outcomes = succeed({TopicPartition("t", 0): None, TopicPartition("t", 1): UNKNOWN})
-    response = member.ask(reassign([1, 2], None, allowed=version == 0), version)
+    response = member.ask(make_reassign_request([1, 2], None, allowed=version == 0), version)
     (topic,) = response.responses
     assert [(each.partition_index, each.error_code) for each in topic.partitions] == [(0, 0), (1, UNKNOWN.code)]
     assert member.active.asked == [({("t", 0): [1, 2], ("t", 1): None}, version == 0)]
@@ -252,7 +252,9 @@ def test_given_partitions_are_listed(index: int, count: int, member: Member) -> 
     assert len(member.ask(ListPartitionReassignmentsRequest(topics=wanted), 0).topics) == count
 
 
-@pytest.mark.parametrize("request_", [elect([0]), reassign([1]), ListPartitionReassignmentsRequest()])
+@pytest.mark.parametrize(
+    "request_", [make_elect_request([0]), make_reassign_request([1]), ListPartitionReassignmentsRequest()]
+)
 def test_another_broker_is_not_the_controller(request_: Request) -> None:
     member = Member(is_controller=False)
     version = find_api(request_.API_KEY).request.VERSIONS.last
@@ -334,4 +336,4 @@ def test_a_single_node_does_not_limit_the_time() -> None:
 
 def test_a_resigned_controller_fails_a_change(member: Member) -> None:
     member.active.outcomes = fail(KafkaError(ErrorCode.NOT_CONTROLLER, "resigned"))
-    assert member.ask(elect([0]), 2).error_code == ErrorCode.NOT_CONTROLLER
+    assert member.ask(make_elect_request([0]), 2).error_code == ErrorCode.NOT_CONTROLLER

@@ -35,12 +35,12 @@ def describe(
     return result
 
 
-def entry(node: AdminNode, kind: int, name: str, key: str) -> DescribeConfigsResourceResult:
+def describe_entry(node: AdminNode, kind: int, name: str, key: str) -> DescribeConfigsResourceResult:
     (only,) = describe(node, kind, name, [key]).configs
     return only
 
 
-def synonyms(of: DescribeConfigsResourceResult) -> Synonyms:
+def list_synonyms(of: DescribeConfigsResourceResult) -> Synonyms:
     return [(synonym.name, synonym.value, synonym.source) for synonym in of.synonyms]
 
 
@@ -82,9 +82,9 @@ def test_a_topic_has_33_configs() -> None:
 def test_topic_defaults_as_kafka_shows_them(key: str, value: str, config_type: int, behind: Synonyms) -> None:
     node = AdminNode()
     node.make_topic("t")
-    shown = entry(node, TOPIC, "t", key)
+    shown = describe_entry(node, TOPIC, "t", key)
     assert (shown.value, shown.config_source, shown.config_type) == (value, 5, config_type)
-    assert synonyms(shown) == behind
+    assert list_synonyms(shown) == behind
 
 
 def test_where_a_topics_value_comes_from() -> None:
@@ -92,19 +92,19 @@ def test_where_a_topics_value_comes_from() -> None:
     node.make_topic("t")
     hours: Synonyms = [("log.retention.hours", "100", 4), ("log.retention.hours", "168", 5)]
     # Kafka does not count a value that is set in hours only.
-    shown = entry(node, TOPIC, "t", "retention.ms")
-    assert (shown.value, shown.config_source, synonyms(shown)) == ("360000000", 5, [])
+    shown = describe_entry(node, TOPIC, "t", "retention.ms")
+    assert (shown.value, shown.config_source, list_synonyms(shown)) == ("360000000", 5, [])
     assert alter(node, BROKER, "", (SET, "log.retention.ms", "888")) == 0
     assert alter(node, BROKER, "1", (SET, "log.retention.ms", "777")) == 0
     brokers: Synonyms = [("log.retention.ms", "777", 2), ("log.retention.ms", "888", 3), *hours]
-    shown = entry(node, TOPIC, "t", "retention.ms")
-    assert (shown.value, shown.config_source, synonyms(shown)) == ("777", 2, brokers)
+    shown = describe_entry(node, TOPIC, "t", "retention.ms")
+    assert (shown.value, shown.config_source, list_synonyms(shown)) == ("777", 2, brokers)
     assert alter(node, TOPIC, "t", (SET, "retention.ms", "5")) == 0
-    shown = entry(node, TOPIC, "t", "retention.ms")
-    assert (shown.value, shown.config_source, synonyms(shown)) == ("5", 1, [("retention.ms", "5", 1), *brokers])
+    shown = describe_entry(node, TOPIC, "t", "retention.ms")
+    assert (shown.value, shown.config_source, list_synonyms(shown)) == ("5", 1, [("retention.ms", "5", 1), *brokers])
 
 
-def test_only_what_was_asked_for_is_told() -> None:
+def test_describe_returns_only_requested_configs() -> None:
     node = AdminNode()
     node.make_topic("t")
     result = describe(node, TOPIC, "t", ["retention.ms", "no.such"], full=False)
@@ -115,7 +115,7 @@ def test_only_what_was_asked_for_is_told() -> None:
     assert old.config_type == 0
 
 
-def test_the_first_version_only_says_what_is_a_default() -> None:
+def test_version_0_only_marks_defaults() -> None:
     node = AdminNode()
     node.make_topic("t")
     assert alter(node, TOPIC, "t", (SET, "retention.ms", "5")) == 0
@@ -129,11 +129,11 @@ def test_a_listeners_property_stands_before_the_brokers() -> None:
     key = "listener.name.internal.ssl.keystore.type"
     secret = "listener.name.internal.ssl.keystore.password"
     assert alter(node, BROKER, "1", (SET, key, "PEM"), (SET, secret, "hunter2")) == 0
-    shown = entry(node, BROKER, "1", key)
+    shown = describe_entry(node, BROKER, "1", key)
     assert (shown.value, shown.config_type, shown.read_only) == ("PEM", 2, True)
-    assert synonyms(shown) == [(key, "PEM", 2), ("ssl.keystore.type", "JKS", 5)]
-    hidden = entry(node, BROKER, "1", secret)
-    assert (hidden.value, hidden.is_sensitive, synonyms(hidden)) == (None, True, [(secret, None, 2)])
+    assert list_synonyms(shown) == [(key, "PEM", 2), ("ssl.keystore.type", "JKS", 5)]
+    hidden = describe_entry(node, BROKER, "1", secret)
+    assert (hidden.value, hidden.is_sensitive, list_synonyms(hidden)) == (None, True, [(secret, None, 2)])
     assert "hunter2" not in repr(describe(node, BROKER, "1"))
 
 
@@ -142,19 +142,19 @@ def test_a_rate_of_throttled_replication_is_there_once_it_is_set() -> None:
     key = "leader.replication.throttled.rate"
     assert describe(node, BROKER, "1", [key]).configs == []
     assert alter(node, BROKER, "1", (SET, key, "1000")) == 0
-    assert synonyms(entry(node, BROKER, "1", key)) == [(key, "1000", 2)]
+    assert list_synonyms(describe_entry(node, BROKER, "1", key)) == [(key, "1000", 2)]
 
 
 def test_a_brokers_own_properties() -> None:
     node = AdminNode(my_plugin="x", ssl_key_password="hunter2", num_partitions="3")
     shown = {config.name: config for config in describe(node, BROKER, "1").configs}
     assert shown["num.partitions"].value == "3" and shown["num.partitions"].read_only
-    assert synonyms(shown["num.partitions"]) == [("num.partitions", "3", 4), ("num.partitions", "1", 5)]
-    assert synonyms(shown["broker.id"]) == [("broker.id", "1", 4), ("broker.id", "-1", 5)]
+    assert list_synonyms(shown["num.partitions"]) == [("num.partitions", "3", 4), ("num.partitions", "1", 5)]
+    assert list_synonyms(shown["broker.id"]) == [("broker.id", "1", 4), ("broker.id", "-1", 5)]
     assert not shown["log.retention.ms"].read_only and shown["log.retention.ms"].value is None
     password = shown["ssl.key.password"]
     assert (password.value, password.is_sensitive, password.config_type) == (None, True, 9)
-    assert synonyms(password) == [("ssl.key.password", None, 4)]
+    assert list_synonyms(password) == [("ssl.key.password", None, 4)]
     unknown = shown["my.plugin"]
     assert (unknown.value, unknown.is_sensitive, unknown.config_type, unknown.config_source) == (None, True, 0, 4)
     assert "log.initial.task.delay.ms" not in shown
@@ -165,20 +165,20 @@ def test_a_secret_is_nowhere_in_the_answer() -> None:
     assert "hunter2" not in repr(describe(node, BROKER, "1"))
 
 
-def test_what_was_set_for_all_brokers() -> None:
+def test_describe_shows_configs_of_all_brokers() -> None:
     node = AdminNode()
     assert describe(node, BROKER, "").configs == []
     assert alter(node, BROKER, "", (SET, "log.retention.ms", "888")) == 0
     assert alter(node, BROKER, "1", (SET, "log.retention.ms", "777")) == 0
     (shown,) = describe(node, BROKER, "").configs
-    assert (shown.value, shown.config_source, synonyms(shown)) == ("888", 3, [("log.retention.ms", "888", 3)])
+    assert (shown.value, shown.config_source, list_synonyms(shown)) == ("888", 3, [("log.retention.ms", "888", 3)])
 
 
 def test_a_changed_unit_hides_the_file_s() -> None:
     node = AdminNode(log_retention_hours="100")
     assert alter(node, BROKER, "1", (SET, "log.retention.ms", "777")) == 0
-    shown = entry(node, BROKER, "1", "log.retention.hours")
-    assert (shown.value, synonyms(shown)) == (
+    shown = describe_entry(node, BROKER, "1", "log.retention.hours")
+    assert (shown.value, list_synonyms(shown)) == (
         "168",
         [("log.retention.hours", "100", 4), ("log.retention.hours", "168", 5)],
     )
@@ -188,13 +188,13 @@ def test_groups() -> None:
     node = AdminNode()
     assert alter(node, GROUP, "g", (SET, "consumer.session.timeout.ms", "50000")) == 0
     assert len(describe(node, GROUP, "g").configs) == 17
-    shown = entry(node, GROUP, "g", "consumer.session.timeout.ms")
+    shown = describe_entry(node, GROUP, "g", "consumer.session.timeout.ms")
     behind: Synonyms = [("group.consumer.session.timeout.ms", "45000", 5)]
     assert (shown.value, shown.config_source) == ("50000", 8)
-    assert synonyms(shown) == [("consumer.session.timeout.ms", "50000", 8), *behind]
-    other = entry(node, GROUP, "other", "consumer.session.timeout.ms")
-    assert (other.value, other.config_source, synonyms(other)) == ("45000", 5, behind)
-    assert synonyms(entry(node, GROUP, "g", "share.isolation.level")) == [
+    assert list_synonyms(shown) == [("consumer.session.timeout.ms", "50000", 8), *behind]
+    other = describe_entry(node, GROUP, "other", "consumer.session.timeout.ms")
+    assert (other.value, other.config_source, list_synonyms(other)) == ("45000", 5, behind)
+    assert list_synonyms(describe_entry(node, GROUP, "g", "share.isolation.level")) == [
         ("share.isolation.level", "read_uncommitted", 5)
     ]
 
@@ -204,8 +204,8 @@ def test_client_metrics() -> None:
     assert alter(node, CLIENT_METRICS, "m", (SET, "interval.ms", "100")) == 0
     shown = {config.name: config for config in describe(node, CLIENT_METRICS, "m").configs}
     assert sorted(shown) == ["interval.ms", "match", "metrics"]
-    assert (shown["interval.ms"].value, synonyms(shown["interval.ms"])) == ("100", [("interval.ms", "100", 7)])
-    assert (shown["match"].value, shown["match"].config_source, synonyms(shown["match"])) == ("", 5, [])
+    assert (shown["interval.ms"].value, list_synonyms(shown["interval.ms"])) == ("100", [("interval.ms", "100", 7)])
+    assert (shown["match"].value, shown["match"].config_source, list_synonyms(shown["match"])) == ("", 5, [])
     assert describe(node, CLIENT_METRICS, "other").configs[0].value == "300000"
 
 
@@ -223,7 +223,7 @@ def test_client_metrics() -> None:
         (3, "x", ErrorCode.INVALID_REQUEST),
     ],
 )
-def test_what_cannot_be_described(kind: int, name: str, code: ErrorCode) -> None:
+def test_describe_refuses_unknown_resources(kind: int, name: str, code: ErrorCode) -> None:
     result = describe(AdminNode(), kind, name)
     assert (result.error_code, result.configs) == (code, [])
     assert result.error_message
@@ -233,11 +233,11 @@ def test_changes_of_a_topic() -> None:
     node = AdminNode()
     node.make_topic("t")
     assert alter(node, TOPIC, "t", (SET, "retention.ms", "5"), (APPEND, "cleanup.policy", "compact")) == 0
-    assert entry(node, TOPIC, "t", "cleanup.policy").value == "delete,compact"
+    assert describe_entry(node, TOPIC, "t", "cleanup.policy").value == "delete,compact"
     assert alter(node, TOPIC, "t", (DELETE, "retention.ms", None)) == 0
-    assert entry(node, TOPIC, "t", "retention.ms").config_source == 5
+    assert describe_entry(node, TOPIC, "t", "retention.ms").config_source == 5
     assert alter(node, TOPIC, "t", (SET, "retention.ms", "9"), validate=True) == 0
-    assert entry(node, TOPIC, "t", "retention.ms").config_source == 5
+    assert describe_entry(node, TOPIC, "t", "retention.ms").config_source == 5
     assert alter(node, TOPIC, "t") == 0
 
 
@@ -257,7 +257,7 @@ def test_changes_of_a_topic() -> None:
         (3, "x", (SET, "a", "b"), ErrorCode.INVALID_REQUEST),
     ],
 )
-def test_what_cannot_be_changed(kind: int, name: str, change: tuple[int, str, str | None], code: ErrorCode) -> None:
+def test_alter_refuses_bad_changes(kind: int, name: str, change: tuple[int, str, str | None], code: ErrorCode) -> None:
     node = AdminNode()
     node.make_topic("t")
     assert alter(node, kind, name, change) == code

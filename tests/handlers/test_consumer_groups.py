@@ -30,7 +30,7 @@ from kafkacompat.wire.apis.offset_fetch import OffsetFetchRequest, OffsetFetchRe
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.primitives import MIN_INT32
 from tests.handlers.group_node import TOPIC_IDS, GroupNode
-from tests.kafkacompat.groups.support import is_waiting, subscription
+from tests.kafkacompat.groups.support import is_waiting, write_topics
 
 
 @pytest.fixture
@@ -38,15 +38,17 @@ def node() -> GroupNode:
     return GroupNode()
 
 
-def beat(node: GroupNode, member_id: str, epoch: int, version: int = 1, **more: Any) -> ConsumerGroupHeartbeatResponse:
+def send_heartbeat(
+    node: GroupNode, member_id: str, epoch: int, version: int = 1, **more: Any
+) -> ConsumerGroupHeartbeatResponse:
     request = ConsumerGroupHeartbeatRequest(group_id="g", member_id=member_id, member_epoch=epoch)
     for field, value in more.items():
         setattr(request, field, value)
     return node.ask(request, ConsumerGroupHeartbeatResponse, version)
 
 
-def come(node: GroupNode, member_id: str = "m", version: int = 1) -> ConsumerGroupHeartbeatResponse:
-    return beat(
+def send_first_heartbeat(node: GroupNode, member_id: str = "m", version: int = 1) -> ConsumerGroupHeartbeatResponse:
+    return send_heartbeat(
         node, member_id, 0, version, rebalance_timeout_ms=1000, subscribed_topic_names=["t"], topic_partitions=[]
     )
 
@@ -56,18 +58,18 @@ def describe(node: GroupNode, *names: str, version: int = 1, allowed: bool = Fal
     return node.ask(request, ConsumerGroupDescribeResponse, version).groups
 
 
-def test_a_member_is_told_what_it_may_read(node: GroupNode) -> None:
-    answer = come(node)
+def test_the_first_heartbeat_returns_the_assignment(node: GroupNode) -> None:
+    answer = send_first_heartbeat(node)
     assert (answer.error_code, answer.member_id, answer.member_epoch, answer.heartbeat_interval_ms) == (0, "m", 2, 5000)
     assert answer.assignment is not None
     (part,) = answer.assignment.topic_partitions
     assert (part.topic_id, part.partitions) == (TOPIC_IDS["t"], [0, 1])
-    assert beat(node, "m", 2).assignment is None
+    assert send_heartbeat(node, "m", 2).assignment is None
 
 
 def test_only_the_first_version_gives_ids(node: GroupNode) -> None:
-    assert come(node, "", version=1).error_code == ErrorCode.INVALID_REQUEST
-    assert len(come(node, "", version=0).member_id or "") == 22
+    assert send_first_heartbeat(node, "", version=1).error_code == ErrorCode.INVALID_REQUEST
+    assert len(send_first_heartbeat(node, "", version=0).member_id or "") == 22
 
 
 def test_an_answer_waits_for_the_log(node: GroupNode) -> None:
@@ -79,7 +81,7 @@ def test_an_answer_waits_for_the_log(node: GroupNode) -> None:
 
 
 def test_groups_are_described(node: GroupNode) -> None:
-    come(node)
+    send_first_heartbeat(node)
     (group,) = describe(node, "g")
     told = (group.group_id, group.group_state, group.group_epoch, group.assignment_epoch, group.assignor_name)
     assert told == ("g", "Stable", 2, 2, "uniform")
@@ -92,8 +94,8 @@ def test_groups_are_described(node: GroupNode) -> None:
     assert describe(node, "g", version=0)[0].members[0].member_type == -1
 
 
-def test_operations_are_told_to_who_asks(node: GroupNode) -> None:
-    come(node)
+def test_describe_returns_operations_on_request(node: GroupNode) -> None:
+    send_first_heartbeat(node)
     assert describe(node, "g")[0].authorized_operations == MIN_INT32
     known, unknown = describe(node, "g", "absent", "g", allowed=True)
     assert (known.authorized_operations, unknown.authorized_operations) == (GROUP_OPERATIONS, MIN_INT32)
@@ -102,7 +104,7 @@ def test_operations_are_told_to_who_asks(node: GroupNode) -> None:
 
 def test_classic_groups_are_no_consumer_groups_and_the_other_way_round(node: GroupNode) -> None:
     node.world.commit(group="simple")
-    come(node)
+    send_first_heartbeat(node)
     assert describe(node, "simple", "")[0].error_code == ErrorCode.GROUP_ID_NOT_FOUND
     assert describe(node, "")[0].error_code == ErrorCode.INVALID_GROUP_ID
     for version, code in ((5, ErrorCode.NONE), (6, ErrorCode.GROUP_ID_NOT_FOUND)):
@@ -112,7 +114,7 @@ def test_classic_groups_are_no_consumer_groups_and_the_other_way_round(node: Gro
 
 def test_groups_are_listed_with_their_type(node: GroupNode) -> None:
     node.world.commit(group="simple")
-    come(node)
+    send_first_heartbeat(node)
     for types, names in ((["consumer"], ["g"]), (["classic"], ["simple"]), ([], ["g", "simple"])):
         groups = node.world.coordinator.list(types=ListGroupsRequest(types_filter=types).types_filter)
         assert not isinstance(groups, ErrorCode)
@@ -129,7 +131,7 @@ def test_groups_are_listed_with_their_type(node: GroupNode) -> None:
     ],
 )
 def test_commits_name_an_epoch(node: GroupNode, version: int, epoch: int, code: ErrorCode) -> None:
-    come(node)
+    send_first_heartbeat(node)
     part = OffsetCommitRequestPartition(partition_index=0, committed_offset=7)
     topic = OffsetCommitRequestTopic(name="t", topic_id=TOPIC_IDS["t"], partitions=[part])
     request = OffsetCommitRequest(group_id="g", member_id="m", generation_id_or_member_epoch=epoch, topics=[topic])
@@ -139,15 +141,15 @@ def test_commits_name_an_epoch(node: GroupNode, version: int, epoch: int, code: 
 
 @pytest.mark.parametrize(("epoch", "code"), [(2, ErrorCode.NONE), (1, ErrorCode.STALE_MEMBER_EPOCH)])
 def test_offsets_are_read_with_an_epoch(node: GroupNode, epoch: int, code: ErrorCode) -> None:
-    come(node)
+    send_first_heartbeat(node)
     wanted = OffsetFetchRequestGroup(group_id="g", member_id="m", member_epoch=epoch, topics=None)
     answer = node.ask(OffsetFetchRequest(groups=[wanted]), OffsetFetchResponse, 9)
     assert answer.groups[0].error_code == code
 
 
 def test_members_of_the_classic_protocol_come_and_go(node: GroupNode) -> None:
-    come(node)
-    protocol = JoinGroupRequestProtocol(name="range", metadata=subscription("t"))
+    send_first_heartbeat(node)
+    protocol = JoinGroupRequestProtocol(name="range", metadata=write_topics("t"))
     join = JoinGroupRequest(
         group_id="g",
         session_timeout_ms=10_000,

@@ -13,7 +13,7 @@ def test_an_answer_that_is_there_does_not_have_to_be_waited_for() -> None:
     assert Pending(succeed(response)).unwrap_if_ready() is response
 
 
-def test_what_may_still_come_or_has_failed_does() -> None:
+def test_a_late_or_failed_response_is_not_ready() -> None:
     problem: Deferred[HeartbeatResponse] = fail(ValueError())
     behind_another = succeed(None).addCallback(lambda _: Deferred[HeartbeatResponse]())
     for response in (Deferred[HeartbeatResponse](), problem, behind_another):

@@ -1,4 +1,4 @@
-"""Fetches that reach what is damaged in the log, by new clients and by old ones."""
+"""Fetches that reach damaged batches, by new clients and by old ones."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from kafkacompat.wire.apis.fetch import FetchResponse
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.message_set import read_message_set
 from kafkacompat.wire.record_batch import read_header, split_batches
-from tests.handlers.data_node import DataNode, batch
-from tests.handlers.test_fetch import ask, codes, request, wanted
+from tests.handlers.data_node import DataNode, make_batch
+from tests.handlers.test_fetch import ask, list_codes, make_partition, make_request
 
-SIZE = len(batch())
+SIZE = len(make_batch())
 BAD = 2
 
 
-def damaged(byte: int, *, known: bool) -> DataNode:
-    """A node with five batches in t-0, one of which has a flipped bit."""
+def make_damaged_node(byte: int, *, known: bool) -> DataNode:
+    """A node with five batches in t-0. One has a flipped bit."""
     node = DataNode()
     for _ in range(5):
         node.append("t", 0)
@@ -33,7 +33,7 @@ def damaged(byte: int, *, known: bool) -> DataNode:
     return node
 
 
-def offsets(response: FetchResponse) -> list[int]:
+def list_offsets(response: FetchResponse) -> list[int]:
     ((data,),) = [each.partitions for each in response.responses]
     return [read_header(each).base_offset for each in split_batches(data.records)]  # type: ignore[arg-type]
 
@@ -45,26 +45,26 @@ def old_offsets(response: FetchResponse) -> list[int]:
 
 @pytest.mark.parametrize("byte", [8, 16, 30, 65])
 @pytest.mark.parametrize("version", [4, 12])
-def test_what_is_known_bad_is_refused_and_the_rest_served(byte: int, version: int) -> None:
-    node = damaged(byte, known=True)
-    assert offsets(ask(node, request(wanted(0)), version)) == [0, 1]
-    assert codes(ask(node, request(wanted(BAD)), version)) == [ErrorCode.CORRUPT_MESSAGE]
-    assert offsets(ask(node, request(wanted(BAD + 1)), version)) == [3, 4]
+def test_fetch_refuses_known_damage_and_serves_the_other_batches(byte: int, version: int) -> None:
+    node = make_damaged_node(byte, known=True)
+    assert list_offsets(ask(node, make_request(make_partition(0)), version)) == [0, 1]
+    assert list_codes(ask(node, make_request(make_partition(BAD)), version)) == [ErrorCode.CORRUPT_MESSAGE]
+    assert list_offsets(ask(node, make_request(make_partition(BAD + 1)), version)) == [3, 4]
 
 
 @pytest.mark.parametrize("offset", [BAD + 1, BAD + 2])
 def test_a_length_that_leads_nowhere_is_looked_into_before_anybody_is_answered(offset: int) -> None:
-    node = damaged(8, known=False)
-    assert offsets(ask(node, request(wanted(offset)))) == list(range(offset, 5))
+    node = make_damaged_node(8, known=False)
+    assert list_offsets(ask(node, make_request(make_partition(offset)))) == list(range(offset, 5))
     assert list(node.node.replicas.find("t", 0).log.examiner.corrupt) == [0]
 
 
 @pytest.mark.parametrize("version", [0, 2])
-def test_old_clients_get_what_lies_in_front_and_the_damage_is_remembered(version: int) -> None:
-    node = damaged(65, known=False)
+def test_old_clients_get_the_batches_before_the_damage(version: int) -> None:
+    node = make_damaged_node(65, known=False)
     log = node.node.replicas.find("t", 0).log
-    assert old_offsets(ask(node, request(wanted(0)), version)) == [0, 1]
-    assert codes(ask(node, request(wanted(BAD)), version)) == [ErrorCode.CORRUPT_MESSAGE]
+    assert old_offsets(ask(node, make_request(make_partition(0)), version)) == [0, 1]
+    assert list_codes(ask(node, make_request(make_partition(BAD)), version)) == [ErrorCode.CORRUPT_MESSAGE]
     node.node.work()
     assert [bad.first_offset for bad in log.examiner.corrupt[0]] == [BAD]
-    assert old_offsets(ask(node, request(wanted(BAD + 1)), version)) == [3, 4]
+    assert old_offsets(ask(node, make_request(make_partition(BAD + 1)), version)) == [3, 4]

@@ -15,11 +15,11 @@ from kafkacompat.wire.apis.delete_records import (
     DeleteRecordsTopic,
 )
 from kafkacompat.wire.errors import ErrorCode
-from tests.handlers.data_node import DataNode, batch
+from tests.handlers.data_node import DataNode, make_batch
 from tests.kafkacompat.metadata.deferreds import has_fired
 
 
-def request(*offsets: int, name: str = "t") -> DeleteRecordsRequest:
+def make_request(*offsets: int, name: str = "t") -> DeleteRecordsRequest:
     """The first offset for partition 0, the next for 1, and so on."""
     wanted = [DeleteRecordsPartition(partition_index=index, offset=each) for index, each in enumerate(offsets)]
     return DeleteRecordsRequest(topics=[DeleteRecordsTopic(name=name, partitions=wanted)], timeout_ms=1000)
@@ -31,45 +31,45 @@ def ask(node: DataNode, asked: DeleteRecordsRequest, version: int = 2) -> list[t
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_partitions_begin_where_they_are_told(version: int) -> None:
+def test_delete_records_moves_the_log_start(version: int) -> None:
     node = DataNode()
-    node.append("t", 0, batch(3))
-    node.append("t", 1, batch(4))
-    assert ask(node, request(2, -1), version) == [(0, 2), (0, 4)]
+    node.append("t", 0, make_batch(3))
+    node.append("t", 1, make_batch(4))
+    assert ask(node, make_request(2, -1), version) == [(0, 2), (0, 4)]
     assert [node.node.replicas.find("t", index).log.log_start_offset for index in range(2)] == [2, 4]
 
 
 @pytest.mark.parametrize("offset", [4, -2])
 def test_an_offset_outside_the_log_is_refused_and_the_others_are_not(offset: int) -> None:
     node = DataNode()
-    node.append("t", 0, batch(3))
-    node.append("t", 1, batch(3))
-    assert ask(node, request(offset, 1)) == [(ErrorCode.OFFSET_OUT_OF_RANGE, -1), (0, 1)]
+    node.append("t", 0, make_batch(3))
+    node.append("t", 1, make_batch(3))
+    assert ask(node, make_request(offset, 1)) == [(ErrorCode.OFFSET_OUT_OF_RANGE, -1), (0, 1)]
 
 
-def test_what_is_not_there_is_unknown() -> None:
+def test_delete_records_of_an_absent_partition_is_refused() -> None:
     unknown = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)
-    assert ask(DataNode(), request(0, name="absent")) == [unknown]
-    assert ask(DataNode(), request(0, 0, 0)) == [(0, 0), (0, 0), unknown]
+    assert ask(DataNode(), make_request(0, name="absent")) == [unknown]
+    assert ask(DataNode(), make_request(0, 0, 0)) == [(0, 0), (0, 0), unknown]
 
 
 def test_internal_topics_are_left_alone() -> None:
     node = DataNode()
     node.append("__consumer_offsets", 0)
-    assert ask(node, request(-1, name="__consumer_offsets")) == [(ErrorCode.INVALID_TOPIC_EXCEPTION, -1)]
+    assert ask(node, make_request(-1, name="__consumer_offsets")) == [(ErrorCode.INVALID_TOPIC_EXCEPTION, -1)]
     assert node.node.replicas.find("__consumer_offsets", 0).log.log_start_offset == 0
 
 
 def test_compacted_topics_are_refused_by_policy() -> None:
     node = DataNode(LogConfig(cleanup_policy=frozenset({"compact"})))
     node.append("t", 0)
-    assert ask(node, request(1)) == [(ErrorCode.POLICY_VIOLATION, -1)]
+    assert ask(node, make_request(1)) == [(ErrorCode.POLICY_VIOLATION, -1)]
 
 
 def test_the_answer_waits_until_the_new_start_would_survive_a_crash() -> None:
     node = DataNode()
-    node.append("t", 0, batch(3))
-    pending = node.send(request(2), 2)
+    node.append("t", 0, make_batch(3))
+    pending = node.send(make_request(2), 2)
     assert isinstance(pending, Pending)
     assert not has_fired(pending.response)
     node.node.work()
@@ -77,10 +77,10 @@ def test_the_answer_waits_until_the_new_start_would_survive_a_crash() -> None:
 
 
 @pytest.mark.parametrize(("error", "is_passing"), [(errno.EIO, False), (errno.ENOSPC, True)])
-def test_a_start_that_cannot_be_written_is_told_for_its_partition(error: int, is_passing: bool) -> None:
+def test_a_start_that_cannot_be_written_is_reported_for_its_partition(error: int, is_passing: bool) -> None:
     node = DataNode()
-    node.append("t", 0, batch(3))
-    pending = node.send(request(2), 2)
+    node.append("t", 0, make_batch(3))
+    pending = node.send(make_request(2), 2)
     node.node.files.fail_on("open", error)
     node.node.work()
     response = node.read(pending, DeleteRecordsResponse, 2)

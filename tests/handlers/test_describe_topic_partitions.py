@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions: pages, cursors and what is refused."""
+"""DescribeTopicPartitions: pages, cursors and refusals."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def ask(
     return node.ask(request, DescribeTopicPartitionsResponse, 0)
 
 
-def page(response: DescribeTopicPartitionsResponse) -> Page:
+def read_page(response: DescribeTopicPartitionsResponse) -> Page:
     topics = [(topic.name, [each.partition_index for each in topic.partitions]) for topic in response.topics]
     following = response.next_cursor
     return topics, None if following is None else (following.topic_name, following.partition_index)
@@ -44,7 +44,7 @@ def page(response: DescribeTopicPartitionsResponse) -> Page:
 
 def test_topics_are_sorted(node: AdminNode) -> None:
     response = ask(node, ["b", "a"])
-    assert page(response) == ([("a", [0]), ("b", [0, 1, 2])], None)
+    assert read_page(response) == ([("a", [0]), ("b", [0, 1, 2])], None)
     first = response.topics[0]
     assert first.topic_id == node.holder.image.topics["a"].topic_id
     assert (first.error_code, first.is_internal, first.topic_authorized_operations) == (0, False, 3576)
@@ -76,16 +76,16 @@ def test_topics_are_sorted(node: AdminNode) -> None:
     ],
 )
 def test_pages(node: AdminNode, names: list[str], limit: int, cursor: tuple[str, int] | None, expected: Page) -> None:
-    assert page(ask(node, names, limit, cursor)) == expected
+    assert read_page(ask(node, names, limit, cursor)) == expected
 
 
 def test_the_broker_bounds_a_page() -> None:
     node = AdminNode(max_request_partition_size_limit="2")
     node.make_topic("a", 3)
-    assert page(ask(node, ["a"])) == ([("a", [0, 1])], ("a", 2))
+    assert read_page(ask(node, ["a"])) == ([("a", [0, 1])], ("a", 2))
 
 
-def test_unknown_topics_are_told_and_take_no_room(node: AdminNode) -> None:
+def test_unknown_topics_are_listed_and_do_not_count(node: AdminNode) -> None:
     response = ask(node, ["nope", "b", "a b"], 1)
     assert [(topic.name, topic.error_code) for topic in response.topics] == [
         ("a b", ErrorCode.INVALID_TOPIC_EXCEPTION),

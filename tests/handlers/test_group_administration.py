@@ -19,7 +19,7 @@ MIN_INT32 = -0x80000000
 """Operations that were not asked for."""
 
 
-def find(
+def find_coordinators(
     node: GroupNode, version: int, *keys: str, key_type: int = 0, listener: str = "PLAINTEXT"
 ) -> list[Coordinator]:
     """The coordinators, in the form of version 4."""
@@ -40,35 +40,35 @@ def find(
     ]
 
 
-def place(found: Coordinator) -> tuple[int, str, int]:
+def read_place(found: Coordinator) -> tuple[int, str, int]:
     return found.node_id, found.host, found.port
 
 
 @pytest.mark.parametrize("version", range(7))
 def test_the_coordinator_of_a_group_is_found(version: int) -> None:
-    (found,) = find(GroupNode(), version, "g")
-    assert (found.error_code, place(found)) == (0, (1, "10.0.0.5", 9092))
+    (found,) = find_coordinators(GroupNode(), version, "g")
+    assert (found.error_code, read_place(found)) == (0, (1, "10.0.0.5", 9092))
 
 
 @pytest.mark.parametrize("version", range(4, 7))
 def test_the_coordinators_of_several_groups_are_found(version: int) -> None:
-    found = find(GroupNode(), version, "a", "b", "")
+    found = find_coordinators(GroupNode(), version, "a", "b", "")
     assert [each.key for each in found] == ["a", "b", ""]
-    assert {place(each) for each in found} == {(1, "10.0.0.5", 9092)}
-    assert find(GroupNode(), version) == []
+    assert {read_place(each) for each in found} == {(1, "10.0.0.5", 9092)}
+    assert find_coordinators(GroupNode(), version) == []
 
 
-def test_a_listener_with_a_fixed_address_is_told() -> None:
-    (found,) = find(GroupNode(), 6, "g", listener="FIXED")
-    assert place(found) == (1, "broker.example", 9093)
+def test_find_coordinator_returns_a_listeners_fixed_address() -> None:
+    (found,) = find_coordinators(GroupNode(), 6, "g", listener="FIXED")
+    assert read_place(found) == (1, "broker.example", 9093)
 
 
-def test_a_leader_that_is_not_alive_is_nobody() -> None:
+def test_find_coordinator_returns_no_dead_leader() -> None:
     node = GroupNode()
     image = node.holder.image
     node.holder.publish(type(image)(topics=image.topics))
-    (found,) = find(node, 6, "g")
-    assert (found.error_code, place(found)) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, (-1, "", -1))
+    (found,) = find_coordinators(node, 6, "g")
+    assert (found.error_code, read_place(found)) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, (-1, "", -1))
 
 
 @pytest.mark.parametrize(
@@ -89,11 +89,11 @@ def test_the_coordinator_is_the_broker_that_leads_the_partition(
     brokers = {**image.brokers, 2: BrokerImage(2, None, {"PLAINTEXT": ("second.example", 9094)})}
     topics = {**image.topics, offsets.name: offsets._replace(partitions=led)}
     node.holder.publish(replace(image, brokers=brokers).with_topics(topics))
-    (found,) = find(node, 6, "g", listener=listener)
-    assert (found.error_code, place(found)) == (code, where)
+    (found,) = find_coordinators(node, 6, "g", listener=listener)
+    assert (found.error_code, read_place(found)) == (code, where)
 
 
-def test_the_offsets_topic_is_made_for_the_first_who_asks() -> None:
+def test_the_first_find_coordinator_creates_the_offsets_topic() -> None:
     node = GroupNode(has_offsets_topic=False)
     node.making = Deferred()
     waiting = node.send(FindCoordinatorRequest(coordinator_keys=["g"]), 6)
@@ -111,8 +111,8 @@ def test_if_the_offsets_topic_cannot_be_made_there_is_no_coordinator(
     node = GroupNode(has_offsets_topic=False)
     node.making = Deferred()
     node.making.errback(Failure(KafkaError(ErrorCode.INVALID_REPLICATION_FACTOR, "3 replicas, 1 broker")))
-    (found,) = find(node, version, "g")
-    assert (found.error_code, place(found)) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, (-1, "", -1))
+    (found,) = find_coordinators(node, version, "g")
+    assert (found.error_code, read_place(found)) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, (-1, "", -1))
     assert "3 replicas, 1 broker" in caplog.text
 
 
@@ -121,9 +121,13 @@ def test_if_the_offsets_topic_cannot_be_made_there_is_no_coordinator(
     ("key_type", "words"),
     [(2, "share groups are not served"), (9, "there is no coordinator of type 9")],
 )
-def test_what_is_not_served_is_said(version: int, key_type: int, words: str) -> None:
-    (found,) = find(GroupNode(has_offsets_topic=False), version, "x", key_type=key_type)
-    assert (found.error_code, found.error_message, place(found)) == (ErrorCode.INVALID_REQUEST, words, (-1, "", -1))
+def test_find_coordinator_refuses_unknown_key_types(version: int, key_type: int, words: str) -> None:
+    (found,) = find_coordinators(GroupNode(has_offsets_topic=False), version, "x", key_type=key_type)
+    assert (found.error_code, found.error_message, read_place(found)) == (
+        ErrorCode.INVALID_REQUEST,
+        words,
+        (-1, "", -1),
+    )
 
 
 # ListGroups
@@ -185,7 +189,7 @@ def test_a_group_named_many_times_is_described_once() -> None:
     assert [group.group_id for group in groups] == ["x", "g"]
 
 
-def test_operations_are_told_only_if_asked_for() -> None:
+def test_describe_returns_operations_only_on_request() -> None:
     node = GroupNode()
     (group,) = node.ask(DescribeGroupsRequest(groups=["x"]), DescribeGroupsResponse, 5).groups
     assert group.authorized_operations == MIN_INT32

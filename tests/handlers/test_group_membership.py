@@ -25,7 +25,7 @@ def join_request(member_id: str = "", **fields: Any) -> JoinGroupRequest:
     return JoinGroupRequest(**{**options, **fields})
 
 
-def joined(node: GroupNode, version: int = 9) -> JoinGroupResponse:
+def join_member(node: GroupNode, version: int = 9) -> JoinGroupResponse:
     """One member, of generation 1."""
     member_id = ""
     if version >= 4:
@@ -44,7 +44,7 @@ def sync_request(member_id: str, **fields: Any) -> SyncGroupRequest:
 @pytest.mark.parametrize("version", range(10))
 def test_a_member_joins(version: int) -> None:
     node = GroupNode()
-    answer = joined(node, version)
+    answer = join_member(node, version)
     assert (answer.error_code, answer.generation_id, answer.protocol_name) == (0, 1, "range")
     assert answer.protocol_type == ("consumer" if version >= 7 else None)
     assert answer.member_id.startswith("cli-")
@@ -71,14 +71,14 @@ def test_a_refused_join_names_no_protocol(version: int, nothing: str | None) -> 
 
 def test_in_version_0_the_session_timeout_counts_for_rebalancing() -> None:
     node = GroupNode()
-    joined(node, 0)
+    join_member(node, 0)
     node.world.wait(10)
     assert node.world.state() == "Dead", "10 s without SyncGroup, as long as the session timeout"
 
 
 def test_the_address_of_a_member_is_written_as_kafka_writes_it() -> None:
     node = GroupNode()
-    joined(node)
+    join_member(node)
     (member,) = node.world.coordinator.describe("g").members
     assert (member.client_id, member.client_host) == ("cli", "/10.1.1.1")
 
@@ -100,7 +100,7 @@ def test_a_static_member_joins_with_its_instance_id(version: int) -> None:
 @pytest.mark.parametrize("version", range(6))
 def test_a_member_gets_its_assignment(version: int) -> None:
     node = GroupNode()
-    member_id = joined(node).member_id
+    member_id = join_member(node).member_id
     answer = node.ask(sync_request(member_id), SyncGroupResponse, version)
     assert (answer.error_code, answer.assignment) == (0, b"mine")
     names = ("consumer", "range") if version >= 5 else (None, None)
@@ -110,7 +110,7 @@ def test_a_member_gets_its_assignment(version: int) -> None:
 @pytest.mark.parametrize("missing", ["protocol_type", "protocol_name"])
 def test_from_version_5_on_a_sync_names_the_protocol(missing: str) -> None:
     node = GroupNode()
-    member_id = joined(node).member_id
+    member_id = join_member(node).member_id
     request = sync_request(member_id, **{missing: None})
     refused = node.ask(request, SyncGroupResponse, 5)
     assert (refused.error_code, refused.assignment) == (ErrorCode.INCONSISTENT_GROUP_PROTOCOL, b"")
@@ -135,7 +135,7 @@ def test_a_follower_waits_for_the_leader() -> None:
 @pytest.mark.parametrize("version", range(5))
 def test_heartbeats(version: int) -> None:
     node = GroupNode()
-    member_id = joined(node).member_id
+    member_id = join_member(node).member_id
     request = HeartbeatRequest(group_id="g", generation_id=1, member_id=member_id)
     assert node.ask(request, HeartbeatResponse, version).error_code == 0
     request.generation_id = 2
@@ -146,7 +146,7 @@ def test_heartbeats(version: int) -> None:
 @pytest.mark.parametrize("is_known", [True, False])
 def test_leaving(version: int, is_known: bool) -> None:
     node = GroupNode()
-    member_id = joined(node).member_id if is_known else "unknown"
+    member_id = join_member(node).member_id if is_known else "unknown"
     code = 0 if is_known else ErrorCode.UNKNOWN_MEMBER_ID
     if version < 3:
         request = LeaveGroupRequest(group_id="g", member_id=member_id)

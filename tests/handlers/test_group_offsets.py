@@ -25,7 +25,7 @@ from kafkacompat.wire.apis.offset_fetch import (
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.primitives import ZERO_UUID
 from tests.handlers.group_node import TOPIC_IDS, GroupNode
-from tests.kafkacompat.groups.support import now
+from tests.kafkacompat.groups.support import take_response
 
 GROUP = "g"
 
@@ -78,7 +78,7 @@ def test_partitions_that_do_not_exist_are_refused_and_the_others_committed(versi
     assert node.world.committed() == 10
 
 
-def test_what_is_wrong_with_the_group_is_said_of_existing_partitions_only() -> None:
+def test_a_groups_error_is_returned_for_existing_partitions_only() -> None:
     node = GroupNode()
     node.world.stable()
     codes = commit(node, 9, {"t": [0, 2], "u": [0]})
@@ -116,7 +116,7 @@ def test_in_version_1_an_offset_says_when_it_was_committed(version: int, at_s: i
     request = commit_request({"t": [0, 1]}, version)
     request.topics[0].partitions[0].commit_timestamp = start_ms
     node.ask(request, OffsetCommitResponse, version)
-    found = now(node.world.coordinator.fetch_offsets(GROUP)).offsets.by_topic["t"]
+    found = take_response(node.world.coordinator.fetch_offsets(GROUP)).offsets.by_topic["t"]
     assert [found[index].commit_timestamp_ms - start_ms for index in (0, 1)] == [at_s * 1000, 100_000]
 
 
@@ -126,22 +126,22 @@ def test_in_version_1_an_offset_says_when_it_was_committed(version: int, at_s: i
 KEY = "/consumers/g/offsets/t/1"
 
 
-def test_version_0_reads_what_version_0_committed_and_nothing_else() -> None:
+def test_version_0_reads_only_offsets_of_version_0() -> None:
     node = GroupNode()
     assert commit(node, 0, {"t": [0, 1], "u": [1]}) == [[0, 0], [0]]
     assert commit(node, 2, {"u": [0]}) == [[0]]
     assert node.store.entries[KEY] == StoreEntry(b"11", 0)
     stored = fetch_old(node, 0, {"t": [1, 0], "u": [0, 1]})
-    assert rows(stored.topics) == [
+    assert list_rows(stored.topics) == [
         ("t", 1, 11, -1, "", 0),
         ("t", 0, 10, -1, "", 0),
         ("u", 0, -1, -1, "", NO_TOPIC),
         ("u", 1, 11, -1, "", 0),
     ]
-    assert [row[2] for row in rows(fetch_old(node, 1, {"t": [1], "u": [0, 1]}).topics)] == [-1, 10, -1]
+    assert [row[2] for row in list_rows(fetch_old(node, 1, {"t": [1], "u": [0, 1]}).topics)] == [-1, 10, -1]
 
 
-def test_version_0_refuses_what_does_not_exist_and_metadata_that_is_too_long() -> None:
+def test_version_0_refuses_absent_partitions_and_long_metadata() -> None:
     node = GroupNode()
     request = commit_request({"t": [0, 1, 2], "missing": [0]}, 0)
     request.topics[0].partitions[0].committed_metadata = "x" * 4097
@@ -149,21 +149,21 @@ def test_version_0_refuses_what_does_not_exist_and_metadata_that_is_too_long() -
     codes = [[each.error_code for each in topic.partitions] for topic in answer.topics]
     assert codes == [[ErrorCode.OFFSET_METADATA_TOO_LARGE, 0, NO_TOPIC], [NO_TOPIC]]
     assert list(node.store.entries) == [KEY]
-    assert {row[5] for row in rows(fetch_old(node, 0, {"t": [0, 2, -1], "missing": [0]}).topics)} == {NO_TOPIC}
+    assert {row[5] for row in list_rows(fetch_old(node, 0, {"t": [0, 2, -1], "missing": [0]}).topics)} == {NO_TOPIC}
 
 
-def test_version_0_names_groups_that_nobody_coordinates() -> None:
+def test_version_0_serves_groups_without_a_coordinator() -> None:
     node = GroupNode()
     node.world.coordinator.on_resignation(node.world.coordinator.partition_for(GROUP))
     assert commit(node, 0, {"t": [0]}) == [[0]]
-    assert rows(fetch_old(node, 0, {"t": [0]}).topics) == [("t", 0, 10, -1, "", 0)]
+    assert list_rows(fetch_old(node, 0, {"t": [0]}).topics) == [("t", 0, 10, -1, "", 0)]
 
 
 def test_version_0_says_that_the_store_fails() -> None:
     node = GroupNode()
     node.store.failing = True
     assert commit(node, 0, {"t": [0], "missing": [0]}) == [[ErrorCode.UNKNOWN_SERVER_ERROR], [NO_TOPIC]]
-    assert rows(fetch_old(node, 0, {"t": [0]}).topics) == [("t", 0, -1, -1, "", ErrorCode.UNKNOWN_SERVER_ERROR)]
+    assert list_rows(fetch_old(node, 0, {"t": [0]}).topics) == [("t", 0, -1, -1, "", ErrorCode.UNKNOWN_SERVER_ERROR)]
 
 
 # OffsetFetch
@@ -194,7 +194,7 @@ def fetch_new(
     return node.ask(OffsetFetchRequest(groups=groups), OffsetFetchResponse, version).groups
 
 
-def rows(topics: list[OffsetFetchResponseTopic] | list[OffsetFetchResponseTopics]) -> list[tuple[object, ...]]:
+def list_rows(topics: list[OffsetFetchResponseTopic] | list[OffsetFetchResponseTopics]) -> list[tuple[object, ...]]:
     return [
         (
             topic.name or getattr(topic, "topic_id", b""),
@@ -216,7 +216,11 @@ def test_one_group_is_read(version: int) -> None:
     answer = fetch_old(node, version, {"t": [0, 1], "missing": [5]})
     assert answer.error_code == 0
     epoch = 3 if version >= 5 else -1
-    assert rows(answer.topics) == [("t", 0, -1, -1, "", 0), ("t", 1, 11, epoch, "m", 0), ("missing", 5, -1, -1, "", 0)]
+    assert list_rows(answer.topics) == [
+        ("t", 0, -1, -1, "", 0),
+        ("t", 1, 11, epoch, "m", 0),
+        ("missing", 5, -1, -1, "", 0),
+    ]
 
 
 @pytest.mark.parametrize("version", [8, 9])
@@ -224,19 +228,19 @@ def test_several_groups_are_read(version: int) -> None:
     node = GroupNode()
     commit(node, 9, {"t": [1]})
     known, unknown = fetch_new(node, version, {"t": [1]}, (GROUP, "x"))
-    assert (known.group_id, known.error_code, rows(known.topics)) == (GROUP, 0, [("t", 1, 11, 3, "m", 0)])
-    assert (unknown.group_id, unknown.error_code, rows(unknown.topics)) == ("x", 0, [("t", 1, -1, -1, "", 0)])
+    assert (known.group_id, known.error_code, list_rows(known.topics)) == (GROUP, 0, [("t", 1, 11, 3, "m", 0)])
+    assert (unknown.group_id, unknown.error_code, list_rows(unknown.topics)) == ("x", 0, [("t", 1, -1, -1, "", 0)])
 
 
-def test_what_is_named_many_times_is_read_once() -> None:
+def test_a_partition_named_twice_is_read_once() -> None:
     node = GroupNode()
     commit(node, 9, {"t": [1]})
     (only,) = fetch_new(node, 9, {"t": [1, 1]}, (GROUP, GROUP))
-    assert rows(only.topics) == [("t", 1, 11, 3, "m", 0)]
+    assert list_rows(only.topics) == [("t", 1, 11, 3, "m", 0)]
     once = OffsetFetchRequestTopics(name="t", partition_indexes=[1])
     request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=GROUP, topics=[once, once])])
     (only,) = node.ask(request, OffsetFetchResponse, 9).groups
-    assert rows(only.topics) == [("t", 1, 11, 3, "m", 0)]
+    assert list_rows(only.topics) == [("t", 1, 11, 3, "m", 0)]
 
 
 def test_topics_are_read_by_id() -> None:
@@ -244,7 +248,7 @@ def test_topics_are_read_by_id() -> None:
     commit(node, 10, {"t": [1]})
     (group,) = fetch_new(node, 10, {"t": [1], "missing": [0]})
     unknown = ErrorCode.UNKNOWN_TOPIC_ID
-    assert rows(group.topics) == [(TOPIC_IDS["t"], 1, 11, 3, "m", 0), (b"?" * 16, 0, -1, -1, "", unknown)]
+    assert list_rows(group.topics) == [(TOPIC_IDS["t"], 1, 11, 3, "m", 0), (b"?" * 16, 0, -1, -1, "", unknown)]
 
 
 def test_an_offset_of_an_earlier_topic_of_the_name_does_not_count() -> None:
@@ -257,8 +261,8 @@ def test_an_offset_of_an_earlier_topic_of_the_name_does_not_count() -> None:
         (by_name,) = fetch_new(node, 9, {"t": [1]})
     finally:
         TOPIC_IDS["t"] = before
-    assert [row[2] for row in rows(by_id.topics)] == [-1]
-    assert [row[2] for row in rows(by_name.topics)] == [11]
+    assert [row[2] for row in list_rows(by_id.topics)] == [-1]
+    assert [row[2] for row in list_rows(by_name.topics)] == [11]
 
 
 @pytest.mark.parametrize("version", [2, 7, 8, 9, 10])
@@ -270,7 +274,7 @@ def test_without_topics_everything_is_read(version: int) -> None:
     expected = [("t", 1, 11), ("u", 0, 10)]
     if version >= 10:
         expected = [(TOPIC_IDS["t"], 1, 11)]  # type: ignore[list-item]
-    assert [row[:3] for row in rows(topics)] == expected
+    assert [row[:3] for row in list_rows(topics)] == expected
 
 
 def test_no_topics_is_nothing() -> None:
@@ -281,7 +285,7 @@ def test_no_topics_is_nothing() -> None:
 
 
 @pytest.mark.parametrize("version", range(1, 11))
-def test_where_the_error_of_a_group_is_told(version: int) -> None:
+def test_a_groups_error_is_in_the_place_of_the_version(version: int) -> None:
     node = GroupNode()
     node.world.coordinator.on_resignation(node.world.coordinator.partition_for(GROUP))
     code = ErrorCode.NOT_COORDINATOR
@@ -293,7 +297,7 @@ def test_where_the_error_of_a_group_is_told(version: int) -> None:
     if version >= 2:
         assert (answer.error_code, answer.topics) == (code, [])
     else:
-        assert rows(answer.topics) == [("t", 0, -1, -1, "", code)]
+        assert list_rows(answer.topics) == [("t", 0, -1, -1, "", code)]
 
 
 def test_a_fetch_waits_for_the_commits_before_it_whichever_group_is_late() -> None:

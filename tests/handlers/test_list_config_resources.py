@@ -1,4 +1,4 @@
-"""ListConfigResources: what may have a configuration, and for what something is set."""
+"""ListConfigResources: the resources that may have configs, and those that have some."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def ask(node: AdminNode, *kinds: int, version: int = 1) -> ListConfigResourcesRe
     return node.ask(ListConfigResourcesRequest(resource_types=list(kinds)), ListConfigResourcesResponse, version)
 
 
-def listed(node: AdminNode, *kinds: int, version: int = 1) -> Listed:
+def list_resources(node: AdminNode, *kinds: int, version: int = 1) -> Listed:
     response = ask(node, *kinds, version=version)
     assert response.error_code == 0
     return [(each.resource_type, each.resource_name) for each in response.config_resources]
@@ -35,17 +35,17 @@ def node() -> AdminNode:
 
 def test_all_there_are(node: AdminNode) -> None:
     topics: Listed = [(TOPIC, "s"), (TOPIC, "t")]
-    assert listed(node) == [*topics, (BROKER, "1"), (LOGGER, "1"), (CLIENT_METRICS, "m"), (GROUP, "g")]
-    assert listed(node, GROUP, TOPIC, GROUP) == [*topics, (GROUP, "g")]
+    assert list_resources(node) == [*topics, (BROKER, "1"), (LOGGER, "1"), (CLIENT_METRICS, "m"), (GROUP, "g")]
+    assert list_resources(node, GROUP, TOPIC, GROUP) == [*topics, (GROUP, "g")]
 
 
 def test_the_first_version_lists_client_metrics(node: AdminNode) -> None:
-    assert listed(node, version=0) == [(CLIENT_METRICS, "m")]
+    assert list_resources(node, version=0) == [(CLIENT_METRICS, "m")]
 
 
-def test_what_nothing_is_set_for_any_more_is_not_listed(node: AdminNode) -> None:
+def test_a_resource_without_configs_is_not_listed(node: AdminNode) -> None:
     assert alter(node, CLIENT_METRICS, "m", (DELETE, "interval.ms", None)) == 0
-    assert listed(node, CLIENT_METRICS) == []
+    assert list_resources(node, CLIENT_METRICS) == []
 
 
 @pytest.mark.parametrize("kind", [0, 1, 3, 64, -1])

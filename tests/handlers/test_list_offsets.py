@@ -1,4 +1,4 @@
-"""ListOffsets: by time, by name, and what each version knows."""
+"""ListOffsets: by time, by name, and by version."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from kafkacompat.wire.apis.list_offsets import (
 )
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import build_batch
-from tests.handlers.data_node import EPOCH, NOW_MS, DataNode, batch
+from tests.handlers.data_node import EPOCH, NOW_MS, DataNode, make_batch
 from tests.kafkacompat.metadata.deferreds import has_fired
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = range(-1, -7, -1)
 
 
-def filled() -> DataNode:
+def make_filled_node() -> DataNode:
     """t-0 with the offsets 2 to 5; the largest timestamp is that of 3."""
     node = DataNode()
-    node.append("t", 0, batch(2))
-    node.append("t", 0, batch(2, timestamp=NOW_MS + 100))
-    node.append("t", 0, batch(2, timestamp=NOW_MS + 50))
+    node.append("t", 0, make_batch(2))
+    node.append("t", 0, make_batch(2, timestamp=NOW_MS + 100))
+    node.append("t", 0, make_batch(2, timestamp=NOW_MS + 50))
     node.node.replicas.find("t", 0).log.trimmer.advance_log_start_offset(2)
     return node
 
 
-def request(*timestamps: int, name: str = "t", index: int = 0, epoch: int = -1) -> ListOffsetsRequest:
+def make_request(*timestamps: int, name: str = "t", index: int = 0, epoch: int = -1) -> ListOffsetsRequest:
     """Look-ups in one partition."""
     wanted = [
         ListOffsetsPartition(partition_index=index, timestamp=each, current_leader_epoch=epoch) for each in timestamps
@@ -46,8 +46,8 @@ def ask(node: DataNode, asked: ListOffsetsRequest, version: int = 11) -> list[Li
     return [partition for topic in response.topics for partition in topic.partitions]
 
 
-def found(node: DataNode, timestamp: int, version: int = 11) -> tuple[int, int, int, int]:
-    (answer,) = ask(node, request(timestamp), version)
+def find_offset(node: DataNode, timestamp: int, version: int = 11) -> tuple[int, int, int, int]:
+    (answer,) = ask(node, make_request(timestamp), version)
     return answer.error_code, answer.offset, answer.timestamp, answer.leader_epoch
 
 
@@ -64,17 +64,17 @@ def found(node: DataNode, timestamp: int, version: int = 11) -> tuple[int, int, 
     ],
 )
 def test_places(timestamp: int, offset: int, at: int) -> None:
-    assert found(filled(), timestamp) == (0, offset, at, EPOCH)
+    assert find_offset(make_filled_node(), timestamp) == (0, offset, at, EPOCH)
 
 
 @pytest.mark.parametrize("timestamp", [NOW_MS + 102, LATEST_TIERED, EARLIEST_PENDING])
-def test_what_is_nowhere(timestamp: int) -> None:
-    assert found(filled(), timestamp) == (0, -1, -1, -1)
+def test_a_timestamp_after_all_records_has_no_offset(timestamp: int) -> None:
+    assert find_offset(make_filled_node(), timestamp) == (0, -1, -1, -1)
 
 
 def test_an_empty_partition() -> None:
     node = DataNode()
-    assert [found(node, each)[:3] for each in (LATEST, EARLIEST, MAX_TIMESTAMP, 0)] == [
+    assert [find_offset(node, each)[:3] for each in (LATEST, EARLIEST, MAX_TIMESTAMP, 0)] == [
         (0, 0, -1),
         (0, 0, -1),
         (0, -1, -1),
@@ -87,32 +87,32 @@ def test_an_empty_partition() -> None:
     [(LATEST, 1), (EARLIEST, 1), (MAX_TIMESTAMP, 7), (EARLIEST_LOCAL, 8), (LATEST_TIERED, 9), (EARLIEST_PENDING, 11)],
 )
 def test_a_place_that_a_version_does_not_know_is_refused(timestamp: int, since: int) -> None:
-    node = filled()
-    assert found(node, timestamp, since)[0] == 0
+    node = make_filled_node()
+    assert find_offset(node, timestamp, since)[0] == 0
     if since > 1:
-        assert found(node, timestamp, since - 1)[:3] == (ErrorCode.UNSUPPORTED_VERSION, -1, -1)
+        assert find_offset(node, timestamp, since - 1)[:3] == (ErrorCode.UNSUPPORTED_VERSION, -1, -1)
 
 
-def test_there_is_no_place_minus_7() -> None:
-    assert found(filled(), -7)[0] == ErrorCode.UNSUPPORTED_VERSION
+def test_timestamp_minus_7_is_unsupported() -> None:
+    assert find_offset(make_filled_node(), -7)[0] == ErrorCode.UNSUPPORTED_VERSION
 
 
 @pytest.mark.parametrize("version", [1, 4, 6, 11])
 def test_a_partition_asked_for_twice_is_refused(version: int) -> None:
-    node = filled()
-    asked = request(LATEST, EARLIEST)
+    node = make_filled_node()
+    asked = make_request(LATEST, EARLIEST)
     asked.topics[0].partitions.append(ListOffsetsPartition(partition_index=1, timestamp=LATEST))
     answers = [(each.partition_index, each.error_code) for each in ask(node, asked, version)]
     assert answers == [(0, ErrorCode.INVALID_REQUEST), (1, 0)]
-    apart = request(LATEST)
-    apart.topics += request(EARLIEST).topics
+    apart = make_request(LATEST)
+    apart.topics += make_request(EARLIEST).topics
     assert {each.error_code for each in ask(node, apart, version)} == {ErrorCode.INVALID_REQUEST}
 
 
 @pytest.mark.parametrize(("name", "index"), [("absent", 0), ("t", 2)])
 @pytest.mark.parametrize("timestamp", [LATEST, 0])
-def test_what_is_not_there_is_unknown(name: str, index: int, timestamp: int) -> None:
-    (answer,) = ask(filled(), request(timestamp, name=name, index=index))
+def test_list_offsets_of_an_absent_partition_is_refused(name: str, index: int, timestamp: int) -> None:
+    (answer,) = ask(make_filled_node(), make_request(timestamp, name=name, index=index))
     assert (answer.error_code, answer.offset) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)
 
 
@@ -121,13 +121,13 @@ def test_what_is_not_there_is_unknown(name: str, index: int, timestamp: int) -> 
     [(EPOCH, 0), (EPOCH - 1, ErrorCode.FENCED_LEADER_EPOCH), (EPOCH + 1, ErrorCode.UNKNOWN_LEADER_EPOCH)],
 )
 def test_epochs_are_compared_from_version_4(epoch: int, code: int) -> None:
-    assert ask(filled(), request(LATEST, epoch=epoch), 4)[0].error_code == code
-    assert ask(filled(), request(LATEST, epoch=epoch), 3)[0].error_code == 0
+    assert ask(make_filled_node(), make_request(LATEST, epoch=epoch), 4)[0].error_code == code
+    assert ask(make_filled_node(), make_request(LATEST, epoch=epoch), 3)[0].error_code == 0
 
 
-def test_a_search_by_time_waits_for_the_disk_and_holds_up_nobody() -> None:
-    node = filled()
-    asked = request(LATEST)
+def test_a_search_by_time_waits_for_the_disk_without_holding_up_others() -> None:
+    node = make_filled_node()
+    asked = make_request(LATEST)
     asked.topics[0].partitions.append(ListOffsetsPartition(partition_index=1, timestamp=0))
     asked.topics.append(ListOffsetsTopic(name="u", partitions=[ListOffsetsPartition(timestamp=0)]))
     pending = node.send(asked, 11)
@@ -139,10 +139,10 @@ def test_a_search_by_time_waits_for_the_disk_and_holds_up_nobody() -> None:
     assert [[each.offset for each in topic.partitions] for topic in response.topics] == [[6, -1], [-1]]
 
 
-def test_a_search_that_fails_is_told_for_its_partition_alone() -> None:
-    node = filled()
+def test_a_failed_search_fails_its_partition_alone() -> None:
+    node = make_filled_node()
     node.append("t", 1)
-    asked = request(0)
+    asked = make_request(0)
     asked.topics[0].partitions.append(ListOffsetsPartition(partition_index=1, timestamp=0))
     pending = node.send(asked, 11)
     node.node.replicas.find("t", 0).log.release()
@@ -154,7 +154,7 @@ def test_a_search_that_fails_is_told_for_its_partition_alone() -> None:
 # Version 0: where segments begin
 
 
-def rolled(node: DataNode) -> list[int]:
+def roll_segments(node: DataNode) -> list[int]:
     """Make t-0 begin at 3, with segments at 0, 4 and 6, two seconds apart, and its end at 7; return these times."""
     written: list[int] = []
     partition = node.node.replicas.find("t", 0)
@@ -162,15 +162,15 @@ def rolled(node: DataNode) -> list[int]:
         if written:
             partition.roll()
             node.node.work()
-        partition.append(batch(count), node.services.now_ms())
+        partition.append(make_batch(count), node.services.now_ms())
         written.append(node.services.now_ms())
         node.node.clock.advance(2)
     partition.log.trimmer.advance_log_start_offset(3)
     return written
 
 
-def listed(node: DataNode, timestamp: int, limit: int = 10, **where: Any) -> tuple[int, list[int]]:
-    asked = request(timestamp, **where)
+def list_offsets(node: DataNode, timestamp: int, limit: int = 10, **where: Any) -> tuple[int, list[int]]:
+    asked = make_request(timestamp, **where)
     asked.topics[0].partitions[0].max_num_offsets = limit
     (answer,) = ask(node, asked, 0)
     return answer.error_code, answer.old_style_offsets
@@ -178,28 +178,33 @@ def listed(node: DataNode, timestamp: int, limit: int = 10, **where: Any) -> tup
 
 def test_version_0_lists_segments_by_the_time_of_their_last_write() -> None:
     node = DataNode()
-    first, second, third = rolled(node)
-    assert listed(node, LATEST) == (0, [7, 6, 4, 3])
-    assert listed(node, LATEST, 1) == (0, [7])
-    assert listed(node, LATEST, 2) == (0, [7, 6])
-    assert listed(node, EARLIEST) == (0, [3])
-    assert listed(node, LATEST, 0) == listed(node, EARLIEST, 0) == (0, [])
-    assert listed(node, third + 2000) == (0, [7, 6, 4, 3])
-    assert listed(node, third) == (0, [6, 4, 3])
-    assert listed(node, third - 1) == listed(node, second) == (0, [4, 3])
-    assert listed(node, first, 1) == (0, [3])
-    assert listed(node, first - 1) == listed(node, 0) == (0, [])
+    first, second, third = roll_segments(node)
+    assert list_offsets(node, LATEST) == (0, [7, 6, 4, 3])
+    assert list_offsets(node, LATEST, 1) == (0, [7])
+    assert list_offsets(node, LATEST, 2) == (0, [7, 6])
+    assert list_offsets(node, EARLIEST) == (0, [3])
+    assert list_offsets(node, LATEST, 0) == list_offsets(node, EARLIEST, 0) == (0, [])
+    assert list_offsets(node, third + 2000) == (0, [7, 6, 4, 3])
+    assert list_offsets(node, third) == (0, [6, 4, 3])
+    assert list_offsets(node, third - 1) == list_offsets(node, second) == (0, [4, 3])
+    assert list_offsets(node, first, 1) == (0, [3])
+    assert list_offsets(node, first - 1) == list_offsets(node, 0) == (0, [])
 
 
 def test_version_0_lists_the_start_of_an_empty_partition() -> None:
     node = DataNode()
-    assert listed(node, LATEST) == listed(node, EARLIEST) == listed(node, node.services.now_ms()) == (0, [0])
-    assert listed(node, 0) == (0, [])
+    assert (
+        list_offsets(node, LATEST)
+        == list_offsets(node, EARLIEST)
+        == list_offsets(node, node.services.now_ms())
+        == (0, [0])
+    )
+    assert list_offsets(node, 0) == (0, [])
 
 
 def test_version_0_refuses_a_partition_that_is_asked_for_twice() -> None:
     """A small request could get a large answer by asking for one of many segments over and over."""
-    answers = ask(filled(), request(LATEST, LATEST), 0)
+    answers = ask(make_filled_node(), make_request(LATEST, LATEST), 0)
     assert [(answer.error_code, answer.old_style_offsets) for answer in answers] == [
         (ErrorCode.INVALID_REQUEST, [])
     ] * 2
@@ -215,22 +220,22 @@ def test_version_0_refuses_a_partition_that_is_asked_for_twice() -> None:
     ],
 )
 def test_version_0_refuses(timestamp: int, limit: int, where: dict[str, Any], code: ErrorCode) -> None:
-    assert listed(filled(), timestamp, limit, **where) == (code, [])
+    assert list_offsets(make_filled_node(), timestamp, limit, **where) == (code, [])
 
 
 def test_version_0_says_that_a_log_is_offline() -> None:
-    node = filled()
+    node = make_filled_node()
     node.node.replicas.find("t", 0).log.take_offline("its disk failed")
-    assert listed(node, LATEST) == (ErrorCode.KAFKA_STORAGE_ERROR, [])
+    assert list_offsets(node, LATEST) == (ErrorCode.KAFKA_STORAGE_ERROR, [])
 
 
 @pytest.mark.parametrize(("isolation_level", "offsets"), [(0, [7, 6, 6]), (1, [6, -1, -1])])
 def test_readers_of_committed_records_find_nothing_that_is_undecided(isolation_level: int, offsets: list[int]) -> None:
-    node = filled()
+    node = make_filled_node()
     record: Any = (NOW_MS + 200, b"k", b"v", ())
     sent = build_batch([record], producer_id=7, producer_epoch=0, base_sequence=0, transactional=True)
     node.node.replicas.find("t", 0).append(sent, NOW_MS, guard=NOT_VERIFIED)
     for timestamp, offset in zip((LATEST, NOW_MS + 200, MAX_TIMESTAMP), offsets, strict=True):
-        asked = request(timestamp)
+        asked = make_request(timestamp)
         asked.isolation_level = isolation_level
         assert [each.offset for each in ask(node, asked)] == [offset]

@@ -1,4 +1,4 @@
-"""What is imported before somebody asks for it."""
+"""The modules that are imported before the first request for them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kafkacompat import handlers
 from kafkacompat.handlers import ASKED_FIRST, Handler, load_consumer_apis
 
 
-def test_what_a_consumer_asks_for_is_loaded_an_api_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_apis_of_a_consumer_are_loaded_one_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
     table = {key: Handler(key, handler.versions) for key, handler in handlers.HANDLERS.items()}
     monkeypatch.setattr(handlers, "HANDLERS", table)
     compiled: list[tuple[str, int]] = []

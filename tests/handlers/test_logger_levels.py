@@ -9,7 +9,17 @@ import pytest
 
 from kafkacompat.wire.errors import ErrorCode
 from tests.handlers.admin_node import AdminNode
-from tests.handlers.test_configs import APPEND, DELETE, LOGGER, SET, SUBTRACT, alter, describe, entry, synonyms
+from tests.handlers.test_configs import (
+    APPEND,
+    DELETE,
+    LOGGER,
+    SET,
+    SUBTRACT,
+    alter,
+    describe,
+    describe_entry,
+    list_synonyms,
+)
 
 NAME = "kafkacompat_test.loggers"
 
@@ -28,16 +38,22 @@ def test_every_logger_is_described() -> None:
     assert result.error_code == 0
     assert {"root", "kafkacompat", NAME} <= shown.keys()
     of = shown[NAME]
-    assert (of.config_source, of.config_type, of.read_only, of.is_sensitive, synonyms(of)) == (6, 0, False, False, [])
+    assert (of.config_source, of.config_type, of.read_only, of.is_sensitive, list_synonyms(of)) == (
+        6,
+        0,
+        False,
+        False,
+        [],
+    )
 
 
 def test_a_level_is_set_and_deleted() -> None:
     node = AdminNode()
     assert alter(node, LOGGER, "1", (SET, NAME, "TRACE")) == 0
-    assert entry(node, LOGGER, "1", NAME).value == "TRACE"
+    assert describe_entry(node, LOGGER, "1", NAME).value == "TRACE"
     assert alter(node, LOGGER, "1", (DELETE, NAME, None)) == 0
     assert alter(node, LOGGER, "1", (SET, "root", "FATAL")) == 0
-    assert entry(node, LOGGER, "1", NAME).value == "FATAL"
+    assert describe_entry(node, LOGGER, "1", NAME).value == "FATAL"
     assert node.holder.image.configs == {}
 
 
@@ -61,7 +77,7 @@ def test_a_check_changes_nothing() -> None:
         ("1", (9, NAME, "INFO"), ErrorCode.INVALID_REQUEST),
     ],
 )
-def test_what_is_refused(name: str, change: tuple[int, str, str | None], code: ErrorCode) -> None:
+def test_bad_loggers_and_levels_are_refused(name: str, change: tuple[int, str, str | None], code: ErrorCode) -> None:
     good = (SET, "kafkacompat_test", "TRACE")
     logging.getLogger("kafkacompat_test")
     assert alter(AdminNode(), LOGGER, name, good, change) == code

@@ -20,9 +20,9 @@ from kafkacompat.wire.apis.produce import (
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import build_batch
 from tests.fakes.disk import ManualDisk
-from tests.handlers.data_node import NOW_MS, DataNode, batch
-from tests.handlers.test_old_produce import messages, records, stored
-from tests.handlers.test_produce import codes, request
+from tests.handlers.data_node import NOW_MS, DataNode, make_batch
+from tests.handlers.test_old_produce import list_records, make_messages, read_stored
+from tests.handlers.test_produce import list_codes, make_request
 from tests.kafkacompat.metadata.deferreds import has_fired, outcome
 from tests.kafkacompat.partitions.node import topic
 
@@ -32,16 +32,16 @@ MANY = AT_ONCE_RECORDS + 1
 
 @pytest.fixture(scope="module")
 def many() -> bytes:
-    return batch(MANY, codec=ZSTD, value=b"")
+    return make_batch(MANY, codec=ZSTD, value=b"")
 
 
 @pytest.fixture(autouse=True)
 def _logs_that_check_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was checked once, here or elsewhere, is not checked again."""
+    """A batch that was checked once, here or in a worker, is not checked again."""
     monkeypatch.setattr(appender, "check_batch", lambda *_: 1 // 0)
 
 
-def found(node: DataNode, pending: Any, version: int = 9) -> list[PartitionProduceResponse]:
+def read_answers(node: DataNode, pending: Any, version: int = 9) -> list[PartitionProduceResponse]:
     answer: ProduceResponse = node.read(pending, ProduceResponse, version)
     return answer.responses[0].partition_responses
 
@@ -50,31 +50,31 @@ def end_offset(node: DataNode, index: int = 0) -> int:
     return node.node.replicas.find("t", index).log.log_end_offset
 
 
-def test_many_records_are_checked_elsewhere_and_the_next_request_waits_for_it(many: bytes) -> None:
+def test_many_records_are_checked_in_a_worker_and_the_next_request_waits(many: bytes) -> None:
     node = DataNode()
-    pending = node.send(request(many), 9)
+    pending = node.send(make_request(many), 9)
     assert isinstance(pending, Pending) and pending.in_order and not pending.abandonable
     assert not has_fired(pending.response)
     assert end_offset(node) == 0
     node.node.work()
-    (answer,) = found(node, pending)
+    (answer,) = read_answers(node, pending)
     assert (answer.error_code, answer.base_offset) == (0, 0)
     assert node.workers.calls == ["take_in"]
-    assert stored(node)[21:] == many[21:]
+    assert read_stored(node)[21:] == many[21:]
 
 
 def test_a_few_are_checked_at_once() -> None:
     node = DataNode()
-    assert codes(found(node, node.send(request(batch(AT_ONCE_RECORDS)), 9))) == [0]
+    assert list_codes(read_answers(node, node.send(make_request(make_batch(AT_ONCE_RECORDS)), 9))) == [0]
     assert node.workers.calls == []
 
 
-def test_a_bomb_is_refused_elsewhere() -> None:
+def test_a_bomb_is_refused_by_a_worker() -> None:
     node = DataNode(LogConfig(max_decompressed_bytes=2 * AT_ONCE_UNPACKED_BYTES))
-    bomb = batch(codec=ZSTD, value=bytes(2 * AT_ONCE_UNPACKED_BYTES))
-    pending = node.send(request(bomb), 9)
+    bomb = make_batch(codec=ZSTD, value=bytes(2 * AT_ONCE_UNPACKED_BYTES))
+    pending = node.send(make_request(bomb), 9)
     node.node.work()
-    (answer,) = found(node, pending)
+    (answer,) = read_answers(node, pending)
     assert answer.error_code == ErrorCode.MESSAGE_TOO_LARGE
     assert node.workers.calls == ["take_in"]
     assert end_offset(node) == 0
@@ -83,19 +83,19 @@ def test_a_bomb_is_refused_elsewhere() -> None:
 def test_refused_records_are_named_from_there_too() -> None:
     node = DataNode(LogConfig(cleanup_policy=frozenset({"compact"})))
     keyless = build_batch([(NOW_MS, None, b"", [])] * MANY)
-    pending = node.send(request(keyless), 9)
+    pending = node.send(make_request(keyless), 9)
     node.node.work()
-    (answer,) = found(node, pending)
+    (answer,) = read_answers(node, pending)
     assert answer.error_code == ErrorCode.INVALID_RECORD
     assert [each.batch_index for each in answer.record_errors[:2]] == [0, 1]
 
 
-def test_what_a_topic_packs_anew_is_packed_elsewhere(many: bytes) -> None:
+def test_a_batch_is_recompressed_in_a_worker(many: bytes) -> None:
     node = DataNode(LogConfig(compression_type="gzip", validation="header"))
-    pending = node.send(request(many), 9)
+    pending = node.send(make_request(many), 9)
     node.node.work()
-    assert codes(found(node, pending)) == [0]
-    assert len(records(node)) == MANY
+    assert list_codes(read_answers(node, pending)) == [0]
+    assert len(list_records(node)) == MANY
 
 
 # Order
@@ -103,63 +103,63 @@ def test_what_a_topic_packs_anew_is_packed_elsewhere(many: bytes) -> None:
 
 def test_others_go_on_in_the_same_partition_meanwhile(many: bytes) -> None:
     node = DataNode()
-    pending = node.send(request(many), 9)
-    assert [each.base_offset for each in found(node, node.send(request(batch()), 9))] == [0]
+    pending = node.send(make_request(many), 9)
+    assert [each.base_offset for each in read_answers(node, node.send(make_request(make_batch()), 9))] == [0]
     node.node.work()
-    assert [each.base_offset for each in found(node, pending)] == [1]
+    assert [each.base_offset for each in read_answers(node, pending)] == [1]
 
 
 def test_one_request_is_appended_in_its_order(many: bytes) -> None:
     node = DataNode()
-    asked = request(many, batch())
+    asked = make_request(many, make_batch())
     asked.topic_data[0].partition_data += [
-        PartitionProduceData(index=0, records=batch()),
+        PartitionProduceData(index=0, records=make_batch()),
         PartitionProduceData(index=0, records=many),
     ]
     pending = node.send(asked, 9)
     assert end_offset(node, 1) == 0
     node.node.work()
-    assert [(each.index, each.base_offset) for each in found(node, pending)] == [
+    assert [(each.index, each.base_offset) for each in read_answers(node, pending)] == [
         (0, 0),
         (1, 0),
         (0, MANY),
         (0, MANY + 1),
     ]
-    # What is little is done at once when its turn has come.
+    # A small batch is checked at once when its turn comes.
     assert node.workers.calls == ["take_in"] * 2
 
 
 def test_one_request_with_many_takes_turns_with_others(many: bytes) -> None:
     node = DataNode()
-    pending = [node.send(request(many, many), 9), node.send(request(many), 9)]
+    pending = [node.send(make_request(many, many), 9), node.send(make_request(many), 9)]
     assert len(node.workers.disk.waiting) == 2
     node.node.work()
-    assert [codes(found(node, each)) for each in pending] == [[0, 0], [0]]
+    assert [list_codes(read_answers(node, each)) for each in pending] == [[0, 0], [0]]
 
 
-def test_a_segment_may_be_made_for_what_comes_from_elsewhere(many: bytes) -> None:
+def test_a_batch_from_a_worker_may_need_a_new_segment(many: bytes) -> None:
     node = DataNode(LogConfig(segment_bytes=len(many)))
-    first, second = (node.send(request(many), 9) for _ in range(2))
+    first, second = (node.send(make_request(many), 9) for _ in range(2))
     node.node.work()
-    assert [each.base_offset for pending in (first, second) for each in found(node, pending)] == [0, MANY]
+    assert [each.base_offset for pending in (first, second) for each in read_answers(node, pending)] == [0, MANY]
 
 
 def test_the_time_of_the_log_is_that_of_the_append(many: bytes) -> None:
     node = DataNode(LogConfig(message_timestamp_type=LOG_APPEND_TIME))
-    pending = node.send(request(many), 9)
+    pending = node.send(make_request(many), 9)
     node.node.clock.advance(5)
     node.node.work()
-    (answer,) = found(node, pending)
+    (answer,) = read_answers(node, pending)
     assert answer.log_append_time_ms == NOW_MS + 5000
-    assert {record.timestamp for record in records(node)} == {NOW_MS + 5000}
+    assert {record.timestamp for record in list_records(node)} == {NOW_MS + 5000}
 
 
 def test_a_message_set_is_checked_where_it_is_converted() -> None:
     node = DataNode()
-    pending = node.send(request(messages(MANY)), 2)
+    pending = node.send(make_request(make_messages(MANY)), 2)
     node.node.work()
-    assert codes(found(node, pending, 2)) == [0]
-    assert len(records(node)) == MANY
+    assert list_codes(read_answers(node, pending, 2)) == [0]
+    assert len(list_records(node)) == MANY
 
 
 # Without answers, and without partitions
@@ -167,16 +167,16 @@ def test_a_message_set_is_checked_where_it_is_converted() -> None:
 
 def test_without_acks_the_end_is_waited_for_too(many: bytes) -> None:
     node = DataNode()
-    pending = node.send(request(many, acks=0), 9)
+    pending = node.send(make_request(many, acks=0), 9)
     assert isinstance(pending, Pending) and pending.in_order
     node.node.work()
     assert outcome(pending.response) is None
     assert end_offset(node) == MANY
 
 
-def test_without_acks_what_is_refused_elsewhere_closes_the_connection() -> None:
+def test_without_acks_a_workers_refusal_closes_the_connection() -> None:
     node = DataNode(LogConfig(cleanup_policy=frozenset({"compact"})))
-    pending = node.send(request(build_batch([(NOW_MS, None, b"", [])] * MANY), acks=0), 9)
+    pending = node.send(make_request(build_batch([(NOW_MS, None, b"", [])] * MANY), acks=0), 9)
     node.node.work()
     with pytest.raises(UnanswerableError, match="t-0 failed with INVALID_RECORD"):
         outcome(pending.response)
@@ -184,28 +184,28 @@ def test_without_acks_what_is_refused_elsewhere_closes_the_connection() -> None:
 
 def test_a_partition_that_is_deleted_meanwhile_takes_nothing(many: bytes) -> None:
     node = DataNode()
-    pending = node.send(request(many, batch()), 9)
+    pending = node.send(make_request(many, make_batch()), 9)
     node.delete(topic("t", 2))
-    assert codes(found(node, pending)) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 2
+    assert list_codes(read_answers(node, pending)) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 2
 
 
 def test_a_topic_that_took_the_name_of_a_deleted_one_gets_nothing_that_was_meant_for_that(many: bytes) -> None:
     node = DataNode()
     node.workers.disk = ManualDisk()
-    pending = node.send(request(many, batch()), 9)
+    pending = node.send(make_request(many, make_batch()), 9)
     node.delete(topic("t", 2))
     node.node.open(topic("t", 2, b"another topic id"))
     node.workers.disk.work()
-    assert codes(found(node, pending)) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 2
+    assert list_codes(read_answers(node, pending)) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION] * 2
     assert (end_offset(node), end_offset(node, 1)) == (0, 0)
 
 
 def test_a_broker_that_closes_its_logs_appends_nothing_to_them(many: bytes) -> None:
     node = DataNode()
-    pending = node.send(request(many, batch()), 9)
+    pending = node.send(make_request(many, make_batch()), 9)
     node.conversions.close()
     node.node.work()
-    assert codes(found(node, pending)) == [ErrorCode.NOT_LEADER_OR_FOLLOWER] * 2
+    assert list_codes(read_answers(node, pending)) == [ErrorCode.NOT_LEADER_OR_FOLLOWER] * 2
     assert (end_offset(node), end_offset(node, 1)) == (0, 0)
 
 
@@ -230,7 +230,7 @@ class Busy:
 
 
 def two_for_each() -> ProduceRequest:
-    asked = request(batch(), batch())
+    asked = make_request(make_batch(), make_batch())
     asked.topic_data[0].partition_data *= 2
     return asked
 
@@ -244,7 +244,7 @@ def test_a_request_lets_others_have_their_turn() -> None:
     while not has_fired(pending.response):
         node.node.clock.advance(0)
     assert clock.turns > 1
-    assert [each.base_offset for each in found(node, pending)] == [0, 0, 1, 1]
+    assert [each.base_offset for each in read_answers(node, pending)] == [0, 0, 1, 1]
     assert node.workers.calls == []
 
 
@@ -255,5 +255,5 @@ def test_its_next_turn_does_not_come_once_logs_are_closed() -> None:
     node.conversions.close()
     while not has_fired(pending.response):
         node.node.clock.advance(0)
-    assert codes(found(node, pending)) == [0] + [ErrorCode.NOT_LEADER_OR_FOLLOWER] * 3
+    assert list_codes(read_answers(node, pending)) == [0] + [ErrorCode.NOT_LEADER_OR_FOLLOWER] * 3
     assert (end_offset(node), end_offset(node, 1)) == (1, 0)

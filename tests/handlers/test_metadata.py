@@ -1,4 +1,4 @@
-"""Metadata: who is there, who leads, and topics made by being asked for."""
+"""Metadata: brokers, leaders, and topics that requests create."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def ask(node: AdminNode, version: int = 13, auto_create: bool = False, **fields:
     return node.ask(request, MetadataResponse, version)
 
 
-def errors(response: MetadataResponse) -> dict[str | None, int]:
+def list_errors(response: MetadataResponse) -> dict[str | None, int]:
     return {topic.name: topic.error_code for topic in response.topics}
 
 
@@ -49,7 +49,7 @@ def test_all_topics(version: int, topics: list[MetadataRequestTopic] | None) -> 
     node = AdminNode()
     node.make_topic("a")
     node.make_topic("b")
-    assert errors(ask(node, version, topics=topics)) == {"a": 0, "b": 0}
+    assert list_errors(ask(node, version, topics=topics)) == {"a": 0, "b": 0}
 
 
 def test_an_empty_list_asks_for_none_from_version_1_on() -> None:
@@ -80,7 +80,7 @@ def test_a_partition_that_takes_no_writes_has_no_leader() -> None:
 
 
 def test_unknown_and_invalid_names() -> None:
-    assert errors(ask(AdminNode(), topics=by_name("nope", "a b", "__consumer_offsets"))) == {
+    assert list_errors(ask(AdminNode(), topics=by_name("nope", "a b", "__consumer_offsets"))) == {
         "nope": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         "a b": ErrorCode.INVALID_TOPIC_EXCEPTION,
         "__consumer_offsets": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -118,7 +118,7 @@ def test_malformed_topics_are_refused_as_a_whole(version: int, topic: MetadataRe
     assert response.brokers == []
 
 
-def test_authorized_operations_are_told_when_asked_for() -> None:
+def test_authorized_operations_are_returned_on_request() -> None:
     node = AdminNode()
     node.make_topic("a")
     wanted = ask(
@@ -142,7 +142,7 @@ def test_a_topic_that_is_asked_for_is_made_and_answered_with_its_leader() -> Non
     assert [partition.leader_id for partition in topic.partitions] == [1, 1, 1]
 
 
-def test_it_is_answered_only_once_its_leader_takes_writes() -> None:
+def test_a_created_topic_is_returned_once_its_leader_takes_writes() -> None:
     node = AdminNode()
     node.events.hold = True
     pending = node.send(MetadataRequest(topics=by_name("a")), 13)
@@ -163,7 +163,7 @@ def test_it_is_answered_only_once_its_leader_takes_writes() -> None:
 )
 def test_topics_that_are_not_made(properties: dict[str, str], auto_create: bool, name: str) -> None:
     node = AdminNode(**properties)
-    assert errors(ask(node, auto_create=auto_create, topics=by_name(name)))[name] != 0
+    assert list_errors(ask(node, auto_create=auto_create, topics=by_name(name)))[name] != 0
     assert node.holder.image.topics == {}
 
 
@@ -178,7 +178,7 @@ def test_why_a_topic_cannot_be_made_goes_to_the_log(caplog: pytest.LogCaptureFix
     node = AdminNode(default_replication_factor="2")
     with caplog.at_level(logging.WARNING):
         response = ask(node, auto_create=True, topics=by_name("a"))
-    assert errors(response) == {"a": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    assert list_errors(response) == {"a": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
     assert "Cannot create requested topic a: a partition cannot have 2 replica(s)" in caplog.text
 
 
@@ -186,4 +186,4 @@ def test_a_failing_store_leaves_the_topic_unknown() -> None:
     node = AdminNode()
     node.store.failing = True
     response = ask(node, auto_create=True, topics=by_name("a"))
-    assert errors(response) == {"a": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    assert list_errors(response) == {"a": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}

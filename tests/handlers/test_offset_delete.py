@@ -17,7 +17,7 @@ from tests.kafkacompat.groups.support import GROUP, is_waiting
 UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def request(*partitions: tuple[str, int], group: str = GROUP) -> OffsetDeleteRequest:
+def make_request(*partitions: tuple[str, int], group: str = GROUP) -> OffsetDeleteRequest:
     topics = [
         OffsetDeleteRequestTopic(name=topic, partitions=[OffsetDeleteRequestPartition(partition_index=index)])
         for topic, index in partitions
@@ -27,7 +27,7 @@ def request(*partitions: tuple[str, int], group: str = GROUP) -> OffsetDeleteReq
 
 def delete(node: GroupNode, *partitions: tuple[str, int], group: str = GROUP) -> list[int] | int:
     """The code of each partition, or that of the whole request."""
-    response = node.ask(request(*partitions, group=group), OffsetDeleteResponse, 0)
+    response = node.ask(make_request(*partitions, group=group), OffsetDeleteResponse, 0)
     if response.error_code:
         assert not response.topics
         return response.error_code
@@ -43,7 +43,7 @@ def test_offsets_are_deleted_here_and_in_the_log() -> None:
         assert (world.committed(topic="t"), world.committed(topic="u") >= 0) == (-1, True)
 
 
-def test_partitions_that_do_not_exist_are_told_beside_the_others() -> None:
+def test_absent_partitions_are_refused_beside_the_others() -> None:
     node = GroupNode()
     node.world.commit(topic="t")
     assert delete(node, ("t", 9), ("absent", 0), ("t", 0), ("t", -1)) == [UNKNOWN, UNKNOWN, 0, UNKNOWN]
@@ -56,7 +56,7 @@ def test_a_group_that_does_not_exist(group: str) -> None:
     assert delete(GroupNode(), ("t", 0), group=group) == delete(GroupNode(), group=group) == code
 
 
-def test_what_members_read_keeps_its_offsets() -> None:
+def test_offsets_of_subscribed_topics_cannot_be_deleted() -> None:
     node = GroupNode()
     node.world.commit(topic="t")
     node.world.commit(topic="u")
@@ -76,7 +76,7 @@ def test_a_commit_on_its_way_is_deleted_too() -> None:
     node = GroupNode()
     node.world.log.hold = True
     node.world.commit(topic="t")
-    answer = node.send(request(("t", 0)), 0)
+    answer = node.send(make_request(("t", 0)), 0)
     assert is_waiting(answer)
     node.world.log.hold = False
     node.world.log.held.pop().succeed()
@@ -84,7 +84,7 @@ def test_a_commit_on_its_way_is_deleted_too() -> None:
     assert node.world.committed(topic="t") == -1
 
 
-def test_a_log_that_refuses_is_told_and_the_offset_stays() -> None:
+def test_a_refused_append_is_reported_and_the_offset_stays() -> None:
     node = GroupNode()
     node.world.commit(topic="t")
     node.world.log.refuse_with = ErrorCode.NOT_ENOUGH_REPLICAS

@@ -1,4 +1,4 @@
-"""Fetch v0-3: message sets made of what the log has."""
+"""Fetch v0-3: message sets made of the log's batches."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from kafkacompat.wire.apis.fetch import FetchRequest, FetchResponse, PartitionDa
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.message_set import LegacyMessage, read_message_set, unwrap_messages
 from kafkacompat.wire.record_batch import build_batch
-from tests.handlers.data_node import NOW_MS, DataNode, batch
-from tests.handlers.test_fetch import ask, codes, request, wanted
+from tests.handlers.data_node import NOW_MS, DataNode, make_batch
+from tests.handlers.test_fetch import ask, list_codes, make_partition, make_request
 from tests.kafkacompat.metadata.deferreds import has_fired
 from tests.kafkacompat.partitions.node import topic
 
@@ -25,44 +25,44 @@ LARGE = bytes(IN_PLACE_BYTES)
 each_version = pytest.mark.parametrize("version", OLD)
 
 
-def control() -> bytes:
+def make_control_batch() -> bytes:
     return build_batch([(NOW_MS, bytes(4), bytes(6), [])], control=True)
 
 
-def append(node: DataNode, records: bytes, index: int = 0) -> None:
-    """Past what a client may write."""
+def append_unchecked(node: DataNode, records: bytes, index: int = 0) -> None:
+    """Append batches that clients may not write."""
     node.node.replicas.find("t", index).append(records, NOW_MS, from_client=False)
 
 
-def data(response: FetchResponse) -> list[PartitionData]:
+def list_partitions(response: FetchResponse) -> list[PartitionData]:
     return [each for topic in response.responses for each in topic.partitions]
 
 
-def messages(part: PartitionData) -> list[LegacyMessage]:
+def list_messages(part: PartitionData) -> list[LegacyMessage]:
     assert isinstance(part.records, (bytes, memoryview))
     return list(read_message_set(part.records))
 
 
-def offsets(response: FetchResponse) -> list[list[int]]:
-    return [[each.offset for each in messages(part)] for part in data(response)]
+def list_offsets(response: FetchResponse) -> list[list[int]]:
+    return [[each.offset for each in list_messages(part)] for part in list_partitions(response)]
 
 
 @each_version
 def test_the_format_is_that_of_the_version(version: int) -> None:
     node = DataNode()
     node.append("t", 0, build_batch([(NOW_MS, b"k", b"v", [("h", b"x")])]))
-    (found,) = data(ask(node, request(wanted()), version))
+    (found,) = list_partitions(ask(node, make_request(make_partition()), version))
     magic = 1 if version >= 2 else 0
-    assert messages(found) == [LegacyMessage(0, magic, 0, NOW_MS if magic else -1, b"k", b"v")]
+    assert list_messages(found) == [LegacyMessage(0, magic, 0, NOW_MS if magic else -1, b"k", b"v")]
     assert (found.error_code, found.high_watermark) == (0, 1)
 
 
 @each_version
 def test_a_compressed_batch_is_one_wrapper(version: int) -> None:
     node = DataNode()
-    node.append("t", 0, batch(3, codec=GZIP))
-    (found,) = data(ask(node, request(wanted(1)), version))
-    (wrapper,) = messages(found)
+    node.append("t", 0, make_batch(3, codec=GZIP))
+    (found,) = list_partitions(ask(node, make_request(make_partition(1)), version))
+    (wrapper,) = list_messages(found)
     assert (wrapper.offset, wrapper.codec) == (2, GZIP)
     assert len(list(unwrap_messages(wrapper, 1 << 20))) == 3
     assert node.workers.calls == ["down_convert"]
@@ -73,24 +73,24 @@ def test_several_partitions_are_converted_each(version: int) -> None:
     node = DataNode()
     for index in (0, 1, 1):
         node.append("t", index)
-    response = ask(node, request(wanted(), wanted(1, index=1), wanted(index=7)), version)
-    assert offsets(response)[:2] == [[0], [1]]
-    assert codes(response) == [0, 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    response = ask(node, make_request(make_partition(), make_partition(1, index=1), make_partition(index=7)), version)
+    assert list_offsets(response)[:2] == [[0], [1]]
+    assert list_codes(response) == [0, 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
 
 
-def test_much_is_converted_elsewhere_and_lies_in_a_file() -> None:
+def test_large_batches_are_converted_in_a_worker_into_a_file() -> None:
     node = DataNode()
-    node.append("t", 0, batch(value=LARGE))
+    node.append("t", 0, make_batch(value=LARGE))
     before = node.node.files.open_handles
-    pending = node.send(request(wanted()), 2)
+    pending = node.send(make_request(make_partition()), 2)
     assert isinstance(pending, Pending)
     assert pending.in_order
     assert not has_fired(pending.response)
     node.node.work()
     assert has_fired(pending.response)
-    assert offsets(node.read(pending, FetchResponse, 2)) == [[0]]
-    assert node.node.files.open_handles == before + 1  # kept for the next who asks
-    assert offsets(ask(node, request(wanted()), 2)) == [[0]]
+    assert list_offsets(node.read(pending, FetchResponse, 2)) == [[0]]
+    assert node.node.files.open_handles == before + 1  # kept for the next request
+    assert list_offsets(ask(node, make_request(make_partition()), 2)) == [[0]]
     assert node.workers.calls == ["down_convert"]
     node.conversions.close()
     assert node.node.files.open_handles == before
@@ -101,51 +101,51 @@ def test_much_is_converted_elsewhere_and_lies_in_a_file() -> None:
 def test_before_version_3_every_partition_gets_a_batch(version: int) -> None:
     node = DataNode()
     for index in (0, 1):
-        node.append("t", index, batch(3))
-    tiny = request(wanted(partition_max_bytes=1), wanted(index=1, partition_max_bytes=1))
-    assert offsets(ask(node, tiny, version)) == [[0, 1, 2], [0, 1, 2]]
-    assert offsets(ask(node, tiny, 3)) == [[0, 1, 2], []]
+        node.append("t", index, make_batch(3))
+    tiny = make_request(make_partition(partition_max_bytes=1), make_partition(index=1, partition_max_bytes=1))
+    assert list_offsets(ask(node, tiny, version)) == [[0, 1, 2], [0, 1, 2]]
+    assert list_offsets(ask(node, tiny, 3)) == [[0, 1, 2], []]
 
 
-def test_what_messages_take_more_than_records_may_be_sent_up_to_the_partitions_limit() -> None:
+def test_converted_messages_may_exceed_the_records_up_to_the_partitions_limit() -> None:
     node = DataNode()
     for _ in range(5):
-        node.append("t", 0, batch(50, value=b""))
-    assert offsets(ask(node, request(wanted()), 1)) == [list(range(250))]
+        node.append("t", 0, make_batch(50, value=b""))
+    assert list_offsets(ask(node, make_request(make_partition()), 1)) == [list(range(250))]
 
 
 # Nothing to convert
 
 
 @each_version
-def test_what_gives_no_messages_is_passed(version: int) -> None:
+def test_batches_without_messages_are_skipped(version: int) -> None:
     node = DataNode()
     for _ in range(3):
-        append(node, control())
+        append_unchecked(node, make_control_batch())
     node.append("t", 0)
     # Each read has one batch.
-    assert offsets(ask(node, request(wanted(partition_max_bytes=1)), version)) == [[3]]
+    assert list_offsets(ask(node, make_request(make_partition(partition_max_bytes=1)), version)) == [[3]]
 
 
 @each_version
-def test_behind_what_gives_no_messages_the_next_is_waited_for(version: int) -> None:
+def test_a_fetch_waits_after_batches_without_messages(version: int) -> None:
     node = DataNode()
-    append(node, control())
-    pending = node.send(request(wanted(), max_wait_ms=500), version)
+    append_unchecked(node, make_control_batch())
+    pending = node.send(make_request(make_partition(), max_wait_ms=500), version)
     assert not has_fired(pending.response)
     node.append("t", 0)
     node.node.clock.advance(0)
-    assert offsets(node.read(pending, FetchResponse, version)) == [[1]]
+    assert list_offsets(node.read(pending, FetchResponse, version)) == [[1]]
 
 
-def test_time_passes_where_there_is_nothing_for_it() -> None:
+def test_a_fetch_without_messages_ends_at_its_deadline() -> None:
     node = DataNode()
-    append(node, control())
-    pending = node.send(request(wanted(), max_wait_ms=500), 1)
+    append_unchecked(node, make_control_batch())
+    pending = node.send(make_request(make_partition(), max_wait_ms=500), 1)
     node.node.clock.advance(0.4)
     assert not has_fired(pending.response)
     node.node.clock.advance(0.1)
-    (found,) = data(node.read(pending, FetchResponse, 1))
+    (found,) = list_partitions(node.read(pending, FetchResponse, 1))
     assert (found.error_code, found.records, found.high_watermark) == (0, b"", 1)
 
 
@@ -155,11 +155,11 @@ def test_time_passes_where_there_is_nothing_for_it() -> None:
 @each_version
 def test_zstd_is_refused(version: int) -> None:
     node = DataNode()
-    node.append("t", 0, batch(codec=ZSTD))
+    node.append("t", 0, make_batch(codec=ZSTD))
     node.append("t", 1)
-    response = ask(node, request(wanted(), wanted(index=1)), version)
-    assert codes(response) == [ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, 0]
-    assert offsets(response) == [[], [0]]
+    response = ask(node, make_request(make_partition(), make_partition(index=1)), version)
+    assert list_codes(response) == [ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, 0]
+    assert list_offsets(response) == [[], [0]]
 
 
 @pytest.mark.parametrize("version", [0, 3, 5, 6])
@@ -167,24 +167,24 @@ def test_before_version_6_a_failed_disk_looks_like_another_leader(version: int) 
     node = DataNode()
     node.node.replicas.find("t", 0).log.take_offline("its disk failed")
     expected = ErrorCode.KAFKA_STORAGE_ERROR if version >= 6 else ErrorCode.NOT_LEADER_OR_FOLLOWER
-    assert codes(ask(node, request(wanted()), version)) == [expected]
+    assert list_codes(ask(node, make_request(make_partition()), version)) == [expected]
 
 
 @each_version
-def test_an_offset_out_of_range_is_told(version: int) -> None:
-    (found,) = data(ask(DataNode(), request(wanted(5)), version))
+def test_an_offset_out_of_range_is_refused(version: int) -> None:
+    (found,) = list_partitions(ask(DataNode(), make_request(make_partition(5)), version))
     assert (found.error_code, found.high_watermark) == (ErrorCode.OFFSET_OUT_OF_RANGE, -1)
 
 
 def test_a_file_that_cannot_be_read_or_written_is_an_error_of_the_disk(caplog: pytest.LogCaptureFixture) -> None:
     for operation in ("pread", "open", "append"):
         node = DataNode()
-        node.append("t", 0, batch(value=LARGE))
+        node.append("t", 0, make_batch(value=LARGE))
         handles = node.node.files.open_handles
-        pending = node.send(request(wanted()), 1)
+        pending = node.send(make_request(make_partition()), 1)
         node.node.files.fail_on(operation, errno.EIO)
         node.node.work()
-        assert codes(node.read(pending, FetchResponse, 1)) == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
+        assert list_codes(node.read(pending, FetchResponse, 1)) == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
         assert node.node.files.open_handles == handles
         (line,) = caplog.messages
         assert line.startswith("t-0 cannot be converted: "), line
@@ -193,7 +193,7 @@ def test_a_file_that_cannot_be_read_or_written_is_an_error_of_the_disk(caplog: p
 
 def test_a_process_that_dies_is_an_error_of_its_partition(monkeypatch: pytest.MonkeyPatch) -> None:
     node = DataNode()
-    node.append("t", 0, batch(value=LARGE))
+    node.append("t", 0, make_batch(value=LARGE))
     node.append("t", 1)
 
     convert = node.workers.call
@@ -203,13 +203,16 @@ def test_a_process_that_dies_is_an_error_of_its_partition(monkeypatch: pytest.Mo
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "it died")
 
     monkeypatch.setattr(node.workers, "call", die_once)
-    assert codes(ask(node, request(wanted(), wanted(index=1)), 1)) == [ErrorCode.UNKNOWN_SERVER_ERROR, 0]
+    assert list_codes(ask(node, make_request(make_partition(), make_partition(index=1)), 1)) == [
+        ErrorCode.UNKNOWN_SERVER_ERROR,
+        0,
+    ]
 
 
 # Clients that leave
 
 
-def leave(node: DataNode, asked: FetchRequest) -> Any:
+def send_and_leave(node: DataNode, asked: FetchRequest) -> Any:
     pending = node.send(asked, 1)
     assert pending.abandonable
     pending.response.addErrback(lambda _: None)
@@ -217,28 +220,28 @@ def leave(node: DataNode, asked: FetchRequest) -> Any:
     return pending
 
 
-def test_who_leaves_while_it_is_converted_leaves_nothing_open() -> None:
+def test_a_client_that_leaves_during_a_conversion_leaves_no_open_files() -> None:
     node = DataNode()
     for index in (0, 1):
-        node.append("t", index, batch(value=LARGE))
+        node.append("t", index, make_batch(value=LARGE))
     handles = node.node.files.open_handles
-    pending = leave(node, request(wanted(), wanted(index=1)))
+    pending = send_and_leave(node, make_request(make_partition(), make_partition(index=1)))
     node.node.work()
     assert has_fired(pending.response)
     assert node.workers.calls == []
     assert node.node.files.open_handles == handles
 
 
-def test_who_leaves_while_it_waits_leaves_nothing_behind() -> None:
+def test_a_client_that_leaves_during_a_wait_leaves_no_watcher() -> None:
     node = DataNode()
-    leave(node, request(wanted(), max_wait_ms=500))
+    send_and_leave(node, make_request(make_partition(), max_wait_ms=500))
     assert not node.node.replicas.find("t", 0).watchers.read_uncommitted
     assert node.node.clock.getDelayedCalls() == []
 
 
-def test_a_deleted_topic_is_told_to_who_waits() -> None:
+def test_a_deleted_topic_ends_waiting_fetches() -> None:
     node = DataNode()
-    pending = node.send(request(wanted(), max_wait_ms=500), 1)
+    pending = node.send(make_request(make_partition(), max_wait_ms=500), 1)
     node.delete(topic("t", 2))
     node.node.clock.advance(0)
-    assert codes(node.read(pending, FetchResponse, 1)) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    assert list_codes(node.read(pending, FetchResponse, 1)) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]

@@ -18,15 +18,15 @@ from kafkacompat.wire.apis.produce import (
 )
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import build_batch
-from tests.handlers.data_node import NOW_MS, T_ID, DataNode, batch
+from tests.handlers.data_node import NOW_MS, T_ID, DataNode, make_batch
 from tests.kafkacompat.metadata.deferreds import has_fired, outcome
 from tests.kafkacompat.partitions.node import topic
 
 ZSTD, GZIP = 4, 1
-ONE_BATCH = LogConfig(segment_bytes=len(batch()))
+ONE_BATCH = LogConfig(segment_bytes=len(make_batch()))
 
 
-def request(*records: bytes | None, acks: int = -1, name: str = "t", topic_id: bytes = T_ID) -> ProduceRequest:
+def make_request(*records: bytes | None, acks: int = -1, name: str = "t", topic_id: bytes = T_ID) -> ProduceRequest:
     """The first batch for partition 0, the next for 1, and so on."""
     data = [PartitionProduceData(index=index, records=each) for index, each in enumerate(records)]
     return ProduceRequest(
@@ -39,7 +39,7 @@ def ask(node: DataNode, asked: ProduceRequest, version: int = 9, **kw: Any) -> l
     return response.responses[0].partition_responses
 
 
-def codes(found: list[PartitionProduceResponse]) -> list[int]:
+def list_codes(found: list[PartitionProduceResponse]) -> list[int]:
     return [each.error_code for each in found]
 
 
@@ -48,7 +48,7 @@ def codes(found: list[PartitionProduceResponse]) -> list[int]:
 def test_batches_get_the_offsets_that_follow(version: int, acks: int) -> None:
     node = DataNode()
     node.append("t", 1)
-    found = ask(node, request(batch(3), batch(), acks=acks), version)
+    found = ask(node, make_request(make_batch(3), make_batch(), acks=acks), version)
     assert [(each.index, each.error_code, each.base_offset) for each in found] == [(0, 0, 0), (1, 0, 1)]
     assert [each.log_append_time_ms for each in found] == [-1, -1]
     assert [each.log_start_offset for each in found] == ([0, 0] if version >= 5 else [-1, -1])
@@ -56,29 +56,34 @@ def test_batches_get_the_offsets_that_follow(version: int, acks: int) -> None:
 
 def test_the_topic_is_named_as_it_was_asked_for() -> None:
     node = DataNode()
-    by_name = node.ask(request(batch()), ProduceResponse, 12).responses[0]
-    by_id = node.ask(request(batch(), name=""), ProduceResponse, 13).responses[0]
+    by_name = node.ask(make_request(make_batch()), ProduceResponse, 12).responses[0]
+    by_id = node.ask(make_request(make_batch(), name=""), ProduceResponse, 13).responses[0]
     assert (by_name.name, by_id.topic_id) == ("t", T_ID)
 
 
-def test_the_brokers_time_is_told_where_it_is_set() -> None:
+def test_log_append_time_is_returned() -> None:
     node = DataNode(LogConfig(message_timestamp_type=LOG_APPEND_TIME))
-    assert ask(node, request(batch()))[0].log_append_time_ms == NOW_MS
+    assert ask(node, make_request(make_batch()))[0].log_append_time_ms == NOW_MS
 
 
-def test_what_is_not_there_is_unknown_by_name_and_by_id() -> None:
+def test_an_absent_topic_is_unknown_by_name_and_by_id() -> None:
     node = DataNode()
-    assert codes(ask(node, request(batch(), name="absent"), 12)) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
-    assert codes(ask(node, request(batch(), topic_id=b"x" * 16), 13)) == [ErrorCode.UNKNOWN_TOPIC_ID]
-    found = ask(node, request(batch(), batch(), batch()))
-    assert codes(found) == [0, 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    assert list_codes(ask(node, make_request(make_batch(), name="absent"), 12)) == [
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    ]
+    assert list_codes(ask(node, make_request(make_batch(), topic_id=b"x" * 16), 13)) == [ErrorCode.UNKNOWN_TOPIC_ID]
+    found = ask(node, make_request(make_batch(), make_batch(), make_batch()))
+    assert list_codes(found) == [0, 0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
     assert (found[2].base_offset, found[2].log_start_offset) == (-1, -1)
 
 
 @pytest.mark.parametrize("acks", [2, -2])
 def test_other_acks_are_refused_for_each_partition(acks: int) -> None:
     node = DataNode()
-    assert codes(ask(node, request(batch(), batch(), acks=acks))) == [ErrorCode.INVALID_REQUIRED_ACKS] * 2
+    assert (
+        list_codes(ask(node, make_request(make_batch(), make_batch(), acks=acks)))
+        == [ErrorCode.INVALID_REQUIRED_ACKS] * 2
+    )
     assert node.node.replicas.find("t", 0).log.log_end_offset == 0
 
 
@@ -87,23 +92,23 @@ def test_transactional_batches_need_a_transactional_id() -> None:
     records = build_batch(
         [(NOW_MS, b"k", b"v", [])], producer_id=1, producer_epoch=0, base_sequence=0, transactional=True
     )
-    asked = request(batch(), records)
-    assert codes(ask(node, asked)) == [ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED] * 2
+    asked = make_request(make_batch(), records)
+    assert list_codes(ask(node, asked)) == [ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED] * 2
 
 
 def test_a_refusal_says_where_the_log_begins_if_the_log_judged() -> None:
     node = DataNode()
     node.append("t", 0)
     node.node.replicas.find("t", 0).log.trimmer.advance_log_start_offset(1)
-    judged, corrupt = request(b""), request(batch()[:-1] + b"x")
+    judged, corrupt = make_request(b""), make_request(make_batch()[:-1] + b"x")
     assert [ask(node, each)[0].log_start_offset for each in (judged, corrupt)] == [1, -1]
 
 
 def test_internal_topics_are_for_the_admin_client_only() -> None:
     node = DataNode()
-    asked = request(batch(), name="__consumer_offsets")
-    assert codes(ask(node, asked, 12)) == [ErrorCode.INVALID_TOPIC_EXCEPTION]
-    assert codes(ask(node, asked, 12, client_id="__admin_client")) == [0]
+    asked = make_request(make_batch(), name="__consumer_offsets")
+    assert list_codes(ask(node, asked, 12)) == [ErrorCode.INVALID_TOPIC_EXCEPTION]
+    assert list_codes(ask(node, asked, 12, client_id="__admin_client")) == [0]
 
 
 def test_zstd_needs_version_7() -> None:
@@ -111,34 +116,34 @@ def test_zstd_needs_version_7() -> None:
     records = build_batch([(NOW_MS, b"k", b"v", [])])
     marked = bytearray(records)
     marked[22] |= ZSTD
-    assert codes(ask(node, request(bytes(marked)), 6)) == [ErrorCode.UNSUPPORTED_COMPRESSION_TYPE]
-    # From version 7 on it is judged as any other batch: this one was changed behind its CRC.
-    assert codes(ask(node, request(bytes(marked)), 7)) == [ErrorCode.CORRUPT_MESSAGE]
-    assert codes(ask(node, request(batch(codec=GZIP)), 3)) == [0]
+    assert list_codes(ask(node, make_request(bytes(marked)), 6)) == [ErrorCode.UNSUPPORTED_COMPRESSION_TYPE]
+    # From version 7 on it is judged as any other batch: this one was changed without its CRC.
+    assert list_codes(ask(node, make_request(bytes(marked)), 7)) == [ErrorCode.CORRUPT_MESSAGE]
+    assert list_codes(ask(node, make_request(make_batch(codec=GZIP)), 3)) == [0]
 
 
 @pytest.mark.parametrize("records", [None, b""])
 def test_no_records_are_an_invalid_record(records: bytes | None) -> None:
-    found = ask(DataNode(), request(records, batch()))
-    assert codes(found) == [ErrorCode.INVALID_RECORD, 0]
+    found = ask(DataNode(), make_request(records, make_batch()))
+    assert list_codes(found) == [ErrorCode.INVALID_RECORD, 0]
     assert found[0].error_message
 
 
 def test_refused_records_are_named_from_version_8() -> None:
     records = build_batch([(NOW_MS, b"k", b"v", []), (NOW_MS, None, b"v", [])])
     config = LogConfig(cleanup_policy=frozenset({"compact"}))
-    found = ask(DataNode(config), request(records), 8)[0]
+    found = ask(DataNode(config), make_request(records), 8)[0]
     assert found.error_code == ErrorCode.INVALID_RECORD
     assert [each.batch_index for each in found.record_errors] == [1]
     assert found.record_errors[0].batch_index_error_message and found.error_message
-    older = ask(DataNode(config), request(records), 7)[0]
+    older = ask(DataNode(config), make_request(records), 7)[0]
     assert (older.error_code, older.record_errors) == (ErrorCode.INVALID_RECORD, [])
 
 
 def test_a_defect_of_one_partition_is_an_unknown_error_of_it_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     node = DataNode()
     monkeypatch.setattr(node.node.replicas.find("t", 0), "append", lambda *_args: 1 // 0)
-    assert codes(ask(node, request(batch(), batch()))) == [ErrorCode.UNKNOWN_SERVER_ERROR, 0]
+    assert list_codes(ask(node, make_request(make_batch(), make_batch()))) == [ErrorCode.UNKNOWN_SERVER_ERROR, 0]
 
 
 # acks=0
@@ -146,26 +151,26 @@ def test_a_defect_of_one_partition_is_an_unknown_error_of_it_alone(monkeypatch: 
 
 def test_without_acks_there_is_no_answer() -> None:
     node = DataNode()
-    assert node.send(request(batch(), acks=0), 9) is None
+    assert node.send(make_request(make_batch(), acks=0), 9) is None
     assert node.node.replicas.find("t", 0).log.log_end_offset == 1
 
 
 def test_without_acks_an_error_closes_the_connection() -> None:
     node = DataNode()
     with pytest.raises(UnanswerableError, match="t-2 failed with UNKNOWN_TOPIC_OR_PARTITION"):
-        node.send(request(batch(), batch(), batch(), acks=0), 9)
+        node.send(make_request(make_batch(), make_batch(), make_batch(), acks=0), 9)
     assert node.node.replicas.find("t", 1).log.log_end_offset == 1
 
 
-def test_without_acks_a_topic_that_is_named_by_its_id_is_told_by_it() -> None:
+def test_without_acks_the_error_names_the_topic_by_its_id() -> None:
     with pytest.raises(UnanswerableError, match="to dHR0dHR0dHR0dHR0dHR0dA-2 failed with"):
-        DataNode().send(request(batch(), batch(), batch(), acks=0, name=""), 13)
+        DataNode().send(make_request(make_batch(), make_batch(), make_batch(), acks=0, name=""), 13)
 
 
 def test_without_acks_a_later_error_closes_the_connection_too() -> None:
     node = DataNode(ONE_BATCH)
     node.append("t", 0)
-    pending = node.send(request(batch(), acks=0), 9)
+    pending = node.send(make_request(make_batch(), acks=0), 9)
     assert isinstance(pending, Pending)
     node.delete(topic("t", 2, T_ID))
     with pytest.raises(UnanswerableError):
@@ -175,7 +180,7 @@ def test_without_acks_a_later_error_closes_the_connection_too() -> None:
 def test_without_acks_there_is_no_answer_later_either() -> None:
     node = DataNode(ONE_BATCH)
     node.append("t", 0)
-    pending = node.send(request(batch(), acks=0), 9)
+    pending = node.send(make_request(make_batch(), acks=0), 9)
     node.node.work()
     assert outcome(pending.response) is None
 
@@ -186,7 +191,7 @@ def test_without_acks_there_is_no_answer_later_either() -> None:
 def test_an_answer_waits_for_a_new_segment_and_the_next_request_with_it() -> None:
     node = DataNode(ONE_BATCH)
     node.append("t", 0)
-    pending = node.send(request(batch(), batch()), 9)
+    pending = node.send(make_request(make_batch(), make_batch()), 9)
     assert isinstance(pending, Pending) and pending.in_order
     assert not has_fired(pending.response)
     assert not pending.abandonable
@@ -199,28 +204,28 @@ def test_an_answer_waits_for_a_new_segment_and_the_next_request_with_it() -> Non
 def test_a_refusal_in_line_is_answered_in_its_place() -> None:
     node = DataNode(ONE_BATCH)
     node.append("t", 0)
-    first = node.send(request(batch()), 9)
-    second = node.send(request(batch()[:-1] + b"x", batch()), 9)
+    first = node.send(make_request(make_batch()), 9)
+    second = node.send(make_request(make_batch()[:-1] + b"x", make_batch()), 9)
     node.node.work()
-    assert codes(node.read(first, ProduceResponse, 9).responses[0].partition_responses) == [0]
+    assert list_codes(node.read(first, ProduceResponse, 9).responses[0].partition_responses) == [0]
     found = node.read(second, ProduceResponse, 9).responses[0].partition_responses
-    assert codes(found) == [ErrorCode.CORRUPT_MESSAGE, 0]
+    assert list_codes(found) == [ErrorCode.CORRUPT_MESSAGE, 0]
 
 
-def test_a_topic_deleted_meanwhile_is_told_to_those_in_line() -> None:
+def test_a_deleted_topic_fails_queued_appends() -> None:
     node = DataNode(ONE_BATCH)
     node.append("t", 0)
-    pending = node.send(request(batch()), 9)
+    pending = node.send(make_request(make_batch()), 9)
     node.delete(topic("t", 2, T_ID))
     found = node.read(pending, ProduceResponse, 9).responses[0].partition_responses
-    assert codes(found) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    assert list_codes(found) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
 
 
 def test_a_batch_that_is_only_to_be_synced_holds_up_no_other_request() -> None:
     node = DataNode(ONE_BATCH, syncs_always=True)
-    first = node.send(request(batch(), batch()), 9)
+    first = node.send(make_request(make_batch(), make_batch()), 9)
     assert isinstance(first, Pending) and not first.in_order
-    in_line = node.send(request(batch(), batch()), 9)
+    in_line = node.send(make_request(make_batch(), make_batch()), 9)
     assert isinstance(in_line, Pending) and in_line.in_order
     assert not has_fired(first.response)
     while node.node.disks[0].waiting or node.node.clock.getDelayedCalls():
@@ -230,9 +235,9 @@ def test_a_batch_that_is_only_to_be_synced_holds_up_no_other_request() -> None:
         assert [(each.error_code, each.base_offset) for each in found] == [(0, offset)] * 2
 
 
-def test_nobody_waits_for_a_sync_without_acks() -> None:
+def test_without_acks_no_request_waits_for_a_sync() -> None:
     node = DataNode(syncs_always=True)
-    assert node.send(request(batch(), acks=0), 9) is None
+    assert node.send(make_request(make_batch(), acks=0), 9) is None
     partition = node.node.replicas.find("t", 0)
     assert partition.high_watermark.offset == 0
     node.node.sync()
@@ -241,21 +246,21 @@ def test_nobody_waits_for_a_sync_without_acks() -> None:
 
 def test_without_acks_requests_wait_too_while_the_disk_hangs() -> None:
     node = DataNode(syncs_always=True)
-    node.send(request(batch(), acks=0), 9)
+    node.send(make_request(make_batch(), acks=0), 9)
     node.node.clock.advance(0)
     node.node.clock.advance(1.1)
-    hung = node.send(request(batch(), acks=0), 9)
+    hung = node.send(make_request(make_batch(), acks=0), 9)
     assert isinstance(hung, Pending)
     assert not (hung.in_order or has_fired(hung.response))
     node.node.sync()
     assert outcome(hung.response) is None
-    assert node.send(request(batch(), acks=0), 9) is None
+    assert node.send(make_request(make_batch(), acks=0), 9) is None
 
 
-def test_a_failed_sync_is_told_to_the_producer() -> None:
+def test_a_failed_sync_is_returned_to_the_producer() -> None:
     node = DataNode(syncs_always=True)
-    pending = node.send(request(batch(), batch()), 9)
+    pending = node.send(make_request(make_batch(), make_batch()), 9)
     node.node.files.fail_on("sync", errno.ENOSPC)
     node.node.sync()
-    assert codes(outcome(pending.response).responses[0].partition_responses) == [ErrorCode.KAFKA_STORAGE_ERROR] * 2
-    assert codes(ask(node, request(batch()))) == [ErrorCode.KAFKA_STORAGE_ERROR]
+    assert list_codes(outcome(pending.response).responses[0].partition_responses) == [ErrorCode.KAFKA_STORAGE_ERROR] * 2
+    assert list_codes(ask(node, make_request(make_batch()))) == [ErrorCode.KAFKA_STORAGE_ERROR]

@@ -10,14 +10,14 @@ from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.wire.apis.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import read_header, split_batches
-from tests.handlers.data_node import EPOCH, T_ID, batch
+from tests.handlers.data_node import EPOCH, T_ID, make_batch
 from tests.handlers.replicated_node import LAG_MS, LEADER_EPOCH, ReplicatedNode
 from tests.kafkacompat.metadata.deferreds import has_fired
 
 SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
-def consume(
+def make_consumer_request(
     node: ReplicatedNode, offset: int = 0, *, version: int = 12, wait_ms: int = 0, rack: str = "", **kw: Any
 ) -> FetchRequest:
     """A consumer's Fetch of t-0."""
@@ -26,12 +26,12 @@ def consume(
     return FetchRequest(max_wait_ms=wait_ms, min_bytes=1, max_bytes=10_000_000, rack_id=rack, topics=topics)
 
 
-def consumed(node: ReplicatedNode, offset: int = 0, *, version: int = 12, **kw: Any) -> PartitionData:
-    response = node.ask(consume(node, offset, version=version, **kw), FetchResponse, version)
+def fetch_as_consumer(node: ReplicatedNode, offset: int = 0, *, version: int = 12, **kw: Any) -> PartitionData:
+    response = node.ask(make_consumer_request(node, offset, version=version, **kw), FetchResponse, version)
     return response.responses[0].partitions[0]
 
 
-def offsets(data: PartitionData) -> list[int]:
+def list_offsets(data: PartitionData) -> list[int]:
     return [read_header(each).base_offset for each in split_batches(data.records)]  # type: ignore[arg-type]
 
 
@@ -40,30 +40,30 @@ def test_a_follower_reads_up_to_the_logs_end(version: int) -> None:
     node = ReplicatedNode()
     node.write(3)
     data = node.fetch(1, replica=2, version=version, epoch=LEADER_EPOCH if version >= 9 else -1)
-    assert (data.error_code, data.high_watermark, offsets(data)) == (0, 0, [1, 2])
+    assert (data.error_code, data.high_watermark, list_offsets(data)) == (0, 0, [1, 2])
     assert data.log_start_offset == (0 if version >= 5 else -1)
 
 
 def test_a_consumer_reads_up_to_the_high_watermark() -> None:
     node = ReplicatedNode()
     node.write(3)
-    assert offsets(consumed(node)) == []
+    assert list_offsets(fetch_as_consumer(node)) == []
     node.fetch(3, replica=2)
     data = node.fetch(2, replica=3)
     assert data.high_watermark == 2  # the fetch itself has moved it
-    data = consumed(node)
-    assert (data.high_watermark, offsets(data)) == (2, [0, 1])
+    data = fetch_as_consumer(node)
+    assert (data.high_watermark, list_offsets(data)) == (2, [0, 1])
 
 
 def test_the_high_watermark_finds_its_place_in_older_segments() -> None:
-    node = ReplicatedNode(LogConfig(segment_bytes=2 * len(batch())))
+    node = ReplicatedNode(LogConfig(segment_bytes=2 * len(make_batch())))
     node.write(9)
     node.fetch(9, replica=2)
     for end in (1, 2, 5, 8, 9):
         node.fetch(end, replica=3)
         node.node.work()
         assert node.partition.high_watermark.offset == end
-        assert [offsets(consumed(node, at)) for at in range(end)] == [
+        assert [list_offsets(fetch_as_consumer(node, at)) for at in range(end)] == [
             [at, at + 1][: min(2 - at % 2, end - at)] for at in range(end)
         ]
 
@@ -105,10 +105,10 @@ def test_a_follower_whose_log_diverges_learns_where() -> None:
     node.write(2)
     # Epoch EPOCH + 1 is LEADER_EPOCH; the follower has records of EPOCH beyond where this leader's epoch began.
     data = node.fetch(1, replica=2, last_fetched_epoch=EPOCH)
-    assert (data.diverging_epoch.epoch, data.diverging_epoch.end_offset, offsets(data)) == (EPOCH, 0, [])
+    assert (data.diverging_epoch.epoch, data.diverging_epoch.end_offset, list_offsets(data)) == (EPOCH, 0, [])
     assert node.partition.high_watermark.offset == 0
     data = node.fetch(1, replica=2, last_fetched_epoch=LEADER_EPOCH)
-    assert (data.diverging_epoch.epoch, offsets(data)) == (-1, [1])
+    assert (data.diverging_epoch.epoch, list_offsets(data)) == (-1, [1])
     assert node.partition.high_watermark.offset == 1
 
 
@@ -131,7 +131,7 @@ def test_a_followers_fetch_waits_for_the_next_append() -> None:
     node.write()
     node.node.clock.advance(0)
     response = node.read(sent, FetchResponse, 17)
-    assert offsets(response.responses[0].partitions[0]) == [0]
+    assert list_offsets(response.responses[0].partitions[0]) == [0]
 
 
 def test_a_waiting_fetch_counts_once_when_it_arrives() -> None:
@@ -157,7 +157,7 @@ def test_a_fetch_whose_arrival_lets_the_leader_append_does_not_wait() -> None:
     sent = node.send(node.fetch_request(1, replica=2, wait_ms=500), 17)
     node.node.clock.advance(0)
     response = node.read(sent, FetchResponse, 17)
-    assert offsets(response.responses[0].partitions[0]) == [1]
+    assert list_offsets(response.responses[0].partitions[0]) == [1]
 
 
 def test_the_high_watermark_alone_does_not_end_a_followers_wait() -> None:
@@ -175,7 +175,7 @@ def test_the_high_watermark_alone_does_not_end_a_followers_wait() -> None:
 
 def test_a_consumers_fetch_waits_for_the_high_watermark() -> None:
     node = ReplicatedNode()
-    sent = node.send(consume(node, wait_ms=500), 12)
+    sent = node.send(make_consumer_request(node, wait_ms=500), 12)
     node.write()
     node.node.clock.advance(0)
     assert not has_fired(sent.response)
@@ -183,14 +183,14 @@ def test_a_consumers_fetch_waits_for_the_high_watermark() -> None:
     node.fetch(1, replica=3)
     node.node.clock.advance(0)
     response = node.read(sent, FetchResponse, 12)
-    assert offsets(response.responses[0].partitions[0]) == [0]
+    assert list_offsets(response.responses[0].partitions[0]) == [0]
 
 
 def test_a_change_of_the_role_ends_every_wait() -> None:
     node = ReplicatedNode()
     waiting = [
         node.send(node.fetch_request(0, replica=2, wait_ms=500), 17),
-        node.send(consume(node, wait_ms=500), 10),
+        node.send(make_consumer_request(node, wait_ms=500), 10),
     ]
     node.follow()
     node.node.clock.advance(0)
@@ -215,7 +215,7 @@ def test_a_follower_that_catches_up_joins() -> None:
     assert proposal.broker_epochs == {1: -1, 2: 102, 3: 103}
     node.write()
     node.fetch(3, replica=2)
-    assert node.partition.high_watermark.offset == 2  # the third counts although nobody has confirmed it
+    assert node.partition.high_watermark.offset == 2  # the third counts although no replica has confirmed it
     node.updates.commit()
     assert sorted(node.partition.state.leading.in_sync.committed) == [1, 2, 3]  # type: ignore[union-attr]
     assert node.partition.state.partition_epoch == 2
@@ -324,29 +324,29 @@ def test_a_follower_answers_consumers_from_version_11_on(version: int, code: int
     for replica in (2, 3):
         node.fetch(1, replica=replica)
     node.follow()
-    data = consumed(node, version=version)
+    data = fetch_as_consumer(node, version=version)
     assert data.error_code == code
-    assert (code or offsets(data)) == (code or [0])
+    assert (code or list_offsets(data)) == (code or [0])
 
 
 def test_above_its_high_watermark_a_follower_lets_consumers_wait() -> None:
     node = ReplicatedNode()
     node.write(2)
     node.follow()
-    sent = node.send(consume(node, 1, wait_ms=500), 12)
+    sent = node.send(make_consumer_request(node, 1, wait_ms=500), 12)
     assert not has_fired(sent.response)
     node.partition.progress.show(node.partition.log.end_position())
     node.node.clock.advance(0)
     response = node.read(sent, FetchResponse, 12)
-    assert offsets(response.responses[0].partitions[0]) == [1]
-    assert consumed(node, 3).error_code == ErrorCode.OFFSET_NOT_AVAILABLE
+    assert list_offsets(response.responses[0].partitions[0]) == [1]
+    assert fetch_as_consumer(node, 3).error_code == ErrorCode.OFFSET_NOT_AVAILABLE
 
 
-def test_a_replica_without_a_leader_answers_nobody() -> None:
+def test_a_replica_without_a_leader_refuses_fetches() -> None:
     node = ReplicatedNode()
     node.write(1)
     node.follow(-1)
-    assert consumed(node).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert fetch_as_consumer(node).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert node.fetch(0, replica=2, epoch=LEADER_EPOCH + 1).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
@@ -365,7 +365,7 @@ def test_a_refusal_names_the_leader(version: int, named: bool) -> None:
 # The nearest replica
 
 
-def near(selector: str = "") -> ReplicatedNode:
+def make_near_node(selector: str = "") -> ReplicatedNode:
     node = ReplicatedNode(in_sync=(1, 2), replica_selector_class=selector)
     node.write(2)
     node.fetch(2, replica=2)
@@ -377,22 +377,22 @@ def near(selector: str = "") -> ReplicatedNode:
     ("rack", "version", "nearest"), [("rack-2", 11, 2), ("rack-3", 12, -1), ("rack-1", 12, -1), ("", 12, -1)]
 )
 def test_the_leader_names_an_in_sync_follower_in_the_consumers_rack(rack: str, version: int, nearest: int) -> None:
-    node = near(SELECTOR)
-    sent = node.send(consume(node, version=version, wait_ms=500, rack=rack), version)
+    node = make_near_node(SELECTOR)
+    sent = node.send(make_consumer_request(node, version=version, wait_ms=500, rack=rack), version)
     response = node.read(sent, FetchResponse, version)
     (data,) = response.responses[0].partitions
     assert (data.error_code, data.preferred_read_replica) == (0, nearest)
-    assert (offsets(data) == []) is (nearest == 2)
+    assert (list_offsets(data) == []) is (nearest == 2)
     assert data.high_watermark == 2
 
 
-def test_without_a_selector_nobody_is_named() -> None:
-    node = near()
-    data = consumed(node, rack="rack-2")
-    assert (data.preferred_read_replica, offsets(data)) == (-1, [0, 1])
+def test_without_a_selector_no_preferred_replica_is_named() -> None:
+    node = make_near_node()
+    data = fetch_as_consumer(node, rack="rack-2")
+    assert (data.preferred_read_replica, list_offsets(data)) == (-1, [0, 1])
 
 
 def test_a_fenced_consumer_is_not_sent_to_a_follower() -> None:
-    node = near(SELECTOR)
-    data = consumed(node, rack="rack-2", current_leader_epoch=LEADER_EPOCH - 1)
+    node = make_near_node(SELECTOR)
+    data = fetch_as_consumer(node, rack="rack-2", current_leader_epoch=LEADER_EPOCH - 1)
     assert (data.error_code, data.preferred_read_replica) == (ErrorCode.FENCED_LEADER_EPOCH, -1)

@@ -31,7 +31,7 @@ LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 CONSUMER, DEBUGGER = -1, -2
 
 
-def lagging() -> ReplicatedNode:
+def make_lagging_leader() -> ReplicatedNode:
     """A new leader of three records, whose high watermark is 1; the epoch begins at 3."""
     node = ReplicatedNode()
     node.write(3)
@@ -61,14 +61,14 @@ def list_offset(node: ReplicatedNode, timestamp: int, *, replica: int = CONSUMER
         (LATEST, DEBUGGER, 5, (0, 3)),
     ],
 )
-def test_a_new_leader_does_not_tell_clients_an_end_that_may_go_back(
+def test_a_new_leader_returns_no_end_that_may_go_back(
     timestamp: int, replica: int, version: int, answer: tuple[int, int]
 ) -> None:
-    assert list_offset(lagging(), timestamp, replica=replica, version=version) == answer
+    assert list_offset(make_lagging_leader(), timestamp, replica=replica, version=version) == answer
 
 
-def test_the_end_is_told_once_the_high_watermark_has_reached_the_epochs_start() -> None:
-    node = lagging()
+def test_the_end_is_returned_once_the_high_watermark_reaches_the_epochs_start() -> None:
+    node = make_lagging_leader()
     for replica in (2, 3):
         node.fetch(3, replica=replica, epoch=LEADER_EPOCH + 2)
     assert list_offset(node, LATEST) == (0, 3)
@@ -95,7 +95,7 @@ def find_end(node: ReplicatedNode, epoch: int, *, current: int = -1) -> tuple[in
 
 
 def test_replicas_learn_where_epochs_end_beyond_the_high_watermark() -> None:
-    node = lagging()
+    node = make_lagging_leader()
     current = LEADER_EPOCH + 2
     assert find_end(node, LEADER_EPOCH, current=current) == (0, LEADER_EPOCH, 3)
     assert find_end(node, LEADER_EPOCH + 1, current=current) == (0, LEADER_EPOCH, 3)
@@ -113,12 +113,12 @@ def test_a_follower_does_not_say_where_epochs_end() -> None:
 # DeleteRecords
 
 
-def deletion(offset: int = 2) -> DeleteRecordsRequest:
+def make_delete_request(offset: int = 2) -> DeleteRecordsRequest:
     wanted = DeleteRecordsPartition(partition_index=0, offset=offset)
     return DeleteRecordsRequest(topics=[DeleteRecordsTopic(name="t", partitions=[wanted])], timeout_ms=1000)
 
 
-def deleting() -> ReplicatedNode:
+def make_replicated_leader() -> ReplicatedNode:
     """Three records that all replicas have."""
     node = ReplicatedNode()
     node.write(3)
@@ -134,9 +134,9 @@ def read_deletion(node: ReplicatedNode, sent: object) -> tuple[int, int]:
 
 @pytest.mark.parametrize("offset", [2, -1])
 def test_records_are_deleted_when_all_live_replicas_have_deleted_them(offset: int) -> None:
-    node = deleting()
+    node = make_replicated_leader()
     start = 3 if offset < 0 else offset
-    sent = node.send(deletion(offset), 2)
+    sent = node.send(make_delete_request(offset), 2)
     node.node.work()
     node.fetch(3, replica=2, log_start_offset=start)
     assert not has_fired(sent.response)
@@ -147,8 +147,8 @@ def test_records_are_deleted_when_all_live_replicas_have_deleted_them(offset: in
 
 
 def test_a_dead_replica_is_not_waited_for() -> None:
-    node = deleting()
-    sent = node.send(deletion(), 2)
+    node = make_replicated_leader()
+    sent = node.send(make_delete_request(), 2)
     node.node.work()
     node.fetch(3, replica=2, log_start_offset=2)
     del node.broker_epochs[3]
@@ -157,8 +157,8 @@ def test_a_dead_replica_is_not_waited_for() -> None:
 
 
 def test_a_deletion_that_takes_too_long_times_out() -> None:
-    node = deleting()
-    sent = node.send(deletion(), 2)
+    node = make_replicated_leader()
+    sent = node.send(make_delete_request(), 2)
     node.node.work()
     node.node.clock.advance(1.1)
     assert read_deletion(node, sent) == (ErrorCode.REQUEST_TIMED_OUT, -1)
@@ -166,9 +166,9 @@ def test_a_deletion_that_takes_too_long_times_out() -> None:
 
 
 def test_a_deletion_that_waits_is_refused_with_the_leadership() -> None:
-    node = deleting()
-    sent = node.send(deletion(), 2)
+    node = make_replicated_leader()
+    sent = node.send(make_delete_request(), 2)
     node.node.work()
     node.follow()
     assert read_deletion(node, sent) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
-    assert read_deletion(node, node.send(deletion(), 2)) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+    assert read_deletion(node, node.send(make_delete_request(), 2)) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)

@@ -35,7 +35,7 @@ UNACCEPTABLE = ErrorCode.UNACCEPTABLE_CREDENTIAL
 UNSUPPORTED = ErrorCode.UNSUPPORTED_SASL_MECHANISM
 
 
-def put(
+def make_upsertion(
     user: str, mechanism: int = SHA_256, iterations: int = 4096, password: bytes = b"hunter2"
 ) -> ScramCredentialUpsertion:
     return ScramCredentialUpsertion(
@@ -43,7 +43,7 @@ def put(
     )
 
 
-def drop(user: str, mechanism: int = SHA_256) -> ScramCredentialDeletion:
+def make_deletion(user: str, mechanism: int = SHA_256) -> ScramCredentialDeletion:
     return ScramCredentialDeletion(name=user, mechanism=mechanism)
 
 
@@ -72,22 +72,22 @@ def describe(node: AdminNode, *users: str, everybody: bool = False) -> dict[str,
 
 def test_credentials_are_set_described_and_deleted() -> None:
     node = AdminNode()
-    assert alter(node, put("alice"), put("bob", SHA_512, 16384)) == {"alice": 0, "bob": 0}
-    assert alter(node, put("alice", SHA_512, 5000)) == {"alice": 0}
-    assert alter(node, put("alice", SHA_256, 8192)) == {"alice": 0}
+    assert alter(node, make_upsertion("alice"), make_upsertion("bob", SHA_512, 16384)) == {"alice": 0, "bob": 0}
+    assert alter(node, make_upsertion("alice", SHA_512, 5000)) == {"alice": 0}
+    assert alter(node, make_upsertion("alice", SHA_256, 8192)) == {"alice": 0}
     everybody = {"alice": [(SHA_256, 8192), (SHA_512, 5000)], "bob": [(SHA_512, 16384)]}
     assert describe(node, everybody=True) == everybody
     assert describe(node) == everybody
     assert describe(node, "bob") == {"bob": [(SHA_512, 16384)]}
-    assert alter(node, drop("alice"), drop("bob", SHA_512)) == {"alice": 0, "bob": 0}
+    assert alter(node, make_deletion("alice"), make_deletion("bob", SHA_512)) == {"alice": 0, "bob": 0}
     assert describe(node) == {"alice": [(SHA_512, 5000)]}
-    assert alter(node, drop("alice", SHA_512)) == {"alice": 0}
+    assert alter(node, make_deletion("alice", SHA_512)) == {"alice": 0}
     assert describe(node) == {} and node.holder.image.clients == {}
 
 
 def test_users_that_cannot_be_described() -> None:
     node = AdminNode()
-    alter(node, put("alice"))
+    alter(node, make_upsertion("alice"))
     assert describe(node, "alice", "bob", "alice", "") == {
         "alice": ErrorCode.DUPLICATE_RESOURCE,
         "bob": ErrorCode.RESOURCE_NOT_FOUND,
@@ -98,42 +98,42 @@ def test_users_that_cannot_be_described() -> None:
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
-        ([put("alice", iterations=4095)], UNACCEPTABLE),
-        ([put("alice", iterations=16385)], UNACCEPTABLE),
-        ([put("alice", iterations=-1)], UNACCEPTABLE),
-        ([put("alice", password=b"")], UNACCEPTABLE),
-        ([put("alice", 0)], UNSUPPORTED),
-        ([put("alice", 3)], UNSUPPORTED),
-        ([drop("alice", -1)], UNSUPPORTED),
-        ([drop("alice", SHA_512)], ErrorCode.RESOURCE_NOT_FOUND),
-        ([put("alice"), put("alice", SHA_512)], ErrorCode.DUPLICATE_RESOURCE),
-        ([put("alice"), put("alice", 3), put("alice")], ErrorCode.DUPLICATE_RESOURCE),
-        ([put("alice", 3), put("alice")], UNSUPPORTED),
-        ([drop("alice"), put("alice")], ErrorCode.DUPLICATE_RESOURCE),
-        ([drop("alice", SHA_512), put("alice")], ErrorCode.RESOURCE_NOT_FOUND),
+        ([make_upsertion("alice", iterations=4095)], UNACCEPTABLE),
+        ([make_upsertion("alice", iterations=16385)], UNACCEPTABLE),
+        ([make_upsertion("alice", iterations=-1)], UNACCEPTABLE),
+        ([make_upsertion("alice", password=b"")], UNACCEPTABLE),
+        ([make_upsertion("alice", 0)], UNSUPPORTED),
+        ([make_upsertion("alice", 3)], UNSUPPORTED),
+        ([make_deletion("alice", -1)], UNSUPPORTED),
+        ([make_deletion("alice", SHA_512)], ErrorCode.RESOURCE_NOT_FOUND),
+        ([make_upsertion("alice"), make_upsertion("alice", SHA_512)], ErrorCode.DUPLICATE_RESOURCE),
+        ([make_upsertion("alice"), make_upsertion("alice", 3), make_upsertion("alice")], ErrorCode.DUPLICATE_RESOURCE),
+        ([make_upsertion("alice", 3), make_upsertion("alice")], UNSUPPORTED),
+        ([make_deletion("alice"), make_upsertion("alice")], ErrorCode.DUPLICATE_RESOURCE),
+        ([make_deletion("alice", SHA_512), make_upsertion("alice")], ErrorCode.RESOURCE_NOT_FOUND),
     ],
 )
 def test_changes_that_cannot_be_leave_the_user_alone_and_no_other(changes: list[Change], code: ErrorCode) -> None:
     node = AdminNode()
-    alter(node, put("alice", iterations=7777))
-    assert alter(node, *changes, put("bob")) == {"alice": code, "bob": 0}
+    alter(node, make_upsertion("alice", iterations=7777))
+    assert alter(node, *changes, make_upsertion("bob")) == {"alice": code, "bob": 0}
     assert describe(node) == {"alice": [(SHA_256, 7777)], "bob": [(SHA_256, 4096)]}
 
 
 def test_too_many_changes_are_refused_as_a_whole() -> None:
     node = AdminNode()
-    users = [put(str(number)) for number in range(10_001)]
+    users = [make_upsertion(str(number)) for number in range(10_001)]
     assert set(alter(node, *users).values()) == {ErrorCode.POLICY_VIOLATION}
     assert describe(node) == {}
 
 
 def test_a_user_without_a_name() -> None:
-    assert alter(AdminNode(), put(""), drop("")) == {"": UNACCEPTABLE}
+    assert alter(AdminNode(), make_upsertion(""), make_deletion("")) == {"": UNACCEPTABLE}
 
 
 def test_a_user_s_quotas_and_password_are_kept_together_and_change_apart() -> None:
     node = AdminNode()
-    alter(node, put("alice"))
+    alter(node, make_upsertion("alice"))
     entry = EntryData(
         entity=[EntityData(entity_type="user", entity_name="alice")], ops=[OpData(key="producer_byte_rate", value=5.0)]
     )
@@ -141,7 +141,7 @@ def test_a_user_s_quotas_and_password_are_kept_together_and_change_apart() -> No
     stored = outcome(node.store.load())
     assert [key for key in stored if key.startswith("/config")] == ["/config/users/alice"]
     assert codec.decode_image(stored).clients == node.holder.image.clients
-    assert alter(node, drop("alice")) == {"alice": 0}
+    assert alter(node, make_deletion("alice")) == {"alice": 0}
     (config,) = node.holder.image.clients.values()
     assert config.quotas == {"producer_byte_rate": 5.0}
 
@@ -149,9 +149,9 @@ def test_a_user_s_quotas_and_password_are_kept_together_and_change_apart() -> No
 def test_the_password_itself_is_nowhere(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     node = AdminNode()
-    alter(node, put("alice", password=b"hunter2"), put("bob", password=b"hunter2", iterations=1))
+    alter(node, make_upsertion("alice", password=b"hunter2"), make_upsertion("bob", password=b"hunter2", iterations=1))
     node.store.failing = True
-    assert alter(node, put("alice", iterations=5000)) == {"alice": ErrorCode.KAFKA_STORAGE_ERROR}
+    assert alter(node, make_upsertion("alice", iterations=5000)) == {"alice": ErrorCode.KAFKA_STORAGE_ERROR}
     assert "hunter2" not in caplog.text + repr(node.holder.image)
     assert b"hunter2" not in b"".join(entry.value for entry in node.store.entries.values())
     assert "stored_key" not in caplog.text + repr(node.holder.image)

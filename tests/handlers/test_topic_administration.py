@@ -1,4 +1,4 @@
-"""CreateTopics, DeleteTopics and CreatePartitions: what the controller's outcomes look like to a client."""
+"""CreateTopics, DeleteTopics and CreatePartitions: the controller's outcomes as clients see them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.handlers.admin_node import AdminNode
 from tests.kafkacompat.metadata.deferreds import has_fired
 
 
-def wanted(name: str, partitions: int = 1, factor: int = 1, **configs: str) -> CreatableTopic:
+def make_topic(name: str, partitions: int = 1, factor: int = 1, **configs: str) -> CreatableTopic:
     return CreatableTopic(
         name=name,
         num_partitions=partitions,
@@ -39,9 +39,9 @@ def create(node: AdminNode, *topics: CreatableTopic, version: int = 7, validate:
     return node.ask(request, CreateTopicsResponse, version)
 
 
-def test_a_topic_made_is_told_with_its_size_and_configuration() -> None:
+def test_a_created_topic_is_returned_with_partitions_and_configs() -> None:
     node = AdminNode(log_retention_ms="7")
-    (topic,) = create(node, wanted("t", 2, segment_ms="5")).topics
+    (topic,) = create(node, make_topic("t", 2, segment_ms="5")).topics
     assert (topic.error_code, topic.error_message, topic.num_partitions, topic.replication_factor) == (0, None, 2, 1)
     assert topic.topic_id == node.holder.image.topics["t"].topic_id
     assert topic.configs is not None and len(topic.configs) == 33
@@ -51,15 +51,15 @@ def test_a_topic_made_is_told_with_its_size_and_configuration() -> None:
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_old_versions_are_told_less(version: int) -> None:
-    (topic,) = create(AdminNode(), wanted("t"), version=version).topics
+def test_old_versions_return_no_details(version: int) -> None:
+    (topic,) = create(AdminNode(), make_topic("t"), version=version).topics
     assert (topic.error_code, topic.topic_id, topic.num_partitions) == (0, ZERO_UUID, -1)
 
 
 def test_version_0_knows_neither_messages_nor_a_check_alone() -> None:
     node = AdminNode()
-    (made,) = create(node, wanted("t"), version=0, validate=True).topics
-    (refused,) = create(node, wanted("t"), version=0).topics
+    (made,) = create(node, make_topic("t"), version=0, validate=True).topics
+    (refused,) = create(node, make_topic("t"), version=0).topics
     assert (made.error_code, list(node.holder.image.topics)) == (0, ["t"])
     assert (refused.error_code, refused.error_message) == (ErrorCode.TOPIC_ALREADY_EXISTS, "")
 
@@ -75,7 +75,13 @@ def test_each_topic_has_its_own_outcome() -> None:
     node = AdminNode()
     node.make_topic("there")
     response = create(
-        node, wanted("there"), wanted("a b"), wanted("twice"), wanted("none", 0), wanted("good"), wanted("twice", 2)
+        node,
+        make_topic("there"),
+        make_topic("a b"),
+        make_topic("twice"),
+        make_topic("none", 0),
+        make_topic("good"),
+        make_topic("twice", 2),
     )
     assert {topic.name: topic.error_code for topic in response.topics} == {
         "there": ErrorCode.TOPIC_ALREADY_EXISTS,
@@ -89,20 +95,20 @@ def test_each_topic_has_its_own_outcome() -> None:
     assert sorted(node.holder.image.topics) == ["good", "there"]
 
 
-def test_a_refused_request_is_told_for_every_topic() -> None:
-    response = create(AdminNode(), wanted("a"), wanted("b", 10_000))
+def test_a_refused_request_fails_every_topic() -> None:
+    response = create(AdminNode(), make_topic("a"), make_topic("b", 10_000))
     assert [topic.error_code for topic in response.topics] == [ErrorCode.POLICY_VIOLATION] * 2
 
 
-def test_a_failing_store_is_told_for_every_topic() -> None:
+def test_a_failing_store_fails_every_topic() -> None:
     node = AdminNode()
     node.store.failing = True
-    assert create(node, wanted("a")).topics[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert create(node, make_topic("a")).topics[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
 
 
 def test_validate_only_makes_nothing() -> None:
     node = AdminNode()
-    (topic,) = create(node, wanted("t", 4), validate=True).topics
+    (topic,) = create(node, make_topic("t", 4), validate=True).topics
     assert (topic.error_code, topic.num_partitions) == (0, 4)
     assert node.holder.image.topics == {}
 
@@ -110,7 +116,7 @@ def test_validate_only_makes_nothing() -> None:
 def test_the_next_request_waits_until_the_topic_is_there() -> None:
     node = AdminNode()
     node.events.hold = True
-    pending = node.send(CreateTopicsRequest(topics=[wanted("t")]), 7)
+    pending = node.send(CreateTopicsRequest(topics=[make_topic("t")]), 7)
     assert isinstance(pending, Pending) and pending.in_order
     assert not has_fired(pending.response)
     node.events.waiting.pop().callback(None)
@@ -142,7 +148,7 @@ def test_delete_by_name_before_there_were_ids(version: int) -> None:
     assert outcomes == {"a": 0, "nope": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 
 
-def test_what_cannot_be_deleted() -> None:
+def test_delete_refuses_absent_topics() -> None:
     node = AdminNode()
     a = node.make_topic("a")
     b = node.make_topic("b")
@@ -170,7 +176,7 @@ def test_what_cannot_be_deleted() -> None:
     assert sorted(node.holder.image.topics) == ["a", "b"]
 
 
-def test_an_id_is_told_as_kafka_writes_it() -> None:
+def test_an_error_shows_an_id_as_kafka_writes_it() -> None:
     wanted = DeleteTopicsRequest(topics=[DeleteTopicState(name=None, topic_id=b"u" * 16)])
     (answer,) = AdminNode().ask(wanted, DeleteTopicsResponse, 6).responses
     assert answer.error_message == "there is no topic with the id dXV1dXV1dXV1dXV1dXV1dQ"

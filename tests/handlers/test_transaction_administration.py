@@ -50,7 +50,7 @@ def test_many_that_are_described_leave_others_their_turn() -> None:
     assert len(node.read(waiting, DescribeTransactionsResponse, 0).transaction_states) == 30
 
 
-def listed(version: int = 2, **filters: object) -> list[str]:
+def list_transactions(version: int = 2, **filters: object) -> list[str]:
     response = a_node().ask(ListTransactionsRequest(**filters), ListTransactionsResponse, version)  # type: ignore[arg-type]
     assert response.error_code == 0
     return sorted(each.transactional_id for each in response.transaction_states)
@@ -58,17 +58,17 @@ def listed(version: int = 2, **filters: object) -> list[str]:
 
 @pytest.mark.parametrize("version", range(3))
 def test_transactions_are_listed(version: int) -> None:
-    assert listed(version) == ["new", "open"]
-    assert listed(version, state_filters=["Ongoing", "CompleteAbort"]) == ["open"]
-    assert listed(version, producer_id_filters=[100, 7]) == ["new"]
-    assert listed(version, state_filters=["nonsense"]) == []
+    assert list_transactions(version) == ["new", "open"]
+    assert list_transactions(version, state_filters=["Ongoing", "CompleteAbort"]) == ["open"]
+    assert list_transactions(version, producer_id_filters=[100, 7]) == ["new"]
+    assert list_transactions(version, state_filters=["nonsense"]) == []
 
 
 def test_newer_filters() -> None:
-    assert listed(1, state_filters=["Ongoing"], duration_filter=9_999) == ["open"]
-    assert listed(1, state_filters=["Ongoing"], duration_filter=10_000) == []
-    assert listed(2, transactional_id_pattern="o.*") == ["open"]
-    assert listed(2, transactional_id_pattern="") == ["new", "open"]
+    assert list_transactions(1, state_filters=["Ongoing"], duration_filter=9_999) == ["open"]
+    assert list_transactions(1, state_filters=["Ongoing"], duration_filter=10_000) == []
+    assert list_transactions(2, transactional_id_pattern="o.*") == ["open"]
+    assert list_transactions(2, transactional_id_pattern="") == ["new", "open"]
 
 
 def test_states_that_are_none_are_named() -> None:
@@ -83,7 +83,7 @@ def test_a_pattern_that_is_none_is_refused(pattern: str) -> None:
     assert (response.error_code, response.transaction_states) == (ErrorCode.INVALID_REGULAR_EXPRESSION, [])
 
 
-def test_nothing_is_listed_by_who_knows_nothing() -> None:
+def test_a_stopped_coordinator_lists_no_transactions() -> None:
     node = a_node()
     node.world.coordinator.stop()
     response = node.ask(ListTransactionsRequest(), ListTransactionsResponse, 2)
@@ -93,7 +93,9 @@ def test_nothing_is_listed_by_who_knows_nothing() -> None:
 # WriteTxnMarkers
 
 
-def marker(producer_id: int, *partitions: tuple[str, int], commit: bool = False, version: int = 0) -> WritableTxnMarker:
+def make_marker(
+    producer_id: int, *partitions: tuple[str, int], commit: bool = False, version: int = 0
+) -> WritableTxnMarker:
     return WritableTxnMarker(
         producer_id=producer_id,
         producer_epoch=3,
@@ -104,7 +106,9 @@ def marker(producer_id: int, *partitions: tuple[str, int], commit: bool = False,
     )
 
 
-def answered(node: TransactionNode, version: int, *markers: WritableTxnMarker) -> dict[int, dict[tuple[str, int], int]]:
+def write_markers(
+    node: TransactionNode, version: int, *markers: WritableTxnMarker
+) -> dict[int, dict[tuple[str, int], int]]:
     response = node.ask(WriteTxnMarkersRequest(markers=list(markers)), WriteTxnMarkersResponse, version)
     return {
         each.producer_id: {
@@ -121,7 +125,9 @@ def test_markers_are_written(version: int) -> None:
     node = TransactionNode()
     node.world.partitions.deleted.add(P1)
     node.world.refuse(("u", 0), ErrorCode.TRANSACTION_COORDINATOR_FENCED)
-    codes = answered(node, version, marker(7, P0, P1, P0), marker(8, P0, commit=True, version=2), marker(7, ("u", 0)))
+    codes = write_markers(
+        node, version, make_marker(7, P0, P1, P0), make_marker(8, P0, commit=True, version=2), make_marker(7, ("u", 0))
+    )
     fenced = ErrorCode.TRANSACTION_COORDINATOR_FENCED
     assert codes == {7: {P0: 0, P1: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ("u", 0): fenced}, 8: {P0: 0}}
     assert node.world.markers() == [(7, 3, False), (8, 3, True)]
@@ -131,15 +137,15 @@ def test_markers_are_written(version: int) -> None:
 
 
 def test_no_markers_are_fine() -> None:
-    assert answered(TransactionNode(), 1) == {}
-    assert answered(TransactionNode(), 1, marker(7), marker(8, P0)) == {8: {P0: 0}}
+    assert write_markers(TransactionNode(), 1) == {}
+    assert write_markers(TransactionNode(), 1, make_marker(7), make_marker(8, P0)) == {8: {P0: 0}}
 
 
 def test_many_markers_leave_others_their_turn() -> None:
     clock = TiringClock()
     node = TransactionNode(clock)
     clock.look_s = TURN_SECONDS / 10
-    waiting = node.send(WriteTxnMarkersRequest(markers=[marker(number, P0) for number in range(30)]), 2)
+    waiting = node.send(WriteTxnMarkersRequest(markers=[make_marker(number, P0) for number in range(30)]), 2)
     assert is_waiting(waiting) and node.holds_next
     assert 1 < len(node.world.markers()) < 20
     node.world.turn(20)
@@ -149,7 +155,7 @@ def test_many_markers_leave_others_their_turn() -> None:
 def test_an_answer_waits_for_every_marker() -> None:
     node = TransactionNode()
     node.world.partitions.all[P0].hold = True
-    waiting = node.send(WriteTxnMarkersRequest(markers=[marker(7, P0, P1)]), 2)
+    waiting = node.send(WriteTxnMarkersRequest(markers=[make_marker(7, P0, P1)]), 2)
     assert is_waiting(waiting)
     node.world.partitions.all[P0].release()
     (result,) = node.read(waiting, WriteTxnMarkersResponse, 2).markers
@@ -158,5 +164,5 @@ def test_an_answer_waits_for_every_marker() -> None:
 
 def test_the_group_coordinator_learns_of_an_administrators_markers() -> None:
     node = TransactionNode()
-    answered(node, 1, marker(7, ("__consumer_offsets", 2), commit=True))
+    write_markers(node, 1, make_marker(7, ("__consumer_offsets", 2), commit=True))
     assert node.world.ended == [(2, 7, True)]

@@ -1,4 +1,4 @@
-"""What producers ask the coordinator about their transactions, in every version."""
+"""Requests of producers about their transactions, in every version."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kafkacompat.wire.apis.init_producer_id import InitProducerIdRequest, InitPr
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.schema import Request
 from tests.handlers.transaction_node import TransactionNode
-from tests.kafkacompat.transactions.support import ID, P0, P1, TIMEOUT_MS, TiringClock, is_waiting, now
+from tests.kafkacompat.transactions.support import ID, P0, P1, TIMEOUT_MS, TiringClock, is_waiting, take_response
 
 FENCED = ErrorCode.PRODUCER_FENCED
 OLD_FENCED = ErrorCode.INVALID_PRODUCER_EPOCH
@@ -31,7 +31,7 @@ UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 NOT_ATTEMPTED = ErrorCode.OPERATION_NOT_ATTEMPTED
 
 
-def init(
+def init_producer(
     node: TransactionNode,
     version: int = 5,
     name: str = ID,
@@ -49,18 +49,18 @@ def init(
 
 
 def a_producer(node: TransactionNode) -> ProducerIdentity:
-    answer = init(node)
+    answer = init_producer(node)
     return ProducerIdentity(answer.producer_id, answer.producer_epoch)
 
 
 # AddPartitionsToTxn
 
 
-def topics(*partitions: tuple[str, int]) -> list[AddPartitionsToTxnTopic]:
+def make_topics(*partitions: tuple[str, int]) -> list[AddPartitionsToTxnTopic]:
     return [AddPartitionsToTxnTopic(name=name, partitions=[index]) for name, index in partitions]
 
 
-def codes(results: Sequence[AddPartitionsToTxnTopicResult]) -> dict[tuple[str, int], int]:
+def list_codes(results: Sequence[AddPartitionsToTxnTopicResult]) -> dict[tuple[str, int], int]:
     return {
         (topic.name, each.partition_index): each.partition_error_code
         for topic in results
@@ -68,7 +68,7 @@ def codes(results: Sequence[AddPartitionsToTxnTopicResult]) -> dict[tuple[str, i
     }
 
 
-def adding(
+def make_add_request(
     producer: ProducerIdentity,
     *partitions: tuple[str, int],
     version: int = 3,
@@ -80,19 +80,19 @@ def adding(
             v3_and_below_transactional_id=name,
             v3_and_below_producer_id=producer.producer_id,
             v3_and_below_producer_epoch=producer.producer_epoch,
-            v3_and_below_topics=topics(*partitions),
+            v3_and_below_topics=make_topics(*partitions),
         )
     one = AddPartitionsToTxnTransaction(
         transactional_id=name,
         producer_id=producer.producer_id,
         producer_epoch=producer.producer_epoch,
         verify_only=verify_only,
-        topics=topics(*partitions),
+        topics=make_topics(*partitions),
     )
     return AddPartitionsToTxnRequest(transactions=[one])
 
 
-def add(
+def add_partitions(
     node: TransactionNode,
     producer: ProducerIdentity,
     *partitions: tuple[str, int],
@@ -100,20 +100,20 @@ def add(
     verify_only: bool = False,
     name: str = ID,
 ) -> dict[tuple[str, int], int]:
-    request = adding(producer, *partitions, version=version, verify_only=verify_only, name=name)
+    request = make_add_request(producer, *partitions, version=version, verify_only=verify_only, name=name)
     response = node.ask(request, AddPartitionsToTxnResponse, version)
     if version < SEVERAL_TRANSACTIONS_VERSION:
-        return codes(response.results_by_topic_v3_and_below)
+        return list_codes(response.results_by_topic_v3_and_below)
     (result,) = response.results_by_transaction
     assert (response.error_code, result.transactional_id) == (0, name)
-    return codes(result.topic_results)
+    return list_codes(result.topic_results)
 
 
 @pytest.mark.parametrize("version", range(6))
 def test_partitions_are_added(version: int) -> None:
     node = TransactionNode()
     producer = a_producer(node)
-    assert add(node, producer, P0, ("u", 1), P1, P0, version=version) == {P0: 0, ("u", 1): 0, P1: 0}
+    assert add_partitions(node, producer, P0, ("u", 1), P1, P0, version=version) == {P0: 0, ("u", 1): 0, P1: 0}
     (first, second) = node.world.coordinator.describe(ID).topics
     assert (first.topic, first.partitions, second.topic, second.partitions) == ("t", [0, 1], "u", [1])
     node.world.end(producer, version=2)
@@ -124,41 +124,46 @@ def test_partitions_are_added(version: int) -> None:
 def test_if_one_cannot_be_added_none_is(version: int) -> None:
     node = TransactionNode()
     producer = a_producer(node)
-    assert add(node, producer, P0, ("t", 2), ("absent", 0), version=version) == {
+    assert add_partitions(node, producer, P0, ("t", 2), ("absent", 0), version=version) == {
         P0: NOT_ATTEMPTED, ("t", 2): UNKNOWN, ("absent", 0): UNKNOWN,
     }  # fmt: skip
     offsets = ("__consumer_offsets", 0)
     refused = {offsets: ErrorCode.TOPIC_AUTHORIZATION_FAILED, P0: NOT_ATTEMPTED}
-    assert add(node, producer, offsets, P0, version=version) == (refused if version < 4 else {offsets: 0, P0: 0})
+    assert add_partitions(node, producer, offsets, P0, version=version) == (
+        refused if version < 4 else {offsets: 0, P0: 0}
+    )
 
 
 @pytest.mark.parametrize("version", range(6))
-def test_who_may_not_add_is_told_for_each_partition(version: int) -> None:
+def test_a_refused_producer_gets_a_code_for_each_partition(version: int) -> None:
     node = TransactionNode()
     producer_id, epoch = a_producer(node)
     fenced = OLD_FENCED if version < 2 else FENCED
-    assert add(node, ProducerIdentity(producer_id, epoch + 1), P0, P1, version=version) == {P0: fenced, P1: fenced}
-    assert add(node, ProducerIdentity(5, 0), P0, version=version) == {P0: MAPPING}
-    assert add(node, ProducerIdentity(5, 0), P0, version=version, name="") == {P0: ErrorCode.INVALID_REQUEST}
+    assert add_partitions(node, ProducerIdentity(producer_id, epoch + 1), P0, P1, version=version) == {
+        P0: fenced,
+        P1: fenced,
+    }
+    assert add_partitions(node, ProducerIdentity(5, 0), P0, version=version) == {P0: MAPPING}
+    assert add_partitions(node, ProducerIdentity(5, 0), P0, version=version, name="") == {P0: ErrorCode.INVALID_REQUEST}
 
 
 @pytest.mark.parametrize("version", [4, 5])
 def test_a_broker_may_only_ask(version: int) -> None:
     node = TransactionNode()
     producer = a_producer(node)
-    add(node, producer, P0)
-    asked = add(node, producer, P0, P1, ("absent", 0), version=version, verify_only=True)
+    add_partitions(node, producer, P0)
+    asked = add_partitions(node, producer, P0, P1, ("absent", 0), version=version, verify_only=True)
     assert asked == {P0: NOT_ATTEMPTED, P1: NOT_ATTEMPTED, ("absent", 0): UNKNOWN}
-    asked = add(node, producer, P0, P1, version=version, verify_only=True)
+    asked = add_partitions(node, producer, P0, P1, version=version, verify_only=True)
     assert asked == {P0: 0, P1: ErrorCode.TRANSACTION_ABORTABLE}
 
 
 def test_several_transactions_at_a_time_each_have_their_answer() -> None:
     node = TransactionNode()
-    producers = {name: init(node, name=name) for name in ("a", "b")}
+    producers = {name: init_producer(node, name=name) for name in ("a", "b")}
     node.world.log.hold = True
     transactions = [
-        AddPartitionsToTxnTransaction(transactional_id=name, producer_id=each.producer_id, topics=topics(P0))
+        AddPartitionsToTxnTransaction(transactional_id=name, producer_id=each.producer_id, topics=make_topics(P0))
         for name, each in [*producers.items(), ("unknown", producers["a"])]
     ]
     waiting = node.send(AddPartitionsToTxnRequest(transactions=transactions), 5)
@@ -166,7 +171,7 @@ def test_several_transactions_at_a_time_each_have_their_answer() -> None:
     for held in node.world.log.held:
         held.succeed()
     results = node.read(waiting, AddPartitionsToTxnResponse, 5).results_by_transaction
-    assert {each.transactional_id: codes(each.topic_results)[P0] for each in results} == {
+    assert {each.transactional_id: list_codes(each.topic_results)[P0] for each in results} == {
         "a": 0, "b": 0, "unknown": MAPPING,
     }  # fmt: skip
 
@@ -178,11 +183,11 @@ def test_many_partitions_leave_others_their_turn(version: int) -> None:
     node.set_topics(t=30, __transaction_state=4)
     producer = a_producer(node)
     clock.look_s = TURN_SECONDS / 10
-    waiting = node.send(adding(producer, *(("t", index) for index in range(30)), version=version), version)
+    waiting = node.send(make_add_request(producer, *(("t", index) for index in range(30)), version=version), version)
     assert is_waiting(waiting)
     node.world.turn(20)
     assert node.world.state() == "Ongoing"
-    assert now(waiting)
+    assert take_response(waiting)
 
 
 def test_an_answer_waits_for_the_log() -> None:
@@ -190,13 +195,15 @@ def test_an_answer_waits_for_the_log() -> None:
     producer = a_producer(node)
     node.world.log.hold = True
     request = AddPartitionsToTxnRequest(
-        v3_and_below_transactional_id=ID, v3_and_below_producer_id=producer.producer_id, v3_and_below_topics=topics(P0)
+        v3_and_below_transactional_id=ID,
+        v3_and_below_producer_id=producer.producer_id,
+        v3_and_below_topics=make_topics(P0),
     )
     waiting = node.send(request, 3)
     assert is_waiting(waiting)
     node.world.log.held.pop().fail(ErrorCode.NOT_ENOUGH_REPLICAS)
     answer = node.read(waiting, AddPartitionsToTxnResponse, 3)
-    assert codes(answer.results_by_topic_v3_and_below) == {P0: ErrorCode.COORDINATOR_NOT_AVAILABLE}
+    assert list_codes(answer.results_by_topic_v3_and_below) == {P0: ErrorCode.COORDINATOR_NOT_AVAILABLE}
 
 
 # AddOffsetsToTxn
@@ -219,7 +226,9 @@ def test_the_offsets_of_a_group_are_added(version: int) -> None:
 # EndTxn
 
 
-def end(node: TransactionNode, producer: ProducerIdentity, committed: bool = True, version: int = 5) -> EndTxnResponse:
+def end_transaction(
+    node: TransactionNode, producer: ProducerIdentity, committed: bool = True, version: int = 5
+) -> EndTxnResponse:
     request = EndTxnRequest(
         transactional_id=ID,
         producer_id=producer.producer_id,
@@ -234,8 +243,8 @@ def end(node: TransactionNode, producer: ProducerIdentity, committed: bool = Tru
 def test_a_transaction_is_ended(version: int, committed: bool) -> None:
     node = TransactionNode()
     producer = a_producer(node)
-    add(node, producer, P0)
-    answer = end(node, producer, committed, version)
+    add_partitions(node, producer, P0)
+    answer = end_transaction(node, producer, committed, version)
     assert answer.error_code == 0
     assert (answer.producer_id, answer.producer_epoch) == ((100, 1) if version == 5 else (-1, -1))
     assert node.world.markers() == [(100, 1 if version == 5 else 0, committed)]
@@ -245,10 +254,13 @@ def test_a_transaction_is_ended(version: int, committed: bool) -> None:
 def test_an_end_that_is_refused_names_no_producer(version: int) -> None:
     node = TransactionNode()
     producer_id, epoch = a_producer(node)
-    fenced = end(node, ProducerIdentity(producer_id, epoch + 5), version=version)
+    fenced = end_transaction(node, ProducerIdentity(producer_id, epoch + 5), version=version)
     assert fenced.error_code == (OLD_FENCED if version < 2 else FENCED)
     assert (fenced.producer_id, fenced.producer_epoch) == (-1, -1)
-    assert end(node, ProducerIdentity(producer_id, epoch), version=version).error_code == ErrorCode.INVALID_TXN_STATE
+    assert (
+        end_transaction(node, ProducerIdentity(producer_id, epoch), version=version).error_code
+        == ErrorCode.INVALID_TXN_STATE
+    )
 
 
 @pytest.mark.parametrize(
@@ -256,18 +268,18 @@ def test_an_end_that_is_refused_names_no_producer(version: int) -> None:
     [
         InitProducerIdRequest(transactional_id=ID, transaction_timeout_ms=1000),
         AddPartitionsToTxnRequest(
-            v3_and_below_transactional_id=ID, v3_and_below_producer_id=100, v3_and_below_topics=topics(P0)
+            v3_and_below_transactional_id=ID, v3_and_below_producer_id=100, v3_and_below_topics=make_topics(P0)
         ),
         AddOffsetsToTxnRequest(transactional_id=ID, producer_id=100, group_id="g"),
         EndTxnRequest(transactional_id=ID, producer_id=100),
     ],
     ids=lambda request: type(request).__name__,
 )
-def test_the_next_request_waits_for_what_this_one_does(request_: Request) -> None:
+def test_the_next_request_waits_for_the_effects_of_this_one(request_: Request) -> None:
     node = TransactionNode()
     producer = a_producer(node)
     if isinstance(request_, EndTxnRequest):
-        add(node, producer, P0)
+        add_partitions(node, producer, P0)
     node.world.log.hold = True
     assert is_waiting(node.send(request_, 3))
     assert node.holds_next

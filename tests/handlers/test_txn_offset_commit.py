@@ -1,4 +1,4 @@
-"""TxnOffsetCommit in every version: which coordinator says what, and in which words; and OffsetFetch that wants what is stable."""
+"""TxnOffsetCommit in every version: the codes of both coordinators; and OffsetFetch of stable offsets."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.record_batch import read_header
 from tests.fakes.vouching import Asked, FakeVouching
-from tests.handlers.node import context_of, handled
+from tests.handlers.node import context_of, handle_request
 from tests.handlers.transaction_node import TransactionNode
-from tests.kafkacompat.groups.support import GROUP, is_waiting, now
+from tests.kafkacompat.groups.support import GROUP, is_waiting, take_response
 from tests.kafkacompat.transactions.support import ID, NONE, P0
 
 VERSIONS = range(6)
@@ -76,7 +76,7 @@ class Verifying:
 
 
 class Node(TransactionNode):
-    """See `TransactionNode`; ``guards`` come with what is written to the offsets topic."""
+    """See `TransactionNode`; ``guards`` are those of the batches in the offsets topic."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -104,16 +104,16 @@ class Node(TransactionNode):
         return producer
 
     def commit(self, producer: ProducerIdentity, version: int, **fields: Any) -> dict[int, int]:
-        return codes(self.ask(request(producer, **fields), TxnOffsetCommitResponse, version))
+        return list_codes(self.ask(make_request(producer, **fields), TxnOffsetCommitResponse, version))
 
     def pending(self, producer: ProducerIdentity, version: int) -> Pending[Any]:
-        """What the handler gives back where it may have to wait."""
-        response = handled(request(producer), context_of(version), self._services)
+        """Return the handler's result, which may be a Pending."""
+        response = handle_request(make_request(producer), context_of(version), self._services)
         assert isinstance(response, Pending)
         return response
 
 
-def request(
+def make_request(
     producer: ProducerIdentity,
     *,
     name: str = ID,
@@ -133,7 +133,7 @@ def request(
     )
 
 
-def codes(response: TxnOffsetCommitResponse) -> dict[int, int]:
+def list_codes(response: TxnOffsetCommitResponse) -> dict[int, int]:
     return {each.partition_index: each.error_code for topic in response.topics for each in topic.partitions}
 
 
@@ -153,7 +153,7 @@ def test_partitions_that_do_not_exist_are_refused_alone(version: int) -> None:
     producer = node.begin(version)
     assert node.commit(producer, version, partitions=(0, 2, -1)) == {0: 0, 2: UNKNOWN, -1: UNKNOWN}
     assert node.commit(producer, version, topic="absent") == {0: UNKNOWN}
-    assert node.ask(request(producer, partitions=()), TxnOffsetCommitResponse, version).topics == []
+    assert node.ask(make_request(producer, partitions=()), TxnOffsetCommitResponse, version).topics == []
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -168,7 +168,7 @@ def test_the_offsets_partition_has_to_be_part_of_the_transaction_or_comes_to_be(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_who_is_not_the_producer_of_the_transactional_id_is_refused(version: int) -> None:
+def test_another_producer_of_the_transactional_id_is_refused(version: int) -> None:
     node = Node()
     producer = node.begin(version)
     older = producer._replace(producer_epoch=-1)
@@ -201,7 +201,7 @@ def test_a_transaction_that_is_open_there_is_not_asked_about_again(version: int)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_commit_comes_with_what_shows_that_the_coordinator_vouches_for_it(version: int) -> None:
+def test_a_commit_carries_a_guard(version: int) -> None:
     node = Node()
     producer = node.begin(version)
     node.commit(producer, version)
@@ -212,7 +212,7 @@ def test_a_commit_comes_with_what_shows_that_the_coordinator_vouches_for_it(vers
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_nobody_is_asked_where_that_is_switched_off_but_where_partitions_are_added(version: int) -> None:
+def test_with_verification_off_only_added_partitions_are_verified(version: int) -> None:
     node = Node()
     node.is_verifying = False
     node.offsets.open.clear()
@@ -231,7 +231,7 @@ def test_nobody_is_asked_where_that_is_switched_off_but_where_partitions_are_add
         (ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_COORDINATOR),
     ],
 )
-def test_a_partition_that_is_not_here_is_told_in_a_coordinators_words(
+def test_an_absent_offsets_partition_is_reported_with_a_coordinators_code(
     version: int, code: ErrorCode, expected: ErrorCode
 ) -> None:
     node = Node()
@@ -268,7 +268,7 @@ def test_the_oldest_producers_do_not_know_of_coordinators_that_load(version: int
     producer = node.begin(version)
     partition = node.where[1]
     node.groups.coordinator.on_resignation(partition)
-    node.groups.log.batches[partition] = [_batch()]
+    node.groups.log.batches[partition] = [_make_batch()]
     node.groups.coordinator.on_election(partition)
     expected = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if version >= 2 else ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert node.commit(producer, version) == {0: expected}
@@ -276,7 +276,7 @@ def test_the_oldest_producers_do_not_know_of_coordinators_that_load(version: int
     assert node.commit(producer, version) == {0: 0}
 
 
-def _batch() -> bytes:
+def _make_batch() -> bytes:
     other = Node()
     other.groups.commit()
     (batch,) = other.groups.log.batches[other.where[1]]
@@ -305,7 +305,7 @@ def test_a_commit_that_waits_for_the_coordinator_is_not_overtaken() -> None:
     assert node.guards == []
     node.world.log.hold = False
     node.world.log.held.pop().succeed()
-    assert codes(now(waiting.response)) == {0: 0}
+    assert list_codes(take_response(waiting.response)) == {0: 0}
     node.groups.log.hold = True
     node.offsets.open.add(producer.producer_id)
     assert not node.pending(producer, ADDING).in_order, "its place in the log is settled"
@@ -323,7 +323,9 @@ def test_the_record_says_whose_it_is() -> None:
 # OffsetFetch
 
 
-def fetch(node: Node, version: int, *, require_stable: bool, everything: bool = False) -> dict[int, tuple[int, int]]:
+def fetch_offsets(
+    node: Node, version: int, *, require_stable: bool, everything: bool = False
+) -> dict[int, tuple[int, int]]:
     """By partition: error code and offset."""
     wanted = OffsetFetchRequest(group_id=GROUP, require_stable=require_stable)
     wanted.topics = None if everything else [OffsetFetchRequestTopic(name="t", partition_indexes=[0, 1])]
@@ -340,23 +342,23 @@ def fetch(node: Node, version: int, *, require_stable: bool, everything: bool = 
 
 
 @pytest.mark.parametrize("version", range(7, 11))
-def test_who_wants_stable_offsets_is_told_which_are_not(version: int) -> None:
+def test_unstable_offsets_are_marked_if_stable_ones_are_required(version: int) -> None:
     node = Node()
     topic_id = node.holder.image.topics["t"].topic_id
     offsets = [OffsetToCommit("t", topic_id, index, index + 1, 0, "") for index in range(2)]
     node.groups.coordinator.commit(GROUP, SenderIdentity("", None, -1), offsets)
     producer = node.begin(ADDING)
     node.commit(producer, ADDING, partitions=(1,))
-    assert fetch(node, version, require_stable=False) == {0: (0, 1), 1: (0, 2)}
-    assert fetch(node, version, require_stable=True) == {0: (0, 1), 1: (UNSTABLE, -1)}
-    assert fetch(node, version, require_stable=True, everything=True) == {0: (0, 1), 1: (UNSTABLE, -1)}
+    assert fetch_offsets(node, version, require_stable=False) == {0: (0, 1), 1: (0, 2)}
+    assert fetch_offsets(node, version, require_stable=True) == {0: (0, 1), 1: (UNSTABLE, -1)}
+    assert fetch_offsets(node, version, require_stable=True, everything=True) == {0: (0, 1), 1: (UNSTABLE, -1)}
     node.world.end(producer, version=2)
-    assert fetch(node, version, require_stable=True) == {0: (0, 1), 1: (0, 41)}
+    assert fetch_offsets(node, version, require_stable=True) == {0: (0, 1), 1: (0, 41)}
 
 
 @pytest.mark.parametrize("version", range(7, 11))
 def test_a_partition_without_an_offset_may_be_unstable_too(version: int) -> None:
     node = Node()
     node.commit(node.begin(ADDING), ADDING)
-    assert fetch(node, version, require_stable=True) == {0: (UNSTABLE, -1), 1: (0, -1)}
-    assert fetch(node, version, require_stable=True, everything=True) == {}
+    assert fetch_offsets(node, version, require_stable=True) == {0: (UNSTABLE, -1), 1: (0, -1)}
+    assert fetch_offsets(node, version, require_stable=True, everything=True) == {}

@@ -1,4 +1,4 @@
-"""UpdateFeatures: a level is what it is."""
+"""UpdateFeatures: no level can be changed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def ask(version: int, *updates: tuple[str, int]) -> UpdateFeaturesResponse:
         ((TRANSACTION_VERSION, 3), "works at level 2 alone, so transaction.version cannot be set to 3"),
     ],
 )
-def test_what_cannot_be_is_refused(version: int, update: tuple[str, int], words: str) -> None:
+def test_an_impossible_level_is_refused(version: int, update: tuple[str, int], words: str) -> None:
     for updates in ([update], [(TRANSACTION_VERSION, 2), update]):
         response = ask(version, *updates)
         assert (response.error_code, response.results) == (ErrorCode.INVALID_UPDATE_VERSION, [])

@@ -1,4 +1,4 @@
-"""What a broker whose disks are full refuses besides records."""
+"""Requests besides Produce that a broker with full disks refuses."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def full(monkeypatch: pytest.MonkeyPatch) -> AdminNode:
     return node
 
 
-def test_new_topics_are_refused_and_those_that_are_there_are_told(full: AdminNode) -> None:
+def test_new_topics_are_refused_and_existing_ones_reported(full: AdminNode) -> None:
     for name, code in (("u", ErrorCode.KAFKA_STORAGE_ERROR), ("t", ErrorCode.TOPIC_ALREADY_EXISTS)):
         wanted = CreatableTopic(name=name, num_partitions=1, replication_factor=1)
         answer = full.ask(CreateTopicsRequest(topics=[wanted]), CreateTopicsResponse, 7)
@@ -45,7 +45,7 @@ def test_topics_do_not_grow(full: AdminNode) -> None:
     )
 
 
-def test_of_a_topic_that_is_not_there_that_is_told(full: AdminNode) -> None:
+def test_an_absent_topic_is_reported_before_the_full_disk(full: AdminNode) -> None:
     wanted = CreatePartitionsRequest(topics=[CreatePartitionsTopic(name="absent", count=2)])
     answer = full.ask(wanted, CreatePartitionsResponse, 3)
     assert answer.results[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -1,4 +1,4 @@
-"""The handlers of transactions with a real coordinator behind them, over a transactions topic and partitions in memory."""
+"""The handlers of transactions over a real coordinator, a transactions topic and partitions in memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred, succeed
 from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.transactions.topic import TRANSACTION_TOPIC
 from tests.handlers.coordinator_node import CoordinatorNode
-from tests.handlers.node import services
+from tests.handlers.node import make_services
 from tests.kafkacompat.groups.support import TurningClock
 from tests.kafkacompat.groups.support import World as GroupWorld
 from tests.kafkacompat.transactions.support import World
@@ -23,7 +23,7 @@ class TransactionNode(CoordinatorNode):
         self.groups = GroupWorld()
         self.making: Deferred[None] = succeed(None)
         self.world.coordinator.ensure_topic = lambda: self.making
-        given = services(
+        given = make_services(
             clock=self.world.clock,
             metadata=ImageHolder(),
             coordinators=SimpleNamespace(

@@ -122,7 +122,7 @@ class World:
         return int(result.base_offset)
 
 
-def folders(paths: Iterable[Path], prefix: str) -> list[str]:
+def list_folders(paths: Iterable[Path], prefix: str) -> list[str]:
     return sorted(each.name for path in paths for each in path.iterdir() if each.name.startswith(prefix))
 
 
@@ -159,7 +159,7 @@ def test_data_metadata_and_the_cluster_id_outlive_a_restart(tmp_path: Path) -> N
     world.stop(second)
 
 
-def test_a_lost_meta_properties_is_written_anew_from_the_store(tmp_path: Path) -> None:
+def test_a_lost_meta_properties_is_rewritten_from_the_store(tmp_path: Path) -> None:
     world = World(tmp_path)
     first = world.start()
     world.stop(first)
@@ -180,7 +180,7 @@ def test_a_lost_store_takes_the_cluster_of_the_directories_and_their_partitions(
     (world.paths[0] / FILE_NAME).unlink()
     second = world.start()
     assert second.cluster_id == first.cluster_id
-    assert folders(world.paths, "t-") == ["t-0", "t-1"]
+    assert list_folders(world.paths, "t-") == ["t-0", "t-1"]
     world.stop(second)
 
 
@@ -202,8 +202,8 @@ def test_folders_of_no_topic_are_set_aside(tmp_path: Path, caplog: pytest.LogCap
         Log.create(OsFiles(), str(path / "gone-0"), "gone", 0, b"x" * 16, LogConfig()).release()
         (path / "photos-2024").mkdir()
     broker = world.start()
-    assert [name.rpartition("-")[2] for name in folders(world.paths, "gone-")] == ["stray", "stray"]
-    assert folders(world.paths, "photos-") == ["photos-2024", "photos-2024"]
+    assert [name.rpartition("-")[2] for name in list_folders(world.paths, "gone-")] == ["stray", "stray"]
+    assert list_folders(world.paths, "photos-") == ["photos-2024", "photos-2024"]
     assert caplog.text.count("set aside") == 2
     world.make_topic(broker, "gone", 1)
     assert world.append(broker, "gone", 0) == 0
@@ -219,7 +219,7 @@ def test_the_folder_of_a_partition_that_a_topic_does_not_have_is_set_aside(tmp_p
     world.stop(first)
     Log.create(OsFiles(), str(world.paths[0] / "t-1"), "t", 1, topic_id, LogConfig()).release()
     second = world.start()
-    assert [name.rpartition("-")[2] for name in folders(world.paths, "t-")] == ["0", "stray"]
+    assert [name.rpartition("-")[2] for name in list_folders(world.paths, "t-")] == ["0", "stray"]
     world.stop(second)
 
 
@@ -281,10 +281,10 @@ def test_cordoned_directories_get_no_partitions_until_that_is_changed(tmp_path: 
     world = World(tmp_path)
     broker = world.start(cordoned_log_dirs=str(world.paths[0]))
     world.make_topic(broker, "t", 3)
-    assert folders(world.paths[:1], "t-") == []
+    assert list_folders(world.paths[:1], "t-") == []
     world.alter(broker, "cordoned.log.dirs", "")
     world.make_topic(broker, "u", 1)
-    assert folders(world.paths[:1], "u-") == ["u-0"]
+    assert list_folders(world.paths[:1], "u-") == ["u-0"]
     world.stop(broker)
 
 

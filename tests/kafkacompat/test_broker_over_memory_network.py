@@ -98,7 +98,7 @@ class World:
         return int(answered.partition_responses[0].base_offset)
 
 
-def fetch(topic: str, topic_id: bytes, offset: int) -> FetchRequest:
+def make_fetch_request(topic: str, topic_id: bytes, offset: int) -> FetchRequest:
     partition = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20)
     wanted = FetchTopic(topic=topic, topic_id=topic_id, partitions=[partition])
     return FetchRequest(max_wait_ms=MAX_WAIT_MS, min_bytes=1, topics=[wanted])
@@ -119,7 +119,7 @@ def test_requests_reach_a_broker_and_its_responses_come_back(tmp_path: Path) -> 
     # The second batch is so large that it is sent from its file.
     large = b"x" * 200_000
     assert [world.produce("t", topic_id, value) for value in (b"small", large)] == [0, 1]
-    fetched = world.ask(fetch("t", topic_id, 0))
+    fetched = world.ask(make_fetch_request("t", topic_id, 0))
     assert b"small" in records_of(fetched) and large in records_of(fetched)
     assert fetched.responses[0].partitions[0].high_watermark == 2
     assert threading.active_count() == threads, threading.enumerate()
@@ -133,7 +133,7 @@ def test_a_fetch_that_waits_holds_up_nothing_of_another_purpose(tmp_path: Path) 
     world = World(tmp_path)
     world.run(world.broker.start())
     topic_id = world.make_topic("t")
-    waiting = world.begin(fetch("t", topic_id, 0), "fetch")
+    waiting = world.begin(make_fetch_request("t", topic_id, 0), "fetch")
     fetched: list[Any] = []
     waiting.addCallback(fetched.append)
     before = world.clock.seconds()
@@ -143,7 +143,7 @@ def test_a_fetch_that_waits_holds_up_nothing_of_another_purpose(tmp_path: Path) 
     assert world.clock.seconds() - before < MAX_WAIT_MS / 1000
     # Without news it is answered when its time is over.
     before = world.clock.seconds()
-    assert records_of(world.ask(fetch("t", topic_id, 1))) == b""
+    assert records_of(world.ask(make_fetch_request("t", topic_id, 1))) == b""
     assert world.clock.seconds() - before >= MAX_WAIT_MS / 1000
     world.run(world.broker.stop())
 
@@ -152,7 +152,7 @@ def test_a_killed_broker_fails_the_requests_to_it(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.run(world.broker.start())
     topic_id = world.make_topic("t")
-    waiting = world.begin(fetch("t", topic_id, 0))
+    waiting = world.begin(make_fetch_request("t", topic_id, 0))
     problems: list[Any] = []
     waiting.addErrback(problems.append)
     world.clock.advance(TURN_S)

@@ -19,12 +19,12 @@ from kafkacompat.storage.directory.meta_properties import FILE_NAME as META_PROP
 from kafkacompat.storage.files.operating_system import OsFiles
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.message_set import make_entry_writer
-from tests.kafkacompat.test_broker import World, folders
+from tests.kafkacompat.test_broker import World, list_folders
 
 UNKNOWN = "topics with unknown configs"
 
 
-def epoch(broker: Broker, name: str) -> int:
+def find_epoch(broker: Broker, name: str) -> int:
     return broker.metadata.image.topics[name].partitions[0].leader_epoch
 
 
@@ -37,7 +37,7 @@ def keeps_everything(broker: Broker, name: str) -> bool:
     return KEEP_EVERYTHING.items() <= configs.items()
 
 
-def alter(broker: Broker, world: World, name: str, value: str) -> None:
+def alter_topic(broker: Broker, world: World, name: str, value: str) -> None:
     operation = ConfigOperation(name, ConfigOperationType.SET, value)
     assert world.run(broker.controller.alter_configs([ResourceChange(ResourceType.TOPIC, "t", [operation])])) == [None]
 
@@ -53,7 +53,7 @@ def test_a_lost_store_is_made_again_from_the_folders(tmp_path: Path, caplog: pyt
     second = world.start()
     topic = second.metadata.image.topics["t"]
     assert (topic.topic_id, len(topic.partitions)) == (topic_id, 3)
-    assert epoch(second, "t") > epoch(first, "t")
+    assert find_epoch(second, "t") > find_epoch(first, "t")
     assert world.append(second, "t", 0) == 1
     assert "is new: topics, with 3 folders of partitions, are taken over" in caplog.text
     world.stop(second)
@@ -72,7 +72,7 @@ def appended_in_epoch_7(world: World) -> Broker:
 def assert_goes_on_in_epoch_8(world: World) -> None:
     lose_store(world)
     broker = world.start()
-    assert epoch(broker, "t") == 8
+    assert find_epoch(broker, "t") == 8
     world.stop(broker)
 
 
@@ -110,9 +110,9 @@ def test_unknown_configs_keep_everything_until_they_are_altered(
         assert (partition.log.config.retention_ms, partition.log.config.retention_bytes) == (-1, -1)
         world.stop(broker)
     broker = world.start()
-    alter(broker, world, "max.message.bytes", "1000")
+    alter_topic(broker, world, "max.message.bytes", "1000")
     assert keeps_everything(broker, "t")
-    alter(broker, world, "retention.ms", "1000")
+    alter_topic(broker, world, "retention.ms", "1000")
     world.stop(broker)
     caplog.clear()
     world.stop(world.start())
@@ -128,7 +128,7 @@ def test_a_directory_whose_disk_is_not_mounted_is_not_taken_for_a_new_one(
     appended = {index: world.append(first, "t", index) for index in (0, 1)}
     world.stop(first)
     mounted, unmounted = world.paths[1], world.paths[1].with_name("unmounted")
-    (name,) = folders([mounted], "t-")
+    (name,) = list_folders([mounted], "t-")
     mounted.rename(unmounted)
     for _ in range(2):
         with pytest.raises(START_ERRORS, match=f"b is new, but 1 partitions, such as {name}, .* mount its disk, or"):
@@ -158,7 +158,7 @@ def test_a_damaged_store_is_set_aside_and_made_again(tmp_path: Path, contents: b
     (world.paths[0] / FILE_NAME).write_bytes(contents)
     second = world.start()
     assert world.append(second, "t", 0) == 1
-    assert folders(world.paths, f"{FILE_NAME}.damaged") == ([f"{FILE_NAME}.damaged-1"] if contents else [])
+    assert list_folders(world.paths, f"{FILE_NAME}.damaged") == ([f"{FILE_NAME}.damaged-1"] if contents else [])
     world.stop(second)
 
 
@@ -175,7 +175,7 @@ def test_an_intact_store_takes_nothing_over(tmp_path: Path) -> None:
     (world.paths[0] / FILE_NAME).write_bytes(kept)
     third = world.start()
     assert set(third.metadata.image.topics) == {"t"}
-    assert [name.rpartition("-")[2] for name in folders(world.paths, "u-")] == ["stray"]
+    assert [name.rpartition("-")[2] for name in list_folders(world.paths, "u-")] == ["stray"]
     world.stop(third)
 
 

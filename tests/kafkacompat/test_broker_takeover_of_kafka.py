@@ -16,8 +16,8 @@ from kafkacompat.storage.directory.takeover_mark import FILE_NAME as MARK
 from kafkacompat.wire.metadata_records import ConfigRecord, PartitionRecord, TopicRecord, write_metadata_record
 from kafkacompat.wire.record_batch import build_batch
 from kafkacompat.wire.schema import Message
-from tests.kafkacompat.test_broker import World, folders
-from tests.kafkacompat.test_broker_takeover import UNKNOWN, epoch, keeps_everything, lose_store
+from tests.kafkacompat.test_broker import World, list_folders
+from tests.kafkacompat.test_broker_takeover import UNKNOWN, find_epoch, keeps_everything, lose_store
 
 
 class KafkaDirectory:
@@ -52,12 +52,12 @@ def test_kafkas_metadata_counts_when_it_is_taken_over(tmp_path: Path, caplog: py
     kafka = KafkaDirectory(world, "t")
     broker = world.start()
     assert broker.metadata.image.topics["t"].topic_id == kafka.topic_id
-    assert epoch(broker, "t") == 21
+    assert find_epoch(broker, "t") == 21
     assert broker.metadata.image.config(ResourceType.TOPIC, "t") == {"retention.ms": "77"}
     assert UNKNOWN not in caplog.text
     world.stop(broker)
     again = world.start()
-    assert epoch(again, "t") == 22
+    assert find_epoch(again, "t") == 22
     world.stop(again)
 
 
@@ -72,7 +72,7 @@ def test_kafkas_metadata_does_not_count_once_ours_was_newer(tmp_path: Path, capl
     world.stop(broker)
 
 
-def test_a_start_after_kafka_ran_again_is_refused_until_somebody_says_what_counts(tmp_path: Path) -> None:
+def test_a_start_after_kafka_ran_again_needs_a_decision(tmp_path: Path) -> None:
     world = World(tmp_path)
     kafka = KafkaDirectory(world, "t")
     world.stop(world.start())
@@ -112,10 +112,10 @@ def test_metadata_that_knows_nothing_of_the_folders_sets_none_aside(tmp_path: Pa
     (world.paths[1] / CLUSTER_METADATA_FOLDER / f"{0:020d}.log").write_bytes(b"")
     with pytest.raises(START_ERRORS, match=f"{CLUSTER_METADATA_FOLDER} knows none of the topics that have folders"):
         world.start()
-    assert folders(world.paths, "t-") == ["t-0"]
+    assert list_folders(world.paths, "t-") == ["t-0"]
 
 
-def test_of_two_clusters_metadata_somebody_has_to_choose(tmp_path: Path) -> None:
+def test_metadata_of_two_clusters_is_refused(tmp_path: Path) -> None:
     world = World(tmp_path)
     KafkaDirectory(world, "t")
     other = shutil.copytree(world.paths[1] / CLUSTER_METADATA_FOLDER, world.paths[0] / CLUSTER_METADATA_FOLDER)

@@ -10,7 +10,7 @@ from kafkacompat.wire.errors import ErrorCode
 from tests.kafkacompat.test_broker import World
 
 
-def made(broker: Broker) -> set[str]:
+def list_made(broker: Broker) -> set[str]:
     return vars(broker.coordinators).keys() & {"groups", "transactions", "stored_offsets"}
 
 
@@ -18,7 +18,7 @@ def test_a_new_broker_has_none_but_the_features_that_they_will_be_at(tmp_path: P
     world = World(tmp_path)
     broker = world.start()
     world.make_topic(broker, "t")
-    assert made(broker) == set()
+    assert list_made(broker) == set()
     assert broker.coordinators.features == {"group.version": 1, "transaction.version": 2}
     world.stop(broker)
 
@@ -29,21 +29,21 @@ def test_a_restart_has_at_once_the_one_whose_topic_is_there(tmp_path: Path) -> N
     world.run(first.coordinators.groups.ensure_offsets_topic())
     world.stop(first)
     second = world.start(offsets_topic_replication_factor="1")
-    assert made(second) == {"groups"}
+    assert list_made(second) == {"groups"}
     assert second.coordinators.groups.list() == []
     world.stop(second)
 
 
-def test_behind_a_topic_that_is_deleted_its_offsets_go(tmp_path: Path) -> None:
+def test_after_a_topic_that_is_deleted_its_offsets_go(tmp_path: Path) -> None:
     world = World(tmp_path)
     broker = world.start()
     world.make_topic(broker, "t")
     world.run(broker.controller.delete_topics([broker.metadata.image.topics["t"].topic_id]))
-    assert made(broker) == {"groups", "stored_offsets"}
+    assert list_made(broker) == {"groups", "stored_offsets"}
     world.stop(broker)
 
 
-def test_who_asks_first_when_the_broker_stops_finds_them_stopped(tmp_path: Path) -> None:
+def test_coordinators_created_by_a_stopping_broker_are_stopped(tmp_path: Path) -> None:
     world = World(tmp_path)
     broker = world.start()
     world.stop(broker)

@@ -39,7 +39,7 @@ class World:
         return outcome(deferred)
 
 
-def test_several_things_happen_at_the_same_time_and_the_next_begins_behind_them() -> None:
+def test_several_things_happen_at_the_same_time_and_the_next_begins_after_them() -> None:
     world = World()
     met = threading.Barrier(3, timeout=10)
     done: list[int] = []

@@ -11,7 +11,7 @@ from twisted.internet.task import Clock
 
 from tests.fakes.memory_network import MemoryNetwork
 from tests.fakes.memory_transport import PACKET_BYTES, WINDOW_BYTES
-from tests.kafkacompat.server.regions import is_closed, log_file, region
+from tests.kafkacompat.server.regions import is_closed, log_file, make_region
 from tests.kafkacompat.server.test_transport import cold_region
 from tests.kafkacompat.test_network import End, Ends
 
@@ -106,7 +106,7 @@ def test_a_cut_is_silence_until_it_heals() -> None:
     assert (server.received, world.client.received) == (b"13", b"2")
 
 
-def test_a_cut_stops_what_is_on_its_way() -> None:
+def test_a_cut_drops_bytes_on_the_way() -> None:
     world = World(delay_s=1)
     world.connect()
     world.clock.pump([1, 1])
@@ -135,7 +135,7 @@ def test_nothing_answers_across_a_cut_and_the_attempt_times_out() -> None:
     assert not world.client.is_made and world.server.lost is not None
 
 
-def test_an_end_that_is_gone_is_noticed_only_by_those_who_send() -> None:
+def test_a_vanished_peer_is_noticed_only_by_sending() -> None:
     world = World()
     server = world.connected()
     world.network.cut("a", "b")
@@ -162,7 +162,7 @@ def test_a_close_during_a_cut_arrives_after_it() -> None:
     assert world.client.received == b"bye" and world.client.lost is not None
 
 
-def test_a_killed_process_hears_nothing_and_its_peers_are_reset() -> None:
+def test_a_killed_process_receives_nothing_and_its_peers_are_reset() -> None:
     world = World()
     server = world.connected()
     world.client.transport.write(b"lost")
@@ -197,7 +197,7 @@ def test_each_host_has_a_loopback_of_its_own() -> None:
     assert other.is_made and other.transport.getPeer().host == "b"
 
 
-def test_a_sender_keeps_what_the_window_has_no_room_for() -> None:
+def test_a_sender_keeps_bytes_beyond_the_window() -> None:
     world = World()
     server = world.connected()
     drained: list[int] = []
@@ -248,7 +248,7 @@ def test_a_region_whose_file_was_cut_ends_the_connection(tmp_path: Path) -> None
     world = World()
     server = world.connected()
     file = log_file(tmp_path / "log", b"0123456789")
-    server.transport.send_parts([region(file, 8, 4), b"next"])
+    server.transport.send_parts([make_region(file, 8, 4), b"next"])
     world.turn()
     assert server.lost is not None and world.client.lost is not None
     assert b"next" not in world.client.received

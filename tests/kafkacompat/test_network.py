@@ -24,7 +24,7 @@ from twisted.python.failure import Failure
 from kafkacompat.network import Network, ReactorNetwork
 from kafkacompat.server.transport import ZeroCopyConnector, make_zero_copy_port
 from tests.fakes.memory_network import MemoryNetwork
-from tests.kafkacompat.server.regions import is_closed, log_file, region
+from tests.kafkacompat.server.regions import is_closed, log_file, make_region
 
 HOST = "127.0.0.1"
 TIMEOUT_S = 10.0
@@ -133,7 +133,7 @@ def test_parts_arrive_in_order_in_both_directions(world: World, tmp_path: Path) 
     file = log_file(tmp_path / "log", b"0123456789")
     client, server = world.connected()
     client.transport.send_parts([b"a", bytearray(b"bc"), memoryview(b"d")])
-    server.transport.send_parts([b"head", region(file, 2, 5), b"tail"])
+    server.transport.send_parts([b"head", make_region(file, 2, 5), b"tail"])
     server.transport.send_parts([b"more"])
     world.until(lambda: len(server.received) == 4 and len(client.received) == 17)
     assert (server.received, client.received) == (b"abcd", b"head23456tailmore")
@@ -147,7 +147,7 @@ def test_each_end_knows_both_addresses(world: World) -> None:
     assert (server.transport.getHost().host, server.transport.getHost().port) == (there.host, there.port)
 
 
-def test_what_was_sent_before_the_close_arrives(world: World) -> None:
+def test_bytes_sent_before_the_close_arrive(world: World) -> None:
     client, server = world.connected()
     server.transport.send_parts([b"x" * LARGE])
     server.transport.loseConnection()
@@ -162,13 +162,13 @@ def test_an_aborted_connection_ends_on_both_sides(world: World, tmp_path: Path) 
     file = log_file(tmp_path / "log", b"0123456789")
     client, server = world.connected()
     client.transport.pauseProducing()
-    server.transport.send_parts([b"x" * LARGE, region(file, 0, 3)])
+    server.transport.send_parts([b"x" * LARGE, make_region(file, 0, 3)])
     server.transport.abortConnection()
     assert server.lost is None
     world.until(lambda: server.lost)
     client.transport.resumeProducing()
     world.until(lambda: client.lost)
-    server.transport.send_parts([region(file, 0, 3)])
+    server.transport.send_parts([make_region(file, 0, 3)])
     assert is_closed(file)
 
 
@@ -185,7 +185,7 @@ def test_a_paused_end_receives_nothing_and_holds_up_the_other(world: World) -> N
     assert server.transport.queued_bytes == 0
 
 
-def test_nobody_listening_is_a_refusal(world: World) -> None:
+def test_a_port_without_a_listener_refuses_connections(world: World) -> None:
     listening = world.listen()
     port = listening.getHost().port
     stopped: list[Any] = []

@@ -44,17 +44,17 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("pattern", "text"), MATCHES)
-def test_it_matches(pattern: str, text: str) -> None:
+def test_patterns_match(pattern: str, text: str) -> None:
     assert Pattern(pattern).matches(text)
 
 
 @pytest.mark.parametrize(("pattern", "text"), DIFFERS)
-def test_it_does_not_match(pattern: str, text: str) -> None:
+def test_patterns_do_not_match_other_texts(pattern: str, text: str) -> None:
     assert not Pattern(pattern).matches(text)
 
 
 @pytest.mark.parametrize("pattern", REFUSED)
-def test_it_is_refused(pattern: str) -> None:
+def test_bad_patterns_are_refused(pattern: str) -> None:
     with pytest.raises(PatternError) as refusal:
         Pattern(pattern)
     assert str(refusal.value)
@@ -72,7 +72,7 @@ def test_a_long_pattern_is_no_large_one() -> None:
     assert Pattern("a" * MAX_LENGTH).matches("b") is False
 
 
-def test_what_would_take_too_much_work_does_not_match() -> None:
+def test_a_match_that_takes_too_much_work_fails() -> None:
     pattern = Pattern("a{1000}a*")
     assert pattern.matches("a" * 2000)
     assert not pattern.matches("a" * (MOST_WORK // 1000))

@@ -19,7 +19,7 @@ from kafkacompat.wire.errors import ErrorCode, KafkaError
 NewInternalTopic = Callable[[BrokerConfig], NewTopic]
 
 
-def create(new_topic: NewInternalTopic, brokers: int, properties: str = "") -> tuple[int, MetadataDraft]:
+def create_topic(new_topic: NewInternalTopic, brokers: int, properties: str = "") -> tuple[int, MetadataDraft]:
     """Plan the topic in a cluster; return how many replicas its partitions have, and the draft."""
     config = BrokerConfig.load(f"node.id=1\n{properties}")
     draft = MetadataDraft(MetadataImage(brokers={node: BrokerImage(node, None, {}) for node in range(1, brokers + 1)}))
@@ -33,7 +33,7 @@ def create(new_topic: NewInternalTopic, brokers: int, properties: str = "") -> t
 def test_an_unset_factor_is_that_of_the_brokers_up_to_three(
     new_topic: NewInternalTopic, brokers: int, replicas: int
 ) -> None:
-    assert create(new_topic, brokers)[0] == replicas
+    assert create_topic(new_topic, brokers)[0] == replicas
 
 
 @pytest.mark.parametrize(
@@ -45,9 +45,9 @@ def test_an_unset_factor_is_that_of_the_brokers_up_to_three(
 )
 def test_a_set_factor_is_strict(new_topic: NewInternalTopic, name: str) -> None:
     with pytest.raises(KafkaError) as refused:
-        create(new_topic, 2, f"{name}=3")
+        create_topic(new_topic, 2, f"{name}=3")
     assert refused.value.code == ErrorCode.INVALID_REPLICATION_FACTOR
-    assert create(new_topic, 3, f"{name}=2")[0] == 2
+    assert create_topic(new_topic, 3, f"{name}=2")[0] == 2
 
 
 @pytest.mark.parametrize(
@@ -60,5 +60,5 @@ def test_a_set_factor_is_strict(new_topic: NewInternalTopic, name: str) -> None:
     ],
 )
 def test_an_unset_minimum_of_in_sync_replicas_can_be_reached(brokers: int, properties: str, minimum: str) -> None:
-    _, draft = create(new_transaction_topic, brokers, properties)
+    _, draft = create_topic(new_transaction_topic, brokers, properties)
     assert draft.build_image().config(ResourceType.TOPIC, TRANSACTION_TOPIC)["min.insync.replicas"] == minimum

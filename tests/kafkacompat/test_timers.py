@@ -22,7 +22,7 @@ class SlowClock(Clock):
         return super().callLater(delay + TURN_S, callable, *args, **kwargs)
 
 
-def test_everybody_else_has_a_turn_behind_so_many_items() -> None:
+def test_other_work_has_a_turn_after_a_fixed_number_of_items() -> None:
     clock, seen, turns = SlowClock(), list[int](), 0
 
     async def go_through() -> None:
@@ -38,7 +38,7 @@ def test_everybody_else_has_a_turn_behind_so_many_items() -> None:
     assert seen == list(range(10 * IN_A_TURN))
 
 
-def test_what_takes_long_takes_several_turns_and_one_of_many_goes_on_in_each() -> None:
+def test_long_works_take_turns_one_a_turn() -> None:
     clock, seen = BusyClock(), list[str]()
 
     async def go(name: str) -> None:

@@ -63,14 +63,14 @@ KAFKA = "java.util.concurrent.ExecutionException: org.apache.kafka.common.errors
         ("spark_integration.errors.PipelineError: the words of ours\n  File b", "the words of ours"),
     ],
 )
-def test_a_sentence_for_what_is_known(text: str, told: str) -> None:
+def test_known_failures_have_a_sentence(text: str, told: str) -> None:
     sentence = explain_failure(Exception(PY4J + text))
     assert told in sentence
     assert "\n" not in sentence
     assert "Exception" not in sentence
 
 
-def test_the_first_line_of_what_is_not_known() -> None:
+def test_unknown_failures_show_their_first_line() -> None:
     assert explain_failure(Exception(f"{PY4J}java.lang.Odd: so it is\n\tat a.b(c)")) == "java.lang.Odd: so it is"
 
 
@@ -79,5 +79,5 @@ def test_a_stack_of_threads_is_not_another_run() -> None:
     assert explain_failure(Exception(text)) == "[STREAM_FAILED] Query terminated: Odd"
 
 
-def test_the_kind_of_what_says_nothing() -> None:
+def test_a_failure_without_text_shows_its_kind() -> None:
     assert explain_failure(KeyError()) == "KeyError"

@@ -32,19 +32,19 @@ class Store(NamedTuple):
         return os.path.join(self.root, *names)
 
 
-def batch(
+def make_batch(
     count: int = 1, *, size_bytes: int = 10, timestamp: int = NOW_MS, key: bytes | None = b"k", **kw: Any
 ) -> bytes:
     """Build a batch of `count` records a millisecond apart, with values of `size_bytes`."""
     return build_batch([(timestamp + index, key, b"v" * size_bytes, []) for index in range(count)], **kw)
 
 
-def create(store: Store, **config: Any) -> Log:
+def create_log(store: Store, **config: Any) -> Log:
     """Create a log."""
     return Log.create(store.files, store.path("t-0"), "t", 0, TOPIC_ID, LogConfig(**config))
 
 
-def reopen(
+def reopen_log(
     store: Store,
     *,
     clean: bool = False,
@@ -71,14 +71,14 @@ def reopen(
     )
 
 
-def append(
+def append_batch(
     log: Log, records: Buffer, *, now_ms: int = NOW_MS, leader_epoch: int = 0, from_client: bool = True
 ) -> AppendResult:
     """Append a batch, after a roll if need be."""
     try:
         return log.append(records, leader_epoch=leader_epoch, now_ms=now_ms, from_client=from_client)
     except RollNeededError:
-        roll(log)
+        roll_log(log)
         return log.append(records, leader_epoch=leader_epoch, now_ms=now_ms, from_client=from_client)
 
 
@@ -87,16 +87,16 @@ def append_marker(log: Log, marker: Marker, *, now_ms: int = NOW_MS, leader_epoc
     try:
         return log.append_marker(marker, leader_epoch=leader_epoch, now_ms=now_ms)
     except RollNeededError:
-        roll(log)
+        roll_log(log)
         return log.append_marker(marker, leader_epoch=leader_epoch, now_ms=now_ms)
 
 
-def roll(log: Log) -> None:
+def roll_log(log: Log) -> None:
     """Start a new segment and seal the old one."""
     log.maintenance.seal(log.maintenance.roll(log.maintenance.prepare_segment(log.log_end_offset)))
 
 
-def read(log: Log, offset: int, max_bytes: int = 1 << 20, **kw: Any) -> bytes:
+def read_log(log: Log, offset: int, max_bytes: int = 1 << 20, **kw: Any) -> bytes:
     """Return the bytes that a fetch would send."""
     region = log.read(offset, max_bytes, **kw)
     if region is None:
@@ -106,7 +106,7 @@ def read(log: Log, offset: int, max_bytes: int = 1 << 20, **kw: Any) -> bytes:
     return data
 
 
-def headers(data: bytes) -> list[BatchHeader]:
+def read_headers(data: bytes) -> list[BatchHeader]:
     """Return the headers of the whole batches in `data`."""
     return [read_header(each) for each in split_batches(data)]
 
@@ -115,24 +115,24 @@ def stored_headers(log: Log, offset: int | None = None) -> Iterator[BatchHeader]
     """Yield the header of every batch from an offset on, read fetch by fetch."""
     offset = log.log_start_offset if offset is None else offset
     while offset < log.log_end_offset:
-        found = headers(read(log, offset))
+        found = read_headers(read_log(log, offset))
         assert found, f"nothing to read at {offset} of {log!r}"
         yield from found
         offset = found[-1].last_offset + 1
 
 
-def fill(log: Log, count: int, **kw: Any) -> None:
+def fill_log(log: Log, count: int, **kw: Any) -> None:
     """Append `count` batches of one record."""
     for index in range(count):
-        append(log, batch(timestamp=NOW_MS + index, **kw))
+        append_batch(log, make_batch(timestamp=NOW_MS + index, **kw))
 
 
-def name(base_offset: int, suffix: str) -> str:
+def name_file(base_offset: int, suffix: str) -> str:
     """Return the name of a file of the log, relative to the store's folder."""
     return f"t-0/{base_offset:020d}{suffix}"
 
 
-def rewrite(store: Store, file_name: str, change: Callable[[bytes], bytes]) -> None:
+def rewrite_file(store: Store, file_name: str, change: Callable[[bytes], bytes]) -> None:
     """Replace the contents of a file, created if absent."""
     file = store.files.open(store.path(file_name), create=True)
     data = change(file.pread(file.size(), 0))
@@ -141,24 +141,24 @@ def rewrite(store: Store, file_name: str, change: Callable[[bytes], bytes]) -> N
     file.close()
 
 
-def contents(store: Store) -> dict[str, bytes]:
+def read_contents(store: Store) -> dict[str, bytes]:
     """Return the contents of every file of the log."""
     return {each: store.files.read(store.path("t-0", each)) for each in store.files.list(store.path("t-0"))}
 
 
-def offsets(log: Log) -> list[int]:
+def list_offsets(log: Log) -> list[int]:
     """Return the base offset of every batch."""
     return [header.base_offset for header in stored_headers(log)]
 
 
-def take(store: Store, **kw: Any) -> LogDirectory:
+def take_directory(store: Store, **kw: Any) -> LogDirectory:
     """Take a log directory in the store's folder, for node 1 of cluster C."""
     arguments = {"node_id": 1, "cluster_id": "C", "new_directory_id": DIRECTORY_ID, **kw}
     return LogDirectory.open(store.files, store.path("data"), **arguments)
 
 
-def refusal(store: Store, **kw: Any) -> str:
+def catch_refusal(store: Store, **kw: Any) -> str:
     """Return the error of opening a log directory."""
     with pytest.raises(LogDirectoryError) as refused:
-        take(store, **kw)
+        take_directory(store, **kw)
     return str(refused.value)

@@ -14,33 +14,33 @@ MAX_TAG = 0x7FFFFFFE  # the largest that Kafka writes
 _NEWER: dict[type[Struct], type[Struct]] = {}
 
 
-def lift(message: Struct, rng: random.Random) -> Any:
+def lift_message(message: Struct, rng: random.Random) -> Any:
     """Return *message* with unknown tagged fields in it and in the structs under it; flexible versions only."""
-    return _lift(message, type(message), rng)
+    return _lift_struct(message, type(message), rng)
 
 
-def _lift(message: Struct, declared: type[Struct], rng: random.Random) -> Any:
-    """As `lift`; a default that messages share is of a class of its own, which is not the one declared."""
-    cls = newer(declared)
-    values = {name: _lifted(getattr(message, name), field, rng) for name, field in declared.FIELDS.items()}
+def _lift_struct(message: Struct, declared: type[Struct], rng: random.Random) -> Any:
+    """Lift a struct of a message; a default that messages share has a class of its own, not *declared*."""
+    cls = declare_newer(declared)
+    values = {name: _lift_value(getattr(message, name), field, rng) for name, field in declared.FIELDS.items()}
     added = [name for name in cls.FIELDS if name not in values and rng.random() < 0.5]
     return cls(**values, **{name: rng.randbytes(rng.choice(LENGTHS)) for name in added})
 
 
-def _lifted(value: Any, field: Field, rng: random.Random) -> Any:
+def _lift_value(value: Any, field: Field, rng: random.Random) -> Any:
     if value is not None and field.element is not None:
-        return [_lifted(item, field.element, rng) for item in value]
-    return value if value is None or field.struct is None else _lift(value, field.struct, rng)
+        return [_lift_value(item, field.element, rng) for item in value]
+    return value if value is None or field.struct is None else _lift_struct(value, field.struct, rng)
 
 
-def newer(cls: type[Struct]) -> type[Struct]:
+def declare_newer(cls: type[Struct]) -> type[Struct]:
     """Return the declaration *cls* with three more tagged fields, in every struct under it too."""
     if cls not in _NEWER:
-        _NEWER[cls] = _extended(cls)
+        _NEWER[cls] = _extend_declaration(cls)
     return _NEWER[cls]
 
 
-def _extended(cls: type[Struct]) -> type[Struct]:
+def _extend_declaration(cls: type[Struct]) -> type[Struct]:
     body: dict[str, Any] = {name: _newer_field(field) for name, field in cls.FIELDS.items()}
     for tag in _free_tags({field.tag for field in cls.FIELDS.values()}):
         body[f"unknown_{tag}"] = bytestring(tag=tag)
@@ -52,7 +52,7 @@ def _extended(cls: type[Struct]) -> type[Struct]:
 
 
 def _free_tags(taken: set[int | None]) -> list[int]:
-    """One among the known tags or right behind them, one of two bytes, and the largest."""
+    """Return a tag among the known ones or right after them, one of two bytes, and the largest."""
     return [next(tag for tag in range(MAX_TAG) if tag not in taken), 300, MAX_TAG]
 
 
@@ -60,5 +60,5 @@ def _newer_field(field: Field) -> Field:
     element = field.element and _newer_field(field.element)
     if field.struct is None:
         return replace(field, element=element)
-    struct = newer(field.struct)
+    struct = declare_newer(field.struct)
     return replace(field, struct=struct, default=struct if field.default is field.struct else field.default)

@@ -23,7 +23,7 @@ LENGTHS = (0, 1, 2, 16, 63, 126, 127, 128, 300)
 
 
 class Mode(Enum):
-    """What kind of message to make up."""
+    """The kind of a random message."""
 
     RANDOM = "random"
     DEFAULT = "default"

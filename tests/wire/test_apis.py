@@ -1,4 +1,4 @@
-"""All messages of all APIs: what is written is read again, and nothing else can be."""
+"""All messages of all APIs: written bytes are read again, and other bytes are rejected."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_request_and_response_belong_together(key: int) -> None:
 
 
 @pytest.mark.parametrize("key", API_NAMES)
-def test_every_declaration_says_what_it_is_for(key: int) -> None:
+def test_every_declaration_has_a_docstring(key: int) -> None:
     module = import_module(find_api(key).request.__module__)
     declared = [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, Struct)]
     words = [module.__doc__, *(cls.__doc__ for cls in declared if cls.__module__ == module.__name__)]
@@ -52,7 +52,7 @@ def test_every_declaration_says_what_it_is_for(key: int) -> None:
 
 @each_message
 @pytest.mark.parametrize("mode", Mode)
-def test_what_is_written_is_read_again(cls: type[Message], version: int, mode: Mode) -> None:
+def test_written_messages_are_read_again(cls: type[Message], version: int, mode: Mode) -> None:
     message = make_message(cls, version, seeded_random(), mode)
     data = encode_message(message, version)
     assert find_reader(cls, version)(data, 0) == (message, len(data))
@@ -103,7 +103,7 @@ def test_an_unknown_tagged_field_is_skipped(cls: type[Message], version: int) ->
     assert find_reader(cls, version)(newer, 0) == (cls(), len(newer))
 
 
-def test_bytes_behind_a_message_are_ignored() -> None:
+def test_bytes_after_a_message_are_ignored() -> None:
     assert decode_message(ApiVersionsRequest, b"abc", 0) == ApiVersionsRequest()
 
 

@@ -9,5 +9,5 @@ def test_the_check_value_of_the_polynomial() -> None:
     assert crc32c(b"123456789") == 0xE3069283
 
 
-def test_a_checksum_can_be_taken_in_parts() -> None:
+def test_a_checksum_is_computed_in_parts() -> None:
     assert crc32c(memoryview(b"456789"), crc32c(b"123")) == crc32c(b"123456789")

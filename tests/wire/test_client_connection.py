@@ -56,7 +56,7 @@ class World:
         self.client = ClientConnection("me", cap)
 
     def requests(self) -> list[IncomingRequest]:
-        """What arrives at the server."""
+        """Return the requests that arrive at the server."""
         received = [self.server.parse(frame) for frame in frames_of(self.client.take_parts())]
         for request in received:
             list(request.reading or ())
@@ -66,7 +66,7 @@ class World:
         list(self.server.answer(request, response, request.api_version if version is None else version) or ())
 
     def responses(self) -> list[IncomingResponse | None]:
-        """What arrives at the client."""
+        """Return the responses that arrive at the client."""
         received = [self.client.receive(frame) for frame in frames_of(self.server.take_parts())]
         for response in received:
             list((response and response.reading) or ())
@@ -96,14 +96,14 @@ class World:
         return sent
 
 
-def negotiated(versions: dict[int, Versions], cap: VersionCap = lambda _: None) -> World:
+def make_negotiated(versions: dict[int, Versions], cap: VersionCap = lambda _: None) -> World:
     world = World(versions, cap)
     world.negotiate()
     return world
 
 
-def heartbeats() -> World:
-    return negotiated({12: Versions(0, 4)})
+def make_heartbeat_world() -> World:
+    return make_negotiated({12: Versions(0, 4)})
 
 
 # Both sides together
@@ -112,7 +112,7 @@ def heartbeats() -> World:
 @pytest.mark.parametrize(("key", "version"), CASES, ids=[f"{API_NAMES[key]}-{version}" for key, version in CASES])
 def test_every_request_and_response_arrives_as_it_was_sent(key: int, version: int) -> None:
     rng, api = seeded_random(), find_api(key)
-    world = negotiated({key: Versions(version, version)})
+    world = make_negotiated({key: Versions(version, version)})
     for mode in (Mode.DEFAULT, Mode.RANDOM):
         request: Any = make_message(api.request, version, rng, mode)
         response: Any = make_message(api.response, version, rng, mode)
@@ -136,7 +136,7 @@ def test_versions_are_exchanged_in_every_version_of_api_versions(version: int) -
     assert world.client.find_version(HeartbeatRequest) == 3
 
 
-def test_the_peer_learns_who_is_there() -> None:
+def test_the_first_request_is_api_versions_with_the_client_id() -> None:
     world = World({})
     (request,) = world.requests()
     assert (request.client_id, request.api_version) == ("me", 4)
@@ -145,7 +145,7 @@ def test_the_peer_learns_who_is_there() -> None:
 
 
 def test_responses_belong_to_their_requests_in_order() -> None:
-    world = heartbeats()
+    world = make_heartbeat_world()
     sent = [world.send(HeartbeatRequest(generation_id=number)) for number in range(3)]
     received = world.requests()
     assert [request.body.generation_id for request in received] == [0, 1, 2]  # type: ignore[union-attr]
@@ -158,7 +158,7 @@ def test_responses_belong_to_their_requests_in_order() -> None:
 
 
 def test_records_stay_in_the_received_bytes() -> None:
-    world = negotiated({1: Versions(4, 12)})
+    world = make_negotiated({1: Versions(4, 12)})
     world.send(FetchRequest())
     (request,) = world.requests()
     partition = PartitionData(partition_index=0, records=b"r" * 10_000)
@@ -172,7 +172,7 @@ def test_records_stay_in_the_received_bytes() -> None:
 
 
 def test_a_large_request_and_its_response_take_a_step_for_some_elements() -> None:
-    world = negotiated({15: Versions(0, 5), 12: Versions(0, 4)})
+    world = make_negotiated({15: Versions(0, 5), 12: Versions(0, 4)})
     request = DescribeGroupsRequest(groups=[f"group-{number}" for number in range(MAX_SMALL_BYTES // 8)])
     large, small = world.client.send(request), world.client.send(HeartbeatRequest())
     # The small one is complete, but has to wait for its turn.
@@ -205,7 +205,7 @@ def test_a_large_request_and_its_response_take_a_step_for_some_elements() -> Non
     ],
 )
 def test_the_highest_version_of_both_sides_is_sent(theirs: Versions, cap: int | None, version: int) -> None:
-    world = negotiated({12: theirs}, {12: cap}.get)
+    world = make_negotiated({12: theirs}, {12: cap}.get)
     assert world.send(HeartbeatRequest()).api_version == version
     assert world.requests()[0].api_version == version
 
@@ -221,7 +221,7 @@ def test_the_highest_version_of_both_sides_is_sent(theirs: Versions, cap: int | 
     ],
 )
 def test_a_request_without_a_common_version_is_not_sent(theirs: dict[int, Versions], cap: int | None) -> None:
-    world = negotiated({15: Versions(0, 5), **theirs}, {12: cap}.get)
+    world = make_negotiated({15: Versions(0, 5), **theirs}, {12: cap}.get)
     with pytest.raises(NoCommonVersionError, match=r"^HeartbeatRequest has the versions 0 to 4"):
         world.client.send(HeartbeatRequest())
     assert world.client.take_parts() == []
@@ -231,7 +231,7 @@ def test_a_request_without_a_common_version_is_not_sent(theirs: dict[int, Versio
 
 
 def test_a_request_that_cannot_be_encoded_changes_nothing() -> None:
-    world = heartbeats()
+    world = make_heartbeat_world()
     with pytest.raises(AttributeError):
         world.client.send(HeartbeatRequest(group_id=None))  # type: ignore[arg-type]
     assert world.client.take_parts() == []
@@ -243,7 +243,7 @@ def test_a_request_that_cannot_be_encoded_changes_nothing() -> None:
 
 
 def test_a_request_without_a_response_is_rejected() -> None:
-    world = negotiated({0: Versions(0, 9)})
+    world = make_negotiated({0: Versions(0, 9)})
     with pytest.raises(ValueError, match="acks=0"):
         world.client.send(ProduceRequest(acks=0))
 
@@ -264,7 +264,7 @@ def test_the_cap_holds_for_api_versions() -> None:
 # Peers that break the protocol
 
 
-def respond(world: World, response: ApiVersionsResponse, version: int) -> None:
+def respond_to_request(world: World, response: ApiVersionsResponse, version: int) -> None:
     (request,) = world.requests()
     world.answer(request, response, version)
     world.responses()
@@ -272,17 +272,17 @@ def respond(world: World, response: ApiVersionsResponse, version: int) -> None:
 
 def test_a_failed_negotiation_ends_the_connection() -> None:
     with pytest.raises(ResponseError, match="the error 87"):
-        respond(World({}), ApiVersionsResponse(error_code=87), 4)
+        respond_to_request(World({}), ApiVersionsResponse(error_code=87), 4)
     # It claims the version that it does not have.
     world = World({})
-    respond(world, world.list_versions(UNSUPPORTED), 0)
+    respond_to_request(world, world.list_versions(UNSUPPORTED), 0)
     assert world.requests()[0].api_version == 3
     world = World({API_VERSIONS: Versions(9, 12)})
     with pytest.raises(ResponseError, match="the peer has none"):
-        respond(world, world.list_versions(UNSUPPORTED), 0)
+        respond_to_request(world, world.list_versions(UNSUPPORTED), 0)
     world = World({}, {API_VERSIONS: 0}.get)
     with pytest.raises(ResponseError, match="the error 35"):
-        respond(world, world.list_versions(UNSUPPORTED), 0)
+        respond_to_request(world, world.list_versions(UNSUPPORTED), 0)
 
 
 def heartbeat_frame(correlation_id: int, body: bytes | None = None) -> memoryview:
@@ -291,18 +291,18 @@ def heartbeat_frame(correlation_id: int, body: bytes | None = None) -> memoryvie
 
 
 def test_a_frame_that_no_request_waits_for_ends_the_connection() -> None:
-    world = heartbeats()
+    world = make_heartbeat_world()
     with pytest.raises(ResponseError, match="no request is unanswered"):
         world.client.receive(heartbeat_frame(1))
     # A request that was not taken has not left.
-    world = heartbeats()
+    world = make_heartbeat_world()
     sent = world.send(HeartbeatRequest())
     with pytest.raises(ResponseError, match="no request is unanswered"):
         world.client.receive(heartbeat_frame(sent.correlation_id))
 
 
 def test_another_correlation_id_ends_the_connection() -> None:
-    world = heartbeats()
+    world = make_heartbeat_world()
     first, second = world.send(HeartbeatRequest()), world.send(HeartbeatRequest())
     world.requests()
     with pytest.raises(ResponseError, match=f"id {second.correlation_id}, but .* has {first.correlation_id}$"):
@@ -312,12 +312,12 @@ def test_another_correlation_id_ends_the_connection() -> None:
 @pytest.mark.parametrize("data", [b"", b"\0", b"\0\0\0"])
 def test_a_frame_without_a_header_ends_the_connection(data: bytes) -> None:
     with pytest.raises(ResponseError, match="no whole header"):
-        heartbeats().client.receive(memoryview(data))
+        make_heartbeat_world().client.receive(memoryview(data))
 
 
 @pytest.mark.parametrize("body", [b"", b"\0\0", b"\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff"])
 def test_a_body_that_cannot_be_read_ends_the_connection(body: bytes) -> None:
-    world = heartbeats()
+    world = make_heartbeat_world()
     sent = world.send(HeartbeatRequest())
     world.requests()
     with pytest.raises(ResponseError, match=r"^HeartbeatResponse v4 cannot be read"):
@@ -325,7 +325,7 @@ def test_a_body_that_cannot_be_read_ends_the_connection(body: bytes) -> None:
 
 
 def test_a_large_response_that_cannot_be_read_fails_in_the_step_that_finds_it() -> None:
-    world = negotiated({15: Versions(0, 5)})
+    world = make_negotiated({15: Versions(0, 5)})
     world.send(DescribeGroupsRequest())
     (request,) = world.requests()
     groups = [DescribedGroup(group_id="group") for _ in range(MAX_SMALL_BYTES // 6)]
@@ -364,6 +364,6 @@ def test_random_bytes_raise_nothing_but_response_errors(key: int) -> None:
 
 
 def test_correlation_ids_stay_in_range() -> None:
-    world = heartbeats()
+    world = make_heartbeat_world()
     world.client._next_correlation_id = 0x7FFFFFFF
     assert [world.send(HeartbeatRequest()).correlation_id for _ in range(2)] == [0x7FFFFFFF, 0]

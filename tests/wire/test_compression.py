@@ -1,4 +1,4 @@
-"""Codecs: what clients write is read, and what lies about its size takes no memory."""
+"""Codecs: data of clients is read, and data with a false size takes no memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ each_real_codec = pytest.mark.parametrize("codec", [codec for codec in Codec if 
 
 @each_codec
 @pytest.mark.parametrize("data", [b"", b"x", TEXT, bytes(range(256)) * 300], ids=["empty", "one", "text", "bytes"])
-def test_what_is_compressed_is_read_again(codec: Codec, data: bytes) -> None:
+def test_decompress_inverts_compress(codec: Codec, data: bytes) -> None:
     assert decompress(codec, compress(codec, data)) == data
     assert decompress(codec, memoryview(compress(codec, memoryview(data)))) == data
 
@@ -56,7 +56,7 @@ def test_cut_off_data_is_refused(codec: Codec) -> None:
 
 
 @each_real_codec
-def test_bytes_behind_the_data_are_refused(codec: Codec) -> None:
+def test_bytes_after_the_data_are_refused(codec: Codec) -> None:
     with pytest.raises(MalformedError):
         decompress(codec, compress(codec, TEXT) + b"garbage")
 
@@ -92,13 +92,13 @@ def memory_below(limit_bytes: int) -> Iterator[None]:
     assert peak < limit_bytes, f"{peak} bytes were taken"
 
 
-def _zeros(codec: Codec, size_bytes: int) -> bytes:
+def _compress_zeros(codec: Codec, size_bytes: int) -> bytes:
     return compress(codec, bytes(size_bytes))
 
 
 @each_real_codec
 def test_a_bomb_takes_little_more_memory_than_allowed(codec: Codec) -> None:
-    bomb = _zeros(codec, 64 * MEGABYTE)
+    bomb = _compress_zeros(codec, 64 * MEGABYTE)
     with memory_below(4 * MEGABYTE), pytest.raises(TooLargeError):
         decompress(codec, bomb, MEGABYTE)
 
@@ -145,13 +145,13 @@ def test_an_lz4_frame_may_have_checksums_and_a_size() -> None:
     assert decompress(Codec.LZ4, packed) == TEXT
 
 
-def _streamed(data: bytes) -> bytes:
+def _compress_streamed(data: bytes) -> bytes:
     """Without the size in the frame, as Java and librdkafka write it."""
     packer = zstandard.ZstdCompressor(write_checksum=True).compressobj()
     return packer.compress(data) + packer.flush()
 
 
-@pytest.mark.parametrize("pack", [_streamed, zstandard.ZstdCompressor(level=19).compress])
+@pytest.mark.parametrize("pack", [_compress_streamed, zstandard.ZstdCompressor(level=19).compress])
 @pytest.mark.parametrize("frames", [1, 3])
 def test_zstd_frames_follow_each_other(pack: Callable[[bytes], bytes], frames: int) -> None:
     packed = pack(TEXT) * frames
@@ -162,7 +162,7 @@ def test_zstd_frames_follow_each_other(pack: Callable[[bytes], bytes], frames: i
 
 def test_a_zstd_frame_without_its_checksum_is_refused() -> None:
     with pytest.raises(MalformedError, match="checksum"):
-        decompress(Codec.ZSTD, _streamed(TEXT)[:-4])
+        decompress(Codec.ZSTD, _compress_streamed(TEXT)[:-4])
 
 
 def test_gzip_of_another_writer_is_read() -> None:

@@ -55,7 +55,7 @@ def test_an_assignment_is_the_same_in_all_versions(version: int) -> None:
     assert read_assignment(memoryview(data)) == ASSIGNMENT
 
 
-def test_what_a_newer_client_wrote_is_read_as_far_as_it_is_known() -> None:
+def test_data_of_a_newer_client_is_read_in_its_known_fields() -> None:
     data = b"\x00\x63" + write_subscription(SUBSCRIPTION, 3)[2:] + b"something new"
     assert read_subscription(data) == SUBSCRIPTION
 

@@ -1,4 +1,4 @@
-"""Clients of other protocols are named by what they send."""
+"""Clients of other protocols are recognized by their first bytes."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 from kafkacompat.wire.frames import SIZE, FrameError, FrameReader
 
 
-def framed(content: bytes) -> bytes:
+def make_frame(content: bytes) -> bytes:
     return SIZE.pack(len(content)) + content
 
 
@@ -17,7 +17,7 @@ def framed(content: bytes) -> bytes:
 def test_any_cut_of_the_stream_gives_the_same_frames(seed: int) -> None:
     rng = Random(seed)
     contents = [rng.randbytes(rng.choice([0, 1, 2, 3, 10, 500])) for _ in range(20)]
-    stream = b"".join(map(framed, contents))
+    stream = b"".join(map(make_frame, contents))
     reader, found, position = FrameReader(1000), [], 0
     while position < len(stream):
         step = rng.choice([1, 2, 3, 5, 50, 600])
@@ -27,7 +27,7 @@ def test_any_cut_of_the_stream_gives_the_same_frames(seed: int) -> None:
     assert reader.held_bytes == 0
 
 
-def test_held_bytes_are_what_came_and_not_what_was_claimed() -> None:
+def test_held_bytes_count_received_not_claimed_bytes() -> None:
     reader = FrameReader(100_000_000)
     assert reader.feed(SIZE.pack(100_000_000) + b"x" * 10) == []
     assert reader.held_bytes == 14

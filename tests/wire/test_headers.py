@@ -18,7 +18,7 @@ def test_the_client_id_keeps_its_two_byte_length(version: int, end: str) -> None
     assert decode_message(RequestHeader, encode_message(HEADER, version), version) == HEADER
 
 
-def test_a_client_need_not_say_who_it_is() -> None:
+def test_a_request_header_may_lack_a_client_id() -> None:
     assert decode_message(RequestHeader, bytes.fromhex("0003000900000007ffff00"), 2).client_id is None
 
 

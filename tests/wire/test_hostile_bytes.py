@@ -1,4 +1,4 @@
-"""Bytes made up to hurt: only MalformedError comes out, after work and memory in proportion to what came in.
+"""Bytes made up to hurt: only MalformedError comes out, after work and memory in proportion to the input.
 
 Hypothesis looks for them. Work is counted in lines of Python, not in time, so that a busy machine changes nothing.
 """
@@ -21,7 +21,7 @@ from kafkacompat.wire.consumer_protocol import ConsumerProtocolAssignment, Consu
 from kafkacompat.wire.headers import RequestHeader, ResponseHeader
 from kafkacompat.wire.primitives import MalformedError, encode_uvarint
 from kafkacompat.wire.schema import Message
-from tests.wire.newer_messages import lift
+from tests.wire.newer_messages import lift_message
 from tests.wire.random_messages import Mode, make_message
 
 MESSAGES = [
@@ -61,7 +61,7 @@ def hostile_bytes(draw: st.DrawFn, cls: type[Message], version: int) -> bytes:
         return draw(st.binary(max_size=300))
     rng = draw(st.randoms(use_true_random=False))
     message = make_message(cls, version, rng, draw(st.sampled_from((Mode.SMALL, Mode.RANDOM, Mode.NULL))))
-    data = encode_message(lift(message, rng) if version in cls.FLEXIBLE else message, version)
+    data = encode_message(lift_message(message, rng) if version in cls.FLEXIBLE else message, version)
     for _ in range(draw(st.integers(1, 3))):
         position = draw(st.integers(0, len(data)))
         lie = draw(st.sampled_from(LIES) | st.binary(min_size=1, max_size=8))
@@ -80,7 +80,7 @@ def test_only_malformed_comes_out(cls: type[Message], draws: st.DataObject) -> N
     assert memory_of(read, data) <= MEMORY_AT_LEAST + MEMORY_PER_BYTE * len(data)
 
 
-def attempt(read: Callable[[bytes, int], Any], data: bytes) -> None:
+def attempt_read(read: Callable[[bytes, int], Any], data: bytes) -> None:
     try:
         read(data, 0)
     except MalformedError:
@@ -99,7 +99,7 @@ def lines_of(read: Callable[[bytes, int], Any], data: bytes) -> int:
     before = sys.gettrace()
     sys.settrace(count)
     try:
-        attempt(read, data)
+        attempt_read(read, data)
     finally:
         sys.settrace(before)
     return lines
@@ -109,7 +109,7 @@ def memory_of(read: Callable[[bytes, int], Any], data: bytes) -> int:
     """Return the most memory that reading takes, in bytes."""
     tracemalloc.start()
     try:
-        attempt(read, data)
+        attempt_read(read, data)
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

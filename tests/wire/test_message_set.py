@@ -31,36 +31,36 @@ LOG_APPEND_TIME = 8
 NO_LIMIT = 1 << 30
 
 
-def entry(body: bytes, offset: int = 0) -> bytes:
-    """An entry around what its CRC covers."""
+def make_entry(body: bytes, offset: int = 0) -> bytes:
+    """Return an entry around the bytes that its CRC covers."""
     return struct.pack(">qiI", offset, len(body) + 4, crc32(body)) + body
 
 
-def read(data: bytes, **kw: int) -> list[LegacyMessage]:
+def read_messages(data: bytes, **kw: int) -> list[LegacyMessage]:
     return list(read_message_set(data, **kw))
 
 
-def refusal(data: bytes, **kw: int) -> ErrorCode:
+def catch_code(data: bytes, **kw: int) -> ErrorCode:
     with pytest.raises(KafkaError) as problem:
-        read(data, **kw)
+        read_messages(data, **kw)
     return problem.value.code
 
 
 @pytest.mark.parametrize(("magic", "known"), [(0, V0), (1, V1)], ids=["v0", "v1"])
 def test_known_bytes(magic: int, known: bytes) -> None:
     assert make_entry_writer(magic, 0)(5, 1000, b"k", b"v") == known
-    assert read(known) == [LegacyMessage(5, magic, 0, 1000 if magic else -1, b"k", b"v")]
+    assert read_messages(known) == [LegacyMessage(5, magic, 0, 1000 if magic else -1, b"k", b"v")]
 
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("key", [None, b"", b"key"])
 @pytest.mark.parametrize("value", [None, b"", b"value"])
-def test_what_is_written_is_read(magic: int, key: bytes | None, value: bytes | None) -> None:
+def test_written_messages_are_read_again(magic: int, key: bytes | None, value: bytes | None) -> None:
     write = make_entry_writer(magic, LOG_APPEND_TIME)
     data = write(1 << 40, 77, key, value) + write(-3, 78, value, key)
     attributes = LOG_APPEND_TIME if magic else 0
     times = (77, 78) if magic else (-1, -1)
-    assert read(data) == [
+    assert read_messages(data) == [
         LegacyMessage(1 << 40, magic, attributes, times[0], key, value),
         LegacyMessage(-3, magic, attributes, times[1], value, key),
     ]
@@ -72,41 +72,41 @@ def test_what_is_written_is_read(magic: int, key: bytes | None, value: bytes | N
         ("no message is so short", struct.pack(">qi", 0, 13) + bytes(13), ErrorCode.CORRUPT_MESSAGE),
         ("a negative size", struct.pack(">qi", 0, -1), ErrorCode.CORRUPT_MESSAGE),
         ("one bit is wrong", V1[:-1] + b"w", ErrorCode.CORRUPT_MESSAGE),
-        ("a format to come", entry(struct.pack(">bbqii", 3, 0, 0, 0, 0)), ErrorCode.CORRUPT_MESSAGE),
-        ("too short for its format", entry(struct.pack(">bbii", 1, 0, 0, 0)), ErrorCode.CORRUPT_MESSAGE),
+        ("a format to come", make_entry(struct.pack(">bbqii", 3, 0, 0, 0, 0)), ErrorCode.CORRUPT_MESSAGE),
+        ("too short for its format", make_entry(struct.pack(">bbii", 1, 0, 0, 0)), ErrorCode.CORRUPT_MESSAGE),
         ("the message is cut off", V0[:-1], ErrorCode.INVALID_RECORD),
         ("the entry is cut off", V0 + V0[:11], ErrorCode.INVALID_RECORD),
-        ("a key beyond the end", entry(struct.pack(">bbii", 0, 0, 5, 0)), ErrorCode.INVALID_RECORD),
-        ("no room for a length", entry(struct.pack(">bbi", 0, 0, 3) + b"keyv"), ErrorCode.INVALID_RECORD),
-        ("bytes behind the value", entry(struct.pack(">bbii", 0, 0, 0, 0) + b"x"), ErrorCode.INVALID_RECORD),
+        ("a key beyond the end", make_entry(struct.pack(">bbii", 0, 0, 5, 0)), ErrorCode.INVALID_RECORD),
+        ("no room for a length", make_entry(struct.pack(">bbi", 0, 0, 3) + b"keyv"), ErrorCode.INVALID_RECORD),
+        ("bytes behind the value", make_entry(struct.pack(">bbii", 0, 0, 0, 0) + b"x"), ErrorCode.INVALID_RECORD),
     ],
 )
-def test_what_is_no_message_set_is_refused(label: str, data: bytes, code: ErrorCode) -> None:
-    assert refusal(data) == code, label
+def test_malformed_message_sets_are_refused(label: str, data: bytes, code: ErrorCode) -> None:
+    assert catch_code(data) == code, label
 
 
 def test_a_message_may_have_a_size_and_no_more() -> None:
-    assert read(V0, max_message_bytes=len(V0))
-    assert refusal(V0, max_message_bytes=len(V0) - 1) == ErrorCode.MESSAGE_TOO_LARGE
+    assert read_messages(V0, max_message_bytes=len(V0))
+    assert catch_code(V0, max_message_bytes=len(V0) - 1) == ErrorCode.MESSAGE_TOO_LARGE
 
 
 # Wrappers
 
 
-def inner(magic: int, *offsets: int) -> bytes:
+def make_inner(magic: int, *offsets: int) -> bytes:
     write = make_entry_writer(magic, 0)
     return b"".join(write(offset, 1000 + offset, b"k", b"v%d" % offset) for offset in offsets)
 
 
-def unwrapped(data: bytes, max_bytes: int = NO_LIMIT) -> list[LegacyMessage]:
-    (wrapper,) = read(data)
+def unwrap_first(data: bytes, max_bytes: int = NO_LIMIT) -> list[LegacyMessage]:
+    (wrapper,) = read_messages(data)
     return list(unwrap_messages(wrapper, max_bytes))
 
 
 @pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4])
 @pytest.mark.parametrize("magic", [0, 1])
 def test_a_wrapper_is_unpacked(magic: int, codec: int) -> None:
-    found = unwrapped(wrap_messages(magic, codec, 9, 5000, inner(magic, 0, 1, 2)))
+    found = unwrap_first(wrap_messages(magic, codec, 9, 5000, make_inner(magic, 0, 1, 2)))
     times = (1000, 1001, 1002) if magic else (-1, -1, -1)
     assert [(each.offset, each.timestamp, each.value) for each in found] == [
         (0, times[0], b"v0"),
@@ -116,45 +116,45 @@ def test_a_wrapper_is_unpacked(magic: int, codec: int) -> None:
 
 
 def test_the_time_of_the_log_is_that_of_the_wrapper() -> None:
-    found = unwrapped(wrap_messages(1, GZIP | LOG_APPEND_TIME, 1, 5000, inner(1, 0, 1)))
+    found = unwrap_first(wrap_messages(1, GZIP | LOG_APPEND_TIME, 1, 5000, make_inner(1, 0, 1)))
     assert [(each.timestamp, each.is_log_append_time) for each in found] == [(5000, True), (5000, True)]
 
 
 def test_some_librdkafkas_write_a_wrapper_without_an_offset() -> None:
-    assert len(unwrapped(wrap_messages(1, GZIP, 0, 5000, inner(1, 0, 1)))) == 2
-    assert len(unwrapped(wrap_messages(0, GZIP, 1, -1, inner(0, 7, 8)))) == 2
+    assert len(unwrap_first(wrap_messages(1, GZIP, 0, 5000, make_inner(1, 0, 1)))) == 2
+    assert len(unwrap_first(wrap_messages(0, GZIP, 1, -1, make_inner(0, 7, 8)))) == 2
 
 
 @pytest.mark.parametrize(
     ("label", "data"),
     [
-        ("a wrapper in a wrapper", wrap_messages(1, GZIP, 0, 0, wrap_messages(1, GZIP, 0, 0, inner(1, 0)))),
-        ("another format inside", wrap_messages(1, GZIP, 0, 0, inner(0, 0))),
+        ("a wrapper in a wrapper", wrap_messages(1, GZIP, 0, 0, wrap_messages(1, GZIP, 0, 0, make_inner(1, 0)))),
+        ("another format inside", wrap_messages(1, GZIP, 0, 0, make_inner(0, 0))),
         ("nothing inside", wrap_messages(1, GZIP, 0, 0, b"")),
-        ("an offset below that inside", wrap_messages(1, GZIP, 1, 0, inner(1, 0, 1, 2))),
-        ("zstd", wrap_messages(1, ZSTD, 0, 0, inner(1, 0))),
-        ("a codec that is none", make_entry_writer(1, 6)(0, 0, None, inner(1, 0))),
+        ("an offset below that inside", wrap_messages(1, GZIP, 1, 0, make_inner(1, 0, 1, 2))),
+        ("zstd", wrap_messages(1, ZSTD, 0, 0, make_inner(1, 0))),
+        ("a codec that is none", make_entry_writer(1, 6)(0, 0, None, make_inner(1, 0))),
         ("no value", make_entry_writer(1, GZIP)(0, 0, None, None)),
-        ("cut off inside", wrap_messages(1, GZIP, 0, 0, inner(1, 0)[:-1])),
+        ("cut off inside", wrap_messages(1, GZIP, 0, 0, make_inner(1, 0)[:-1])),
     ],
 )
-def test_what_is_no_wrapper_is_refused(label: str, data: bytes) -> None:
+def test_malformed_wrappers_are_refused(label: str, data: bytes) -> None:
     with pytest.raises(KafkaError) as problem:
-        unwrapped(data)
+        unwrap_first(data)
     assert problem.value.code == ErrorCode.INVALID_RECORD, label
 
 
 def test_a_wrong_crc_inside_is_found() -> None:
     with pytest.raises(KafkaError) as problem:
-        unwrapped(wrap_messages(0, GZIP, 0, -1, V0[:-1] + b"w"))
+        unwrap_first(wrap_messages(0, GZIP, 0, -1, V0[:-1] + b"w"))
     assert problem.value.code == ErrorCode.CORRUPT_MESSAGE
 
 
-def test_what_does_not_unpack_is_malformed_and_what_unpacks_to_much_too_large() -> None:
+def test_a_bad_compression_is_malformed_and_a_bomb_too_large() -> None:
     with pytest.raises(MalformedError):
-        unwrapped(make_entry_writer(1, GZIP)(0, 0, None, gzip.compress(b"x")[:-3]))
+        unwrap_first(make_entry_writer(1, GZIP)(0, 0, None, gzip.compress(b"x")[:-3]))
     with pytest.raises(TooLargeError):
-        unwrapped(wrap_messages(1, GZIP, 0, 0, inner(1, 0) * 1000), max_bytes=1000)
+        unwrap_first(wrap_messages(1, GZIP, 0, 0, make_inner(1, 0) * 1000), max_bytes=1000)
 
 
 # The checksum of LZ4 frames
@@ -166,16 +166,16 @@ def test_xxh32_of_little(data: bytes, known: int) -> None:
 
 
 def test_lz4_in_format_0_has_the_checksum_that_old_clients_expect() -> None:
-    (old,), (new,) = (read(wrap_messages(magic, LZ4, 0, 0, inner(magic, 0))) for magic in (0, 1))
+    (old,), (new,) = (read_messages(wrap_messages(magic, LZ4, 0, 0, make_inner(magic, 0))) for magic in (0, 1))
     assert old.value is not None
     assert new.value is not None
     # Flags 0x60, blocks of 64 KiB: the checksum with and without the four bytes in front.
     assert (old.value[:6], old.value[6]) == (bytes.fromhex("04224d186040"), 0x1A)
     assert (new.value[:6], new.value[6]) == (bytes.fromhex("04224d186040"), 0x82)
     # Whichever stands there, format 0 is read.
-    assert unwrapped(make_entry_writer(0, LZ4)(0, 0, None, use_specified_checksum(old.value)))
+    assert unwrap_first(make_entry_writer(0, LZ4)(0, 0, None, use_specified_checksum(old.value)))
     with pytest.raises(MalformedError):
-        unwrapped(make_entry_writer(1, LZ4)(0, 0, None, use_old_checksum(new.value)))
+        unwrap_first(make_entry_writer(1, LZ4)(0, 0, None, use_old_checksum(new.value)))
 
 
 @pytest.mark.parametrize(
@@ -192,15 +192,15 @@ def test_a_frame_without_room_for_its_checksum_is_malformed(frame: bytes) -> Non
 def test_nothing_but_the_errors_named_comes_out() -> None:
     rng = random.Random(4)
     seeds = [
-        inner(0, 0, 1),
-        inner(1, 0, 1),
-        *(wrap_messages(magic, codec, 2, 5, inner(magic, 0, 1, 2)) for magic in (0, 1) for codec in (1, 2, 3)),
+        make_inner(0, 0, 1),
+        make_inner(1, 0, 1),
+        *(wrap_messages(magic, codec, 2, 5, make_inner(magic, 0, 1, 2)) for magic in (0, 1) for codec in (1, 2, 3)),
     ]
     for _ in range(3000):
         data = bytearray(rng.choice(seeds))
         for _ in range(rng.randrange(1, 4)):
             data[rng.randrange(len(data))] = rng.randrange(256)
-        mended = entry(bytes(data[16:])) if rng.random() < 0.7 else bytes(data)[: rng.randrange(len(data))]
+        mended = make_entry(bytes(data[16:])) if rng.random() < 0.7 else bytes(data)[: rng.randrange(len(data))]
         with suppress(KafkaError, MalformedError):
             for message in read_message_set(mended):
                 list(unwrap_messages(message, 100_000))

@@ -48,6 +48,6 @@ def test_types_of_no_interest_are_passed_over() -> None:
 
 
 @pytest.mark.parametrize("value", [b"", b"\x02\x02\x00", b"\x01\x02\x01", b"\x01\x02\x00\x04fo"])
-def test_what_cannot_be_understood_is_refused(value: bytes) -> None:
+def test_malformed_records_are_refused(value: bytes) -> None:
     with pytest.raises(MalformedError):
         read_metadata_record(value)

@@ -96,6 +96,6 @@ def test_uuids_are_spelled_for_addresses() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "AAAA", "-__7__v_-__7__v_-__7_wAA", "\xff" * 22])
-def test_what_is_no_uuid_is_refused(text: str) -> None:
+def test_a_bad_uuid_is_refused(text: str) -> None:
     with pytest.raises(ValueError):
         parse_uuid(text)

@@ -1,4 +1,4 @@
-"""Batches: their known bytes, what is read from them, and what is refused."""
+"""Batches: their known bytes, the records read from them, and refused ones."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_records_are_read_as_they_were_written(codec: int) -> None:
     assert list(read_records(memoryview(batch + b"more"))) == READ
 
 
-def test_the_header_says_what_the_batch_was_built_with() -> None:
+def test_the_header_has_the_arguments_of_build_batch() -> None:
     batch = build_batch(
         RECORDS,
         base_offset=70,
@@ -99,7 +99,7 @@ def test_the_time_of_appending_stands_for_the_time_of_every_record() -> None:
     assert crc_matches(stamped, read_header(stamped))
 
 
-def test_a_flipped_bit_behind_the_checksum_shows() -> None:
+def test_a_flipped_bit_after_the_checksum_shows() -> None:
     batch = bytearray(build_batch(RECORDS))
     for position in (21, 40, HEADER_SIZE, len(batch) - 1):
         batch[position] ^= 1
@@ -111,7 +111,7 @@ def test_a_flipped_bit_behind_the_checksum_shows() -> None:
 
 @each_codec
 @pytest.mark.parametrize("target", range(5))
-def test_a_batch_is_packed_anew(codec: int, target: int) -> None:
+def test_recompression_keeps_the_records(codec: int, target: int) -> None:
     batch = recompress_batch(build_batch(RECORDS, base_offset=70, codec=codec, producer_id=5), target)
     header = read_header(batch)
     assert (header.codec, header.producer_id, header.size_bytes) == (target, 5, len(batch))
@@ -119,7 +119,7 @@ def test_a_batch_is_packed_anew(codec: int, target: int) -> None:
     assert list(read_records(batch)) == READ
 
 
-def test_whole_batches_are_told_apart_and_a_cut_one_is_left_out() -> None:
+def test_whole_batches_are_split_and_a_cut_one_is_left_out() -> None:
     first, second = build_batch(RECORDS), build_batch(RECORDS, codec=1)
     data = first + second
     for end in range(len(data) + 1):
@@ -154,7 +154,7 @@ def test_a_wrong_record_count_is_refused(count: int) -> None:
         list(read_records(wrong))
 
 
-def _record(*fields: bytes) -> bytes:
+def _make_record(*fields: bytes) -> bytes:
     body = b"\0\0\0" + b"".join(fields)
     return encode_varint(len(body)) + body
 
@@ -164,12 +164,12 @@ DAMAGED = {
     "a record without a byte": encode_varint(0),
     "a record of negative length": encode_varint(-5),
     "a record longer than the batch": encode_varint(100) + bytes(20),
-    "a key longer than the record": _record(encode_varint(100), NONE, encode_varint(0)),
-    "a value longer than the record": _record(NONE, encode_varint(100), encode_varint(0)),
-    "a negative number of headers": _record(NONE, NONE, encode_varint(-1)),
-    "more headers than bytes": _record(NONE, NONE, encode_varint(2**31 - 1)),
-    "a header without a name": _record(NONE, NONE, encode_varint(1), NONE, NONE),
-    "fields that end before the record": _record(NONE, NONE, encode_varint(0), b"?"),
+    "a key longer than the record": _make_record(encode_varint(100), NONE, encode_varint(0)),
+    "a value longer than the record": _make_record(NONE, encode_varint(100), encode_varint(0)),
+    "a negative number of headers": _make_record(NONE, NONE, encode_varint(-1)),
+    "more headers than bytes": _make_record(NONE, NONE, encode_varint(2**31 - 1)),
+    "a header without a name": _make_record(NONE, NONE, encode_varint(1), NONE, NONE),
+    "fields that end before the record": _make_record(NONE, NONE, encode_varint(0), b"?"),
     "fields that end after the record": encode_varint(6) + b"\0\0\0" + encode_varint(2) + b"ab" + NONE + b"\0",
 }
 

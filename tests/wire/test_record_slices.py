@@ -83,7 +83,7 @@ def test_a_moved_record_has_another_timestamp_and_nothing_else(records: list[New
 
 
 @given(st.lists(record, min_size=1, max_size=5), st.data())
-def test_what_is_cut_off_is_refused(records: list[NewRecord], data: st.DataObject) -> None:
+def test_cut_records_are_refused(records: list[NewRecord], data: st.DataObject) -> None:
     body = build_batch(records)[HEADER_SIZE:]
     size = data.draw(st.integers(0, len(body) - 1))
     with pytest.raises(MalformedError):

@@ -34,7 +34,7 @@ def damaged_batches(draw: st.DrawFn) -> tuple[bytes, int]:
     return bytes(data), max(0, read_header(batch).record_count + draw(st.sampled_from((0, 0, 0, 0, -1, 1))))
 
 
-def outcome(walk: Walk, data: bytes, count: int, keys_required: bool) -> object:
+def try_walk(walk: Walk, data: bytes, count: int, keys_required: bool) -> object:
     try:
         return walk(data, count, keys_required)
     except MalformedError as problem:
@@ -44,14 +44,14 @@ def outcome(walk: Walk, data: bytes, count: int, keys_required: bool) -> object:
 @fuzz
 @given(damaged_batches(), st.booleans())
 def test_both_forms_agree(batch: tuple[bytes, int], keys_required: bool) -> None:
-    plain, compiled = (outcome(find_walk(form), *batch, keys_required) for form in FORMS)
+    plain, compiled = (try_walk(find_walk(form), *batch, keys_required) for form in FORMS)
     assert plain == compiled
 
 
 @fuzz
 @given(st.binary(max_size=300), st.integers(0, 100), st.booleans())
 def test_both_forms_agree_on_anything_at_all(data: bytes, count: int, keys_required: bool) -> None:
-    plain, compiled = (outcome(find_walk(form), data, count, keys_required) for form in FORMS)
+    plain, compiled = (try_walk(find_walk(form), data, count, keys_required) for form in FORMS)
     assert plain == compiled
 
 

@@ -1,4 +1,4 @@
-"""What each release served."""
+"""The versions that each release served."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kafkacompat.wire.releases import RELEASES, find_release
 from kafkacompat.wire.schema import Versions
 
 
-def test_a_release_knows_what_the_one_before_knew_and_what_it_changed() -> None:
+def test_a_release_has_the_versions_of_its_predecessor_and_its_changes() -> None:
     assert RELEASES[0] == "0.8.2" and RELEASES[-1] == "4.3"
     assert find_release("0.8.2").versions[8] == Versions(0, 1)
     assert find_release("0.10.0").versions[18] == find_release("0.10.2").versions[18] == Versions(0, 0)

@@ -1,4 +1,4 @@
-"""What a declaration turns into: constructors, bytes, and errors for bytes that do not fit."""
+"""The results of a declaration: constructors, bytes, and errors for bytes that do not fit."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_a_tagged_field_must_end_where_its_length_says() -> None:
         decode_message(Drawing, data, 2)
 
 
-def test_every_fixed_kind_reads_what_it_wrote() -> None:
+def test_every_fixed_kind_is_read_again() -> None:
     kinds = Kinds(small=-128, port=65535, checksum=2**32 - 1, ratio=-1.5, flag=False, id=b"i" * 16, ids=[ZERO_UUID])
     assert decode_message(Kinds, encode_message(kinds, 0), 0) == kinds
     assert decode_message(Kinds, encode_message(Kinds(blob=b""), 0), 0).blob == b""

@@ -20,21 +20,21 @@ SECOND = [*FIRST, {"name": "word", "type": "string", "default": "none"}]
 CONTEXT = SerializationContext(TOPIC, MessageField.VALUE)
 
 
-def schema(fields: list[dict[str, str]]) -> str:
+def make_schema(fields: list[dict[str, str]]) -> str:
     """Return the schema of a record with these fields."""
     return json.dumps({"type": "record", "name": "Event", "fields": fields})
 
 
-def write(registry: Any, events: list[dict[str, Any]], fields: list[dict[str, str]]) -> None:
+def write_events(registry: Any, events: list[dict[str, Any]], fields: list[dict[str, str]]) -> None:
     """Register the schema and produce the events."""
-    serialize = AvroSerializer(registry, schema(fields))
+    serialize = AvroSerializer(registry, make_schema(fields))
     producer = Producer({"bootstrap.servers": BOOTSTRAP})
     for event in events:
         producer.produce(TOPIC, value=serialize(event, CONTEXT))
     assert producer.flush(60) == 0
 
 
-def read(count: int) -> list[bytes]:
+def read_values(count: int) -> list[bytes]:
     """Return the first values of the topic."""
     consumer = Consumer({"bootstrap.servers": BOOTSTRAP, "group.id": "reader"})
     consumer.assign([TopicPartition(TOPIC, 0, OFFSET_BEGINNING)])
@@ -51,10 +51,10 @@ def read(count: int) -> list[bytes]:
 def main() -> None:
     """Write, read, compare."""
     registry = SchemaRegistryClient({"url": os.environ["REGISTRY"]})
-    write(registry, [{"number": number} for number in range(COUNT)], FIRST)
-    write(registry, [{"number": number, "word": f"word {number}"} for number in range(COUNT, 2 * COUNT)], SECOND)
-    values = read(2 * COUNT)
-    deserialize = AvroDeserializer(registry, schema(SECOND))
+    write_events(registry, [{"number": number} for number in range(COUNT)], FIRST)
+    write_events(registry, [{"number": number, "word": f"word {number}"} for number in range(COUNT, 2 * COUNT)], SECOND)
+    values = read_values(2 * COUNT)
+    deserialize = AvroDeserializer(registry, make_schema(SECOND))
     headers = [value[:5].hex() for value in values]
     print(json.dumps({"headers": headers, "events": [deserialize(value, CONTEXT) for value in values]}))
 

@@ -32,12 +32,12 @@ JSON_SCHEMA = {
 }
 
 
-def avro(registry: Any, fields: list[dict[str, str]]) -> Any:
+def make_serializer(registry: Any, fields: list[dict[str, str]]) -> Any:
     """Return a serializer of a record with these fields."""
     return AvroSerializer(registry, json.dumps({"type": "record", "name": "Event", "fields": fields}))
 
 
-def message() -> Any:
+def make_message_class() -> Any:
     """Return the class of shop.Event, the second message of a file made here."""
     numbers, words = FieldDescriptorProto.TYPE_INT64, FieldDescriptorProto.TYPE_STRING
     fields = [FieldDescriptorProto(name="number", number=1, type=numbers, label=1)]
@@ -57,13 +57,13 @@ def main() -> None:
         context = SerializationContext(topic, MessageField.VALUE)
         producer.produce(topic, value=serialize(value, context))
 
-    old, new = avro(registry, FIRST), avro(registry, SECOND)
+    old, new = make_serializer(registry, FIRST), make_serializer(registry, SECOND)
     for number in range(COUNT):
         if number % 2:
             write(f"{TOPIC}-avro", new, {"number": number, "word": f"word {number}"})
         else:
             write(f"{TOPIC}-avro", old, {"number": number})
-    event = message()
+    event = make_message_class()
     protobuf = ProtobufSerializer(event, registry, {"use.deprecated.format": False})
     documents = JSONSerializer(json.dumps(JSON_SCHEMA), registry)
     for number in range(COUNT):

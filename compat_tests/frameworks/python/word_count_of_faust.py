@@ -40,7 +40,7 @@ async def split(stream: Any) -> None:
 
 @app.agent(words)  # type: ignore[untyped-decorator]
 async def count(stream: Any) -> None:
-    """Count a word and tell of it."""
+    """Count a word and send its count."""
     async for word, _ in stream.items():
         text = word.decode()
         table[text] += 1

@@ -14,7 +14,7 @@ NAME = os.environ["NAME"]
 
 
 def count(word: str, state: Any) -> str:
-    """Count a word once more."""
+    """Add one to a word's count."""
     total = state.get("total", 0) + 1
     state.set("total", total)
     return str(total)

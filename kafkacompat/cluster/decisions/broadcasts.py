@@ -2,7 +2,8 @@
 
 A broker that starts first receives all metadata as it was before the decision, with the brokers of now, and then LeaderAndIsr
 with all its replicas. Other brokers receive LeaderAndIsr for what changed on their replicas. Only after these are answered do all
-brokers receive the changed metadata, so that it names no leader that does not accept writes yet.
+brokers receive the changed metadata, so that it names no leader that does not accept writes yet. A topic that has no id yet is not
+mentioned to any of them.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import NamedTuple
 
 from kafkacompat.cluster.decisions.situation import Presence, ReplicaStop, Situation, TopicPartition
 from kafkacompat.metadata.image import NO_LEADER, BrokerImage, MetadataImage, PartitionImage, TopicImage
+from kafkacompat.wire.primitives import ZERO_UUID
 
 LEADER_DURING_DELETION = -2
 EPOCH_DURING_DELETION = -2
@@ -118,7 +120,7 @@ def _list_leader_and_isr(
     rows: dict[int, list[LeaderAndIsrRow]] = defaultdict(list)
     for topic in new.topics.values():
         before = old.topics_by_id.get(topic.topic_id)
-        if before is topic and not complete:
+        if topic.topic_id == ZERO_UUID or (before is topic and not complete):
             continue
         for partition in topic.partitions:
             if not partition.has_state:
@@ -142,8 +144,11 @@ def _is_announced(earlier: PartitionImage | None, partition: PartitionImage) -> 
 
 
 def _is_new(earlier: PartitionImage | None, partition: PartitionImage, node: int) -> bool:
-    """Whether a replica is created, or created again if it is lost: one that is not in sync yet has nothing to lose."""
-    is_first = earlier is None or not earlier.has_state
+    """Whether a replica is created, or created again if it is lost: one that is not in sync yet has nothing to lose.
+
+    A state that has changed is not that of a new partition: the controller had left the topic out.
+    """
+    is_first = partition.partition_epoch == 0 if earlier is None else not earlier.has_state
     return is_first or (node in partition.adding_replicas and node not in partition.in_sync_replicas)
 
 
@@ -190,7 +195,7 @@ def _list_changed_metadata(old: Moment, new: Moment) -> Iterator[MetadataRow]:
     presences = [Presence(moment.image.brokers, moment.situation) for moment in (old, new)]
     for topic in new.image.topics.values():
         before = old.image.topics_by_id.get(topic.topic_id)
-        if is_same and before is topic:
+        if topic.topic_id == ZERO_UUID or (is_same and before is topic):
             continue
         rows = () if before is None else _list_topic(before, old.situation, presences[0])
         earlier = {row.partition.partition: row for row in rows}
@@ -205,7 +210,7 @@ def _list_metadata(old: Moment, brokers: Mapping[int, BrokerImage]) -> Iterator[
     leading = {node for node, broker in brokers.items() if node in before and before[node].epoch == broker.epoch}
     presence = Presence(leading, old.situation)
     for topic in old.image.topics.values():
-        if not old.situation.is_deleting(topic.name):
+        if topic.topic_id != ZERO_UUID and not old.situation.is_deleting(topic.name):
             for row in _list_topic(topic, old.situation, presence):
                 leads = row.partition.leader in leading
                 yield row if leads else row._replace(partition=row.partition._replace(leader=NO_LEADER))

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from kafkacompat.cluster.decisions.elections import elect_for_shutdown, elect_offline, remove_in_sync
+from kafkacompat.cluster.decisions.elections import (
+    elect_for_shutdown,
+    elect_offline,
+    raise_leader_epoch,
+    remove_in_sync,
+)
 from kafkacompat.cluster.decisions.reassignment import complete_reassignments
 from kafkacompat.cluster.decisions.situation import (
     Change,
@@ -20,7 +25,7 @@ from kafkacompat.cluster.decisions.situation import (
 )
 from kafkacompat.cluster.decisions.topic_deletion import fail_pending, queue_deletions, resume_deletions
 from kafkacompat.metadata.draft import MetadataDraft
-from kafkacompat.metadata.image import BrokerImage, PartitionImage
+from kafkacompat.metadata.image import NO_LEADER, NO_LOSSES, BrokerImage, PartitionImage
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 UNKNOWN_BROKER_EPOCH = -1
@@ -48,15 +53,37 @@ def handle_broker_changes(draft: MetadataDraft, situation: Situation, difference
     Kafka handles starts first and failures last. Then a broker that bounces while the other member of an in-sync set fails leaves
     the set, and the partition stays without a leader although that broker has all records. For the same reason an unclean
     election comes only after the starts.
+
+    A broker that has bounced without a loss stays in sync: the other members of the set may be dead although their sessions have not
+    ended. Its partitions get a new leader epoch.
     """
-    gone = {*difference.failed, *difference.bounced}
+    intact = _list_intact(draft, difference.bounced)
+    gone = {*difference.failed, *difference.bounced} - intact
     arrived = {*difference.started, *difference.bounced}
     decision = Decision(situation)
     if gone:
         decision = handle_broker_failure(draft, situation, gone, unclean_allowed=not arrived)
+    if intact:
+        decision = _renew_leaders(draft, decision.situation, intact).after(decision)
     if arrived:
         decision = handle_broker_start(draft, decision.situation, arrived).after(decision)
     return decision
+
+
+def _list_intact(draft: MetadataDraft, bounced: Collection[int]) -> set[int]:
+    """List the brokers that say that they have all that they had before they started again."""
+    return {node for node in bounced if node in draft.brokers and draft.brokers[node].losses == NO_LOSSES}
+
+
+def _renew_leaders(draft: MetadataDraft, situation: Situation, broker_ids: Collection[int]) -> Decision:
+    """Let brokers that have bounced lead their partitions on under a new epoch."""
+    situation = fail_pending(situation.without_brokers(broker_ids), broker_ids)
+
+    def renew(key: TopicPartition, partition: PartitionImage) -> PartitionImage:
+        leads = partition.leader in broker_ids and not situation.is_deleting(key.topic)
+        return raise_leader_epoch(partition) if leads else partition
+
+    return Decision(situation, change_partitions(draft, renew))
 
 
 def handle_broker_failure(
@@ -67,9 +94,28 @@ def handle_broker_failure(
     The draft may still name the brokers, as after a bounce.
     """
     situation = fail_pending(situation.without_brokers(broker_ids), broker_ids)
-    presence = Presence(draft.brokers, situation, broker_ids)
-    elect = _make_election(draft, situation, presence, unclean_allowed=unclean_allowed)
-    return Decision(situation, change_partitions(draft, _make_failover(situation, elect, broker_ids)))
+    return Decision(situation, fail_over(draft, situation, broker_ids, unclean_allowed=unclean_allowed))
+
+
+def fail_over(
+    draft: MetadataDraft,
+    situation: Situation,
+    gone: Collection[int],
+    topics: Collection[str] | None = None,
+    *,
+    unclean_allowed: bool = False,
+) -> tuple[TopicPartition, ...]:
+    """Let other brokers lead than those in *gone*, in the given topics or in all; return the partitions that changed."""
+    elect = _make_election(draft, situation, Presence(draft.brokers, situation, gone), unclean_allowed=unclean_allowed)
+    return change_partitions(draft, _make_failover(situation, elect, gone), _list_keys(draft, topics))
+
+
+def _list_keys(draft: MetadataDraft, topics: Collection[str] | None) -> list[TopicPartition] | None:
+    """List the partitions of the given topics, for `change_partitions`."""
+    if topics is None:
+        return None
+    names = draft.topics.keys() & topics
+    return [TopicPartition(name, index) for name in names for index in range(len(draft.topics[name].partitions))]
 
 
 def _make_failover(situation: Situation, elect: Change, gone: Collection[int]) -> Change:
@@ -91,9 +137,8 @@ def elect_leaderless(
 
     This follows on the creation of a topic by an old tool, and on unclean elections being allowed.
     """
-    names = draft.topics.keys() if topics is None else draft.topics.keys() & topics
-    keys = [TopicPartition(name, index) for name in names for index in range(len(draft.topics[name].partitions))]
-    return change_partitions(draft, _make_election(draft, situation, Presence(draft.brokers, situation)), keys)
+    election = _make_election(draft, situation, Presence(draft.brokers, situation))
+    return change_partitions(draft, election, _list_keys(draft, topics))
 
 
 def _make_election(
@@ -107,6 +152,7 @@ def _make_election(
         elected = elect_offline(
             partition,
             presence.list_online(key, partition.replicas),
+            doubtful=situation.list_doubtful(key),
             unclean=unclean_allowed and is_unclean_allowed(draft, situation, key.topic),
             recovery_supported=situation.recovery_supported,
         )
@@ -117,10 +163,34 @@ def _make_election(
 
 def handle_broker_start(draft: MetadataDraft, situation: Situation, broker_ids: Collection[int]) -> Decision:
     """Let brokers that have started lead partitions without a leader; reassignments and deletions that waited go on."""
-    situation = situation.without_brokers(broker_ids)
+    situation = _note_losses(draft, situation.without_brokers(broker_ids))
     elected = Decision(situation, elect_leaderless(draft, situation))
     completed = Decision(situation, complete_reassignments(draft, situation)).after(elected)
     return resume_deletions(draft, situation).after(completed)
+
+
+def _note_losses(draft: MetadataDraft, situation: Situation) -> Situation:
+    """Note which replicas of partitions without a leader may be lost, or may lack records: none of them leads without need."""
+    for node, broker in draft.brokers.items():
+        losses = broker.losses or NO_LOSSES
+        if not any(losses):
+            continue
+        waiting = [
+            key
+            for key, partition in list_partitions(draft)
+            if partition.has_state and partition.leader == NO_LEADER and node in partition.replicas
+        ]
+        if losses.records:
+            situation = situation.with_doubtful_replicas(node, waiting)
+        if losses.replicas:
+            situation = situation.with_offline_replicas(node, waiting)
+    return situation
+
+
+def end_reassignments(draft: MetadataDraft, situation: Situation, keys: Collection[TopicPartition]) -> Decision:
+    """End those reassignments of the given partitions that are complete; deletions that waited for them begin."""
+    completed = Decision(situation, complete_reassignments(draft, situation, keys))
+    return resume_deletions(draft, situation, {key.topic for key in completed.changed}).after(completed)
 
 
 def take_over(
@@ -133,9 +203,11 @@ def take_over(
     """
     deletions = queue_deletions(draft, situation, deleting)
     assigned = {node for _, partition in list_partitions(draft) for node in partition.replicas}
-    gone = (assigned - draft.brokers.keys()).union(bounced)
+    intact = _list_intact(draft, bounced)
+    gone = (assigned - draft.brokers.keys()).union(bounced) - intact
     failure = handle_broker_failure(draft, deletions.situation, gone, unclean_allowed=False).after(deletions)
-    return handle_broker_start(draft, failure.situation, bounced).after(failure)
+    renewed = _renew_leaders(draft, failure.situation, intact).after(failure)
+    return handle_broker_start(draft, renewed.situation, bounced).after(renewed)
 
 
 def handle_replica_answers(
@@ -147,7 +219,7 @@ def handle_replica_answers(
 ) -> Decision:
     """Note what a broker answered to LeaderAndIsr: its *failed* replicas (KAFKA_STORAGE_ERROR) are in failed log directories.
 
-    Newly failed ones lose leadership, leave the in-sync sets and are stopped.
+    Newly failed ones lose leadership, leave the in-sync sets and are stopped. Replicas that prove to work may lead.
     """
     known = situation.offline_replicas.get(broker_id, frozenset())
     new = [key for key in failed if key not in known]
@@ -155,6 +227,7 @@ def handle_replica_answers(
     situation = fail_pending(situation, [broker_id], new)
     elect = _make_election(draft, situation, Presence(draft.brokers, situation))
     changed = change_partitions(draft, _make_failover(situation, elect, [broker_id]), new)
+    changed += change_partitions(draft, elect, known.intersection(working))
     stops = (ReplicaStop(broker_id, key) for key in new if not situation.is_deleting(key.topic))
     return Decision(situation, changed, tuple(stops))
 

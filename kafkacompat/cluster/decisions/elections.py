@@ -12,19 +12,28 @@ from kafkacompat.metadata.image import NO_LEADER, PartitionImage
 
 
 def elect_offline(
-    partition: PartitionImage, online: Sequence[int], *, unclean: bool = False, recovery_supported: bool = True
+    partition: PartitionImage,
+    online: Sequence[int],
+    *,
+    doubtful: Collection[int] = (),
+    unclean: bool = False,
+    recovery_supported: bool = True,
 ) -> PartitionImage | None:
     """Elect a leader for a partition whose leader is gone: its first replica that is in sync, None if there is none.
 
+    The *doubtful* replicas may lack their last records. If another one leads, they leave the in-sync set until they have fetched
+    these again.
     *unclean* allows the first replica that is not in sync, which loses records: it becomes the whole in-sync set, and the
     partition is recovering (KIP-704). A partition that never had a leader gets its first one.
     """
     if not partition.has_state:
         first = [node for node in partition.replicas if node in online]
         return lead(partition, first[0], first) if first else None
-    leader = _find_in_sync(partition, partition.replicas, online)
+    in_sync = [node for node in partition.in_sync_replicas if node in online]
+    remaining = [node for node in in_sync if node not in doubtful] or in_sync
+    leader = _find_in_sync(partition, partition.replicas, remaining)
     if leader is not None:
-        return lead(partition, leader, [node for node in partition.in_sync_replicas if node in online])
+        return lead(partition, leader, remaining)
     if not unclean:
         return None
     leader = next((node for node in partition.replicas if node in online), None)

@@ -47,6 +47,8 @@ class DeletionProgress(NamedTuple):
 class Situation:
     """Brokers that shut down, replicas in failed log directories by broker, topics that wait for their deletion, and settings.
 
+    ``offline_replicas`` also has those that a broker with losses may not have any more, until it answers. ``doubtful_replicas`` may
+    lack their last records: they lead only where no other replica that is in sync is alive, until the partition has a leader.
     ``unclean_by_default`` is the broker's unclean.leader.election.enable. ``recovery_supported`` lets an unclean election mark
     the partition as recovering (KIP-704, inter.broker.protocol.version 3.2 and later).
     """
@@ -56,6 +58,7 @@ class Situation:
     deletions: Mapping[str, DeletionProgress] = field(default_factory=dict)
     unclean_by_default: bool = False
     recovery_supported: bool = True
+    doubtful_replicas: Mapping[int, frozenset[TopicPartition]] = field(default_factory=dict)
 
     def is_queued(self, topic: str) -> bool:
         """Whether the topic is to be deleted."""
@@ -69,10 +72,29 @@ class Situation:
         """Whether a replica lies in a log directory that has failed."""
         return key in self.offline_replicas.get(broker_id, ())
 
+    def list_doubtful(self, key: TopicPartition) -> list[int]:
+        """List the brokers whose replicas of a partition may lack their last records."""
+        return [broker for broker, keys in self.doubtful_replicas.items() if key in keys]
+
     def without_brokers(self, broker_ids: Collection[int]) -> Situation:
         """Forget what was known of brokers that have left or start again."""
-        offline = {broker: keys for broker, keys in self.offline_replicas.items() if broker not in broker_ids}
-        return replace(self, shutting_down=self.shutting_down.difference(broker_ids), offline_replicas=offline)
+        offline, doubtful = (
+            {broker: keys for broker, keys in replicas.items() if broker not in broker_ids}
+            for replicas in (self.offline_replicas, self.doubtful_replicas)
+        )
+        shutting_down = self.shutting_down.difference(broker_ids)
+        return replace(self, shutting_down=shutting_down, offline_replicas=offline, doubtful_replicas=doubtful)
+
+    def with_doubtful_replicas(self, broker_id: int, keys: Iterable[TopicPartition]) -> Situation:
+        """Note which replicas of a broker that starts may lack their last records."""
+        return replace(self, doubtful_replicas={**self.doubtful_replicas, broker_id: frozenset(keys)})
+
+    def without_doubts(self, keys: Collection[TopicPartition]) -> Situation:
+        """Forget the doubts about partitions that have a leader: their in-sync sets have been decided anew."""
+        if not self.doubtful_replicas:
+            return self
+        doubtful = {broker: doubted.difference(keys) for broker, doubted in self.doubtful_replicas.items()}
+        return replace(self, doubtful_replicas={broker: left for broker, left in doubtful.items() if left})
 
     def with_shutting_down(self, broker_id: int) -> Situation:
         """Note that a broker shuts down."""
@@ -188,6 +210,17 @@ def list_partitions(metadata: MetadataDraft | MetadataImage) -> Iterator[tuple[T
     for name, topic in metadata.topics.items():
         for partition in topic.partitions:
             yield TopicPartition(name, partition.partition), partition
+
+
+def changes_unclean_elections(before: MetadataImage, after: MetadataImage) -> bool:
+    """Return whether unclean elections are allowed or forbidden in *after* otherwise than in *before*."""
+    if before.configs is after.configs:
+        return False
+    values, old_values = (
+        {key: configs[UNCLEAN_ELECTION] for key, configs in image.configs.items() if UNCLEAN_ELECTION in configs}
+        for image in (after, before)
+    )
+    return values != old_values
 
 
 def is_unclean_allowed(draft: MetadataDraft, situation: Situation, topic: str) -> bool:

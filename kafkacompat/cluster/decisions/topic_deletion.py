@@ -19,7 +19,7 @@ from kafkacompat.cluster.decisions.situation import (
     TopicPartition,
 )
 from kafkacompat.metadata.draft import MetadataDraft
-from kafkacompat.metadata.image import TopicImage
+from kafkacompat.metadata.image import MetadataImage, TopicImage
 from kafkacompat.wire.errors import ErrorCode
 
 
@@ -119,9 +119,11 @@ def fail_pending(
     return situation.with_deletions(changes)
 
 
-def explain_wait(draft: MetadataDraft, situation: Situation, name: str) -> str | None:
-    """Say what the deletion of a topic waits for; None if only answers are outstanding."""
-    topic, progress = draft.topics[name], situation.deletions[name]
+def explain_wait(metadata: MetadataDraft | MetadataImage, situation: Situation, name: str) -> str | None:
+    """Say what the deletion of a topic waits for; None if only answers are outstanding, or if the topic is gone."""
+    topic, progress = metadata.topics.get(name), situation.deletions.get(name)
+    if topic is None or progress is None:
+        return None
     if any(partition.is_reassigned for partition in topic.partitions):
         return "a reassignment is in progress"
     left = _list_replicas(topic) - progress.confirmed - progress.pending

@@ -216,10 +216,12 @@ class Joining:
         member_id = member.member_id
         written = group.shard.writer.write([group.generation_record(assignments)])
         written.addCallback(
-            lambda code: self._outbox.run(self._replacement_stored, group, member, member_id, previous, can_skip, code)
+            lambda code: self._outbox.run(
+                self._on_replacement_stored, group, member, member_id, previous, can_skip, code
+            )
         )
 
-    def _replacement_stored(
+    def _on_replacement_stored(
         self,
         group: ClassicGroup,
         member: ClassicMember,

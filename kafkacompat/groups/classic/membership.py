@@ -105,10 +105,12 @@ def _check_sync(group: ClassicGroup, request: SyncGroupRequest) -> ErrorCode:
     error = group.check_generation(identity)
     if error:
         return error
-    if _differ(request.protocol_type, group.protocol_type) or _differ(request.protocol_name, group.protocol_name):
+    if _are_different(request.protocol_type, group.protocol_type) or _are_different(
+        request.protocol_name, group.protocol_name
+    ):
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     return ON_SYNC[group.state]
 
 
-def _differ(requested: str | None, agreed: str | None) -> bool:
+def _are_different(requested: str | None, agreed: str | None) -> bool:
     return requested is not None and agreed is not None and requested != agreed

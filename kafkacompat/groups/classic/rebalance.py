@@ -53,7 +53,7 @@ class Rebalancer:
         group.rebalance_reason = reason
         if group.state is COMPLETING_REBALANCE:
             self.fail_assignment(group, ErrorCode.REBALANCE_IN_PROGRESS)
-        _stop(group.sync_timer)
+        _stop_timer(group.sync_timer)
         group.apply_event(GroupEvent.CHANGED, now_ms(self._clock))
         if group.is_initial_rebalance:
             self._start_initial_delay(group)
@@ -66,7 +66,7 @@ class Rebalancer:
         """Wait for group.initial.rebalance.delay.ms, so that the first members of a group join together."""
         delay_ms = self._settings.group_initial_rebalance_delay_ms
         remaining_ms = max(group.rebalance_timeout_ms - delay_ms, 0)
-        group.join_timer = self._later(delay_ms, self._end_initial_delay, group, delay_ms, remaining_ms)
+        group.join_timer = self._call_later(delay_ms, self._end_initial_delay, group, delay_ms, remaining_ms)
 
     def _end_initial_delay(self, group: ClassicGroup, delay_ms: int, remaining_ms: int) -> None:
         """Wait again as long as new members join, but not beyond the rebalance timeout; then end the joining phase."""
@@ -76,7 +76,7 @@ class Rebalancer:
         group.new_member_added = False
         next_ms = min(self._settings.group_initial_rebalance_delay_ms, remaining_ms)
         left_ms = max(remaining_ms - delay_ms, 0)
-        group.join_timer = self._later(next_ms, self._end_initial_delay, group, next_ms, left_ms)
+        group.join_timer = self._call_later(next_ms, self._end_initial_delay, group, next_ms, left_ms)
 
     # Ending the joining phase
 
@@ -86,12 +86,12 @@ class Rebalancer:
             self.complete_join(group)
 
     def _end_join_later(self, group: ClassicGroup, at_least_ms: int = 0) -> None:
-        _stop(group.join_timer)
-        group.join_timer = self._later(max(at_least_ms, group.rebalance_timeout_ms), self.complete_join, group)
+        _stop_timer(group.join_timer)
+        group.join_timer = self._call_later(max(at_least_ms, group.rebalance_timeout_ms), self.complete_join, group)
 
     def complete_join(self, group: ClassicGroup) -> None:
         """Start the next generation with the members that joined. Static members stay even if they have not."""
-        _stop(group.join_timer)
+        _stop_timer(group.join_timer)
         late = [member for member in group.members.values() if member.awaiting_join is None and not member.is_static]
         for member in late:
             log.info("Group %s: removing %s, which did not join in time", group.group_id, member.member_id)
@@ -115,7 +115,7 @@ class Rebalancer:
             self.restart_session(group, member)
             member.is_new = False
         group.pending_sync = set(group.members)
-        group.sync_timer = self._later(group.rebalance_timeout_ms, self._expire_sync, group)
+        group.sync_timer = self._call_later(group.rebalance_timeout_ms, self._expire_sync, group)
 
     def _store_empty(self, group: ClassicGroup) -> None:
         log.info("Rebalanced group %s: generation %d is empty", group.group_id, group.generation_id)
@@ -131,7 +131,7 @@ class Rebalancer:
         """Note that a member sent SyncGroup in time."""
         group.pending_sync.discard(member.member_id)
         if not group.pending_sync:
-            _stop(group.sync_timer)
+            _stop_timer(group.sync_timer)
 
     def _expire_sync(self, group: ClassicGroup) -> None:
         """Remove the members that did not send SyncGroup in time, and start a rebalance."""
@@ -194,7 +194,7 @@ class Rebalancer:
 
     def release_member(self, member: ClassicMember, code: ErrorCode) -> None:
         """Answer the waiting requests of a member that was removed with *code*, and end its session."""
-        _stop(member.session)
+        _stop_timer(member.session)
         if member.awaiting_join is not None:
             self._outbox.answer(member.awaiting_join, build_join_refusal(code))
         if member.awaiting_sync is not None:
@@ -240,15 +240,15 @@ class Rebalancer:
         """Remove a group from the registry, and answer its waiting requests with *code*."""
         del self._registry.by_id[group.group_id]
         for timer in (group.join_timer, group.sync_timer):
-            _stop(timer)
+            _stop_timer(timer)
         for member in group.remove_all_members():
             self.release_member(member, code)
         group.apply_event(GroupEvent.REMOVED, now_ms(self._clock))
 
-    def _later(self, delay_ms: int, action: Callable[..., None], *arguments: object) -> DelayedCall:
+    def _call_later(self, delay_ms: int, action: Callable[..., None], *arguments: object) -> DelayedCall:
         return self._clock.callLater(delay_ms / 1000, self._outbox.run, action, *arguments)
 
 
-def _stop(timer: DelayedCall | None) -> None:
+def _stop_timer(timer: DelayedCall | None) -> None:
     if timer is not None and timer.active():
         timer.cancel()

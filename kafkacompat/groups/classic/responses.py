@@ -20,11 +20,11 @@ def build_join_response(
         protocol_name=group.protocol_name,
         leader=group.leader_id or "",
         member_id=member.member_id,
-        members=_members(group) if with_members else [],
+        members=_list_members(group) if with_members else [],
     )
 
 
-def _members(group: ClassicGroup) -> list[JoinGroupResponseMember]:
+def _list_members(group: ClassicGroup) -> list[JoinGroupResponseMember]:
     return [
         JoinGroupResponseMember(
             member_id=member.member_id,

@@ -56,10 +56,10 @@ class Admission:
         if not is_joining:
             raise group_not_found_error(group_id, group)
         if isinstance(group, AnyGroup):
-            return self._converted(group)
+            return self._convert_classic(group)
         return start_change(ConsumerGroup(group_id, self._registry.shard_for(group_id), self._budget))
 
-    def _converted(self, classic: AnyGroup) -> GroupChange:
+    def _convert_classic(self, classic: AnyGroup) -> GroupChange:
         group = ConsumerGroup(classic.group_id, classic.shard, self._budget)
         group.offsets = classic.offsets
         group.replaces = classic

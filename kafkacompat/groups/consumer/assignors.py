@@ -83,7 +83,7 @@ def assign_range(subscribers: Subscribers, partition_counts: PartitionCounts) ->
                 end = first + quota + (index < extra)
                 shares[member_id][topic_id] = set(range(first, end))
                 first = end
-    return _freeze(shares)
+    return _freeze_shares(shares)
 
 
 def _sort_key(member_id: str, subscriber: Subscriber) -> tuple[bool, str]:
@@ -109,8 +109,8 @@ def assign_uniform(subscribers: Subscribers, partition_counts: PartitionCounts) 
     loads = {member_id: count_partitions(share) for member_id, share in shares.items()}
     _assign_rest(reader_groups, partition_counts, taken, shares, loads)
     if len(reader_groups) > 1:
-        _balance(reader_groups, shares, loads)
-    return _freeze(shares)
+        _balance_shares(reader_groups, shares, loads)
+    return _freeze_shares(shares)
 
 
 def _keep_valid(subscribers: Subscribers, partition_counts: PartitionCounts) -> tuple[Shares, dict[bytes, set[int]]]:
@@ -194,7 +194,7 @@ class _Queue:
             heapreplace(self._noted, (load, index))
 
 
-def _balance(reader_groups: Sequence[_ReaderGroup], shares: Shares, loads: dict[str, int]) -> None:
+def _balance_shares(reader_groups: Sequence[_ReaderGroup], shares: Shares, loads: dict[str, int]) -> None:
     """Move single partitions from members with more to members with fewer, until no move improves the balance."""
     checks_a_round = sum(len(reader_group.readers) for reader_group in reader_groups)
     for _ in range(min(MAX_ROUNDS, 1 + MAX_READER_CHECKS // checks_a_round)):
@@ -243,7 +243,7 @@ def _take_from(share: dict[bytes, set[int]], topic_id: bytes) -> int:
     return partition
 
 
-def _freeze(shares: Shares) -> dict[str, Assignment]:
+def _freeze_shares(shares: Shares) -> dict[str, Assignment]:
     return {
         member_id: {topic_id: frozenset(partitions) for topic_id, partitions in share.items()}
         for member_id, share in shares.items()

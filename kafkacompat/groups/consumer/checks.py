@@ -51,9 +51,9 @@ def check_heartbeat_request(
     if epoch == JOINING_EPOCH:
         _check_joining(request)
     elif epoch == STATIC_LEAVING_EPOCH and request.instance_id is None:
-        _refuse(f"a member that leaves with epoch {STATIC_LEAVING_EPOCH} needs an instance_id")
+        _reject_request(f"a member that leaves with epoch {STATIC_LEAVING_EPOCH} needs an instance_id")
     elif epoch < STATIC_LEAVING_EPOCH:
-        _refuse(f"member_epoch={epoch} is not valid: it takes {STATIC_LEAVING_EPOCH} or more")
+        _reject_request(f"member_epoch={epoch} is not valid: it takes {STATIC_LEAVING_EPOCH} or more")
     if request.server_assignor is not None and request.server_assignor not in assignors:
         known = ", ".join(assignors)
         message = f"server_assignor={request.server_assignor} is not served: choose one of {known}"
@@ -62,19 +62,21 @@ def check_heartbeat_request(
 
 def _check_joining(request: ConsumerGroupHeartbeatRequest) -> None:
     if request.rebalance_timeout_ms == NOT_GIVEN:
-        _refuse("a member that joins needs a rebalance_timeout_ms")
+        _reject_request("a member that joins needs a rebalance_timeout_ms")
     if request.topic_partitions is None or request.topic_partitions:
-        _refuse("a member that joins must send an empty topic_partitions")
+        _reject_request("a member that joins must send an empty topic_partitions")
     if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
-        _refuse("a member that joins needs subscribed_topic_names or a subscribed_topic_regex, which may be empty")
+        _reject_request(
+            "a member that joins needs subscribed_topic_names or a subscribed_topic_regex, which may be empty"
+        )
 
 
 def _check_not_blank(text: str | None, name: str) -> None:
     if text is not None and not text.strip():
-        _refuse(f"{name} must not be empty")
+        _reject_request(f"{name} must not be empty")
 
 
-def _refuse(message: str) -> NoReturn:
+def _reject_request(message: str) -> NoReturn:
     raise KafkaError(ErrorCode.INVALID_REQUEST, message)
 
 

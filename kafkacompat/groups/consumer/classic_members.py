@@ -89,7 +89,7 @@ class ClassicMembers:
             is_classic=True,
         )
         subscription = _parse_subscription(request)
-        new = _update(old, request, joiner, subscription)
+        new = _update_member(old, request, joiner, subscription)
         has_new_subscription = self._progress.subscribe(change, old, new)
         if replaced is not None and self._was_last_consumer(group, replaced):
             return self._join_and_convert(change, new, has_new_subscription)
@@ -135,14 +135,14 @@ class ClassicMembers:
     def sync(self, group: ConsumerGroup, request: SyncGroupRequest) -> SyncAnswer:
         """Answer a member with its assignment."""
         try:
-            member = self._classic_member(
+            member = self._find_classic_member(
                 group, SenderIdentity(request.member_id, request.group_instance_id, request.generation_id)
             )
             self._check_sync(group, member, request)
         except KafkaError as problem:
             return build_sync_refusal(problem.code)
         return respond_when_written(
-            self._storing.wait_for_writes(group), self._sync_response(group, member, request), build_sync_refusal
+            self._storing.wait_for_writes(group), self._build_sync_response(group, member, request), build_sync_refusal
         )
 
     def _check_sync(self, group: ConsumerGroup, member: ConsumerMember, request: SyncGroupRequest) -> None:
@@ -156,7 +156,7 @@ class ClassicMembers:
             self._expect_join(group, member)
             raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
 
-    def _sync_response(
+    def _build_sync_response(
         self, group: ConsumerGroup, member: ConsumerMember, request: SyncGroupRequest
     ) -> SyncGroupResponse:
         assert member.classic is not None
@@ -174,7 +174,7 @@ class ClassicMembers:
     def heartbeat(self, group: ConsumerGroup, identity: SenderIdentity) -> ErrorCode:
         """Restart a member's session. Returns REBALANCE_IN_PROGRESS if it has to rejoin."""
         try:
-            member = self._classic_member(group, identity)
+            member = self._find_classic_member(group, identity)
         except KafkaError as problem:
             return problem.code
         assert member.classic is not None
@@ -187,7 +187,7 @@ class ClassicMembers:
     def _expect_join(self, group: ConsumerGroup, member: ConsumerMember) -> None:
         self._timeouts.start_unless_running(group, MemberTimer.JOIN, member.member_id, member.rebalance_timeout_ms)
 
-    def _classic_member(self, group: ConsumerGroup, identity: SenderIdentity) -> ConsumerMember:
+    def _find_classic_member(self, group: ConsumerGroup, identity: SenderIdentity) -> ConsumerMember:
         member = find_member(group.contents, group.group_id, identity.group_instance_id, identity.member_id)
         if member.classic is None:
             raise unknown_member_error(identity.member_id, group.group_id)
@@ -227,7 +227,7 @@ def _parse_subscription(request: JoinGroupRequest) -> ConsumerProtocolSubscripti
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"the subscription is malformed: {problem}") from None
 
 
-def _update(
+def _update_member(
     member: ConsumerMember, request: JoinGroupRequest, joiner: Joiner, subscription: ConsumerProtocolSubscription
 ) -> ConsumerMember:
     """Return the member with the fields of its request; it speaks the classic protocol from now on."""

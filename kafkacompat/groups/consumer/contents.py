@@ -179,10 +179,10 @@ class GroupContents:
 
     def _update_owners(self, before: ConsumerMember | None, member: ConsumerMember) -> None:
         """Update the owners, but keep partitions that another member got in the meantime."""
-        for partition in _partitions(before):
+        for partition in _list_partitions(before):
             if self.owners.get(partition) == member.member_id:
                 del self.owners[partition]
-        for partition in _partitions(member):
+        for partition in _list_partitions(member):
             self.owners[partition] = member.member_id
 
     def _count_pattern(self, member: ConsumerMember | None, difference: int) -> None:
@@ -219,7 +219,7 @@ _APPLIERS: dict[type[ConsumerGroupRecordKey], Callable[[GroupContents, Any, Any]
 }
 
 
-def _partitions(member: ConsumerMember | None) -> list[tuple[bytes, int]]:
+def _list_partitions(member: ConsumerMember | None) -> list[tuple[bytes, int]]:
     if member is None:
         return []
     return [
@@ -259,12 +259,12 @@ def _with_current_value(member: ConsumerMember, value: MemberCurrentValue) -> Co
         member_epoch=value.member_epoch,
         previous_member_epoch=value.previous_member_epoch,
         state=MemberState.from_number(value.state),
-        assigned=_holding(value.assigned_partitions, value.member_epoch),
-        pending_revocation=_holding(value.partitions_pending_revocation, value.member_epoch),
+        assigned=_read_holding(value.assigned_partitions, value.member_epoch),
+        pending_revocation=_read_holding(value.partitions_pending_revocation, value.member_epoch),
     )
 
 
-def _holding(parts: list[HeldPartitions], member_epoch: int) -> Holding:
+def _read_holding(parts: list[HeldPartitions], member_epoch: int) -> Holding:
     """Return partitions with the epochs they were assigned in; *member_epoch* where the log has none."""
     default = max(member_epoch, JOINING_EPOCH)
     holding: dict[bytes, dict[int, int]] = {}

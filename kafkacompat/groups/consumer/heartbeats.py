@@ -75,7 +75,7 @@ class Heartbeats:
                 return self._leave(request)
             return self._resolve_and_stay(request, client)
         except KafkaError as problem:
-            return _refuse(problem)
+            return _build_refusal(problem)
 
     def _resolve_and_stay(self, request: ConsumerGroupHeartbeatRequest, client: ClientIdentity) -> HeartbeatAnswer:
         pattern = request.subscribed_topic_regex
@@ -91,7 +91,7 @@ class Heartbeats:
         try:
             return self._stay(request, client, resolved)
         except KafkaError as problem:
-            return _refuse(problem)
+            return _build_refusal(problem)
 
     def _leave(self, request: ConsumerGroupHeartbeatRequest) -> HeartbeatAnswer:
         group = self._admission.find_or_create_group(request.group_id, is_joining=False).group
@@ -109,7 +109,7 @@ class Heartbeats:
         owned = parse_owned_partitions(request)
         old = self._admission.find_or_create_member(change, member_id, request.instance_id, may_join=is_joining)
         check_member_epoch(old, request.member_epoch, owned)
-        new = _update(old, request, client, is_known=member_id in change.before.members)
+        new = _update_member(old, request, client, is_known=member_id in change.before.members)
         has_new_subscription = self._progress.subscribe(change, old, new, resolved)
         member = self._progress.reconcile(change, new, owned, has_new_subscription=has_new_subscription)
         group = change.group
@@ -122,9 +122,9 @@ class Heartbeats:
             self._timeouts.cancel(group, member_id, MemberTimer.JOIN, MemberTimer.SYNC)
         self._progress.update_rebalance_timer(group, new, member)
         self._timeouts.start(group, MemberTimer.SESSION, member_id, self._configs.session_timeout_ms(group.group_id))
-        return respond_when_written(waiting, self._response(request, old, member), _refuse_with)
+        return respond_when_written(waiting, self._build_response(request, old, member), _refuse_with)
 
-    def _response(
+    def _build_response(
         self, request: ConsumerGroupHeartbeatRequest, old: ConsumerMember, member: ConsumerMember
     ) -> ConsumerGroupHeartbeatResponse:
         needs_assignment = _is_full(request) or old.assigned != member.assigned
@@ -132,11 +132,11 @@ class Heartbeats:
             member_id=member.member_id,
             member_epoch=member.member_epoch,
             heartbeat_interval_ms=self._configs.heartbeat_interval_ms(request.group_id),
-            assignment=_assignment(member.assigned) if needs_assignment else None,
+            assignment=_build_assignment(member.assigned) if needs_assignment else None,
         )
 
 
-def _update(
+def _update_member(
     member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, client: ClientIdentity, *, is_known: bool
 ) -> ConsumerMember:
     """Return the member with the fields of its request; it speaks the consumer protocol from now on.
@@ -148,19 +148,19 @@ def _update(
     timeout_ms = request.rebalance_timeout_ms
     return replace(
         member,
-        instance_id=_given(request.instance_id, known.instance_id),
-        rack_id=_given(request.rack_id, known.rack_id),
+        instance_id=_choose_text(request.instance_id, known.instance_id),
+        rack_id=_choose_text(request.rack_id, known.rack_id),
         rebalance_timeout_ms=known.rebalance_timeout_ms if timeout_ms == NOT_GIVEN else timeout_ms,
         topics=known.topics if names is None else frozenset(names),
-        pattern=_given(request.subscribed_topic_regex, known.pattern),
-        assignor=_given(request.server_assignor, known.assignor),
+        pattern=_choose_text(request.subscribed_topic_regex, known.pattern),
+        assignor=_choose_text(request.server_assignor, known.assignor),
         client_id=client.client_id,
         client_host=client.client_host,
         classic=None,
     )
 
 
-def _given(text: str | None, known: str | None) -> str | None:
+def _choose_text(text: str | None, known: str | None) -> str | None:
     return known if text is None else text
 
 
@@ -172,12 +172,12 @@ def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
     return is_joining or (has_timeout and has_subscription and request.topic_partitions is not None)
 
 
-def _assignment(holding: Holding) -> Assignment:
+def _build_assignment(holding: Holding) -> Assignment:
     parts = [TopicPartitions(topic_id=topic_id, partitions=sorted(epochs)) for topic_id, epochs in holding.items()]
     return Assignment(topic_partitions=parts)
 
 
-def _refuse(problem: KafkaError) -> ConsumerGroupHeartbeatResponse:
+def _build_refusal(problem: KafkaError) -> ConsumerGroupHeartbeatResponse:
     return ConsumerGroupHeartbeatResponse(error_code=problem.code, error_message=problem.detail or None)
 
 

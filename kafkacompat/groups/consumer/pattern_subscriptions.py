@@ -76,7 +76,9 @@ class PatternSubscriptions:
         """Find the topics of a pattern. Raises KafkaError: INVALID_REGULAR_EXPRESSION."""
         _check_pattern(pattern)
         resolved: dict[str, ResolvedPattern] = {}
-        walk = self._cooperator.coiterate(_resolve([pattern], self._metadata.image, now_ms(self._clock), resolved))
+        walk = self._cooperator.coiterate(
+            _resolve_patterns([pattern], self._metadata.image, now_ms(self._clock), resolved)
+        )
         return walk.addCallback(lambda _: resolved[pattern])
 
     def subscribe(
@@ -126,7 +128,7 @@ class PatternSubscriptions:
         group.is_resolving = True
         image = self._metadata.image
         resolved: dict[str, ResolvedPattern] = {}
-        walk = self._cooperator.coiterate(_resolve(wanted, image, at_ms, resolved))
+        walk = self._cooperator.coiterate(_resolve_patterns(wanted, image, at_ms, resolved))
         walk.addBoth(self._end_resolving, group)
         walk.addCallback(lambda _: self._outbox.run(self._apply, group, resolved, version))
         walk.addErrback(
@@ -184,7 +186,7 @@ def _check_pattern(text: str) -> None:
         raise KafkaError(ErrorCode.INVALID_REGULAR_EXPRESSION, message) from None
 
 
-def _resolve(
+def _resolve_patterns(
     wanted: Collection[str], image: MetadataImage, at_ms: int, resolved: dict[str, ResolvedPattern]
 ) -> Iterator[None]:
     """Fill *resolved* with the topics of the wanted patterns; yields before each pattern and after each turn."""

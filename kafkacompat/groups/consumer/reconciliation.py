@@ -90,8 +90,8 @@ def reconcile_member(
             "the member is in a state of a newer Kafka: give up all partitions and rejoin",
         )
     if step is ReconciliationStep.ADVANCE:
-        return _advance(member, target, owned)
-    return _shrink(member, target, owned) if step is ReconciliationStep.SHRINK else member
+        return _advance_member(member, target, owned)
+    return _shrink_member(member, target, owned) if step is ReconciliationStep.SHRINK else member
 
 
 def _may_advance(member: ConsumerMember, target_epoch: int, owned: OwnedPartitions) -> bool:
@@ -111,20 +111,20 @@ def _still_owns_any(owned: OwnedPartitions, revoked: Holding) -> bool:
     )
 
 
-def _advance(member: ConsumerMember, target: MemberTarget, owned: OwnedPartitions) -> ConsumerMember:
+def _advance_member(member: ConsumerMember, target: MemberTarget, owned: OwnedPartitions) -> ConsumerMember:
     wanted = {
         topic_id: partitions for topic_id, partitions in target.partitions.items() if target.is_subscribed(topic_id)
     }
-    kept, lost = _split(member.assigned, wanted)
+    kept, lost = _split_holding(member.assigned, wanted)
     if lost and _still_owns_any(owned, lost):
-        return _move(member, UNREVOKED, member.member_epoch, kept, lost)
+        return _move_member(member, UNREVOKED, member.member_epoch, kept, lost)
     free, has_all = _find_free(member, wanted, target)
     state = STABLE if has_all else UNRELEASED
     epoch = target.epoch
-    return _move(member, state, epoch, _join_holdings(kept, free, epoch), {})
+    return _move_member(member, state, epoch, _join_holdings(kept, free, epoch), {})
 
 
-def _split(holding: Holding, wanted: Assignment) -> tuple[Holding, Holding]:
+def _split_holding(holding: Holding, wanted: Assignment) -> tuple[Holding, Holding]:
     """Return the part of *holding* that is wanted, and the part that is not."""
     kept: dict[bytes, dict[int, int]] = {}
     lost: dict[bytes, dict[int, int]] = {}
@@ -161,7 +161,7 @@ def _join_holdings(kept: Holding, free: Mapping[bytes, list[int]], epoch: int) -
     }
 
 
-def _shrink(member: ConsumerMember, target: MemberTarget, owned: OwnedPartitions) -> ConsumerMember:
+def _shrink_member(member: ConsumerMember, target: MemberTarget, owned: OwnedPartitions) -> ConsumerMember:
     kept = {topic_id: epochs for topic_id, epochs in member.assigned.items() if target.is_subscribed(topic_id)}
     if len(kept) == len(member.assigned):
         return member
@@ -169,11 +169,11 @@ def _shrink(member: ConsumerMember, target: MemberTarget, owned: OwnedPartitions
     for topic_id in member.assigned.keys() - kept.keys():
         lost[topic_id] = {**lost.get(topic_id, {}), **member.assigned[topic_id]}
     if _still_owns_any(owned, lost):
-        return _move(member, UNREVOKED, member.member_epoch, kept, lost)
+        return _move_member(member, UNREVOKED, member.member_epoch, kept, lost)
     return replace(member, previous_member_epoch=member.member_epoch, assigned=kept)
 
 
-def _move(
+def _move_member(
     member: ConsumerMember, state: MemberState, epoch: int, assigned: Holding, pending_revocation: Holding
 ) -> ConsumerMember:
     moved = replace(

@@ -69,7 +69,9 @@ def update_targets(
         return
     name = find_preferred_assignor(contents.members.values()) or default_assignor
     began = perf_counter()
-    targets = ASSIGNORS.get(name, ASSIGNORS[default_assignor])(_subscribers(contents, image), _PartitionCounts(image))
+    targets = ASSIGNORS.get(name, ASSIGNORS[default_assignor])(
+        _list_subscribers(contents, image), _PartitionCounts(image)
+    )
     took_ms = (perf_counter() - began) * 1000
     members = "1 member" if len(contents.members) == 1 else f"{len(contents.members)} members"
     words = "Rebalanced group %s: epoch %d, %s, assignor %s, %.1f ms"
@@ -98,7 +100,7 @@ class _PartitionCounts(dict[bytes, int]):
         return count
 
 
-def _subscribers(contents: GroupContents, image: MetadataImage) -> dict[str, Subscriber]:
+def _list_subscribers(contents: GroupContents, image: MetadataImage) -> dict[str, Subscriber]:
     known: dict[frozenset[str], frozenset[bytes]] = {}
 
     def topic_ids(names: frozenset[str]) -> frozenset[bytes]:

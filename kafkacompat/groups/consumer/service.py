@@ -64,7 +64,7 @@ class ConsumerGroups:
         self._metadata = metadata
         self._send_join = join
         self._configs = GroupConfigs(settings, metadata)
-        self._timeouts = timeouts = Timeouts(clock, outbox, self._configs, self._expired)
+        self._timeouts = timeouts = Timeouts(clock, outbox, self._configs, self._on_expired)
         storing = GroupWriter(registry, budget, timeouts, reload)
         patterns = PatternSubscriptions(clock, settings, registry, outbox, metadata, storing, cooperator)
         progress = GroupProgress(clock, settings, self._configs, metadata, storing, patterns, timeouts)
@@ -75,7 +75,7 @@ class ConsumerGroups:
         )
         self._classic = ClassicMembers(settings, metadata, admission, progress, departures, timeouts, storing)
 
-    def _expired(self, group: ConsumerGroup, member_id: str, reason: str) -> None:
+    def _on_expired(self, group: ConsumerGroup, member_id: str, reason: str) -> None:
         self._departures.expire_member(group, member_id, reason)
 
     def take_over(self, group: ConsumerGroup) -> None:

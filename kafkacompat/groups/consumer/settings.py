@@ -52,19 +52,19 @@ class ConsumerGroupSettings:
         """Read the properties of one broker. *current* returns them as they are when it is called."""
         return cls(
             is_served="consumer" in config.list("group.coordinator.rebalance.protocols"),
-            session_timeout_ms=_bounded(
+            session_timeout_ms=_read_bounded(
                 config,
                 "group.consumer.session.timeout.ms",
                 "group.consumer.min.session.timeout.ms",
                 "group.consumer.max.session.timeout.ms",
             ),
-            heartbeat_interval_ms=_bounded(
+            heartbeat_interval_ms=_read_bounded(
                 config,
                 "group.consumer.heartbeat.interval.ms",
                 "group.consumer.min.heartbeat.interval.ms",
                 "group.consumer.max.heartbeat.interval.ms",
             ),
-            assignment_interval_ms=lambda: _bounded(
+            assignment_interval_ms=lambda: _read_bounded(
                 current(),
                 "group.consumer.assignment.interval.ms",
                 "group.consumer.min.assignment.interval.ms",
@@ -93,7 +93,7 @@ class ConsumerGroupSettings:
         return self.migration_policy != DISABLED_POLICY
 
 
-def _bounded(config: BrokerConfig, *names: str) -> BoundedNumber:
+def _read_bounded(config: BrokerConfig, *names: str) -> BoundedNumber:
     return BoundedNumber(*(config.int(name) for name in names))
 
 
@@ -106,16 +106,16 @@ class GroupConfigs:
 
     def session_timeout_ms(self, group_id: str) -> int:
         """Return the session timeout of the group's members."""
-        return self._number(group_id, "consumer.session.timeout.ms", self._settings.session_timeout_ms)
+        return self._read_number(group_id, "consumer.session.timeout.ms", self._settings.session_timeout_ms)
 
     def heartbeat_interval_ms(self, group_id: str) -> int:
         """Return the interval at which the group's members have to send heartbeats."""
-        return self._number(group_id, "consumer.heartbeat.interval.ms", self._settings.heartbeat_interval_ms)
+        return self._read_number(group_id, "consumer.heartbeat.interval.ms", self._settings.heartbeat_interval_ms)
 
     def assignment_interval_ms(self, group_id: str) -> int:
         """Return the minimum time between two computations of targets."""
-        return self._number(group_id, "consumer.assignment.interval.ms", self._settings.assignment_interval_ms())
+        return self._read_number(group_id, "consumer.assignment.interval.ms", self._settings.assignment_interval_ms())
 
-    def _number(self, group_id: str, name: str, bounded: BoundedNumber) -> int:
+    def _read_number(self, group_id: str, name: str, bounded: BoundedNumber) -> int:
         text = self._metadata.image.config(ResourceType.GROUP, group_id).get(name)
         return bounded.default if text is None else min(max(int(text), bounded.least), bounded.most)

@@ -37,16 +37,6 @@ def decode_preferred_election(value: bytes) -> set[TopicPartition]:
     return _read_partitions(parse_fields(Znode.PREFERRED_ELECTION.path(), value))
 
 
-def encode_isr_change(partitions: Collection[TopicPartition]) -> bytes:
-    """Encode the value of /isr_change_notification/isr_change_: partitions whose state their leader wrote by itself."""
-    return encode_json(
-        {
-            "version": _VERSION,
-            "partitions": [{"topic": topic, "partition": partition} for topic, partition in partitions],
-        }
-    )
-
-
 def decode_isr_change(path: str, value: bytes) -> set[TopicPartition]:
     """Decode the value of /isr_change_notification/isr_change_; raises StoreError."""
     return _read_partitions(parse_fields(path, value))

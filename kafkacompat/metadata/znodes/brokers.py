@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from kafkacompat.metadata.image import BrokerImage
+from kafkacompat.metadata.image import NO_LOSSES, BrokerImage, Losses
 from kafkacompat.metadata.znodes.paths import Znode
-from kafkacompat.metadata.znodes.values import Fields, build_damage_error, encode_json, parse_fields, quote
+from kafkacompat.metadata.znodes.values import Fields, build_damage_error, encode_json, parse_fields, quote_name
 
 _VERSION = 5
 _NO_JMX_PORT = -1
@@ -17,6 +17,8 @@ _DEFAULT_PROTOCOLS = {name: name for name in _SECURITY_PROTOCOLS}
 # The same expression as in Kafka; a host in brackets is an IPv6 address.
 _ENDPOINT = re.compile(r"([^/]+)://\[?([0-9a-zA-Z\-%._:]+)\]?:([0-9]{1,5})")
 _MAX_PORT = 65535
+_OWN_FIELD = "kafkacompat"
+"""Field of a registration that only this broker writes and reads."""
 
 
 class VersionRange(NamedTuple):
@@ -26,8 +28,28 @@ class VersionRange(NamedTuple):
     last: int
 
 
-def encode_broker(broker: BrokerImage, timestamp_ms: int, features: Mapping[str, VersionRange] | None = None) -> bytes:
-    """Encode the value of /brokers/ids/N, in version 5.
+class ProcessHome(NamedTuple):
+    """Where a broker's process runs: the ids of its log directories, and the boot of its machine ("" if unknown)."""
+
+    directory_ids: frozenset[str]
+    boot_id: str
+
+    def shares_directory(self, other: ProcessHome) -> bool:
+        """Return whether a log directory of both has the same id: it is the same one, or a copy."""
+        return not self.directory_ids.isdisjoint(other.directory_ids)
+
+    def excludes(self, other: ProcessHome) -> bool:
+        """Return whether *other* cannot run while a process of this home has locked its directories: a lock counts in one boot."""
+        return self.shares_directory(other) and self.boot_id == other.boot_id != ""
+
+
+def encode_broker(
+    broker: BrokerImage,
+    timestamp_ms: int,
+    features: Mapping[str, VersionRange] | None = None,
+    home: ProcessHome | None = None,
+) -> bytes:
+    """Encode the value of /brokers/ids/N, in version 5; *home* becomes a field that Kafka ignores.
 
     "host" and "port" are those of the first listener without security, for clients that know no listeners.
     """
@@ -46,7 +68,17 @@ def encode_broker(broker: BrokerImage, timestamp_ms: int, features: Mapping[str,
             name: {"min_version": levels.first, "max_version": levels.last} for name, levels in (features or {}).items()
         },
     }
-    return encode_json(values if broker.rack is None else {**values, "rack": broker.rack})
+    if broker.rack is not None:
+        values["rack"] = broker.rack
+    if home is not None:
+        losses = broker.losses or NO_LOSSES
+        values[_OWN_FIELD] = {
+            "directory_ids": sorted(home.directory_ids),
+            "boot_id": home.boot_id,
+            "lacks_replicas": int(losses.replicas),
+            "lacks_records": int(losses.records),
+        }
+    return encode_json(values)
 
 
 def _format_endpoint(listener: str, host: str, port: int) -> str:
@@ -67,12 +99,24 @@ def decode_broker(node_id: int, value: bytes, epoch: int) -> BrokerImage:
     protocols = {listener.upper(): protocol for listener, protocol in declared.items()}
     for listener in endpoints:
         if protocols.get(listener) not in _SECURITY_PROTOCOLS:
-            reason = (
-                f"the listener {quote(listener)} has none of the security protocols {', '.join(_SECURITY_PROTOCOLS)}"
-            )
+            reason = f"the listener {quote_name(listener)} has none of the security protocols {', '.join(_SECURITY_PROTOCOLS)}"
             raise build_damage_error(fields.path, reason)
     rack = fields.text("rack", "") or None
-    return BrokerImage(node_id, rack, endpoints, epoch, {listener: protocols[listener] for listener in endpoints})
+    own = fields.nested(_OWN_FIELD, {})
+    losses = None
+    if own.values:
+        losses = Losses(*(bool(own.integer(name, 0)) for name in ("lacks_replicas", "lacks_records")))
+    return BrokerImage(
+        node_id, rack, endpoints, epoch, {listener: protocols[listener] for listener in endpoints}, losses
+    )
+
+
+def decode_home(node_id: int, value: bytes) -> ProcessHome | None:
+    """Return where the registered process runs; None if another program has registered it. Raises StoreError."""
+    fields = parse_fields(Znode.BROKER.path(node_id=node_id), value).nested(_OWN_FIELD, {})
+    if not fields.values:
+        return None
+    return ProcessHome(frozenset(fields.texts("directory_ids")), fields.text("boot_id", ""))
 
 
 def _parse_endpoint(fields: Fields, endpoint: str) -> tuple[str, tuple[str, int]]:

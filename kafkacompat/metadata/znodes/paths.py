@@ -114,11 +114,11 @@ ACL_PATHS = (
 """The paths that a broker with an authorizer also creates."""
 
 
-def _compile(template: str) -> re.Pattern[str]:
+def _compile_template(template: str) -> re.Pattern[str]:
     return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(template)))
 
 
-_PATTERNS = {znode: _compile(znode.value) for znode in Znode}
+_PATTERNS = {znode: _compile_template(znode.value) for znode in Znode}
 # Within a depth the order of the table counts: /config/changes is no CONFIG_KIND.
 _BY_DEPTH = {
     depth: [znode for znode in Znode if znode.value.count("/") == depth]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from kafkacompat.metadata.image import NO_LEADER, PartitionImage, TopicImage
 from kafkacompat.metadata.store import StoreError
 from kafkacompat.metadata.znodes.paths import Znode
-from kafkacompat.metadata.znodes.values import Fields, Schema, build_damage_error, parse_fields, quote
+from kafkacompat.metadata.znodes.values import Fields, Schema, build_damage_error, parse_fields, quote_name
 from kafkacompat.wire.primitives import ZERO_UUID, format_uuid, parse_uuid
 
 TOPIC = Schema(3, "topic_id", "partitions", "adding_replicas", "removing_replicas")
@@ -92,7 +92,7 @@ def _read_topic_id(fields: Fields) -> bytes:
     try:
         return parse_uuid(text)
     except ValueError as problem:
-        raise build_damage_error(fields.path, f'"topic_id" is {quote(text)}, not an id') from problem
+        raise build_damage_error(fields.path, f'"topic_id" is {quote_name(text)}, not an id') from problem
 
 
 def encode_partition_state(

@@ -28,7 +28,7 @@ def build_damage_error(path: str, problem: str) -> StoreError:
     return StoreError(f"the metadata is damaged at {path}: {problem}; {advice}")
 
 
-def quote(name: str) -> str:
+def quote_name(name: str) -> str:
     """Quote a name for a message, however long it is and whatever characters it has."""
     return json.dumps(name[:60])
 
@@ -111,12 +111,12 @@ class Fields:
     def _value(self, name: str, default: object) -> Any:
         value = self.values.get(name)
         if value is None and default is None:
-            raise build_damage_error(self.path, f"it has no {quote(name)}")
+            raise build_damage_error(self.path, f"it has no {quote_name(name)}")
         return default if value is None else value
 
     def _refuse(self, name: str, value: object, expected: str) -> NoReturn:
         shown = "is not" if self._secret else f"is {_SHORT.repr(value)}, not"
-        raise build_damage_error(self.path, f"{quote(name)} {shown} {expected}")
+        raise build_damage_error(self.path, f"{quote_name(name)} {shown} {expected}")
 
 
 def _is_integer(value: object, low: int, high: int) -> TypeGuard[int]:
@@ -135,11 +135,11 @@ def parse_json(path: str, value: bytes) -> Any:
             # An escape may be half of a surrogate pair, which no response to a client can carry.
             json.dumps(parsed, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as problem:
-        raise build_damage_error(path, f"it is no JSON: {_describe(problem)}") from problem
+        raise build_damage_error(path, f"it is no JSON: {_describe_problem(problem)}") from problem
     return parsed
 
 
-def _describe(problem: Exception) -> str:
+def _describe_problem(problem: Exception) -> str:
     """Describe why a value is no JSON, without showing any part of it."""
     if isinstance(problem, UnicodeError):
         return "it has bytes that are no text"
@@ -190,12 +190,12 @@ class Schema:
             return encode_json({"version": self.version, **values})
         stored = parse_fields(path, before).values
         unknown = {name: value for name, value in stored.items() if name not in self._known}
-        return encode_json({"version": self._newer_version(stored), **values, **unknown})
+        return encode_json({"version": self._find_newer_version(stored), **values, **unknown})
 
     def is_foreign(self, stored: Fields) -> bool:
         """Return whether an object has fields that this release does not know, or a newer version."""
-        return not self._known.issuperset(stored.values) or self._newer_version(stored.values) != self.version
+        return not self._known.issuperset(stored.values) or self._find_newer_version(stored.values) != self.version
 
-    def _newer_version(self, stored: Mapping[str, Any]) -> int:
+    def _find_newer_version(self, stored: Mapping[str, Any]) -> int:
         version = stored.get("version")
         return version if _is_integer(version, self.version, INT32_MAX) else self.version

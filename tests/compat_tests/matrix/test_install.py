@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from compat_tests.matrix.driver import Launch
-from compat_tests.matrix.install import NotInstalledError, guarded
+from compat_tests.matrix.install import NotInstalledError, try_installing
 from spark_integration.runtime.maven import MissingProgramError
 
 PIP_SAYS = """Collecting client
@@ -17,39 +17,41 @@ hint: see above
 """
 
 
-def failing(problem: Exception) -> str:
+def catch_message(problem: Exception) -> str:
     """Return what is told when an installation ends with *problem*."""
 
     def install() -> Launch:
         raise problem
 
     with pytest.raises(NotInstalledError) as told:
-        guarded(install)
+        try_installing(install)
     return str(told.value)
 
 
 def test_a_launch_is_handed_on() -> None:
     launch = Launch(["client"])
-    assert guarded(lambda: launch) is launch
+    assert try_installing(lambda: launch) is launch
 
 
 def test_a_missing_program_is_named() -> None:
-    assert failing(MissingProgramError("go is not on the PATH: install go")) == "go is not on the PATH: install go"
+    assert (
+        catch_message(MissingProgramError("go is not on the PATH: install go")) == "go is not on the PATH: install go"
+    )
 
 
 def test_an_installation_that_takes_too_long_is_given_up() -> None:
-    assert failing(subprocess.TimeoutExpired(["cargo", "build"], 900)) == "cargo was not done after 900 s"
+    assert catch_message(subprocess.TimeoutExpired(["cargo", "build"], 900)) == "cargo was not done after 900 s"
 
 
-def test_the_line_with_the_error_is_told() -> None:
-    told = failing(subprocess.CalledProcessError(1, ["/usr/bin/pip"], PIP_SAYS, ""))
+def test_the_line_with_the_error_is_reported() -> None:
+    told = catch_message(subprocess.CalledProcessError(1, ["/usr/bin/pip"], PIP_SAYS, ""))
     assert told == "pip ended with code 1: client.c:1:10: fatal error: library.h: No such file"
 
 
-def test_without_such_a_line_the_last_one_is_told() -> None:
-    told = failing(subprocess.CalledProcessError(2, ["npm"], "", "first\n\nlast\n"))
+def test_without_an_error_line_the_last_one_is_reported() -> None:
+    told = catch_message(subprocess.CalledProcessError(2, ["npm"], "", "first\n\nlast\n"))
     assert told == "npm ended with code 2: last"
 
 
 def test_a_program_that_says_nothing() -> None:
-    assert failing(subprocess.CalledProcessError(2, ["npm"], "", "")) == "npm ended with code 2: "
+    assert catch_message(subprocess.CalledProcessError(2, ["npm"], "", "")) == "npm ended with code 2: "

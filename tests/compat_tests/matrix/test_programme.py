@@ -16,9 +16,9 @@ from compat_tests.matrix.programme import (
     USED_APIS,
     Cell,
     WrongAnswerError,
-    foregone,
+    explain_failure,
+    find_foregone,
     refuse_unasked,
-    why,
 )
 from compat_tests.matrix.recording import Recording
 
@@ -27,27 +27,27 @@ FEATURES = frozenset(STEPS) - ALWAYS
 
 
 @pytest.mark.parametrize("step", NEEDED_APIS)
-def test_what_the_broker_does_not_serve_is_not_tried(step: str) -> None:
-    assert foregone(step, FEATURES, EVERYTHING - {NEEDED_APIS[step]}, {}) == Cell(NOT_SERVED)
+def test_a_step_of_an_unserved_api_is_not_tried(step: str) -> None:
+    assert find_foregone(step, FEATURES, EVERYTHING - {NEEDED_APIS[step]}, {}) == Cell(NOT_SERVED)
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_what_the_broker_serves_is_tried(step: str) -> None:
-    assert foregone(step, FEATURES, EVERYTHING, {PLAIN: Cell(OK)}) is None
+def test_a_step_of_a_served_api_is_tried(step: str) -> None:
+    assert find_foregone(step, FEATURES, EVERYTHING, {PLAIN: Cell(OK)}) is None
 
 
 @pytest.mark.parametrize("step", NEEDED_APIS)
-def test_what_the_client_never_had_is_never_owed_by_the_broker(step: str) -> None:
-    assert foregone(step, frozenset(), frozenset(), {}) == Cell(NOT_APPLICABLE)
+def test_a_feature_that_the_client_lacks_is_not_applicable(step: str) -> None:
+    assert find_foregone(step, frozenset(), frozenset(), {}) == Cell(NOT_APPLICABLE)
 
 
 @pytest.mark.parametrize("step", sorted(ALWAYS))
-def test_what_every_client_has_is_always_tried(step: str) -> None:
-    assert foregone(step, frozenset(), frozenset(), {}) is None
+def test_a_step_of_every_client_is_always_tried(step: str) -> None:
+    assert find_foregone(step, frozenset(), frozenset(), {}) is None
 
 
 def test_nothing_is_tried_after_plain_records_failed() -> None:
-    cell = foregone("gzip", FEATURES, EVERYTHING, {PLAIN: Cell(FAILED, "refused")})
+    cell = find_foregone("gzip", FEATURES, EVERYTHING, {PLAIN: Cell(FAILED, "refused")})
     assert cell is not None
     assert cell.outcome == FAILED
 
@@ -65,10 +65,10 @@ def test_other_steps_need_no_api_of_their_own() -> None:
     refuse_unasked(PLAIN, Recording())
 
 
-def test_what_went_before_on_the_wire_is_told_however_much_the_client_says() -> None:
+def test_a_failure_names_the_last_exchange_beside_the_clients_words() -> None:
     recording = Recording()
-    assert why(WrongAnswerError("refused"), recording) == "refused"
+    assert explain_failure(WrongAnswerError("refused"), recording) == "refused"
     recording.note("Produce v0: connection closed")
-    told = why(WrongAnswerError("x" * 1000), recording)
+    told = explain_failure(WrongAnswerError("x" * 1000), recording)
     assert told.endswith("xxx... [Produce v0: connection closed]")
     assert len(told) < 300

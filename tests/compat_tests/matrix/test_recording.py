@@ -27,7 +27,7 @@ from kafkacompat.wire.headers import (
 from kafkacompat.wire.schema import Request, Response
 
 
-def framed(payload: bytes) -> bytes:
+def make_frame(payload: bytes) -> bytes:
     return struct.pack(">i", len(payload)) + payload
 
 
@@ -39,13 +39,13 @@ def request_bytes(request: Request, version: int, correlation_id: int = 1) -> by
         client_id="client",
     )
     head = compiler.encode_message(header, request_header_version(type(request), version))
-    return framed(head + compiler.encode_message(request, version))
+    return make_frame(head + compiler.encode_message(request, version))
 
 
 def answer_bytes(answer: Response, version: int, correlation_id: int = 1) -> bytes:
     header = ResponseHeader(correlation_id=correlation_id)
     head = compiler.encode_message(header, response_header_version(type(answer), version))
-    return framed(head + compiler.encode_message(answer, version))
+    return make_frame(head + compiler.encode_message(answer, version))
 
 
 def message_set(magic: int) -> bytes:
@@ -53,18 +53,18 @@ def message_set(magic: int) -> bytes:
     return bytes(16) + bytes([magic]) + bytes(50)
 
 
-def produce(magic: int) -> ProduceRequest:
+def make_produce_request(magic: int) -> ProduceRequest:
     data = [PartitionProduceData(index=0, records=message_set(magic))]
     return ProduceRequest(acks=1, timeout_ms=1000, topic_data=[TopicProduceData(name="t", partition_data=data)])
 
 
-def fetched(magic: int | None, error_code: int = 0) -> FetchResponse:
+def make_fetch_response(magic: int | None, error_code: int = 0) -> FetchResponse:
     records = message_set(magic) if magic is not None else b""
     partition = PartitionData(partition_index=0, error_code=error_code, records=records)
     return FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=[partition])])
 
 
-def heard(*directions: tuple[str, bytes]) -> Recording:
+def record_conversation(*directions: tuple[str, bytes]) -> Recording:
     """Return what a conversation recorded; ``>`` is what the client says, ``<`` the broker."""
     recording = Recording()
     conversation = Conversation(recording)
@@ -75,7 +75,7 @@ def heard(*directions: tuple[str, bytes]) -> Recording:
 
 @pytest.mark.parametrize(("version", "magic"), [(0, 0), (2, 1), (3, 2), (7, 2), (9, 2)])
 def test_produce_shows_its_magic(version: int, magic: int) -> None:
-    recording = heard((">", request_bytes(produce(magic), version)))
+    recording = record_conversation((">", request_bytes(make_produce_request(magic), version)))
     assert recording.versions == {PRODUCE: {version}}
     assert recording.magics == {PRODUCE: {magic}}
     assert not recording.formats_too_new
@@ -85,42 +85,46 @@ def test_produce_shows_its_magic(version: int, magic: int) -> None:
 @pytest.mark.parametrize(("version", "magic"), [(0, 0), (2, 1), (4, 2), (11, 2), (12, 2)])
 def test_fetch_shows_the_magic_of_its_answer(version: int, magic: int) -> None:
     request = request_bytes(FetchRequest(), version)
-    recording = heard((">", request), ("<", answer_bytes(fetched(magic), version)))
+    recording = record_conversation((">", request), ("<", answer_bytes(make_fetch_response(magic), version)))
     assert recording.magics == {FETCH: {magic}}
     assert recording.summary() == f"Fetch v{version}, magic {magic}"
     assert not recording.formats_too_new
 
 
 def test_a_format_that_the_version_does_not_know_is_found() -> None:
-    recording = heard((">", request_bytes(FetchRequest(), 2)), ("<", answer_bytes(fetched(2), 2)))
+    recording = record_conversation(
+        (">", request_bytes(FetchRequest(), 2)), ("<", answer_bytes(make_fetch_response(2), 2))
+    )
     assert recording.formats_too_new == {"Fetch v2 carried magic 2"}
 
 
 def test_bytes_may_come_in_any_pieces() -> None:
-    data = request_bytes(produce(1), 2)
-    recording = heard(*((">", data[at : at + 1]) for at in range(len(data))))
+    data = request_bytes(make_produce_request(1), 2)
+    recording = record_conversation(*((">", data[at : at + 1]) for at in range(len(data))))
     assert recording.summary() == "Produce v2, magic 1"
 
 
 def test_an_empty_fetch_shows_no_magic() -> None:
-    recording = heard((">", request_bytes(FetchRequest(), 4)), ("<", answer_bytes(fetched(None), 4)))
+    recording = record_conversation(
+        (">", request_bytes(FetchRequest(), 4)), ("<", answer_bytes(make_fetch_response(None), 4))
+    )
     assert recording.summary() == "Fetch v4"
 
 
 def test_errors_are_noted_once() -> None:
     answer = TopicProduceResponse(name="t", partition_responses=[PartitionProduceResponse(index=0, error_code=87)])
     both = (
-        (">", request_bytes(produce(2), 3, 7)),
+        (">", request_bytes(make_produce_request(2), 3, 7)),
         ("<", answer_bytes(ProduceResponse(responses=[answer]), 3, 7)),
     )
-    recording = heard(*both, *both)
+    recording = record_conversation(*both, *both)
     assert recording.notes == ["Produce v3: INVALID_RECORD"]
 
 
 def test_a_request_left_without_an_answer_is_noted() -> None:
     recording = Recording()
     conversation = Conversation(recording)
-    conversation.sent(request_bytes(produce(0), 0))
+    conversation.sent(request_bytes(make_produce_request(0), 0))
     conversation.hung_up()
     assert recording.notes == ["Produce v0: connection closed"]
 
@@ -129,7 +133,7 @@ def test_an_answered_request_is_not_noted() -> None:
     recording = Recording()
     conversation = Conversation(recording)
     conversation.sent(request_bytes(FetchRequest(), 4))
-    conversation.answered(answer_bytes(fetched(2), 4))
+    conversation.answered(answer_bytes(make_fetch_response(2), 4))
     conversation.hung_up()
     assert not recording.notes
 
@@ -137,21 +141,21 @@ def test_an_answered_request_is_not_noted() -> None:
 def test_an_api_versions_request_that_is_too_new_is_answered_in_version_0() -> None:
     request = bytearray(request_bytes(ApiVersionsRequest(), 4))
     request[6:8] = struct.pack(">h", 9)
-    recording = heard((">", bytes(request)), ("<", answer_bytes(ApiVersionsResponse(error_code=35), 0)))
+    recording = record_conversation((">", bytes(request)), ("<", answer_bytes(ApiVersionsResponse(error_code=35), 0)))
     assert recording.notes == ["ApiVersions v9: UNSUPPORTED_VERSION"]
 
 
-def test_what_cannot_be_read_is_noted_and_the_rest_goes_on() -> None:
-    cut_off = framed(struct.pack(">hhi", PRODUCE, 3, 1) + b"\xff")
-    recording = heard((">", cut_off), (">", request_bytes(produce(2), 3)))
+def test_an_unreadable_frame_is_noted_and_recording_continues() -> None:
+    cut_off = make_frame(struct.pack(">hhi", PRODUCE, 3, 1) + b"\xff")
+    recording = record_conversation((">", cut_off), (">", request_bytes(make_produce_request(2), 3)))
     assert recording.notes[0].startswith("unreadable: ")
     assert recording.magics == {PRODUCE: {2}}
 
 
 def test_recordings_add_up() -> None:
     whole = Recording()
-    whole.add(heard((">", request_bytes(produce(0), 0))))
-    whole.add(heard((">", request_bytes(produce(2), 7))))
+    whole.add(record_conversation((">", request_bytes(make_produce_request(0), 0))))
+    whole.add(record_conversation((">", request_bytes(make_produce_request(2), 7))))
     assert whole.summary() == "Produce v0/v7, magic 0/2"
 
 
@@ -160,8 +164,8 @@ def test_newest_magic(version: int, magic: int) -> None:
     assert newest_magic(version) == magic
 
 
-def test_what_a_client_writes_is_not_held_against_the_broker() -> None:
-    recording = heard((">", request_bytes(produce(1), 1)))
+def test_a_produced_format_is_not_counted_as_the_brokers() -> None:
+    recording = record_conversation((">", request_bytes(make_produce_request(1), 1)))
     assert recording.summary() == "Produce v1, magic 1"
     assert not recording.formats_too_new
 

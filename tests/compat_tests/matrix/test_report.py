@@ -11,40 +11,42 @@ from compat_tests.matrix import report
 from compat_tests.matrix.programme import FAILED, NOT_APPLICABLE, NOT_SERVED, NOT_TRIED, OK, STEPS
 
 
-def broker(**failed: str) -> dict[str, Any]:
+def make_broker(**failed: str) -> dict[str, Any]:
     cells = {step: [FAILED, failed[step]] if step in failed else [OK, ""] for step in STEPS}
     cells["headers"] = [NOT_APPLICABLE, ""]
     return {"cells": cells, "wire": "Produce v2, Fetch v2, magic 1", "versions": {"Produce": [2]}}
 
 
-def result(title: str, ours: dict[str, Any], kafka: dict[str, Any], date: str = "2026-01-02") -> dict[str, Any]:
+def make_result(title: str, ours: dict[str, Any], kafka: dict[str, Any], date: str = "2026-01-02") -> dict[str, Any]:
     brokers = {report.OURS: ours, report.KAFKA: kafka}
     return {"title": title, "date": date, "broker_version": "kafkacompat 1 (abc)", "brokers": brokers}
 
 
-def page(**results: dict[str, Any]) -> str:
-    return "\n".join(report.page(results))
+def lay_out_page(**results: dict[str, Any]) -> str:
+    return "\n".join(report.lay_out_page(results))
 
 
 def test_a_row_has_a_cell_a_step_and_the_other_broker_in_short() -> None:
-    text = page(a=result("Client 1", broker(), broker(gzip="it hung")))
+    text = lay_out_page(a=make_result("Client 1", make_broker(), make_broker(gzip="it hung")))
     cells = ["ok" if step != "headers" else "n/a" for step in STEPS]
     expected = f"| Client 1 | {' | '.join(cells)} | Produce v2, Fetch v2, magic 1 | **failed:** gzip |"
     assert expected in text.splitlines()
 
 
 def test_reasons_stand_under_their_broker_and_equal_ones_once() -> None:
-    text = page(a=result("Client 1", broker(gzip="closed", lz4="closed", group="late"), broker(zstd="no codec")))
+    text = lay_out_page(
+        a=make_result("Client 1", make_broker(gzip="closed", lz4="closed", group="late"), make_broker(zstd="no codec"))
+    )
     ours, kafka = text.split("## What failed on Apache Kafka 4.3.1, and why")
     assert "- Client 1, gzip, lz4: closed" in ours.splitlines()
     assert "- Client 1, group: late" in ours.splitlines()
     assert "- Client 1, zstd: no codec" in kafka.splitlines()
 
 
-def test_what_is_not_served_yet_is_neither_green_nor_failed() -> None:
-    ours = broker()
+def test_an_unserved_step_is_neither_ok_nor_failed() -> None:
+    ours = make_broker()
     ours["cells"]["transactions"] = [NOT_SERVED, ""]
-    text = page(a=result("Client 1", ours, broker()))
+    text = lay_out_page(a=make_result("Client 1", ours, make_broker()))
     row = next(line for line in text.splitlines() if line.startswith("| Client 1 |"))
     assert "| *not served yet* | Produce v2" in row
     assert text.count("Nothing.") == 2
@@ -54,7 +56,7 @@ def test_what_is_not_served_yet_is_neither_green_nor_failed() -> None:
 
 
 def test_a_page_on_which_everything_was_served_says_so() -> None:
-    text = page(a=result("Client 1", broker(gzip="it hung"), broker()))
+    text = lay_out_page(a=make_result("Client 1", make_broker(gzip="it hung"), make_broker()))
     assert report.ALL_SERVED in text
     assert report.SOME_NOT_SERVED not in text
 
@@ -69,11 +71,11 @@ def test_a_page_on_which_everything_was_served_says_so() -> None:
     ],
 )
 def test_columns_are_counted(outcomes: list[str], words: str) -> None:
-    assert report.count(outcomes) == words
+    assert report.count_outcomes(outcomes) == words
 
 
 def test_each_broker_has_a_line_of_counts() -> None:
-    text = page(a=result("Client 1", broker(), broker(gzip="it hung")))
+    text = lay_out_page(a=make_result("Client 1", make_broker(), make_broker(gzip="it hung")))
     counts = [line for line in text.splitlines() if " of " in line and line.startswith("|")]
     assert [line.split(" | ")[0] for line in counts] == ["| this broker", "| Apache Kafka 4.3.1"]
     assert [line.split(" | ")[1] for line in counts] == ["1 of 1", "0 of 1"]
@@ -81,48 +83,58 @@ def test_each_broker_has_a_line_of_counts() -> None:
     assert [line.split(" | ")[gzip] for line in counts] == ["1 of 1", "0 of 1"]
 
 
-def test_what_was_not_tried_stands_beside_what_kept_it_from_being_tried() -> None:
-    text = page(a=result("Client 1", broker(none="refused", gzip=NOT_TRIED, group=NOT_TRIED), broker()))
+def test_an_untried_step_is_listed_with_its_cause() -> None:
+    text = lay_out_page(
+        a=make_result("Client 1", make_broker(none="refused", gzip=NOT_TRIED, group=NOT_TRIED), make_broker())
+    )
     assert "- Client 1, none, gzip, group: refused" in text.splitlines()
     assert NOT_TRIED not in text
 
 
 def test_nothing_failed() -> None:
-    text = page(a=result("Client 1", broker(), broker()))
+    text = lay_out_page(a=make_result("Client 1", make_broker(), make_broker()))
     assert text.count("Nothing.") == 2
     assert report.FAILURES not in text
 
 
 def test_all_failed_is_said_so() -> None:
     everything = dict.fromkeys(STEPS, "refused")
-    assert report.in_short(broker(**everything)) == "**all failed**"
-    assert report.in_short(broker()) == "all ok"
+    assert report.in_short(make_broker(**everything)) == "**all failed**"
+    assert report.in_short(make_broker()) == "all ok"
 
 
 def test_a_clients_words_are_not_taken_for_markup() -> None:
-    text = page(a=result("Client 1", broker(gzip="an <b>error</b> | in\n[two](lines)"), broker()))
+    text = lay_out_page(
+        a=make_result("Client 1", make_broker(gzip="an <b>error</b> | in\n[two](lines)"), make_broker())
+    )
     assert "- Client 1, gzip: an \\<b\\>error\\</b\\> \\| in \\[two\\](lines)" in text.splitlines()
 
 
 def test_a_client_that_cannot_be_installed_says_why_and_has_no_row() -> None:
     missing = {"title": "Client 2", "date": "2026-01-02", "broker_version": "v", "not_installed": "no compiler"}
-    text = page(a=result("Client 1", broker(), broker()), b=missing)
+    text = lay_out_page(a=make_result("Client 1", make_broker(), make_broker()), b=missing)
     assert "- Client 2: no compiler" in text.splitlines()
     assert "| Client 2 |" not in text
 
 
 def test_runs_are_dated() -> None:
-    text = page(a=result("Client 1", broker(), broker()), b=result("Client 2", broker(), broker(), "2026-02-03"))
+    text = lay_out_page(
+        a=make_result("Client 1", make_broker(), make_broker()),
+        b=make_result("Client 2", make_broker(), make_broker(), "2026-02-03"),
+    )
     assert "- 2026-01-02, kafkacompat 1 (abc): all others (1 rows)" in text.splitlines()
     assert "- 2026-02-03, kafkacompat 1 (abc): Client 2 (1 rows)" in text.splitlines()
 
 
 def test_a_run_of_a_few_rows_keeps_the_others(tmp_path: Path) -> None:
     path = tmp_path / report.RESULTS.name
-    first, second = result("Client 1", broker(), broker()), result("Client 2", broker(), broker())
-    report.store({"b": second, "gone": first}, ["a", "b"], tmp_path)
-    report.store({**report.load(path), "a": first}, ["a", "b"], tmp_path)
-    assert list(report.load(path)) == ["a", "b"]
-    assert report.load(path) == {"a": first, "b": second}
+    first, second = (
+        make_result("Client 1", make_broker(), make_broker()),
+        make_result("Client 2", make_broker(), make_broker()),
+    )
+    report.store_results({"b": second, "gone": first}, ["a", "b"], tmp_path)
+    report.store_results({**report.load_results(path), "a": first}, ["a", "b"], tmp_path)
+    assert list(report.load_results(path)) == ["a", "b"]
+    assert report.load_results(path) == {"a": first, "b": second}
     lines = (tmp_path / report.PAGE.name).read_text().splitlines()
     assert [line.split(" | ")[0] for line in lines if line.startswith("| Client")] == ["| Client 1", "| Client 2"]

@@ -27,7 +27,7 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[BrokerConfi
         configs.append(config)
         return 0
 
-    monkeypatch.setattr("kafkacompat.cli.serve.run", run_broker)
+    monkeypatch.setattr("kafkacompat.cli.serve.run_broker", run_broker)
     return configs
 
 
@@ -140,7 +140,7 @@ def test_a_file_is_read_as_java_reads_it(started: list[BrokerConfig], tmp_path: 
     assert started[0].log_dirs == ("/dé€",)
 
 
-def test_what_is_unknown_and_what_has_no_effect_is_told_in_one_line_each(
+def test_unknown_and_idle_properties_get_one_line_each(
     started: list[BrokerConfig], caplog: pytest.LogCaptureFixture
 ) -> None:
     arguments = [word for name in ("x.y", "a.b") for word in ("--override", f"{name}=1")]
@@ -171,7 +171,7 @@ def test_what_is_unknown_and_what_has_no_effect_is_told_in_one_line_each(
         (["unreadable.properties"], "unreadable.properties"),
     ],
 )
-def test_what_cannot_be_served_ends_with_2_and_makes_nothing(
+def test_serve_with_bad_arguments_exits_with_2_and_creates_nothing(
     arguments: list[str], words: str, started: list[BrokerConfig], tmp_path: Path
 ) -> None:
     (tmp_path / "bad.properties").write_text("node.id=1\na=\\u12")
@@ -189,7 +189,7 @@ def test_what_cannot_be_served_ends_with_2_and_makes_nothing(
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_a_bad_value_is_told_in_one_sentence(started: list[BrokerConfig]) -> None:
+def test_a_bad_value_is_reported_in_one_sentence(started: list[BrokerConfig]) -> None:
     result = run("serve", "--override", "listeners=9092")
     assert len(result.output.strip().splitlines()) == 1
     assert "listeners=9092" in result.output

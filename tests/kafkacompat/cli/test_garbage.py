@@ -35,7 +35,7 @@ def test_python_makes_none_and_a_quiet_moment_one(full: list[int]) -> None:
     assert len(full) == 2
 
 
-def test_it_is_put_off_while_somebody_is_at_work_but_not_for_ever(full: list[int]) -> None:
+def test_a_collection_is_postponed_while_the_broker_is_busy_but_not_for_ever(full: list[int]) -> None:
     clock = Clock()
     collections = FullCollections(clock)
     next_turn(clock)
@@ -46,7 +46,7 @@ def test_it_is_put_off_while_somebody_is_at_work_but_not_for_ever(full: list[int
     assert len(full) == 1
 
 
-def test_there_is_none_without_reason(full: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_collection_runs_below_the_thresholds(full: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gc, "get_count", lambda: (0, 0, 9))
     FullCollections(Clock()).collect_if_due()
     assert full == []

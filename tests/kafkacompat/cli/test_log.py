@@ -37,20 +37,20 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-def logs(data: Path) -> list[Path]:
+def list_logs(data: Path) -> list[Path]:
     return sorted(data.glob("t-0/*.log"))
 
 
-def flip(path: Path, position: int) -> None:
+def flip_byte(path: Path, position: int) -> None:
     contents = bytearray(path.read_bytes())
     contents[position] ^= 1
     path.write_bytes(contents)
 
 
 def test_dump_writes_a_table_for_each_file(data: Path) -> None:
-    result = run("dump", str(logs(data)[0]))
+    result = run("dump", str(list_logs(data)[0]))
     title, heads, first, *_ = result.output.splitlines()
-    assert title == f"Dumping {logs(data)[0]}"
+    assert title == f"Dumping {list_logs(data)[0]}"
     assert heads.split()[:3] == ["baseOffset", "lastOffset", "count"]
     assert first.split()[:5] == ["0", "1", "2", "0", "1"]
     assert result.exit_code == 0
@@ -58,22 +58,23 @@ def test_dump_writes_a_table_for_each_file(data: Path) -> None:
 
 def test_dump_takes_directories_and_kafkas_way_to_name_files(data: Path) -> None:
     everything = run("dump", str(data))
-    for name in ("meta.properties", "recovery-point-offset-checkpoint", logs(data)[-1].name, "partition.metadata"):
+    for name in ("meta.properties", "recovery-point-offset-checkpoint", list_logs(data)[-1].name, "partition.metadata"):
         assert name in everything.output
-    named = run("dump", "--files", f"{logs(data)[0]},{data / 'meta.properties'}")
+    named = run("dump", "--files", f"{list_logs(data)[0]},{data / 'meta.properties'}")
     assert named.output.count("Dumping ") == 2
 
 
 def test_dump_as_json_is_one_object_a_line(data: Path) -> None:
     rows = [
-        json.loads(line) for line in run("dump", "--json", "--print-data-log", str(logs(data)[0])).stdout.splitlines()
+        json.loads(line)
+        for line in run("dump", "--json", "--print-data-log", str(list_logs(data)[0])).stdout.splitlines()
     ]
     assert {row["kind"] for row in rows} == {"batch", "record"}
-    assert {row["file"] for row in rows} == {str(logs(data)[0])}
+    assert {row["file"] for row in rows} == {str(list_logs(data)[0])}
     assert [row["key"] for row in rows if row["kind"] == "record"][:2] == ["k", "k"]
 
 
-def test_dump_of_nothing_and_of_what_is_not_there(tmp_path: Path) -> None:
+def test_dump_without_paths_or_of_a_missing_file_exits_with_2(tmp_path: Path) -> None:
     assert run("dump").exit_code == 2
     missing = run("dump", str(tmp_path / "00000000000000000000.log"))
     assert missing.exit_code == 2 and "there is no such file or folder" in missing.output
@@ -150,21 +151,21 @@ def test_dump_reads_no_more_than_it_shall(tmp_path: Path) -> None:
     assert (offsets(two + 1), offsets(two), offsets(two - 1)) == ([0, 1], [0, 1], [0])
 
 
-def test_verify_ends_with_what_it_found(data: Path, tmp_path: Path) -> None:
+def test_the_exit_code_of_verify_says_if_there_are_findings(data: Path, tmp_path: Path) -> None:
     sound = run("verify", str(data))
     assert sound.exit_code == 0 and sound.stdout == "" and "1 partitions" in sound.output
-    flip(logs(data)[1], 80)
+    flip_byte(list_logs(data)[1], 80)
     found = run("verify", str(data))
-    assert found.exit_code == 1 and "WRONG" in found.stdout and str(logs(data)[1]) in found.stdout
+    assert found.exit_code == 1 and "WRONG" in found.stdout and str(list_logs(data)[1]) in found.stdout
     (finding,) = [json.loads(line) for line in run("verify", "--json", str(data)).stdout.splitlines()]
-    assert (finding["path"], finding["position"], finding["note"]) == (str(logs(data)[1]), 0, False)
+    assert (finding["path"], finding["position"], finding["note"]) == (str(list_logs(data)[1]), 0, False)
     assert list(finding) == ["path", "what", "note", "position", "first_offset", "last_offset"]
     assert run("verify", str(tmp_path / "absent")).exit_code == 2
     assert run("verify").exit_code == 2
 
 
 def test_repair_shows_before_it_does_and_asks_before_it_takes_away(data: Path) -> None:
-    flip(logs(data)[1], 80)
+    flip_byte(list_logs(data)[1], 80)
     before = {path: path.read_bytes() for path in data.rglob("*") if path.is_file()}
     left = run("repair", str(data))
     assert left.exit_code == 1 and "--truncate cuts it" in left.output
@@ -222,7 +223,7 @@ def test_much_text_is_not_gathered_for_one_table() -> None:
 
 
 @pytest.mark.parametrize("hostile", ["\x1b[2J", "\u202e", "\u2066", "\x9b"])
-def test_nothing_that_moves_what_is_shown_reaches_the_terminal(tmp_path: Path, hostile: str) -> None:
+def test_control_characters_do_not_reach_the_terminal(tmp_path: Path, hostile: str) -> None:
     folder = tmp_path / f"a{hostile}b"
     folder.mkdir()
     path = folder / "00000000000000000000.log"

@@ -15,7 +15,7 @@ from kafkacompat.cli.log_lines import (
 )
 
 
-def line(message: str, *args: object, exc_info: BaseException | None = None) -> str:
+def format_line(message: str, *args: object, exc_info: BaseException | None = None) -> str:
     """Format one warning and return what stands behind the logger's name."""
     trace = (type(exc_info), exc_info, exc_info.__traceback__) if exc_info else None
     record = logging.LogRecord("test", logging.WARNING, __file__, 1, message, args, trace)
@@ -32,19 +32,22 @@ def line(message: str, *args: object, exc_info: BaseException | None = None) -> 
     ],
 )
 def test_a_name_neither_ends_the_line_nor_moves_the_cursor(name: str, shown: str) -> None:
-    assert line("group %s is gone", name) == f"group {shown} is gone"
+    assert format_line("group %s is gone", name) == f"group {shown} is gone"
 
 
-def test_what_is_too_long_is_cut() -> None:
-    assert line("%s", "x" * (MAX_MESSAGE_CHARACTERS + 5)) == "x" * MAX_MESSAGE_CHARACTERS + " ... (5 more characters)"
-    assert line("%s", "x" * MAX_MESSAGE_CHARACTERS) == "x" * MAX_MESSAGE_CHARACTERS
+def test_a_long_message_is_cut() -> None:
+    assert (
+        format_line("%s", "x" * (MAX_MESSAGE_CHARACTERS + 5))
+        == "x" * MAX_MESSAGE_CHARACTERS + " ... (5 more characters)"
+    )
+    assert format_line("%s", "x" * MAX_MESSAGE_CHARACTERS) == "x" * MAX_MESSAGE_CHARACTERS
 
 
 def test_a_traceback_keeps_its_lines() -> None:
-    assert line("failed", exc_info=ValueError("why")).splitlines() == ["failed", "ValueError: why"]
+    assert format_line("failed", exc_info=ValueError("why")).splitlines() == ["failed", "ValueError: why"]
 
 
-def raised(topic: str) -> Exception:
+def raise_error(topic: str) -> Exception:
     """What a defect leaves that a name of a client's leads to."""
     try:
         try:
@@ -55,9 +58,9 @@ def raised(topic: str) -> Exception:
         return problem
 
 
-def test_what_an_exception_says_does_not_end_its_line() -> None:
+def test_an_exceptions_text_cannot_forge_a_line() -> None:
     forged = "\n2026-01-01 00:00:00,000 ERROR kafkacompat: forged"
-    shown = line("failed", exc_info=raised(f"x{forged}\r\u2028{forged}")).splitlines()
+    shown = format_line("failed", exc_info=raise_error(f"x{forged}\r\u2028{forged}")).splitlines()
     assert [each for each in shown if each.startswith("2026")] == []
     assert [each[:10] for each in shown if "forged" in each] == ["ValueError", "RuntimeErr"]
     assert [each for each in shown if "ValueError" in each][-1].endswith(r"kafkacompat: forged is strange")
@@ -65,33 +68,36 @@ def test_what_an_exception_says_does_not_end_its_line() -> None:
     assert "The above exception was the direct cause of the following exception:" in shown
 
 
-def test_what_an_exception_says_is_cut() -> None:
-    *_, last = line("failed", exc_info=ValueError("x" * 10 * MAX_MESSAGE_CHARACTERS)).splitlines()
+def test_an_exceptions_text_is_cut() -> None:
+    *_, last = format_line("failed", exc_info=ValueError("x" * 10 * MAX_MESSAGE_CHARACTERS)).splitlines()
     assert len(last) < MAX_MESSAGE_CHARACTERS + 100 and last.endswith("more characters)")
 
 
-def told(flood: ErrorFlood, at_s: float, level: int = logging.ERROR, topic: str = "t") -> str | None:
+def filter_message(flood: ErrorFlood, at_s: float, level: int = logging.ERROR, topic: str = "t") -> str | None:
     """Return the message if it is told."""
     record = logging.LogRecord("test", level, __file__, 1, "topic %s cannot be read", (topic,), None)
     record.created = at_s
     return record.getMessage() if flood.filter(record) else None
 
 
-def test_errors_of_a_kind_are_told_a_few_times_in_a_period_and_counted() -> None:
+def test_errors_of_a_kind_are_logged_a_few_times_a_period_and_counted() -> None:
     flood = ErrorFlood()
-    assert [told(flood, 100, topic=f"{n}") for n in range(MAX_ERRORS_A_PERIOD)][
+    assert [filter_message(flood, 100, topic=f"{n}") for n in range(MAX_ERRORS_A_PERIOD)][
         -1
     ] == f"topic {MAX_ERRORS_A_PERIOD - 1} cannot be read"
-    assert [told(flood, 100) for _ in range(7)] == [None] * 7
-    assert told(flood, 100 + ERRORS_PERIOD_S) == "topic t cannot be read (7 more like this were dropped)"
-    assert told(flood, 100 + 2 * ERRORS_PERIOD_S) == "topic t cannot be read"
+    assert [filter_message(flood, 100) for _ in range(7)] == [None] * 7
+    assert filter_message(flood, 100 + ERRORS_PERIOD_S) == "topic t cannot be read (7 more like this were dropped)"
+    assert filter_message(flood, 100 + 2 * ERRORS_PERIOD_S) == "topic t cannot be read"
 
 
-def test_what_is_no_error_is_always_told() -> None:
+def test_warnings_are_always_logged() -> None:
     flood = ErrorFlood()
-    assert None not in [told(flood, 100, logging.WARNING) for _ in range(10 * MAX_ERRORS_A_PERIOD)]
+    assert None not in [filter_message(flood, 100, logging.WARNING) for _ in range(10 * MAX_ERRORS_A_PERIOD)]
 
 
 def test_errors_of_the_operating_system_are_in_words() -> None:
     error = OSError(errno.EROFS, os.strerror(errno.EROFS), "/data/t-0")
-    assert line("%s is not opened: %s", "t-0", error) == "t-0 is not opened: /data/t-0: the file system is read-only"
+    assert (
+        format_line("%s is not opened: %s", "t-0", error)
+        == "t-0 is not opened: /data/t-0: the file system is read-only"
+    )

@@ -20,7 +20,7 @@ Answer = Callable[[bytes], "bytes | None"]
 
 
 @contextmanager
-def serving(answer: Answer) -> Iterator[int]:
+def serve_connection(answer: Answer) -> Iterator[int]:
     """Serve one connection: *answer* is given a request without its size, and returns bytes to send, or None to hang up."""
 
     def serve(server: socket.socket) -> None:
@@ -39,7 +39,7 @@ def serving(answer: Answer) -> Iterator[int]:
         thread.join(30)
 
 
-def frame(correlation_id: int, body: bytes) -> bytes:
+def make_frame(correlation_id: int, body: bytes) -> bytes:
     return struct.pack(">ii", 4 + len(body), correlation_id) + body
 
 
@@ -50,17 +50,17 @@ def serve_metadata(last_version: int, first_version: int = 0) -> Answer:
         api_key, version, correlation_id = struct.unpack_from(">hhi", request)
         if api_key == 18:
             served = ApiVersion(api_key=3, min_version=first_version, max_version=last_version)
-            return frame(correlation_id, compiler.encode_message(ApiVersionsResponse(api_keys=[served]), 0))
+            return make_frame(correlation_id, compiler.encode_message(ApiVersionsResponse(api_keys=[served]), 0))
         tags = b"\0" if version >= 9 else b""
         response = MetadataResponse(cluster_id=f"version {version}")
-        return frame(correlation_id, tags + compiler.encode_message(response, version))
+        return make_frame(correlation_id, tags + compiler.encode_message(response, version))
 
     return answer
 
 
 @pytest.mark.parametrize(("last_version", "version"), [(2, 2), (12, 12), (99, 13)])
 def test_the_highest_shared_version_is_used(last_version: int, version: int) -> None:
-    with serving(serve_metadata(last_version)) as port, BlockingConnection("127.0.0.1", port) as connection:
+    with serve_connection(serve_metadata(last_version)) as port, BlockingConnection("127.0.0.1", port) as connection:
         assert connection.find_version(MetadataRequest) == version
         response = connection.request(MetadataRequest(topics=None), MetadataResponse)
         assert response.cluster_id == f"version {version}"
@@ -69,7 +69,7 @@ def test_the_highest_shared_version_is_used(last_version: int, version: int) -> 
 
 def test_an_api_without_a_shared_version_is_not_requested() -> None:
     with (
-        serving(serve_metadata(99, 50)) as port,
+        serve_connection(serve_metadata(99, 50)) as port,
         BlockingConnection("127.0.0.1", port) as connection,
         pytest.raises(NoResponseError, match="it serves no known version of Metadata"),
     ):
@@ -82,23 +82,26 @@ def test_an_api_without_a_shared_version_is_not_requested() -> None:
         (None, "it closes the connection"),
         (struct.pack(">i", -1), "it announces a response of -1 bytes"),
         (b"HTTP", "it announces a response of 1213486160 bytes, so it is no Kafka broker"),
-        (frame(7, b""), "the correlation id 7 of no request"),
-        (frame(1, b"\0\0\0\0\1\0"), "api_keys has the length 256"),
+        (make_frame(7, b""), "the correlation id 7 of no request"),
+        (make_frame(1, b"\0\0\0\0\1\0"), "api_keys has the length 256"),
     ],
 )
 def test_a_response_that_cannot_be_read(reply: bytes | None, words: str) -> None:
-    with serving(lambda _: reply) as port:
+    with serve_connection(lambda _: reply) as port:
         with pytest.raises(NoResponseError) as problem:
             BlockingConnection("127.0.0.1", port)
         assert words in str(problem.value)
 
 
 def test_a_broker_that_does_not_answer_in_time() -> None:
-    with serving(lambda _: b"") as port, pytest.raises(NoResponseError, match=r"it does not answer within 0\.01 s"):
+    with (
+        serve_connection(lambda _: b"") as port,
+        pytest.raises(NoResponseError, match=r"it does not answer within 0\.01 s"),
+    ):
         BlockingConnection("127.0.0.1", port, timeout_s=0.01)
 
 
-def test_nobody_listens() -> None:
+def test_a_refused_connection_is_reported() -> None:
     with closing(socket.socket()) as bound:
         bound.bind(("127.0.0.1", 0))
         with pytest.raises(NoResponseError, match="Connection refused"):

@@ -34,13 +34,13 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def write(path: Path, events: Iterable[Event]) -> str:
+def write_history(path: Path, events: Iterable[Event]) -> str:
     path.write_bytes(b"".join(map(encode_event, events)))
     return str(path)
 
 
 def test_a_sound_history(tmp_path: Path) -> None:
-    result = run("--check", write(tmp_path / "history", sound_history(1)))
+    result = run("--check", write_history(tmp_path / "history", sound_history(1)))
     assert result.exit_code == 0
     assert "transactions committed" in result.stdout and "aborted read" in result.stdout
     assert result.stderr == "0 findings\n"
@@ -49,7 +49,7 @@ def test_a_sound_history(tmp_path: Path) -> None:
 def test_a_report_in_json(tmp_path: Path) -> None:
     spoiling = Spoiling(sound_history(1), Random(1))
     lose(spoiling)
-    result = run("--json", "--check", write(tmp_path / "history", spoiling.events))
+    result = run("--json", "--check", write_history(tmp_path / "history", spoiling.events))
     assert result.exit_code == 1
     report = json.loads(result.stdout)
     assert report["counts"]["transactions committed"] > 0
@@ -61,7 +61,7 @@ def test_a_report_in_json(tmp_path: Path) -> None:
 def test_a_history_with_a_finding(tmp_path: Path) -> None:
     spoiling = Spoiling(sound_history(1), Random(1))
     lose(spoiling)
-    result = run("--check", write(tmp_path / "history", spoiling.events))
+    result = run("--check", write_history(tmp_path / "history", spoiling.events))
     assert result.exit_code == 1
     assert "lost: " in result.stdout and "but read_committed does not find it" in result.stdout
 
@@ -73,7 +73,7 @@ def test_a_history_with_a_finding(tmp_path: Path) -> None:
         ("", "the history is not enough to judge by: nothing was acknowledged, nothing was read"),
     ],
 )
-def test_what_is_no_history(tmp_path: Path, text: str, why: str) -> None:
+def test_a_file_that_is_no_history_is_refused(tmp_path: Path, text: str, why: str) -> None:
     path = tmp_path / "history"
     path.write_text(text)
     result = run("--check", str(path))
@@ -116,7 +116,7 @@ class MadeUp:
     def make_history(self, target: Path) -> int:
         if self._failure is not None:
             raise self._failure
-        return len(write(target, sound_history(1)))
+        return len(write_history(target, sound_history(1)))
 
     def delete_topics(self) -> None:
         self.is_cleared = True
@@ -142,7 +142,7 @@ def test_how_a_run_ends(
     assert not any(temporary.iterdir())
 
 
-def test_nobody_answers(temporary: Path) -> None:
+def test_an_unreachable_broker_is_reported(temporary: Path) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{unused.getsockname()[1]}"
@@ -160,5 +160,5 @@ def test_without_confluent_kafka(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_events_are_lines_of_json(tmp_path: Path) -> None:
-    lines = Path(write(tmp_path / "history", sound_history(1))).read_text().splitlines()
+    lines = Path(write_history(tmp_path / "history", sound_history(1))).read_text().splitlines()
     assert {"event", "time_ns", "client"} <= set(json.loads(lines[0]))

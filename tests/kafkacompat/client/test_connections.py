@@ -31,7 +31,7 @@ from tests.kafkacompat.client.world import (
 )
 
 
-def numbers(requests: list[Any]) -> list[int]:
+def list_numbers(requests: list[Any]) -> list[int]:
     return [request.body.generation_id for request in requests]
 
 
@@ -42,11 +42,11 @@ def test_the_first_request_connects_and_later_ones_use_the_connection() -> None:
     first, second = world.request(number=1), world.request(number=2)
     world.turn()
     (connection,) = broker.accepted
-    assert numbers(connection.requests) == [1, 2]
+    assert list_numbers(connection.requests) == [1, 2]
     assert connection.requests[0].client_id == "broker-1"
     third = world.request(number=3)
     world.turn()
-    assert numbers(connection.requests) == [1, 2, 3]
+    assert list_numbers(connection.requests) == [1, 2, 3]
     assert first.is_open and second.is_open and third.is_open
     for error_code in (7, 8, 9):
         connection.answer_next(error_code)
@@ -116,7 +116,7 @@ def test_a_request_that_fails_while_it_is_written_ends_the_connection_alone() ->
     assert "a message cannot be coded" in str(outcomes[0].problem)
     world.clock.advance(BACKOFF_S * (1 + JITTER))
     world.turn()
-    assert outcomes[1].is_open and numbers(broker.accepted[1].requests) == [1]
+    assert outcomes[1].is_open and list_numbers(broker.accepted[1].requests) == [1]
 
 
 # Deadlines
@@ -179,7 +179,7 @@ def test_a_cancelled_request_is_taken_back_or_its_answer_dropped() -> None:
     unsent.result.cancel()
     world.turn()
     (connection,) = broker.accepted
-    assert numbers(connection.requests) == [2]
+    assert list_numbers(connection.requests) == [2]
     assert isinstance(unsent.problem, CancelledError)
     dropped, last = world.request(number=3, timeout_s=1), world.request(number=4)
     world.turn()
@@ -226,7 +226,7 @@ def test_an_idle_connection_that_ends_is_made_again_for_the_next_request() -> No
     assert again.response is not None
 
 
-def test_nobody_listening_fails_the_waiting_requests() -> None:
+def test_a_refused_connection_fails_waiting_requests() -> None:
     world = World()
     world.broker(2, listens=False)
     first, second = world.request(), world.request()
@@ -306,7 +306,7 @@ def test_requests_during_the_backoff_share_one_attempt() -> None:
     assert broker.accepted == []
     world.clock.advance(BACKOFF_S * (1 + JITTER))
     world.turn()
-    assert numbers(broker.accepted[0].requests) == [0, 1, 2, 3, 4]
+    assert list_numbers(broker.accepted[0].requests) == [0, 1, 2, 3, 4]
 
 
 def test_no_attempt_is_made_for_requests_that_are_gone() -> None:
@@ -334,7 +334,7 @@ def test_a_request_made_while_another_fails_gets_a_new_connection() -> None:
     assert isinstance(first.problem, ConnectionLostError) and again[0].is_open
     world.clock.advance(BACKOFF_S * (1 + JITTER))
     world.turn()
-    assert numbers(broker.accepted[1].requests) == [2]
+    assert list_numbers(broker.accepted[1].requests) == [2]
 
 
 def test_a_silent_broker_is_given_up_and_found_again() -> None:
@@ -438,7 +438,7 @@ def test_the_close_gives_up_an_attempt_to_connect() -> None:
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "a frame claims 1213486160 bytes"),
     ],
 )
-def test_what_cannot_be_understood_ends_the_connection(data: bytes, reason: str) -> None:
+def test_an_unreadable_response_closes_the_connection(data: bytes, reason: str) -> None:
     world = World()
     broker = world.broker(2)
     outcome = world.request()

@@ -108,7 +108,7 @@ def large_response() -> DescribeGroupsResponse:
     return DescribeGroupsResponse(groups=[DescribedGroup(group_id=f"group-{number}") for number in range(MANY)])
 
 
-def test_a_large_request_is_written_in_turns_and_later_ones_wait_for_it() -> None:
+def test_a_large_request_is_written_in_turns_before_later_ones() -> None:
     world = World()
     world.protocol.send(large_request())
     world.protocol.send(HeartbeatRequest())
@@ -117,7 +117,7 @@ def test_a_large_request_is_written_in_turns_and_later_ones_wait_for_it() -> Non
     assert [request.api_key for request in world.received()] == [15, 12]
 
 
-def test_a_large_response_is_read_in_turns_and_later_ones_wait_for_it() -> None:
+def test_a_large_response_is_read_in_turns_before_later_ones() -> None:
     world = World()
     got: list[Any] = []
     world.protocol.send(DescribeGroupsRequest()).addCallback(got.append)
@@ -190,7 +190,7 @@ def test_nothing_is_taken_after_the_end() -> None:
     assert world.ended == ["it is over"] and not world.protocol.is_ready
 
 
-def test_frames_behind_one_that_cannot_be_read_are_dropped() -> None:
+def test_frames_after_one_that_cannot_be_read_are_dropped() -> None:
     world = World()
     outcomes: list[Any] = []
     for _ in range(2):

@@ -11,6 +11,7 @@ from kafkacompat.groups.commits import OffsetToCommit
 from kafkacompat.metadata.znodes.configs import encode_config_change
 from kafkacompat.zookeeper.memory_client import MemoryClient
 from tests.kafkacompat.three_brokers.support import Cluster
+from tests.kafkacompat.three_brokers.test_leaders import produce_some
 
 TOPIC = "/brokers/topics/{}"
 STATE = "/brokers/topics/{}/partitions/{}/state"
@@ -246,6 +247,32 @@ def test_what_happens_while_the_controller_is_disconnected_is_read_afterwards(
     assert "The controller failed to handle" not in caplog.text
 
 
+@pytest.mark.parametrize("controller_changes", [False, True])
+def test_without_delete_topic_enable_the_requests_of_tools_are_removed(controller_changes: bool) -> None:
+    cluster = Cluster(delete_topic_enable="false")
+    tool = OldTool(cluster)
+    cluster.create("t")
+    cluster.wait_for_leader("t")
+    if controller_changes:
+        cluster.zookeeper.disconnect(cluster.client_of(cluster.controller()))
+    for topic in ("t", "unknown"):
+        tool.write(f"/admin/delete_topics/{topic}", b"")
+    if controller_changes:
+        cluster.kill(cluster.controller())
+        cluster.wait(lambda: cluster.controller() != -1)
+        cluster.advance(1)
+    assert tool.names("/admin/delete_topics") == []
+    assert cluster.produce(cluster.wait_for_leader("t"), "t", b"0").error_code == 0
+
+
+def test_the_offsets_of_old_consumers_stay_when_their_topic_is_deleted(cluster: Cluster, tool: OldTool) -> None:
+    cluster.create("t")
+    tool.write("/consumers/g/offsets/t/0", b"8")
+    assert cluster.delete("t") == 0
+    cluster.advance(2)
+    assert tool.read("/consumers/g/offsets/t/0") == 8
+
+
 def test_offsets_of_version_0_are_in_zookeeper_for_every_broker(cluster: Cluster, tool: OldTool) -> None:
     topic_id = cluster.create("t")
     first, second = (cluster.brokers[node].coordinators.stored_offsets for node in (1, 2))
@@ -306,6 +333,36 @@ def test_a_topic_without_an_id_keeps_its_records_when_all_brokers_start(
         cluster.start(node)
     cluster.advance(5)
     assert_topic_is_whole(cluster, "t")
+
+
+@pytest.mark.parametrize("order", [(2, 3), (3, 2)])
+@pytest.mark.parametrize("has_metadata_files", [True, False])
+def test_a_first_controller_without_a_replica_leaves_the_id_to_the_replicas(
+    cluster: Cluster, tool: OldTool, order: tuple[int, int], has_metadata_files: bool
+) -> None:
+    cluster.create("t", assignment={0: [2, 3], 1: [3, 2]})
+    produce_some(cluster, "t", [b"0", b"1"], 0)
+    produce_some(cluster, "t", [b"2"], 1)
+    before = tool.read(TOPIC.format("t"))["topic_id"]
+    cluster.advance(3)
+    for node in (1, 2, 3):
+        cluster.kill(node)
+    remove_id(tool, "t")
+    if not has_metadata_files:
+        for folder in ((2, "t-0"), (2, "t-1"), (3, "t-0"), (3, "t-1")):
+            cluster.files[folder[0]].remove(f"/data/{folder[1]}/partition.metadata")
+    cluster.start(1)
+    cluster.advance(20)
+    assert "topic_id" not in tool.read(TOPIC.format("t"))
+    for node in order:
+        cluster.start(node)
+    leader = cluster.wait_for_leader("t", 0)
+    other = cluster.wait_for_leader("t", 1)
+    cluster.wait_for_in_sync("t", [2, 3])
+    cluster.ids["t"] = cluster.describe(leader, "t").topic_id
+    assert (tool.read(TOPIC.format("t"))["topic_id"] == before) == has_metadata_files
+    assert (cluster.read(leader, "t"), cluster.read(other, "t", index=1)) == ([b"0", b"1"], [b"2"])
+    assert not any("stray" in name for node in order for name in cluster.files[node].list("/data"))
 
 
 def test_a_topic_whose_id_is_missing_when_everything_is_read_again_keeps_it(cluster: Cluster, tool: OldTool) -> None:

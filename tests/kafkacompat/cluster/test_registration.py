@@ -12,13 +12,17 @@ from kafkacompat.cluster.errors import ClusterError
 from kafkacompat.cluster.registration import BrokerRegistration
 from kafkacompat.metadata.image import BrokerImage
 from kafkacompat.metadata.store import StoreError
-from kafkacompat.metadata.znodes.brokers import encode_broker
+from kafkacompat.metadata.znodes.brokers import ProcessHome, decode_home, encode_broker
 from kafkacompat.metadata.znodes.paths import PERSISTENT_PATHS
+from tests.kafkacompat.metadata.deferreds import outcome
 from tests.kafkacompat.zookeeper.memory_world import MemoryWorld
 
 OWN = "4L6g3nShT-eMCtK--X86sw"
 OTHER = "AAAAAAAAAAAAAAAAAAAAAA"
 ADDRESSES = {"PLAINTEXT": ("host", 9092)}
+
+SESSION_TIMEOUT_S = 18.0
+HOME = ProcessHome(frozenset(("directory 1", "directory 2")), "this boot")
 
 Result = TypeVar("Result")
 
@@ -29,18 +33,26 @@ class RegistrationWorld(MemoryWorld):
     def __init__(self) -> None:
         super().__init__()
         self.client = self.connect()
-        self.registration = BrokerRegistration(self.client, 1, self.clock)
+        self.registration = BrokerRegistration(self.client, 1, self.clock, SESSION_TIMEOUT_S)
+        self.registration.home = HOME
 
     def wait(self, work: Any) -> Any:
-        return self.run(Deferred.fromCoroutine(work))
+        """Let up to a minute pass until *work* is done, and return its result."""
+        done = Deferred.fromCoroutine(work)
+        for _ in range(600):
+            self.settle()
+            if done.called:
+                break
+            self.clock.advance(0.1)
+        return outcome(done)
 
     def create(self, path: str, value: bytes, ephemeral: bool = False) -> None:
         self.run(self.connect().create(path, value, ephemeral=ephemeral, make_path=True))
 
 
-def registration_at(port: int) -> bytes:
+def registration_at(port: int, home: ProcessHome | None = None) -> bytes:
     image = BrokerImage(1, None, {"PLAINTEXT": ("host", port)}, security_protocols={"PLAINTEXT": "PLAINTEXT"})
-    return encode_broker(image, 0)
+    return encode_broker(image, 0, home=home)
 
 
 @pytest.fixture
@@ -103,19 +115,73 @@ def register(world: RegistrationWorld) -> object:
     return world.wait(world.registration.register(BrokerImage(1, None, ADDRESSES, security_protocols=protocols)))
 
 
-@pytest.mark.parametrize("step", [find_id, register])
-def test_a_broker_of_this_id_at_other_addresses_is_another_one(
+STEPS = pytest.mark.parametrize("step", [find_id, register])
+
+
+@STEPS
+def test_a_broker_of_another_program_at_other_addresses_is_another_one(
     world: RegistrationWorld, step: Callable[[RegistrationWorld], object]
 ) -> None:
     world.create("/brokers/ids/1", registration_at(9999), ephemeral=True)
-    with pytest.raises(ClusterError, match="broker 1 is running already at PLAINTEXT://host:9999"):
+    with pytest.raises(ClusterError, match="broker 1 is running already at PLAINTEXT://host:9999: set another"):
         step(world)
 
 
-def test_a_registration_at_the_same_addresses_is_replaced(world: RegistrationWorld) -> None:
-    world.create("/brokers/ids/1", registration_at(9092), ephemeral=True)
+@STEPS
+def test_a_process_with_other_directories_is_another_broker_at_any_address(
+    world: RegistrationWorld, step: Callable[[RegistrationWorld], object]
+) -> None:
+    home = ProcessHome(frozenset(("directory 3",)), HOME.boot_id)
+    world.create("/brokers/ids/1", registration_at(9092, home), ephemeral=True)
+    reason = (
+        r"running already at PLAINTEXT://host:9092 with other log directories: .* or start this one again in 18 s if"
+    )
+    with pytest.raises(ClusterError, match=reason):
+        step(world)
+
+
+@pytest.mark.parametrize("port", [9092, 9999])
+def test_the_registration_of_a_process_that_held_these_directories_is_replaced(
+    world: RegistrationWorld, port: int
+) -> None:
+    last = ProcessHome(frozenset(("directory 2", "a directory that failed")), HOME.boot_id)
+    world.create("/brokers/ids/1", registration_at(port, last), ephemeral=True)
+    began = world.clock.seconds()
     find_id(world)
     register(world)
-    stat = world.run(world.client.exists("/brokers/ids/1"))
-    assert stat is not None
+    assert world.clock.seconds() - began < 1
+    value, stat = world.run(world.client.get("/brokers/ids/1"))
     assert (stat.ephemeral_owner, stat.czxid) == (world.client.session_id, world.registration.epoch)
+    assert decode_home(1, value) == HOME
+
+
+UNPROVED = {
+    "Kafka's": None,
+    "of another boot": ProcessHome(HOME.directory_ids, "another boot"),
+    "of an unknown boot": ProcessHome(HOME.directory_ids, ""),
+}
+
+
+@pytest.mark.parametrize("case", UNPROVED)
+def test_a_registration_without_a_proof_of_its_end_is_waited_for(
+    world: RegistrationWorld, case: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    other = world.connect()
+    world.run(other.create("/brokers/ids/1", registration_at(9092, UNPROVED[case]), ephemeral=True, make_path=True))
+    find_id(world)
+    world.clock.callLater(17, world.server.expire, other.session_id)
+    began = world.clock.seconds()
+    register(world)
+    assert 17 <= world.clock.seconds() - began < 18
+    assert world.registration.epoch > 0
+    assert caplog.messages.count("Waiting for the end of the session that has registered broker 1") == 1
+
+
+@pytest.mark.parametrize("case", UNPROVED)
+def test_a_registration_that_does_not_end_is_another_broker(world: RegistrationWorld, case: str) -> None:
+    world.create("/brokers/ids/1", registration_at(9092, UNPROVED[case]), ephemeral=True)
+    before = world.server.contents()
+    with pytest.raises(ClusterError, match="broker 1 is running already at PLAINTEXT://host:9092: set another"):
+        register(world)
+    assert world.server.contents() == before

@@ -67,7 +67,7 @@ def test_the_old_name_of_the_node_id() -> None:
     assert (config.node_id, config.int("broker.id")) == (5, 5)
 
 
-def test_metadata_may_lie_elsewhere() -> None:
+def test_metadata_log_dir_names_a_directory_of_its_own() -> None:
     assert BrokerConfig.load("node.id=1\nmetadata.log.dir=/meta\nlog.dirs=/data").metadata_log_dir == "/meta"
 
 
@@ -84,7 +84,7 @@ def test_larger_frames_raise_the_default_bound_of_all_frames() -> None:
     assert BrokerConfig.load("node.id=1\nqueued.max.request.bytes=-1").int("queued.max.request.bytes") == -1
 
 
-def test_unknown_and_idle_properties_are_told_apart() -> None:
+def test_unknown_and_idle_properties_are_distinguished() -> None:
     config = BrokerConfig.load("node.id=1\nnum.io.threads=4\nlog.message.format.version=3.0\nmy.plugin=x")
     assert config.unknown_names == ("log.message.format.version", "my.plugin")
     assert config.names_without_effect == ("num.io.threads",)
@@ -93,7 +93,7 @@ def test_unknown_and_idle_properties_are_told_apart() -> None:
 LISTENER = "node.id=1\nlisteners=INTERNAL://:9092\nlistener.security.protocol.map=INTERNAL:PLAINTEXT\n"
 
 
-def test_what_is_set_for_a_listener_is_known_if_there_is_that_listener() -> None:
+def test_a_listeners_property_is_known_if_the_listener_exists() -> None:
     names = ["internal.max.connections", "internal.num.network.threads", "internal.plugin", "INTERNAL.max.connections"]
     config = BrokerConfig.load(
         LISTENER + "".join(f"listener.name.{name}=5\n" for name in [*names, "other.max.connections"])
@@ -108,7 +108,7 @@ def test_what_is_set_for_a_listener_is_known_if_there_is_that_listener() -> None
     assert config.listener_value("OTHER", "max.connection.creation.rate") == 2**31 - 1
 
 
-def test_what_is_set_for_a_listener_is_checked_at_the_start() -> None:
+def test_a_listeners_property_is_checked_at_the_start() -> None:
     with pytest.raises(ConfigError) as refusal:
         BrokerConfig.load(LISTENER + "listener.name.internal.max.connections=many")
     words = "it takes a whole number of 0 or more"

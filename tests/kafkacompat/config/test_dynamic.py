@@ -21,11 +21,11 @@ BROKER = BrokerConfig.load("node.id=1")
         ("listener.names", "listener.names"),
     ],
 )
-def test_the_property_behind_a_listeners(name: str, base: str) -> None:
+def test_the_property_after_a_listeners(name: str, base: str) -> None:
     assert base_property_name(name) == base
 
 
-def test_the_row_behind_a_listeners() -> None:
+def test_a_listeners_property_has_its_own_row() -> None:
     row = find_property("listener.name.internal.ssl.key.password")
     assert row is not None and row.sensitive
     assert find_property("listener.name.internal.no.such") is None
@@ -39,7 +39,7 @@ def test_the_row_behind_a_listeners() -> None:
         ("listener.name.internal.max.connections", "5"),
     ],
 )
-def test_what_is_taken_for_all_brokers(name: str, value: str) -> None:
+def test_configs_that_may_be_set_for_all_brokers(name: str, value: str) -> None:
     check_broker_configs({name: value}, per_broker=False)
     check_broker_configs({name: value}, per_broker=True)
 
@@ -53,7 +53,7 @@ def test_what_is_taken_for_all_brokers(name: str, value: str) -> None:
         ("listener.name.internal.some.plugin", "x"),
     ],
 )
-def test_what_is_taken_for_one_broker_only(name: str, value: str) -> None:
+def test_configs_that_may_be_set_for_one_broker_only(name: str, value: str) -> None:
     check_broker_configs({name: value}, per_broker=True)
     with pytest.raises(ConfigError, match=f"{name} can only be changed for one broker"):
         check_broker_configs({name: value}, per_broker=False)
@@ -73,12 +73,12 @@ def test_what_is_taken_for_one_broker_only(name: str, value: str) -> None:
         ),
     ],
 )
-def test_what_no_broker_takes(name: str, value: str, sentence: str) -> None:
+def test_static_properties_cannot_be_changed(name: str, value: str, sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
         check_broker_configs({name: value}, per_broker=True)
 
 
-def step(name: str, value: str) -> None:
+def check_step(name: str, value: str) -> None:
     check_change_size(BROKER, BROKER.with_changes({name: value}, {}))
 
 
@@ -99,7 +99,7 @@ def step(name: str, value: str) -> None:
 )
 def test_steps_that_are_taken(name: str, values: str) -> None:
     for value in values.split():
-        step(name, value)
+        check_step(name, value)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_steps_that_are_taken(name: str, values: str) -> None:
 )
 def test_steps_that_are_refused(name: str, value: str, sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
-        step(name, value)
+        check_step(name, value)
 
 
 def test_a_listener_that_the_properties_file_shuts_stays_shut() -> None:

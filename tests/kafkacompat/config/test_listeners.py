@@ -7,18 +7,18 @@ import pytest
 from kafkacompat.config import BrokerConfig, ConfigError, Listener
 
 
-def load(**given: str) -> BrokerConfig:
+def load_config(**given: str) -> BrokerConfig:
     properties = {"node.id": "1", **{name.replace("_", "."): value for name, value in given.items()}}
     return BrokerConfig(properties)
 
 
 def test_kafkas_default_listens_on_every_address() -> None:
-    assert load().listeners == (Listener("PLAINTEXT", "PLAINTEXT", "", 9092),)
-    assert load().advertised_listeners == {}
+    assert load_config().listeners == (Listener("PLAINTEXT", "PLAINTEXT", "", 9092),)
+    assert load_config().advertised_listeners == {}
 
 
 def test_names_are_folded_to_upper_case_and_addresses_may_be_ipv6() -> None:
-    config = load(
+    config = load_config(
         listeners="inside://[::1]:9092, outside://0.0.0.0:0",
         listener_security_protocol_map="inside:PLAINTEXT,OUTSIDE:PLAINTEXT",
         advertised_listeners="outside://kafka.example.com:19092",
@@ -31,7 +31,7 @@ def test_names_are_folded_to_upper_case_and_addresses_may_be_ipv6() -> None:
 
 
 def test_controllers_listeners_are_not_bound_whatever_their_protocol() -> None:
-    config = load(
+    config = load_config(
         listeners="PLAINTEXT://:9092,CONTROLLER://:9093",
         advertised_listeners="PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093",
         controller_listener_names="CONTROLLER",
@@ -42,13 +42,13 @@ def test_controllers_listeners_are_not_bound_whatever_their_protocol() -> None:
 
 
 def test_a_controllers_listener_needs_no_entry_in_the_default_map() -> None:
-    config = load(listeners="PLAINTEXT://:9092,CONTROLLER://:9093", controller_listener_names="CONTROLLER")
+    config = load_config(listeners="PLAINTEXT://:9092,CONTROLLER://:9093", controller_listener_names="CONTROLLER")
     assert len(config.listeners) == 1
 
 
 def test_one_port_may_serve_ipv4_and_ipv6() -> None:
     protocols = "A:PLAINTEXT,B:PLAINTEXT"
-    config = load(listeners="A://127.0.0.1:9092,B://[::1]:9092", listener_security_protocol_map=protocols)
+    config = load_config(listeners="A://127.0.0.1:9092,B://[::1]:9092", listener_security_protocol_map=protocols)
     assert {listener.port for listener in config.listeners} == {9092}
 
 
@@ -79,7 +79,7 @@ def test_one_port_may_serve_ipv4_and_ipv6() -> None:
 )
 def test_refuses(given: dict[str, str], sentence: str) -> None:
     with pytest.raises(ConfigError) as refusal:
-        load(**given)
+        load_config(**given)
     assert sentence in str(refusal.value)
     assert "\n" not in str(refusal.value)
 
@@ -87,23 +87,23 @@ def test_refuses(given: dict[str, str], sentence: str) -> None:
 OLD = {"listeners": "OLD://:1,NEW://:2", "listener.security.protocol.map": "OLD:PLAINTEXT,NEW:PLAINTEXT"}
 
 
-def emulating(**emulated: str) -> BrokerConfig:
+def make_emulating(**emulated: str) -> BrokerConfig:
     given = {f"kafkacompat.listener.name.{name}.emulate": release for name, release in emulated.items()}
     return BrokerConfig({"node.id": "1", **OLD, **given})
 
 
 def test_a_listener_may_look_like_an_older_broker() -> None:
-    config = emulating(old="0.9.0 ")
+    config = make_emulating(old="0.9.0 ")
     assert [(listener.name, listener.emulate) for listener in config.listeners] == [("OLD", "0.9.0"), ("NEW", None)]
     assert config.unknown_names == ()
-    both = emulating(OLD="2.8", new="4.3")
+    both = make_emulating(OLD="2.8", new="4.3")
     assert [listener.emulate for listener in both.listeners] == ["2.8", "4.3"]
 
 
 @pytest.mark.parametrize("name", ["0.9", "3.10", "latest", ""])
 def test_a_release_that_is_not_known_is_refused_with_those_that_are(name: str) -> None:
     with pytest.raises(ConfigError) as refusal:
-        emulating(old=name)
+        make_emulating(old=name)
     text = str(refusal.value)
     assert text.startswith(f"kafkacompat.listener.name.old.emulate={name} is not valid: it takes one of 0.8.2, 0.9.0")
     assert text.endswith("4.2, 4.3")
@@ -111,4 +111,4 @@ def test_a_release_that_is_not_known_is_refused_with_those_that_are(name: str) -
 
 def test_a_listener_that_is_not_there_cannot_look_like_anything() -> None:
     with pytest.raises(ConfigError, match="for no listener: name one of OLD, NEW"):
-        emulating(older="0.9.0")
+        make_emulating(older="0.9.0")

@@ -58,6 +58,6 @@ def test_the_parent_of_the_brokers_loggers_is_there() -> None:
         (PARENT, "info", "it takes one of"),
     ],
 )
-def test_what_is_refused(name: str, level: str | None, sentence: str) -> None:
+def test_bad_loggers_and_levels_are_refused(name: str, level: str | None, sentence: str) -> None:
     with pytest.raises(ConfigError, match=sentence):
         check_logger(name, level)

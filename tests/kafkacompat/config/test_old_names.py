@@ -80,14 +80,14 @@ def test_a_port_that_is_none_is_refused_by_its_own_name(name: str, port: str) ->
         BrokerConfig.load(f"{name}={port}\n")
 
 
-def test_old_names_without_effect_are_unknown_and_say_what_counts() -> None:
+def test_ineffective_old_names_are_unknown_and_name_their_replacement() -> None:
     config = BrokerConfig.load("broker.id=1\nport=1\n", {"listeners": "PLAINTEXT://:2"})
     assert (config.listeners[0].port, config.unknown_names) == (2, ("port",))
     assert did_you_mean("port", PROPERTIES) == " (listeners replaces it)"
 
 
 @pytest.mark.parametrize("name", GONE_NAMES)
-def test_every_name_that_is_gone_says_what_replaced_it_by_a_known_name(name: str) -> None:
+def test_every_removed_name_names_its_known_replacement(name: str) -> None:
     assert name not in PROPERTIES
     sentence = did_you_mean(name, PROPERTIES)
     assert sentence == f" ({GONE_NAMES[name]})"

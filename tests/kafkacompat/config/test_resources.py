@@ -10,7 +10,7 @@ from kafkacompat.config.resources import check_client_metrics_configs, check_gro
 BROKER = BrokerConfig.load("node.id=1")
 
 
-def test_what_is_allowed() -> None:
+def test_known_configs_of_groups_and_metrics_are_accepted() -> None:
     check_group_configs(BROKER, {"consumer.session.timeout.ms": "50000", "share.auto.offset.reset": "earliest"})
     check_client_metrics_configs({"match": "client_id=app.*,client_source_port=1", "interval.ms": "100"})
 

@@ -19,7 +19,7 @@ PACKAGE = Path(kafkacompat.__file__).parent
 LOG_FIELDS = {field.name for field in fields(LogConfig)}
 
 
-def test_there_are_as_many_as_kafka_has() -> None:
+def test_the_tables_have_as_many_properties_as_kafka() -> None:
     own = [name for name in PROPERTIES if name.startswith("kafkacompat.")]
     dynamic_only = 3  # the replication rates, which Kafka keeps beside its KafkaConfig
     of_zookeeper = len(ZOOKEEPER_PROPERTIES)  # which Kafka's last releases do not have any more
@@ -58,7 +58,7 @@ def test_synonyms_of_group_configs_have_the_same_default() -> None:
         assert synonym and PROPERTIES[synonym].default == GROUP_CONFIGS[name].default
 
 
-def sources() -> dict[str, str]:
+def read_sources() -> dict[str, str]:
     """The code that may read a broker's config, by its path: everything but the tables themselves and what is no broker."""
     folders = (PACKAGE, PACKAGE / "handlers", PACKAGE / "storage")  # rglob does not follow links
     paths = {str(path.relative_to(PACKAGE)): path for folder in folders for path in folder.rglob("*.py")}
@@ -73,7 +73,7 @@ def sources() -> dict[str, str]:
 
 
 def test_a_topic_config_is_marked_as_used_when_the_code_reads_it() -> None:
-    code = "\n".join(text for name, text in sources().items() if not name.startswith("config/"))
+    code = "\n".join(text for name, text in read_sources().items() if not name.startswith("config/"))
     words = set(re.findall(r"\w+", code))
     read = {name for name in TOPIC_CONFIGS if name.replace(".", "_") in words & LOG_FIELDS}
     marked = {name for name, row in TOPIC_CONFIGS.items() if row.used and not row.internal}
@@ -82,7 +82,7 @@ def test_a_topic_config_is_marked_as_used_when_the_code_reads_it() -> None:
 
 def test_a_property_is_marked_as_used_when_the_code_reads_it() -> None:
     # What is only held against its bounds when it is changed has no effect by that.
-    code = "\n".join(text for name, text in sources().items() if name != "config/dynamic.py")
+    code = "\n".join(text for name, text in read_sources().items() if name != "config/dynamic.py")
     quoted = set(re.findall(r"\"([a-z0-9.]+)\"", code))
     behind_topics = {
         synonym.name

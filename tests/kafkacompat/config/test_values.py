@@ -45,7 +45,7 @@ def test_reads_values(kind: str, text: str, value: Value) -> None:
         ("double", ""),
     ],
 )
-def test_refuses_what_is_no_value(kind: str, text: str) -> None:
+def test_a_bad_value_is_refused(kind: str, text: str) -> None:
     with pytest.raises(ValueError):
         parse_value(kind, text)
 

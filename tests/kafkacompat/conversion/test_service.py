@@ -52,7 +52,7 @@ class World:
     def converted(self, offset: int = 0, magic: int = 1) -> FileRegion:
         result = self.down(offset, magic=magic)
         self.node.work()
-        (found,) = regions(outcome(result) if isinstance(result, Deferred) else result)
+        (found,) = list_regions(outcome(result) if isinstance(result, Deferred) else result)
         return found
 
     def append(self, *records: NewRecord, codec: int = 0) -> None:
@@ -67,7 +67,7 @@ def world() -> Iterator[World]:
     assert made.node.files.open_handles == made.handles
 
 
-def regions(outcomes: list[Outcome]) -> list[FileRegion]:
+def list_regions(outcomes: list[Outcome]) -> list[FileRegion]:
     found = []
     for each in outcomes:
         assert isinstance(each, ConvertedRecords)
@@ -76,7 +76,7 @@ def regions(outcomes: list[Outcome]) -> list[FileRegion]:
     return found
 
 
-def offsets(region: FileRegion) -> list[int]:
+def list_offsets(region: FileRegion) -> list[int]:
     return [message.offset for message in read_message_set(region.pread(0, region.size_bytes))]
 
 
@@ -89,7 +89,7 @@ def test_a_little_is_converted_at_once(world: World) -> None:
     assert found.next_offset == 2
 
 
-def test_what_is_little_by_itself_may_be_much_together(world: World) -> None:
+def test_many_small_conversions_together_go_to_a_worker(world: World) -> None:
     """Hundreds of partitions with a little each would hold up everybody else."""
     for _ in range(2):
         world.append((world.node.now_ms, b"k", LARGE[: len(LARGE) // 2 - 200], []))
@@ -98,18 +98,18 @@ def test_what_is_little_by_itself_may_be_much_together(world: World) -> None:
     together = world.down(3, 3, 3)
     assert isinstance(together, Deferred)
     world.node.work()
-    for region in regions(outcome(together)):
-        assert offsets(region) == [3]
+    for region in list_regions(outcome(together)):
+        assert list_offsets(region) == [3]
         region.release()
 
 
-def test_what_is_not_in_memory_is_read_elsewhere(world: World) -> None:
+def test_cold_batches_are_converted_in_a_worker(world: World) -> None:
     wanted = world.wanted(1)
     world.node.files.cold = True
     result = world.conversions.down_convert([wanted], 1)
     assert isinstance(result, Deferred)
     world.node.work()
-    regions(outcome(result))[0].release()
+    list_regions(outcome(result))[0].release()
 
 
 def test_many_small_pieces_share_a_file(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,9 +120,9 @@ def test_many_small_pieces_share_a_file(world: World, monkeypatch: pytest.Monkey
     result = world.down(*range(2, 22))
     assert isinstance(result, Deferred)
     world.node.work()
-    pieces = regions(outcome(result))
+    pieces = list_regions(outcome(result))
     assert world.node.files.open_handles == before + 1
-    assert [offsets(piece)[0] for piece in pieces] == list(range(2, 22))
+    assert [list_offsets(piece)[0] for piece in pieces] == list(range(2, 22))
     for piece in pieces:
         piece.release()
     monkeypatch.setattr(spool, "FILE_BYTES", 1)
@@ -142,7 +142,7 @@ def test_no_more_are_kept_than_files_may_be_open(world: World, monkeypatch: pyte
 def test_the_same_is_not_converted_again_while_it_is_kept(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(3):
         region = world.converted()
-        assert offsets(region) == [0, 1]
+        assert list_offsets(region) == [0, 1]
         region.release()
     assert len(world.workers.calls) == 1
     world.converted(magic=0).release()
@@ -153,7 +153,7 @@ def test_the_same_is_not_converted_again_while_it_is_kept(world: World, monkeypa
     world.converted(magic=1).release()
     assert len(world.workers.calls) == 3
     # The one used least lately had to go, yet who has it may send it.
-    assert len(offsets(first)) == 2
+    assert len(list_offsets(first)) == 2
     first.release()
     world.converted(magic=0).release()
     assert len(world.workers.calls) == 4
@@ -169,27 +169,27 @@ def test_one_answer_is_converted_for_a_limited_time(world: World, monkeypatch: p
     world.node.work()
     *converted, put_off = outcome(result)
     # A share of three quarters is one batch: nobody gets a second one before each has the first.
-    for region, offset in zip(regions(converted), (2, 3, 4), strict=True):
-        assert offsets(region) == [offset]
+    for region, offset in zip(list_regions(converted), (2, 3, 4), strict=True):
+        assert list_offsets(region) == [offset]
         region.release()
     assert put_off == ConvertedRecords(None, 5)
     # ... and it is not taken for what there is.
     region = world.converted(5)
-    assert offsets(region) == [5]
+    assert list_offsets(region) == [5]
     region.release()
 
 
-def test_two_who_ask_at_the_same_time_get_the_same(world: World) -> None:
+def test_two_requests_at_the_same_time_share_a_conversion(world: World) -> None:
     results = [world.down(0, 0), world.down()]
     world.node.work()
     for each in results:
         assert isinstance(each, Deferred)
-        for found in regions(outcome(each)):
-            assert offsets(found) == [0, 1]
+        for found in list_regions(outcome(each)):
+            assert list_offsets(found) == [0, 1]
             found.release()
 
 
-def test_who_does_not_want_it_any_more_leaves_nothing_open(world: World) -> None:
+def test_a_cancelled_conversion_leaves_no_open_files(world: World) -> None:
     result = world.down()
     assert isinstance(result, Deferred)
     result.addErrback(lambda _: None)
@@ -199,7 +199,7 @@ def test_who_does_not_want_it_any_more_leaves_nothing_open(world: World) -> None
     assert world.node.files.open_handles == world.handles
 
 
-def test_what_was_refused_is_not_kept(world: World) -> None:
+def test_a_failed_conversion_is_not_kept(world: World) -> None:
     world.partition.append(build_batch([(0, None, LARGE, [])], codec=4), world.node.now_ms)
     for _ in range(2):
         result = world.down(2)
@@ -220,7 +220,7 @@ def test_an_empty_outcome_has_no_records(world: World) -> None:
     assert outcome(result) == [ConvertedRecords(None, 3)]
 
 
-def test_what_was_converted_when_the_broker_stops_is_nobodys(world: World) -> None:
+def test_conversions_at_a_stop_are_released(world: World) -> None:
     left, stopped = world.down(), world.down()
     assert isinstance(left, Deferred)
     assert isinstance(stopped, Deferred)
@@ -240,7 +240,7 @@ def test_nothing_is_appended_once_the_broker_closes_its_logs(world: World) -> No
     assert refused.value.code == ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-def test_what_is_taken_in_elsewhere_is_a_batch(world: World) -> None:
+def test_a_message_set_prepared_in_a_worker_is_a_batch(world: World) -> None:
     messages = wrap_messages(1, 1, 0, 1000, MESSAGE)
     taken = world.conversions.check_and_prepare(memoryview(messages), LogConfig(), 1000)
     assert not has_fired(taken)

@@ -5,7 +5,7 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.coordination.outbox import Outbox
 from kafkacompat.wire.errors import ErrorCode
-from tests.kafkacompat.groups.support import DELAY_S, World, now
+from tests.kafkacompat.groups.support import DELAY_S, World, take_response
 
 
 def test_answers_wait_for_the_outermost_operation() -> None:
@@ -38,7 +38,7 @@ def test_answers_leave_even_if_the_operation_fails() -> None:
 
     with pytest.raises(ValueError, match="no"):
         outbox.run(fails)
-    assert now(waiting) == 1
+    assert take_response(waiting) == 1
 
 
 def test_a_client_may_send_its_next_request_from_within_its_answer() -> None:
@@ -53,4 +53,4 @@ def test_a_client_may_send_its_next_request_from_within_its_answer() -> None:
     joining.addCallback(leave_at_once)
     world.wait(3 * int(DELAY_S))
     assert seen == [[ErrorCode.NONE], ErrorCode.REBALANCE_IN_PROGRESS]
-    assert now(other).generation_id == 1
+    assert take_response(other).generation_id == 1

@@ -45,7 +45,7 @@ def test_the_count_of_partitions_is_the_topics_own_once_there_is_one() -> None:
     assert World().log.partition_count == 2
 
 
-def test_what_was_appended_is_read_in_order_from_its_own_partition() -> None:
+def test_appended_records_are_read_in_order_by_partition() -> None:
     world = World()
     for value in (b"one", b"two"):
         outcome(world.log.append(1, world.batch(value)))
@@ -97,7 +97,7 @@ def test_reading_begins_at_the_logs_start_and_keeps_no_file_open() -> None:
     assert world.node.files.open_handles == 0
 
 
-def test_an_append_in_line_is_told_when_it_is_in_the_log() -> None:
+def test_a_queued_append_fires_when_it_is_in_the_log() -> None:
     world = World(LogConfig(segment_bytes=len(World(made=False).batch(b"one"))))
     outcome(world.log.append(0, world.batch(b"one")))
     waiting = world.log.append(0, world.batch(b"two"))
@@ -114,7 +114,7 @@ def test_an_append_that_is_refused_fails_and_does_not_raise() -> None:
     assert refusal(world.log.append(0, world.batch(b"x"))) == ErrorCode.KAFKA_STORAGE_ERROR
 
 
-def test_the_broker_may_write_what_a_producer_may_not() -> None:
+def test_the_broker_may_write_batches_that_producers_may_not() -> None:
     world = World()
     outcome(world.log.append(0, build_batch([(world.node.now_ms, b"k", b"v", [])], base_offset=9)))
     assert [read_header(batch).base_offset for batch in world.log.read(0)] == [0]
@@ -160,7 +160,7 @@ def test_an_append_of_a_lost_leadership_fails_as_one_that_is_rejected() -> None:
     assert refusal(world.log.append(0, world.batch(b"two"))) is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-def test_what_was_read_is_committed_when_the_high_watermark_has_passed_it() -> None:
+def test_read_records_are_committed_once_the_high_watermark_passes_them() -> None:
     world = Replicated()
     world.log.append(0, world.batch(b"one"))
     assert world.values(0) == [b"one"]
@@ -227,41 +227,41 @@ def partition_of(world: World) -> Partition:
     return world.node.replicas.find(OFFSETS_TOPIC, 0)
 
 
-def asked(world: World) -> Guard:
+def ask_for_guard(world: World) -> Guard:
     guard = partition_of(world).guard(PRODUCER, 0, -1, begins_at_zero=False)
     assert guard is not None
     return guard
 
 
-def end(world: World) -> object:
+def end_transaction(world: World) -> object:
     return partition_of(world).append_marker(Marker(PRODUCER, 0, 0, True, 0), world.node.now_ms)
 
 
-def test_a_transaction_begins_with_what_shows_that_its_coordinator_vouches_for_it() -> None:
+def test_a_transaction_begins_with_a_guard() -> None:
     world = World()
     assert refusal(world.log.append(0, in_transaction(world), NOBODY_VOUCHES)) == ErrorCode.INVALID_TXN_STATE
-    outcome(world.log.append(0, in_transaction(world), asked(world)))
+    outcome(world.log.append(0, in_transaction(world), ask_for_guard(world)))
     assert partition_of(world).guard(PRODUCER, 0, -1, begins_at_zero=False) is None
     outcome(world.log.append(0, in_transaction(world), NOBODY_VOUCHES))
     assert partition_of(world).last_stable_offset == 0
     assert [read_header(batch).base_sequence for batch in world.log.read(0)] == [-1, -1]
 
 
-def test_what_the_coordinator_said_before_the_marker_counts_no_more() -> None:
+def test_a_marker_invalidates_an_earlier_guard() -> None:
     world = World()
-    guard = asked(world)
+    guard = ask_for_guard(world)
     outcome(world.log.append(0, in_transaction(world), guard))
-    end(world)
+    end_transaction(world)
     for each in (guard, NOBODY_VOUCHES):
         assert refusal(world.log.append(0, in_transaction(world), each)) == ErrorCode.INVALID_TXN_STATE
-    outcome(world.log.append(0, in_transaction(world), asked(world)))
+    outcome(world.log.append(0, in_transaction(world), ask_for_guard(world)))
 
 
-def test_a_marker_in_line_ends_the_transaction_for_what_is_in_line_behind_it() -> None:
+def test_a_queued_marker_ends_the_transaction_for_later_queued_batches() -> None:
     world = World()
-    outcome(world.log.append(0, in_transaction(world), asked(world)))
+    outcome(world.log.append(0, in_transaction(world), ask_for_guard(world)))
     assert partition_of(world).pause()
-    end(world)
+    end_transaction(world)
     behind = world.log.append(0, in_transaction(world), NOBODY_VOUCHES)
     assert not has_fired(behind)
     partition_of(world).resume()
@@ -282,7 +282,7 @@ def test_a_partition_that_is_not_here_cannot_be_read() -> None:
     assert caught.value.code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def damage(world: World, position: int) -> None:
+def damage_log(world: World, position: int) -> None:
     path = f"{world.node.replicas.find(OFFSETS_TOPIC, 0).log.directory}/{0:020d}.log"
     file = world.node.files.open(path)
     data = bytearray(file.pread(file.size(), 0))
@@ -300,7 +300,7 @@ def test_a_damaged_batch_is_left_out_and_remembered(byte: int, index: int) -> No
     sizes = [len(world.batch(value)) for value in values]
     for value in values:
         world.log.append(0, world.batch(value))
-    damage(world, sum(sizes[:index]) + byte)
+    damage_log(world, sum(sizes[:index]) + byte)
     assert world.values(0) == [value for value in values if value != values[index]]
     (bad,) = world.node.replicas.find(OFFSETS_TOPIC, 0).log.examiner.corrupt[0]
     assert (bad.first_offset, bad.last_offset) == (index, index)

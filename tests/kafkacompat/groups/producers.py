@@ -14,12 +14,12 @@ from kafkacompat.storage.producers.verification import NOT_VERIFIED
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import build_batch
 from tests.fakes.coordinator_log import FakeCoordinatorLog
-from tests.kafkacompat.groups.support import GROUP, TOPIC_ID, World, now
+from tests.kafkacompat.groups.support import GROUP, TOPIC_ID, World, take_response
 
 PRODUCER = 9
 
 
-def marker(*, is_commit: bool, producer_id: int = PRODUCER, at_ms: int = 0) -> bytes:
+def make_marker(*, is_commit: bool, producer_id: int = PRODUCER, at_ms: int = 0) -> bytes:
     """The batch that ends a transaction."""
     control = (at_ms, struct.pack(">hh", 0, is_commit), struct.pack(">hi", 0, 0), ())
     return build_batch([control], producer_id=producer_id, producer_epoch=0, transactional=True, control=True)
@@ -69,14 +69,14 @@ class ProducerWorld(World):
     def end(self, producer_id: int = PRODUCER, *, is_commit: bool = True, group: str = GROUP) -> Deferred[ErrorCode]:
         """Write a marker to the group's partition."""
         partition = self.coordinator.partition_for(group)
-        batch = marker(is_commit=is_commit, producer_id=producer_id)
+        batch = make_marker(is_commit=is_commit, producer_id=producer_id)
         return self.coordinator.end_transaction(
             partition, producer_id, is_commit, lambda: self.log.append(partition, batch)
         )
 
     def is_unstable(self, *, group: str = GROUP, topic: str = "t", partition: int = 0) -> bool:
         """Return whether the partition has a pending offset."""
-        fetched: FetchedOffsets = now(self.coordinator.fetch_offsets(group))
+        fetched: FetchedOffsets = take_response(self.coordinator.fetch_offsets(group))
         return (topic, partition) in fetched.offsets.pending
 
     def open_transactions(self) -> int:

@@ -32,19 +32,19 @@ REBALANCE_S = 60
 DELAY_S = 3
 
 
-def subscription(*topics: str) -> bytes:
+def write_topics(*topics: str) -> bytes:
     """Return the metadata of a consumer."""
     return write_subscription(ConsumerProtocolSubscription(topics=list(topics)), 0)
 
 
-RANGE = (("range", subscription("t")),)
+RANGE = (("range", write_topics("t")),)
 
 
 @overload
-def now(answer: Deferred[T]) -> T: ...
+def take_response(answer: Deferred[T]) -> T: ...
 @overload
-def now(answer: T | Deferred[T]) -> T: ...
-def now(answer: object) -> object:
+def take_response(answer: T | Deferred[T]) -> T: ...
+def take_response(answer: object) -> object:
     """Return the response, which has to be there already."""
     if not isinstance(answer, Deferred):
         return answer
@@ -143,7 +143,7 @@ class World:
 
     def join_twice(self, **options: Any) -> tuple[str, Deferred[JoinGroupResponse]]:
         """Request a member id and join with it; returns the id and the waiting response."""
-        member_id = now(self.join(**options)).member_id
+        member_id = take_response(self.join(**options)).member_id
         answer = self.join(member_id, **options)
         assert isinstance(answer, Deferred)
         return member_id, answer
@@ -180,7 +180,7 @@ class World:
 
     def leave(self, *member_ids: str, group: str = GROUP) -> ErrorCode | list[ErrorCode]:
         answer = self.coordinator.leave(group, [MemberIdentity(member_id=each) for each in member_ids])
-        return answer if isinstance(answer, ErrorCode) else now(answer)
+        return answer if isinstance(answer, ErrorCode) else take_response(answer)
 
     def commit(
         self,
@@ -200,7 +200,7 @@ class World:
 
     def committed(self, *, group: str = GROUP, topic: str = "t", partition: int = 0) -> int:
         """Return the offset that OffsetFetch returns now; -1 for none."""
-        fetched: FetchedOffsets = now(self.coordinator.fetch_offsets(group))
+        fetched: FetchedOffsets = take_response(self.coordinator.fetch_offsets(group))
         assert fetched.error_code is ErrorCode.NONE
         found = fetched.offsets.get(topic, partition)
         return found.offset if found is not None else -1
@@ -215,7 +215,7 @@ class World:
         joined = [self.join_twice(**options) for _ in range(count)]
         for _ in range(count):
             self.clock.advance(DELAY_S)
-        answers = [now(answer) for _, answer in joined]
+        answers = [take_response(answer) for _, answer in joined]
         assert {answer.generation_id for answer in answers} == {1}
         leader = answers[0].leader
         return sorted((member_id for member_id, _ in joined), key=lambda member_id: member_id != leader)
@@ -227,7 +227,7 @@ class World:
         followers = [self.sync(member_id, 1, group=group) for member_id in members[1:]]
         assignments = {member_id: member_id.encode() for member_id in members}
         leader = self.sync(members[0], 1, assignments, group=group)
-        answers = [now(answer) for answer in (leader, *followers)]
+        answers = [take_response(answer) for answer in (leader, *followers)]
         assert [answer.assignment for answer in answers] == [member_id.encode() for member_id in members]
         return members
 

@@ -3,12 +3,12 @@
 import pytest
 
 from kafkacompat.wire.errors import ErrorCode
-from tests.kafkacompat.groups.support import DELAY_S, GROUP, World, is_waiting, now
+from tests.kafkacompat.groups.support import DELAY_S, GROUP, World, is_waiting, take_response
 
 NONE = ErrorCode.NONE
 
 
-def listed(world: World, states: tuple[str, ...] = (), types: tuple[str, ...] = ()) -> list[tuple[str, str]]:
+def list_groups(world: World, states: tuple[str, ...] = (), types: tuple[str, ...] = ()) -> list[tuple[str, str]]:
     groups = world.coordinator.list(states, types)
     assert isinstance(groups, list)
     assert all(group.group_type == "classic" for group in groups)
@@ -34,7 +34,7 @@ def test_groups_are_listed_by_state_and_type(states: tuple[str, ...], types: tup
     world.stable(group="stable")
     world.commit(group="empty")
     world.join(group="preparing", version=3)
-    assert [name for name, _ in listed(world, states, types)] == names.split()
+    assert [name for name, _ in list_groups(world, states, types)] == names.split()
 
 
 # Deleting
@@ -55,9 +55,9 @@ def test_only_empty_groups_are_deleted(story: str, code: ErrorCode) -> None:
     world = World()
     stories = {"join": lambda: world.join(version=3), "pending": world.join, "nothing": lambda: None}
     stories.get(story, getattr(world, story, None))()  # type: ignore[misc]
-    before = listed(world)
-    assert now(world.coordinator.delete(GROUP)) is code
-    assert listed(world) == (before if code else [])
+    before = list_groups(world)
+    assert take_response(world.coordinator.delete(GROUP)) is code
+    assert list_groups(world) == (before if code else [])
 
 
 def test_a_deleted_group_is_gone_with_its_offsets_here_and_in_the_log() -> None:
@@ -65,21 +65,21 @@ def test_a_deleted_group_is_gone_with_its_offsets_here_and_in_the_log() -> None:
     members = world.stable()
     world.commit(member_id=members[0], generation=1)
     world.leave(*members)
-    assert now(world.coordinator.delete(GROUP)) is NONE
+    assert take_response(world.coordinator.delete(GROUP)) is NONE
     for each in (world, world.restarted()):
-        assert listed(each) == []
+        assert list_groups(each) == []
         assert each.committed() == -1
-    assert now(world.coordinator.delete(GROUP)) is ErrorCode.GROUP_ID_NOT_FOUND
+    assert take_response(world.coordinator.delete(GROUP)) is ErrorCode.GROUP_ID_NOT_FOUND
 
 
 def test_a_pending_member_of_a_deleted_group_has_to_ask_again() -> None:
     world = World()
-    member_id = now(world.join()).member_id
-    now(world.coordinator.delete(GROUP))
-    assert now(world.join(member_id)).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    member_id = take_response(world.join()).member_id
+    take_response(world.coordinator.delete(GROUP))
+    assert take_response(world.join(member_id)).error_code == ErrorCode.UNKNOWN_MEMBER_ID
     other, answer = world.join_twice()
     world.clock.advance(DELAY_S)
-    assert now(answer).member_id == other
+    assert take_response(answer).member_id == other
     world.wait(30)
 
 
@@ -89,9 +89,9 @@ def test_deleting_is_answered_once_the_log_knows() -> None:
     world.log.hold = True
     answer = world.coordinator.delete(GROUP)
     assert is_waiting(answer)
-    assert listed(world) == []
+    assert list_groups(world) == []
     world.log.held.pop().succeed()
-    assert now(answer) is NONE
+    assert take_response(answer) is NONE
 
 
 def test_if_the_log_refuses_the_group_is_back() -> None:
@@ -100,11 +100,11 @@ def test_if_the_log_refuses_the_group_is_back() -> None:
     world.log.hold = True
     answer = world.coordinator.delete(GROUP)
     world.log.held.pop().fail(ErrorCode.NOT_ENOUGH_REPLICAS)
-    assert now(answer) is ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert listed(world) == [(GROUP, "Empty")]
+    assert take_response(answer) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert list_groups(world) == [(GROUP, "Empty")]
     world.log.hold = False
     assert world.committed() == 7
-    assert now(world.coordinator.delete(GROUP)) is NONE
+    assert take_response(world.coordinator.delete(GROUP)) is NONE
 
 
 def test_if_the_log_refuses_a_new_group_of_the_name_stays() -> None:
@@ -115,8 +115,8 @@ def test_if_the_log_refuses_a_new_group_of_the_name_stays() -> None:
     _, answer = world.join_twice()
     world.log.held.pop().fail(ErrorCode.NOT_ENOUGH_REPLICAS)
     world.clock.advance(DELAY_S)
-    assert now(answer).generation_id == 1
-    assert listed(world) == [(GROUP, "CompletingRebalance")]
+    assert take_response(answer).generation_id == 1
+    assert list_groups(world) == [(GROUP, "CompletingRebalance")]
 
 
 def test_deleting_waits_for_commits_that_came_before() -> None:
@@ -127,8 +127,8 @@ def test_deleting_waits_for_commits_that_came_before() -> None:
     answer = world.coordinator.delete(GROUP)
     world.log.hold = False
     world.log.held.pop().succeed()
-    assert now(answer) is NONE
-    assert listed(world.restarted()) == []
+    assert take_response(answer) is NONE
+    assert list_groups(world.restarted()) == []
 
 
 def test_deleting_gives_up_on_commits_that_take_too_long() -> None:
@@ -137,4 +137,4 @@ def test_deleting_gives_up_on_commits_that_take_too_long() -> None:
     world.commit()
     answer = world.coordinator.delete(GROUP)
     world.clock.advance(5)
-    assert now(answer) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert take_response(answer) is ErrorCode.COORDINATOR_NOT_AVAILABLE

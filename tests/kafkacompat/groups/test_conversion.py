@@ -10,9 +10,9 @@ from kafkacompat.groups.classic.group import ClassicGroup
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.wire.consumer_protocol import ConsumerProtocolAssignment, write_assignment
 from kafkacompat.wire.errors import ErrorCode
-from tests.kafkacompat.groups.consumer.classic_support import Classic, assignment, settle_all, subscription
+from tests.kafkacompat.groups.consumer.classic_support import Classic, settle_all, write_partitions, write_topics
 from tests.kafkacompat.groups.consumer.support import Consumer, ConsumerWorld, topic_id
-from tests.kafkacompat.groups.support import GROUP, now
+from tests.kafkacompat.groups.support import GROUP, take_response
 from tests.kafkacompat.groups.support import SESSION_S as SESSION_TIMEOUT_S
 
 ALL = {"t": {0, 1, 2, 3}}
@@ -26,10 +26,10 @@ def world() -> ConsumerWorld:
 def classic_world(count: int = 2, **options: Any) -> tuple[ConsumerWorld, list[str]]:
     """A stable classic group of consumers that share t."""
     world = ConsumerWorld(**options)
-    metadata = subscription("t")
+    metadata = write_topics("t")
     members = world.form(count, protocols=[("range", metadata)])
     given = {
-        member_id: assignment(t=set(range(4)) - ({0, 1} if index else {2, 3}))
+        member_id: write_partitions(t=set(range(4)) - ({0, 1} if index else {2, 3}))
         for index, member_id in enumerate(members)
     }
     for member_id in reversed(members):
@@ -38,7 +38,7 @@ def classic_world(count: int = 2, **options: Any) -> tuple[ConsumerWorld, list[s
     return world, members
 
 
-def classic(world: ConsumerWorld) -> ClassicGroup:
+def find_classic_group(world: ConsumerWorld) -> ClassicGroup:
     group = world.coordinator._registry.by_id[GROUP]
     assert isinstance(group, ClassicGroup)
     return group
@@ -63,14 +63,14 @@ def test_a_classic_group_goes_on_with_a_member_of_the_new_protocol() -> None:
     assert world.group().state_name == "Stable"
 
 
-def test_what_members_keep_between_two_rebalances_is_not_given_away() -> None:
+def test_partitions_kept_between_rebalances_stay_with_their_members() -> None:
     """Between two rebalances no member has an assignment, so the partitions that each member reports to own count."""
     world, members = classic_world()
     owned = [{2, 3}, {0, 1}]
     for member_id, some in zip(members, owned, strict=True):
-        world.join(member_id, protocols=[("range", subscription("t", t=some))])
-    world.join_twice(protocols=[("range", subscription("t"))])
-    assert (world.state(), {member.assignment for member in classic(world).members.values()}) == (
+        world.join(member_id, protocols=[("range", write_topics("t", t=some))])
+    world.join_twice(protocols=[("range", write_topics("t"))])
+    assert (world.state(), {member.assignment for member in find_classic_group(world).members.values()}) == (
         "PreparingRebalance",
         {b""},
     )
@@ -80,11 +80,11 @@ def test_what_members_keep_between_two_rebalances_is_not_given_away() -> None:
         assert world.contents().members[member_id].assigned[topic_id("t")].keys() == some
 
 
-def test_who_waits_for_a_classic_rebalance_is_told_to_join_again() -> None:
+def test_members_waiting_in_a_classic_rebalance_must_rejoin() -> None:
     world, members = classic_world(1)
-    waiting = [world.join_twice(protocols=[("range", subscription("t"))])[1]]
+    waiting = [world.join_twice(protocols=[("range", write_topics("t"))])[1]]
     world.come("new", "t")
-    assert now(waiting[0]).error_code == ErrorCode.REBALANCE_IN_PROGRESS
+    assert take_response(waiting[0]).error_code == ErrorCode.REBALANCE_IN_PROGRESS
     assert members[0] in world.contents().members
 
 
@@ -139,33 +139,33 @@ def test_a_policy_may_forbid_it(policy: str) -> None:
     assert world.heartbeat(members[0], 1) == 0
 
 
-def test_groups_of_others_than_consumers_stay_what_they_are(world: ConsumerWorld) -> None:
+def test_groups_of_other_protocol_types_are_not_converted(world: ConsumerWorld) -> None:
     world.stable(protocol_type="connect", protocols=[("default", b"")])
     assert world.come("new", "t").error_code == ErrorCode.GROUP_ID_NOT_FOUND
 
 
-def test_a_group_whose_assignments_nobody_can_read_stays_what_it_is(world: ConsumerWorld) -> None:
+def test_a_group_with_unreadable_assignments_is_not_converted(world: ConsumerWorld) -> None:
     members = world.stable(1)
     assert world.come("new", "t").error_code == ErrorCode.GROUP_ID_NOT_FOUND
     assert world.heartbeat(members[0], 1) == 0
 
 
-def test_a_group_with_an_assignor_of_its_own_stays_what_it_is(world: ConsumerWorld) -> None:
+def test_a_group_with_a_custom_assignor_is_not_converted(world: ConsumerWorld) -> None:
     members = world.form(1)
     own = write_assignment(ConsumerProtocolAssignment(user_data=b"mine"), 1)
     world.sync(members[0], 1, {members[0]: own})
     assert world.come("new", "t").error_code == ErrorCode.GROUP_ID_NOT_FOUND
 
 
-def test_a_group_in_which_a_partition_has_two_readers_stays_what_it_is(world: ConsumerWorld) -> None:
-    members = world.form(2, protocols=[("range", subscription("t"))])
+def test_a_group_with_two_readers_of_a_partition_is_not_converted(world: ConsumerWorld) -> None:
+    members = world.form(2, protocols=[("range", write_topics("t"))])
     for member_id in reversed(members):
-        world.sync(member_id, 1, dict.fromkeys(members, assignment(t={0})) if member_id == members[0] else None)
+        world.sync(member_id, 1, dict.fromkeys(members, write_partitions(t={0})) if member_id == members[0] else None)
     assert world.come("new", "t").error_code == ErrorCode.GROUP_ID_NOT_FOUND
     assert world.heartbeat(members[0], 1) == 0
 
 
-def test_a_group_that_is_too_large_stays_what_it_is() -> None:
+def test_a_group_that_is_too_large_is_not_converted() -> None:
     world, _ = classic_world(consumer_settings=ConsumerGroupSettings(max_size=1))
     assert world.come("new", "t").error_code == ErrorCode.GROUP_ID_NOT_FOUND
 

@@ -7,9 +7,9 @@ import pytest
 from kafkacompat.groups.classic.group import ClassicGroup
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.wire.errors import ErrorCode
-from tests.kafkacompat.groups.consumer.classic_support import Classic, settle_all, subscription, told
+from tests.kafkacompat.groups.consumer.classic_support import Classic, read_partitions, settle_all, write_topics
 from tests.kafkacompat.groups.consumer.support import SESSION_S, Consumer, ConsumerWorld
-from tests.kafkacompat.groups.support import GROUP, now
+from tests.kafkacompat.groups.support import GROUP, take_response
 from tests.kafkacompat.groups.support import SESSION_S as SESSION_TIMEOUT_S
 
 ALL = {"t": {0, 1, 2, 3}}
@@ -29,22 +29,22 @@ def test_a_group_is_classic_again_when_the_last_member_of_the_new_protocol_leave
     group = world.coordinator._registry.by_id[GROUP]
     assert isinstance(group, ClassicGroup)
     assert (group.generation_id, world.state(), world.committed()) == (classic.generation, "PreparingRebalance", 7)
-    answer = world.join(classic.member_id, protocols=[("range", subscription("t"))])
-    assert now(answer).generation_id == classic.generation + 1
+    answer = world.join(classic.member_id, protocols=[("range", write_topics("t"))])
+    assert take_response(answer).generation_id == classic.generation + 1
 
 
-def test_it_is_so_even_if_not_all_that_its_members_say_can_be_read(world: ConsumerWorld) -> None:
+def test_a_conversion_survives_unreadable_subscriptions(world: ConsumerWorld) -> None:
     world.come("m", "t")
-    protocols = [("range", subscription("t")), ("roundrobin", b"")]
-    joined = now(world.join(protocols=protocols, version=3))
-    again = now(world.join(joined.member_id, protocols=protocols[::-1], version=3))
+    protocols = [("range", write_topics("t")), ("roundrobin", b"")]
+    joined = take_response(world.join(protocols=protocols, version=3))
+    again = take_response(world.join(joined.member_id, protocols=protocols[::-1], version=3))
     assert (joined.error_code, again.error_code) == (ErrorCode.NONE, ErrorCode.UNKNOWN_SERVER_ERROR)
-    world.join(protocols=[("roundrobin", subscription("t"))], version=3)
+    world.join(protocols=[("roundrobin", write_topics("t"))], version=3)
     world.beat("m", -1)
     assert world.state() == "PreparingRebalance"
 
 
-def test_it_is_so_in_the_log(world: ConsumerWorld) -> None:
+def test_a_conversion_is_in_the_log(world: ConsumerWorld) -> None:
     anchor = Consumer(world, "m", "t").join()
     classic = Classic(world, "t").join()
     settle_all(world, anchor, classic)
@@ -55,14 +55,14 @@ def test_it_is_so_in_the_log(world: ConsumerWorld) -> None:
     assert (after.state(), after.committed()) == ("Stable", 7)
     # The rebalance has not ended: no member has the partitions of the member that left.
     assert after.heartbeat(classic.member_id, classic.generation) == ErrorCode.ILLEGAL_GENERATION
-    after.join(classic.member_id, protocols=[("range", subscription("t", "u"))])
+    after.join(classic.member_id, protocols=[("range", write_topics("t", "u"))])
     assert after.state() == "CompletingRebalance"
 
 
-def test_what_needs_no_rebalance_goes_on_after_a_restart(world: ConsumerWorld) -> None:
+def test_a_conversion_without_a_rebalance_survives_a_restart(world: ConsumerWorld) -> None:
     world.come("m", "t", instance_id="i")
     world.beat("m", -2, instance_id="i")
-    answer = now(world.join(instance="i", protocols=[("range", subscription("t"))]))
+    answer = take_response(world.join(instance="i", protocols=[("range", write_topics("t"))]))
     after = ConsumerWorld(world.log)
     after.turn(100)
     assert after.heartbeat(answer.member_id, answer.generation_id, instance="i") == 0
@@ -114,20 +114,20 @@ def test_a_policy_may_keep_it_a_consumer_group(policy: str) -> None:
 def test_a_static_member_that_comes_back_with_the_classic_protocol_makes_it_classic(world: ConsumerWorld) -> None:
     world.come("m", "t", instance_id="i")
     world.beat("m", -2, instance_id="i")
-    answer = now(world.join(instance="i", protocols=[("range", subscription("t"))]))
+    answer = take_response(world.join(instance="i", protocols=[("range", write_topics("t"))]))
     assert (answer.error_code, answer.generation_id) == (0, 2)
-    synced = now(world.sync(answer.member_id, 2, instance="i"))
-    assert (synced.error_code, told(synced.assignment)) == (0, ALL)
+    synced = take_response(world.sync(answer.member_id, 2, instance="i"))
+    assert (synced.error_code, read_partitions(synced.assignment)) == (0, ALL)
     assert world.state() == "Stable"
 
 
-def test_the_others_hear_of_it_if_they_have_not_what_they_shall_have(world: ConsumerWorld) -> None:
+def test_members_with_another_assignment_must_rejoin(world: ConsumerWorld) -> None:
     world.come("m", "t", instance_id="i")
     world.beat("m", -2, instance_id="i")
     world.wait(1)
     other = Classic(world, "t").join()
     assert (other.generation, other.has) == (3, {})
-    back = now(world.join(instance="i", protocols=[("range", subscription("t"))]))
+    back = take_response(world.join(instance="i", protocols=[("range", write_topics("t"))]))
     assert (back.error_code, world.state()) == (0, "PreparingRebalance")
     assert world.heartbeat(other.member_id, other.generation) == ErrorCode.REBALANCE_IN_PROGRESS
 

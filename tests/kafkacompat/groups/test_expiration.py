@@ -8,12 +8,12 @@ from twisted.internet.defer import Deferred
 from kafkacompat.groups.classic.records import GroupMetadataKey
 from kafkacompat.groups.records import read_key
 from kafkacompat.wire.errors import ErrorCode
-from tests.kafkacompat.groups.support import GROUP, TOPIC_ID, World, now
+from tests.kafkacompat.groups.support import GROUP, TOPIC_ID, World, take_response
 
 LOOK_S = 600
 
 
-def wait(world: World, seconds: float, *alive: str) -> None:
+def pass_time(world: World, seconds: float, *alive: str) -> None:
     """Let time pass, with heartbeats of the live members, until the next check of old offsets has ended."""
     for _ in range(int(seconds // 5)):
         world.clock.advance(5)
@@ -30,24 +30,24 @@ def world_with(tombstones_a_batch: int = 1000) -> World:
 def test_a_simple_group_loses_each_offset_an_hour_after_its_commit() -> None:
     world = world_with()
     world.commit(1, partition=0)
-    wait(world, 1800)
+    pass_time(world, 1800)
     world.commit(2, partition=1)
-    wait(world, 1800 + LOOK_S)
+    pass_time(world, 1800 + LOOK_S)
     assert [world.committed(partition=0), world.committed(partition=1)] == [-1, 2]
-    wait(world, 1800 + LOOK_S)
+    pass_time(world, 1800 + LOOK_S)
     assert world.coordinator.list() == []
 
 
 def test_a_group_that_had_members_loses_its_offsets_an_hour_after_it_became_empty() -> None:
     world = world_with()
     (member_id,) = world.stable()
-    now(world.commit(member_id=member_id, generation=1))
-    wait(world, 2 * 3600, member_id)
+    take_response(world.commit(member_id=member_id, generation=1))
+    pass_time(world, 2 * 3600, member_id)
     assert world.committed() == 7
     world.leave(member_id)
-    wait(world, 3600 - LOOK_S)
+    pass_time(world, 3600 - LOOK_S)
     assert world.committed() == 7
-    wait(world, 2 * LOOK_S)
+    pass_time(world, 2 * LOOK_S)
     assert world.committed() == -1
     assert world.coordinator.list() == []
 
@@ -55,14 +55,14 @@ def test_a_group_that_had_members_loses_its_offsets_an_hour_after_it_became_empt
 def test_a_stable_group_of_consumers_loses_old_offsets_of_topics_it_does_not_read() -> None:
     world = world_with()
     (member_id,) = world.stable()
-    now(world.commit(member_id=member_id, generation=1, topic="t"))
-    now(world.commit(member_id=member_id, generation=1, topic="dropped"))
-    wait(world, 3600 + LOOK_S, member_id)
+    take_response(world.commit(member_id=member_id, generation=1, topic="t"))
+    take_response(world.commit(member_id=member_id, generation=1, topic="dropped"))
+    pass_time(world, 3600 + LOOK_S, member_id)
     assert [world.committed(topic="t"), world.committed(topic="dropped")] == [7, -1]
 
 
 @pytest.mark.parametrize("kind", ["connect", "unreadable subscription", "rebalance"])
-def test_what_never_expires(kind: str) -> None:
+def test_groups_whose_offsets_never_expire(kind: str) -> None:
     world = world_with()
     kinds: dict[str, dict[str, Any]] = {
         "connect": {"protocol_type": "connect"},
@@ -70,10 +70,10 @@ def test_what_never_expires(kind: str) -> None:
         "rebalance": {},
     }
     (member_id,) = world.stable(**kinds[kind])
-    now(world.commit(member_id=member_id, generation=1, topic="dropped"))
+    take_response(world.commit(member_id=member_id, generation=1, topic="dropped"))
     if kind == "rebalance":
         world.join(version=3, rebalance_s=10_000)
-    wait(world, 3600 + LOOK_S, member_id)
+    pass_time(world, 3600 + LOOK_S, member_id)
     assert world.committed(topic="dropped") == 7
 
 
@@ -81,9 +81,9 @@ def test_a_commit_with_its_own_retention_time_is_kept_as_long_as_it_asked() -> N
     world = world_with()
     world.commit(1, partition=0, retention_ms=60_000)
     world.commit(2, partition=1, retention_ms=4 * 3_600_000)
-    wait(world, LOOK_S)
+    pass_time(world, LOOK_S)
     assert [world.committed(partition=0), world.committed(partition=1)] == [-1, 2]
-    wait(world, 2 * 3600)
+    pass_time(world, 2 * 3600)
     assert world.restarted().committed(partition=1) == 2
 
 
@@ -91,27 +91,27 @@ def test_an_empty_group_without_offsets_goes_with_the_next_look() -> None:
     world = world_with()
     world.leave(*world.stable())
     assert world.state() == "Empty"
-    wait(world, LOOK_S)
+    pass_time(world, LOOK_S)
     assert world.coordinator.list() == []
     assert world.restarted().coordinator.list() == []
 
 
-def test_an_empty_group_that_somebody_is_about_to_join_stays() -> None:
+def test_an_empty_group_with_a_pending_member_stays() -> None:
     world = world_with()
     world.leave(*world.stable())
-    wait(world, LOOK_S - 50)
-    member_id = now(world.join(session_s=1800)).member_id
-    wait(world, LOOK_S)
+    pass_time(world, LOOK_S - 50)
+    member_id = take_response(world.join(session_s=1800)).member_id
+    pass_time(world, LOOK_S)
     assert isinstance(world.join(member_id), Deferred), "its id is still known"
 
 
 def test_offsets_that_are_being_committed_are_left_for_the_next_look() -> None:
     world = world_with()
     world.commit(1)
-    wait(world, 3600 - LOOK_S)
+    pass_time(world, 3600 - LOOK_S)
     world.log.hold = True
     world.commit(2)
-    wait(world, LOOK_S)
+    pass_time(world, LOOK_S)
     world.log.hold = False
     for held in world.log.held:
         held.succeed()
@@ -123,7 +123,7 @@ def test_tombstones_come_in_batches_and_delete_in_the_log_too() -> None:
     world = world_with(tombstones_a_batch=10)
     for partition in range(25):
         world.commit(partition, partition=partition)
-    wait(world, 3600 + LOOK_S)
+    pass_time(world, 3600 + LOOK_S)
     batches = world.log.batches[world.coordinator.partition_for(GROUP)]
     assert len(batches) == 25 + 3
     assert world.restarted().coordinator.list() == []
@@ -137,7 +137,7 @@ def test_tombstones_of_a_group_with_a_long_name_are_not_too_large_for_the_log() 
     for partition in range(50):
         world.commit(partition, partition=partition, group="g" * 0x7FFF)
     before = sum(map(len, world.log.batches.values()))
-    wait(world, 3600 + LOOK_S)
+    pass_time(world, 3600 + LOOK_S)
     tombstones = [batch for batches in world.log.batches.values() for batch in batches][before:]
     assert max(map(len, tombstones)) < 1 << 20
     assert world.restarted().coordinator.list() == []
@@ -146,12 +146,12 @@ def test_tombstones_of_a_group_with_a_long_name_are_not_too_large_for_the_log() 
 def test_if_the_log_refuses_the_tombstones_the_offsets_stay() -> None:
     world = world_with()
     world.commit()
-    wait(world, 3600 - LOOK_S)
+    pass_time(world, 3600 - LOOK_S)
     world.log.refuse_with = ErrorCode.NOT_ENOUGH_REPLICAS
-    wait(world, 2 * LOOK_S)
+    pass_time(world, 2 * LOOK_S)
     assert world.committed() == 7
     world.log.refuse_with = None
-    wait(world, LOOK_S)
+    pass_time(world, LOOK_S)
     assert world.committed() == -1
 
 

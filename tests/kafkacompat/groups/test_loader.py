@@ -15,13 +15,13 @@ from kafkacompat.wire.compiler import encode_message
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import build_batch
 from tests.fakes.coordinator_log import FakeCoordinatorLog
-from tests.kafkacompat.groups.support import DELAY_S, GROUP, SESSION_S, World, now, subscription
+from tests.kafkacompat.groups.support import DELAY_S, GROUP, SESSION_S, World, take_response, write_topics
 
 NONE = ErrorCode.NONE
 OPEN_TRANSACTION = {"producer_id": 9, "producer_epoch": 0, "base_sequence": 0, "transactional": True}
 
 
-def commit(offset: int, partition: int = 0) -> tuple[bytes, bytes | None]:
+def make_commit(offset: int, partition: int = 0) -> tuple[bytes, bytes | None]:
     return offset_record(GROUP, "t", partition, CommittedOffset(offset, -1, "", 0))
 
 
@@ -32,16 +32,16 @@ def log_of(*batches: bytes) -> FakeCoordinatorLog:
     return log
 
 
-def batch(*records: tuple[bytes | None, bytes | None], **options: int | bool) -> bytes:
+def make_batch(*records: tuple[bytes | None, bytes | None], **options: int | bool) -> bytes:
     return build_batch([(0, key, value, ()) for key, value in records], **options)  # type: ignore[arg-type]
 
 
-def marker(kind: int, producer_id: int = 9) -> bytes:
+def make_marker(kind: int, producer_id: int = 9) -> bytes:
     control = (struct.pack(">hh", 0, kind), struct.pack(">hi", 0, 0))
-    return batch(control, producer_id=producer_id, producer_epoch=0, transactional=True, control=True)
+    return make_batch(control, producer_id=producer_id, producer_epoch=0, transactional=True, control=True)
 
 
-def loaded(*batches: bytes) -> World:
+def load_world(*batches: bytes) -> World:
     world = World(log_of(*batches))
     world.turn(5)
     return world
@@ -54,7 +54,7 @@ def test_members_go_on_after_a_restart_as_if_nothing_had_happened() -> None:
     again = world.restarted()
     assert again.coordinator.describe(GROUP) == world.coordinator.describe(GROUP)
     assert [again.heartbeat(member_id, 1) for member_id in members] == [NONE] * 3
-    assert now(again.sync(members[2], 1)).assignment == members[2].encode()
+    assert take_response(again.sync(members[2], 1)).assignment == members[2].encode()
     assert again.committed() == 42
     assert again.state() == "Stable"
 
@@ -72,7 +72,7 @@ def test_a_generation_that_was_not_assigned_is_not_remembered() -> None:
     members = world.stable(2)
     answer = world.join(members[0])
     world.join(members[1])
-    assert now(answer).generation_id == 2
+    assert take_response(answer).generation_id == 2
     again = world.restarted()
     assert again.heartbeat(members[0], 2) is ErrorCode.ILLEGAL_GENERATION
     assert again.heartbeat(members[0], 1) is NONE
@@ -80,7 +80,7 @@ def test_a_generation_that_was_not_assigned_is_not_remembered() -> None:
 
 def test_the_topics_of_a_loaded_group_are_known() -> None:
     world = World()
-    (member_id,) = world.stable(protocols=(("range", subscription("a", "b")),))
+    (member_id,) = world.stable(protocols=(("range", write_topics("a", "b")),))
     world.commit(member_id=member_id, generation=1, topic="a", retention_ms=0)
     world.commit(member_id=member_id, generation=1, topic="c", retention_ms=0)
     again = world.restarted()
@@ -100,16 +100,16 @@ def test_a_loaded_group_larger_than_allowed_is_rebalanced() -> None:
 
 
 def test_a_large_partition_is_loaded_piece_by_piece() -> None:
-    records = [commit(offset) for offset in range(3 * RECORDS_A_TURN)]
-    world = World(log_of(batch(*records)))
+    records = [make_commit(offset) for offset in range(3 * RECORDS_A_TURN)]
+    world = World(log_of(make_batch(*records)))
     coordinator = world.coordinator
     turns = 0
     while coordinator.list() is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
         load = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        fetched: FetchedOffsets = now(coordinator.fetch_offsets(GROUP))
+        fetched: FetchedOffsets = take_response(coordinator.fetch_offsets(GROUP))
         assert fetched.error_code is load
-        assert now(world.join()).error_code == load
-        assert now(world.commit()) == [load]
+        assert take_response(world.join()).error_code == load
+        assert take_response(world.commit()) == [load]
         assert coordinator.describe(GROUP).error_code == load
         assert world.heartbeat("m", 1) is NONE, "a member may have been there before the restart"
         world.turn()
@@ -126,7 +126,7 @@ class CountedLog(FakeCoordinatorLog):
         self.batches_read = 0
         for partition in range(10):
             for _ in range(2):
-                self.store(partition, batch(*[commit(1)] * RECORDS_A_TURN))
+                self.store(partition, make_batch(*[make_commit(1)] * RECORDS_A_TURN))
 
     def read(self, partition: int) -> Iterator[bytes]:
         for each in super().read(partition):
@@ -154,10 +154,10 @@ def test_a_partition_that_is_handed_over_while_it_is_loaded_is_forgotten() -> No
     world.turn(30)
     assert log.batches_read == before
     assert world.coordinator.list() == []
-    assert now(world.commit()) == [ErrorCode.NOT_COORDINATOR]
+    assert take_response(world.commit()) == [ErrorCode.NOT_COORDINATOR]
 
 
-def test_an_elected_partition_can_be_told_twice() -> None:
+def test_a_repeated_election_does_nothing() -> None:
     world = World()
     members = world.stable()
     assert world.coordinator.on_election(world.coordinator.partition_for(GROUP)).called
@@ -165,9 +165,9 @@ def test_an_elected_partition_can_be_told_twice() -> None:
 
 
 def test_tombstones_delete() -> None:
-    world = loaded(batch(commit(1, 0), commit(1, 1)), batch(offset_tombstone(GROUP, "t", 0)))
+    world = load_world(make_batch(make_commit(1, 0), make_commit(1, 1)), make_batch(offset_tombstone(GROUP, "t", 0)))
     assert [world.committed(partition=0), world.committed(partition=1)] == [-1, 1]
-    assert loaded(batch(offset_tombstone("never seen", "t", 0))).coordinator.list() == []
+    assert load_world(make_batch(offset_tombstone("never seen", "t", 0))).coordinator.list() == []
 
 
 # Transactions that Kafka wrote
@@ -176,17 +176,24 @@ def test_tombstones_delete() -> None:
 @pytest.mark.parametrize(
     ("batches", "offset"),
     [
-        ([batch(commit(1)), batch(commit(2), **OPEN_TRANSACTION)], 1),
-        ([batch(commit(1)), batch(commit(2), **OPEN_TRANSACTION), marker(1)], 2),
-        ([batch(commit(1)), batch(commit(2), **OPEN_TRANSACTION), marker(0)], 1),
-        ([batch(commit(2), **OPEN_TRANSACTION), marker(1, producer_id=8)], -1),
-        ([batch(commit(2), **OPEN_TRANSACTION), batch(commit(3)), marker(1)], 3),
-        ([batch(commit(2), **OPEN_TRANSACTION), batch(offset_tombstone(GROUP, "t", 0)), marker(1)], -1),
-        ([marker(1), batch(commit(3))], 3),
+        ([make_batch(make_commit(1)), make_batch(make_commit(2), **OPEN_TRANSACTION)], 1),
+        ([make_batch(make_commit(1)), make_batch(make_commit(2), **OPEN_TRANSACTION), make_marker(1)], 2),
+        ([make_batch(make_commit(1)), make_batch(make_commit(2), **OPEN_TRANSACTION), make_marker(0)], 1),
+        ([make_batch(make_commit(2), **OPEN_TRANSACTION), make_marker(1, producer_id=8)], -1),
+        ([make_batch(make_commit(2), **OPEN_TRANSACTION), make_batch(make_commit(3)), make_marker(1)], 3),
+        (
+            [
+                make_batch(make_commit(2), **OPEN_TRANSACTION),
+                make_batch(offset_tombstone(GROUP, "t", 0)),
+                make_marker(1),
+            ],
+            -1,
+        ),
+        ([make_marker(1), make_batch(make_commit(3))], 3),
     ],
 )
 def test_offsets_of_a_transaction_count_once_it_is_committed(batches: list[bytes], offset: int) -> None:
-    assert loaded(*batches).committed() == offset
+    assert load_world(*batches).committed() == offset
 
 
 # Records that are left out
@@ -201,27 +208,27 @@ def test_offsets_of_a_transaction_count_once_it_is_committed(batches: list[bytes
         (struct.pack(">h", 3) + b"\0\1g", b"\0\0\0\0\0\1"),  # a consumer group's metadata (KIP-848)
         (struct.pack(">h", 99), b"x"),
         (struct.pack(">h", 1) + b"\0\1g", b"x"),  # cut off
-        (commit(1)[0], b""),
-        (commit(1)[0], struct.pack(">h", 5)),  # a version that does not exist
-        (commit(1)[0], struct.pack(">h", -1)),
-        (commit(1)[0], b"\0\4\0\0"),
+        (make_commit(1)[0], b""),
+        (make_commit(1)[0], struct.pack(">h", 5)),  # a version that does not exist
+        (make_commit(1)[0], struct.pack(">h", -1)),
+        (make_commit(1)[0], b"\0\4\0\0"),
         (struct.pack(">h", 2) + b"\0\1g", b"\0\4\xff\xff\xff"),
     ],
 )
 def test_records_that_are_unknown_or_malformed_are_left_out(
     record: tuple[bytes | None, bytes | None], caplog: pytest.LogCaptureFixture
 ) -> None:
-    world = loaded(batch(commit(1)), batch(record), batch(commit(2, 1)))
+    world = load_world(make_batch(make_commit(1)), make_batch(record), make_batch(make_commit(2, 1)))
     assert [world.committed(partition=0), world.committed(partition=1)] == [1, 2]
     assert "left out 1 records" in caplog.text
 
 
 def test_a_batch_that_cannot_be_read_makes_its_partition_unavailable(caplog: pytest.LogCaptureFixture) -> None:
-    log = log_of(batch(commit(1)))
-    log.batches[0].append(batch(commit(2))[:70])
+    log = log_of(make_batch(make_commit(1)))
+    log.batches[0].append(make_batch(make_commit(2))[:70])
     world = World(log)
     world.turn(5)
-    assert now(world.commit()) == [ErrorCode.NOT_COORDINATOR]
+    assert take_response(world.commit()) == [ErrorCode.NOT_COORDINATOR]
     assert "Failed to load __coordinated-0" in caplog.text
 
 
@@ -231,8 +238,8 @@ def test_a_group_record_that_names_a_member_twice_breaks_nothing() -> None:
     (record,) = world.log.records()
     value = decode_value(GroupMetadataValue, record.value or b"")
     value.members *= 2
-    again = loaded(batch((record.key, b"\0\4" + encode_message(value, 4))))
+    again = load_world(make_batch((record.key, b"\0\4" + encode_message(value, 4))))
     again.leave(member_id)
     _, answer = again.join_twice()
     again.clock.advance(DELAY_S)
-    assert now(answer).generation_id == 3
+    assert take_response(answer).generation_id == 3

@@ -63,7 +63,7 @@ def test_older_versions_of_commits_are_read(data: str, message: OffsetCommitValu
 
 
 @pytest.mark.parametrize("data", ["", "00", "0005", "ffff", "0004 0000"])
-def test_what_is_no_value_is_malformed(data: str) -> None:
+def test_bad_values_are_malformed(data: str) -> None:
     with pytest.raises(MalformedError):
         decode_value(OffsetCommitValue, bytes.fromhex(data))
 

@@ -65,7 +65,7 @@ def test_a_topic_that_is_there_is_not_made_again(monkeypatch: pytest.MonkeyPatch
     assert world.asked == 0
 
 
-def test_whoever_asks_meanwhile_waits_for_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_requests_share_the_creation(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
     world.count(monkeypatch)
     world.events.hold = True
@@ -76,7 +76,7 @@ def test_whoever_asks_meanwhile_waits_for_the_same(monkeypatch: pytest.MonkeyPat
     assert [outcome(each) for each in waiting] == [None] * 3
 
 
-def test_everybody_learns_of_a_failure_and_the_next_one_tries_again() -> None:
+def test_a_failed_creation_fails_all_waiters_and_is_retried() -> None:
     world = World(offsets_topic_replication_factor="3")
     assert refusal(world.topic.ensure_exists()) == ErrorCode.INVALID_REPLICATION_FACTOR
     world = World()
@@ -92,7 +92,7 @@ def test_everybody_learns_of_a_failure_and_the_next_one_tries_again() -> None:
     assert OFFSETS_TOPIC in world.metadata.image.topics
 
 
-def test_a_topic_that_somebody_else_made_meanwhile_is_as_good() -> None:
+def test_a_topic_created_by_another_broker_is_accepted() -> None:
     world = World()
     world.events.hold = True
     made = world.controller.create_topics([NewTopic(OFFSETS_TOPIC, 1, 1)])

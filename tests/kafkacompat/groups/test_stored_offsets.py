@@ -46,7 +46,7 @@ def test_offsets_are_found_by_group_topic_and_partition(world: World) -> None:
     assert (world.fetch(), world.fetch("h"), world.fetch(topic="u", count=1)) == ([5, -1, 7], [50, -1, -1], [500])
 
 
-def test_a_request_is_one_write_and_what_does_not_change_is_none(world: World) -> None:
+def test_a_request_is_one_write_of_the_changed_offsets(world: World) -> None:
     world.commit(p0=5, p1=6, p2=7)
     assert [len(changes) for changes in world.store.writes] == [3]
     world.commit(p0=5, p1=8, p2=7)
@@ -55,7 +55,7 @@ def test_a_request_is_one_write_and_what_does_not_change_is_none(world: World) -
     assert len(world.store.writes) == 2
 
 
-def test_it_is_kept_as_kafka_keeps_it_in_zookeeper(world: World) -> None:
+def test_stored_offsets_have_kafkas_paths_and_values(world: World) -> None:
     world.commit("a group/of mine", "topic.of_mine", p3=12)
     world.commit("a group: mine", "t", p0=1)
     assert world.store.entries == {
@@ -64,7 +64,7 @@ def test_it_is_kept_as_kafka_keeps_it_in_zookeeper(world: World) -> None:
     }
 
 
-def test_what_old_consumers_keep_beside_the_offsets_is_left_alone(world: World) -> None:
+def test_other_znodes_of_old_consumers_are_kept(world: World) -> None:
     others = ("/consumers/g", "/consumers/g/ids/c", "/consumers/g/offsets/t", "/consumers/g/owners/t/0")
     world.store.entries = {key: StoreEntry(b"", 0) for key in others}
     world.commit(p0=5)
@@ -77,7 +77,7 @@ def test_a_damaged_offset_is_an_error(world: World) -> None:
     assert outcome(world.offsets.fetch("g", [("t", 0)])) == FULL
 
 
-def test_somebody_elses_write_is_written_over(world: World) -> None:
+def test_a_concurrent_write_is_overwritten(world: World) -> None:
     world.commit(p0=5)
 
     def interfere() -> None:
@@ -90,7 +90,7 @@ def test_somebody_elses_write_is_written_over(world: World) -> None:
     assert world.fetch(count=2) == [7, 8]
 
 
-def test_it_does_not_try_for_ever(world: World) -> None:
+def test_a_conflicting_write_is_not_retried_for_ever(world: World) -> None:
     world.commit(p0=0)
     versions = iter(range(100))
 
@@ -102,7 +102,7 @@ def test_it_does_not_try_for_ever(world: World) -> None:
     assert world.commit(p0=1) == {FULL}
 
 
-def test_there_is_an_upper_bound(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_stored_offsets_is_limited(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stored_offsets, "MAX_OFFSETS", 3)
     assert world.commit(p0=1, p1=1) == {ErrorCode.NONE}
     assert world.commit("h", p0=1, p1=1) == {FULL}
@@ -136,7 +136,7 @@ def test_deleting_a_topic_takes_its_offsets_and_no_others(world: World, deleted:
     assert left == [topic for topic in topics if topic != deleted]
 
 
-def test_offsets_that_cannot_be_deleted_are_told(world: World, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failed_deletion_of_offsets_is_reported(world: World, caplog: pytest.LogCaptureFixture) -> None:
     world.commit(p0=0)
     versions = iter(range(100))
 
@@ -149,7 +149,7 @@ def test_offsets_that_cannot_be_deleted_are_told(world: World, caplog: pytest.Lo
     assert message == "Failed to delete the offsets of topic t: other requests keep changing the same offsets"
 
 
-def test_a_store_that_fails_is_told_and_harms_nothing(world: World) -> None:
+def test_a_failing_store_is_reported_and_changes_nothing(world: World) -> None:
     world.store.failing = True
     assert world.commit(p0=1) == {ErrorCode.UNKNOWN_SERVER_ERROR}
     assert outcome(world.offsets.fetch("g", [("t", 0)])) is ErrorCode.UNKNOWN_SERVER_ERROR

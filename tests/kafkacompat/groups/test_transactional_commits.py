@@ -9,7 +9,7 @@ import pytest
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.record_batch import read_header
 from tests.kafkacompat.groups.producers import PRODUCER, LateLog, ProducerWorld
-from tests.kafkacompat.groups.support import DELAY_S, GROUP, TOPIC_ID, is_waiting, now
+from tests.kafkacompat.groups.support import DELAY_S, GROUP, TOPIC_ID, is_waiting, take_response
 
 NONE = ErrorCode.NONE
 OTHER = PRODUCER + 1
@@ -39,11 +39,13 @@ OTHER = PRODUCER + 1
         ("rebalance", {}, NONE),
     ],
 )
-def test_who_may_commit_when(story: str, request_: dict[str, Any], code: ErrorCode) -> None:
+def test_transactional_commits_are_checked_by_member_and_state(
+    story: str, request_: dict[str, Any], code: ErrorCode
+) -> None:
     world = ProducerWorld()
-    assert now(world.commit_in_transaction(**world.play(story, request_))) == [code]
+    assert take_response(world.commit_in_transaction(**world.play(story, request_))) == [code]
     assert world.is_unstable() is (not code)
-    now(world.end())
+    take_response(world.end())
     assert world.committed() == (-1 if code else 7)
 
 
@@ -51,23 +53,23 @@ def test_a_static_member_that_was_replaced_is_fenced() -> None:
     world = ProducerWorld()
     joined = world.join(instance="i")
     world.clock.advance(DELAY_S)
-    member_id = now(joined).member_id
-    code = now(world.commit_in_transaction(member_id="older", instance="i", generation=1))
+    member_id = take_response(joined).member_id
+    code = take_response(world.commit_in_transaction(member_id="older", instance="i", generation=1))
     assert code == [ErrorCode.FENCED_INSTANCE_ID]
-    assert now(world.commit_in_transaction(member_id=member_id, instance="i", generation=1)) == [NONE]
+    assert take_response(world.commit_in_transaction(member_id=member_id, instance="i", generation=1)) == [NONE]
 
 
 def test_a_commit_keeps_no_session() -> None:
     world = ProducerWorld()
     (member_id,) = world.stable()
     world.clock.advance(9)
-    now(world.commit_in_transaction(member_id=member_id, generation=1))
+    take_response(world.commit_in_transaction(member_id=member_id, generation=1))
     world.clock.advance(1)
     assert world.state() == "Empty"
 
 
 def test_metadata_has_its_bound() -> None:
-    codes = now(ProducerWorld().commit_in_transaction(metadata="x" * 4097))
+    codes = take_response(ProducerWorld().commit_in_transaction(metadata="x" * 4097))
     assert codes == [ErrorCode.OFFSET_METADATA_TOO_LARGE]
 
 
@@ -77,47 +79,49 @@ def test_metadata_has_its_bound() -> None:
 def test_an_offset_counts_from_the_marker_on() -> None:
     world = ProducerWorld()
     world.commit(1)
-    now(world.commit_in_transaction(2))
+    take_response(world.commit_in_transaction(2))
     assert (world.committed(), world.is_unstable()) == (1, True)
-    assert now(world.end()) is NONE
+    assert take_response(world.end()) is NONE
     assert (world.committed(), world.is_unstable()) == (2, False)
 
 
 def test_an_aborted_offset_never_counts() -> None:
     world = ProducerWorld()
     world.commit(1)
-    now(world.commit_in_transaction(2))
-    now(world.end(is_commit=False))
+    take_response(world.commit_in_transaction(2))
+    take_response(world.end(is_commit=False))
     assert (world.committed(), world.is_unstable()) == (1, False)
 
 
 def test_the_last_of_a_transaction_counts_and_each_transaction_is_its_own() -> None:
     world = ProducerWorld()
     for offset, producer_id, partition in [(1, PRODUCER, 0), (2, PRODUCER, 0), (3, OTHER, 1), (4, PRODUCER, 1)]:
-        now(world.commit_in_transaction(offset, producer_id, partition=partition))
-    now(world.end(PRODUCER))
+        take_response(world.commit_in_transaction(offset, producer_id, partition=partition))
+    take_response(world.end(PRODUCER))
     assert [world.committed(partition=each) for each in (0, 1)] == [2, 4]
     assert [world.is_unstable(partition=each) for each in (0, 1)] == [False, True]
-    now(world.end(OTHER))
+    take_response(world.end(OTHER))
     assert [world.committed(partition=each) for each in (0, 1)] == [2, 4], "3 was written before 4"
     assert not world.is_unstable(partition=1)
 
 
-def test_what_was_committed_behind_it_stays() -> None:
+def test_a_later_plain_commit_stays_after_the_marker() -> None:
     world = ProducerWorld()
-    now(world.commit_in_transaction(1))
+    take_response(world.commit_in_transaction(1))
     world.commit(2)
     assert (world.committed(), world.is_unstable()) == (2, True)
-    now(world.end())
+    take_response(world.end())
     assert (world.committed(), world.is_unstable()) == (2, False)
 
 
 def test_a_repeated_marker_is_harmless() -> None:
     world = ProducerWorld()
-    now(world.commit_in_transaction(1))
-    assert [now(world.end()), now(world.end(is_commit=False)), now(world.end())] == [NONE] * 3
+    take_response(world.commit_in_transaction(1))
+    assert [take_response(world.end()), take_response(world.end(is_commit=False)), take_response(world.end())] == [
+        NONE
+    ] * 3
     world.commit(2)
-    now(world.end())
+    take_response(world.end())
     assert world.committed() == 2
 
 
@@ -126,30 +130,30 @@ def test_groups_of_other_partitions_wait_for_markers_of_their_own() -> None:
     names = [GROUP, next(name for name in "abcdefgh" if world.coordinator.partition_for(name) != 3)]
     assert world.coordinator.partition_for(GROUP) != world.coordinator.partition_for(names[1])
     for name in names:
-        now(world.commit_in_transaction(5, group=name))
-    now(world.end(group=GROUP))
+        take_response(world.commit_in_transaction(5, group=name))
+    take_response(world.end(group=GROUP))
     assert [world.committed(group=name) for name in names] == [5, -1]
-    now(world.end(group=names[1]))
+    take_response(world.end(group=names[1]))
     assert [world.committed(group=name) for name in names] == [5, 5]
 
 
 def test_a_group_comes_to_be_with_its_first_offset_that_waits() -> None:
     world = ProducerWorld()
-    now(world.commit_in_transaction())
+    take_response(world.commit_in_transaction())
     for each in (world, world.again()):
         groups = each.coordinator.list()
         assert isinstance(groups, list)
         assert [(group.group_id, group.group_state) for group in groups] == [(GROUP, "Empty")]
-        now(each.end(is_commit=False))
+        take_response(each.end(is_commit=False))
 
 
 def test_nothing_is_left_of_transactions_that_ended() -> None:
     world = ProducerWorld()
     for number in range(100):
-        now(world.commit_in_transaction(number, number, partition=number % 3))
+        take_response(world.commit_in_transaction(number, number, partition=number % 3))
     assert world.open_transactions() == 100
     for number in range(100):
-        now(world.end(number, is_commit=number % 2 == 0))
+        take_response(world.end(number, is_commit=number % 2 == 0))
     assert world.open_transactions() == 0
     pending = world.coordinator._registry.by_id[GROUP].offsets.pending
     assert (pending._by_partition, pending._by_producer) == ({}, {})
@@ -160,7 +164,7 @@ def test_nothing_is_left_of_transactions_that_ended() -> None:
 
 def test_the_records_are_part_of_the_transaction() -> None:
     world = ProducerWorld()
-    now(world.commit_in_transaction())
+    take_response(world.commit_in_transaction())
     (batch,) = world.log.batches[world.coordinator.partition_for(GROUP)]
     header = read_header(batch)
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (PRODUCER, 0, -1)
@@ -168,22 +172,24 @@ def test_the_records_are_part_of_the_transaction() -> None:
 
 
 @pytest.mark.parametrize("code", [ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.INVALID_TXN_STATE])
-def test_what_the_log_refuses_does_not_wait(code: ErrorCode) -> None:
+def test_a_refused_commit_does_not_become_pending(code: ErrorCode) -> None:
     world = ProducerWorld()
     world.log.refuse_with = code
-    assert now(world.commit_in_transaction()) == [code]
+    assert take_response(world.commit_in_transaction()) == [code]
     assert world.coordinator.list() == []
     assert world.open_transactions() == 0
 
 
 def test_a_marker_that_the_log_refuses_ends_nothing() -> None:
     world = ProducerWorld()
-    now(world.commit_in_transaction())
+    take_response(world.commit_in_transaction())
     world.log.refuse_with = ErrorCode.NOT_LEADER_OR_FOLLOWER
-    assert now(world.end()) is ErrorCode.NOT_LEADER_OR_FOLLOWER, "in the log's own words, for the other coordinator"
+    assert take_response(world.end()) is ErrorCode.NOT_LEADER_OR_FOLLOWER, (
+        "in the log's own words, for the other coordinator"
+    )
     world.log.refuse_with = None
     assert (world.committed(), world.is_unstable()) == (-1, True)
-    now(world.end())
+    take_response(world.end())
     assert (world.committed(), world.is_unstable()) == (7, False)
 
 
@@ -196,7 +202,7 @@ def test_a_marker_takes_effect_in_the_order_of_the_log() -> None:
     for index in (1, 1, 0):  # the first append is reported last
         assert is_waiting(ended)
         log.tell(index)
-    assert now(ended) is NONE
+    assert take_response(ended) is NONE
     assert (world.committed(), world.is_unstable()) == (1, True)
     assert world.committed() == world.again().committed()
 
@@ -210,7 +216,7 @@ def test_a_marker_waits_for_the_log_however_long_it_takes() -> None:
     assert is_waiting(ended)
     log.tell()
     log.tell()
-    assert now(ended) is NONE
+    assert take_response(ended) is NONE
     assert world.committed() == 1
 
 
@@ -224,7 +230,7 @@ def test_a_fetch_waits_for_a_marker_that_is_on_its_way(is_commit: bool) -> None:
     fetch = world.coordinator.fetch_offsets(GROUP)
     assert is_waiting(fetch)
     log.tell()
-    fetched = now(fetch)
+    fetched = take_response(fetch)
     assert not fetched.offsets.pending
     assert (fetched.offsets.get("t", 0) is not None) is is_commit
 
@@ -235,13 +241,13 @@ def test_a_fetch_waits_for_a_marker_that_is_on_its_way(is_commit: bool) -> None:
 def test_transactions_that_were_open_are_open_after_a_restart() -> None:
     world = ProducerWorld()
     world.commit(1)
-    now(world.commit_in_transaction(2))
-    now(world.commit_in_transaction(3, OTHER, partition=1))
+    take_response(world.commit_in_transaction(2))
+    take_response(world.commit_in_transaction(3, OTHER, partition=1))
     again = world.again()
     assert [again.committed(partition=each) for each in (0, 1)] == [1, -1]
     assert [again.is_unstable(partition=each) for each in (0, 1)] == [True, True]
-    now(again.end(PRODUCER))
-    now(again.end(OTHER, is_commit=False))
+    take_response(again.end(PRODUCER))
+    take_response(again.end(OTHER, is_commit=False))
     for each in (again, again.again()):
         assert [each.committed(partition=index) for index in (0, 1)] == [2, -1]
         assert not each.is_unstable()
@@ -250,7 +256,7 @@ def test_transactions_that_were_open_are_open_after_a_restart() -> None:
 
 def test_a_partition_that_is_not_loaded_takes_no_markers() -> None:
     world = ProducerWorld()
-    now(world.commit_in_transaction())
+    take_response(world.commit_in_transaction())
     partition = world.coordinator.partition_for(GROUP)
     world.coordinator.on_resignation(partition)
     with pytest.raises(KafkaError, match="NOT_LEADER_OR_FOLLOWER"):
@@ -260,7 +266,7 @@ def test_a_partition_that_is_not_loaded_takes_no_markers() -> None:
         world.end()
     world.turn(5)
     assert world.is_unstable()
-    now(world.end())
+    take_response(world.end())
     assert (world.committed(), world.is_unstable()) == (7, False)
 
 
@@ -274,14 +280,14 @@ def test_a_marker_under_way_when_the_partition_goes_touches_nothing() -> None:
     world.coordinator.on_resignation(partition)
     world.coordinator.on_election(partition)
     log.tell()
-    assert now(ended) is NONE
+    assert take_response(ended) is NONE
     world.turn(5)
     assert (world.committed(), world.is_unstable()) == (7, False)
 
 
-def test_a_partition_that_is_given_up_leaves_nothing_behind() -> None:
+def test_a_resigned_partition_leaves_nothing_behind() -> None:
     world = ProducerWorld()
-    now(world.commit_in_transaction())
+    take_response(world.commit_in_transaction())
     for partition in range(4):
         world.coordinator.on_resignation(partition)
     assert world.coordinator._registry.transactions == {}
@@ -290,61 +296,61 @@ def test_a_partition_that_is_given_up_leaves_nothing_behind() -> None:
 # Deleting
 
 
-def test_a_deleted_group_takes_what_waits_with_it() -> None:
+def test_a_deleted_group_drops_its_pending_offsets() -> None:
     world = ProducerWorld()
     world.commit(1, partition=1)
-    now(world.commit_in_transaction(2))
-    assert now(world.coordinator.delete(GROUP)) is NONE
+    take_response(world.commit_in_transaction(2))
+    assert take_response(world.coordinator.delete(GROUP)) is NONE
     assert world.coordinator.list() == []
-    now(world.end())
+    take_response(world.end())
     for each in (world, world.again()):
         assert [each.committed(partition=index) for index in (0, 1)] == [-1, -1]
 
 
 def test_a_group_that_could_not_be_deleted_still_waits() -> None:
     world = ProducerWorld()
-    now(world.commit_in_transaction(2))
+    take_response(world.commit_in_transaction(2))
     world.log.hold = True
     deleted = world.coordinator.delete(GROUP)
     ended = world.end()
     tombstones, marker = world.log.held
     tombstones.fail(ErrorCode.NOT_ENOUGH_REPLICAS)
     marker.succeed()
-    assert now(deleted) is ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert now(ended) is NONE
+    assert take_response(deleted) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert take_response(ended) is NONE
     assert (world.committed(), world.is_unstable()) == (2, False)
 
 
 def test_a_new_group_of_the_name_has_nothing_of_the_one_that_was_deleted() -> None:
     world = ProducerWorld()
-    now(world.commit_in_transaction(2))
-    now(world.coordinator.delete(GROUP))
-    now(world.commit_in_transaction(3, partition=1))
-    now(world.end())
+    take_response(world.commit_in_transaction(2))
+    take_response(world.coordinator.delete(GROUP))
+    take_response(world.commit_in_transaction(3, partition=1))
+    take_response(world.end())
     for each in (world, world.again()):
         assert [each.committed(partition=index) for index in (0, 1)] == [-1, 3]
 
 
-def test_a_deleted_offset_takes_what_waits_for_its_partition_with_it() -> None:
+def test_a_deleted_offset_drops_pending_offsets_of_its_partition() -> None:
     world = ProducerWorld()
-    now(world.commit_in_transaction(2))
-    now(world.commit_in_transaction(3, partition=1))
-    codes = now(world.coordinator.delete_offsets(GROUP, [("t", 0), ("t", 5)]))
+    take_response(world.commit_in_transaction(2))
+    take_response(world.commit_in_transaction(3, partition=1))
+    codes = take_response(world.coordinator.delete_offsets(GROUP, [("t", 0), ("t", 5)]))
     assert codes == [NONE, NONE]
     assert [world.is_unstable(partition=index) for index in (0, 1)] == [False, True]
-    now(world.end())
+    take_response(world.end())
     for each in (world, world.again()):
         assert [each.committed(partition=index) for index in (0, 1)] == [-1, 3]
 
 
 def test_a_deleted_topic_takes_its_offsets_that_wait_with_it() -> None:
     world = ProducerWorld()
-    now(world.commit_in_transaction(2))
-    now(world.commit_in_transaction(3, topic="other", topic_id=b"o" * 16))
-    now(world.commit_in_transaction(4, topic="again", topic_id=b"n" * 16))
+    take_response(world.commit_in_transaction(2))
+    take_response(world.commit_in_transaction(3, topic="other", topic_id=b"o" * 16))
+    take_response(world.commit_in_transaction(4, topic="again", topic_id=b"n" * 16))
     world.coordinator.on_topics_deleted({"t": TOPIC_ID, "again": b"a" * 16})
     world.turn()
-    now(world.end())
+    take_response(world.end())
     for each in (world, world.again()):
         assert [each.committed(topic=name) for name in ("t", "other", "again")] == [-1, 3, 4]
 
@@ -352,7 +358,7 @@ def test_a_deleted_topic_takes_its_offsets_that_wait_with_it() -> None:
 # Retention
 
 
-def look(world: ProducerWorld) -> None:
+def expire_all(world: ProducerWorld) -> None:
     """Let time pass until every offset so far has expired and was checked."""
     world.clock.pump([600] * 8)
     world.turn(10)
@@ -362,23 +368,23 @@ def test_neither_an_offset_nor_its_group_grows_too_old_while_a_transaction_is_op
     world = ProducerWorld(offsets_retention_ms=3_600_000)
     world.commit(1, partition=0)
     world.commit(2, partition=1)
-    now(world.commit_in_transaction(3, partition=1))
-    look(world)
+    take_response(world.commit_in_transaction(3, partition=1))
+    expire_all(world)
     assert [world.committed(partition=index) for index in (0, 1)] == [-1, 2]
-    now(world.coordinator.delete_offsets(GROUP, [("t", 1)]))
-    now(world.commit_in_transaction(3, partition=1))
-    look(world)
+    take_response(world.coordinator.delete_offsets(GROUP, [("t", 1)]))
+    take_response(world.commit_in_transaction(3, partition=1))
+    expire_all(world)
     assert world.state() == "Empty", "nothing but an offset that waits keeps it"
-    now(world.end(is_commit=False))
-    look(world)
+    take_response(world.end(is_commit=False))
+    expire_all(world)
     assert world.coordinator.list() == []
 
 
 def test_a_commit_too_old_when_its_transaction_ends_is_seen_and_goes_with_the_next_look() -> None:
     world = ProducerWorld(offsets_retention_ms=3_600_000)
-    now(world.commit_in_transaction(3))
-    look(world)
-    now(world.end())
+    take_response(world.commit_in_transaction(3))
+    expire_all(world)
+    take_response(world.end())
     assert world.committed() == 3
-    look(world)
+    expire_all(world)
     assert world.coordinator.list() == []

@@ -67,7 +67,7 @@ class StoreContract:
         subject.change(*((key, ABSENT, key.encode()) for key in keys))
         assert subject.run(subject.store.load()) == {key: StoreEntry(key.encode(), 0) for key in keys}
 
-    def test_a_deleted_key_is_absent_and_starts_anew(self, subject: Subject) -> None:
+    def test_a_deleted_key_is_absent_and_restarts_its_version(self, subject: Subject) -> None:
         subject.change((CONFIG, ABSENT, b"1"))
         subject.change((CONFIG, 0, None))
         assert subject.run(subject.store.read([CONFIG])) == {}
@@ -84,7 +84,7 @@ class StoreContract:
         subject.change((CONFIG, 0, b"2"))
 
     @pytest.mark.parametrize("value", [b"1", None])
-    def test_changing_what_is_absent_is_a_conflict(self, subject: Subject, value: bytes | None) -> None:
+    def test_changing_an_absent_key_is_a_conflict(self, subject: Subject, value: bytes | None) -> None:
         with pytest.raises(ConflictError):
             subject.change((CONFIG, 0, value))
         subject.change((CONFIG, ABSENT, None))

@@ -65,7 +65,7 @@ def test_an_endless_quota() -> None:
     assert parse_client_values(format_client_values(endless)) == endless
 
 
-def test_what_is_committed_is_read_again() -> None:
+def test_committed_entities_are_read_again() -> None:
     draft = MetadataDraft(MetadataImage())
     draft.put_client(USER, BOTH)
     draft.put_client((("ip", None),), ClientConfig({"connection_creation_rate": 7.0}))
@@ -97,7 +97,7 @@ def test_keys_that_are_no_entity_s(key: str) -> None:
 
 
 @pytest.mark.parametrize("config", ['{"producer_byte_rate":"fast"}', '{"SCRAM-SHA-256":"hunter2"}', "{"])
-def test_damage_is_told_with_its_key_and_without_the_secret(config: str) -> None:
+def test_an_error_of_damage_names_the_key_without_the_secret(config: str) -> None:
     entry = StoreEntry(f'{{"version":1,"config":{config}}}'.encode(), 0)
     with pytest.raises(StoreError, match="the metadata is damaged at /config/users/alice: ") as problem:
         codec.decode_image({"/config/users/alice": entry})

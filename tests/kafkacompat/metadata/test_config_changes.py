@@ -16,34 +16,44 @@ CONFIG = BrokerConfig.load("node.id=1")
 TOPIC = (ResourceType.TOPIC, "t")
 
 
-def draft(**configs: str) -> MetadataDraft:
+def make_draft(**configs: str) -> MetadataDraft:
     on = MetadataDraft(MetadataImage())
     on.put_topic(TopicImage("t", b"i" * 16, ()))
     on.put_config(TOPIC, {name.replace("_", "."): value for name, value in configs.items()})
     return on
 
 
-def change(on: MetadataDraft, name: str, operation: ConfigOperationType, value: str | None = None) -> dict[str, str]:
+def change_config(
+    on: MetadataDraft, name: str, operation: ConfigOperationType, value: str | None = None
+) -> dict[str, str]:
     alter_configs(on, CONFIG, ResourceChange(*TOPIC, [ConfigOperation(name, operation, value)]))
     return dict(on.configs.get(TOPIC, {}))
 
 
 def test_set_and_delete() -> None:
-    on = draft()
-    assert change(on, "retention.ms", ConfigOperationType.SET, "5") == {"retention.ms": "5"}
-    assert change(on, "segment.ms", ConfigOperationType.SET, "6") == {"retention.ms": "5", "segment.ms": "6"}
-    assert change(on, "retention.ms", ConfigOperationType.DELETE) == {"segment.ms": "6"}
-    assert change(on, "never.was.there", ConfigOperationType.DELETE) == {"segment.ms": "6"}
-    assert change(on, "segment.ms", ConfigOperationType.DELETE) == {}
+    on = make_draft()
+    assert change_config(on, "retention.ms", ConfigOperationType.SET, "5") == {"retention.ms": "5"}
+    assert change_config(on, "segment.ms", ConfigOperationType.SET, "6") == {"retention.ms": "5", "segment.ms": "6"}
+    assert change_config(on, "retention.ms", ConfigOperationType.DELETE) == {"segment.ms": "6"}
+    assert change_config(on, "never.was.there", ConfigOperationType.DELETE) == {"segment.ms": "6"}
+    assert change_config(on, "segment.ms", ConfigOperationType.DELETE) == {}
     assert TOPIC not in on.configs
 
 
 def test_append_and_subtract_start_from_the_default() -> None:
-    on = draft()
-    assert change(on, "cleanup.policy", ConfigOperationType.APPEND, "compact") == {"cleanup.policy": "delete,compact"}
-    assert change(on, "cleanup.policy", ConfigOperationType.APPEND, "compact") == {"cleanup.policy": "delete,compact"}
-    assert change(on, "cleanup.policy", ConfigOperationType.SUBTRACT, "delete,nothing") == {"cleanup.policy": "compact"}
-    assert change(draft(), "cleanup.policy", ConfigOperationType.SUBTRACT, "delete") == {"cleanup.policy": ""}
+    on = make_draft()
+    assert change_config(on, "cleanup.policy", ConfigOperationType.APPEND, "compact") == {
+        "cleanup.policy": "delete,compact"
+    }
+    assert change_config(on, "cleanup.policy", ConfigOperationType.APPEND, "compact") == {
+        "cleanup.policy": "delete,compact"
+    }
+    assert change_config(on, "cleanup.policy", ConfigOperationType.SUBTRACT, "delete,nothing") == {
+        "cleanup.policy": "compact"
+    }
+    assert change_config(make_draft(), "cleanup.policy", ConfigOperationType.SUBTRACT, "delete") == {
+        "cleanup.policy": ""
+    }
 
 
 @pytest.mark.parametrize(
@@ -149,7 +159,7 @@ def test_append_and_subtract_start_from_the_default() -> None:
 def test_refuses_as_kafka_does(
     resource: ResourceType, name: str, operation: ConfigOperation, code: ErrorCode | None
 ) -> None:
-    on = draft()
+    on = make_draft()
     with pytest.raises(KafkaError) as problem:
         alter_configs(on, CONFIG, ResourceChange(resource, name, [operation]))
     assert problem.value.code == (code or ErrorCode.INVALID_REQUEST)
@@ -157,7 +167,7 @@ def test_refuses_as_kafka_does(
 
 
 def test_one_bad_config_leaves_all_of_the_resource_alone() -> None:
-    on = draft(segment_ms="1")
+    on = make_draft(segment_ms="1")
     operations = [
         ConfigOperation("retention.ms", ConfigOperationType.SET, "5"),
         ConfigOperation("segment.bytes", ConfigOperationType.SET, "5"),
@@ -168,15 +178,15 @@ def test_one_bad_config_leaves_all_of_the_resource_alone() -> None:
 
 
 def test_the_lag_of_a_topic_is_held_against_the_brokers_as_it_was_changed() -> None:
-    on = draft()
+    on = make_draft()
     operations = [ConfigOperation("log.cleaner.max.compaction.lag.ms", ConfigOperationType.SET, "10")]
     alter_configs(on, CONFIG, ResourceChange(ResourceType.BROKER, "", operations))
     with pytest.raises(KafkaError):
-        change(on, "min.compaction.lag.ms", ConfigOperationType.SET, "11")
+        change_config(on, "min.compaction.lag.ms", ConfigOperationType.SET, "11")
 
 
 def test_brokers_take_changes_of_every_level_and_plugins_names() -> None:
-    on = draft()
+    on = make_draft()
     for name in ("", "1"):
         operations = [
             ConfigOperation("log.retention.ms", ConfigOperationType.SET, "5"),
@@ -188,16 +198,20 @@ def test_brokers_take_changes_of_every_level_and_plugins_names() -> None:
 
 def test_lists_of_any_length_are_changed_in_little_time() -> None:
     many = ",".join(map(str, range(100_000)))
-    assert change(draft(), "cleanup.policy", ConfigOperationType.SUBTRACT, f"{many},delete") == {"cleanup.policy": ""}
+    assert change_config(make_draft(), "cleanup.policy", ConfigOperationType.SUBTRACT, f"{many},delete") == {
+        "cleanup.policy": ""
+    }
     with pytest.raises(KafkaError, match="more than 32767"):
-        change(draft(), "cleanup.policy", ConfigOperationType.APPEND, many)
+        change_config(make_draft(), "cleanup.policy", ConfigOperationType.APPEND, many)
 
 
 def test_of_elements_that_stand_there_twice_as_many_go_as_were_named() -> None:
     key = "leader.replication.throttled.replicas"
     given = {key.replace(".", "_"): "1:1,2:1,1:1,3:1,1:1"}
-    assert change(draft(**given), key, ConfigOperationType.SUBTRACT, "1:1,9:9,1:1") == {key: "2:1,3:1,1:1"}
-    assert change(draft(**given), key, ConfigOperationType.APPEND, "4:1,1:1,4:1") == {key: "1:1,2:1,1:1,3:1,1:1,4:1"}
+    assert change_config(make_draft(**given), key, ConfigOperationType.SUBTRACT, "1:1,9:9,1:1") == {key: "2:1,3:1,1:1"}
+    assert change_config(make_draft(**given), key, ConfigOperationType.APPEND, "4:1,1:1,4:1") == {
+        key: "1:1,2:1,1:1,3:1,1:1,4:1"
+    }
 
 
 def test_the_configuration_in_effect() -> None:
@@ -249,9 +263,9 @@ def test_a_change_that_does_not_fit_any_more_costs_no_other() -> None:
         ("kafkacompat.listener.name.plaintext.emulate", "2.8", "is bound already"),
     ],
 )
-def test_a_running_broker_keeps_what_its_clients_connect_to(name: str, value: str, words: str) -> None:
+def test_a_running_broker_keeps_its_listeners(name: str, value: str, words: str) -> None:
     config = BrokerConfig.load("node.id=1\nlistener.security.protocol.map=PLAINTEXT:PLAINTEXT,EXTRA:PLAINTEXT")
     wanted = ResourceChange(ResourceType.BROKER, "1", [ConfigOperation(name, ConfigOperationType.SET, value)])
     with pytest.raises(KafkaError, match=words) as caught:
-        alter_configs(draft(), config, wanted)
+        alter_configs(make_draft(), config, wanted)
     assert caught.value.code == ErrorCode.INVALID_REQUEST

@@ -91,7 +91,7 @@ def test_a_topic_that_is_not_allowed_leaves_the_others_alone() -> None:
     assert list(node.holder.image.topics) == ["t"]
 
 
-def test_a_refusal_keeps_nothing_of_what_led_to_it() -> None:
+def test_a_refusal_holds_no_traceback() -> None:
     """With its traceback it would hold the request that holds it, of a hundred thousand topics if need be."""
     (refused,) = outcome(Node().controller.create_topics([NewTopic("no name", 1, 1)]))
     assert isinstance(refused, KafkaError)
@@ -151,7 +151,7 @@ def test_making_a_topic_again_waits_for_the_old_ones_files() -> None:
     assert node.events.told[-1] == ("open", "t")
 
 
-def test_deleting_what_is_not_there() -> None:
+def test_deleting_an_absent_topic_is_refused() -> None:
     node = Node()
     topic = node.create("t")
     results = outcome(node.controller.delete_topics([b"x" * 16, topic.topic_id, topic.topic_id]))
@@ -235,7 +235,7 @@ def test_nothing_is_published_before_the_partitions_are_open() -> None:
     assert list(holder.image.topics) == ["t"]
 
 
-def test_what_cannot_be_opened_has_no_leader() -> None:
+def test_a_partition_that_cannot_be_opened_has_no_leader() -> None:
     node = Node()
     node.create("t", 2)
     node.events.broken = {"t", "u"}

@@ -11,7 +11,7 @@ from tests.kafkacompat.metadata.deferreds import outcome, refusal
 from tests.kafkacompat.metadata.node import Node
 
 
-def test_a_conflict_is_planned_again_on_what_the_other_one_wrote() -> None:
+def test_a_conflicting_change_is_planned_again_on_the_stored_state() -> None:
     node = Node()
     other = Node(seed=5)
     theirs = other.create("t", 3)

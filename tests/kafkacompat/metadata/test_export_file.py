@@ -23,7 +23,7 @@ def lines_of(values: dict[str, bytes] = VALUES) -> list[bytes]:
     return [f"{line}\n".encode() for line in format_export(values)]
 
 
-def test_what_is_written_is_read_again() -> None:
+def test_an_export_is_read_again() -> None:
     assert parse_export(lines_of(), "file") == VALUES
 
 

@@ -28,23 +28,23 @@ ID, OTHER_ID = bytes(range(16)), bytes(range(1, 17))
 NO_OP = b"\x01\x14\x00\x00"
 
 
-def cluster(*records: Message) -> KraftCluster:
+def make_cluster(*records: Message) -> KraftCluster:
     made = KraftCluster()
     made.replay([NO_OP, *map(write_metadata_record, records)])
     return made
 
 
-def config(name: str, value: str | None, topic: str = "t") -> ConfigRecord:
+def make_config(name: str, value: str | None, topic: str = "t") -> ConfigRecord:
     return ConfigRecord(resource_type=ResourceType.TOPIC, resource_name=topic, name=name, value=value)
 
 
-def quota(value: float, *, remove: bool = False, user: str | None = "u") -> ClientQuotaRecord:
+def make_quota(value: float, *, remove: bool = False, user: str | None = "u") -> ClientQuotaRecord:
     entity = [EntityData(entity_type="user", entity_name=user)]
     return ClientQuotaRecord(entity=entity, key="producer_byte_rate", value=value, remove=remove)
 
 
 def test_a_change_that_names_a_leader_begins_an_epoch() -> None:
-    made = cluster(
+    made = make_cluster(
         TopicRecord(name="t", topic_id=ID),
         PartitionRecord(topic_id=ID, partition_id=0, leader_epoch=3),
         PartitionRecord(topic_id=ID, partition_id=1, leader_epoch=0),
@@ -58,10 +58,10 @@ def test_a_change_that_names_a_leader_begins_an_epoch() -> None:
 
 
 def test_a_deleted_topic_leaves_nothing_to_the_next_of_its_name() -> None:
-    made = cluster(
+    made = make_cluster(
         TopicRecord(name="t", topic_id=ID),
         PartitionRecord(topic_id=ID, partition_id=0, leader_epoch=3),
-        config("retention.ms", "1"),
+        make_config("retention.ms", "1"),
         RemoveTopicRecord(topic_id=ID),
         TopicRecord(name="t", topic_id=OTHER_ID),
     )
@@ -70,12 +70,20 @@ def test_a_deleted_topic_leaves_nothing_to_the_next_of_its_name() -> None:
 
 
 def test_configs_are_set_and_taken_away() -> None:
-    made = cluster(config("a", "1"), config("b", "2"), config("a", None), config("b", "3"), config("a", "4", "other"))
+    made = make_cluster(
+        make_config("a", "1"),
+        make_config("b", "2"),
+        make_config("a", None),
+        make_config("b", "3"),
+        make_config("a", "4", "other"),
+    )
     assert made.configs == {(ResourceType.TOPIC, "t"): {"b": "3"}, (ResourceType.TOPIC, "other"): {"a": "4"}}
 
 
 def test_quotas_are_set_and_removed() -> None:
-    made = cluster(quota(10.0), quota(20.0), quota(1.0, user=None), quota(0.0, user=None, remove=True))
+    made = make_cluster(
+        make_quota(10.0), make_quota(20.0), make_quota(1.0, user=None), make_quota(0.0, user=None, remove=True)
+    )
     assert made.clients == {
         make_entity([("user", "u")]): ClientConfig({"producer_byte_rate": 20.0}),
         make_entity([("user", None)]): ClientConfig(),
@@ -88,8 +96,12 @@ def test_credentials_are_set_and_removed_beside_quotas() -> None:
             name="u", mechanism=mechanism, salt=b"s", stored_key=b"k", server_key=b"v", iterations=4096
         )
 
-    made = cluster(
-        quota(10.0), credential(1), credential(2), credential(9), RemoveUserScramCredentialRecord(name="u", mechanism=1)
+    made = make_cluster(
+        make_quota(10.0),
+        credential(1),
+        credential(2),
+        credential(9),
+        RemoveUserScramCredentialRecord(name="u", mechanism=1),
     )
     expected = {ScramMechanism.SHA_512: ScramCredential(b"s", b"k", b"v", 4096)}
     assert made.clients == {make_user_entity("u"): ClientConfig({"producer_byte_rate": 10.0}, expected)}
@@ -97,13 +109,15 @@ def test_credentials_are_set_and_removed_beside_quotas() -> None:
 
 def test_producer_ids_only_grow() -> None:
     assert (
-        cluster(ProducerIdsRecord(next_producer_id=2000), ProducerIdsRecord(next_producer_id=1000)).next_producer_id
+        make_cluster(
+            ProducerIdsRecord(next_producer_id=2000), ProducerIdsRecord(next_producer_id=1000)
+        ).next_producer_id
         == 2000
     )
 
 
 def test_a_transaction_counts_when_it_ends_and_not_when_it_is_aborted() -> None:
-    begin, one, two = BeginTransactionRecord(), config("a", "1"), config("b", "2")
-    assert cluster(begin, one).configs == {}
-    assert cluster(begin, one, AbortTransactionRecord(), two).configs == {(ResourceType.TOPIC, "t"): {"b": "2"}}
-    assert cluster(begin, one, EndTransactionRecord()).configs == {(ResourceType.TOPIC, "t"): {"a": "1"}}
+    begin, one, two = BeginTransactionRecord(), make_config("a", "1"), make_config("b", "2")
+    assert make_cluster(begin, one).configs == {}
+    assert make_cluster(begin, one, AbortTransactionRecord(), two).configs == {(ResourceType.TOPIC, "t"): {"b": "2"}}
+    assert make_cluster(begin, one, EndTransactionRecord()).configs == {(ResourceType.TOPIC, "t"): {"a": "1"}}

@@ -82,7 +82,7 @@ def test_producer_ids_begin_in_the_empty_znode_of_a_new_cluster() -> None:
     assert store.entries[PRODUCER_IDS].version == 2
 
 
-def test_a_block_of_producer_ids_keeps_what_it_does_not_know() -> None:
+def test_a_block_of_producer_ids_keeps_unknown_fields() -> None:
     store = MemoryStore()
     store.entries[PRODUCER_IDS] = StoreEntry(VALUES[PRODUCER_IDS], 0)
     outcome(Deferred.fromCoroutine(make_ledger(store, StoreForm()).allocate_producer_ids(3)))
@@ -176,7 +176,7 @@ def test_configurations_that_others_have_written_are_read_again(shared: SharedSt
     assert not shared.ledger.image.clients
 
 
-def test_what_others_have_damaged_changes_nothing(shared: SharedStore) -> None:
+def test_values_damaged_by_others_change_nothing(shared: SharedStore) -> None:
     before = shared.ledger.image
     for key in (TOPIC, STATE, CONFIG):
         shared.write(key, b"{")

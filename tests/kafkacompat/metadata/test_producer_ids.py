@@ -10,7 +10,7 @@ from kafkacompat.wire.errors import ErrorCode, KafkaError
 from tests.kafkacompat.metadata.deferreds import outcome, refusal
 
 
-def test_many_who_wait_share_one_allocation_in_order() -> None:
+def test_waiting_requests_share_one_allocation_in_order() -> None:
     blocks: list[Deferred[range]] = []
     ids = ProducerIds(lambda: blocks.append(Deferred()) or blocks[-1])  # type: ignore[func-returns-value]
     waiting = [ids.next() for _ in range(5)]
@@ -23,7 +23,7 @@ def test_many_who_wait_share_one_allocation_in_order() -> None:
     assert [outcome(waiter) for waiter in [*waiting[3:], late, ids.next()]] == [10, 11, 12, 13]
 
 
-def test_a_failed_allocation_fails_those_who_wait_and_is_tried_again() -> None:
+def test_a_failed_allocation_fails_waiting_requests_and_is_retried() -> None:
     blocks: list[Deferred[range]] = []
     ids = ProducerIds(lambda: blocks.append(Deferred()) or blocks[-1])  # type: ignore[func-returns-value]
     waiting = [ids.next(), ids.next()]

@@ -52,7 +52,7 @@ def test_text_as_kafka_wrote_it() -> None:
 @pytest.mark.parametrize(
     "text", ["", "salt=c2FsdA==", TEXT.replace("4096", "many"), TEXT.replace("c3Rvc", "hunter2!"), "hunter2"]
 )
-def test_damage_is_told_without_the_secret(text: str) -> None:
+def test_an_error_of_damage_hides_the_secret(text: str) -> None:
     with pytest.raises(ValueError, match=r"^a SCRAM credential is malformed$") as problem:
         parse_credential(text)
     assert problem.value.__suppress_context__

@@ -26,11 +26,11 @@ TREE = StoreForm(controller_epoch=7, has_tree=True)
 VERSIONS = {KEY: 2, **{f"{KEY}/partitions/{index}/state": 3 for index in range(3)}}
 
 
-def state(index: int) -> str:
+def name_state(index: int) -> str:
     return f"{KEY}/partitions/{index}/state"
 
 
-def image(*topics: TopicImage, **other: Any) -> MetadataImage:
+def make_image(*topics: TopicImage, **other: Any) -> MetadataImage:
     return MetadataImage(**other).with_topics({topic.name: topic for topic in topics})
 
 
@@ -40,7 +40,7 @@ def change_partition(topic: TopicImage, index: int, **fields: Any) -> TopicImage
     return topic._replace(partitions=tuple(partitions))
 
 
-def decode(change: StoreChange) -> Any:
+def decode_value(change: StoreChange) -> Any:
     assert change.value is not None
     return json.loads(change.value)
 
@@ -50,46 +50,58 @@ def test_a_new_topic_comes_before_its_states_and_after_its_configuration() -> No
     draft.put_topic(TOPIC)
     draft.put_config(CONFIG, {"a": "1"})
     changes = draft.list_changes({})
-    assert [change.key for change in changes] == ["/config/topics/orders", KEY, state(0), state(1), state(2)]
+    assert [change.key for change in changes] == [
+        "/config/topics/orders",
+        KEY,
+        name_state(0),
+        name_state(1),
+        name_state(2),
+    ]
     assert {change.expected_version for change in changes} == {ABSENT}
-    assert decode(changes[2]) == {"controller_epoch": 1, "leader": 1, "version": 1, "leader_epoch": 4, "isr": [1, 2]}
+    assert decode_value(changes[2]) == {
+        "controller_epoch": 1,
+        "leader": 1,
+        "version": 1,
+        "leader_epoch": 4,
+        "isr": [1, 2],
+    }
 
 
 def test_a_change_of_one_partition_is_one_change_with_the_controller_s_epoch() -> None:
-    draft = MetadataDraft(image(TOPIC))
+    draft = MetadataDraft(make_image(TOPIC))
     draft.put_topic(change_partition(TOPIC, 1, leader=2, leader_epoch=5))
     (change,) = draft.list_changes(VERSIONS, form=TREE)
-    assert (change.key, change.expected_version) == (state(1), 3)
-    assert decode(change) == {"controller_epoch": 7, "leader": 2, "version": 1, "leader_epoch": 5, "isr": [1, 2]}
+    assert (change.key, change.expected_version) == (name_state(1), 3)
+    assert decode_value(change) == {"controller_epoch": 7, "leader": 2, "version": 1, "leader_epoch": 5, "isr": [1, 2]}
 
 
 @pytest.mark.parametrize("fields", [{"replicas": (1, 2, 3), "adding_replicas": (3,)}, {"removing_replicas": (2,)}])
 def test_a_reassignment_is_written_into_the_topic_alone(fields: dict[str, Any]) -> None:
-    draft = MetadataDraft(image(TOPIC))
+    draft = MetadataDraft(make_image(TOPIC))
     draft.put_topic(change_partition(TOPIC, 1, **fields))
     (change,) = draft.list_changes(VERSIONS)
     assert (change.key, change.expected_version) == (KEY, 2)
 
 
 def test_growth_writes_the_topic_and_the_new_states() -> None:
-    draft = MetadataDraft(image(TOPIC))
+    draft = MetadataDraft(make_image(TOPIC))
     draft.put_topic(TOPIC._replace(partitions=(*TOPIC.partitions, PartitionImage(3, 1, 0, (1,), (1,), 0))))
     changes = draft.list_changes(VERSIONS)
-    assert [(change.key, change.expected_version) for change in changes] == [(KEY, 2), (state(3), ABSENT)]
+    assert [(change.key, change.expected_version) for change in changes] == [(KEY, 2), (name_state(3), ABSENT)]
 
 
 def test_a_topic_gets_its_id() -> None:
     old = TOPIC._replace(topic_id=ZERO_UUID)
-    draft = MetadataDraft(image(old))
+    draft = MetadataDraft(make_image(old))
     draft.put_topic(TOPIC)
     assert draft.build_image().topics_by_id == {UUID: TOPIC}
     (change,) = draft.list_changes(VERSIONS)
-    assert change.key == KEY and decode(change)["topic_id"] == "AAECAwQFBgcICQoLDA0ODw"
+    assert change.key == KEY and decode_value(change)["topic_id"] == "AAECAwQFBgcICQoLDA0ODw"
 
 
 def test_a_topic_without_an_id_is_changed_and_deleted() -> None:
     old = TOPIC._replace(topic_id=ZERO_UUID)
-    draft = MetadataDraft(image(old))
+    draft = MetadataDraft(make_image(old))
     draft.put_topic(change_partition(old, 0, leader=2))
     assert draft.topics_by_id == {}
     draft.remove_topic("orders")
@@ -97,26 +109,26 @@ def test_a_topic_without_an_id_is_changed_and_deleted() -> None:
 
 
 def test_a_deleted_topic_is_removed_from_its_leaves_up() -> None:
-    draft = MetadataDraft(image(TOPIC, configs={CONFIG: {"a": "1"}}))
+    draft = MetadataDraft(make_image(TOPIC, configs={CONFIG: {"a": "1"}}))
     draft.remove_topic("orders")
     changes = draft.list_changes({**VERSIONS, "/config/topics/orders": 5})
     assert [(change.key, change.expected_version, change.value) for change in changes] == [
-        (state(2), 3, None),
-        (state(1), 3, None),
-        (state(0), 3, None),
+        (name_state(2), 3, None),
+        (name_state(1), 3, None),
+        (name_state(0), 3, None),
         (KEY, 2, None),
         ("/config/topics/orders", 5, None),
     ]
 
 
 def test_a_state_that_was_never_written_is_not_removed() -> None:
-    draft = MetadataDraft(image(TOPIC))
+    draft = MetadataDraft(make_image(TOPIC))
     draft.remove_topic("orders")
-    assert [change.key for change in draft.list_changes({KEY: 2, state(1): 3})] == [state(1), KEY]
+    assert [change.key for change in draft.list_changes({KEY: 2, name_state(1): 3})] == [name_state(1), KEY]
 
 
-def test_what_is_changed_back_is_no_change() -> None:
-    draft = MetadataDraft(image(TOPIC, configs={CONFIG: {"a": "1"}}))
+def test_a_reverted_change_is_no_change() -> None:
+    draft = MetadataDraft(make_image(TOPIC, configs={CONFIG: {"a": "1"}}))
     draft.put_topic(change_partition(TOPIC, 1, leader=2))
     draft.put_topic(TOPIC)
     draft.put_config(CONFIG, {"a": "2"})
@@ -124,45 +136,56 @@ def test_what_is_changed_back_is_no_change() -> None:
     assert draft.list_changes(VERSIONS) == []
 
 
-def test_a_change_is_encoded_over_what_a_newer_release_wrote() -> None:
-    draft = MetadataDraft(image(TOPIC, configs={CONFIG: {"a": "1"}}, clients={ALICE: QUOTA}))
+def test_a_change_keeps_fields_of_a_newer_release() -> None:
+    draft = MetadataDraft(make_image(TOPIC, configs={CONFIG: {"a": "1"}}, clients={ALICE: QUOTA}))
     draft.put_topic(change_partition(TOPIC, 1, replicas=(1, 2, 3), leader=2))
     draft.put_config(CONFIG, {"a": "2"})
     draft.put_client(ALICE, ClientConfig({"consumer_byte_rate": 1.0}))
-    keys = ("/config/topics/orders", "/config/users/alice", KEY, state(1))
+    keys = ("/config/topics/orders", "/config/users/alice", KEY, name_state(1))
     foreign = dict.fromkeys(keys, b'{"version":9,"new":[1]}')
     changes = draft.list_changes(VERSIONS, foreign)
     assert tuple(change.key for change in changes) == keys
-    assert [(decode(change)["version"], decode(change)["new"]) for change in changes] == [(9, [1])] * 4
+    assert [(decode_value(change)["version"], decode_value(change)["new"]) for change in changes] == [(9, [1])] * 4
 
 
 def test_a_change_over_damage_is_refused() -> None:
-    draft = MetadataDraft(image(TOPIC))
+    draft = MetadataDraft(make_image(TOPIC))
     draft.put_topic(change_partition(TOPIC, 1, leader=2))
-    with pytest.raises(StoreError, match=f"damaged at {state(1)}"):
-        draft.list_changes(VERSIONS, {state(1): b"{"})
+    with pytest.raises(StoreError, match=f"damaged at {name_state(1)}"):
+        draft.list_changes(VERSIONS, {name_state(1): b"{"})
 
 
 def test_in_a_tree_a_topic_without_configs_has_an_empty_value() -> None:
     draft = MetadataDraft(MetadataImage())
     draft.put_topic(TOPIC)
     draft.put_config(CONFIG, {})
-    assert decode(draft.list_changes({}, form=TREE)[0]) == {"version": 1, "config": {}}
+    assert decode_value(draft.list_changes({}, form=TREE)[0]) == {"version": 1, "config": {}}
     assert draft.list_changes({})[0].key == KEY
 
 
+def test_in_a_tree_changes_of_configs_are_announced() -> None:
+    draft = MetadataDraft(make_image(TOPIC, configs={CONFIG: {"a": "1"}}, clients={ALICE: QUOTA}))
+    draft.put_config(CONFIG, {"a": "2"})
+    draft.put_config((ResourceType.BROKER, "1"), {})
+    draft.put_client(ALICE, ClientConfig())
+    draft.put_topic(change_partition(TOPIC, 1, leader=2))
+    changes = draft.list_changes(VERSIONS, form=TREE)
+    assert {change.key for change in changes if change.is_announced} == {"/config/topics/orders", "/config/users/alice"}
+    assert not any(change.is_announced for change in draft.list_changes(VERSIONS))
+
+
 def test_in_a_tree_the_last_config_leaves_an_empty_value() -> None:
-    draft = MetadataDraft(image(TOPIC, configs={CONFIG: {"a": "1"}}))
+    draft = MetadataDraft(make_image(TOPIC, configs={CONFIG: {"a": "1"}}))
     draft.put_config(CONFIG, {})
     versions = {"/config/topics/orders": 5}
     (change,) = draft.list_changes(versions, form=TREE)
-    assert (change.expected_version, decode(change)) == (5, {"version": 1, "config": {}})
+    assert (change.expected_version, decode_value(change)) == (5, {"version": 1, "config": {}})
     assert draft.list_changes(versions) == [StoreChange("/config/topics/orders", 5, None)]
 
 
 def test_in_a_tree_an_empty_value_goes_with_its_topic_and_is_not_written_twice() -> None:
     versions = {**VERSIONS, "/config/topics/orders": 0}
-    draft = MetadataDraft(image(TOPIC))
+    draft = MetadataDraft(make_image(TOPIC))
     draft.put_config(CONFIG, {})
     assert draft.list_changes(versions, form=TREE) == []
     draft.remove_topic("orders")
@@ -174,7 +197,7 @@ def test_in_a_tree_a_user_stays_while_it_has_clients() -> None:
     draft.put_client(ALICE, ClientConfig())
     versions = {"/config/users/alice": 4, "/config/users/alice/clients": 0, "/config/users/alice/clients/c": 1}
     (change,) = draft.list_changes(versions, form=TREE)
-    assert (change.key, decode(change)) == ("/config/users/alice", {"version": 1, "config": {}})
+    assert (change.key, decode_value(change)) == ("/config/users/alice", {"version": 1, "config": {}})
     assert draft.list_changes(versions) == [StoreChange("/config/users/alice", 4, None)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -42,6 +43,13 @@ class StoreWorld(MemoryWorld):
         self.before_transaction()
         return self._multi(operations)
 
+    def announce(self, *changes: tuple[str, int, bytes | None]) -> None:
+        self.run(self.store.compare_and_set([StoreChange(*change, is_announced=True) for change in changes]))
+
+    def notifications(self) -> list[str]:
+        folder = "/config/changes/"
+        return [json.loads(value)["entity_path"] for path, value in self.server.contents().items() if folder in path]
+
     def change(self, *changes: tuple[str, int, bytes | None]) -> None:
         self.run(self.begin(*changes))
 
@@ -67,14 +75,14 @@ def world() -> StoreWorld:
     return StoreWorld()
 
 
-def _paths(operations: Sequence[Operation]) -> list[str]:
+def _list_paths(operations: Sequence[Operation]) -> list[str]:
     return [operation.path for operation in operations]
 
 
 def test_missing_parents_are_part_of_the_transaction(world: StoreWorld) -> None:
     world.run(world.other.create("/brokers/topics", b"", make_path=True))
     world.change((TOPIC, ABSENT, b"1"), (STATES[0], ABSENT, b"2"), (STATES[1], ABSENT, b"3"))
-    assert [_paths(operations) for operations in world.transactions] == [
+    assert [_list_paths(operations) for operations in world.transactions] == [
         [
             TOPIC,
             f"{TOPIC}/partitions",
@@ -91,7 +99,7 @@ def test_a_change_of_one_partition_touches_this_partition_only(world: StoreWorld
     world.change(*((key, ABSENT, b"1") for key in [TOPIC, *STATES]))
     world.transactions.clear()
     world.change((STATES[1], 0, b"2"))
-    assert [_paths(operations) for operations in world.transactions] == [[STATES[1]]]
+    assert [_list_paths(operations) for operations in world.transactions] == [[STATES[1]]]
 
 
 def test_nodes_that_are_no_metadata_are_not_loaded(world: StoreWorld) -> None:
@@ -310,7 +318,7 @@ def test_an_operation_without_a_connection_fails_in_the_end(
         world.run(failing)
 
 
-def test_closing_the_client_ends_what_waits(world: StoreWorld) -> None:
+def test_closing_the_client_fails_waiting_operations(world: StoreWorld) -> None:
     world.server.disconnect(world.client)
     world.settle()
     loading = world.store.load()
@@ -345,8 +353,45 @@ def test_a_connection_that_keeps_breaking_fails_a_change(world: StoreWorld) -> N
         (TOPIC, bytes(1_100_000), "too large; ZooKeeper takes 1000000"),
     ],
 )
-def test_what_zookeeper_cannot_hold_is_an_error_of_the_store(
+def test_a_value_too_large_for_zookeeper_is_a_store_error(
     world: StoreWorld, key: str, value: bytes, reason: str
 ) -> None:
     with pytest.raises(StoreError, match=reason):
         world.change((key, ABSENT, value))
+
+
+@pytest.fixture
+def announcing(world: StoreWorld) -> StoreWorld:
+    for path in ("/config/topics", "/config/changes"):
+        world.run(world.other.create(path, b"", make_path=True))
+    return world
+
+
+def test_a_change_and_its_notification_are_one_transaction(announcing: StoreWorld) -> None:
+    announcing.announce((CONFIG, ABSENT, b"1"))
+    assert [_list_paths(operations) for operations in announcing.transactions] == [
+        [CONFIG, "/config/changes/config_change_"]
+    ]
+    announcing.announce((CONFIG, 0, None))
+    assert announcing.notifications() == [CONFIG.removeprefix("/config/")] * 2
+
+
+def test_a_change_stays_with_its_notification_where_transactions_are_cut(announcing: StoreWorld) -> None:
+    large = [(f"/config/topics/{index:03}", ABSENT, bytes(60_000)) for index in range(70)]
+    announcing.announce(*large)
+    assert len(announcing.transactions) > 3
+    for operations in announcing.transactions:
+        assert [path.count("config_change_") for path in _list_paths(operations)] == [0, 1] * (len(operations) // 2)
+    assert announcing.notifications() == [f"topics/{index:03}" for index in range(70)]
+
+
+def test_a_change_that_is_refused_announces_nothing(announcing: StoreWorld) -> None:
+    with pytest.raises(ConflictError):
+        announcing.announce((CONFIG, 7, b"1"))
+    assert announcing.notifications() == []
+
+
+def test_a_change_whose_answer_is_lost_is_announced_once(announcing: StoreWorld) -> None:
+    announcing.before_transaction = lambda: announcing.server.lose_next_answer(announcing.client)
+    announcing.announce((CONFIG, ABSENT, b"1"))
+    assert announcing.notifications() == [CONFIG.removeprefix("/config/")]

@@ -13,7 +13,7 @@ def log_file(path: Path, content: bytes) -> SegmentFile:
     return SegmentFile(OsFiles().open(str(path)))
 
 
-def region(file: SegmentFile, position: int, size_bytes: int) -> FileRegion:
+def make_region(file: SegmentFile, position: int, size_bytes: int) -> FileRegion:
     assert file.acquire()
     return FileRegion(file, position, size_bytes)
 

@@ -12,11 +12,11 @@ from kafkacompat.server.connection import MAX_IN_FLIGHT_REQUESTS, MAX_REQUESTS_P
 from kafkacompat.storage.segment.shared_files import FileRegion
 from kafkacompat.wire.apis.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from kafkacompat.wire.apis.heartbeat import HeartbeatResponse
-from tests.kafkacompat.server.regions import is_closed, log_file, region
-from tests.kafkacompat.server.world import World, request
+from tests.kafkacompat.server.regions import is_closed, log_file, make_region
+from tests.kafkacompat.server.world import World, make_request
 
 
-def fetched(part: FileRegion) -> FetchResponse:
+def make_response(part: FileRegion) -> FetchResponse:
     return FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=[PartitionData(records=part)])])
 
 
@@ -103,7 +103,7 @@ def test_no_answer_for_no_response() -> None:
         (b"\0\0\0\x0a\0\x63\0\0\0\0\0\1\xff\xff", "API key 99"),
     ],
 )
-def test_what_cannot_be_answered_closes_the_connection_with_one_line(data: bytes, reason: str) -> None:
+def test_an_unanswerable_request_closes_the_connection_with_one_log_line(data: bytes, reason: str) -> None:
     world = World()
     world.receive(1)
     world.connection.dataReceived(data)
@@ -139,7 +139,7 @@ def test_an_answer_that_cannot_be_encoded_closes_and_lets_go_of_its_files(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, late: bool
 ) -> None:
     world, file = World(), log_file(tmp_path / "log", b"abc")
-    response = fetched(region(file, 0, 3))
+    response = make_response(make_region(file, 0, 3))
     response.responses[0].partitions[0].error_code = 1 << 16
     if late:
         pending = world.pending()
@@ -177,17 +177,19 @@ def test_a_request_in_order_holds_back_later_requests_until_its_effects_are_sett
 
 def test_an_answer_for_a_gone_connection_lets_go_of_its_files(tmp_path: Path) -> None:
     world, file = World(), log_file(tmp_path / "log", b"abc")
-    given_up: Deferred[FetchResponse] = Deferred(lambda deferred: deferred.callback(fetched(region(file, 0, 3))))
+    given_up: Deferred[FetchResponse] = Deferred(
+        lambda deferred: deferred.callback(make_response(make_region(file, 0, 3)))
+    )
     world.dispatcher.results.append(Pending(given_up, abandonable=True))
     kept_on = world.pending()
     world.receive(1, 2)
     world.lose()
     assert given_up.called
-    kept_on.response.callback(fetched(region(file, 1, 2)))  # type: ignore[arg-type]
+    kept_on.response.callback(make_response(make_region(file, 1, 2)))  # type: ignore[arg-type]
     assert is_closed(file)
 
 
-def test_a_lost_connection_gives_up_what_it_waited_for() -> None:
+def test_a_lost_connection_cancels_pending_responses() -> None:
     world = World()
     given_up: list[object] = []
     response: Deferred[HeartbeatResponse] = Deferred(given_up.append)
@@ -195,7 +197,7 @@ def test_a_lost_connection_gives_up_what_it_waited_for() -> None:
     kept_on = world.pending()
     world.receive(1, 2)
     held_bytes = world.budget.held_bytes
-    world.connection.dataReceived(request(3)[:-1])
+    world.connection.dataReceived(make_request(3)[:-1])
     world.lose()
     assert given_up == [response]
     assert not kept_on.response.called
@@ -206,7 +208,7 @@ def test_a_lost_connection_gives_up_what_it_waited_for() -> None:
     assert world.complaints == []
 
 
-def test_finishing_answers_what_was_asked_and_closes() -> None:
+def test_finish_answers_pending_requests_and_closes() -> None:
     world = World()
     pending = world.pending()
     world.receive(1)

@@ -14,15 +14,15 @@ from kafkacompat.wire.apis.sync_group import SyncGroupResponse
 from kafkacompat.wire.compile_source import STEP_ELEMENTS
 from kafkacompat.wire.compiler import encode_message
 from tests.fakes.busy_clock import LOOKS_A_TURN, BusyClock
-from tests.kafkacompat.server.regions import is_closed, log_file, region
-from tests.kafkacompat.server.world import World, request
+from tests.kafkacompat.server.regions import is_closed, log_file, make_region
+from tests.kafkacompat.server.world import World, make_request
 
 ELEMENTS_A_TURN = LOOKS_A_TURN * STEP_ELEMENTS
 MANY = ListGroupsResponse(groups=[ListedGroup(group_id=f"g{number}") for number in range(10 * ELEMENTS_A_TURN)])
 LARGE = SyncGroupResponse(assignment=bytes(MAX_UNSENT_BYTES // 4))
 
 
-def test_answers_behind_a_late_one_are_bounded_by_their_bytes() -> None:
+def test_answers_after_a_late_one_are_bounded_by_their_bytes() -> None:
     world = World()
     late = world.pending()
     world.dispatcher.results += [LARGE] * 10
@@ -93,7 +93,7 @@ def test_a_large_answer_that_cannot_be_encoded_closes(caplog: pytest.LogCaptureF
 def test_a_large_answer_to_a_client_that_has_gone_lets_go_of_its_files(tmp_path: Path) -> None:
     world, file = World(BusyClock()), log_file(tmp_path / "log", b"abc")
     partitions = [PartitionData(records=b"") for _ in range(3 * ELEMENTS_A_TURN)]
-    partitions[0].records = region(file, 0, 3)
+    partitions[0].records = make_region(file, 0, 3)
     world.dispatcher.results.append(FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=partitions)]))
     world.receive(1)
     world.lose()
@@ -102,10 +102,10 @@ def test_a_large_answer_to_a_client_that_has_gone_lets_go_of_its_files(tmp_path:
     assert is_closed(file)
 
 
-def test_what_waited_for_a_slow_reader_is_counted_no_more_once_it_was_answered() -> None:
+def test_answered_requests_of_a_slow_reader_are_released() -> None:
     world = World()
     world.transport.stuck_bytes = MAX_UNSENT_BYTES
-    data = request(1, "g" * 30_000)
+    data = make_request(1, "g" * 30_000)
     world.connection.dataReceived(data)
     assert world.budget.held_bytes == len(data) - 4
     world.transport.stuck_bytes = 0
@@ -114,7 +114,7 @@ def test_what_waited_for_a_slow_reader_is_counted_no_more_once_it_was_answered()
     assert world.budget.held_bytes == 0
 
 
-def test_what_is_dropped_is_counted_no_more() -> None:
+def test_dropped_requests_are_released() -> None:
     world = World()
     world.transport.stuck_bytes = MAX_UNSENT_BYTES
     world.receive(1)

@@ -18,17 +18,17 @@ class Client:
     peer: Peer
 
 
-def client(listener_name: str = "PLAINTEXT", host: str = HOST) -> Client:
+def make_client(listener_name: str = "PLAINTEXT", host: str = HOST) -> Client:
     return Client(Peer(listener_name, host, 5555, "192.0.2.99", 9092))
 
 
-def objection(changes: dict[str, str], *clients: Client, host: str = HOST) -> str | None:
+def find_objection(changes: dict[str, str], *clients: Client, host: str = HOST) -> str | None:
     config = BrokerConfig.load("node.id=1").with_changes(changes, {})
     return ConnectionLimits(lambda: config).find_objection("PLAINTEXT", host, clients)
 
 
-def test_everybody_is_let_in_by_default() -> None:
-    assert objection({}, *[client()] * 1000) is None
+def test_all_clients_are_accepted_by_default() -> None:
+    assert find_objection({}, *[make_client()] * 1000) is None
 
 
 @pytest.mark.parametrize(
@@ -42,29 +42,32 @@ def test_everybody_is_let_in_by_default() -> None:
     ],
 )
 def test_one_more_than_allowed_is_turned_away(changes: dict[str, str], reason: str) -> None:
-    assert objection(changes, client()) is None
-    words = objection(changes, client(), client())
+    assert find_objection(changes, make_client()) is None
+    words = find_objection(changes, make_client(), make_client())
     assert words is not None and reason in words
 
 
 def test_others_do_not_count() -> None:
-    elsewhere = [client("INTERNAL", "192.0.2.2")] * 5
-    assert objection({"listener.name.plaintext.max.connections": "1"}, *elsewhere) is None
-    assert objection({"max.connections.per.ip": "1"}, *elsewhere) is None
+    elsewhere = [make_client("INTERNAL", "192.0.2.2")] * 5
+    assert find_objection({"listener.name.plaintext.max.connections": "1"}, *elsewhere) is None
+    assert find_objection({"max.connections.per.ip": "1"}, *elsewhere) is None
     assert (
-        objection({"max.connections.per.ip": "1", "max.connections.per.ip.overrides": "192.0.2.1:2"}, client()) is None
+        find_objection(
+            {"max.connections.per.ip": "1", "max.connections.per.ip.overrides": "192.0.2.1:2"}, make_client()
+        )
+        is None
     )
 
 
 def test_addresses_are_compared_whatever_way_they_are_written() -> None:
     changes = {"max.connections.per.ip.overrides": "[0:0:0:0:0:0:0:1]:1"}
-    assert objection(changes, client(host="::1"), host="::1") is not None
-    assert objection({"max.connections.per.ip.overrides": "localhost:0"}, host=HOST) is None
+    assert find_objection(changes, make_client(host="::1"), host="::1") is not None
+    assert find_objection({"max.connections.per.ip.overrides": "localhost:0"}, host=HOST) is None
 
 
 def test_the_configuration_in_effect_counts() -> None:
     config = BrokerConfig.load("node.id=1")
     limits = ConnectionLimits(lambda: config)
-    assert limits.find_objection("PLAINTEXT", HOST, [client()]) is None
+    assert limits.find_objection("PLAINTEXT", HOST, [make_client()]) is None
     config = config.with_changes({"max.connections": "1"}, {})
-    assert limits.find_objection("PLAINTEXT", HOST, [client()]) is not None
+    assert limits.find_objection("PLAINTEXT", HOST, [make_client()]) is not None

@@ -58,7 +58,7 @@ class Client:
 
 
 @pytest.mark.parametrize("name", [name for name in RELEASES if find_release(name).is_since("0.10.0")])
-def test_what_both_serve_is_listed(name: str) -> None:
+def test_versions_served_by_both_are_listed(name: str) -> None:
     theirs = find_release(name).versions
     newest = theirs[18].last
     code, listed = Client(name).api_versions(newest, newest)
@@ -94,7 +94,7 @@ def test_before_there_was_api_versions_0_8_closes_the_connection_and_0_9_does_no
     assert (next_one.transport.aborted, next_one.transport.sent) == (False, b"")
 
 
-def test_what_0_9_does_not_answer_holds_up_nobody() -> None:
+def test_a_request_that_0_9_does_not_answer_holds_up_no_other() -> None:
     client = Client("0.9.0")
     client.send(ApiVersionsRequest(), 0)
     client.send(ListOffsetsRequest(replica_id=-1), 0)
@@ -102,7 +102,7 @@ def test_what_0_9_does_not_answer_holds_up_nobody() -> None:
 
 
 @pytest.mark.parametrize(("name", "served"), [("0.9.0", False), ("0.10.0", True), ("4.3", True)])
-def test_what_it_does_not_serve_closes_the_connection(name: str, served: bool) -> None:
+def test_an_unserved_api_closes_the_connection(name: str, served: bool) -> None:
     client = Client(name)
     client.send(SaslHandshakeRequest(mechanism="PLAIN"), 0)
     assert client.transport.aborted is not served

@@ -63,12 +63,12 @@ from tests.kafkacompat.server.listening import (
 SEGMENT_BYTES = "segment.bytes"
 
 
-def create(*names: str, timeout_ms: int = 1000) -> CreateTopicsRequest:
+def make_create_request(*names: str, timeout_ms: int = 1000) -> CreateTopicsRequest:
     topics = [CreatableTopic(name=name, num_partitions=1, replication_factor=1) for name in names]
     return CreateTopicsRequest(topics=topics, timeout_ms=timeout_ms)
 
 
-def delete(version: int) -> DeleteTopicsRequest:
+def make_delete_request(version: int) -> DeleteTopicsRequest:
     if version > 5:
         return DeleteTopicsRequest(topics=[DeleteTopicState(name="t"), DeleteTopicState(name="absent")])
     return DeleteTopicsRequest(topic_names=["t", "absent"])
@@ -98,8 +98,8 @@ def change_configs(*resources: tuple[ResourceType, str, str, str]) -> changes.In
 
 
 REQUESTS: dict[int, Callable[[int], Request]] = {
-    19: lambda version: create("new", "t", "in/valid"),
-    20: delete,
+    19: lambda version: make_create_request("new", "t", "in/valid"),
+    20: make_delete_request,
     33: alter_configs,
     37: lambda version: CreatePartitionsRequest(
         topics=[CreatePartitionsTopic(name=name, count=3, assignments=None) for name in ("t", "absent")], timeout_ms=9
@@ -181,10 +181,10 @@ class Other:
         return self.listener.send(encode_request(request, version))
 
     def ask(self, request: Request, version: int) -> Any:
-        return read(outcome(self.start(request, version)), request, version)
+        return read_response(outcome(self.start(request, version)), request, version)
 
 
-def read(data: bytes, request: Request, version: int) -> Any:
+def read_response(data: bytes, request: Request, version: int) -> Any:
     return decode_response(data, find_api(request.API_KEY).response, version)
 
 
@@ -231,7 +231,7 @@ def test_the_client_gets_the_controllers_response_byte_for_byte(key: int, versio
     answer = outcome(other.listener.send(data))
     assert answer == outcome(direct.external.send(data))
     assert other.link.sent and answer[:4] == CORRELATION_ID.to_bytes(4, "big")
-    assert 0 in error_codes(read(answer, request, version)) or key == 57
+    assert 0 in error_codes(read_response(answer, request, version)) or key == 57
     assert through_other.active.asked == direct.active.asked
     assert through_other.node.controller.committed == direct.node.controller.committed
     assert other.node.holder.image.topics == {}
@@ -246,7 +246,7 @@ def test_without_a_controller_each_api_is_refused_in_its_own_form(key: int, vers
     answering = other.start(request, version)
     patience_s = getattr(request, "timeout_ms", DEFAULT_PATIENCE_S * 1000) / 1000
     clock.pump([RETRY_S] * int(patience_s / RETRY_S + 2))
-    response = read(outcome(answering), request, version)
+    response = read_response(outcome(answering), request, version)
     codes = error_codes(response)
     assert ErrorCode.NOT_CONTROLLER in codes and codes <= {0, ErrorCode.NOT_CONTROLLER}
     assert clock.getDelayedCalls() == []
@@ -254,12 +254,12 @@ def test_without_a_controller_each_api_is_refused_in_its_own_form(key: int, vers
 
 def test_the_envelope_has_the_clients_address_and_principal(clock: Clock, controller: Controller) -> None:
     other = Other(clock, controller.deliver)
-    other.ask(create("a"), 7)
+    other.ask(make_create_request("a"), 7)
     ((envelope, timeout_s),) = other.link.sent
     assert isinstance(envelope, EnvelopeRequest)
     assert envelope.client_host_address == bytes((10, 1, 1, 1))
     assert decode_principal(envelope.request_principal or b"") == ANONYMOUS
-    assert envelope.request_data == encode_request(create("a"), 7)
+    assert envelope.request_data == encode_request(make_create_request("a"), 7)
     assert timeout_s == DEFAULT_PATIENCE_S + GRACE_S
 
 
@@ -273,7 +273,7 @@ def test_the_envelope_has_the_clients_address_and_principal(clock: Clock, contro
 )
 def test_addresses_of_other_forms(host: str, packed: bytes, clock: Clock, controller: Controller) -> None:
     other = Other(clock, controller.deliver, peer=replace(CLIENT, host=host))
-    other.ask(create("a"), 7)
+    other.ask(make_create_request("a"), 7)
     ((envelope, _),) = other.link.sent
     assert isinstance(envelope, EnvelopeRequest) and envelope.client_host_address == packed
 
@@ -289,43 +289,45 @@ def test_addresses_of_other_forms(host: str, packed: bytes, clock: Clock, contro
 )
 def test_an_envelope_is_repeated_while_the_client_waits(problem: Exception, code: ErrorCode, clock: Clock) -> None:
     other = Other(clock, lambda _: fail(problem))
-    answering = other.start(create("a", timeout_ms=1000), 7)
+    answering = other.start(make_create_request("a", timeout_ms=1000), 7)
     clock.pump([RETRY_S] * 8)
     assert not has_fired(answering) and len(other.link.sent) == 9
     clock.pump([RETRY_S] * 3)
-    (topic,) = read(outcome(answering), create(), 7).topics
+    (topic,) = read_response(outcome(answering), make_create_request(), 7).topics
     assert (topic.name, topic.error_code) == ("a", code) and topic.error_message
 
 
 def test_a_new_controller_gets_the_repeated_envelope(clock: Clock, controller: Controller) -> None:
     other = Other(clock, lambda _: succeed(EnvelopeResponse(error_code=ErrorCode.NOT_CONTROLLER)))
-    answering = other.start(create("a"), 7)
+    answering = other.start(make_create_request("a"), 7)
     assert not has_fired(answering)
     other.link.deliver = controller.deliver
     clock.advance(RETRY_S)
-    assert read(outcome(answering), create(), 7).topics[0].error_code == 0
+    assert read_response(outcome(answering), make_create_request(), 7).topics[0].error_code == 0
     assert "a" in controller.node.holder.image.topics
 
 
 def test_a_broker_that_becomes_the_controller_answers_itself(clock: Clock) -> None:
     other = Other(clock, lambda _: fail(NoControllerError("none")))
-    answering = other.start(create("a"), 7)
+    answering = other.start(make_create_request("a"), 7)
     other.link.is_local = True
     clock.advance(RETRY_S)
-    assert read(outcome(answering), create(), 7).topics[0].error_code == 0
+    assert read_response(outcome(answering), make_create_request(), 7).topics[0].error_code == 0
     assert "a" in other.node.holder.image.topics
 
 
 @pytest.mark.parametrize("timeout_ms", [0, -1])
 def test_a_client_without_patience_gets_one_attempt(timeout_ms: int, clock: Clock) -> None:
     other = Other(clock, lambda _: fail(NoControllerError("none")))
-    assert other.ask(create("a", timeout_ms=timeout_ms), 7).topics[0].error_code == ErrorCode.NOT_CONTROLLER
+    assert (
+        other.ask(make_create_request("a", timeout_ms=timeout_ms), 7).topics[0].error_code == ErrorCode.NOT_CONTROLLER
+    )
     assert len(other.link.sent) == 1
 
 
 def test_a_client_that_is_gone_ends_the_attempts(clock: Clock) -> None:
     other = Other(clock, lambda _: fail(NoControllerError("none")))
-    answering = other.start(create("a"), 7)
+    answering = other.start(make_create_request("a"), 7)
     answering.addErrback(lambda _: None)
     answering.cancel()
     clock.pump([RETRY_S] * 5)
@@ -344,14 +346,14 @@ def test_a_client_that_is_gone_ends_the_attempts(clock: Clock) -> None:
 )
 def test_other_errors_are_not_repeated(response: EnvelopeResponse, code: ErrorCode, clock: Clock) -> None:
     other = Other(clock, lambda _: succeed(response))
-    assert other.ask(create("a"), 7).topics[0].error_code == code
+    assert other.ask(make_create_request("a"), 7).topics[0].error_code == code
     assert len(other.link.sent) == 1
 
 
 def test_topics_are_resolved_by_the_image_of_the_controller(clock: Clock, other: Other, controller: Controller) -> None:
     stale = controller.node.holder.image.with_topics({})
     controller.node.holder.publish(stale)
-    assert [result.error_code for result in other.ask(delete(6), 6).responses] == [0, 3]
+    assert [result.error_code for result in other.ask(make_delete_request(6), 6).responses] == [0, 3]
     assert "t" not in controller.node.controller.committed.topics
 
 
@@ -392,7 +394,7 @@ def test_a_divided_request_without_a_controller(clock: Clock) -> None:
     request = alter_configs(2)
     answering = other.start(request, 2)
     clock.pump([1.0] * 32)
-    results = read(outcome(answering), request, 2).responses
+    results = read_response(outcome(answering), request, 2).responses
     assert [result.error_code for result in results] == [ErrorCode.NOT_CONTROLLER, ErrorCode.INVALID_REQUEST]
 
 
@@ -404,38 +406,38 @@ def test_an_old_release_sends_clients_to_the_controller(key: int, other: Other) 
     listener = other.emulate("3.9")
     version = listener.dispatcher.handlers[key].versions.last
     request = REQUESTS[key](version)
-    response = read(outcome(listener.send(encode_request(request, version))), request, version)
+    response = read_response(outcome(listener.send(encode_request(request, version))), request, version)
     assert ErrorCode.NOT_CONTROLLER in error_codes(response) and other.link.sent == []
 
 
 @pytest.mark.parametrize("key", sorted(CARRIED_OUT_ANYWHERE))
 def test_an_old_release_changes_configurations_anywhere(key: int, other: Other) -> None:
     request = REQUESTS[key](1)
-    response = read(outcome(other.emulate("2.8").send(encode_request(request, 1))), request, 1)
+    response = read_response(outcome(other.emulate("2.8").send(encode_request(request, 1))), request, 1)
     assert 0 in error_codes(response) and len(other.link.sent) == 1
 
 
 def test_a_release_with_kraft_forwards(other: Other) -> None:
-    answer = outcome(other.emulate("4.0").send(encode_request(create("a"), 7)))
-    assert read(answer, create(), 7).topics[0].error_code == 0 and len(other.link.sent) == 1
+    answer = outcome(other.emulate("4.0").send(encode_request(make_create_request("a"), 7)))
+    assert read_response(answer, make_create_request(), 7).topics[0].error_code == 0 and len(other.link.sent) == 1
 
 
 # Listeners
 
 
-def listed(listener: ListenerWorld) -> dict[int, tuple[int, int]]:
+def list_apis(listener: ListenerWorld) -> dict[int, tuple[int, int]]:
     request = ApiVersionsRequest(client_software_name="c", client_software_version="1")
     response = decode_response(outcome(listener.send(encode_request(request, 4))), ApiVersionsResponse, 4)
     return {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
 
 
 def test_only_the_inter_broker_listener_serves_brokers(controller: Controller) -> None:
-    apis = listed(controller.internal)
+    apis = list_apis(controller.internal)
     for key, handler in INTER_BROKER_HANDLERS.items():
         assert apis[key] == (handler.versions.first, handler.versions.last)
         assert handler.versions == handler.request.VERSIONS
     controller.node.services.served = {key: handler.versions for key, handler in CLUSTER_HANDLERS.items()}
-    assert listed(controller.external).keys() & INTER_BROKER_HANDLERS.keys() == set()
+    assert list_apis(controller.external).keys() & INTER_BROKER_HANDLERS.keys() == set()
     assert HANDLERS.keys() & INTER_BROKER_HANDLERS.keys() == set()
     with pytest.raises(RequestError, match="API key 58 is not served"):
         outcome(controller.external.send(encode_request(EnvelopeRequest(), 0)))
@@ -448,14 +450,14 @@ def test_apis_of_kraft_are_not_served_in_a_cluster() -> None:
 def test_a_single_node_forwards_nothing() -> None:
     node = AdminNode()
     listener = ListenerWorld(Dispatcher(HANDLERS, node.services), node.services.clock)
-    answer = outcome(listener.send(encode_request(create("a"), 7)))
+    answer = outcome(listener.send(encode_request(make_create_request("a"), 7)))
     assert decode_response(answer, CreateTopicsResponse, 7).topics[0].error_code == 0
 
 
 # The controller's side
 
 
-def envelope(
+def make_envelope(
     data: bytes, *, principal: bytes | None = b"\0\0\5User\nANONYMOUS\0\0", address: bytes = bytes(4)
 ) -> EnvelopeRequest:
     return EnvelopeRequest(request_data=data, request_principal=principal, client_host_address=address)
@@ -467,28 +469,28 @@ def error_of(controller: Controller, request: EnvelopeRequest) -> int:
     return response.error_code
 
 
-CREATE = encode_request(create("a"), 7)
+CREATE = encode_request(make_create_request("a"), 7)
 
 
 @pytest.mark.parametrize(
     ("request_", "code"),
     [
-        (envelope(CREATE), ErrorCode.NONE),
-        (envelope(CREATE + b"more"), ErrorCode.NONE),
-        (envelope(CREATE, principal=None), ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE),
-        (envelope(CREATE, principal=b"\0"), ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE),
-        (envelope(CREATE, principal=b"\0\1\1\1\0\0"), ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE),
-        (envelope(CREATE, principal=b"\0\0\5Us"), ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE),
-        (envelope(CREATE, address=b""), ErrorCode.INVALID_REQUEST),
-        (envelope(CREATE, address=bytes(5)), ErrorCode.INVALID_REQUEST),
-        (envelope(encode_request(envelope(CREATE), 0)), ErrorCode.INVALID_REQUEST),
-        (envelope(encode_request(ApiVersionsRequest(), 0)), ErrorCode.INVALID_REQUEST),
-        (envelope(b"\0\4\0\0\0\0\0\0"), ErrorCode.INVALID_REQUEST),
-        (envelope(b"\x7f\xff\0\0\0\0\0\0"), ErrorCode.UNSUPPORTED_VERSION),
-        (envelope(b"\xff\xff\0\0\0\0\0\0"), ErrorCode.UNSUPPORTED_VERSION),
-        (envelope(b"\0\x13\0\x08" + CREATE[4:]), ErrorCode.UNSUPPORTED_VERSION),
-        (envelope(b"\0\x13\xff\xff" + CREATE[4:]), ErrorCode.UNSUPPORTED_VERSION),
-        (envelope(b""), ErrorCode.UNSUPPORTED_VERSION),
+        (make_envelope(CREATE), ErrorCode.NONE),
+        (make_envelope(CREATE + b"more"), ErrorCode.NONE),
+        (make_envelope(CREATE, principal=None), ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE),
+        (make_envelope(CREATE, principal=b"\0"), ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE),
+        (make_envelope(CREATE, principal=b"\0\1\1\1\0\0"), ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE),
+        (make_envelope(CREATE, principal=b"\0\0\5Us"), ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE),
+        (make_envelope(CREATE, address=b""), ErrorCode.INVALID_REQUEST),
+        (make_envelope(CREATE, address=bytes(5)), ErrorCode.INVALID_REQUEST),
+        (make_envelope(encode_request(make_envelope(CREATE), 0)), ErrorCode.INVALID_REQUEST),
+        (make_envelope(encode_request(ApiVersionsRequest(), 0)), ErrorCode.INVALID_REQUEST),
+        (make_envelope(b"\0\4\0\0\0\0\0\0"), ErrorCode.INVALID_REQUEST),
+        (make_envelope(b"\x7f\xff\0\0\0\0\0\0"), ErrorCode.UNSUPPORTED_VERSION),
+        (make_envelope(b"\xff\xff\0\0\0\0\0\0"), ErrorCode.UNSUPPORTED_VERSION),
+        (make_envelope(b"\0\x13\0\x08" + CREATE[4:]), ErrorCode.UNSUPPORTED_VERSION),
+        (make_envelope(b"\0\x13\xff\xff" + CREATE[4:]), ErrorCode.UNSUPPORTED_VERSION),
+        (make_envelope(b""), ErrorCode.UNSUPPORTED_VERSION),
     ],
 )
 def test_envelopes_of_all_kinds(request_: EnvelopeRequest, code: ErrorCode, controller: Controller) -> None:
@@ -501,7 +503,7 @@ def test_truncated_requests_are_answered(key: int, clock: Clock) -> None:
     controller = Controller(clock)
     version = HANDLERS[key].versions.last
     data = encode_request(REQUESTS[key](version), version)
-    codes = {error_of(controller, envelope(data[:size])) for size in range(len(data))}
+    codes = {error_of(controller, make_envelope(data[:size])) for size in range(len(data))}
     assert codes == {ErrorCode.UNSUPPORTED_VERSION}
 
 
@@ -514,7 +516,7 @@ def test_damaged_requests_are_answered(key: int, clock: Clock, caplog: pytest.Lo
         data = bytearray(encode_request(REQUESTS[key](version), version))
         for _ in range(rng.randint(1, 3)):
             data[rng.randrange(len(data))] = rng.randrange(256)
-        answering = controller.deliver(envelope(bytes(data)))
+        answering = controller.deliver(make_envelope(bytes(data)))
         clock.pump([0.01] * 20)
         clock.advance(2**31)
         assert outcome(answering).error_code in (0, ErrorCode.INVALID_REQUEST, ErrorCode.UNSUPPORTED_VERSION)
@@ -522,8 +524,8 @@ def test_damaged_requests_are_answered(key: int, clock: Clock, caplog: pytest.Lo
 
 
 def test_a_large_request_that_is_truncated(controller: Controller, clock: Clock) -> None:
-    data = encode_request(create(*(f"topic-{number}" for number in range(3000))), 7)
-    answering = controller.deliver(envelope(data[:-10]))
+    data = encode_request(make_create_request(*(f"topic-{number}" for number in range(3000))), 7)
+    answering = controller.deliver(make_envelope(data[:-10]))
     clock.pump([0] * 100)
     assert outcome(answering).error_code == ErrorCode.UNSUPPORTED_VERSION
 
@@ -531,28 +533,30 @@ def test_a_large_request_that_is_truncated(controller: Controller, clock: Clock)
 def test_large_requests_and_responses_are_forwarded(controller: Controller, clock: Clock) -> None:
     other = Other(clock, controller.deliver)
     names = [f"topic-{number}" for number in range(600)]
-    answering = other.start(create(*names), 7)
+    answering = other.start(make_create_request(*names), 7)
     clock.pump([0] * 1000)
-    assert [topic.error_code for topic in read(outcome(answering), create(), 7).topics] == [0] * 600
+    assert [topic.error_code for topic in read_response(outcome(answering), make_create_request(), 7).topics] == [
+        0
+    ] * 600
 
 
 def test_another_broker_than_the_controller_refuses_envelopes(controller: Controller) -> None:
     controller.link.is_local = False
-    assert error_of(controller, envelope(CREATE)) == ErrorCode.NOT_CONTROLLER
+    assert error_of(controller, make_envelope(CREATE)) == ErrorCode.NOT_CONTROLLER
 
 
 def test_a_controller_that_resigns_lets_the_sender_look_for_the_new_one(controller: Controller) -> None:
     controller.active.outcomes = fail(KafkaError(ErrorCode.NOT_CONTROLLER, "resigned"))
-    assert error_of(controller, envelope(encode_request(REQUESTS[43](2), 2))) == ErrorCode.NOT_CONTROLLER
+    assert error_of(controller, make_envelope(encode_request(REQUESTS[43](2), 2))) == ErrorCode.NOT_CONTROLLER
 
 
 def test_a_defect_is_answered_as_one(controller: Controller, caplog: pytest.LogCaptureFixture) -> None:
     controller.active.outcomes = fail(ZeroDivisionError("a defect"))
-    response = outcome(controller.deliver(envelope(encode_request(REQUESTS[45](1), 1))))
-    assert read(response.response_data or b"", REQUESTS[45](1), 1).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    response = outcome(controller.deliver(make_envelope(encode_request(REQUESTS[45](1), 1))))
+    assert read_response(response.response_data or b"", REQUESTS[45](1), 1).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
     controller.active.outcomes = fail(ZeroDivisionError("a defect"))
     # Version 0 of ElectLeaders has no field for the error.
-    assert error_of(controller, envelope(encode_request(REQUESTS[43](0), 0))) == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert error_of(controller, make_envelope(encode_request(REQUESTS[43](0), 0))) == ErrorCode.UNKNOWN_SERVER_ERROR
     assert "a defect" in caplog.text
 
 

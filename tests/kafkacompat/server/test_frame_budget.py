@@ -33,7 +33,7 @@ class World:
         self.budget = FrameBudget(LIMIT, lambda: self.now_ms)
 
 
-def test_under_the_limit_nobody_pauses() -> None:
+def test_under_the_limit_no_connection_pauses() -> None:
     world, holder = World(), Holder()
     world.budget.update_held_bytes(holder, LIMIT)
     assert not holder.paused

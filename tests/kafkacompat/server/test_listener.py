@@ -15,7 +15,7 @@ from tests.fakes.memory_network import MemoryNetwork
 from tests.kafkacompat.server.world import World
 
 
-def test_a_peer_gets_so_many_lines_a_second_and_then_a_sum(caplog: pytest.LogCaptureFixture) -> None:
+def test_complaints_of_a_peer_are_limited_and_summed(caplog: pytest.LogCaptureFixture) -> None:
     clock = Clock()
     complain = LoggedComplaints(clock)
     for number in range(COMPLAINTS_PER_SECOND + 7):
@@ -51,7 +51,7 @@ class Swept:
         return self.world.transport.closing, self.world.transport.aborted
 
 
-def test_what_is_idle_for_longer_than_allowed_is_closed() -> None:
+def test_idle_connections_are_closed() -> None:
     assert Swept(1000).ended() == (False, False)
     assert Swept(999).ended() == (True, False)
 

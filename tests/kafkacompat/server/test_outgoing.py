@@ -13,7 +13,7 @@ from kafkacompat.server.outgoing import MAX_COPIED_BYTES, SMALL_REGION_BYTES, Ou
 from kafkacompat.storage.files import operating_system as files
 from kafkacompat.storage.segment.shared_files import RegionGoneError
 from kafkacompat.wire.apis.fetch import FetchableTopicResponse, FetchResponse, PartitionData
-from tests.kafkacompat.server.regions import is_closed, log_file, region
+from tests.kafkacompat.server.regions import is_closed, log_file, make_region
 
 
 @pytest.fixture(params=["sendfile", "copying"])
@@ -30,7 +30,7 @@ def pair(
     theirs.close()
 
 
-def pump(outgoing: Outgoing, ours: socket.socket, theirs: socket.socket) -> bytes:
+def pump_all(outgoing: Outgoing, ours: socket.socket, theirs: socket.socket) -> bytes:
     """Send and receive in turn until everything has left."""
     received = bytearray()
     while outgoing:
@@ -49,11 +49,11 @@ def test_buffers_and_regions_arrive_in_order(pair: tuple[socket.socket, socket.s
     content = bytes(range(256)) * 20_000
     file = log_file(tmp_path / "log", content)
     outgoing = Outgoing()
-    outgoing.extend([b"head", memoryview(b"more"), region(file, 100, 3_000_000), bytearray(b"between")])
-    outgoing.extend([region(file, 0, 5), b"x" * 2_000_000, b"tail"])
+    outgoing.extend([b"head", memoryview(b"more"), make_region(file, 100, 3_000_000), bytearray(b"between")])
+    outgoing.extend([make_region(file, 0, 5), b"x" * 2_000_000, b"tail"])
     expected = b"headmore" + content[100:3_000_100] + b"between" + content[:5] + b"x" * 2_000_000 + b"tail"
     assert outgoing.size_bytes == len(expected)
-    assert pump(outgoing, *pair) == expected
+    assert pump_all(outgoing, *pair) == expected
     assert outgoing.size_bytes == 0
     assert outgoing.sent_bytes == len(expected)
 
@@ -61,9 +61,9 @@ def test_buffers_and_regions_arrive_in_order(pair: tuple[socket.socket, socket.s
 def test_a_file_closes_when_its_last_region_has_left(pair: tuple[socket.socket, socket.socket], tmp_path: Path) -> None:
     file = log_file(tmp_path / "log", b"abc")
     outgoing = Outgoing()
-    outgoing.extend([region(file, 0, 3)])
+    outgoing.extend([make_region(file, 0, 3)])
     file.release()
-    assert pump(outgoing, *pair) == b"abc"
+    assert pump_all(outgoing, *pair) == b"abc"
     assert not file.acquire()
 
 
@@ -72,7 +72,7 @@ def test_small_regions_share_one_call_as_copies(tmp_path: Path) -> None:
     file = log_file(tmp_path / "log", content)
     outgoing, (ours, theirs) = Outgoing(), socket.socketpair()
     with ours, theirs:
-        outgoing.extend([b"a", region(file, 0, 20_000), b"b", region(file, 20_000, 30_000), b"c"])
+        outgoing.extend([b"a", make_region(file, 0, 20_000), b"b", make_region(file, 20_000, 30_000), b"c"])
         assert outgoing.send(ours) == 50_003
         assert theirs.recv(100_000) == b"a" + content[:20_000] + b"b" + content[20_000:50_000] + b"c"
     assert not outgoing
@@ -89,7 +89,7 @@ def test_no_more_is_copied_than_a_client_may_leave_unread(tmp_path: Path) -> Non
                 ours.send(bytes(1 << 20))
             except BlockingIOError:
                 break
-        regions = [region(file, 0, SMALL_REGION_BYTES) for _ in range(10)]
+        regions = [make_region(file, 0, SMALL_REGION_BYTES) for _ in range(10)]
         outgoing.extend(regions)
         for _ in range(3):
             with pytest.raises(BlockingIOError):
@@ -101,7 +101,7 @@ def test_no_more_is_copied_than_a_client_may_leave_unread(tmp_path: Path) -> Non
 def test_clearing_lets_go_of_the_files(pair: tuple[socket.socket, socket.socket], tmp_path: Path) -> None:
     file = log_file(tmp_path / "log", b"abc")
     outgoing = Outgoing()
-    outgoing.extend([b"x", region(file, 0, 3), region(file, 0, 0)])
+    outgoing.extend([b"x", make_region(file, 0, 3), make_region(file, 0, 0)])
     outgoing.clear()
     assert not outgoing
     assert is_closed(file)
@@ -110,7 +110,7 @@ def test_clearing_lets_go_of_the_files(pair: tuple[socket.socket, socket.socket]
 def test_a_file_that_became_too_short_is_an_error(pair: tuple[socket.socket, socket.socket], tmp_path: Path) -> None:
     file = log_file(tmp_path / "log", b"abc")
     outgoing = Outgoing()
-    outgoing.extend([region(file, 0, 5)])
+    outgoing.extend([make_region(file, 0, 5)])
     outgoing.send(pair[0])
     with pytest.raises(RegionGoneError):
         outgoing.send(pair[0])
@@ -118,6 +118,8 @@ def test_a_file_that_became_too_short_is_an_error(pair: tuple[socket.socket, soc
 
 def test_a_response_that_is_not_sent_lets_go_of_its_files(tmp_path: Path) -> None:
     file = log_file(tmp_path / "log", b"abc")
-    partitions = [PartitionData(records=part) for part in (region(file, 0, 3), None, b"x", region(file, 1, 2))]
+    partitions = [
+        PartitionData(records=part) for part in (make_region(file, 0, 3), None, b"x", make_region(file, 1, 2))
+    ]
     release_regions(FetchResponse(responses=[FetchableTopicResponse(topic="t", partitions=partitions)]))
     assert is_closed(file)

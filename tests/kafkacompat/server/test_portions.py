@@ -47,7 +47,7 @@ WAYS = [(key, way) for key, ways in DIVISIBLE.items() for way in ways]
 MANY = 3 * PORTION + 7
 
 
-def whole(request: Any, handle: Callable[[Any], Any]) -> Any:
+def answer_whole(request: Any, handle: Callable[[Any], Any]) -> Any:
     """The answer after all turns that it takes."""
     clock = BusyClock()
     pending = answer_in_portions(request, handle, clock)
@@ -56,7 +56,7 @@ def whole(request: Any, handle: Callable[[Any], Any]) -> Any:
     return outcome(pending.response)
 
 
-def committed(request: Any) -> OffsetCommitResponse:
+def make_response(request: Any) -> OffsetCommitResponse:
     topics = [
         OffsetCommitResponseTopic(
             name=topic.name,
@@ -70,7 +70,7 @@ def committed(request: Any) -> OffsetCommitResponse:
     return OffsetCommitResponse(topics=topics)
 
 
-def commit(*counts: int) -> OffsetCommitRequest:
+def make_request(*counts: int) -> OffsetCommitRequest:
     topics = [
         OffsetCommitRequestTopic(
             name=f"t{number}",
@@ -88,16 +88,16 @@ def test_the_answer_is_the_same_as_to_the_whole(counts: Sequence[int]) -> None:
     def handle(portion: OffsetCommitRequest) -> OffsetCommitResponse:
         assert portion.group_id == "g"
         sizes.append(sum(len(topic.partitions) or 1 for topic in portion.topics))
-        return committed(portion)
+        return make_response(portion)
 
-    request = commit(*counts)
-    assert whole(request, handle) == committed(request)
+    request = make_request(*counts)
+    assert answer_whole(request, handle) == make_response(request)
     assert max(sizes) <= PORTION
-    assert request == commit(*counts)
+    assert request == make_request(*counts)
 
 
 def test_a_few_are_left_as_they_are() -> None:
-    assert answer_in_portions(commit(PORTION), committed, BusyClock()) is None
+    assert answer_in_portions(make_request(PORTION), make_response, BusyClock()) is None
     assert answer_in_portions(DescribeGroupsRequest(), lambda _: None, BusyClock()) is None
 
 
@@ -109,23 +109,23 @@ def test_an_answer_may_take_its_time() -> None:
         return waiting[-1]
 
     clock = BusyClock()
-    pending = answer_in_portions(commit(PORTION + 1), handle, clock)
+    pending = answer_in_portions(make_request(PORTION + 1), handle, clock)
     assert pending is not None
     for number in range(2):
         assert not has_fired(pending.response)
         clock.turns()
-        waiting[number].response.callback(committed(commit(1)))
+        waiting[number].response.callback(make_response(make_request(1)))
         clock.turns()
     assert has_fired(pending.response)
 
 
-def test_what_is_wrong_with_all_of_it_is_all_that_is_answered() -> None:
+def test_an_error_of_the_whole_request_is_the_only_answer() -> None:
     partitions = [OffsetDeleteRequestPartition(partition_index=index) for index in range(MANY)]
     request = OffsetDeleteRequest(topics=[OffsetDeleteRequestTopic(name="t", partitions=partitions)])
-    assert whole(request, lambda _: OffsetDeleteResponse(error_code=69)) == OffsetDeleteResponse(error_code=69)
+    assert answer_whole(request, lambda _: OffsetDeleteResponse(error_code=69)) == OffsetDeleteResponse(error_code=69)
 
 
-def test_what_is_named_again_is_not_asked_for_again() -> None:
+def test_an_item_named_in_several_portions_is_handled_once() -> None:
     """A group of a thousand members is described once, not for each portion of a request that says nothing else."""
     asked: list[str] = []
 
@@ -134,7 +134,7 @@ def test_what_is_named_again_is_not_asked_for_again() -> None:
         return DescribeGroupsResponse(groups=[DescribedGroup(group_id=group) for group in portion.groups])
 
     request = DescribeGroupsRequest(groups=["a", "b"] * MANY + ["c"])
-    assert [group.group_id for group in whole(request, handle).groups] == ["a", "b", "c"]
+    assert [group.group_id for group in answer_whole(request, handle).groups] == ["a", "b", "c"]
     assert asked == ["a", "b", "c"]
 
 
@@ -149,12 +149,12 @@ def test_a_group_that_is_cut_is_one_again() -> None:
             asked.extend([group.group_id] if group.topics is None else group.topics[0].partition_indexes)
         return OffsetFetchResponse(groups=[OffsetFetchResponseGroup(group_id=each.group_id) for each in portion.groups])
 
-    answer = whole(OffsetFetchRequest(groups=groups), handle)
+    answer = answer_whole(OffsetFetchRequest(groups=groups), handle)
     assert [group.group_id for group in answer.groups] == ["g", "all"]
     assert asked == [*range(MANY), "all"]
 
 
-def lists(message: type[Struct], path: Sequence[str]) -> Iterator[str]:
+def list_kinds(message: type[Struct], path: Sequence[str]) -> Iterator[str]:
     """The kinds of the fields on the way."""
     for name in path:
         field = message.FIELDS[name]
@@ -166,7 +166,7 @@ def lists(message: type[Struct], path: Sequence[str]) -> Iterator[str]:
 @pytest.mark.parametrize(("key", "way"), WAYS)
 def test_the_lists_are_declared(key: int, way: DivisibleRequest) -> None:
     messages = find_api(key)
-    assert {*lists(messages.request, way.asked), *lists(messages.response, way.answered)} == {"array"}
+    assert {*list_kinds(messages.request, way.asked), *list_kinds(messages.response, way.answered)} == {"array"}
 
 
 # The dispatcher, which reads large requests and hands them on in portions
@@ -187,11 +187,11 @@ class DescribingGroups:
         return DescribeGroupsResponse(groups=[DescribedGroup(group_id=group) for group in request.groups])
 
 
-def frame(content: bytes) -> memoryview:
+def make_frame(content: bytes) -> memoryview:
     return memoryview(encode_message(RequestHeader(request_api_key=15, client_id="c"), 1) + content)
 
 
-def dispatched(handler: DescribingGroups, data: memoryview) -> tuple[BusyClock, Any]:
+def dispatch_frame(handler: DescribingGroups, data: memoryview) -> tuple[BusyClock, Any]:
     clock = BusyClock()
     handlers: Any = {15: handler}
     services: Any = SimpleNamespace(clock=clock, cluster=None)
@@ -202,7 +202,7 @@ def dispatched(handler: DescribingGroups, data: memoryview) -> tuple[BusyClock, 
 def test_a_large_request_is_read_and_handled_in_many_turns() -> None:
     groups = [f"group-{number}" for number in range(MANY)]
     handler = DescribingGroups()
-    clock, pending = dispatched(handler, frame(encode_message(DescribeGroupsRequest(groups=groups), 0)))
+    clock, pending = dispatch_frame(handler, make_frame(encode_message(DescribeGroupsRequest(groups=groups), 0)))
     assert pending.in_order and handler.asked == []
     assert clock.turns() > MANY / STEP_ELEMENTS / LOOKS_A_TURN
     assert handler.asked == [PORTION, PORTION, PORTION, MANY - 3 * PORTION]
@@ -211,7 +211,9 @@ def test_a_large_request_is_read_and_handled_in_many_turns() -> None:
 
 def test_a_large_request_that_cannot_be_read_closes_the_connection() -> None:
     handler = DescribingGroups()
-    clock, pending = dispatched(handler, frame(encode_message(DescribeGroupsRequest(groups=["group"] * MANY), 0)[:-1]))
+    clock, pending = dispatch_frame(
+        handler, make_frame(encode_message(DescribeGroupsRequest(groups=["group"] * MANY), 0)[:-1])
+    )
     clock.turns()
     with pytest.raises(RequestError, match="ends at byte"):
         outcome(pending.response)

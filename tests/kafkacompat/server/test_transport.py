@@ -18,7 +18,7 @@ from twisted.python.failure import Failure
 
 from kafkacompat.server.transport import READ_AHEAD_BYTES, ZeroCopyTransport
 from kafkacompat.storage.segment.shared_files import FileRegion, SegmentFile
-from tests.kafkacompat.server.regions import is_closed, log_file, region
+from tests.kafkacompat.server.regions import is_closed, log_file, make_region
 
 # More than a connection's two ends hold.
 LARGE = 16_000_000
@@ -142,26 +142,26 @@ def file(tmp_path: Path) -> SegmentFile:
     return log_file(tmp_path / "log", bytes(range(250)) * 16_000)
 
 
-def test_what_is_given_is_sent_at_once(world: World, file: SegmentFile) -> None:
-    world.transport.send_parts([b"head", region(file, 1, 3), b"tail"])
+def test_parts_are_sent_at_once(world: World, file: SegmentFile) -> None:
+    world.transport.send_parts([b"head", make_region(file, 1, 3), b"tail"])
     assert (world.transport.queued_bytes, world.transport.sent_bytes) == (0, 11)
     assert not world.wants_to_write
     assert world.receive(11) == b"head\1\2\3tail"
     assert is_closed(file)
 
 
-def test_what_the_client_does_not_take_waits_in_order(world: World, file: SegmentFile) -> None:
+def test_unsent_parts_wait_in_order(world: World, file: SegmentFile) -> None:
     data = b"x" * LARGE
     world.transport.send_parts([data])
     assert 0 < world.transport.queued_bytes < LARGE
     assert world.wants_to_write
-    world.transport.send_parts([region(file, 1, 3), b"tail"])
+    world.transport.send_parts([make_region(file, 1, 3), b"tail"])
     assert world.transport.queued_bytes + world.transport.sent_bytes == LARGE + 7
     assert world.receive(LARGE + 7) == data + b"\1\2\3tail"
     assert not world.wants_to_write
 
 
-def test_whoever_waits_for_room_hears_when_something_has_left(world: World) -> None:
+def test_a_waiting_sender_is_notified_of_drained_bytes(world: World) -> None:
     world.transport.send_parts([b"x" * LARGE])
     assert world.drained == []
     world.receive(LARGE)
@@ -203,11 +203,11 @@ def test_a_region_that_cannot_be_read_ahead_is_sent_without(world: World, file: 
 
 
 def test_a_lost_connection_lets_go_of_its_files(world: World, file: SegmentFile) -> None:
-    world.transport.send_parts([b"x" * LARGE, region(file, 0, 3)])
+    world.transport.send_parts([b"x" * LARGE, make_region(file, 0, 3)])
     world.transport.connectionLost(Failure(ConnectionError()))
     assert world.protocol.lost
     assert world.transport.queued_bytes == 0
-    world.transport.send_parts([region(file, 0, 3)])
+    world.transport.send_parts([make_region(file, 0, 3)])
     assert is_closed(file)
 
 
@@ -233,7 +233,7 @@ def test_a_connection_lost_while_reading_ahead_stays_lost(world: World, file: Se
 
 
 def test_a_file_that_became_too_short_closes_the_connection(world: World, file: SegmentFile) -> None:
-    world.transport.send_parts([region(file, 3_999_999, 2), b"next"])
+    world.transport.send_parts([make_region(file, 3_999_999, 2), b"next"])
     assert not world.protocol.lost
     world.reactor.turn()
     assert world.protocol.lost
@@ -249,7 +249,7 @@ def test_so_does_one_that_became_too_short_while_it_was_read_ahead(world: World,
     assert is_closed(file)
 
 
-def test_losing_the_connection_waits_for_what_was_given(world: World) -> None:
+def test_lose_connection_waits_for_queued_parts(world: World) -> None:
     world.transport.send_parts([b"x" * LARGE])
     world.transport.loseConnection()
     world.reactor.turn()
@@ -271,7 +271,7 @@ def test_losing_the_connection_waits_for_a_region_that_is_read_ahead(world: Worl
     assert world.protocol.lost
 
 
-def taken(world: World) -> bytes:
+def take_received(world: World) -> bytes:
     """What the client gets until the connection is closed or nothing comes any more."""
     received = b""
     for _ in range(10_000):
@@ -296,10 +296,10 @@ def test_a_region_that_is_cut_while_it_is_sent_closes_the_connection(world: Worl
     content = bytes(range(250)) * 64_000
     file = log_file(tmp_path / "log", content)
     file.cuts = []
-    world.transport.send_parts([region(file, 0, len(content))])
+    world.transport.send_parts([make_region(file, 0, len(content))])
     assert world.transport.queued_bytes > 0
     cut_and_regrow(file, size)
-    received = taken(world)
+    received = take_received(world)
     assert world.protocol.lost and content.startswith(received) and len(received) < len(content)
     assert is_closed(file)
 

@@ -122,7 +122,7 @@ class World:
         self.connection.makeConnection(self.transport)
 
     def receive(self, *correlation_ids: int) -> None:
-        self.connection.dataReceived(b"".join(map(request, correlation_ids)))
+        self.connection.dataReceived(b"".join(map(make_request, correlation_ids)))
 
     def answered(self) -> list[int]:
         """Correlation ids of the answers sent, each a frame of ten bytes."""
@@ -140,7 +140,7 @@ class World:
         return pending
 
 
-def request(correlation_id: int, group_id: str = "") -> bytes:
+def make_request(correlation_id: int, group_id: str = "") -> bytes:
     header = RequestHeader(request_api_key=12, request_api_version=0, correlation_id=correlation_id, client_id="c")
     content = encode_message(header, 1) + encode_message(HeartbeatRequest(group_id=group_id), 0)
     return SIZE.pack(len(content)) + content

@@ -65,6 +65,7 @@ class Cluster:
         self.brokers: dict[int, Broker] = {}
         self.clients = 0
         self.lives = dict.fromkeys(NODES, 0)
+        self.boots = dict.fromkeys(NODES, 0)
         self.ids: dict[str, bytes] = {}
         self.leaders: dict[tuple[bytes, int, int], tuple[int, int]] = {}
         for node in nodes:
@@ -93,15 +94,17 @@ class Cluster:
             files=self.files[node],
             rng=Random(node * 1000 + self.lives[node]),
             zookeeper=self.zookeeper,
+            boot_id=f"boot {self.boots[node]} of machine {node}",
         )
         return Broker(machine, BrokerConfig(given))
 
-    def build_double(self, node: int, host: str) -> Broker:
-        """Return a broker on another host that has the id of one that runs; it is not started."""
-        files, lives, network, clock = self.files[node], self.lives[node], self.hosts[node], self.clocks[node]
-        self.files[node] = MemoryFiles()
-        double = self.build(node, host)
-        self.files[node], self.lives[node], self.hosts[node], self.clocks[node] = files, lives, network, clock
+    def build_double(self, node: int, host: str, files: MemoryFiles | None = None, **properties: str) -> Broker:
+        """Return a broker on another host and *files* that has the id of one that runs; it is not started."""
+        kept = self.files[node], self.lives[node], self.hosts[node], self.clocks[node], self.boots[node]
+        self.files[node] = files or MemoryFiles()
+        self.boots[node] += 1000
+        double = self.build(node, host, **properties)
+        self.files[node], self.lives[node], self.hosts[node], self.clocks[node], self.boots[node] = kept
         return double
 
     def begin(self, node: int, **properties: str) -> Deferred[None]:
@@ -122,11 +125,18 @@ class Cluster:
         self.hosts[node].kill()
         self.clocks[node].kill()
         self.files[node].crash(lose_unsynced=lose_unsynced)
+        self.boots[node] += lose_unsynced
         if expire:
             self.zookeeper.expire(session)
         else:
             self.clock.callLater(SESSION_TIMEOUT_SECONDS, self.zookeeper.expire, session)
         del self.brokers[node]
+
+    def lose_disk(self, node: int) -> None:
+        """Give the machine of a broker that does not run an empty disk, and start the machine again."""
+        assert node not in self.brokers
+        self.files[node] = MemoryFiles()
+        self.boots[node] += 1
 
     def stop(self, node: int) -> None:
         """Stop a broker in order."""
@@ -283,9 +293,9 @@ class Cluster:
         )
         return CreateTopicsRequest(topics=[wanted], timeout_ms=20_000)
 
-    def delete(self, name: str) -> int:
+    def delete(self, name: str, timeout_ms: int = 20_000) -> int:
         """Delete a topic; returns the error code."""
-        request = DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], topic_names=[name], timeout_ms=20_000)
+        request = DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], topic_names=[name], timeout_ms=timeout_ms)
         return int(self.ask(self.controller(), request).responses[0].error_code)
 
     def describe(self, node: int, name: str) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kafkacompat.cluster.active_controller import ActiveController
+from kafkacompat.cluster.broadcasts import WAIT_S
 from kafkacompat.cluster.decisions.situation import TopicPartition
 from kafkacompat.cluster.orders import LeaderAndIsrType
 from kafkacompat.storage.files.checkpoints import replace_file
@@ -90,7 +91,8 @@ def test_a_topic_that_is_being_deleted_does_not_grow() -> None:
 
 
 @pytest.mark.parametrize("controller_dies", [False, True])
-def test_a_deletion_waits_for_an_absent_replica(controller_dies: bool) -> None:
+def test_a_deletion_waits_for_an_absent_replica(controller_dies: bool, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
     cluster = Cluster()
     away = next(node for node in NODES if node != cluster.controller())
     cluster.create("t")
@@ -98,7 +100,12 @@ def test_a_deletion_waits_for_an_absent_replica(controller_dies: bool) -> None:
     produce_some(cluster, "t", [b"0"])
     cluster.kill(away)
     cluster.wait(lambda: away not in cluster.image("t").in_sync_replicas)
+    began_s = cluster.clock.seconds()
     assert cluster.delete("t") == 0
+    assert cluster.clock.seconds() - began_s < 1
+    reason = f"The deletion of topic t waits: replicas on broker(s) {away} could not be deleted"
+    assert caplog.messages.count(reason) == 1
+    assert all("t" not in broker.metadata.image.topics for broker in cluster.brokers.values())
     assert f"{CHROOT}/admin/delete_topics/t" in cluster.zookeeper.contents()
     assert cluster.try_create("t", replicas=2).error_code == ErrorCode.TOPIC_ALREADY_EXISTS
     if controller_dies:
@@ -114,6 +121,38 @@ def test_a_deletion_waits_for_an_absent_replica(controller_dies: bool) -> None:
     cluster.wait_for_leader("t")
     produce_some(cluster, "t", [b"new"])
     assert cluster.read(cluster.leader("t"), "t") == [b"new"]
+
+
+def test_a_deletion_waits_a_while_for_a_broker_that_does_not_answer() -> None:
+    cluster = Cluster()
+    controller = cluster.controller()
+    silent = next(node for node in NODES if node != controller)
+    cluster.create("t")
+    cluster.wait_for_leader("t")
+    cluster.network.cut(f"broker-{controller}", f"broker-{silent}")
+    began_s = cluster.clock.seconds()
+    assert cluster.delete("t") == 0
+    assert WAIT_S <= cluster.clock.seconds() - began_s < WAIT_S + 1
+    cluster.network.heal(f"broker-{controller}", f"broker-{silent}")
+    cluster.wait(lambda: f"{CHROOT}/brokers/topics/t" not in cluster.zookeeper.contents())
+    assert not has_folder(cluster, silent, "t-0")
+
+
+@pytest.mark.parametrize("timeout_ms", [0, 8000])
+def test_a_topic_that_is_being_reassigned_is_not_deleted_in_the_request_s_time(timeout_ms: int) -> None:
+    cluster = Cluster()
+    controller = cluster.controller()
+    other, away = [node for node in NODES if node != controller]
+    cluster.create("t", assignment={0: [controller, other]})
+    cluster.wait_for_leader("t")
+    cluster.network.cut(f"broker-{controller}", f"broker-{away}")
+    assert reassign(cluster, "t", [controller, away]) is None
+    began_s = cluster.clock.seconds()
+    assert cluster.delete("t", timeout_ms) == ErrorCode.REQUEST_TIMED_OUT
+    assert timeout_ms / 1000 <= cluster.clock.seconds() - began_s < timeout_ms / 1000 + 1
+    produce_some(cluster, "t", [b"0"])
+    cluster.network.heal(f"broker-{controller}", f"broker-{away}")
+    cluster.wait(lambda: f"{CHROOT}/brokers/topics/t" not in cluster.zookeeper.contents())
 
 
 def test_folders_of_no_topic_are_set_aside_when_the_controller_has_named_all_replicas() -> None:

@@ -30,8 +30,8 @@ from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.schema import Request, Response
 from tests.fakes.coordinator_log import FakeCoordinatorLog
 from tests.fakes.marked_partitions import FakePartition, FakePartitions
-from tests.handlers.node import context_of, handled, reread, services
-from tests.kafkacompat.groups.support import TurningClock, now
+from tests.handlers.node import context_of, handle_request, make_services, reread_response
+from tests.kafkacompat.groups.support import TurningClock, take_response
 
 COORDINATED = 1
 """Partitions of the transactions topic: one, so that every transactional id is in it."""
@@ -94,7 +94,7 @@ class Broker:
             cluster.is_deleted,
         )
         self.verifier = TransactionVerifier(node_id, self.metadata, lambda: self.coordinator, cluster.send, 30_000)
-        self.services = services(
+        self.services = make_services(
             clock=cluster.clock,
             metadata=self.metadata,
             coordinators=SimpleNamespace(transactions=self.coordinator, verifier=self.verifier),
@@ -180,9 +180,9 @@ class Cluster:
     def answer(self, node_id: int, request: Request) -> Deferred[Any]:
         """Let a broker handle a request, both as they are on the wire."""
         version, response = VERSIONS[type(request)]
-        answer = handled(request, context_of(version), self.brokers[node_id].services)
+        answer = handle_request(request, context_of(version), self.brokers[node_id].services)
         waiting = answer.response if isinstance(answer, Pending) else succeed(answer)
-        return waiting.addCallback(reread, response, version)
+        return waiting.addCallback(reread_response, response, version)
 
     def release(self) -> None:
         """Deliver what waits in the network, and hold nothing any more."""
@@ -205,14 +205,14 @@ class Cluster:
     def begin(self, name: str, *partitions: TopicPartition) -> ProducerIdentity:
         """Begin a transaction, and write a record to each of its partitions."""
         coordinator = self.coordinator
-        producer = now(coordinator.initialize(name, 60_000, None)).producer
-        assert now(coordinator.add_partitions(name, producer, partitions, 0)) is ErrorCode.NONE
+        producer = take_response(coordinator.initialize(name, 60_000, None)).producer
+        assert take_response(coordinator.add_partitions(name, producer, partitions, 0)) is ErrorCode.NONE
         for partition in partitions:
             assert self.partitions.all[partition].write(name, *producer)
         return producer
 
     def end(self, name: str, producer: ProducerIdentity, ending: Ending = Ending.COMMIT) -> ErrorCode:
-        return now(self.coordinator.end(name, producer, ending, 0)).error_code
+        return take_response(self.coordinator.end(name, producer, ending, 0)).error_code
 
     @property
     def coordinator(self) -> TransactionCoordinator:

@@ -17,9 +17,9 @@ from kafkacompat.transactions.transaction import ProducerIdentity, TopicPartitio
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from tests.fakes.coordinator_log import FakeCoordinatorLog
 from tests.fakes.marked_partitions import FakePartitions
-from tests.kafkacompat.groups.support import TurningClock, is_waiting, now
+from tests.kafkacompat.groups.support import TurningClock, is_waiting, take_response
 
-__all__ = ["ID", "NONE", "P0", "P1", "TIMEOUT_MS", "TiringClock", "World", "is_waiting", "now"]
+__all__ = ["ID", "NONE", "P0", "P1", "TIMEOUT_MS", "TiringClock", "World", "is_waiting", "take_response"]
 
 ID = "tx"
 NONE = ErrorCode.NONE
@@ -126,7 +126,7 @@ class World:
         self, name: str = ID, expected: ProducerIdentity | None = None, timeout_ms: int = TIMEOUT_MS
     ) -> ProducerIdentity:
         """Return an initialized producer."""
-        answer = now(self.ask(name, expected, timeout_ms))
+        answer = take_response(self.ask(name, expected, timeout_ms))
         assert answer.error_code is NONE, answer
         return answer.producer
 
@@ -137,12 +137,12 @@ class World:
         code = self.coordinator.add_partitions(name, producer, partitions or (P0,), version)
         if is_waiting(code):
             self.clock.advance(0.11)
-        return now(code)
+        return take_response(code)
 
     def end(
         self, producer: ProducerIdentity, commit: bool = True, *, name: str = ID, version: int = 0
     ) -> ProducerAnswer:
-        return now(self.ending(producer, commit, name=name, version=version))
+        return take_response(self.ending(producer, commit, name=name, version=version))
 
     def ending(
         self, producer: ProducerIdentity, commit: bool = True, *, name: str = ID, version: int = 0

@@ -10,7 +10,7 @@ from kafkacompat.transactions.administration import TransactionFilters
 from kafkacompat.transactions.state import COMPLETE_COMMIT, EMPTY, ONGOING, PREPARE_ABORT
 from kafkacompat.wire.errors import ErrorCode
 from tests.fakes.coordinator_log import FakeCoordinatorLog
-from tests.kafkacompat.transactions.support import P0, TiringClock, World, is_waiting, now
+from tests.kafkacompat.transactions.support import P0, TiringClock, World, is_waiting, take_response
 
 
 def a_world() -> World:
@@ -25,8 +25,8 @@ def a_world() -> World:
     return world
 
 
-def listed(world: World, filters: TransactionFilters | None = None) -> list[str]:
-    found = now(world.coordinator.list(filters or TransactionFilters()))
+def list_transactions(world: World, filters: TransactionFilters | None = None) -> list[str]:
+    found = take_response(world.coordinator.list(filters or TransactionFilters()))
     assert not isinstance(found, ErrorCode)
     return sorted(each.transactional_id for each in found)
 
@@ -39,7 +39,7 @@ def test_an_open_transaction_is_described() -> None:
     assert [(each.topic, each.partitions) for each in described.topics] == [("t", [0, 1]), ("u", [1])]
 
 
-def test_what_is_not_there_is_not_described() -> None:
+def test_an_unknown_transactional_id_is_not_described() -> None:
     world = a_world()
     names = {"unknown": ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, "": ErrorCode.INVALID_REQUEST}
     assert {name: world.coordinator.describe(name).error_code for name in names} == names
@@ -62,11 +62,11 @@ def test_what_is_not_there_is_not_described() -> None:
     ],
 )
 def test_filters(filters: TransactionFilters, names: list[str]) -> None:
-    assert listed(a_world(), filters) == names
+    assert list_transactions(a_world(), filters) == names
 
 
-def test_what_is_listed() -> None:
-    found = now(a_world().coordinator.list(TransactionFilters(producer_ids={102})))
+def test_listed_transactions_have_producer_and_state() -> None:
+    found = take_response(a_world().coordinator.list(TransactionFilters(producer_ids={102})))
     assert not isinstance(found, ErrorCode)
     (each,) = found
     assert (each.transactional_id, each.producer_id, each.transaction_state) == ("done", 102, "CompleteCommit")
@@ -81,7 +81,7 @@ def test_a_long_list_leaves_others_their_turn() -> None:
     listing = world.coordinator.list(TransactionFilters())
     assert is_waiting(listing)
     world.turn(5)
-    found = now(listing)
+    found = take_response(listing)
     assert not isinstance(found, ErrorCode) and len(found) == 30
 
 
@@ -90,8 +90,8 @@ def test_nothing_is_listed_while_something_is_not_known() -> None:
     world = World(log)
     world.init()
     again = world.restarted(turns=0)
-    assert now(again.coordinator.list(TransactionFilters())) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert take_response(again.coordinator.list(TransactionFilters())) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     again.turn(2)
-    assert listed(again) == ["tx"]
+    assert list_transactions(again) == ["tx"]
     again.coordinator.stop()
-    assert now(again.coordinator.list(TransactionFilters())) is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert take_response(again.coordinator.list(TransactionFilters())) is ErrorCode.COORDINATOR_NOT_AVAILABLE

@@ -11,7 +11,7 @@ from kafkacompat.transactions.state import Ending
 from kafkacompat.transactions.topic import TRANSACTION_TOPIC
 from kafkacompat.transactions.transaction import ProducerIdentity, TopicPartition
 from kafkacompat.wire.errors import ErrorCode
-from tests.kafkacompat.groups.support import is_waiting, now
+from tests.kafkacompat.groups.support import is_waiting, take_response
 from tests.kafkacompat.transactions.cluster import Cluster
 
 PARTITIONS = [("t", index) for index in range(4)]
@@ -61,13 +61,13 @@ class History:
     def begin(self) -> None:
         name = self.rng.choice(NAMES)
         coordinator = self.cluster.coordinator
-        answer = now(coordinator.initialize(name, 60_000, None))
+        answer = take_response(coordinator.initialize(name, 60_000, None))
         if answer.error_code:
             return
         partitions = self.rng.sample(PARTITIONS, self.rng.randint(1, 4))
         added = coordinator.add_partitions(name, answer.producer, partitions, 0)
         assert not is_waiting(added)
-        if now(added):
+        if take_response(added):
             return
         transaction = Transaction(f"{name}{len(self.all)}", answer.producer, partitions)
         for partition in partitions:
@@ -145,7 +145,7 @@ class History:
                 sent.deliver()
         for name in NAMES:
             for _ in range(20):
-                if not now(cluster.coordinator.initialize(name, 60_000, None)).error_code:
+                if not take_response(cluster.coordinator.initialize(name, 60_000, None)).error_code:
                     break
                 cluster.wait(6)
             else:

@@ -13,7 +13,7 @@ from kafkacompat.transactions.transaction import ProducerIdentity
 from kafkacompat.wire.errors import ErrorCode
 from tests.fakes.coordinator_log import FakeCoordinatorLog
 from tests.fakes.marked_partitions import FakePartition
-from tests.kafkacompat.transactions.support import ID, NONE, P0, P1, TiringClock, World, now
+from tests.kafkacompat.transactions.support import ID, NONE, P0, P1, TiringClock, World, take_response
 
 OFFSETS = (OFFSETS_TOPIC, 3)
 
@@ -27,7 +27,7 @@ PASSING = [
 ]
 
 
-def ended(*partitions: tuple[str, int], commit: bool = True, world: World | None = None) -> World:
+def complete_transaction(*partitions: tuple[str, int], commit: bool = True, world: World | None = None) -> World:
     """End a transaction in these partitions."""
     world = world or World()
     producer = world.init()
@@ -42,7 +42,7 @@ def test_a_marker_that_cannot_be_written_now_is_written_later(
 ) -> None:
     world = World()
     world.refuse(P0, code)
-    ended(P0, P1, world=world)
+    complete_transaction(P0, P1, world=world)
     assert world.markers(P1) == [(100, 0, True)]
     world.wait(600)
     assert world.state() == "PrepareCommit"
@@ -57,7 +57,7 @@ def test_a_marker_that_cannot_be_written_now_is_written_later(
 def test_only_a_partition_that_is_deleted_needs_no_marker() -> None:
     world = World()
     world.refuse(P0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    ended(P0, P1, world=world)
+    complete_transaction(P0, P1, world=world)
     world.wait(60)
     assert world.state() == "PrepareCommit"
     world.partitions.deleted.add(P0)
@@ -111,7 +111,7 @@ def test_many_markers_leave_others_their_turn() -> None:
 def test_the_group_coordinator_learns_of_its_markers_when_they_are_there(commit: bool) -> None:
     world = World()
     world.partitions.all[OFFSETS].hold = True
-    ended(P0, OFFSETS, commit=commit, world=world)
+    complete_transaction(P0, OFFSETS, commit=commit, world=world)
     assert world.ended == []
     world.partitions.all[OFFSETS].release()
     assert world.ended == [(3, 100, commit)]
@@ -122,7 +122,7 @@ def test_the_group_coordinator_learns_of_its_markers_when_they_are_there(commit:
 
 @pytest.mark.parametrize("commit", [True, False])
 @pytest.mark.parametrize("version", [0, 2])
-def test_what_is_decided_is_completed_by_the_next_coordinator(commit: bool, version: int) -> None:
+def test_a_decided_transaction_is_completed_by_the_next_coordinator(commit: bool, version: int) -> None:
     world = World()
     producer = world.init()
     world.add(producer, P0, P1, version=version)
@@ -138,7 +138,7 @@ def test_what_is_decided_is_completed_by_the_next_coordinator(commit: bool, vers
     assert again.add(answer.producer, version=version) is NONE
 
 
-def test_what_is_open_stays_open_until_its_time_is_up() -> None:
+def test_an_open_transaction_stays_open_until_its_timeout() -> None:
     world = World()
     producer = world.init()
     world.add(producer, P0)
@@ -149,7 +149,7 @@ def test_what_is_open_stays_open_until_its_time_is_up() -> None:
     assert again.markers(P0) == again.markers(P1) == [(100, 0, True)]
 
 
-def test_what_is_open_and_left_is_aborted_behind_a_kill() -> None:
+def test_an_abandoned_transaction_is_aborted_after_a_kill() -> None:
     world = World()
     world.add(world.init(timeout_ms=30_000), P0)
     world.wait(20)
@@ -158,8 +158,8 @@ def test_what_is_open_and_left_is_aborted_behind_a_kill() -> None:
     assert again.markers(P0) == [(100, 1, False)]
 
 
-def test_what_is_complete_is_left_alone() -> None:
-    world = ended(P0)
+def test_a_complete_transaction_is_not_completed_again() -> None:
+    world = complete_transaction(P0)
     again = world.restarted()
     again.wait(10)
     assert again.markers() == [(100, 0, True)]
@@ -170,12 +170,12 @@ def test_partitions_that_are_opened_later_get_their_markers() -> None:
     """While a broker starts, a partition may not be open yet. A missing partition is not always a deleted one."""
     world = World()
     world.partitions.all[P0].hold = True
-    ended(P0, world=world)
+    complete_transaction(P0, world=world)
     world.partitions.all[P0] = FakePartition()
     world.refuse(P0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     again = world.restarted()
     assert again.state() == "PrepareCommit"
-    assert now(again.ask()).error_code is ErrorCode.CONCURRENT_TRANSACTIONS
+    assert take_response(again.ask()).error_code is ErrorCode.CONCURRENT_TRANSACTIONS
     again.refuse(P0, None)
     again.wait(1)
     assert again.markers() == [(100, 0, True)]
@@ -197,7 +197,7 @@ def test_many_that_are_decided_leave_others_their_turn() -> None:
     clock.look_s = TURN_SECONDS / 50
     again.turn()
     assert 1 < sum(again.state(name) == "CompleteCommit" for name in names) < 20
-    assert now(again.ask(names[-1])).error_code is ErrorCode.CONCURRENT_TRANSACTIONS
+    assert take_response(again.ask(names[-1])).error_code is ErrorCode.CONCURRENT_TRANSACTIONS
     again.turn(10)
     assert {again.state(name) for name in names} == {"CompleteCommit"}
 
@@ -205,7 +205,7 @@ def test_many_that_are_decided_leave_others_their_turn() -> None:
 def test_a_coordinator_that_resigned_writes_nothing_more() -> None:
     world = World()
     world.refuse(P0, ErrorCode.NOT_LEADER_OR_FOLLOWER)
-    ended(P0, world=world)
+    complete_transaction(P0, world=world)
     for partition in range(4):
         world.coordinator.on_resignation(partition)
     world.refuse(P0, None)
@@ -214,7 +214,7 @@ def test_a_coordinator_that_resigned_writes_nothing_more() -> None:
     assert world.coordinator.describe(ID).error_code == ErrorCode.NOT_COORDINATOR
 
 
-def test_a_group_coordinator_that_fails_keeps_nobody_waiting_for_ever(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failing_group_coordinator_does_not_block_the_completion(caplog: pytest.LogCaptureFixture) -> None:
     world = World()
     fails = [True]
 
@@ -224,7 +224,7 @@ def test_a_group_coordinator_that_fails_keeps_nobody_waiting_for_ever(caplog: py
         return succeed(ErrorCode.NONE)
 
     world.coordinator.markers._end_transaction = end_transaction
-    ended(OFFSETS, world=world)
+    complete_transaction(OFFSETS, world=world)
     assert "Failed to write a transaction marker" in caplog.text
     world.wait(1)
     assert world.state() == "CompleteCommit"

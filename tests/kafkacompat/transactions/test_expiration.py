@@ -10,8 +10,8 @@ from kafkacompat.transactions.expiration import TOMBSTONES_BYTES
 from kafkacompat.transactions.transaction import LAST_EPOCH, ProducerIdentity
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import read_records
-from tests.kafkacompat.transactions.support import ID, NONE, P0, TiringClock, World, now
-from tests.kafkacompat.transactions.test_producers import exhausted
+from tests.kafkacompat.transactions.support import ID, NONE, P0, TiringClock, World, take_response
+from tests.kafkacompat.transactions.test_producers import make_exhausted
 
 HOUR_S = 3600
 
@@ -49,7 +49,7 @@ def test_more_partitions_do_not_give_a_transaction_more_time() -> None:
     assert world.state() == "CompleteAbort"
 
 
-def test_what_another_system_decides_has_all_the_time() -> None:
+def test_a_transaction_without_timeout_is_never_aborted() -> None:
     world = World()
     producer = world.init(timeout_ms=0x7FFFFFFF)
     world.add(producer)
@@ -78,13 +78,13 @@ def test_a_transaction_that_is_changing_is_left_to_itself() -> None:
     world.wait(20)
     world.log.hold = False
     world.log.held.pop().succeed()
-    assert now(ending).error_code is NONE
+    assert take_response(ending).error_code is NONE
     assert world.markers() == [(100, 0, True)]
 
 
 def test_an_abort_in_the_last_epoch_brings_another_producer_id(caplog: pytest.LogCaptureFixture) -> None:
     world = World()
-    world.add(exhausted(world))
+    world.add(make_exhausted(world))
     world.no_producer_ids()
     world.wait(80)
     assert world.state() == "Ongoing"
@@ -95,9 +95,9 @@ def test_an_abort_in_the_last_epoch_brings_another_producer_id(caplog: pytest.Lo
     assert world.init() == (101, 1)
 
 
-def test_what_ends_while_a_producer_id_is_fetched_is_not_aborted() -> None:
+def test_a_transaction_that_ends_during_an_allocation_is_not_aborted() -> None:
     world = World()
-    producer = exhausted(world)
+    producer = make_exhausted(world)
     world.add(producer)
     allocating = world.allocating = Deferred()
     world.wait(80)
@@ -106,7 +106,7 @@ def test_what_ends_while_a_producer_id_is_fetched_is_not_aborted() -> None:
     assert (world.state(), world.markers()) == ("CompleteCommit", [(100, LAST_EPOCH, True)])
 
 
-def test_an_id_that_nobody_uses_is_forgotten() -> None:
+def test_an_unused_transactional_id_is_forgotten() -> None:
     world = World(transactional_id_expiration_ms=5 * HOUR_S * 1000)
     for name in ("used", "unused", "open"):
         producer = world.init(name, timeout_ms=0x7FFFFFFF)
@@ -124,14 +124,14 @@ def test_an_id_that_nobody_uses_is_forgotten() -> None:
     assert again.init("unused") == ProducerIdentity(103, 0)
 
 
-def test_ids_are_forgotten_many_at_a_time_and_not_before_the_log_has_it() -> None:
+def test_ids_are_forgotten_in_batches_once_their_tombstones_are_in_the_log() -> None:
     world = World(transactional_id_expiration_ms=1000)
     names = [f"{number}".zfill(TOMBSTONES_BYTES // 3) for number in range(40)]
     for name in names:
         world.init(name)
     world.log.hold = True
     world.clock.advance(HOUR_S)
-    codes = {now(world.ask(name)).error_code for name in names}
+    codes = {take_response(world.ask(name)).error_code for name in names}
     assert codes == {ErrorCode.CONCURRENT_TRANSACTIONS}
     assert {world.coordinator.describe(name).error_code for name in names} == {NONE}
     held = world.log.held
@@ -182,7 +182,7 @@ def test_of_a_partition_that_is_made_again_meanwhile_nothing_is_forgotten() -> N
     assert not [record for record in world.log.records() if record.value is None]
 
 
-def test_behind_a_stop_nothing_is_done() -> None:
+def test_after_a_stop_nothing_is_done() -> None:
     world = World()
     world.add(world.init(timeout_ms=1000))
     world.coordinator.stop()
@@ -205,7 +205,7 @@ def test_markers_that_wait_end_with_the_coordinator() -> None:
 
 def test_a_coordinator_that_resigned_writes_nothing_more() -> None:
     world = World()
-    world.add(exhausted(world))
+    world.add(make_exhausted(world))
     allocating = world.allocating = Deferred()
     world.wait(80)
     written = len(world.log.records())

@@ -22,7 +22,7 @@ from kafkacompat.wire.apis.write_txn_markers import (
 )
 from kafkacompat.wire.errors import ErrorCode
 from tests.fakes.marked_partitions import FakePartitions
-from tests.kafkacompat.groups.support import TurningClock, now
+from tests.kafkacompat.groups.support import TurningClock, take_response
 
 MARKER = Marker(7, 3, 5, True, 2)
 NONE = ErrorCode.NONE
@@ -53,7 +53,7 @@ class World:
         return list(self.sender.send(MARKER, partitions))
 
 
-def answer(*codes: int, producer_id: int = 7) -> WriteTxnMarkersResponse:
+def make_answer(*codes: int, producer_id: int = 7) -> WriteTxnMarkersResponse:
     """A response with a code for t-2, t-3 …"""
     results = [
         WritableTxnMarkerPartitionResult(partition_index=index, error_code=code) for index, code in enumerate(codes, 2)
@@ -71,8 +71,8 @@ def test_a_marker_is_described_in_full() -> None:
     assert (marker.producer_id, marker.producer_epoch, marker.coordinator_epoch) == (7, 3, 5)
     assert (marker.transaction_result, marker.transaction_version) == (True, 2)
     assert [(topic.name, topic.partition_indexes) for topic in marker.topics] == [("t", [2])]
-    world.response.callback(answer(0))
-    assert now(waiting) == {("t", 2): NONE}
+    world.response.callback(make_answer(0))
+    assert take_response(waiting) == {("t", 2): NONE}
 
 
 def test_each_leader_answers_by_itself() -> None:
@@ -92,11 +92,11 @@ def test_each_leader_answers_by_itself() -> None:
 @pytest.mark.parametrize(
     ("response", "code"),
     [
-        (answer(ErrorCode.NOT_LEADER_OR_FOLLOWER), ErrorCode.NOT_LEADER_OR_FOLLOWER),
-        (answer(ErrorCode.TRANSACTION_COORDINATOR_FENCED), ErrorCode.TRANSACTION_COORDINATOR_FENCED),
-        (answer(), ErrorCode.UNKNOWN_SERVER_ERROR),
-        (answer(0, producer_id=8), ErrorCode.UNKNOWN_SERVER_ERROR),
-        (answer(9999), ErrorCode.NETWORK_EXCEPTION),
+        (make_answer(ErrorCode.NOT_LEADER_OR_FOLLOWER), ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        (make_answer(ErrorCode.TRANSACTION_COORDINATOR_FENCED), ErrorCode.TRANSACTION_COORDINATOR_FENCED),
+        (make_answer(), ErrorCode.UNKNOWN_SERVER_ERROR),
+        (make_answer(0, producer_id=8), ErrorCode.UNKNOWN_SERVER_ERROR),
+        (make_answer(9999), ErrorCode.NETWORK_EXCEPTION),
         (ConnectionError("gone"), ErrorCode.NETWORK_EXCEPTION),
     ],
 )
@@ -106,7 +106,7 @@ def test_an_answer_without_the_partition_is_no_success(
     world = World()
     world.response = fail(response) if isinstance(response, Exception) else succeed(response)
     (sent,) = world.write(("t", 2))
-    assert now(sent) == {("t", 2): code}
+    assert take_response(sent) == {("t", 2): code}
 
 
 def test_a_large_transaction_is_sent_in_pieces() -> None:
@@ -117,6 +117,6 @@ def test_a_large_transaction_is_sent_in_pieces() -> None:
         request = world.requests[-1][1]
         sizes.append(sum(len(topic.partition_indexes) for marker in request.markers for topic in marker.topics))
         world.response, sent = Deferred(), world.response
-        sent.callback(answer())
+        sent.callback(make_answer())
     assert sizes == [MOST_PARTITIONS, 1]
-    assert (len(now(first)), len(now(second))) == (MOST_PARTITIONS, 1)
+    assert (len(take_response(first)), len(take_response(second))) == (MOST_PARTITIONS, 1)

@@ -10,8 +10,8 @@ from kafkacompat.transactions.registry import MAX_WAITING
 from kafkacompat.transactions.transaction import LAST_EPOCH, ProducerIdentity, TopicPartition
 from kafkacompat.wire.errors import ErrorCode
 from tests.fakes.coordinator_log import FakeCoordinatorLog
-from tests.kafkacompat.transactions.support import ID, NONE, P0, P1, World, is_waiting, now
-from tests.kafkacompat.transactions.test_producers import exhausted
+from tests.kafkacompat.transactions.support import ID, NONE, P0, P1, World, is_waiting, take_response
+from tests.kafkacompat.transactions.test_producers import make_exhausted
 
 ABORTABLE = ErrorCode.TRANSACTION_ABORTABLE
 CONCURRENT = ErrorCode.CONCURRENT_TRANSACTIONS
@@ -42,7 +42,7 @@ def test_partitions_come_to_the_transaction() -> None:
 
 
 @pytest.mark.parametrize("add", [False, True])
-def test_who_may_not_add(add: bool) -> None:
+def test_refused_producers_add_no_partitions(add: bool) -> None:
     world = World()
     world.init()
     assert world.add(ProducerIdentity(100, 0), name="unknown") is MAPPING
@@ -50,9 +50,9 @@ def test_who_may_not_add(add: bool) -> None:
     assert world.add(ProducerIdentity(100, 1)) is FENCED
     assert world.add(ProducerIdentity(100, 0), name="") is ErrorCode.INVALID_REQUEST
     for producer, code in [(ProducerIdentity(99, 0), MAPPING), (ProducerIdentity(100, 1), FENCED)]:
-        assert now(verify(world, producer, P0, P1, add=add)) == {P0: code, P1: code}
-    assert now(verify(world, ProducerIdentity(100, 0), add=add, name="unknown")) == {P0: MAPPING}
-    assert now(verify(world, ProducerIdentity(100, 0), add=add, name="")) == {P0: ErrorCode.INVALID_REQUEST}
+        assert take_response(verify(world, producer, P0, P1, add=add)) == {P0: code, P1: code}
+    assert take_response(verify(world, ProducerIdentity(100, 0), add=add, name="unknown")) == {P0: MAPPING}
+    assert take_response(verify(world, ProducerIdentity(100, 0), add=add, name="")) == {P0: ErrorCode.INVALID_REQUEST}
 
 
 def test_one_change_at_a_time() -> None:
@@ -65,10 +65,10 @@ def test_one_change_at_a_time() -> None:
     for version in (0, 2):
         assert world.end(producer, version=version) == ProducerAnswer(CONCURRENT)
     world.log.held.pop().succeed()
-    assert now(adding) is NONE
+    assert take_response(adding) is NONE
 
 
-def test_what_is_not_in_the_log_is_not_in_the_transaction() -> None:
+def test_a_partition_whose_append_failed_is_not_in_the_transaction() -> None:
     world = World()
     producer = world.init()
     world.log.refuse_with = ErrorCode.KAFKA_STORAGE_ERROR
@@ -97,7 +97,7 @@ def test_a_partition_that_was_not_added_is_not_in_the_transaction() -> None:
 def test_records_may_bring_their_partition_with_them() -> None:
     world = World()
     producer = world.init()
-    assert now(verify(world, producer, P0, P1, add=True)) == {P0: NONE, P1: NONE}
+    assert take_response(verify(world, producer, P0, P1, add=True)) == {P0: NONE, P1: NONE}
     assert world.end(producer, version=2).producer == (100, 1)
     assert world.markers(P0) == world.markers(P1) == [(100, 1, True)]
 
@@ -109,9 +109,9 @@ def test_records_wait_a_little_for_others_of_the_same_transaction() -> None:
     first, second = (verify(world, producer, each, add=True) for each in (P0, P1))
     assert is_waiting(first) and is_waiting(second)
     world.log.held.pop().succeed()
-    assert now(first) == {P0: NONE}
+    assert take_response(first) == {P0: NONE}
     world.log.held.pop().succeed()
-    assert now(second) == {P1: NONE}
+    assert take_response(second) == {P1: NONE}
     (topic,) = world.coordinator.describe(ID).topics
     assert topic.partitions == [0, 1]
 
@@ -122,9 +122,9 @@ def test_records_do_not_wait_for_long() -> None:
     world.log.hold = True
     first, second = (verify(world, producer, each, add=True) for each in (P0, P1))
     world.clock.advance(0.11)
-    assert now(second) == {P1: CONCURRENT}
+    assert take_response(second) == {P1: CONCURRENT}
     world.log.held.pop().succeed()
-    assert now(first) == {P0: NONE}
+    assert take_response(first) == {P0: NONE}
 
 
 def test_the_next_transaction_waits_a_little_for_the_last_to_be_complete() -> None:
@@ -136,20 +136,20 @@ def test_the_next_transaction_waits_a_little_for_the_last_to_be_complete() -> No
     adding = world.coordinator.add_partitions(ID, producer, [P1], 0)
     assert is_waiting(adding)
     world.partitions.all[P0].release()
-    assert now(adding) is NONE
+    assert take_response(adding) is NONE
 
 
-def test_only_so_many_wait() -> None:
+def test_the_number_of_waiting_requests_is_limited() -> None:
     world = World()
     producer = world.init()
     world.log.hold = True
     world.coordinator.add_partitions(ID, producer, [P0], 0)
     waiting = [world.coordinator.add_partitions(ID, producer, [P1], 0) for _ in range(MAX_WAITING)]
     assert all(map(is_waiting, waiting))
-    assert now(world.coordinator.add_partitions(ID, producer, [P1], 0)) is CONCURRENT
+    assert take_response(world.coordinator.add_partitions(ID, producer, [P1], 0)) is CONCURRENT
     world.log.hold = False
     world.log.held.pop().succeed()
-    assert {now(each) for each in waiting} == {NONE}
+    assert {take_response(each) for each in waiting} == {NONE}
 
 
 def test_records_that_wait_learn_of_a_resignation() -> None:
@@ -160,7 +160,7 @@ def test_records_that_wait_learn_of_a_resignation() -> None:
     second = verify(world, producer, P1, add=True)
     for partition in range(4):
         world.coordinator.on_resignation(partition)
-    assert now(second) == {P1: ErrorCode.NOT_COORDINATOR}
+    assert take_response(second) == {P1: ErrorCode.NOT_COORDINATOR}
 
 
 # The end
@@ -249,13 +249,13 @@ def test_the_answer_waits_for_the_log_and_the_markers_do_too() -> None:
     assert is_waiting(ending)
     assert world.markers() == []
     world.log.held.pop().succeed()
-    assert now(ending).error_code is NONE
+    assert take_response(ending).error_code is NONE
     assert world.markers() == [(100, 0, True)]
 
 
-def test_behind_the_last_epoch_comes_another_producer_id() -> None:
+def test_after_the_last_epoch_comes_another_producer_id() -> None:
     world = World()
-    producer = exhausted(world)
+    producer = make_exhausted(world)
     world.add(producer, version=2)
     world.no_producer_ids()
     assert world.end(producer, version=2).error_code is ErrorCode.KAFKA_STORAGE_ERROR
@@ -270,7 +270,7 @@ def test_behind_the_last_epoch_comes_another_producer_id() -> None:
     assert again.add(answer.producer, version=2) is NONE
 
 
-def test_many_that_wait_in_the_same_partition_go_on_one_behind_the_other() -> None:
+def test_appends_that_wait_in_the_same_partition_complete_without_nesting() -> None:
     """Many appends may end at the same moment, after a new segment. Their outcomes must not nest."""
     world = World(FakeCoordinatorLog(partition_count=1))
     producers = {f"id{number}": world.init(f"id{number}") for number in range(200)}
@@ -282,6 +282,6 @@ def test_many_that_wait_in_the_same_partition_go_on_one_behind_the_other() -> No
     world.log.hold = False
     for held in world.log.held:
         held.succeed()
-    assert {now(each).error_code for each in ends} == {NONE}
-    assert {now(each) for each in following} == {NONE}
+    assert {take_response(each).error_code for each in ends} == {NONE}
+    assert {take_response(each) for each in following} == {NONE}
     assert {world.state(name) for name in producers} == {"Ongoing"}

@@ -62,13 +62,13 @@ def test_version_1_says_everything_but_the_last_epoch(transaction: TransactionMe
     assert read_transaction(value) == transaction
 
 
-def test_version_0_does_not_say_what_transaction_version_2_needs() -> None:
+def test_version_0_lacks_the_next_producer_id() -> None:
     _, value = transaction_record("tx", OPEN._replace(next_producer_id=9), 0)
     assert value is not None
     assert read_transaction(value) == OPEN._replace(previous_producer_id=-1, client_version=0)
 
 
-def test_what_is_no_record_of_ours() -> None:
+def test_foreign_records_are_refused() -> None:
     assert read_transactional_id(bytes.fromhex("0001 0002 7478")) is None
     for key in (b"", b"\0", b"\0\0\0\x09x"):
         with pytest.raises(MalformedError):
@@ -87,7 +87,7 @@ def test_what_is_no_record_of_ours() -> None:
 
 
 @pytest.mark.parametrize(("level", "version"), [(0, 0), (2, 1)])
-def test_what_an_older_kafka_may_get_back_is_written_as_it_reads_it(level: int, version: int) -> None:
+def test_with_an_old_transaction_version_records_are_readable_by_older_kafkas(level: int, version: int) -> None:
     world = World(transaction_version=level)
     producer = world.init()
     world.add(producer, version=2)

@@ -42,7 +42,7 @@ def test_states_have_kafkas_numbers_and_names() -> None:
     assert [NAMES[TransactionState(number)] for number in range(8)] == MAY_BECOME.split()[:8]
 
 
-def test_every_state_may_become_what_kafka_says() -> None:
+def test_the_state_table_equals_kafkas() -> None:
     rows = {row.split()[0]: row.split()[1:] for row in MAY_BECOME.strip().splitlines()[1:]}
     for old in TransactionState:
         for new, mark in zip(TransactionState, rows[NAMES[old]], strict=True):
@@ -54,7 +54,7 @@ def test_every_state_may_become_what_kafka_says() -> None:
                     check_transition(old, new)
 
 
-def test_what_is_decided_is_completed_and_nothing_else() -> None:
+def test_only_decided_states_are_completed() -> None:
     assert COMPLETION == {PREPARE_COMMIT: COMPLETE_COMMIT, PREPARE_ABORT: COMPLETE_ABORT}
     assert {EMPTY, COMPLETE_COMMIT, COMPLETE_ABORT} == BETWEEN_TRANSACTIONS
     assert not BETWEEN_TRANSACTIONS & {ONGOING, DEAD, PREPARE_EPOCH_FENCE, *COMPLETION}
@@ -80,7 +80,7 @@ def test_every_end_of_every_state(case: tuple[bool, TransactionState]) -> None:
     assert "".join(letters[ON_END[case].get(each)] for each in asked) == END[case]
 
 
-def test_what_is_prepared_may_be() -> None:
+def test_every_prepared_state_is_a_legal_transition() -> None:
     for (_, state), answers in ON_END.items():
         for (ending, _), answer in answers.items():
             if answer is EndEffect.PREPARE:

@@ -23,58 +23,58 @@ OPEN = LIVING.with_partitions([("t", 0)], 0, 50)
 EXHAUSTED = LIVING._replace(producer_epoch=LAST_EPOCH)
 
 
-def initialized(
+def initialize_producer(
     old: TransactionMetadata, expected: ProducerIdentity | None = None, new_producer_id: int | None = None
 ) -> TransactionMetadata:
     return old.as_initialized(2000, expected, new_producer_id, 99)
 
 
 def test_a_new_transactional_id_begins_with_epoch_0() -> None:
-    new = initialized(FRESH)
+    new = initialize_producer(FRESH)
     assert new == TransactionMetadata(7, 0, 2000, EMPTY, last_update_ms=99, previous_producer_id=7)
-    assert initialized(FRESH, ProducerIdentity(5, 9)).producer == (7, 0)
+    assert initialize_producer(FRESH, ProducerIdentity(5, 9)).producer == (7, 0)
 
 
 def test_every_further_one_gets_the_next_epoch() -> None:
-    assert initialized(LIVING).producer == (7, 4)
-    assert initialized(LIVING).last_producer_epoch == -1
+    assert initialize_producer(LIVING).producer == (7, 4)
+    assert initialize_producer(LIVING).last_producer_epoch == -1
 
 
-def test_a_producer_that_says_who_it_is_may_ask_twice() -> None:
-    bumped = initialized(LIVING, ProducerIdentity(7, 3))
+def test_a_producer_with_its_identity_may_repeat_the_request() -> None:
+    bumped = initialize_producer(LIVING, ProducerIdentity(7, 3))
     assert (bumped.producer, bumped.last_producer_epoch) == ((7, 4), 3)
-    assert initialized(bumped, ProducerIdentity(7, 3)).producer == (7, 4)
-    assert initialized(bumped, ProducerIdentity(7, 4)).producer == (7, 5)
+    assert initialize_producer(bumped, ProducerIdentity(7, 3)).producer == (7, 4)
+    assert initialize_producer(bumped, ProducerIdentity(7, 4)).producer == (7, 5)
 
 
 @pytest.mark.parametrize("epoch", [2, 5])
 def test_a_producer_of_another_epoch_is_fenced(epoch: int) -> None:
     with pytest.raises(KafkaError) as caught:
-        initialized(LIVING, ProducerIdentity(7, epoch))
+        initialize_producer(LIVING, ProducerIdentity(7, epoch))
     assert caught.value.code is ErrorCode.PRODUCER_FENCED
 
 
-def test_who_may_go_on() -> None:
+def test_known_identities_may_initialize() -> None:
     assert LIVING.may_initialize(None)
     assert LIVING.may_initialize(ProducerIdentity(7, 0))
     assert FRESH.may_initialize(ProducerIdentity(5, 0))
     assert not LIVING.may_initialize(ProducerIdentity(5, 3))
-    rotated = initialized(EXHAUSTED, ProducerIdentity(7, LAST_EPOCH), 8)
+    rotated = initialize_producer(EXHAUSTED, ProducerIdentity(7, LAST_EPOCH), 8)
     assert rotated.may_initialize(ProducerIdentity(7, LAST_EPOCH))
     assert not rotated.may_initialize(ProducerIdentity(7, LAST_EPOCH - 1))
 
 
-def test_behind_the_last_epoch_comes_another_producer_id() -> None:
+def test_after_the_last_epoch_comes_another_producer_id() -> None:
     assert EXHAUSTED.needs_producer_id(None)
     assert EXHAUSTED.needs_producer_id(ProducerIdentity(7, LAST_EPOCH))
     assert not EXHAUSTED.needs_producer_id(ProducerIdentity(7, 1))
     assert not EXHAUSTED._replace(producer_epoch=LAST_EPOCH - 1).needs_producer_id(None)
-    new = initialized(EXHAUSTED, None, 8)
+    new = initialize_producer(EXHAUSTED, None, 8)
     assert (new.producer, new.previous_producer_id, new.last_producer_epoch) == ((8, 0), 7, -1)
-    asked = initialized(EXHAUSTED, ProducerIdentity(7, LAST_EPOCH), 8)
+    asked = initialize_producer(EXHAUSTED, ProducerIdentity(7, LAST_EPOCH), 8)
     assert (asked.producer, asked.last_producer_epoch) == ((8, 0), LAST_EPOCH)
     # The response was lost.
-    assert initialized(asked, ProducerIdentity(7, LAST_EPOCH)).producer == (8, 0)
+    assert initialize_producer(asked, ProducerIdentity(7, LAST_EPOCH)).producer == (8, 0)
 
 
 def test_a_transaction_begins_with_its_first_partition() -> None:
@@ -160,6 +160,6 @@ def test_a_repeat_is_known_by_its_old_epoch() -> None:
     assert lost.judge_end(ProducerIdentity(7, LAST_EPOCH), Ending.COMMIT, 2, is_busy=False) is EndEffect.ANSWER
 
 
-def test_what_may_not_follow_is_a_defect() -> None:
+def test_an_illegal_transition_is_a_defect() -> None:
     with pytest.raises(ValueError, match="Empty cannot become PrepareCommit"):
         LIVING.as_prepared(Ending.COMMIT, 0, None, 70)

@@ -19,7 +19,7 @@ from kafkacompat.wire.apis.add_partitions_to_txn import (
 )
 from kafkacompat.wire.errors import ErrorCode
 from tests.fakes.vouching import FakeVouching
-from tests.kafkacompat.groups.support import now
+from tests.kafkacompat.groups.support import take_response
 
 PARTITION = ("t", 0)
 
@@ -49,12 +49,12 @@ class World:
         return fail(self.response) if isinstance(self.response, Exception) else succeed(self.response)
 
     def verify(self, *, add: bool = False) -> ErrorCode:
-        codes = now(self.verifier.verify("x", 7, 3, [PARTITION], add=add))
+        codes = take_response(self.verifier.verify("x", 7, 3, [PARTITION], add=add))
         assert list(codes) == [PARTITION]
         return codes[PARTITION]
 
 
-def answer(code: int, *, name: str = "x", topic: str = "t", error_code: int = 0) -> AddPartitionsToTxnResponse:
+def make_answer(code: int, *, name: str = "x", topic: str = "t", error_code: int = 0) -> AddPartitionsToTxnResponse:
     result = AddPartitionsToTxnPartitionResult(partition_index=0, partition_error_code=code)
     topics = [AddPartitionsToTxnTopicResult(name=topic, results_by_partition=[result])]
     return AddPartitionsToTxnResponse(
@@ -63,14 +63,14 @@ def answer(code: int, *, name: str = "x", topic: str = "t", error_code: int = 0)
     )
 
 
-def refused(code: int) -> AddPartitionsToTxnResponse:
+def make_refusal(code: int) -> AddPartitionsToTxnResponse:
     """The refusal of a whole request."""
     return AddPartitionsToTxnResponse(error_code=code)
 
 
 @pytest.mark.parametrize("add", [False, True])
 def test_the_request_says_whether_partitions_are_added(add: bool) -> None:
-    world = World(answer(0))
+    world = World(make_answer(0))
     assert world.verify(add=add) is ErrorCode.NONE
     ((transaction,),) = (request.transactions for request in world.requests)
     assert (transaction.transactional_id, transaction.producer_id, transaction.producer_epoch) == ("x", 7, 3)
@@ -81,18 +81,18 @@ def test_the_request_says_whether_partitions_are_added(add: bool) -> None:
 @pytest.mark.parametrize(
     ("response", "code"),
     [
-        (answer(ErrorCode.TRANSACTION_ABORTABLE), ErrorCode.TRANSACTION_ABORTABLE),
-        (answer(ErrorCode.CONCURRENT_TRANSACTIONS), ErrorCode.CONCURRENT_TRANSACTIONS),
-        (answer(ErrorCode.PRODUCER_FENCED), ErrorCode.INVALID_PRODUCER_EPOCH),
-        (refused(ErrorCode.CLUSTER_AUTHORIZATION_FAILED), ErrorCode.INVALID_TXN_STATE),
-        (refused(ErrorCode.COORDINATOR_NOT_AVAILABLE), ErrorCode.COORDINATOR_NOT_AVAILABLE),
-        (answer(0, name="y"), ErrorCode.UNKNOWN_SERVER_ERROR),
-        (answer(0, topic="u"), ErrorCode.UNKNOWN_SERVER_ERROR),
-        (answer(9999), ErrorCode.NETWORK_EXCEPTION),
+        (make_answer(ErrorCode.TRANSACTION_ABORTABLE), ErrorCode.TRANSACTION_ABORTABLE),
+        (make_answer(ErrorCode.CONCURRENT_TRANSACTIONS), ErrorCode.CONCURRENT_TRANSACTIONS),
+        (make_answer(ErrorCode.PRODUCER_FENCED), ErrorCode.INVALID_PRODUCER_EPOCH),
+        (make_refusal(ErrorCode.CLUSTER_AUTHORIZATION_FAILED), ErrorCode.INVALID_TXN_STATE),
+        (make_refusal(ErrorCode.COORDINATOR_NOT_AVAILABLE), ErrorCode.COORDINATOR_NOT_AVAILABLE),
+        (make_answer(0, name="y"), ErrorCode.UNKNOWN_SERVER_ERROR),
+        (make_answer(0, topic="u"), ErrorCode.UNKNOWN_SERVER_ERROR),
+        (make_answer(9999), ErrorCode.NETWORK_EXCEPTION),
         (ConnectionError("gone"), ErrorCode.NETWORK_EXCEPTION),
     ],
 )
-def test_an_answer_is_told_in_codes_that_producers_know(
+def test_a_response_becomes_a_code_that_producers_know(
     response: AddPartitionsToTxnResponse | Exception, code: ErrorCode
 ) -> None:
     assert World(response).verify() is code

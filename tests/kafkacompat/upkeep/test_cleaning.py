@@ -195,7 +195,7 @@ def test_a_log_is_known_to_be_compacted_before_it_has_gaps() -> None:
     assert all(swapped)
 
 
-def test_a_restart_goes_on_behind_what_was_compacted() -> None:
+def test_a_restart_continues_after_the_compacted_segments() -> None:
     world = World()
     world.put(world.open(), *"aabaacaa")
     world.cleaner.start()
@@ -246,7 +246,7 @@ def test_the_dirtiest_is_the_first() -> None:
     assert order == [two, one]
 
 
-def test_what_is_younger_than_min_compaction_lag_stays() -> None:
+def test_records_younger_than_min_compaction_lag_stay() -> None:
     world = World(min_compaction_lag_ms=60_000)
     partition = world.open()
     world.put(partition, *"aaaaaa")
@@ -258,7 +258,7 @@ def test_what_is_younger_than_min_compaction_lag_stays() -> None:
     assert len(world.keys(partition)) < 6
 
 
-def test_what_is_older_than_max_compaction_lag_is_compacted_however_little_it_is() -> None:
+def test_records_older_than_max_compaction_lag_are_compacted() -> None:
     world = World(min_cleanable_dirty_ratio=1.0, max_compaction_lag_ms=60_000)
     partition = world.open()
     world.put(partition, *"aaaaaa")
@@ -312,7 +312,7 @@ def test_as_many_logs_at_a_time_as_there_are_threads() -> None:
     assert all(len(world.keys(partition)) < 6 for partition in partitions)
 
 
-def test_it_reads_and_writes_no_faster_than_it_may() -> None:
+def test_the_cleaner_keeps_to_its_throttle() -> None:
     world = World(properties={"log.cleaner.io.max.bytes.per.second": "1048576.0"}, roll_bytes=1 << 21)
     partition = world.open()
     for number in range(5):
@@ -427,7 +427,7 @@ def test_nothing_is_dropped_any_more_once_the_policy_has_compact_no_longer(steps
     assert world.keys(partition)[:2] == "bc"
 
 
-def test_what_an_earlier_compaction_left_goes_before_anything_is_replaced() -> None:
+def test_leftovers_of_a_compaction_are_removed_first() -> None:
     world = World()
     partition = world.open()
     world.put(partition, *"aaabaaacaaa")
@@ -451,7 +451,7 @@ def test_retention_takes_nothing_until_the_compaction_is_over() -> None:
     assert partition.log.segments[0].base_offset > 0
 
 
-def test_who_reads_what_is_replaced_reads_on() -> None:
+def test_readers_of_a_replaced_segment_read_on() -> None:
     world = World()
     partition = world.open()
     world.put(partition, *"aaabaaacaaa")
@@ -468,7 +468,7 @@ def test_who_reads_what_is_replaced_reads_on() -> None:
 # What goes wrong
 
 
-def flip(world: World, name: str) -> None:
+def flip_bit(world: World, name: str) -> None:
     """Change a bit in the middle of a file."""
     file = world.files.open(name)
     data = bytearray(file.pread(file.size(), 0))
@@ -477,12 +477,12 @@ def flip(world: World, name: str) -> None:
     file.append((bytes(data),), len(data))
 
 
-def test_a_damaged_log_is_left_alone_and_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_log_is_skipped_and_reported_once(caplog: pytest.LogCaptureFixture) -> None:
     world = World()
     partition, other = world.open(), world.open("u")
     world.put(partition, *"aaabaaacaaa")
     world.put(other, *"aaaaaa")
-    flip(world, "/a/t-0/00000000000000000000.log")
+    flip_bit(world, "/a/t-0/00000000000000000000.log")
     world.cleaner.start()
     for _ in range(5):
         world.work(BACKOFF_S)

@@ -77,7 +77,7 @@ def test_segments_older_than_retention_ms_go() -> None:
     assert caught.value.code == ErrorCode.OFFSET_OUT_OF_RANGE
 
 
-def test_segments_that_are_due_behind_the_stop_are_removed_by_the_next_start(caplog: pytest.LogCaptureFixture) -> None:
+def test_segments_that_are_due_after_the_stop_are_removed_by_the_next_start(caplog: pytest.LogCaptureFixture) -> None:
     world = World()
     world.fill(3, apart_s=1801)
     world.clean()
@@ -97,7 +97,7 @@ def test_the_oldest_segments_go_while_the_rest_fills_retention_bytes() -> None:
     assert world.offsets() == [3, 4]
 
 
-def test_what_is_young_and_small_stays() -> None:
+def test_young_and_small_segments_stay() -> None:
     world = World(replace(SHORT, retention_bytes=3 * BATCH_BYTES))
     world.fill(3, apart_s=1)
     world.clean()
@@ -139,7 +139,7 @@ def test_expired_files_are_renamed_at_once_and_removed_after_file_delete_delay_m
     region.release()
 
 
-def test_what_retention_took_does_not_come_back_after_a_crash() -> None:
+def test_deleted_segments_do_not_come_back_after_a_crash() -> None:
     world = World()
     world.fill(2, apart_s=4000)
     world.node.append(world.partition)
@@ -184,7 +184,7 @@ def test_deleted_records_do_not_come_back_after_a_clean_restart() -> None:
     assert (log.log_start_offset, log.log_end_offset) == (2, 3)
 
 
-def test_segments_in_front_of_the_start_go_and_so_does_the_checkpoint_of_it() -> None:
+def test_segments_before_the_log_start_are_deleted_with_its_checkpoint() -> None:
     world = World()
     world.fill(3)
     world.node.replicas.delete_records(world.partition, 2)
@@ -222,7 +222,7 @@ def test_a_sync_that_fails_takes_the_directory_offline() -> None:
     assert world.node.directories[0].offline
 
 
-def test_a_checkpoint_says_what_a_restart_needs() -> None:
+def test_a_checkpoint_holds_the_offsets_for_a_restart() -> None:
     world = World()
     world.fill(3)
     world.node.replicas.delete_records(world.partition, 1)

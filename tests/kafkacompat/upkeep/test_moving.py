@@ -56,7 +56,7 @@ def test_the_moved_log_is_there_after_a_restart() -> None:
     assert offsets(after.replicas.find("t", 0)) == list(range(30))
 
 
-def test_what_is_known_to_be_damaged_stays_known() -> None:
+def test_known_damage_stays_known_after_a_move() -> None:
     node, partition = two()
     for _ in range(30):
         node.append(partition)
@@ -101,7 +101,7 @@ def test_appends_and_fetches_go_on_while_a_partition_moves() -> None:
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 5])
-def test_what_retention_takes_meanwhile_is_not_in_the_copy(steps: int) -> None:
+def test_segments_deleted_during_a_move_are_not_in_the_copy(steps: int) -> None:
     node, partition = two()
     for _ in range(30):
         node.append(partition)
@@ -146,7 +146,7 @@ def test_records_deleted_at_the_last_instant_stay_away() -> None:
 def test_of_two_logs_of_the_same_length_the_one_that_may_be_torn_is_not_taken(begin: str, end: str) -> None:
     """The copy was on the disk before it counted; what it was made of need not be."""
     node = Node("/a", "/b", config=SMALL)
-    assert refusal(of(node, "t", 0, begin)) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert refusal(move_partition(node, "t", 0, begin)) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     node.open(T)
     partition = node.replicas.find("t", 0)
     for _ in range(3):
@@ -169,7 +169,7 @@ def test_of_two_logs_of_the_same_length_the_one_that_may_be_torn_is_not_taken(be
 @pytest.mark.parametrize(("begin", "end"), [("/a", "/b"), ("/b", "/a")])
 def test_of_two_logs_the_newer_one_is_taken(begin: str, end: str) -> None:
     node = Node("/a", "/b", config=SMALL)
-    assert refusal(of(node, "t", 0, begin)) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert refusal(move_partition(node, "t", 0, begin)) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     node.open(T)
     partition = node.replicas.find("t", 0)
     for _ in range(20):
@@ -225,7 +225,7 @@ def test_a_move_that_rests_notices_at_once_that_it_is_over() -> None:
         assert node.clock.getDelayedCalls() == []
 
 
-def test_there_and_back_again() -> None:
+def test_a_partition_moves_there_and_back() -> None:
     node, partition = two()
     for _ in range(20):
         node.append(partition)
@@ -311,25 +311,25 @@ def test_a_topic_is_deleted_while_it_moves_and_made_again(steps: int, caplog: py
 # What may be asked for
 
 
-def test_what_cannot_be_moved() -> None:
+def test_impossible_moves_are_refused() -> None:
     node, _ = two()
-    assert refusal(of(node, "t", 0, "/nowhere")) == ErrorCode.LOG_DIR_NOT_FOUND
-    assert refusal(of(node, "t", 1, "/b")) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert refusal(of(node, "x" * 214, 0, "/b")) == ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert refusal(move_partition(node, "t", 0, "/nowhere")) == ErrorCode.LOG_DIR_NOT_FOUND
+    assert refusal(move_partition(node, "t", 1, "/b")) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert refusal(move_partition(node, "x" * 214, 0, "/b")) == ErrorCode.INVALID_TOPIC_EXCEPTION
     node.replicas.take_directory_offline(node.directories[1], OSError("gone"))
-    assert refusal(of(node, "t", 0, "/b")) == ErrorCode.KAFKA_STORAGE_ERROR
+    assert refusal(move_partition(node, "t", 0, "/b")) == ErrorCode.KAFKA_STORAGE_ERROR
     node.replicas.take_directory_offline(node.directories[0], OSError("gone"))
-    assert refusal(of(node, "t", 0, "/a")) == ErrorCode.KAFKA_STORAGE_ERROR
+    assert refusal(move_partition(node, "t", 0, "/a")) == ErrorCode.KAFKA_STORAGE_ERROR
 
 
-def of(node: Node, name: str, index: int, path: str) -> Deferred[None]:
+def move_partition(node: Node, name: str, index: int, path: str) -> Deferred[None]:
     return maybeDeferred(node.replicas.move, name, index, path)
 
 
 def test_a_partition_is_made_where_it_was_wished_for() -> None:
     node = Node("/a", "/b")
     for path in ("/a", "/b"):
-        assert refusal(of(node, "t", 0, path)) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert refusal(move_partition(node, "t", 0, path)) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     node.open(T)
     assert home(node) == "/b"
 

@@ -98,7 +98,7 @@ def test_a_whole_copy_is_kept_when_the_other_directory_fails() -> None:
 # Crashes
 
 
-def lives(crash: Callable[[int], bool]) -> int:
+def count_crashes(crash: Callable[[int], bool]) -> int:
     """Crash after 0, 1, 2 ... operations until none is left; returns how many crashes there were."""
     for number in range(1000):
         if not crash(number):
@@ -139,7 +139,7 @@ def test_a_crash_at_any_instant_leaves_one_whole_log(lose_unsynced: bool) -> Non
         assert after.append(survivor).base_offset == 3 + len(found)
         return crashed
 
-    assert lives(crash) > 20
+    assert count_crashes(crash) > 20
 
 
 def test_a_move_that_was_under_way_is_begun_again() -> None:

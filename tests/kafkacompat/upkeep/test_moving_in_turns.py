@@ -26,7 +26,7 @@ def node_with_partitions() -> Node:
     return node
 
 
-def homes(node: Node) -> set[str]:
+def list_homes(node: Node) -> set[str]:
     found = (node.replicas.directories.find_home(("t", index)) for index in range(COUNT))
     return {"nowhere" if each is None else each.path for each in found}
 
@@ -45,11 +45,11 @@ def test_one_step_of_one_move_waits_for_the_disk_at_a_time() -> None:
     begun = [node.replicas.move("t", index, "/b") for index in range(COUNT)]
     while not all(map(has_fired, begun)):
         assert work_off(node) == 1
-    assert homes(node) == {"/a"}
+    assert list_homes(node) == {"/a"}
     while list(node.moves):
         # Beside a step there may be the last word of the move before.
         assert work_off(node) <= 2
-    assert homes(node) == {"/b"}
+    assert list_homes(node) == {"/b"}
 
 
 def test_a_move_that_waits_for_its_turn_is_given_up_without_it() -> None:
@@ -65,7 +65,7 @@ def test_a_move_that_waits_for_its_turn_is_given_up_without_it() -> None:
     assert [name for name in node.names("/b") if name.startswith("t-")] == ["t-0", "t-2"]
 
 
-def test_nobody_waits_for_moves_when_the_broker_stops() -> None:
+def test_a_stopping_broker_does_not_wait_for_moves() -> None:
     node = node_with_partitions()
     begun = [node.replicas.move("t", index, "/b") for index in range(COUNT)]
     stopped = node.moves.stop()

@@ -108,7 +108,9 @@ def test_a_round_reads_every_rolled_segment_once_at_its_rate(tmp_path: Path) -> 
     assert world.step(30) == 1
 
 
-def test_damage_is_remembered_and_told_and_the_round_goes_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_damage_is_recorded_and_logged_and_the_round_continues(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     world = World(tmp_path)
     world.damage(0, 1)
     world.damage(1, 4, byte=9)
@@ -145,7 +147,7 @@ def test_a_segment_that_is_gone_is_passed_over(tmp_path: Path, caplog: pytest.Lo
     assert len(world.workers.calls) == 1 + 3
 
 
-def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unreadable_file_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     world = World(tmp_path)
     world.segment(0).rename(tmp_path / "elsewhere")
     with caplog.at_level(logging.ERROR):
@@ -156,7 +158,7 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path: Path, caplog: pytest.LogCa
     assert len(world.workers.calls) == 2 + 3
 
 
-def test_a_defect_is_told_and_the_round_goes_on(
+def test_a_defect_is_logged_and_the_round_continues(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = World(tmp_path)
@@ -202,7 +204,7 @@ def test_a_round_goes_on_after_a_restart(tmp_path: Path) -> None:
     assert [base for base, position in world.work_for(20) if not position] == [0, step, 2 * step, 3 * step]
 
 
-def test_what_was_damaged_is_read_first_after_a_restart(tmp_path: Path) -> None:
+def test_damaged_segments_are_read_first_after_a_restart(tmp_path: Path) -> None:
     world = World(tmp_path, batches=22)
     world.damage(1, 3)
     world.work_for(FIRST_DELAY_S + 20)
@@ -222,9 +224,7 @@ def test_with_notes_that_make_no_sense_a_round_begins(tmp_path: Path, contents: 
     assert {base for base, _ in world.work_for(FIRST_DELAY_S + 20)} == {0, SEGMENT_BATCHES}
 
 
-def test_notes_that_cannot_be_written_are_told_and_the_round_goes_on(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_unwritable_notes_are_logged_and_the_round_continues(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     world = World(tmp_path)
     (tmp_path / FILE_NAME).mkdir()
     world.restart()
@@ -249,7 +249,7 @@ def test_without_workers_of_the_same_code_it_waits_for_the_next_start(
     world.scrubbing.stop()
 
 
-def test_it_stops_at_once_and_never_begins_when_told_so(tmp_path: Path) -> None:
+def test_a_stop_ends_the_scrubber_before_its_first_round(tmp_path: Path) -> None:
     world = World(tmp_path)
     world.node.clock.advance(FIRST_DELAY_S)
     world.scrubbing.stop()

@@ -14,7 +14,7 @@ from kafkacompat.workers import child
 from kafkacompat.workers.child import END, ITEM, PROBLEM, RESULT, STREAM
 
 
-def answers(monkeypatch: pytest.MonkeyPatch, input_bytes: bytes, given: Any) -> list[tuple[int, Any]]:
+def answer_calls(monkeypatch: pytest.MonkeyPatch, input_bytes: bytes, given: Any) -> list[tuple[int, Any]]:
     """What the process says to *input_bytes* when every function gives the same, behind its first word."""
 
     class Standard:
@@ -47,10 +47,10 @@ CALL = pickle.dumps(("any", (2,)))
 
 
 def test_a_function_gives_its_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert answers(monkeypatch, CALL * 2, lambda number: 2 * number) == [(RESULT, 4)] * 2
+    assert answer_calls(monkeypatch, CALL * 2, lambda number: 2 * number) == [(RESULT, 4)] * 2
 
 
-def test_an_iterator_computes_what_is_asked_for_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_iterator_computes_only_requested_items(monkeypatch: pytest.MonkeyPatch) -> None:
     computed = []
 
     def count(number: int) -> Iterator[int]:
@@ -59,7 +59,7 @@ def test_an_iterator_computes_what_is_asked_for_and_no_more(monkeypatch: pytest.
             yield each
 
     whole = [(STREAM, None), (ITEM, 0), (ITEM, 1), (END, None)]
-    assert answers(monkeypatch, CALL + b"\n\n\n" + CALL + b"\n", count) == [*whole, (STREAM, None), (ITEM, 0)]
+    assert answer_calls(monkeypatch, CALL + b"\n\n\n" + CALL + b"\n", count) == [*whole, (STREAM, None), (ITEM, 0)]
     assert computed == [0, 1, 0]
 
 
@@ -68,7 +68,7 @@ def test_an_iterator_may_fail_and_the_next_call_is_answered(monkeypatch: pytest.
         yield number
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, "no more")
 
-    *before, (kind, problem), after = answers(monkeypatch, CALL + b"\n\n" + CALL, refuse)
+    *before, (kind, problem), after = answer_calls(monkeypatch, CALL + b"\n\n" + CALL, refuse)
     assert (before, kind, after) == ([(STREAM, None), (ITEM, 2)], PROBLEM, (STREAM, None))
     assert "no more" in str(problem)
 

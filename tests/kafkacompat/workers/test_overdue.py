@@ -17,7 +17,7 @@ class Process:
         self.given_up += 1
 
 
-def test_who_owes_an_answer_for_too_long_is_ended_once() -> None:
+def test_an_overdue_process_is_killed_once() -> None:
     clock = Clock()
     overdue = AnswerTimeouts(clock, TIMEOUT_S)
     overdue.begin_work()
@@ -48,7 +48,7 @@ def test_each_answer_has_the_time_for_itself() -> None:
             assert (slow.given_up, quick.given_up) == (1, 0)
 
 
-def test_nobody_looks_at_the_clock_when_there_is_no_work() -> None:
+def test_without_work_there_is_no_timer() -> None:
     clock = Clock()
     overdue = AnswerTimeouts(clock, TIMEOUT_S)
     for _ in range(2):

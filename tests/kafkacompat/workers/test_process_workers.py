@@ -77,7 +77,7 @@ class World:
         self.started: list[FakeProcess] = []
         self.code = b"the broker's"
         monkeypatch.setattr(processes, "Process", self._start)
-        monkeypatch.setattr(processes, "fingerprint", lambda: self.code)
+        monkeypatch.setattr(processes, "fingerprint_sources", lambda: self.code)
         monkeypatch.setattr(processes, "first_fingerprint", lambda: b"the broker's")
         self.while_starting: Callable[[], None] = lambda: None
         self.workers = ProcessWorkers(self.reactor, 1, "conversion", timeout_s=TIMEOUT_S)
@@ -130,7 +130,7 @@ def test_one_that_hangs_is_killed_and_replaced_and_clients_ask_again(
     assert caplog.messages == ["Killed a process for conversion that gave no answer for 300 s"]
 
 
-def test_behind_an_upgrade_nothing_is_started_and_what_runs_goes_on(
+def test_after_an_upgrade_no_process_starts_and_running_ones_continue(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     outcome(world.result("a"))

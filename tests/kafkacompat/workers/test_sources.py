@@ -22,31 +22,31 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_it_is_the_same_however_often_it_is_asked_for_and_written(package: Path) -> None:
-    before = sources.fingerprint()
+def test_the_fingerprint_of_unchanged_sources_is_the_same(package: Path) -> None:
+    before = sources.fingerprint_sources()
     (package / "a.py").write_bytes((package / "a.py").read_bytes())
     (package / "notes.txt").write_text("of no importance")
-    assert sources.fingerprint() == before
+    assert sources.fingerprint_sources() == before
 
 
 def test_any_change_makes_it_another(package: Path) -> None:
-    found = [sources.fingerprint()]
+    found = [sources.fingerprint_sources()]
     (package / "inner" / "b.py").write_text("'''B'''\n")
-    found.append(sources.fingerprint())
+    found.append(sources.fingerprint_sources())
     (package / "c.py").touch()
-    found.append(sources.fingerprint())
+    found.append(sources.fingerprint_sources())
     (package / "c.py").rename(package / "inner" / "c.py")
-    found.append(sources.fingerprint())
+    found.append(sources.fingerprint_sources())
     (package / "a.py").unlink()
-    found.append(sources.fingerprint())
+    found.append(sources.fingerprint_sources())
     (package / "compiled.so").touch()
-    found.append(sources.fingerprint())
+    found.append(sources.fingerprint_sources())
     (package / "inner" / "b.py").unlink()
     (package / "inner" / "b.py").symlink_to(package / "absent")
-    found.append(sources.fingerprint())
+    found.append(sources.fingerprint_sources())
     assert len(set(found)) == len(found)
 
 
-def test_it_is_of_the_code_that_processes_import() -> None:
+def test_the_fingerprint_covers_the_imported_modules() -> None:
     names = {path.name for package in sources.PACKAGES for path in Path(package.__path__[0]).rglob("*.py")}
     assert {"child.py", "record_batch.py", "scrub.py"} <= names

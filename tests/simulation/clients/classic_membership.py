@@ -47,6 +47,8 @@ class ClassicMembership:
         self._member_id = ""
         self._generation = NO_GENERATION
         self._assigned: list[HistoryPartition] = []
+        self._divided: dict[str, int] = {}
+        """As the leader: the numbers of partitions that this generation divided, by topic."""
         self._is_over = False
 
     @property
@@ -111,6 +113,7 @@ class ClassicMembership:
         joined = await self.coordinator.try_once(request, self._note_member_id, longer_s=longer_s)
         self._generation = joined.generation_id
         is_leader = joined.leader == joined.member_id
+        self._divided = {}
         sync = SyncGroupRequest(
             group_id=settings.group,
             generation_id=joined.generation_id,
@@ -147,6 +150,7 @@ class ClassicMembership:
         cluster.watch(subscribers)
         if not all(cluster.partitions(topic) for topic in subscribers):
             await cluster.updated()
+        self._divided = {topic: len(cluster.partitions(topic)) for topic in subscribers}
         for topic, member_ids in subscribers.items():
             partitions = [place.partition for place in cluster.partitions(topic)]
             share, left = divmod(len(partitions), len(member_ids))
@@ -172,6 +176,7 @@ class ClassicMembership:
             await self._process.sleep(self._settings.heartbeat_interval_s)
             if self._is_over:
                 return
+            self._check_partitions()
             request = HeartbeatRequest(
                 group_id=self._settings.group, generation_id=self._generation, member_id=self._member_id
             )
@@ -182,3 +187,9 @@ class ClassicMembership:
                 since_s = self._process.clock.seconds() - last_success
                 if problem.code not in RETRIABLE or since_s > self._settings.session_timeout_s:
                     raise
+
+    def _check_partitions(self) -> None:
+        """Raise KafkaError REBALANCE_IN_PROGRESS if the leader knows of other partitions than it has divided."""
+        cluster = self._process.cluster
+        if any(len(cluster.partitions(topic)) != count for topic, count in self._divided.items()):
+            raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS, "the topics have other partitions")

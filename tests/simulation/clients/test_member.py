@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from kafkacompat.history.events import HistoryPartition
+from tests.simulation.clients.admin import Admin
 from tests.simulation.clients.member import Member
 from tests.simulation.clients.producer import Producer
-from tests.simulation.clients.settings import MemberSettings, ProducerSettings
+from tests.simulation.clients.settings import AdminSettings, MemberSettings, ProducerSettings
 from tests.simulation.clients.support import Clients
 
+PLACES = [HistoryPartition("t", index) for index in range(4)]
 PROTOCOLS = ("classic", "consumer")
 PROPERTIES = {
     "group_initial_rebalance_delay_ms": "0",
@@ -57,3 +60,14 @@ def test_members_follow_a_coordinator_that_moves(protocol: str) -> None:
     clients.run(producer.stop(), *(member.stop() for member in members))
     clients.judge(groups=["members"])
     assert all(member.commits > count for member, count in zip(members, before, strict=True))
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_members_read_the_partitions_that_a_topic_grows_by(protocol: str) -> None:
+    clients = Clients(**PROPERTIES)
+    members = start_members(clients, protocol, (60, 60))
+    admin = clients.start(Admin, "admin", AdminSettings())
+    clients.cluster.advance(1)
+    clients.run(admin.grow_topic("t", 4))
+    clients.cluster.wait(lambda: sorted(place for member in members for place in member.fetcher.assigned) == PLACES)
+    assert all(len(member.fetcher.assigned) == 2 for member in members)

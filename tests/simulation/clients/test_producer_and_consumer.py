@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkacompat.history.events import READ_COMMITTED, Acknowledged, Listed, Read
+from kafkacompat.history.events import READ_COMMITTED, Acknowledged, Event, Listed, Read
 from tests.simulation.clients.consumer import Consumer
 from tests.simulation.clients.producer import Producer
 from tests.simulation.clients.settings import ConsumerSettings, ProducerSettings
@@ -48,3 +48,18 @@ def test_clients_go_on_after_a_leader_was_killed(kind: str) -> None:
     assert not consumer.fetcher.resets and not consumer.fetcher.truncations
     kinds = [type(event) for event in clients.history]
     assert Read in kinds and Listed in kinds and (Acknowledged in kinds) == (kind != "leader-only")
+
+
+def test_the_same_seed_gives_the_same_history() -> None:
+    def run() -> list[Event]:
+        clients = Clients()
+        producer = clients.start(Producer, "producer.0", ProducerSettings(), clients.places)
+        clients.start(Consumer, "consumer.0", ConsumerSettings(), clients.places)
+        clients.cluster.advance(1)
+        clients.cluster.kill(clients.cluster.leader("t", 0))
+        clients.run(producer.stop())
+        return clients.history
+
+    first = run()
+    assert len(first) > 20
+    assert run() == first

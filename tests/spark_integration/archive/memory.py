@@ -89,12 +89,12 @@ def manifest_of(memory: Memory) -> ArchiveManifest:
     return ArchiveManifest(ArchiveDescription("parquet", ("topic",), "x"), order_commits(commits, memory.uri))
 
 
-def seen(memory: Memory) -> dict[str, list[int]]:
+def list_seen(memory: Memory) -> dict[str, list[int]]:
     """Return the offsets that readers of the folder see, by file."""
     return {name: offsets for name, offsets in memory.held.items() if not name.startswith(FOLDER)}
 
 
-def named(memory: Memory) -> list[int]:
+def list_named(memory: Memory) -> list[int]:
     """Return the offsets in the files that the manifest names; KeyError if one is missing."""
     return sorted(offset for file in manifest_of(memory).files for offset in memory.held[file.path])
 
@@ -138,10 +138,10 @@ class Rows(TableStore):
         return mark in self.memory.held
 
     def holds_any(self, intervals: Mapping[TopicPartition, Sequence[Interval]]) -> bool:
-        offsets = [offset for held in seen(self.memory).values() for offset in held]
+        offsets = [offset for held in list_seen(self.memory).values() for offset in held]
         return any(first <= offset < until for one in intervals.values() for first, until in one for offset in offsets)
 
-    def _counted(self, commit: ArchiveCommit) -> ArchiveCommit:
+    def _count_records(self, commit: ArchiveCommit) -> ArchiveCommit:
         return commit
 
     def create(self) -> None: ...
@@ -163,10 +163,10 @@ class Merge(FileMerge):
         super().__init__(cast(Any, None), cast(HadoopFiles, memory), ledger, 4, 1000)
         self.memory = memory
 
-    def _manifest(self) -> ArchiveManifest:
+    def _read_manifest(self) -> ArchiveManifest:
         return manifest_of(self.memory)
 
-    def _merged(self, due: list[DataFile]) -> Any:
+    def _merge_files(self, due: list[DataFile]) -> Any:
         return sorted(offset for file in due for offset in self.memory.held[file.path])
 
 
@@ -177,7 +177,7 @@ class Shorten(ManifestMerge):
         super().__init__(cast(Any, None), cast(HadoopFiles, memory), ledger)
         self.memory = memory
 
-    def _manifest(self) -> ArchiveManifest:
+    def _read_manifest(self) -> ArchiveManifest:
         return manifest_of(self.memory)
 
 
@@ -185,14 +185,14 @@ def offset_range(first: int, until: int) -> OffsetRange:
     return OffsetRange(TOPIC, 0, "id", first, until, 0, None, None)
 
 
-def begun(memory: Memory, store: Any) -> ArchiveLedger:
+def begin_run(memory: Memory, store: Any) -> ArchiveLedger:
     """Begin a run."""
     return ArchiveLedger(cast(HadoopFiles, memory), manifest_of(memory), store)
 
 
-def live(memory: Memory, store: Any, ledger: ArchiveLedger | None = None) -> Iterator[None]:
+def archive_topic(memory: Memory, store: Any, ledger: ArchiveLedger | None = None) -> Iterator[None]:
     """Archive the topic from the archive's end, and merge; stop after each commit."""
-    ledger = ledger or begun(memory, store)
+    ledger = ledger or begin_run(memory, store)
     merge, shorten = Merge(memory, ledger), Shorten(memory, ledger)
     while (end := max((until for one in ledger.covered.values() for _, until in one), default=0)) < OFFSETS:
         offsets = list(range(end, end + BATCH))

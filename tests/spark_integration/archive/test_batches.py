@@ -39,7 +39,7 @@ class Committed:
         return draft
 
 
-def batches(tasks: int = 0) -> tuple[ArchiveBatchWriter, Any]:
+def make_batches(tasks: int = 0) -> tuple[ArchiveBatchWriter, Any]:
     spark = SimpleNamespace(sparkContext=SimpleNamespace(defaultParallelism=2))
     cluster = SimpleNamespace(topics=lambda names: {name: SimpleNamespace(topic_id="id") for name in names})
     made = ArchiveBatchWriter(
@@ -50,7 +50,7 @@ def batches(tasks: int = 0) -> tuple[ArchiveBatchWriter, Any]:
 
 def test_as_many_tasks_as_there_are_cores_when_a_batch_is_written() -> None:
     """Executors of a cluster register after the query has started."""
-    some, context = batches()
+    some, context = make_batches()
     frame = Frame()
     some._commit(cast(Any, frame), "query", 0, ())
     context.defaultParallelism = 16
@@ -60,12 +60,12 @@ def test_as_many_tasks_as_there_are_cores_when_a_batch_is_written() -> None:
 
 def test_as_many_tasks_as_were_asked_for() -> None:
     frame = Frame()
-    batches(tasks=3)[0]._commit(cast(Any, frame), "query", 0, ())
+    make_batches(tasks=3)[0]._commit(cast(Any, frame), "query", 0, ())
     assert frame.tasks == [3]
 
 
 def test_a_range_for_each_interval_that_is_missing() -> None:
-    ranges = batches()[0]._ranges({OTHER: [(5, 6)], ONE: [(0, 10), (30, 40)]})
+    ranges = make_batches()[0]._list_ranges({OTHER: [(5, 6)], ONE: [(0, 10), (30, 40)]})
     assert [(one.topic_partition, one.from_offset, one.until_offset) for one in ranges] == [
         (ONE, 0, 10),
         (ONE, 30, 40),
@@ -73,7 +73,7 @@ def test_a_range_for_each_interval_that_is_missing() -> None:
     ]
 
 
-def test_a_topic_made_anew_is_refused() -> None:
+def test_a_recreated_topic_is_refused() -> None:
     check_topic_ids({"t": "a"}, {"t": "a", "new": "b"})
     with pytest.raises(PipelineError, match="recreated"):
         check_topic_ids({"t": "a"}, {"t": "b"})

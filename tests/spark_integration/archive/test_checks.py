@@ -28,14 +28,16 @@ class Topics:
         return {one: self.earliest[one] for one in partitions}
 
 
-def manifest(*intervals: tuple[TopicPartition, int, int]) -> ArchiveManifest:
+def make_manifest(*intervals: tuple[TopicPartition, int, int]) -> ArchiveManifest:
     ranges = tuple(OffsetRange(*one, "id", first, until, 0, None, None) for one, first, until in intervals)
     return ArchiveManifest(
         ArchiveDescription("parquet", (), "x"), (ArchiveCommit(1, "batch", "run", 0, "query", 0, ranges),)
     )
 
 
-def starting(source: Mapping[str, str], archived: ArchiveManifest, earliest: Mapping[TopicPartition, int]) -> Any:
+def find_starting_offsets(
+    source: Mapping[str, str], archived: ArchiveManifest, earliest: Mapping[TopicPartition, int]
+) -> Any:
     """Return the offsets to begin at, by the number of the partition."""
     cluster = cast(Any, Topics(earliest))
     found = continue_after_archived(cluster, source, source_partitions(cluster, source, ["t"]), archived)
@@ -51,34 +53,36 @@ EARLIEST = {"startingOffsets": "earliest", "subscribe": "t"}
 )
 def test_the_earliest_offset_that_the_archive_lacks(earliest: int, first: int) -> None:
     """Gaps between the intervals are read, and nothing before the interval that holds the earliest offset."""
-    archived = manifest((ONE, 10, 20), (ONE, 30, 40), (OTHER, 0, 7))
-    assert starting(EARLIEST, archived, {ONE: earliest}) == {"0": first, "1": 7, "2": -2}
+    archived = make_manifest((ONE, 10, 20), (ONE, 30, 40), (OTHER, 0, 7))
+    assert find_starting_offsets(EARLIEST, archived, {ONE: earliest}) == {"0": first, "1": 7, "2": -2}
 
 
 def test_the_latest_offset_is_where_the_archive_ends() -> None:
-    archived = manifest((ONE, 10, 20), (ONE, 30, 40))
-    assert starting({"subscribe": "t"}, archived, {}) == {"0": 40, "1": -1, "2": -1}
+    archived = make_manifest((ONE, 10, 20), (ONE, 30, 40))
+    assert find_starting_offsets({"subscribe": "t"}, archived, {}) == {"0": 40, "1": -1, "2": -1}
 
 
 @pytest.mark.parametrize(("offsets", "first"), [("latest", 40), ("earliest", 40)])
 def test_of_assigned_partitions_no_others_are_named(offsets: str, first: int) -> None:
     """Spark rejects offsets that name other partitions."""
     source = {"assign": '{"t": [0]}', "startingOffsets": offsets}
-    assert starting(source, manifest((ONE, 0, 40), (OTHER, 0, 5)), {}) == {"0": first}
+    assert find_starting_offsets(source, make_manifest((ONE, 0, 40), (OTHER, 0, 5)), {}) == {"0": first}
 
 
 @pytest.mark.parametrize("offsets", ["earliest", "latest", '{"t":{"0":5,"1":5,"2":5}}'])
-def test_without_an_archive_it_begins_where_it_is_told(offsets: str) -> None:
+def test_without_an_archive_starting_offsets_count(offsets: str) -> None:
     source = {"subscribe": "t", "startingOffsets": offsets}
     cluster = cast(Any, Topics({}))
-    assert continue_after_archived(cluster, source, [ONE, OTHER, NEW], manifest()) == source
+    assert continue_after_archived(cluster, source, [ONE, OTHER, NEW], make_manifest()) == source
 
 
-def test_offsets_that_are_given_go_before_what_is_archived() -> None:
+def test_given_offsets_override_the_archives_end() -> None:
     source = {"subscribe": "t", "startingOffsets": '{"t":{"0":5,"1":5,"2":5}}'}
-    assert continue_after_archived(cast(Any, Topics({})), source, [ONE, OTHER, NEW], manifest((ONE, 0, 40))) == source
+    assert (
+        continue_after_archived(cast(Any, Topics({})), source, [ONE, OTHER, NEW], make_manifest((ONE, 0, 40))) == source
+    )
 
 
-def test_who_archives_to_s3_is_told_that_it_cannot_rename() -> None:
+def test_an_archive_on_s3_gets_a_warning_about_renames() -> None:
     assert "S3 cannot rename" in str(concurrent_writer_warning("s3a://bucket/orders"))
     assert [concurrent_writer_warning(uri) for uri in ("file:/data", "hdfs://h/data", "abfs://a/s3")] == [None] * 3

@@ -20,12 +20,12 @@ from tests.spark_integration.archive.memory import (
     KilledError,
     Memory,
     Rows,
-    begun,
-    live,
+    archive_topic,
+    begin_run,
+    list_named,
+    list_seen,
     manifest_of,
-    named,
     offset_range,
-    seen,
 )
 
 STORES = [Folder, Rows, Forgetful]
@@ -43,107 +43,107 @@ def at_change(number: int, what: Callable[[], None]) -> Callable[[], None]:
     return before_change
 
 
-def killed() -> None:
+def raise_killed() -> None:
     raise KilledError
 
 
-def run(memory: Memory, store: Any, before_change: Callable[[], None] = lambda: None) -> None:
+def run_archive(memory: Memory, store: Any, before_change: Callable[[], None] = lambda: None) -> None:
     memory.before_change = before_change
-    for _ in live(memory, store(memory)):
+    for _ in archive_topic(memory, store(memory)):
         pass
 
 
-def changes(store: Any) -> int:
+def count_changes(store: Any) -> int:
     """Return the number of changes of an undisturbed run."""
     counted: list[None] = []
-    run(Memory(), store, lambda: counted.append(None))
+    run_archive(Memory(), store, lambda: counted.append(None))
     return len(counted)
 
 
 def assert_whole(memory: Memory, store: Any) -> None:
-    assert sorted(offset for offsets in seen(memory).values() for offset in offsets) == list(range(OFFSETS))
+    assert sorted(offset for offsets in list_seen(memory).values() for offset in offsets) == list(range(OFFSETS))
     assert manifest_of(memory).ends() == {("t", 0): OFFSETS}
     assert not memory.names(STAGING)
     if store is Folder:
-        assert named(memory) == list(range(OFFSETS))
+        assert list_named(memory) == list(range(OFFSETS))
 
 
 @pytest.mark.parametrize("store", STORES)
 def test_a_run_that_nothing_happens_to(store: Any) -> None:
     memory = Memory()
-    run(memory, store)
+    run_archive(memory, store)
     assert_whole(memory, store)
 
 
-def kill(memory: Memory, store: Any, number: int) -> None:
+def kill_at_change(memory: Memory, store: Any, number: int) -> None:
     with pytest.raises(KilledError):
-        run(memory, store, at_change(number, killed))
+        run_archive(memory, store, at_change(number, raise_killed))
 
 
 @pytest.mark.parametrize("store", STORES)
 def test_killed_at_each_change(store: Any) -> None:
-    for number in range(changes(store)):
+    for number in range(count_changes(store)):
         memory = Memory()
-        kill(memory, store, number)
+        kill_at_change(memory, store, number)
         if store is Folder:
-            held = named(memory)
+            held = list_named(memory)
             assert held == list(range(len(held))), f"killed at change {number}"
-        run(memory, store)
+        run_archive(memory, store)
         assert_whole(memory, store)
 
 
 @pytest.mark.parametrize("store", STORES)
-def test_killed_while_what_a_kill_left_is_put_right(store: Any) -> None:
-    for number in range(0, changes(store), 3):
+def test_a_kill_during_the_repair_of_a_kill_loses_nothing(store: Any) -> None:
+    for number in range(0, count_changes(store), 3):
         for again in range(0, 12, 2):
             memory = Memory()
-            kill(memory, store, number)
+            kill_at_change(memory, store, number)
             try:
-                run(memory, store, at_change(again, killed))
+                run_archive(memory, store, at_change(again, raise_killed))
             except KilledError:
-                run(memory, store)
+                run_archive(memory, store)
             assert_whole(memory, store)
 
 
-def test_files_that_were_not_committed_are_seen_by_nobody_who_reads_the_manifest() -> None:
+def test_uncommitted_files_are_not_in_the_manifest() -> None:
     unnamed = 0
-    for number in range(changes(Folder)):
+    for number in range(count_changes(Folder)):
         memory = Memory()
-        kill(memory, Folder, number)
-        unnamed += len(seen(memory).keys() - {file.path for file in manifest_of(memory).files})
+        kill_at_change(memory, Folder, number)
+        unnamed += len(list_seen(memory).keys() - {file.path for file in manifest_of(memory).files})
     assert unnamed, "no kill fell between the files and their commit"
 
 
 def test_overtaken_at_each_change() -> None:
     """Another run archives the rest; the first may commit no more, and leaves nothing behind."""
     refused = 0
-    for number in range(changes(Folder)):
+    for number in range(count_changes(Folder)):
         memory = Memory()
 
         def overtake(memory: Memory = memory) -> None:
             memory.before_change = lambda: None
-            run(memory, Folder)
+            run_archive(memory, Folder)
 
         try:
-            run(memory, Folder, at_change(number, overtake))
+            run_archive(memory, Folder, at_change(number, overtake))
         except PipelineError as problem:
             assert "another run" in str(problem)
             refused += 1
         memory.before_change = lambda: None
         assert_whole(memory, Folder)
-    assert refused > changes(Folder) / 2
+    assert refused > count_changes(Folder) / 2
 
 
-def test_overtaken_by_so_much_that_its_number_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_overtaken_by_many_commits_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parquet, "KEPT_COMMITS", 0)
     for known in (0, 1):
         memory = Memory()
-        late = live(memory, Folder(memory))
+        late = archive_topic(memory, Folder(memory))
         if known:
             next(late)
-            run(memory, Folder)
+            run_archive(memory, Folder)
         else:
-            memory.before_change = at_change(0, partial(run, memory, Folder))
+            memory.before_change = at_change(0, partial(run_archive, memory, Folder))
         assert len(memory.names(COMMITS)) < OFFSETS / 3
         with pytest.raises(PipelineError, match="another run"):
             for _ in late:
@@ -151,7 +151,7 @@ def test_overtaken_by_so_much_that_its_number_is_forgotten(monkeypatch: pytest.M
         assert_whole(memory, Folder)
 
 
-def nothing() -> None:
+def do_nothing() -> None:
     pass
 
 
@@ -161,26 +161,26 @@ def test_two_idle_runs_write_at_the_same_time() -> None:
     for number in range(12):
         for other in range(12):
             memory = Memory()
-            one, second = (begun(memory, Folder(memory)) for _ in range(2))
+            one, second = (begin_run(memory, Folder(memory)) for _ in range(2))
 
             def meanwhile(memory: Memory = memory, second: ArchiveLedger = second, other: int = other) -> None:
-                memory.before_change = at_change(other, killed)
+                memory.before_change = at_change(other, raise_killed)
                 with pytest.raises((KilledError, PipelineError)):
-                    list(live(memory, None, second))
-                memory.before_change = nothing
+                    list(archive_topic(memory, None, second))
+                memory.before_change = do_nothing
 
             memory.before_change = at_change(number, meanwhile)
             try:
-                list(live(memory, None, one))
+                list(archive_topic(memory, None, one))
             except PipelineError as problem:
                 assert "another run" in str(problem)
                 refused += 1
-            run(memory, Folder)
+            run_archive(memory, Folder)
             assert_whole(memory, Folder)
     assert 12 < refused < 12 * 12
 
 
-def overwrite(memory: Memory, name: str) -> None:
+def overwrite_commit(memory: Memory, name: str) -> None:
     """Put another run's commit there, like a rename on a local disk that has just found the name free."""
     there = parse_commit(memory.read(name))
     memory.held[name] = replace(there, run_id="other", files=()).as_json()
@@ -188,18 +188,18 @@ def overwrite(memory: Memory, name: str) -> None:
 
 def test_overwritten_while_it_commits() -> None:
     memory = Memory()
-    late = live(memory, Folder(memory))
-    memory.after_rename = lambda to: overwrite(memory, to) if to.startswith(COMMITS) else None
+    late = archive_topic(memory, Folder(memory))
+    memory.after_rename = lambda to: overwrite_commit(memory, to) if to.startswith(COMMITS) else None
     with pytest.raises(PipelineError, match="another run"):
         next(late)
-    assert not seen(memory)
+    assert not list_seen(memory)
 
 
 def test_overwritten_once_it_has_committed() -> None:
     memory = Memory()
-    late = live(memory, Folder(memory))
+    late = archive_topic(memory, Folder(memory))
     next(late)
-    overwrite(memory, f"{COMMITS}/{memory.names(COMMITS)[0]}")
+    overwrite_commit(memory, f"{COMMITS}/{memory.names(COMMITS)[0]}")
     with pytest.raises(PipelineError, match="another run"):
         list(late)
 
@@ -208,10 +208,10 @@ def test_overwritten_once_it_has_committed() -> None:
 def test_a_long_manifest_is_made_short(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compaction, "MANIFEST_COMMITS", 2)
     monkeypatch.setattr(parquet, "KEPT_COMMITS", 0)
-    for number in range(changes(store)):
+    for number in range(count_changes(store)):
         memory = Memory()
-        kill(memory, store, number)
-        run(memory, store)
+        kill_at_change(memory, store, number)
+        run_archive(memory, store)
         assert_whole(memory, store)
         assert len(manifest_of(memory).commits) <= 4
         assert manifest_of(memory).queries == {"query"}
@@ -222,24 +222,24 @@ def test_of_two_that_were_killed_the_one_whose_records_are_there_is_finished() -
     memory = Memory()
     store = Rows(memory)
     longer, shorter = (
-        replace(begun(memory, store).draft("batch", "query", 0, (offset_range(0, until),)), run_id=name)
+        replace(begin_run(memory, store).draft("batch", "query", 0, (offset_range(0, until),)), run_id=name)
         for name, until in (("a", 6), ("b", 3))
     )
     for one in (longer, shorter):
         memory.write_new(f"{staging_folder(one)}/draft.json", one.as_json())
     store.publish([0, 1, 2], shorter, [])
-    assert begun(memory, store).covered == {("t", 0): [(0, 3)]}
-    run(memory, Rows)
+    assert begin_run(memory, store).covered == {("t", 0): [(0, 3)]}
+    run_archive(memory, Rows)
     assert_whole(memory, Rows)
 
 
-def test_what_is_checked_before_is_checked_once_more_when_it_is_written() -> None:
+def test_a_draft_is_checked_again_when_it_is_written() -> None:
     memory = Memory()
-    ledger = begun(memory, Rows(memory))
+    ledger = begin_run(memory, Rows(memory))
     draft = ledger.draft("batch", "query", 0, (offset_range(0, 3),))
 
     def check(_: Any) -> None:
-        if seen(memory):
+        if list_seen(memory):
             raise PipelineError("recreated")
 
     with pytest.raises(PipelineError, match="recreated"):

@@ -17,37 +17,41 @@ from spark_integration.topics.offsets import RecordSpan, TopicPartition, interse
 ONE, OTHER = TopicPartition("t", 0), TopicPartition("t", 1)
 
 
-def test_a_batch_reads_what_moved_and_new_partitions_from_their_beginning() -> None:
+def test_a_batch_reads_moved_offsets_and_new_partitions_from_their_beginning() -> None:
     assert offsets_to_read({ONE: 5, OTHER: -2}, {ONE: 5, OTHER: 3}) == {OTHER: (0, 3)}
 
 
-def test_what_of_a_batch_is_there() -> None:
+def test_an_intersection_of_intervals() -> None:
     assert intersect_intervals((10, 20), [(0, 12), (14, 15), (19, 40), (50, 60)]) == [(10, 12), (14, 15), (19, 20)]
 
 
-def file(path: str, size: int, *spans: RecordSpan) -> DataFile:
+def make_file(path: str, size: int, *spans: RecordSpan) -> DataFile:
     return DataFile(path, size, spans)
 
 
 def test_folders_with_enough_small_files_are_due() -> None:
-    files = [file(f"a/{number}", 40) for number in range(3)] + [file("a/large", 50), file("b/1", 1), file("b/2", 1)]
+    files = [make_file(f"a/{number}", 40) for number in range(3)] + [
+        make_file("a/large", 50),
+        make_file("b/1", 1),
+        make_file("b/2", 1),
+    ]
     assert [one.path for one in files_to_merge(files, 3, 100)] == ["a/0", "a/1", "a/2"]
-    assert files_to_merge([file("b/1", 1)], 1, 100) == []
+    assert files_to_merge([make_file("b/1", 1)], 1, 100) == []
 
 
-def test_what_files_hold_together() -> None:
+def test_spans_of_files_are_summed() -> None:
     files = [
-        file("a", 1, RecordSpan("t", 0, 5, 9, 5), RecordSpan("t", 1, 0, 0, 1)),
-        file("b", 1, RecordSpan("t", 0, 1, 3, 2)),
+        make_file("a", 1, RecordSpan("t", 0, 5, 9, 5), RecordSpan("t", 1, 0, 0, 1)),
+        make_file("b", 1, RecordSpan("t", 0, 1, 3, 2)),
     ]
     assert sum_spans(files) == {ONE: RecordSpan("t", 0, 1, 9, 7), OTHER: RecordSpan("t", 1, 0, 0, 1)}
 
 
-def test_ranges_with_what_files_hold_of_them() -> None:
+def test_ranges_count_the_records_of_files() -> None:
     empty = OffsetRange("t", 2, "id", 0, 3, 0, None, None)
     files = [
-        file("a", 1, RecordSpan("t", 0, 5, 9, 5), RecordSpan("t", 0, 30, 31, 2)),
-        file("b", 1, RecordSpan("t", 0, 1, 3, 2)),
+        make_file("a", 1, RecordSpan("t", 0, 5, 9, 5), RecordSpan("t", 0, 30, 31, 2)),
+        make_file("b", 1, RecordSpan("t", 0, 1, 3, 2)),
     ]
     full = OffsetRange("t", 0, "id", 0, 12, 0, None, None)
     later = OffsetRange("t", 0, "id", 30, 40, 0, None, None)
@@ -90,7 +94,7 @@ def test_sizes(text: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "m", "0m", "1.5g", "12x"])
-def test_what_is_no_size(text: str) -> None:
+def test_a_bad_size_is_refused(text: str) -> None:
     with pytest.raises(PipelineError, match="no size"):
         parse_size(text)
 

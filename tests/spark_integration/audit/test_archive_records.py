@@ -13,38 +13,38 @@ from spark_integration.state.manifest import ArchiveCommit, ArchiveDescription, 
 from spark_integration.topics.offsets import RecordSpan
 
 
-def commit(number: int, *ranges: tuple[int, int], kind: str = "batch") -> ArchiveCommit:
+def make_commit(number: int, *ranges: tuple[int, int], kind: str = "batch") -> ArchiveCommit:
     """A commit of a partition's ranges; its time is its number times 1,000."""
     told = tuple(OffsetRange("t", 0, "id", first, until, until - first, first, until - 1) for first, until in ranges)
     return ArchiveCommit(number, kind, "run", 1_000 * number, ranges=told)
 
 
-def table(*commits: ArchiveCommit) -> ArchiveManifest:
+def make_table(*commits: ArchiveCommit) -> ArchiveManifest:
     return ArchiveManifest(ArchiveDescription("delta", ("topic", "date"), "id"), commits)
 
 
-def files(number: int, *names: str) -> ArchiveManifest:
+def make_files(number: int, *names: str) -> ArchiveManifest:
     """The manifest of a Parquet archive at a commit, with these files of 10 bytes."""
     told = tuple(DataFile(name, 10, (RecordSpan("t", 0, 0, 9, 10),)) for name in names)
     description = ArchiveDescription("parquet", ("topic", "date"), "id")
     return ArchiveManifest(description, (ArchiveCommit(number, "compact", "run", 0, files=told),))
 
 
-def test_what_a_commit_has_added_to_what_was_there() -> None:
+def test_a_commit_adds_only_new_intervals() -> None:
     """The second commit reads from the beginning on, and the third reads everything again."""
-    manifest = table(commit(1, (100, 500)), commit(2, (0, 600)), commit(3, (0, 600)))
+    manifest = make_table(make_commit(1, (100, 500)), make_commit(2, (0, 600)), make_commit(3, (0, 600)))
     edges = [(edge.at, edge.unit, edge.archived_ms) for edge in commit_edges(manifest, {"t"})]
     assert sorted(edges) == [(0, 1, 2_000), (100, 0, 1_000), (500, 1, 2_000)]
 
 
 def test_a_merge_no_longer_tells_when() -> None:
-    manifest = table(commit(4, (0, 100), (200, 300), kind="compact"), commit(5, (300, 400)))
+    manifest = make_table(make_commit(4, (0, 100), (200, 300), kind="compact"), make_commit(5, (300, 400)))
     edges = [(edge.at, edge.unit, edge.archived_ms) for edge in commit_edges(manifest, {"t"})]
     assert edges == [(0, 0, -1), (200, 1, -1), (300, 2, 5_000)]
     assert commit_edges(manifest, {"another"}) == []
 
 
-def seen(
+def find_files(
     monkeypatch: pytest.MonkeyPatch, manifests: Sequence[ArchiveManifest], there: dict[str, int]
 ) -> tuple[ArchiveManifest, dict[str, Any]]:
     """Look for the files of an archive whose manifest changes with each read."""
@@ -56,15 +56,15 @@ def seen(
 
 
 def test_files_that_were_merged_meanwhile_are_not_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    before, after = files(1, "a", "b"), files(2, "ab")
-    assert seen(monkeypatch, [before, after], {"ab": 10}) == (after, {})
+    before, after = make_files(1, "a", "b"), make_files(2, "ab")
+    assert find_files(monkeypatch, [before, after], {"ab": 10}) == (after, {})
 
 
 def test_files_that_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Even if a batch is added meanwhile, or other files are merged."""
-    before, after = files(1, "a", "b"), files(2, "a", "b", "c")
-    manifest, gone = seen(monkeypatch, [before, after], {"b": 9, "c": 10})
+    before, after = make_files(1, "a", "b"), make_files(2, "a", "b", "c")
+    manifest, gone = find_files(monkeypatch, [before, after], {"b": 9, "c": 10})
     assert manifest is before
     assert {unit.where for units in gone.values() for unit in units} == {"a is missing", "b is damaged"}
-    manifest, gone = seen(monkeypatch, [files(1, "a", "b", "c"), files(2, "ab", "c")], {"ab": 10})
+    manifest, gone = find_files(monkeypatch, [make_files(1, "a", "b", "c"), make_files(2, "ab", "c")], {"ab": 10})
     assert (manifest.number, set(gone)) == (2, {"c"})

@@ -16,20 +16,20 @@ LATENCY: list[dict[str, Any]] = [
 ]
 
 
-def met(text: str, **found: int) -> list[str]:
+def list_met(text: str, **found: int) -> list[str]:
     return [clause for one in parse_conditions(text) for clause in one.met(found, LATENCY)]
 
 
 def test_kinds() -> None:
-    assert met("gap,duplicate", duplicate=2) == ["2 duplicate (records with a sequence that occurred before)"]
-    assert met("marker", marker=1, gap=3) == ["1 marker (offsets of transaction markers)"]
-    assert met("", gap=3) == []
+    assert list_met("gap,duplicate", duplicate=2) == ["2 duplicate (records with a sequence that occurred before)"]
+    assert list_met("marker", marker=1, gap=3) == ["1 marker (offsets of transaction markers)"]
+    assert list_met("", gap=3) == []
 
 
 def test_any_problem() -> None:
-    assert met("problem", marker=1, aborted=1) == []
+    assert list_met("problem", marker=1, aborted=1) == []
     for kind in PROBLEMS:
-        assert len(met("problem", **{kind: 1})) == 1
+        assert len(list_met("problem", **{kind: 1})) == 1
 
 
 @pytest.mark.parametrize(
@@ -44,12 +44,12 @@ def test_any_problem() -> None:
     ],
 )
 def test_limits_of_latency(text: str, times: int) -> None:
-    assert len(met(text)) == times
+    assert len(list_met(text)) == times
 
 
 def test_a_latency_that_was_not_measured() -> None:
     clause = "latency:event-archive:p50>1h: nothing was measured"
-    assert met("latency:event-archive:p50>1h,latency:p50>1h") == [clause]
+    assert list_met("latency:event-archive:p50>1h,latency:p50>1h") == [clause]
     (one,) = parse_conditions("latency:max>1h")
     assert one.met({}, []) == ["latency:max>1h: nothing was measured"]
 
@@ -58,6 +58,6 @@ def test_a_latency_that_was_not_measured() -> None:
     "text",
     ["gaps", "latency", "latency:p99", "latency:p98>1s", "latency:p99>1x", "latency:there:p99>1s", "latency:p99<1s"],
 )
-def test_what_is_not_understood(text: str) -> None:
+def test_a_bad_condition_is_refused(text: str) -> None:
     with pytest.raises(PipelineError):
         parse_conditions(f"gap,{text}")

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import pytest
 
-from compat_tests.batches import build, patched
+from compat_tests.batches import build, patch_header
 from spark_integration.audit.holes import COMPACTED, MARKER, UNEXAMINED, UNEXPLAINED, OffsetHole, explain_holes
 from spark_integration.audit.log_batches import LogBatch, parse_batches
 from spark_integration.topics.offsets import TopicPartition
@@ -36,29 +36,29 @@ class Log:
         return [batch for batch in self.batches if batch.last >= offset][: self.at_once]
 
 
-def parts(log: Log, *holes: tuple[int, int], compacted: bool = False) -> list[tuple[int, int, str]]:
+def list_parts(log: Log, *holes: tuple[int, int], compacted: bool = False) -> list[tuple[int, int, str]]:
     given = [OffsetHole("topic", 0, first, last) for first, last in holes]
     found = explain_holes(given, log, {"topic"} if compacted else set())
     return [(part.first, part.last, part.kind) for part in found]
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 5])
-def test_each_offset_is_what_lies_there(at_once: int) -> None:
-    found = parts(Log(LOG, at_once), (4, 4), (10, 10), (13, 16))
+def test_each_offset_of_a_hole_is_explained(at_once: int) -> None:
+    found = list_parts(Log(LOG, at_once), (4, 4), (10, 10), (13, 16))
     assert found == [(4, 4, COMPACTED), (10, 10, MARKER), (13, 15, UNEXPLAINED), (16, 16, MARKER)]
 
 
 def test_a_compacted_topic_may_lack_whole_batches() -> None:
-    assert parts(Log(LOG, 5), (13, 16), compacted=True) == [(13, 15, COMPACTED), (16, 16, MARKER)]
+    assert list_parts(Log(LOG, 5), (13, 16), compacted=True) == [(13, 15, COMPACTED), (16, 16, MARKER)]
 
 
 def test_the_log_is_asked_once_for_holes_that_lie_together() -> None:
     log = Log(LOG, 5)
-    parts(log, (4, 4), (10, 10), (13, 16))
+    list_parts(log, (4, 4), (10, 10), (13, 16))
     assert log.asked == [4]
 
 
-def test_what_is_known_of_a_partition_does_not_count_for_another() -> None:
+def test_batches_of_a_partition_do_not_explain_another() -> None:
     log = Log(LOG, 5)
     holes = [OffsetHole("topic", 0, 10, 10), OffsetHole("topic", 1, 10, 10)]
     assert [part.kind for part in explain_holes(holes, log, ())] == [MARKER, MARKER]
@@ -66,18 +66,18 @@ def test_what_is_known_of_a_partition_does_not_count_for_another() -> None:
 
 
 @pytest.mark.parametrize("batches", [None, []], ids=["refused", "nothing"])
-def test_a_log_that_does_not_tell(batches: list[LogBatch] | None) -> None:
-    assert parts(Log(batches, 5), (4, 5), (10, 10)) == [(4, 5, UNEXAMINED), (10, 10, UNEXAMINED)]
+def test_an_unreadable_log_leaves_holes_unexamined(batches: list[LogBatch] | None) -> None:
+    assert list_parts(Log(batches, 5), (4, 5), (10, 10)) == [(4, 5, UNEXAMINED), (10, 10, UNEXAMINED)]
 
 
 def test_headers_of_batches() -> None:
     """Two batches of records, a control batch, and one that is cut off after its header."""
-    first, second = build([b"a", b"b", b"c"]), patched(build([b"d"]), 0, "q", 3)
-    control = patched(patched(build([b"e"]), 0, "q", 4), 21, "h", 0x30)
-    cut_off = patched(build([b"f", b"g"]), 0, "q", 5)[:40]
+    first, second = build([b"a", b"b", b"c"]), patch_header(build([b"d"]), 0, "q", 3)
+    control = patch_header(patch_header(build([b"e"]), 0, "q", 4), 21, "h", 0x30)
+    cut_off = patch_header(build([b"f", b"g"]), 0, "q", 5)[:40]
     found = list(parse_batches(first + second + control + cut_off))
     assert found == [LogBatch(0, 2, False), LogBatch(3, 3, False), LogBatch(4, 4, True), LogBatch(5, 6, False)]
 
 
 def test_old_message_sets_tell_nothing() -> None:
-    assert list(parse_batches(patched(build([b"a"]), 16, "b", 1))) == []
+    assert list(parse_batches(patch_header(build([b"a"]), 16, "b", 1))) == []

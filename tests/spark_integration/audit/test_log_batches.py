@@ -31,7 +31,7 @@ class JavaError(Py4JJavaError):  # type: ignore[misc]
         return f"An error occurred while calling z:o.send.\n: {self.words}"
 
 
-def asked(monkeypatch: pytest.MonkeyPatch, failure: Exception) -> Any:
+def fetch_with_failure(monkeypatch: pytest.MonkeyPatch, failure: Exception) -> Any:
     """Fetch with this failure as the result."""
     anything: Any = Anything()
 
@@ -42,17 +42,17 @@ def asked(monkeypatch: pytest.MonkeyPatch, failure: Exception) -> Any:
     return LogBatchReader(anything, anything, {})(TopicPartition("t", 0), 7)
 
 
-def test_a_broker_that_is_away_does_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert asked(monkeypatch, JavaError("java.io.IOException: Connection to h:1 (id: 1) failed.")) is None
+def test_an_unreachable_broker_yields_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert fetch_with_failure(monkeypatch, JavaError("java.io.IOException: Connection to h:1 (id: 1) failed.")) is None
 
 
 def test_a_broker_that_refuses_the_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     words = "org.apache.kafka.common.errors.SaslAuthenticationException: Authentication failed"
     with pytest.raises(PipelineError, match=r"^h:1: the broker refuses the credentials \(Authentication failed\)"):
-        asked(monkeypatch, JavaError(words))
+        fetch_with_failure(monkeypatch, JavaError(words))
 
 
 def test_a_client_that_cannot_ask(monkeypatch: pytest.MonkeyPatch) -> None:
     """py4j's exception for a missing method is none of Java's."""
     with pytest.raises(PipelineError, match=r"^Kafka's client 0\.8 cannot ask for batches.*give --examine 0"):
-        asked(monkeypatch, Py4JError("org.apache.kafka.clients.X.y does not exist in the JVM"))
+        fetch_with_failure(monkeypatch, Py4JError("org.apache.kafka.clients.X.y does not exist in the JVM"))

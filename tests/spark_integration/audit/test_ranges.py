@@ -48,7 +48,7 @@ class Answers(Cluster):
     [{"endingTimestamp": "7"}, {"endingOffsetsByTimestamp": '{"t":{"0":7,"1":7}}'}],
     ids=["one time", "one each"],
 )
-def test_a_time_behind_an_open_transaction_is_the_end(options: dict[str, str]) -> None:
+def test_a_time_after_an_open_transaction_is_the_end(options: dict[str, str]) -> None:
     found = resolve_ranges(Answers({7: {ZERO: 30, ONE: 30}}), {**COMMITTED, **options})
     assert found == {ZERO: ReadRange(5, 20), ONE: ReadRange(5, 30)}
 
@@ -70,7 +70,7 @@ def test_a_partition_of_which_nothing_is_said(option: str) -> None:
         resolve_ranges(Answers({9: {}}), {**COMMITTED, option: '{"t":{"0":9}}'})
 
 
-def test_what_lies_beyond_a_range() -> None:
+def test_cuts_of_a_range_are_found() -> None:
     """The first partition continues after the committed records; the second is read from its first to its last record."""
     assert find_cuts(Answers(), {ZERO: ReadRange(5, 20), ONE: ReadRange(0, 40)}) == PlaceCuts(
         before={ZERO}, behind={ZERO}

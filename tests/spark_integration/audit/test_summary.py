@@ -34,7 +34,7 @@ TOPICS: list[dict[str, Any]] = [
 ]
 
 
-def summary(**changed: Any) -> AuditSummary:
+def make_summary(**changed: Any) -> AuditSummary:
     """A summary with something of each kind."""
     windows = [
         {"place": "topic", "topic": "flights", "producer": name, "start_ms": START_MS + n * MINUTE_MS, "records": n + 1}
@@ -61,19 +61,19 @@ def summary(**changed: Any) -> AuditSummary:
 
 
 def test_the_verdict() -> None:
-    assert summary().verdict == "PROBLEMS in 1,000 records in 1 topic: 30 gap (sequences that no record has)"
+    assert make_summary().verdict == "PROBLEMS in 1,000 records in 1 topic: 30 gap (sequences that no record has)"
     assert audit_verdict({"marker": 10}, TOPICS, by_sequence=True).startswith("OK: 1,000 records in 1 topic")
     assert audit_verdict({}, TOPICS, by_sequence=False).startswith("OK by offsets")
 
 
 @pytest.mark.parametrize("by_sequence", [True, False])
-def test_what_was_not_looked_into_is_not_said_to_be_whole(by_sequence: bool) -> None:
+def test_unexamined_offsets_make_the_verdict_unsure(by_sequence: bool) -> None:
     unsure = audit_verdict({"unexamined": 2}, TOPICS, by_sequence=by_sequence)
     assert unsure.startswith("UNSURE of 1,000 records in 1 topic: 2 unexamined (")
     assert audit_verdict({"unexamined": 2, "gap": 1}, TOPICS, by_sequence=by_sequence).startswith("PROBLEMS")
 
 
-def test_sequences_that_were_cut_off_are_told_beside_the_verdict() -> None:
+def test_cut_sequences_are_mentioned_beside_the_verdict() -> None:
     found = audit_verdict({"cut-sequence": 2}, TOPICS, by_sequence=True)
     assert re.match(r"OK: .* no sequence missing, twice or out of order but for 2 cut-sequence \(", found)
 
@@ -81,9 +81,9 @@ def test_sequences_that_were_cut_off_are_told_beside_the_verdict() -> None:
 def test_the_table() -> None:
     """The verdict comes first; three of 30 gaps are listed, and the table says that there are more."""
     console = Console(width=200, record=True, file=io.StringIO())
-    console.print(render_summary(summary(failed_on=["gap: 30"])))
+    console.print(render_summary(make_summary(failed_on=["gap: 30"])))
     lines = [line.rstrip() for line in console.export_text().splitlines()]
-    assert lines[0] == summary().verdict
+    assert lines[0] == make_summary().verdict
     assert lines[1] == "fails on gap: 30"
     assert any(re.search(r"topic +<b>flights</b> +1,000 +1,010 +2 .* 30 gap, 10 marker", line) for line in lines)
     assert "30 gap (sequences that no record has), the first 3" in lines
@@ -92,9 +92,9 @@ def test_the_table() -> None:
 
 def test_the_report_needs_no_other_file(tmp_path: Path) -> None:
     """Names are escaped, plots take the page's colour, and nothing is fetched."""
-    write_report(tmp_path / "report.html", summary())
+    write_report(tmp_path / "report.html", make_summary())
     text = (tmp_path / "report.html").read_text()
-    assert text == render_report(summary())
+    assert text == render_report(make_summary())
     assert list(tmp_path.iterdir()) == [tmp_path / "report.html"]
     assert "<td>&lt;b&gt;flights&lt;/b&gt;</td>" in text
     assert text.count("<svg") == 2
@@ -105,7 +105,7 @@ def test_the_report_needs_no_other_file(tmp_path: Path) -> None:
 
 
 def test_a_report_of_nothing() -> None:
-    empty = summary(topics=[], latency=[], producers=[], details={}, windows=[], latency_windows=[], found={})
+    empty = make_summary(topics=[], latency=[], producers=[], details={}, windows=[], latency_windows=[], found={})
     assert "<svg" not in render_report(empty)
 
 
@@ -114,7 +114,7 @@ def test_a_time_that_is_none(strange_ms: int) -> None:
     """It is shown as a number, has no place in a plot, and does not widen its windows."""
     row = {**TOPICS[0], "last_ms": strange_ms}
     window = {"place": "topic", "topic": "flights", "producer": "UA", "start_ms": strange_ms, "records": 1}
-    strange = summary(topics=[row], windows=[*summary().windows, window], latency_windows=[])
+    strange = make_summary(topics=[row], windows=[*make_summary().windows, window], latency_windows=[])
     console = Console(width=300, record=True, file=io.StringIO())
     console.print(render_summary(strange))
     text = render_report(strange)
@@ -127,15 +127,15 @@ def test_a_time_that_is_none(strange_ms: int) -> None:
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", [r"$\foo$", "a$b_{$", "$x$", "_p1", "日本", "two\nlines"])
 def test_names_of_producers_are_no_formulas(name: str) -> None:
-    rows = [{**row, "producer": name} if row["producer"] == "UA" else row for row in summary().windows]
-    drawn = draw_plots(summary(windows=rows))[0][1]
+    rows = [{**row, "producer": name} if row["producer"] == "UA" else row for row in make_summary().windows]
+    drawn = draw_plots(make_summary(windows=rows))[0][1]
     assert f">{' '.join(name.split())}</text>" in drawn
     assert ">AA</text>" in drawn
 
 
 def test_a_long_name_leaves_room_for_the_plot() -> None:
-    rows = [{**row, "producer": "p" * 1_000} for row in summary().windows]
-    assert f">{'p' * 30}…</text>" in draw_plots(summary(windows=rows))[0][1]
+    rows = [{**row, "producer": "p" * 1_000} for row in make_summary().windows]
+    assert f">{'p' * 30}…</text>" in draw_plots(make_summary(windows=rows))[0][1]
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_durations() -> None:
 
 
 @pytest.mark.parametrize("place", ["producer", "header:", "key:name", "", "value:$.x"])
-def test_what_is_no_place_in_a_record(place: str) -> None:
+def test_a_bad_place_in_a_record_is_refused(place: str) -> None:
     with pytest.raises(PipelineError, match="is no place in a record"):
         AuditFields(producer=place)
 

@@ -72,7 +72,7 @@ def run(*words: str) -> Result:
 
 
 @pytest.mark.parametrize("name", PIPELINES)
-def test_help_begins_with_what_is_required_and_ends_with_an_example(name: str) -> None:
+def test_help_begins_with_required_options_and_ends_with_an_example(name: str) -> None:
     text = run(name, "--help").output
     headings = [line for line in text.splitlines() if re.fullmatch(r"\w.*:", line) and not line.startswith("Usage")]
     required = [option for option in spark.get_command(None, name).params if option.required]  # type: ignore[arg-type, union-attr]
@@ -159,7 +159,7 @@ def test_options_are_checked_first(port: int, tmp_path: Path, words: list[str], 
 
 
 @pytest.mark.parametrize("address", ["localhost", "localhost:", ":9092", "a:b", "a:70000", "a:9092,", "http://a:9092"])
-def test_what_is_no_address(tmp_path: Path, address: str) -> None:
+def test_a_bad_address_is_refused(tmp_path: Path, address: str) -> None:
     done = archive(address, tmp_path)
     assert done.exit_code == 2
     assert "is no address: give HOST:PORT, such as 127.0.0.1:9092\n" in done.output
@@ -179,7 +179,7 @@ def test_one_of_several_addresses_is_enough(tmp_path: Path, port: int, closed_po
     assert "a session is started" in done.output
 
 
-def test_a_name_that_nobody_knows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_unknown_host_name_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def create_connection(*_: object, **__: object) -> None:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 

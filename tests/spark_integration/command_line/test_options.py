@@ -22,7 +22,7 @@ from spark_integration.errors import PipelineError
 from spark_integration.queries.settings import StreamOptions
 
 
-def taken(decorator: Any, *words: str) -> Any:
+def parse_words(decorator: Any, *words: str) -> Any:
     """Return the value that a command receives for its options; raises its exceptions."""
     seen: dict[str, Any] = {}
     command = click.command()(decorator(seen.update))
@@ -33,14 +33,14 @@ def taken(decorator: Any, *words: str) -> Any:
 
 
 def test_a_session() -> None:
-    assert taken(session_options) == SessionOptions("local[*]", "1g", {})
-    given = taken(
+    assert parse_words(session_options) == SessionOptions("local[*]", "1g", {})
+    given = parse_words(
         session_options, "--master", "spark://h:7077", "--driver-memory", "2g", "--conf", "a=b=c", "--conf", "d="
     )
     assert given == SessionOptions("spark://h:7077", "2g", {"a": "b=c", "d": ""})
 
 
-def test_what_is_no_pair() -> None:
+def test_a_bad_pair_is_refused() -> None:
     for word in ("a", "=b", ""):
         with pytest.raises(PipelineError, match="is not NAME=VALUE"):
             parse_pairs([word])
@@ -75,7 +75,7 @@ def test_clusters(tmp_path: Path) -> None:
         "--target-option",
         "kafka.client.id=word",
     ]
-    assert taken(cluster_options("target", "target-"), *words) == {
+    assert parse_words(cluster_options("target", "target-"), *words) == {
         "kafka.bootstrap.servers": "h:1",
         "kafka.client.id": "word",
         "kafka.retries": "3",
@@ -83,7 +83,7 @@ def test_clusters(tmp_path: Path) -> None:
 
 
 def test_a_source() -> None:
-    assert taken(source_options(), "--bootstrap-server", "h:1", "--subscribe", "a,b") == {
+    assert parse_words(source_options(), "--bootstrap-server", "h:1", "--subscribe", "a,b") == {
         "kafka.bootstrap.servers": "h:1",
         "kafka.isolation.level": "read_committed",
         "startingOffsets": "earliest",
@@ -99,7 +99,7 @@ def test_a_source() -> None:
         "--isolation",
         "read_uncommitted",
     ]
-    assert taken(source_options(), "--bootstrap-server", "h:1", *words) == {
+    assert parse_words(source_options(), "--bootstrap-server", "h:1", *words) == {
         "kafka.bootstrap.servers": "h:1",
         "kafka.isolation.level": "read_uncommitted",
         "startingOffsets": "latest",
@@ -115,9 +115,9 @@ def test_a_source() -> None:
         (["--subscribe", "a", "--subscribePattern", "b"], "--subscribe and --subscribePattern"),
     ],
 )
-def test_what_is_read_is_said_once(words: list[str], told: str) -> None:
+def test_exactly_one_way_to_select_topics_is_required(words: list[str], told: str) -> None:
     with pytest.raises(PipelineError, match=told):
-        taken(source_options(), "--bootstrap-server", "h:1", *words)
+        parse_words(source_options(), "--bootstrap-server", "h:1", *words)
 
 
 @pytest.mark.parametrize(
@@ -132,19 +132,19 @@ def test_what_is_read_is_said_once(words: list[str], told: str) -> None:
 def test_values_that_the_source_would_misread(option: str, value: str) -> None:
     words = ["--bootstrap-server", "h:1", "--subscribe", "a", f"--{option}"]
     with pytest.raises(AssertionError, match=f"Invalid value for '--{option}'"):
-        taken(source_options(), *words, value)
+        parse_words(source_options(), *words, value)
 
 
 def test_a_batch_has_an_end_and_no_triggers() -> None:
     words = ["--bootstrap-server", "h:1", "--subscribe", "a"]
-    assert taken(source_options(stream=False), *words, "--endingOffsets", "latest")["endingOffsets"] == "latest"
+    assert parse_words(source_options(stream=False), *words, "--endingOffsets", "latest")["endingOffsets"] == "latest"
     with pytest.raises(AssertionError, match="No such option"):
-        taken(source_options(stream=False), *words, "--maxOffsetsPerTrigger", "5")
+        parse_words(source_options(stream=False), *words, "--maxOffsetsPerTrigger", "5")
 
 
 def test_a_stream() -> None:
     words = ["--checkpointLocation", "c", "--trigger", "2 seconds", "--queryName", "q", "--progress-json", "p.jsonl"]
-    assert taken(stream_options, *words, "--prometheus", "p.prom", "--commit-group", "g") == StreamOptions(
+    assert parse_words(stream_options, *words, "--prometheus", "p.prom", "--commit-group", "g") == StreamOptions(
         "c", "2 seconds", "q", Path("p.jsonl"), Path("p.prom"), "g"
     )
-    assert taken(stream_options, "--checkpointLocation", "c") == StreamOptions("c")
+    assert parse_words(stream_options, "--checkpointLocation", "c") == StreamOptions("c")

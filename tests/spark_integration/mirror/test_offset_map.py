@@ -19,7 +19,7 @@ from spark_integration.mirror.offset_map import (
 LINK = MirrorLink("c", "t", "id", 0, "copy", "copy-id")
 
 
-def pairs(*known: OffsetPair) -> OffsetPairs:
+def put_pairs(*known: OffsetPair) -> OffsetPairs:
     """Put pairs as a mirror does."""
     made = OffsetPairs()
     for pair in known:
@@ -28,7 +28,7 @@ def pairs(*known: OffsetPair) -> OffsetPairs:
 
 
 def test_an_offset_lies_between_its_neighbours() -> None:
-    known = pairs(OffsetPair(0, 50), OffsetPair(SLOT_OFFSETS, 7_000), OffsetPair(2 * SLOT_OFFSETS, 9_000))
+    known = put_pairs(OffsetPair(0, 50), OffsetPair(SLOT_OFFSETS, 7_000), OffsetPair(2 * SLOT_OFFSETS, 9_000))
     assert known.lower_bound(LINK, SLOT_OFFSETS - 1) == 50
     assert known.upper_bound(LINK, SLOT_OFFSETS - 1) == 7_000
     assert known.lower_bound(LINK, SLOT_OFFSETS) == 7_000
@@ -38,18 +38,18 @@ def test_an_offset_lies_between_its_neighbours() -> None:
 
 
 def test_the_first_pair_stays_and_of_others_the_last_of_each_slot() -> None:
-    known = pairs(OffsetPair(0, 50), OffsetPair(10, 60), OffsetPair(20, 70))
+    known = put_pairs(OffsetPair(0, 50), OffsetPair(10, 60), OffsetPair(20, 70))
     assert known.lower_bound(LINK, 15) == 50
     assert known.lower_bound(LINK, 20) == 70
     assert known.lower_bound(LINK, 0) == 50
 
 
-def test_below_the_first_pair_everything_is_behind_it() -> None:
-    assert pairs(OffsetPair(100, 50)).lower_bound(LINK, 3) == 50
+def test_the_lower_bound_below_the_first_pair_is_its_target() -> None:
+    assert put_pairs(OffsetPair(100, 50)).lower_bound(LINK, 3) == 50
 
 
-def test_a_topic_made_anew_is_not_known() -> None:
-    known = pairs(OffsetPair(0, 50))
+def test_a_recreated_topic_is_unknown() -> None:
+    known = put_pairs(OffsetPair(0, 50))
     assert known.furthest(LINK._replace(topic_id="another")) == -1
     assert known.slot_of(LINK._replace(topic_id="another"), 20) == FIRST_SLOT
 

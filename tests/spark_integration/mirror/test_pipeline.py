@@ -86,7 +86,7 @@ class Scene:
         self.batches = MirrorBatchWriter(spark, source, target, names or TargetNames(), "/checkpoint", named)
 
 
-def link(topic_id: str = "1", target_id: str = "2") -> MirrorLink:
+def make_link(topic_id: str = "1", target_id: str = "2") -> MirrorLink:
     return MirrorLink("A", "orders", topic_id, 0, "orders", target_id)
 
 
@@ -95,22 +95,22 @@ def link(topic_id: str = "1", target_id: str = "2") -> MirrorLink:
     [
         # The map may be lost, and the target full.
         ([], EARLIEST),
-        ([link(target_id="old")], EARLIEST),
+        ([make_link(target_id="old")], EARLIEST),
         # The target's records are an earlier topic's.
-        ([link("old")], LATEST),
+        ([make_link("old")], LATEST),
     ],
 )
 def test_where_a_new_link_begins(known: list[MirrorLink], begins: int) -> None:
     scene = Scene(*known)
     scene.batches.learn_topics(["orders"], {})
-    assert scene.map.written == {link(): OffsetPair(0, begins)}
+    assert scene.map.written == {make_link(): OffsetPair(0, begins)}
 
 
 @pytest.mark.parametrize(
     ("before", "told"),
-    [(link("old"), "topic orders on a:1"), (link(target_id="old"), "topic orders on b:1")],
+    [(make_link("old"), "topic orders on a:1"), (make_link(target_id="old"), "topic orders on b:1")],
 )
-def test_a_topic_made_anew_is_not_gone_on_with(before: MirrorLink, told: str) -> None:
+def test_a_recreated_topic_is_refused(before: MirrorLink, told: str) -> None:
     """Its records before the checkpoint's offset would never be mirrored."""
     scene = Scene(before)
     with pytest.raises(PipelineError, match=rf"^{told} was deleted and recreated, .* give a new --checkpointLocation$"):
@@ -119,7 +119,7 @@ def test_a_topic_made_anew_is_not_gone_on_with(before: MirrorLink, told: str) ->
     # A new checkpoint.
     scene = Scene(before)
     scene.batches.learn_topics(["orders"], {})
-    assert scene.map.written.keys() == {link()}
+    assert scene.map.written.keys() == {make_link()}
 
 
 def test_a_checkpoint_of_another_target_is_not_gone_on_with() -> None:
@@ -134,11 +134,11 @@ def test_a_checkpoint_of_another_target_is_not_gone_on_with() -> None:
     assert scene.map.written == {}
     scene = Scene()
     scene.batches.learn_topics(["orders"], {ORDERS: 30})
-    assert scene.map.written.keys() == {link()}
+    assert scene.map.written.keys() == {make_link()}
 
 
 def test_a_known_topic_is_gone_on_with() -> None:
-    scene = Scene(link("old"), link())
+    scene = Scene(make_link("old"), make_link())
     scene.batches.learn_topics(["orders"], {ORDERS: 30})
     assert scene.map.written == {}
 
@@ -157,7 +157,7 @@ def test_a_topic_that_its_broker_does_not_know_yet(written: list[Any]) -> None:
     scene, frame = Scene(), Any
     scene.here.late = 2
     scene.batches(frame, 0)
-    assert written == [({link(): 0}, {link(): 5})]
+    assert written == [({make_link(): 0}, {make_link(): 5})]
 
 
 def test_a_topic_that_is_not_there_is_not_passed_by(written: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,21 +172,21 @@ def test_a_topic_that_is_not_there_is_not_passed_by(written: list[Any], monkeypa
 BACK = MirrorLink("B", "goods", "9", 0, "orders", "1")
 
 
-def test_what_a_mirror_made_is_left_out(written: list[Any]) -> None:
+def test_topics_of_a_mirror_are_left_out(written: list[Any]) -> None:
     scene, frame = Scene(back=[BACK], named=False), Any
     scene.batches(frame, 0)
     assert written == []
     assert scene.batches.left_out == {"orders"}
 
 
-def test_what_a_mirror_made_is_refused_by_name() -> None:
+def test_a_topic_of_a_mirror_is_refused_by_name() -> None:
     told = r"^orders is a mirror of goods on b:1, .* as orders: leave it out, or give --map orders=goods$"
     with pytest.raises(PipelineError, match=told):
         Scene(back=[BACK]).batches.learn_topics(["orders"], {})
 
 
 @pytest.mark.parametrize(("back", "names"), [(BACK._replace(target_id="old"), {}), (BACK, {"orders": "goods"})])
-def test_what_is_mirrored_though_a_mirror_made_its_like(back: MirrorLink, names: dict[str, str]) -> None:
+def test_topics_that_only_look_like_a_mirrors_are_mirrored(back: MirrorLink, names: dict[str, str]) -> None:
     """A recreated topic of the same name, and a mirror that goes back to its own name."""
     scene = Scene(back=[back], names=TargetNames("", names))
     scene.batches.learn_topics(["orders"], {})

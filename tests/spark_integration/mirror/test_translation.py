@@ -37,7 +37,7 @@ class Busy:
     def members(self, _: str) -> int:
         return 2
 
-    def committed(self, _: str) -> dict[Any, int]:
+    def read_committed(self, _: str) -> dict[Any, int]:
         return {}
 
 

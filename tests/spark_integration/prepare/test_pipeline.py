@@ -14,6 +14,6 @@ from spark_integration.prepare.pipeline import PrepareSummary
         (None, "Spark 4.0.0 is ready with kafka, delta; this Java cannot keep its classes\n"),
     ],
 )
-def test_it_is_a_sentence(capsys: pytest.CaptureFixture[str], file: str | None, sentence: str) -> None:
+def test_the_summary_is_a_sentence(capsys: pytest.CaptureFixture[str], file: str | None, sentence: str) -> None:
     PrepareSummary("4.0.0", "kafka, delta", file).show()
     assert capsys.readouterr().out == sentence

@@ -25,21 +25,21 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
     yield written
 
 
-def batch(rows: int, start: Offsets, end: Offsets, latest: Offsets) -> BatchProgress:
+def make_batch(rows: int, start: Offsets, end: Offsets, latest: Offsets) -> BatchProgress:
     return BatchProgress("job", "id", "run", 0, "", rows, 0.0, 0.0, {}, start, end, latest)
 
 
-def test_a_bar_counts_what_the_query_reads(screen: io.StringIO) -> None:
+def test_a_bar_counts_the_records_of_the_query(screen: io.StringIO) -> None:
     """Records that left the topic before do not count: Spark does not report where the first batch began."""
     latest = {A0: 1010, A1: 20}
     with show_query_bar("archive") as bar:
         (task,) = bar._progress.tasks
-        bar(batch(5, {}, {A0: 1005, A1: 0}, latest))
+        bar(make_batch(5, {}, {A0: 1005, A1: 0}, latest))
         assert (task.completed, task.total) == (5, 30)
         # Six records and an offset without one.
-        bar(batch(6, {A0: 1005, A1: 0}, {A0: 1010, A1: 2}, latest))
+        bar(make_batch(6, {A0: 1005, A1: 0}, {A0: 1010, A1: 2}, latest))
         assert (task.completed, task.total) == (12, 30)
-        bar(batch(18, {A0: 1010, A1: 2}, latest, latest))
+        bar(make_batch(18, {A0: 1010, A1: 2}, latest, latest))
     assert " 30/30 " in screen.getvalue()
 
 

@@ -45,16 +45,16 @@ def spark_tells(**changes: Any) -> dict[str, Any]:
     }
 
 
-def told(**changes: Any) -> BatchProgress:
+def make_progress(**changes: Any) -> BatchProgress:
     return parse_progress(spark_tells(**changes))
 
 
-def event(**changes: Any) -> Any:
+def make_event(**changes: Any) -> Any:
     return SimpleNamespace(progress=SimpleNamespace(json=json.dumps(spark_tells(**changes))))
 
 
 def test_a_batch() -> None:
-    progress = told()
+    progress = make_progress()
     assert (progress.query, progress.batch_id, progress.input_rows) == ("job", 3, 10)
     assert progress.start_offsets == {A0: 0, A1: 5}
     assert progress.end_offsets == {A0: 10, A1: 5}
@@ -65,7 +65,7 @@ def test_a_batch() -> None:
 def test_the_first_batch_of_a_query_without_a_name() -> None:
     """Its start is null, and older releases report offsets as text, and no rates."""
     source = {"description": "KafkaV2[Assign[a-0]]", "startOffset": None, "endOffset": '{"a":{"0":4}}'}
-    progress = told(name=None, sources=[source], inputRowsPerSecond=None, processedRowsPerSecond=None)
+    progress = make_progress(name=None, sources=[source], inputRowsPerSecond=None, processedRowsPerSecond=None)
     assert (progress.query, progress.start_offsets, progress.end_offsets) == ("", {}, {A0: 4})
     assert (progress.latest_offsets, progress.lag, progress.input_rows_per_second) == ({}, 0, 0.0)
 
@@ -73,12 +73,12 @@ def test_the_first_batch_of_a_query_without_a_name() -> None:
 def test_all_kafka_sources_and_no_others() -> None:
     second = {"description": "KafkaV2[Subscribe[b]]", "startOffset": {"b": {"0": 1}}, "endOffset": {"b": {"0": 2}}}
     files = {"description": "FileStreamSource[file:/x]", "startOffset": {"logOffset": 0}, "endOffset": {"logOffset": 1}}
-    progress = told(sources=[*spark_tells()["sources"], second, files])
+    progress = make_progress(sources=[*spark_tells()["sources"], second, files])
     assert progress.end_offsets == {A0: 10, A1: 5, B0: 2}
 
 
 def test_a_line_of_json() -> None:
-    line = json.loads(told().as_json())
+    line = json.loads(make_progress().as_json())
     assert line["end_offsets"] == {"a": {"0": 10, "1": 5}}
     assert line["latest_offsets"] == {"a": {"0": 12, "1": 5}}
     assert (line["lag"], line["batch_id"], line["query_id"]) == (2, 3, "query-id")
@@ -86,16 +86,16 @@ def test_a_line_of_json() -> None:
 
 def test_lines_are_added(tmp_path: Path) -> None:
     path = tmp_path / "new" / "progress.jsonl"
-    JsonLines(path)(told(batchId=0))
-    JsonLines(path)(told(batchId=1))
+    JsonLines(path)(make_progress(batchId=0))
+    JsonLines(path)(make_progress(batchId=1))
     assert [json.loads(line)["batch_id"] for line in path.read_text().splitlines()] == [0, 1]
 
 
 def test_prometheus_text(tmp_path: Path) -> None:
     path = tmp_path / "new" / "spark.prom"
     observer = PrometheusText(path)
-    observer(told())
-    observer(told(batchId=4))
+    observer(make_progress())
+    observer(make_progress(batchId=4))
     lines = set(path.read_text().splitlines())
     assert {
         'kafkacompat_spark_input_rows_total{query="job"} 20.0',
@@ -131,24 +131,24 @@ class Group:
         self.commits.append((group, dict(offsets)))
 
 
-def test_only_what_has_moved_is_committed() -> None:
+def test_only_changed_offsets_are_committed() -> None:
     cluster = Group()
     committer = Committer(cluster, "group")  # type: ignore[arg-type]
-    committer(told())
-    committer(told())
+    committer(make_progress())
+    committer(make_progress())
     committer.commit({A0: 11, A1: 5})
     committer.commit({})
     assert cluster.commits == [("group", {A0: 10, A1: 5}), ("group", {A0: 11})]
 
 
-def test_what_could_not_be_committed_is_committed_with_the_next() -> None:
+def test_offsets_of_a_failed_commit_are_in_the_next() -> None:
     cluster = Group()
     committer = Committer(cluster, "group")  # type: ignore[arg-type]
     cluster.is_away = True
     with pytest.raises(OSError, match="away"):
-        committer(told())
+        committer(make_progress())
     cluster.is_away = False
-    committer(told())
+    committer(make_progress())
     assert cluster.commits == [("group", {A0: 10, A1: 5})]
 
 
@@ -162,16 +162,16 @@ def test_topics_that_are_gone_are_left_out() -> None:
     assert cluster.commits == [("group", {A0: 1}), ("group", {A0: 2})]
 
 
-def test_what_fails_though_all_topics_are_there_is_told() -> None:
+def test_a_failed_commit_with_all_topics_is_raised() -> None:
     class Refusing(Group):
         def commit(self, group: str, offsets: Offsets) -> None:
             raise PipelineError("not for you")
 
     with pytest.raises(PipelineError, match="not for you"):
-        Committer(Refusing(), "group")(told())  # type: ignore[arg-type]
+        Committer(Refusing(), "group")(make_progress())  # type: ignore[arg-type]
 
 
-def test_one_who_fails_is_called_again_and_the_others_are_told() -> None:
+def test_a_failing_observer_is_called_again_and_the_others_too() -> None:
     """The failure is reported when it begins, and remembered if it lasts to the end."""
     tally, calls = ReadTally(), []
     said: list[str] = []
@@ -184,7 +184,7 @@ def test_one_who_fails_is_called_again_and_the_others_are_told() -> None:
     listener = KafkaListener([failing, tally], say=said.append)
     failures = []
     for number in (1, 2, 3, 4):
-        listener.onQueryProgress(event(batchId=number))
+        listener.onQueryProgress(make_event(batchId=number))
         failures.append(str(listener.failure))
     assert calls == [1, 2, 3, 4]
     assert (tally.rows, tally.batches) == (40, 4)
@@ -195,9 +195,9 @@ def test_one_who_fails_is_called_again_and_the_others_are_told() -> None:
 def test_other_queries_of_the_session_are_not_this_one() -> None:
     tally = ReadTally()
     listener = KafkaListener([tally], "job")
-    listener.onQueryProgress(event(name="another"))
-    listener.onQueryProgress(event())
-    listener.onQueryProgress(event(name=None))
+    listener.onQueryProgress(make_event(name="another"))
+    listener.onQueryProgress(make_event())
+    listener.onQueryProgress(make_event(name=None))
     assert (tally.rows, tally.batches) == (10, 1)
 
 

@@ -29,7 +29,7 @@ def test_triggers(text: str, arguments: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "text", ["", "now", "10", "seconds", "10 parsecs", "continuous 1 second", "-1 second", "availablenow"]
 )
-def test_what_is_no_trigger(text: str) -> None:
+def test_a_bad_trigger_is_refused(text: str) -> None:
     with pytest.raises(PipelineError, match="is no trigger: give availableNow"):
         trigger_arguments(text)
 

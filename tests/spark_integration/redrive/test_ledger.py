@@ -68,7 +68,7 @@ class Session:
         return Frame()
 
 
-def test_what_killed_runs_wrote_is_read_once_from_where_the_first_began(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_of_killed_runs_are_read_once_from_the_first_begin(monkeypatch: pytest.MonkeyPatch) -> None:
     memory, read = Memory(), list[Offsets]()
 
     def found(_spark: Any, _target: Any, begin: Offsets) -> Frame:
@@ -80,9 +80,9 @@ def test_what_killed_runs_wrote_is_read_once_from_where_the_first_began(monkeypa
     a, b = TopicPartition("a", 0), TopicPartition("b", 0)
     spark: Any = Session()
     book = RedriveLedger(spark, "/ledger", LETTERS)
-    book.redriven({})
+    book.read_redriven({})
     assert read == []
     for begin in ({a: 100}, {a: 200, b: 5}, {b: 7}):
         book.begin(begin)
-    book.redriven({})
+    book.read_redriven({})
     assert read == [{a: 100, b: 5}]

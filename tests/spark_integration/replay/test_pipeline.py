@@ -33,7 +33,7 @@ def test_slices_come_a_second_after_each_other_at_the_earliest() -> None:
     assert begun == [(100.0, (0, 10)), (101.0, (10, 20)), (104.0, (20, 25))]
 
 
-def test_no_slice_comes_once_it_is_told_to_stop() -> None:
+def test_no_slice_follows_a_stop() -> None:
     answers = iter([False, True])
     assert list(paced_slices(100, 10, lambda _: next(answers), Clock())) == [(0, 10)]
 
@@ -64,7 +64,7 @@ def test_times(text: str, milliseconds: int) -> None:
     assert parse_time(text) == milliseconds
 
 
-def test_what_is_no_time() -> None:
+def test_a_bad_time_is_refused() -> None:
     with pytest.raises(PipelineError, match=r"^'yesterday' is no time"):
         parse_time("yesterday")
 

@@ -37,7 +37,7 @@ def test_lengths_of_time(text: str, milliseconds: int) -> None:
     "text",
     ["", "5", "minutes", "1 month", "-5 minutes", "5 minutes or so", "1.5 hours", "5minutes", "1 hour30 minutes"],
 )
-def test_what_is_no_length_of_time(text: str) -> None:
+def test_a_bad_duration_is_refused(text: str) -> None:
     with pytest.raises(PipelineError, match=r"--retention .* is no length of time"):
         parse_duration_ms(text, "retention")
 
@@ -52,7 +52,7 @@ def test_windows() -> None:
 @pytest.mark.parametrize(
     ("window", "slide"), [("0 seconds", None), ("1 minute", "0 seconds"), ("1 minute", "2 minutes")]
 )
-def test_what_makes_no_windows(window: str, slide: str | None) -> None:
+def test_a_bad_window_is_refused(window: str, slide: str | None) -> None:
     with pytest.raises(PipelineError, match="--slide"):
         parse_windows(window, slide)
 
@@ -69,7 +69,7 @@ def test_measures() -> None:
 @pytest.mark.parametrize(
     "text", ["median(x)", "sum(a)+1", "", "count,", "sum(count(x))", "max(x) as a b", "collect_list(x)"]
 )
-def test_what_is_no_measure(text: str) -> None:
+def test_a_bad_measure_is_refused(text: str) -> None:
     with pytest.raises(PipelineError, match="is no measure: take count, sum,"):
         parse_measures(text)
 
@@ -86,17 +86,17 @@ def test_paths() -> None:
 
 
 @pytest.mark.parametrize("text", ["", ".", "a..b", "a.", "$", "a[0]", "$..a", "a.*"])
-def test_what_is_no_path(text: str) -> None:
+def test_a_bad_path_is_refused(text: str) -> None:
     with pytest.raises(PipelineError, match="is no path"):
         parse_path(text)
 
 
-def test_only_what_is_asked_for_is_read() -> None:
+def test_the_schema_has_only_requested_paths() -> None:
     schema = schema_of_paths([("b", "d"), ("a",), ("b", "c", "e"), ("a",)])
     assert schema.simpleString() == "struct<a:string,b:struct<c:struct<e:string>,d:string>,_corrupt_record:string>"
 
 
-def test_a_value_and_what_is_in_it() -> None:
+def test_a_path_and_a_path_within_it_are_refused() -> None:
     with pytest.raises(PipelineError, match=r"user is used as a value, and user\.id within it"):
         check_paths([("user", "id"), ("user",)])
 
@@ -120,7 +120,7 @@ def test_columns() -> None:
         (FIRST_MS - 1, "0001-01-01T00:00:00.000Z"),
     ],
 )
-def test_times_are_told_by_years_of_four_digits(milliseconds: int | None, text: str | None) -> None:
+def test_times_are_formatted_with_years_of_four_digits(milliseconds: int | None, text: str | None) -> None:
     assert _format_time(milliseconds) == text
 
 

@@ -35,7 +35,7 @@ def test_another_java_or_class_path_has_another_file() -> None:
     assert class_data_file(JAVA, SPARK, folders) in files
 
 
-def test_java_is_told_of_a_file_that_is_there() -> None:
+def test_java_gets_an_option_for_an_existing_file() -> None:
     file = class_data_file(JAVA, SPARK, [])
     assert class_data_options(file) == []
     file.parent.mkdir(parents=True)

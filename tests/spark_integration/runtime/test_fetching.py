@@ -76,7 +76,7 @@ def test_release_of_java(told: str, release: int) -> None:
     assert parse_java_release(told) == release
 
 
-def test_java_that_tells_no_release_is_told() -> None:
+def test_java_without_a_release_is_reported() -> None:
     with pytest.raises(PipelineError, match="java -version answers 'segmentation fault': install a JDK 17"):
         parse_java_release("segmentation fault\n")
 
@@ -90,7 +90,7 @@ def test_java_home_goes_before_the_path(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert find_java() == str(of_home)
 
 
-def test_missing_java_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_java_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(PipelineError, match="java is not on the PATH and JAVA_HOME is not set: install a JDK 17"):
         find_java()
@@ -110,7 +110,7 @@ def test_missing_java_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
         ("25.0.1", SparkInstallation("4.2.0", "2.13", Path("jars")), True),
     ],
 )
-def test_java_that_does_not_fit_is_told(
+def test_an_unfit_java_is_reported(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str, spark: SparkInstallation, fits: bool
 ) -> None:
     monkeypatch.setattr(
@@ -159,7 +159,7 @@ def test_jars_are_fetched_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, 
     assert list(fetch_by(monkeypatch, tmp_path, "exit 1")) == [folder]
 
 
-def test_failed_fetch_is_told_and_leaves_nothing(
+def test_a_failed_fetch_is_reported_and_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, own_cache: Path
 ) -> None:
     with pytest.raises(PipelineError) as told:
@@ -171,7 +171,7 @@ def test_failed_fetch_is_told_and_leaves_nothing(
     assert [path.suffix for path in own_cache.iterdir()] == [".lock"]
 
 
-def test_cache_that_cannot_be_written_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_unwritable_cache_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file where the folder should be")
     with pytest.raises(
         PipelineError, match=r"jars cannot be kept in .*kafkacompat/spark .*: set XDG_CACHE_HOME to a folder"

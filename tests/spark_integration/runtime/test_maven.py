@@ -37,7 +37,7 @@ def test_failed_build_leaves_nothing_that_looks_built(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["kafka.lock"]
 
 
-def test_missing_program_is_named_with_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_program_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MissingProgramError, match="mvn is not on the PATH: install Apache Maven"):
         find_program("mvn")
@@ -62,7 +62,7 @@ def test_maven_prints_nothing_if_all_goes_well(maven: Path, capfd: pytest.Captur
     assert capfd.readouterr() == ("", "")
 
 
-def test_what_maven_says_of_a_failure_is_shown(maven: Path, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_mavens_error_is_shown(maven: Path, capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     maven.write_text("#!/bin/sh\necho '[ERROR] no such artifact'\nexit 1\n")
     pom = tmp_path / "pom.xml"
     pom.write_text("<project/>")

@@ -22,7 +22,7 @@ from spark_integration.runtime.packages import (
 )
 
 
-def of(spark: str, scala: str = "2.13") -> SparkInstallation:
+def make_installation(spark: str, scala: str = "2.13") -> SparkInstallation:
     return SparkInstallation(spark, scala, Path("jars"))
 
 
@@ -40,13 +40,13 @@ def of(spark: str, scala: str = "2.13") -> SparkInstallation:
 )
 def test_connector_is_the_newest_that_is_not_newer_than_spark(spark: str, scala: str, connector: str) -> None:
     assert (
-        package_coordinates(of(spark, scala), "kafka")[0]
+        package_coordinates(make_installation(spark, scala), "kafka")[0]
         == f"org.apache.spark:spark-sql-kafka-0-10_{scala}:{connector}"
     )
 
 
 def test_all_that_the_kafka_source_needs_besides_spark() -> None:
-    assert package_coordinates(of("4.0.0"), "kafka") == (
+    assert package_coordinates(make_installation("4.0.0"), "kafka") == (
         "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0",
         "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0",
         "org.apache.kafka:kafka-clients:3.9.1",
@@ -61,36 +61,36 @@ def test_every_coordinate_is_whole_and_of_the_scala_of_its_release(release: str)
     assert {minor_release(connector) for connector in row.connectors} == {release}
     assert set(row.packages) <= set(PACKAGES)
     for package in row.packages:
-        for coordinate in package_coordinates(of(row.connectors[0], row.scala), package):
+        for coordinate in package_coordinates(make_installation(row.connectors[0], row.scala), package):
             _, artifact, version = coordinate.split(":")
             assert "{" not in version
             assert "_2." not in artifact or artifact.endswith(f"_{row.scala}")
 
 
 @pytest.mark.parametrize("spark", ["4.3.0", "3.4.4", "5.0.0"])
-def test_spark_without_a_kafka_source_is_told_which_have_one(spark: str) -> None:
+def test_spark_without_a_kafka_source_is_refused_with_releases_that_have_one(spark: str) -> None:
     with pytest.raises(PipelineError) as told:
-        package_coordinates(of(spark), "kafka")
+        package_coordinates(make_installation(spark), "kafka")
     assert str(told.value) == (
         f"Maven Central holds no Kafka source for pyspark {spark}: install pyspark 3.5, 4.0, 4.1 or 4.2"
     )
 
 
-def test_spark_of_another_scala_is_told_both() -> None:
+def test_spark_of_another_scala_is_refused_with_both_versions() -> None:
     with pytest.raises(PipelineError) as told:
-        package_coordinates(of("3.5.1", "2.13"), "kafka")
+        package_coordinates(make_installation("3.5.1", "2.13"), "kafka")
     assert "Spark 3.5.1 was built with Scala 2.13" in str(told.value)
     assert "Scala 2.12" in str(told.value)
 
 
-def test_package_that_a_release_lacks_is_told_with_those_that_have_it() -> None:
+def test_a_missing_package_is_reported_with_releases_that_have_it() -> None:
     with pytest.raises(PipelineError, match=r"no iceberg for Spark 4.2.0: install pyspark 3.5, 4.0 or 4.1"):
-        package_coordinates(of("4.2.0"), "iceberg")
+        package_coordinates(make_installation("4.2.0"), "iceberg")
 
 
-def test_unknown_package_is_told_with_all_there_are() -> None:
+def test_an_unknown_package_is_reported_with_the_known_ones() -> None:
     with pytest.raises(PipelineError, match="unknown package 'hudi': choose from kafka, delta, iceberg"):
-        package_coordinates(of("4.0.0"), "hudi")
+        package_coordinates(make_installation("4.0.0"), "hudi")
 
 
 def test_spark_is_known_by_the_jar_of_its_core(tmp_path: Path) -> None:
@@ -99,12 +99,12 @@ def test_spark_is_known_by_the_jar_of_its_core(tmp_path: Path) -> None:
     assert read_installation(tmp_path) == SparkInstallation("3.5.8", "2.12", tmp_path)
 
 
-def test_folder_without_spark_is_told(tmp_path: Path) -> None:
+def test_a_folder_without_spark_is_reported(tmp_path: Path) -> None:
     with pytest.raises(PipelineError, match=f"{tmp_path} holds no jars of Spark: reinstall pyspark, or unset SP"):
         read_installation(tmp_path)
 
 
-def test_spark_home_of_another_release_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_spark_home_of_another_release_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "jars").mkdir()
     (tmp_path / "jars" / "spark-core_2.12-3.1.2.jar").touch()
     monkeypatch.setenv("SPARK_HOME", str(tmp_path))
@@ -112,7 +112,7 @@ def test_spark_home_of_another_release_is_told(tmp_path: Path, monkeypatch: pyte
         find_installation()
 
 
-def test_missing_pyspark_is_told_with_what_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_pyspark_is_reported_with_the_command_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(PipelineError, match=r"PySpark is not installed: run pip install '\.\[spark\]'"):
         find_installation()
@@ -128,7 +128,9 @@ def test_cache_is_the_users(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
 
 def test_other_coordinates_have_another_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    one, same, other = (jar_cache_folder(of("4.0.0"), wanted) for wanted in (["a:b:1"], ["a:b:1"], ["a:b:2"]))
+    one, same, other = (
+        jar_cache_folder(make_installation("4.0.0"), wanted) for wanted in (["a:b:1"], ["a:b:1"], ["a:b:2"])
+    )
     assert one == same != other
     assert one.parent == cache_folder()
     assert one.name.startswith("4.0.0-")

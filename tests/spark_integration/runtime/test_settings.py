@@ -43,7 +43,7 @@ def test_masters_that_spark_knows(master: str) -> None:
 
 
 @pytest.mark.parametrize("master", ["", "locally", "spark://one", "http://one:7077", "local[", "yarn-client"])
-def test_unknown_master_is_told(master: str) -> None:
+def test_an_unknown_master_is_refused(master: str) -> None:
     with pytest.raises(
         PipelineError, match=r"' is no master: give local\[\*\], spark://HOST:PORT, yarn or k8s://HOST:"
     ):
@@ -51,7 +51,7 @@ def test_unknown_master_is_told(master: str) -> None:
 
 
 @pytest.mark.parametrize("memory", ["", "lots", "1", "2 g", "1gb"])
-def test_what_is_no_amount_of_memory_is_told(memory: str) -> None:
+def test_a_bad_amount_of_memory_is_refused(memory: str) -> None:
     with pytest.raises(PipelineError, match=f"'{memory}' is no amount of memory: give a number and m or g"):
         check_master_and_memory("local", memory)
 
@@ -68,7 +68,7 @@ def test_local_session_stays_on_the_loopback_interface(jars: list[Path]) -> None
     assert "spark.jars" not in settings
 
 
-def test_cluster_is_sent_the_jars_and_told_no_address(jars: list[Path]) -> None:
+def test_a_cluster_gets_the_jars_and_no_driver_address(jars: list[Path]) -> None:
     settings = session_settings("spark://host:7077", "1g", ["kafka", "delta"], jars)
     assert settings["spark.jars"] == f"{jars[0]}/kafka.jar,{jars[1]}/delta.jar"
     assert settings["spark.driver.extraClassPath"] == f"{jars[0]}/*:{jars[1]}/*"

@@ -36,7 +36,7 @@ COMMIT = ArchiveCommit(1, "batch", "run", 5, "query", 0, (RANGE,), (FILE,), (), 
         ([(15, 20)], [(10, 15)]),
     ],
 )
-def test_what_is_not_covered(covered: list[tuple[int, int]], left: list[tuple[int, int]]) -> None:
+def test_a_difference_of_intervals(covered: list[tuple[int, int]], left: list[tuple[int, int]]) -> None:
     assert subtract_intervals((10, 20), covered) == left
 
 
@@ -49,36 +49,36 @@ def test_a_commit_comes_back_as_it_was_written() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{}", COMMIT.as_json()[:-2], json.dumps({"version": 2}), "[]"])
-def test_a_damaged_commit_is_told_of(text: str) -> None:
+def test_a_damaged_commit_is_refused(text: str) -> None:
     with pytest.raises(PipelineError, match="damaged"):
         parse_commit(text)
 
 
-def numbered(*numbers: int, kind: str = "batch") -> list[ArchiveCommit]:
+def make_commits(*numbers: int, kind: str = "batch") -> list[ArchiveCommit]:
     return [replace(COMMIT, number=number, kind=kind) for number in numbers]
 
 
 def test_commits_count_in_their_order() -> None:
-    assert [one.number for one in order_commits(numbered(3, 1, 2), "p")] == [1, 2, 3]
+    assert [one.number for one in order_commits(make_commits(3, 1, 2), "p")] == [1, 2, 3]
 
 
 @pytest.mark.parametrize("numbers", [(2, 3), (1, 3)])
-def test_a_commit_that_is_missing_is_told_of(numbers: tuple[int, ...]) -> None:
+def test_a_missing_commit_is_refused(numbers: tuple[int, ...]) -> None:
     with pytest.raises(PipelineError, match="lacks commit"):
-        order_commits(numbered(*numbers), "p")
+        order_commits(make_commits(*numbers), "p")
 
 
 def test_before_a_compaction_nothing_counts_or_is_missed() -> None:
-    commits = [*numbered(2, 4, 6), *numbered(5, kind="compact")]
+    commits = [*make_commits(2, 4, 6), *make_commits(5, kind="compact")]
     assert [one.number for one in order_commits(commits, "p")] == [5, 6]
 
 
-def test_an_id_that_the_broker_did_not_tell_is_none() -> None:
+def test_an_unknown_topic_id_is_left_out() -> None:
     ranges = [RANGE, RANGE._replace(topic_id=""), RANGE._replace(topic="u", topic_id="AAAAAAAAAAAAAAAAAAAAAA")]
     assert known_topic_ids(ranges) == {"t": "id"}
 
 
-def test_what_the_commits_come_to() -> None:
+def test_the_manifest_sums_its_commits() -> None:
     second = replace(
         COMMIT, number=2, query_id=None, queries=("other",), ranges=(RANGE._replace(from_offset=20, until_offset=30),)
     )

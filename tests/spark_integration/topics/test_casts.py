@@ -26,7 +26,7 @@ class OfSpark4(OfSpark3):
 
 
 @pytest.mark.parametrize(("column", "way"), [(OfSpark3(), "cast"), (OfSpark4(), "try_cast")], ids=["3.5", "4"])
-def test_what_the_release_has(monkeypatch: pytest.MonkeyPatch, column: Any, way: str) -> None:
+def test_try_cast_uses_the_way_of_the_release(monkeypatch: pytest.MonkeyPatch, column: Any, way: str) -> None:
     monkeypatch.setattr(casts, "Column", type(column))
     assert casts.try_cast(column, "bigint") == f"{way} to bigint"
 

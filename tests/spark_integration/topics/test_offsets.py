@@ -12,7 +12,7 @@ from spark_integration.topics.offsets import TopicPartition, count_offsets_betwe
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
 
 
-def test_there_and_back() -> None:
+def test_formatted_offsets_are_parsed_again() -> None:
     offsets = {B0: 2**53 + 1, A1: -2, A0: 0}
     text = format_offsets(offsets)
     assert json.loads(text) == {"a": {"0": 0, "1": -2}, "b": {"0": 2**53 + 1}}
@@ -23,7 +23,7 @@ def test_there_and_back() -> None:
 @pytest.mark.parametrize(
     "text", ["", "earliest", "[]", '{"a": 1}', '{"a": {"x": 1}}', '{"a": {"0": null}}', '{"a": [0]}']
 )
-def test_what_are_no_offsets(text: str) -> None:
+def test_bad_offsets_are_refused(text: str) -> None:
     with pytest.raises(PipelineError, match="are no offsets: give them as"):
         parse_offsets(text)
 

@@ -27,11 +27,11 @@ OTHER = {"type": "record", "name": "Other", "fields": [{"name": "y", "type": "in
 COLOUR = {"type": "enum", "name": "Colour", "symbols": ["RED", "BLUE"]}
 
 
-def schema(kind: Any) -> Schema:
+def make_schema(kind: Any) -> Schema:
     return Schema("AVRO", json.dumps(kind))
 
 
-def record(**fields: Any) -> dict[str, Any]:
+def make_record_type(**fields: Any) -> dict[str, Any]:
     return {
         "type": "record",
         "name": "Event",
@@ -39,11 +39,11 @@ def record(**fields: Any) -> dict[str, Any]:
     }
 
 
-def logical(kind: str, logical_type: str, **more: Any) -> dict[str, Any]:
+def make_logical_type(kind: str, logical_type: str, **more: Any) -> dict[str, Any]:
     return {"type": kind, "logicalType": logical_type, **more}
 
 
-def written(kind: Any, value: Any) -> bytes:
+def write_value(kind: Any, value: Any) -> bytes:
     stream = io.BytesIO()
     fastavro.schemaless_writer(stream, fastavro.parse_schema(kind), value)
     return stream.getvalue()
@@ -51,8 +51,8 @@ def written(kind: Any, value: Any) -> bytes:
 
 def round_trip(kind: Any, value: Any) -> tuple[str, Any]:
     """Write and read a value; return its type in Spark and the value that pyarrow holds."""
-    avro = AvroDecoder(schema(record(a=kind)))
-    decoded = avro.decode(written(record(a=kind), {"a": value}), None)
+    avro = AvroDecoder(make_schema(make_record_type(a=kind)))
+    decoded = avro.decode(write_value(make_record_type(a=kind), {"a": value}), None)
     held = pa.array([decoded], to_arrow_type(avro.type)).to_pylist()[0]["a"]
     return avro.type["a"].dataType.simpleString(), held
 
@@ -77,29 +77,34 @@ def round_trip(kind: Any, value: Any) -> tuple[str, Any]:
         (["null", COLOUR], "RED", "string", "RED"),
         (["int", "long"], 5, "bigint", 5),
         (["null", "float", "double"], 0.5, "double", 0.5),
-        (logical("int", "date"), date(2026, 5, 4), "date", date(2026, 5, 4)),
-        (logical("int", "time-millis"), time(1, 2, 3, 4000), "string", "01:02:03.004000"),
-        (logical("long", "time-micros"), time(1, 2, 3, 4), "string", "01:02:03.000004"),
-        (logical("long", "timestamp-millis"), NOON, "timestamp", NOON),
-        (logical("long", "timestamp-micros"), NOON, "timestamp", NOON),
-        (logical("long", "timestamp-nanos"), 7, "bigint", 7),
+        (make_logical_type("int", "date"), date(2026, 5, 4), "date", date(2026, 5, 4)),
+        (make_logical_type("int", "time-millis"), time(1, 2, 3, 4000), "string", "01:02:03.004000"),
+        (make_logical_type("long", "time-micros"), time(1, 2, 3, 4), "string", "01:02:03.000004"),
+        (make_logical_type("long", "timestamp-millis"), NOON, "timestamp", NOON),
+        (make_logical_type("long", "timestamp-micros"), NOON, "timestamp", NOON),
+        (make_logical_type("long", "timestamp-nanos"), 7, "bigint", 7),
         (
-            logical("long", "local-timestamp-millis"),
+            make_logical_type("long", "local-timestamp-millis"),
             NOON.replace(tzinfo=None),
             "timestamp_ntz",
             NOON.replace(tzinfo=None),
         ),
-        (logical("string", "uuid"), IDENTITY, "string", str(IDENTITY)),
-        (logical("bytes", "decimal", precision=10, scale=2), Decimal("-1.50"), "decimal(10,2)", Decimal("-1.50")),
-        (logical("bytes", "decimal", precision=50, scale=1), Decimal("2.5"), "string", "2.5"),
+        (make_logical_type("string", "uuid"), IDENTITY, "string", str(IDENTITY)),
         (
-            logical("fixed", "decimal", precision=38, scale=0, size=16, name="Big"),
+            make_logical_type("bytes", "decimal", precision=10, scale=2),
+            Decimal("-1.50"),
+            "decimal(10,2)",
+            Decimal("-1.50"),
+        ),
+        (make_logical_type("bytes", "decimal", precision=50, scale=1), Decimal("2.5"), "string", "2.5"),
+        (
+            make_logical_type("fixed", "decimal", precision=38, scale=0, size=16, name="Big"),
             Decimal("9" * 38),
             "decimal(38,0)",
             Decimal("9" * 38),
         ),
         (
-            logical("fixed", "duration", size=12, name="Span"),
+            make_logical_type("fixed", "duration", size=12, name="Span"),
             bytes([1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0]),
             "struct<months:bigint,days:bigint,milliseconds:bigint>",
             {"months": 1, "days": 2, "milliseconds": 3},
@@ -125,7 +130,17 @@ def test_types(kind: Any, value: Any, spark: str, held: Any) -> None:
 )
 def test_a_union_has_a_field_for_each_branch(value: Any, member: int, held: Any) -> None:
     array = {"type": "array", "items": "int"}
-    kind = ["null", "string", "int", "boolean", POINT, SPOT, COLOUR, logical("long", "timestamp-millis"), array]
+    kind = [
+        "null",
+        "string",
+        "int",
+        "boolean",
+        POINT,
+        SPOT,
+        COLOUR,
+        make_logical_type("long", "timestamp-millis"),
+        array,
+    ]
     _, found = round_trip(kind, value)
     assert found == {f"member{number}": held if number == member else None for number in range(8)}
 
@@ -141,7 +156,7 @@ def test_a_type_within_itself_becomes_json() -> None:
 
 def test_an_older_version_is_read_by_the_newer() -> None:
     """Defaults, another order, promotions, an alias, a dropped field, a union where there was none."""
-    old = record(gone="string", number="int", point=POINT, word="string", when="long")
+    old = make_record_type(gone="string", number="int", point=POINT, word="string", when="long")
     new = {
         "type": "record",
         "name": "Event",
@@ -150,12 +165,12 @@ def test_an_older_version_is_read_by_the_newer() -> None:
             {"name": "number", "type": ["null", "long"]},
             {"name": "extra", "type": {"type": "map", "values": "int"}, "default": {"a": 1}},
             {"name": "point", "type": ["null", COLOUR, OTHER, POINT]},
-            {"name": "when", "type": logical("long", "timestamp-millis")},
+            {"name": "when", "type": make_logical_type("long", "timestamp-millis")},
         ],
     }
-    avro = AvroDecoder(schema(new))
+    avro = AvroDecoder(make_schema(new))
     value = {"gone": "x", "number": 1, "point": {"x": 2}, "word": "w", "when": 86_400_000}
-    found = avro.decode(written(old, value), schema(old))
+    found = avro.decode(write_value(old, value), make_schema(old))
     assert found == {
         "title": "w",
         "number": 1,
@@ -170,22 +185,30 @@ def test_an_older_version_is_read_by_the_newer() -> None:
     [
         (b"", None, "malformed"),
         (b"\x02", None, "malformed"),
-        (written(record(a="string"), {"a": "x"}) + b"\0", None, "malformed"),
+        (write_value(make_record_type(a="string"), {"a": "x"}) + b"\0", None, "malformed"),
         (b"\x02\xff", None, "malformed"),
-        (written(record(a="boolean"), {"a": True}), schema(record(a="boolean")), "does-not-fit"),
-        (written(record(b="string"), {"b": "x"}), schema(record(b="string")), "does-not-fit"),
+        (
+            write_value(make_record_type(a="boolean"), {"a": True}),
+            make_schema(make_record_type(a="boolean")),
+            "does-not-fit",
+        ),
+        (
+            write_value(make_record_type(b="string"), {"b": "x"}),
+            make_schema(make_record_type(b="string")),
+            "does-not-fit",
+        ),
     ],
 )
-def test_what_cannot_be_read(payload: bytes, writer: Schema | None, reason: str) -> None:
+def test_malformed_payloads_are_dead_letters(payload: bytes, writer: Schema | None, reason: str) -> None:
     with pytest.raises(DeadLetterError) as refused:
-        AvroDecoder(schema(record(a="string"))).decode(payload, writer)
+        AvroDecoder(make_schema(make_record_type(a="string"))).decode(payload, writer)
     assert refused.value.reason == reason
 
 
 def test_types_of_other_schemas() -> None:
     """Types from a registry's references, which other schemas name."""
     middle = json.dumps({"type": "record", "name": "Middle", "fields": [{"name": "p", "type": "Point"}]})
-    top = Schema("AVRO", json.dumps(record(m="Middle")), (("Point", json.dumps(POINT)), ("Middle", middle)))
+    top = Schema("AVRO", json.dumps(make_record_type(m="Middle")), (("Point", json.dumps(POINT)), ("Middle", middle)))
     avro = AvroDecoder(top)
     assert avro.type.simpleString() == "struct<m:struct<p:struct<x:int>>>"
     assert avro.decode(b"\x0a", top) == {"m": {"p": {"x": 5}}}

@@ -21,11 +21,11 @@ from tests.spark_integration.validate.test_avro import (
     NOON,
     POINT,
     SPOT,
-    logical,
-    record,
+    make_logical_type,
+    make_record_type,
+    make_schema,
     round_trip,
-    schema,
-    written,
+    write_value,
 )
 
 NUMBERS = ["null", "int", "long", "float", "double", "string", "boolean"]
@@ -37,12 +37,12 @@ NUMBERS = ["null", "int", "long", "float", "double", "string", "boolean"]
 )
 def test_a_branch_of_a_union_is_the_one_that_was_written(branch: int, value: Any) -> None:
     """Of int and long it is the long, since Python has one type for both."""
-    kind = record(a=NUMBERS)
-    payload = bytes([branch * 2]) + written(NUMBERS[branch], value)
-    found = AvroDecoder(schema(kind)).decode(payload, None)["a"]
+    kind = make_record_type(a=NUMBERS)
+    payload = bytes([branch * 2]) + write_value(NUMBERS[branch], value)
+    found = AvroDecoder(make_schema(kind)).decode(payload, None)["a"]
     assert found == {f"member{branch - 1}": value}
-    older = record(a=[*NUMBERS, "bytes"])
-    assert AvroDecoder(schema(kind)).decode(payload, schema(older))["a"] == found
+    older = make_record_type(a=[*NUMBERS, "bytes"])
+    assert AvroDecoder(make_schema(kind)).decode(payload, make_schema(older))["a"] == found
 
 
 TWO = {"type": "fixed", "name": "Two", "size": 2}
@@ -56,11 +56,15 @@ TWO = {"type": "fixed", "name": "Two", "size": 2}
         (["string", COLOUR], b"\x02\x02", {"member1": "BLUE"}),
         (["string", COLOUR], b"\x00\x06RED", {"member0": "RED"}),
         ([COLOUR, "string"], b"\x02\x06RED", {"member1": "RED"}),
-        ([logical("int", "time-millis"), logical("string", "uuid")], b"\x00\x02", {"member0": "00:00:00.001000"}),
+        (
+            [make_logical_type("int", "time-millis"), make_logical_type("string", "uuid")],
+            b"\x00\x02",
+            {"member0": "00:00:00.001000"},
+        ),
     ],
 )
 def test_branches_of_one_python_type(kind: Any, payload: bytes, held: Any) -> None:
-    assert AvroDecoder(schema(record(a=kind))).decode(payload, None) == {"a": held}
+    assert AvroDecoder(make_schema(make_record_type(a=kind))).decode(payload, None) == {"a": held}
 
 
 @pytest.mark.parametrize(
@@ -69,7 +73,7 @@ def test_branches_of_one_python_type(kind: Any, payload: bytes, held: Any) -> No
         (["null", "string", COLOUR], COLOUR, b"\x02", {"member0": "BLUE"}),
         (["string", POINT, {"type": "map", "values": "int"}], POINT, b"\x02", {"member1": {"x": 1}}),
         (
-            ["string", logical("long", "timestamp-millis")],
+            ["string", make_logical_type("long", "timestamp-millis")],
             "long",
             b"\x00",
             {"member1": datetime(1970, 1, 1, tzinfo=timezone.utc)},
@@ -77,7 +81,9 @@ def test_branches_of_one_python_type(kind: Any, payload: bytes, held: Any) -> No
     ],
 )
 def test_a_reader_has_a_union_where_the_writer_has_none(reader: Any, writer: Any, payload: bytes, held: Any) -> None:
-    assert AvroDecoder(schema(record(a=reader))).decode(payload, schema(record(a=writer))) == {"a": held}
+    assert AvroDecoder(make_schema(make_record_type(a=reader))).decode(
+        payload, make_schema(make_record_type(a=writer))
+    ) == {"a": held}
 
 
 NESTED = {
@@ -92,10 +98,10 @@ NESTED = {
     [
         ("bytes", "\u00ff", b"\xff"),
         (TWO, "\u00ff\u0000", b"\xff\0"),
-        (logical("bytes", "decimal", precision=4, scale=2), "\u00ff\u009c", Decimal("-1.00")),
-        (logical("fixed", "uuid", size=16, name="Id"), "\u00aa" * 16, "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa"),
+        (make_logical_type("bytes", "decimal", precision=4, scale=2), "\u00ff\u009c", Decimal("-1.00")),
+        (make_logical_type("fixed", "uuid", size=16, name="Id"), "\u00aa" * 16, "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa"),
         (
-            logical("fixed", "duration", size=12, name="Span"),
+            make_logical_type("fixed", "duration", size=12, name="Span"),
             "\u0001" + "\0" * 11,
             {"months": 1, "days": 0, "milliseconds": 0},
         ),
@@ -109,14 +115,14 @@ NESTED = {
         ("double", 1.5, 1.5),
         ("float", 0.5, 0.5),
         ("boolean", True, True),
-        (logical("int", "date"), 1, date(1970, 1, 2)),
+        (make_logical_type("int", "date"), 1, date(1970, 1, 2)),
     ],
 )
 def test_defaults(kind: Any, default: Any, held: Any) -> None:
-    reader = record(a=kind)
+    reader = make_record_type(a=kind)
     reader["fields"][0]["default"] = default
-    avro = AvroDecoder(schema(reader))
-    decoded = avro.decode(written(record(b="int"), {"b": 1}), schema(record(b="int")))
+    avro = AvroDecoder(make_schema(reader))
+    decoded = avro.decode(write_value(make_record_type(b="int"), {"b": 1}), make_schema(make_record_type(b="int")))
     found = pa.array([decoded], to_arrow_type(avro.type)).to_pylist()[0]["a"]
     assert (found, type(found)) == (held, type(held))
 
@@ -135,32 +141,44 @@ def test_several_types_of_other_schemas_in_one_topic() -> None:
 
 def test_a_union_within_a_referenced_schema() -> None:
     inner = {"type": "record", "name": "In", "fields": [{"name": "u", "type": [POINT, SPOT]}]}
-    outer = Schema("AVRO", json.dumps(record(a="In")), (("in", json.dumps(inner)),))
+    outer = Schema("AVRO", json.dumps(make_record_type(a="In")), (("in", json.dumps(inner)),))
     assert AvroDecoder(outer).decode(b"\x02\x0a", outer) == {"a": {"u": {"member1": {"x": 5}}}}
 
 
 @pytest.mark.parametrize(
     ("writer", "reader", "value", "held"),
     [
-        (logical("long", "timestamp-millis"), "long", NOON, int(NOON.timestamp() * 1000)),
-        (logical("int", "date"), "int", date(1970, 1, 3), 2),
-        (logical("int", "time-millis"), "long", time(0, 0, 1), 1000),
-        (logical("string", "uuid"), "string", IDENTITY, str(IDENTITY)),
-        (logical("bytes", "decimal", precision=4, scale=2), "bytes", Decimal("-1.00"), b"\x9c"),
-        ("long", logical("long", "timestamp-micros"), 1_000_000, datetime(1970, 1, 1, 0, 0, 1, tzinfo=timezone.utc)),
-        (logical("long", "timestamp-millis"), logical("long", "timestamp-micros"), NOON, NOON),
-        (logical("int", "time-millis"), logical("long", "time-micros"), time(0, 0, 1), "00:00:01.000000"),
+        (make_logical_type("long", "timestamp-millis"), "long", NOON, int(NOON.timestamp() * 1000)),
+        (make_logical_type("int", "date"), "int", date(1970, 1, 3), 2),
+        (make_logical_type("int", "time-millis"), "long", time(0, 0, 1), 1000),
+        (make_logical_type("string", "uuid"), "string", IDENTITY, str(IDENTITY)),
+        (make_logical_type("bytes", "decimal", precision=4, scale=2), "bytes", Decimal("-1.00"), b"\x9c"),
         (
-            logical("bytes", "decimal", precision=4, scale=1),
-            logical("bytes", "decimal", precision=6, scale=2),
+            "long",
+            make_logical_type("long", "timestamp-micros"),
+            1_000_000,
+            datetime(1970, 1, 1, 0, 0, 1, tzinfo=timezone.utc),
+        ),
+        (make_logical_type("long", "timestamp-millis"), make_logical_type("long", "timestamp-micros"), NOON, NOON),
+        (
+            make_logical_type("int", "time-millis"),
+            make_logical_type("long", "time-micros"),
+            time(0, 0, 1),
+            "00:00:01.000000",
+        ),
+        (
+            make_logical_type("bytes", "decimal", precision=4, scale=1),
+            make_logical_type("bytes", "decimal", precision=6, scale=2),
             Decimal("1.5"),
             Decimal("1.5"),
         ),
     ],
 )
 def test_a_logical_type_that_only_one_of_two_has(writer: Any, reader: Any, value: Any, held: Any) -> None:
-    payload = written(record(a=writer), {"a": value})
-    assert AvroDecoder(schema(record(a=reader))).decode(payload, schema(record(a=writer))) == {"a": held}
+    payload = write_value(make_record_type(a=writer), {"a": value})
+    assert AvroDecoder(make_schema(make_record_type(a=reader))).decode(
+        payload, make_schema(make_record_type(a=writer))
+    ) == {"a": held}
 
 
 NODE = {
@@ -176,12 +194,12 @@ NODE = {
         (NODE, b"\x00\x02" * 100_000),  # fastavro's compiled reader ends the process
         (COLOUR, b"\x04"),
         (["int", "string"], b"\x04\x02a"),
-        (logical("long", "timestamp-millis"), b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
+        (make_logical_type("long", "timestamp-millis"), b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01"),
     ],
 )
-def test_what_no_writer_writes(kind: Any, payload: bytes) -> None:
+def test_payloads_that_no_writer_writes_are_malformed(kind: Any, payload: bytes) -> None:
     with pytest.raises(DeadLetterError) as refused:
-        AvroDecoder(schema(kind)).decode(payload, None)
+        AvroDecoder(make_schema(kind)).decode(payload, None)
     assert refused.value.reason == "malformed"
 
 
@@ -191,18 +209,18 @@ def test_what_no_writer_writes(kind: Any, payload: bytes) -> None:
         "null",
         {"type": "null"},
         {"type": "fixed", "name": "Zero", "size": 0},
-        {**record(), "name": "Empty"},
-        {**record(a="null"), "name": "Empty"},
+        {**make_record_type(), "name": "Empty"},
+        {**make_record_type(a="null"), "name": "Empty"},
     ],
 )
-def test_an_array_of_what_takes_no_bytes_is_refused(items: Any) -> None:
+def test_an_array_of_items_without_bytes_is_refused(items: Any) -> None:
     """Two bytes would be a list of any length."""
     with pytest.raises(PipelineError, match="has an array whose items take no bytes"):
-        AvroDecoder(schema(record(a={"type": "array", "items": items})))
+        AvroDecoder(make_schema(make_record_type(a={"type": "array", "items": items})))
 
 
 def test_a_value_may_be_deep() -> None:
-    found = AvroDecoder(schema(NODE)).decode(b"\x04\x02" * 100 + b"\x04\x00", None)
+    found = AvroDecoder(make_schema(NODE)).decode(b"\x04\x02" * 100 + b"\x04\x00", None)
     text, depth = json.loads(found["next"]), 1
     while text is not None:
         text, depth = text["next"], depth + 1
@@ -211,7 +229,7 @@ def test_a_value_may_be_deep() -> None:
 
 def test_unions_within_a_type_within_itself_have_no_names() -> None:
     kind = {**NODE, "fields": [NODE["fields"][0], {"name": "next", "type": ["null", POINT, "Node"]}]}
-    found = AvroDecoder(schema(kind)).decode(b"\x00\x04\x02\x02\x0a", None)
+    found = AvroDecoder(make_schema(kind)).decode(b"\x00\x04\x02\x02\x0a", None)
     assert found == {"v": 0, "next": {"member1": '{"v": 1, "next": {"x": 5}}'}}
 
 
@@ -222,14 +240,16 @@ def test_a_record_without_fields_is_json() -> None:
 
 def test_a_field_that_is_skipped_may_hold_itself() -> None:
     value = {"v": 1, "next": {"v": 2, "next": None}}
-    payload = written(record(a=NODE, b="int"), {"a": value, "b": 5})
-    assert AvroDecoder(schema(record(b="int"))).decode(payload, schema(record(a=NODE, b="int"))) == {"b": 5}
+    payload = write_value(make_record_type(a=NODE, b="int"), {"a": value, "b": 5})
+    assert AvroDecoder(make_schema(make_record_type(b="int"))).decode(
+        payload, make_schema(make_record_type(a=NODE, b="int"))
+    ) == {"b": 5}
 
 
 def test_a_symbol_that_the_reader_does_not_know() -> None:
     more = {**COLOUR, "symbols": ["RED", "GREEN"]}
-    payload = written(record(a=more), {"a": "GREEN"})
+    payload = write_value(make_record_type(a=more), {"a": "GREEN"})
     with pytest.raises(DeadLetterError, match="GREEN not found in reader symbol list"):
-        AvroDecoder(schema(record(a=COLOUR))).decode(payload, schema(record(a=more)))
-    reader = record(a={**COLOUR, "default": "BLUE"})
-    assert AvroDecoder(schema(reader)).decode(payload, schema(record(a=more))) == {"a": "BLUE"}
+        AvroDecoder(make_schema(make_record_type(a=COLOUR))).decode(payload, make_schema(make_record_type(a=more)))
+    reader = make_record_type(a={**COLOUR, "default": "BLUE"})
+    assert AvroDecoder(make_schema(reader)).decode(payload, make_schema(make_record_type(a=more))) == {"a": "BLUE"}

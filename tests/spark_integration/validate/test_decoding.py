@@ -35,7 +35,7 @@ def json_plan(kind: StructType) -> DecodingPlan:
     return DecodingPlan("json", "plain", Schema(SPARK, kind.json()))
 
 
-def tallied(decoder: BatchDecoder, *values: bytes | None) -> tuple[list[Any], BatchCounts]:
+def decode_and_tally(decoder: BatchDecoder, *values: bytes | None) -> tuple[list[Any], BatchCounts]:
     """Return the reasons of an Arrow batch of values, and its counts."""
     batch = decoder.decode_batch(pa.RecordBatch.from_pydict({"value": pa.array(values, pa.binary())}))
     return batch.column("reason").to_pylist(), parse_tally(dict(batch.column("tally")[0].as_py()))
@@ -56,33 +56,33 @@ def test_a_value_that_a_library_fails_on_is_malformed() -> None:
 
 def test_numbers_that_no_column_holds() -> None:
     decoder = BatchDecoder(json_plan(StructType([StructField("a", DoubleType())])), {})
-    assert tallied(decoder, b'{"a": 1e400}', b'{"a": 1}')[0] == ["does-not-fit", None]
+    assert decode_and_tally(decoder, b'{"a": 1e400}', b'{"a": 1}')[0] == ["does-not-fit", None]
 
 
-def test_what_fails_otherwise_is_not_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_failures_end_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """A failure of the registry, or of memory, ends the batch."""
     decoder = BatchDecoder(json_plan(StructType([StructField("a", LongType())])), {})
     for problem in (PipelineError("no"), MemoryError()):
-        monkeypatch.setattr(decoder._format, "decode", raising(problem))
+        monkeypatch.setattr(decoder._format, "decode", make_raising(problem))
         with pytest.raises(type(problem)):
             decoder.decode_value(b"{}", BatchDrift())
 
 
-def raising(problem: Exception) -> Callable[..., Any]:
+def make_raising(problem: Exception) -> Callable[..., Any]:
     def fail(*_: Any) -> Any:
         raise problem
 
     return fail
 
 
-def test_new_fields_are_told_as_far_as_they_are_not_many() -> None:
+def test_new_fields_are_reported_up_to_a_limit() -> None:
     """Objects that are keyed by ids have new paths in each record, and a key may be long."""
     decoder = BatchDecoder(json_plan(StructType([StructField("a", LongType())])), {})
     total = BatchCounts()
     told: list[str] = []
     for first in range(0, 1000, 100):
         values = [json.dumps({"b": 1, f"{number} {'x' * 10_000}": 1}).encode() for number in range(first, first + 100)]
-        told += total.add(tallied(decoder, *values)[1])
+        told += total.add(decode_and_tally(decoder, *values)[1])
     assert len(told) == len(set(told)) == len(total.drift)
     assert len(total.drift) <= MOST_DIFFERENCES + 2
     assert (total.drift["new value.b"], total.drift["missing value.a"]) == (1000, 1000)
@@ -90,10 +90,10 @@ def test_new_fields_are_told_as_far_as_they_are_not_many() -> None:
     assert max(map(len, told)) < 300
 
 
-def test_runs_of_many_tasks_are_told_together() -> None:
+def test_counts_of_many_tasks_are_summed() -> None:
     total = BatchCounts()
     for task in range(5):
-        one = tallied(
+        one = decode_and_tally(
             BatchDecoder(json_plan(StructType([StructField("a", LongType())])), {}),
             *(json.dumps({"a": 1, f"{task}-{number}": 1}).encode() for number in range(150)),
         )[1]
@@ -102,17 +102,17 @@ def test_runs_of_many_tasks_are_told_together() -> None:
     assert total.drift[OTHERS] == 750 - MOST_DIFFERENCES
 
 
-def framed(schema_id: int, payload: bytes) -> bytes:
+def make_frame(schema_id: int, payload: bytes) -> bytes:
     return b"\0" + schema_id.to_bytes(4, "big") + payload
 
 
-def test_what_was_an_unknown_schema_stays_one_when_the_batch_is_done_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_schema_stays_unknown_when_the_batch_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     """A schema that is registered between a kill and a restart makes no dead letter a good record as well."""
     known: dict[int, Schema] = {1: AVRO, 78: Schema("AVRO", "{")}
-    monkeypatch.setattr(SchemaRegistry, "by_id", lambda _, number: registered(known, number))
+    monkeypatch.setattr(SchemaRegistry, "by_id", lambda _, number: find_schema(known, number))
     plan = DecodingPlan("avro", "confluent", AVRO, None, REGISTRY)
-    values = [framed(1, b"\x02"), framed(77, b"\x02"), framed(78, b"\x02"), framed(4_000_000_000, b"")]
-    reasons, counts = tallied(BatchDecoder(plan, {}), *values)
+    values = [make_frame(1, b"\x02"), make_frame(77, b"\x02"), make_frame(78, b"\x02"), make_frame(4_000_000_000, b"")]
+    reasons, counts = decode_and_tally(BatchDecoder(plan, {}), *values)
     assert reasons == [None, "unknown-schema", "unusable-schema", "unknown-schema"]
     begun = parse_begun_batch(BegunBatch(plan, {}, counts.refused).as_json(), REGISTRY)
     known[77] = known[78] = known[4_000_000_000] = AVRO
@@ -124,23 +124,23 @@ def test_what_was_an_unknown_schema_stays_one_when_the_batch_is_done_again(monke
         BatchDecoder(plan, {}, begun.refused).decode_value(values[0], BatchDrift())
 
 
-def registered(known: Mapping[int, Schema], number: int) -> Schema:
+def find_schema(known: Mapping[int, Schema], number: int) -> Schema:
     if number not in known:
         raise UnknownSchemaError(str(number))
     return known[number]
 
 
-def test_a_key_in_brackets_is_told_as_it_is(
+def test_a_key_in_brackets_is_printed_unchanged(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As markup it would be the end of a style that never began, which Rich rejects."""
     from spark_integration.queries.console import say
 
     decoder = BatchDecoder(json_plan(StructType([StructField("a", LongType())])), {})
-    counts = tallied(decoder, b'{"a": 1, "[/x]": 1, "[red]": 1}')[1]
+    counts = decode_and_tally(decoder, b'{"a": 1, "[/x]": 1, "[red]": 1}')[1]
     monkeypatch.setattr(batches, "decode_records", lambda *_: cast("Any", Checkpointed()))
     monkeypatch.setattr(batches, "sum_tallies", lambda _: counts)
-    monkeypatch.setattr(batches, "_release", lambda _: None)
+    monkeypatch.setattr(batches, "_release_frame", lambda _: None)
     unused = cast("Any", None)
     plan = json_plan(StructType([StructField("a", LongType())]))
     made = ValidateBatchWriter(plan, unused, unused, unused, {}, cast("Any", NoState()), True, say)
@@ -163,5 +163,5 @@ class Checkpointed:
 class NoState:
     """A batch that never began."""
 
-    def begun(self, *_: Any) -> None:
+    def read_begun(self, *_: Any) -> None:
         return None

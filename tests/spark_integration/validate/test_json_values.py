@@ -38,11 +38,11 @@ MONEY = DecimalType(10, 2)
 NOON = datetime(2026, 5, 4, 12, tzinfo=timezone.utc)
 
 
-def read(kind: DataType, text: str, drift: RecordDrift | None = None) -> Any:
+def read_value(kind: DataType, text: str, drift: RecordDrift | None = None) -> Any:
     return make_reader(kind)(parse_json(text.encode(), needs_digits(kind)), drift or RecordDrift())
 
 
-def struct(**fields: DataType) -> StructType:
+def make_struct(**fields: DataType) -> StructType:
     return StructType([StructField(name, kind) for name, kind in fields.items()])
 
 
@@ -72,11 +72,11 @@ def struct(**fields: DataType) -> StructType:
         (DecimalType(38, 0), "99999999999999999999999999999999999999", Decimal("9" * 38)),
         (ArrayType(LongType()), "[1, null]", [1, None]),
         (MapType(StringType(), MONEY), '{"a": 0.10, "b": null}', [("a", Decimal("0.10")), ("b", None)]),
-        (struct(a=LongType(), b=struct(c=StringType())), '{"b": {"c": "x"}}', {"b": {"c": "x"}}),
+        (make_struct(a=LongType(), b=make_struct(c=StringType())), '{"b": {"c": "x"}}', {"b": {"c": "x"}}),
     ],
 )
 def test_values_that_fit(kind: DataType, text: str, value: Any) -> None:
-    found = read(kind, text)
+    found = read_value(kind, text)
     assert found == value
     assert type(found) is type(value)
 
@@ -102,8 +102,8 @@ def test_values_that_fit(kind: DataType, text: str, value: Any) -> None:
         (MONEY, "123456789.5", "value is 123456789.5, not decimal(10,2)"),
         (MONEY, "1e999999999", "value is inf, not decimal(10,2)"),
         (MONEY, '"NaN"', "value is 'NaN', not decimal(10,2)"),
-        (struct(a=LongType()), "null", "value is None, not an object"),
-        (struct(a=ArrayType(struct(b=LongType()))), '{"a": [{"b": "x"}]}', "value.a[].b is 'x', not bigint"),
+        (make_struct(a=LongType()), "null", "value is None, not an object"),
+        (make_struct(a=ArrayType(make_struct(b=LongType()))), '{"a": [{"b": "x"}]}', "value.a[].b is 'x', not bigint"),
         (MapType(StringType(), LongType()), "[]", "value is [], not an object"),
         (ArrayType(LongType()), "{}", "value is {}, not an array"),
     ],
@@ -111,7 +111,7 @@ def test_values_that_fit(kind: DataType, text: str, value: Any) -> None:
 def test_values_that_do_not_fit(kind: DataType, text: str, detail: str) -> None:
     drift = RecordDrift()
     with pytest.raises(DeadLetterError) as refused:
-        read(kind, text, drift)
+        read_value(kind, text, drift)
     assert (refused.value.reason, refused.value.detail) == ("does-not-fit", detail)
     assert list(drift.differs) == [f"changed {detail.partition(' ')[0]}"]
 
@@ -120,11 +120,11 @@ def test_a_field_that_must_be_there() -> None:
     kind = StructType([StructField("a", LongType(), nullable=False)])
     for text in ("{}", '{"a": null}'):
         with pytest.raises(DeadLetterError, match=r"value\.a is missing"):
-            read(kind, text)
+            read_value(kind, text)
 
 
 @pytest.mark.parametrize("text", ["", "{", "NaN", "{} {}", "[" * 100_000, "1" * 5_000, '{"b":1e99999999999999999999}'])
-def test_what_is_no_json(text: str) -> None:
+def test_bad_json_is_malformed(text: str) -> None:
     with pytest.raises(DeadLetterError) as refused:
         parse_json(text.encode(), exact=True)
     assert refused.value.reason == "malformed"
@@ -141,7 +141,7 @@ def drift_of_values(kind: DataType, *values: Any) -> dict[str, int]:
     for value in values:
         drift, good = RecordDrift(), True
         try:
-            read(kind, json.dumps(value), drift)
+            read_value(kind, json.dumps(value), drift)
         except DeadLetterError:
             good = False
         seen.add(drift, good)
@@ -154,44 +154,46 @@ LONG = LongType()
 @pytest.mark.parametrize(
     ("kind", "values", "told"),
     [
-        (struct(a=LONG), [{"z": 1}, {"a": 1, "z": 2}], {"new value.z": 2}),
-        (struct(a=LONG), [{}, {}], {"missing value.a": 2}),
-        (struct(a=LONG), [{}, {"a": None}], {}),
+        (make_struct(a=LONG), [{"z": 1}, {"a": 1, "z": 2}], {"new value.z": 2}),
+        (make_struct(a=LONG), [{}, {}], {"missing value.a": 2}),
+        (make_struct(a=LONG), [{}, {"a": None}], {}),
         # In records that are dead letters, fields may be missing because the record is damaged.
-        (struct(x=LONG, n=LONG), [{"n": "no"}, {"n": "no"}, {"x": 1, "n": 1}], {"changed value.n": 2}),
-        (struct(x=LONG, n=LONG), [{"n": 1}, {"x": 1, "n": "no"}], {"missing value.x": 1, "changed value.n": 1}),
+        (make_struct(x=LONG, n=LONG), [{"n": "no"}, {"n": "no"}, {"x": 1, "n": 1}], {"changed value.n": 2}),
+        (make_struct(x=LONG, n=LONG), [{"n": 1}, {"x": 1, "n": "no"}], {"missing value.x": 1, "changed value.n": 1}),
         # Once for a record, however many items it has.
-        (struct(i=ArrayType(struct(b=LONG))), [{"i": [{}] * 100}, *[{"i": [{"b": 1}]}] * 50], {}),
-        (struct(i=ArrayType(struct(b=LONG))), [{"i": [{}] * 100}, {"i": [{}]}], {"missing value.i[].b": 2}),
-        (struct(i=ArrayType(struct(b=LONG))), [{"i": [{"b": 1}, {}]}], {}),
+        (make_struct(i=ArrayType(make_struct(b=LONG))), [{"i": [{}] * 100}, *[{"i": [{"b": 1}]}] * 50], {}),
+        (make_struct(i=ArrayType(make_struct(b=LONG))), [{"i": [{}] * 100}, {"i": [{}]}], {"missing value.i[].b": 2}),
+        (make_struct(i=ArrayType(make_struct(b=LONG))), [{"i": [{"b": 1}, {}]}], {}),
         # A missing object has no fields that could be missing.
-        (struct(o=struct(b=LONG)), [{"o": None}, {"o": {}}, {"o": None}], {"missing value.o.b": 1}),
-        (struct(o=struct(b=LONG)), [{"o": None}], {}),
+        (make_struct(o=make_struct(b=LONG)), [{"o": None}, {"o": {}}, {"o": None}], {"missing value.o.b": 1}),
+        (make_struct(o=make_struct(b=LONG)), [{"o": None}], {}),
         (
-            struct(m=MapType(StringType(), struct(b=LONG))),
+            make_struct(m=MapType(StringType(), make_struct(b=LONG))),
             [{"m": {"k": {"c": 1}}}],
             {"new value.m{}.c": 1, "missing value.m{}.b": 1},
         ),
-        (struct(a=StringType()), [{"a": 5}, {"a": "x"}], {"changed value.a": 1}),
+        (make_struct(a=StringType()), [{"a": 5}, {"a": "x"}], {"changed value.a": 1}),
     ],
 )
-def test_drift_is_told_by_path_and_counted_by_record(kind: DataType, values: list[Any], told: dict[str, int]) -> None:
+def test_drift_is_reported_by_path_and_counted_by_record(
+    kind: DataType, values: list[Any], told: dict[str, int]
+) -> None:
     assert drift_of_values(kind, *values) == told
 
 
 def test_a_type_without_fields() -> None:
     with pytest.raises(PipelineError, match=r"^value\.a has no fields, which Spark does not write"):
-        make_reader(struct(a=StructType([])))
+        make_reader(make_struct(a=StructType([])))
 
 
 def test_a_type_that_json_cannot_hold() -> None:
     with pytest.raises(PipelineError, match=r"^value\.a is interval"):
-        make_reader(struct(a=CalendarIntervalType()))
+        make_reader(make_struct(a=CalendarIntervalType()))
 
 
 def test_integers_have_their_bits() -> None:
     low, high = -(2**31), 2**31 - 1
-    assert [read(IntegerType(), str(number)) for number in (low, high)] == [low, high]
+    assert [read_value(IntegerType(), str(number)) for number in (low, high)] == [low, high]
     for number in (low - 1, high + 1):
         with pytest.raises(DeadLetterError):
-            read(IntegerType(), str(number))
+            read_value(IntegerType(), str(number))

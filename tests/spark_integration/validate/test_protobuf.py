@@ -51,39 +51,39 @@ HELD = {
 }  # fmt: skip
 
 
-def proto(text: str) -> Schema:
+def make_schema(text: str) -> Schema:
     return Schema("PROTOBUF", text)
 
 
-def written(text: str, name: str, **fields: Any) -> bytes:
-    descriptor = schema_descriptors(proto(text)).pool.FindMessageTypeByName(name)
+def write_message(text: str, name: str, **fields: Any) -> bytes:
+    descriptor = schema_descriptors(make_schema(text)).pool.FindMessageTypeByName(name)
     message: Any = json_format.ParseDict(fields, message_factory.GetMessageClass(descriptor)())
     return bytes(message.SerializeToString())
 
 
-def held(protobuf: ProtobufDecoder, payload: bytes) -> Any:
+def decode_value(protobuf: ProtobufDecoder, payload: bytes) -> Any:
     value, _ = protobuf.decode(payload, None)
     return pa.array([value], to_arrow_type(protobuf.type)).to_pylist()[0]
 
 
 def test_types() -> None:
-    protobuf = ProtobufDecoder(proto(ALL), None, framed=False)
-    assert held(protobuf, written(ALL, "shop.Event", **FULL)) == HELD
+    protobuf = ProtobufDecoder(make_schema(ALL), None, framed=False)
+    assert decode_value(protobuf, write_message(ALL, "shop.Event", **FULL)) == HELD
     told = {field.name: field.dataType.simpleString() for field in protobuf.type.fields}
     assert (told["c"], told["d"], told["o"]) == ("bigint", "decimal(20,0)", "timestamp")
     assert (told["n"], told["p"]) == ("map<string,struct<x:int>>", "interval day to second")
 
 
-def test_what_was_not_set() -> None:
+def test_unset_fields_have_their_default_or_null() -> None:
     """Without presence a field has the default of its type; with presence it is null."""
-    found = held(ProtobufDecoder(proto(ALL), None, framed=False), b"")
+    found = decode_value(ProtobufDecoder(make_schema(ALL), None, framed=False), b"")
     nulls = {name for name, value in found.items() if value is None}
     assert nulls == set("kopqrstuw")
     assert (found["a"], found["h"], found["j"], found["l"], found["n"]) == (0, "", "NONE", [], [])
 
 
 def test_an_enum_of_a_newer_version_is_its_number() -> None:
-    assert held(ProtobufDecoder(proto(ALL), None, framed=False), b"\x50\x07")["j"] == "7"
+    assert decode_value(ProtobufDecoder(make_schema(ALL), None, framed=False), b"\x50\x07")["j"] == "7"
 
 
 OLD = 'syntax = "proto3"; message First { int32 a = 1; string gone = 2; }'
@@ -91,10 +91,10 @@ NEW = 'syntax = "proto3"; message First { int32 a = 1; string more = 3; }'
 
 
 def test_another_version_is_read_by_numbers() -> None:
-    protobuf = ProtobufDecoder(proto(NEW), None, framed=False)
-    value, unknown = protobuf.decode(written(OLD, "First", a=1, gone="x"), None)
+    protobuf = ProtobufDecoder(make_schema(NEW), None, framed=False)
+    value, unknown = protobuf.decode(write_message(OLD, "First", a=1, gone="x"), None)
     assert (value, unknown) == ({"a": 1, "more": ""}, [2])
-    written_as = protobuf.type_of(proto(OLD))
+    written_as = protobuf.type_of(make_schema(OLD))
     assert written_as is not None
     assert compare_types(written_as, protobuf.type) == RecordDrift(
         {"new value.gone", "missing value.more"}, {"value.a"}
@@ -107,25 +107,25 @@ def test_another_version_is_read_by_numbers() -> None:
 )
 def test_message_indexes(indexes: bytes, name: str) -> None:
     """Zigzag varints; 0 alone stands for the first message."""
-    value, _ = ProtobufDecoder(proto(ALL), name, framed=True).decode(indexes, proto(ALL))
+    value, _ = ProtobufDecoder(make_schema(ALL), name, framed=True).decode(indexes, make_schema(ALL))
     assert value is not None
-    other = ProtobufDecoder(proto(NEW), None, framed=True)
+    other = ProtobufDecoder(make_schema(NEW), None, framed=True)
     with pytest.raises(DeadLetterError) as refused:
-        other.decode(indexes, proto(ALL))
+        other.decode(indexes, make_schema(ALL))
     assert (refused.value.reason, refused.value.detail) == ("other-message", f"holds {name}, not First")
 
 
 @pytest.mark.parametrize("payload", [b"", b"\x80", b"\x01", b"\x02\x63", b"\0\xff", b"\0\x42\x01\xff", b"\xff" * 12])
-def test_what_cannot_be_read(payload: bytes) -> None:
+def test_malformed_payloads_are_dead_letters(payload: bytes) -> None:
     with pytest.raises(DeadLetterError) as refused:
-        ProtobufDecoder(proto(ALL), None, framed=True).decode(payload, proto(ALL))
+        ProtobufDecoder(make_schema(ALL), None, framed=True).decode(payload, make_schema(ALL))
     assert refused.value.reason == "malformed"
 
 
 def test_a_required_field_that_is_missing() -> None:
     text = 'syntax = "proto2"; message First { required int32 a = 1; }'
     with pytest.raises(DeadLetterError, match="lacks required fields"):
-        ProtobufDecoder(proto(text), None, framed=False).decode(b"", None)
+        ProtobufDecoder(make_schema(text), None, framed=False).decode(b"", None)
 
 
 def test_a_file_with_imports(tmp_path: Path) -> None:
@@ -164,12 +164,12 @@ message Outer { map<string, int32> m = 1; message One { int32 x = 1; } message T
     ],
 )
 def test_message_indexes_beside_maps(indexes: bytes, name: str, fits: bool) -> None:
-    protobuf = ProtobufDecoder(proto(MAPS), name, framed=True)
+    protobuf = ProtobufDecoder(make_schema(MAPS), name, framed=True)
     if fits:
-        assert protobuf.decode(indexes + b"\x08\x05", proto(MAPS)) == ({"x": 5}, [])
+        assert protobuf.decode(indexes + b"\x08\x05", make_schema(MAPS)) == ({"x": 5}, [])
     else:
         with pytest.raises(DeadLetterError, match="holds Outer"):
-            protobuf.decode(indexes, proto(MAPS))
+            protobuf.decode(indexes, make_schema(MAPS))
 
 
 HOLDS_ANY = """
@@ -193,10 +193,10 @@ message Holder { Empty e = 1; map<string, Empty> m = 2; }
     ],
 )
 def test_any_of_a_message_of_the_schema(told: dict[str, Any], text: str) -> None:
-    descriptor = schema_descriptors(proto(HOLDS_ANY)).pool.FindMessageTypeByName("shop.Event")
+    descriptor = schema_descriptors(make_schema(HOLDS_ANY)).pool.FindMessageTypeByName("shop.Event")
     message: Any = message_factory.GetMessageClass(descriptor)()
     json_format.ParseDict({"a": told}, message, descriptor_pool=descriptor.file.pool)
-    decoded = held(ProtobufDecoder(proto(HOLDS_ANY), None, framed=False), message.SerializeToString())
+    decoded = decode_value(ProtobufDecoder(make_schema(HOLDS_ANY), None, framed=False), message.SerializeToString())
     assert json.loads(decoded["a"]) == json.loads(text)
 
 
@@ -204,37 +204,37 @@ def test_any_of_an_unknown_message() -> None:
     url = b"x.y/other.Thing"
     content = b"\x0a" + bytes([len(url)]) + url + b"\x12\x02\xff\x00"
     payload = b"\x0a" + bytes([len(content)]) + content
-    decoded = held(ProtobufDecoder(proto(HOLDS_ANY), None, framed=False), payload)
+    decoded = decode_value(ProtobufDecoder(make_schema(HOLDS_ANY), None, framed=False), payload)
     assert json.loads(decoded["a"]) == {"@type": "x.y/other.Thing", "value": "/wA="}
 
 
 @pytest.mark.parametrize("inner", [False, True])
 def test_a_message_that_json_cannot_hold(inner: bool) -> None:
     """NaN in a Struct, and an invalid time within a recursive type."""
-    descriptor = schema_descriptors(proto(HOLDS_ANY)).pool.FindMessageTypeByName("shop.Event")
+    descriptor = schema_descriptors(make_schema(HOLDS_ANY)).pool.FindMessageTypeByName("shop.Event")
     message: Any = message_factory.GetMessageClass(descriptor)()
     if inner:
         message.inner.inner.t.seconds = 2**62
     else:
         message.s.fields["a"].number_value = float("nan")
     with pytest.raises(DeadLetterError) as refused:
-        ProtobufDecoder(proto(HOLDS_ANY), None, framed=False).decode(message.SerializeToString(), None)
+        ProtobufDecoder(make_schema(HOLDS_ANY), None, framed=False).decode(message.SerializeToString(), None)
     assert refused.value.reason == "malformed"
 
 
 def test_a_message_without_fields_is_json() -> None:
-    protobuf = ProtobufDecoder(proto(HOLDS_ANY), "shop.Holder", framed=False)
+    protobuf = ProtobufDecoder(make_schema(HOLDS_ANY), "shop.Holder", framed=False)
     assert protobuf.type.simpleString() == "struct<e:string,m:map<string,string>>"
-    assert held(protobuf, b"\x0a\x00\x12\x05\x0a\x01k\x12\x00") == {"e": "{}", "m": [("k", "{}")]}
-    assert held(ProtobufDecoder(proto(HOLDS_ANY), "shop.Empty", framed=False), b"") == "{}"
+    assert decode_value(protobuf, b"\x0a\x00\x12\x05\x0a\x01k\x12\x00") == {"e": "{}", "m": [("k", "{}")]}
+    assert decode_value(ProtobufDecoder(make_schema(HOLDS_ANY), "shop.Empty", framed=False), b"") == "{}"
 
 
 @pytest.mark.parametrize(
     ("schema", "name", "told"),
     [
-        (proto("message { }"), None, "cannot be compiled"),
-        (proto(NEW), "Second", "has no message Second: choose from First"),
-        (proto('syntax = "proto3";'), None, "has no message"),
+        (make_schema("message { }"), None, "cannot be compiled"),
+        (make_schema(NEW), "Second", "has no message Second: choose from First"),
+        (make_schema('syntax = "proto3";'), None, "has no message"),
         (Schema("DESCRIPTORS", "\xff"), None, "descriptors cannot be read"),
         (Schema("PROTOBUF", NEW, (("../x.proto", NEW),)), None, "no name of a file"),
     ],

@@ -10,7 +10,7 @@ from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.producers.transaction_marker import Marker
 from kafkacompat.storage.segment.transaction_index import AbortedTransaction, read_aborted
 from kafkacompat.wire.record_batch import BatchHeader, NewRecord, Record, build_batch, read_header, read_records
-from tests.storage.support import NOW_MS, Store, append, append_marker, read, roll
+from tests.storage.support import NOW_MS, Store, append_batch, append_marker, read_log, roll_log
 
 MAP_BYTES = 1 << 20
 COMPACTED: dict[str, Any] = {"cleanup_policy": frozenset({"compact"})}
@@ -23,13 +23,13 @@ class Left(NamedTuple):
     records: list[Record]
 
 
-def put(log: Log, *pairs: tuple[str | None, str | None], now_ms: int = NOW_MS, **kw: Any) -> int:
+def append_pairs(log: Log, *pairs: tuple[str | None, str | None], now_ms: int = NOW_MS, **kw: Any) -> int:
     """Append a batch of keys and values (None: a tombstone); returns its first offset."""
     records: list[NewRecord] = [
         (now_ms, None if key is None else key.encode(), None if value is None else value.encode(), [])
         for key, value in pairs
     ]
-    return append(log, build_batch(records, **kw), now_ms=now_ms, from_client=False).base_offset
+    return append_batch(log, build_batch(records, **kw), now_ms=now_ms, from_client=False).base_offset
 
 
 def end_transaction(log: Log, producer_id: int, *, commit: bool, now_ms: int = NOW_MS, producer_epoch: int = 0) -> int:
@@ -63,14 +63,14 @@ def compact_log(
         return None
     for step in compact(store.files, job, end_turn):
         if isinstance(step, CleanedSegment):
-            swap(log, step)
+            swap_in(log, step)
         elif isinstance(step, CleaningResult):
             log.cleaner_offset = step.end_offset
             return step
     raise AssertionError
 
 
-def swap(log: Log, cleaned: CleanedSegment) -> None:
+def swap_in(log: Log, cleaned: CleanedSegment) -> None:
     """Swap a compacted segment in."""
     segment = log.compaction.prepare_swap(cleaned)
     replaced = log.compaction.swap_segments(cleaned, segment)
@@ -81,16 +81,16 @@ def swap(log: Log, cleaned: CleanedSegment) -> None:
 def roll_and_compact(store: Store, log: Log, **kw: Any) -> CleaningResult | None:
     """Roll, then compact the whole log."""
     if log.segments.active.size_bytes:
-        roll(log)
+        roll_log(log)
     return compact_log(store, log, **kw)
 
 
-def left(log: Log) -> list[Left]:
+def list_batches(log: Log) -> list[Left]:
     """Return every batch of the log, read fetch by fetch."""
     found: list[Left] = []
     offset = log.log_start_offset
     while offset < log.log_end_offset:
-        data = read(log, offset, 1)
+        data = read_log(log, offset, 1)
         if not data:
             break
         found.append(Left(header := read_header(data), list(read_records(data))))
@@ -98,15 +98,15 @@ def left(log: Log) -> list[Left]:
     return found
 
 
-def _text(data: bytes | None) -> str | None:
+def _decode_text(data: bytes | None) -> str | None:
     return None if data is None else data.decode()
 
 
-def records(log: Log) -> list[tuple[int, str | None, str | None]]:
+def list_records(log: Log) -> list[tuple[int, str | None, str | None]]:
     """Return offset, key and value of every record that is no marker."""
     return [
-        (each.offset, _text(each.key), _text(each.value))
-        for batch in left(log)
+        (each.offset, _decode_text(each.key), _decode_text(each.value))
+        for batch in list_batches(log)
         if not batch.header.is_control
         for each in batch.records
     ]

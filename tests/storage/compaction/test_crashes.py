@@ -17,13 +17,13 @@ from tests.storage.compaction.support import (
     COMPACTED,
     Left,
     aborted_of,
+    append_pairs,
     compact_log,
     end_transaction,
-    left,
-    put,
+    list_batches,
 )
 from tests.storage.conftest import memory_store
-from tests.storage.support import NOW_MS, Store, create, headers, read, reopen, roll
+from tests.storage.support import NOW_MS, Store, create_log, read_headers, read_log, reopen_log, roll_log
 
 SEGMENT_BYTES = 300
 """A segment size at which the log's segments become three."""
@@ -37,62 +37,64 @@ MAP_BYTES = 5 * 24
 TRANSACTION = {"producer_id": 7, "producer_epoch": 0, "transactional": True}
 
 
-def build() -> tuple[MemoryFiles, Store, Log]:
+def build_log() -> tuple[MemoryFiles, Store, Log]:
     """Create a log of eight segments, all on the disk."""
     store = memory_store()
     files = store.files
     assert isinstance(files, MemoryFiles)
-    log = create(store, segment_bytes=SEGMENT_BYTES, **COMPACTED)
+    log = create_log(store, segment_bytes=SEGMENT_BYTES, **COMPACTED)
     for number in range(6):
-        put(log, ("a", str(number)), (f"k{number}", "x" * 20), now_ms=NOW_MS + number)
+        append_pairs(log, ("a", str(number)), (f"k{number}", "x" * 20), now_ms=NOW_MS + number)
         if number == 1:
-            put(log, ("b", "aborted"), base_sequence=0, **TRANSACTION)
+            append_pairs(log, ("b", "aborted"), base_sequence=0, **TRANSACTION)
         if number == 3:
             end_transaction(log, 7, commit=False)
         if number == 4:
-            put(log, ("k1", None))
-        roll(log)
+            append_pairs(log, ("k1", None))
+        roll_log(log)
         if number == 4:
             # Too large to be grouped; only its offset will remain.
-            put(log, ("a", "x" * (SEGMENT_BYTES - 100)))
-            roll(log)
+            append_pairs(log, ("a", "x" * (SEGMENT_BYTES - 100)))
+            roll_log(log)
     log.flush()
-    put(log, ("a", "last"))
+    append_pairs(log, ("a", "last"))
     log.flush()
     files.sync_directory(log.directory)
     return files, store, log
 
 
-def compact(store: Store, log: Log) -> None:
+def compact_all(store: Store, log: Log) -> None:
     """Compact everything."""
     while compact_log(store, log, map_bytes=MAP_BYTES, load_factor=1.0):
         pass
 
 
-def states() -> list[list[Left]]:
+def list_states() -> list[list[Left]]:
     """Return the contents of the log before its compaction and after each swap."""
-    _, store, log = build()
-    seen = [left(log)]
+    _, store, log = build_log()
+    seen = [list_batches(log)]
 
     class WatchedCompaction(LogCompaction):
         """Records the contents of the log after each swap."""
 
         def swap_segments(self, cleaned: CleanedSegment, segment: Segment) -> list[Segment]:
             replaced = super().swap_segments(cleaned, segment)
-            seen.append(left(log))
+            seen.append(list_batches(log))
             return replaced
 
     log.compaction = WatchedCompaction(log.state)
-    compact(store, log)
+    compact_all(store, log)
     assert len(seen) == 7
     return seen
 
 
-STATES = states()
+STATES = list_states()
 KEPT_ABORT = AbortedTransaction(7, 4, 9, 10)
 
 
-def watch(files: MemoryFiles, what: Callable[[], object], crash: Callable[[], list[MemoryFiles]]) -> list[MemoryFiles]:
+def list_crashes(
+    files: MemoryFiles, what: Callable[[], object], crash: Callable[[], list[MemoryFiles]]
+) -> list[MemoryFiles]:
     """Return the different states of the disk that crashes at each operation of `what` leave, in order."""
     found: dict[int, MemoryFiles] = {}
     files.before_change = lambda _: found.update({each.fingerprint(): each for each in crash()})
@@ -106,16 +108,16 @@ def power_failures(files: MemoryFiles, directory: str) -> list[MemoryFiles]:
     return [files.after(failure) for failure in OneName.each(files.unsynced_names(directory))]
 
 
-def check(files: MemoryFiles, recovery_point: int) -> int:
+def check_reopened(files: MemoryFiles, recovery_point: int) -> int:
     """Open the log twice; return the index of its state."""
     store = Store(files, "/logs")
     found = []
     for _ in range(2):
-        again = reopen(store, recovery_point=recovery_point, segment_bytes=SEGMENT_BYTES, **COMPACTED)
-        found.append(left(again))
+        again = reopen_log(store, recovery_point=recovery_point, segment_bytes=SEGMENT_BYTES, **COMPACTED)
+        found.append(list_batches(again))
         assert not any(name.endswith((".cleaned", ".swap", ".deleted")) for name in store.files.list(again.directory))
         for batch in found[-1]:
-            assert headers(read(again, batch.header.base_offset, 1)) == [batch.header]
+            assert read_headers(read_log(again, batch.header.base_offset, 1)) == [batch.header]
         if recovery_point:
             assert KEPT_ABORT in [each for aborted in aborted_of(store).values() for each in aborted]
         again.release()
@@ -126,9 +128,9 @@ def check(files: MemoryFiles, recovery_point: int) -> int:
 
 @pytest.mark.parametrize("recovery_point", [0, RECOVERY_POINT])
 def test_a_killed_process_leaves_the_log_as_before_or_after(recovery_point: int) -> None:
-    files, store, log = build()
-    crashed = watch(files, lambda: compact(store, log), lambda: [files.killed()])
-    seen = [check(each, recovery_point) for each in crashed]
+    files, store, log = build_log()
+    crashed = list_crashes(files, lambda: compact_all(store, log), lambda: [files.killed()])
+    seen = [check_reopened(each, recovery_point) for each in crashed]
     assert seen == sorted(seen)
     assert set(seen) == set(range(len(STATES)))
 
@@ -136,16 +138,18 @@ def test_a_killed_process_leaves_the_log_as_before_or_after(recovery_point: int)
 @pytest.mark.parametrize("recovery_point", [0, RECOVERY_POINT])
 def test_a_power_failure_leaves_the_log_as_before_or_after(recovery_point: int) -> None:
     """The disk may have any of the renames since the last sync of the folder."""
-    files, store, log = build()
-    crashed = watch(files, lambda: compact(store, log), lambda: power_failures(files, log.directory))
-    assert {check(each, recovery_point) for each in crashed} == set(range(len(STATES)))
+    files, store, log = build_log()
+    crashed = list_crashes(files, lambda: compact_all(store, log), lambda: power_failures(files, log.directory))
+    assert {check_reopened(each, recovery_point) for each in crashed} == set(range(len(STATES)))
 
 
 def test_so_does_a_power_failure_while_a_start_finishes_it() -> None:
-    files, store, log = build()
-    for left_over in watch(files, lambda: compact(store, log), lambda: list(map(files.after, OneName.each(0)))):
+    files, store, log = build_log()
+    for left_over in list_crashes(
+        files, lambda: compact_all(store, log), lambda: list(map(files.after, OneName.each(0)))
+    ):
         for each in crashed_in_the_start(left_over, log.directory):
-            check(each, RECOVERY_POINT)
+            check_reopened(each, RECOVERY_POINT)
 
 
 def crashed_in_the_start(files: MemoryFiles, directory: str) -> list[MemoryFiles]:
@@ -153,8 +157,8 @@ def crashed_in_the_start(files: MemoryFiles, directory: str) -> list[MemoryFiles
     store = Store(files, "/logs")
 
     def start() -> None:
-        reopen(store, recovery_point=RECOVERY_POINT, segment_bytes=SEGMENT_BYTES, **COMPACTED)
+        reopen_log(store, recovery_point=RECOVERY_POINT, segment_bytes=SEGMENT_BYTES, **COMPACTED)
         files.open(f"{directory}/{0:020d}.log.cleaned", create=True).close()
         files.sync_directory(directory)
 
-    return watch(files, start, lambda: power_failures(files, directory))
+    return list_crashes(files, start, lambda: power_failures(files, directory))

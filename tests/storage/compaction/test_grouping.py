@@ -13,7 +13,7 @@ from kafkacompat.storage.log_config import LogConfig
 CONFIG = LogConfig(segment_bytes=100, segment_index_bytes=40)
 
 
-def grouped(sizes: Sequence[int], index_sizes: Sequence[int] = (), distance: int = 10) -> list[list[int]]:
+def group_slots(sizes: Sequence[int], index_sizes: Sequence[int] = (), distance: int = 10) -> list[list[int]]:
     """Return the slots of the segments of each group; each segment has `distance` offsets."""
     sources = [CleaningSource(slot * distance, size, 0) for slot, size in enumerate(sizes)]
     found = group_segments(sources, index_sizes or [0] * len(sizes), len(sizes) * distance, CONFIG)
@@ -32,13 +32,13 @@ def grouped(sizes: Sequence[int], index_sizes: Sequence[int] = (), distance: int
     ],
 )
 def test_neighbours_that_fit_one_segment_are_grouped(sizes: list[int], expected: list[list[int]]) -> None:
-    assert grouped(sizes) == expected
+    assert group_slots(sizes) == expected
 
 
 def test_their_indexes_have_to_fit_too() -> None:
-    assert grouped([1, 1, 1], [20, 20, 1]) == [[0, 1], [2]]
+    assert group_slots([1, 1, 1], [20, 20, 1]) == [[0, 1], [2]]
 
 
 def test_offsets_have_to_fit_into_an_index() -> None:
-    assert grouped([1, 1, 1], distance=2**30) == [[0, 1], [2]]
-    assert grouped([1, 1, 1], distance=2**31 // 3) == [[0, 1, 2]]
+    assert group_slots([1, 1, 1], distance=2**30) == [[0, 1], [2]]
+    assert group_slots([1, 1, 1], distance=2**31 // 3) == [[0, 1, 2]]

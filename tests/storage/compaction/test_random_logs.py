@@ -12,10 +12,10 @@ from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.wire.compression import Codec
 from kafkacompat.wire.record_batch import Record, crc_matches
-from tests.storage.compaction.support import COMPACTED, end_transaction, left, put
+from tests.storage.compaction.support import COMPACTED, append_pairs, end_transaction, list_batches
 from tests.storage.compaction.support import compact_log as compact
 from tests.storage.conftest import memory_store
-from tests.storage.support import NOW_MS, create, read, reopen, roll
+from tests.storage.support import NOW_MS, create_log, read_log, reopen_log, roll_log
 
 RETENTION_MS = 100
 
@@ -65,7 +65,7 @@ class World:
         self.now_ms = NOW_MS
         self.sequences: dict[int, int] = {}
         self.config = {"delete_retention_ms": RETENTION_MS, "segment_bytes": 700, **COMPACTED}
-        self.log: Log = create(self.store, **self.config)
+        self.log: Log = create_log(self.store, **self.config)
 
     def put(self, pairs: list[tuple[str, str | None]], codec: Codec, producer_id: int | None) -> None:
         options: dict[str, Any] = {"codec": codec}
@@ -74,7 +74,7 @@ class World:
             options |= {"producer_id": producer_id, "producer_epoch": 0, "base_sequence": sequence}
             options["transactional"] = True
             self.sequences[producer_id] = sequence + len(pairs)
-        first = put(self.log, *pairs, now_ms=self.now_ms, **options)
+        first = append_pairs(self.log, *pairs, now_ms=self.now_ms, **options)
         offsets = list(range(first, first + len(pairs)))
         for offset, (key, value) in zip(offsets, pairs, strict=True):
             content = None if value is None else value.encode()
@@ -92,14 +92,14 @@ class World:
 
     def roll(self) -> None:
         if self.log.segments.active.size_bytes:
-            roll(self.log)
+            roll_log(self.log)
 
     def restart(self) -> None:
         """Open the log again, as after a crash with everything on the disk."""
         offset = self.log.cleaner_offset
         self.log.flush()
         self.log.release()
-        self.log = reopen(self.store, recovery_point=self.log.recovery_point, **self.config)
+        self.log = reopen_log(self.store, recovery_point=self.log.recovery_point, **self.config)
         self.log.cleaner_offset = offset
 
     def compact(self, later_ms: int, most_keys: int, lag_ms: int) -> None:
@@ -121,8 +121,8 @@ class World:
 
     def seen(self) -> dict[int, Record]:
         found: list[Record] = []
-        for batch in left(self.log):
-            assert crc_matches(read(self.log, batch.header.base_offset, 1), batch.header)
+        for batch in list_batches(self.log):
+            assert crc_matches(read_log(self.log, batch.header.base_offset, 1), batch.header)
             if not batch.header.is_control:
                 found += batch.records
         offsets = [record.offset for record in found]

@@ -8,7 +8,7 @@ import pytest
 
 from kafkacompat.storage.directory.meta_properties import read_meta_properties
 from kafkacompat.storage.files.checkpoints import replace_file
-from tests.storage.support import DIRECTORY_ID, Store, refusal, take
+from tests.storage.support import DIRECTORY_ID, Store, catch_refusal, take_directory
 
 
 @pytest.mark.parametrize(
@@ -45,13 +45,13 @@ def test_meta_properties_that_make_no_sense_are_refused_and_stay(store: Store, t
     store.files.make_directory(store.path("data"))
     path = store.path("data", "meta.properties")
     replace_file(store.files, path, text)
-    assert "meta.properties" in refusal(store)
+    assert "meta.properties" in catch_refusal(store)
     assert store.files.read(path) == text
 
 
 def test_a_folder_in_the_place_of_meta_properties_is_refused(store: Store) -> None:
     store.files.make_directory(store.path("data", "meta.properties"))
-    assert "meta.properties" in refusal(store)
+    assert "meta.properties" in catch_refusal(store)
 
 
 @pytest.mark.parametrize("cluster", [None, "C"])
@@ -60,6 +60,6 @@ def test_version_0_stays_version_0(store: Store, cluster: str | None) -> None:
     path = store.path("data", "meta.properties")
     given = b"version=0\n" + (f"cluster.id={cluster}\n".encode() if cluster else b"")
     replace_file(store.files, path, given)
-    take(store).release()
+    take_directory(store).release()
     assert read_meta_properties(store.files, store.path("data")) == (1, cluster, DIRECTORY_ID, 0)
     assert b"broker.id=1\n" in store.files.read(path)

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from kafkacompat.storage.files.filesystem import DirectoryLockedError, SyncError
-from kafkacompat.storage.files.operating_system import RESIDENCY_STEP, OsFiles, raise_open_file_limit
+from kafkacompat.storage.files.operating_system import RESIDENCY_STEP, OsFiles, raise_open_file_limit, read_boot_id
 from tests.storage.support import Store
 
 
-def write(store: Store, name: str, data: bytes) -> None:
+def write_file(store: Store, name: str, data: bytes) -> None:
     file = store.files.open(store.path(name), create=True)
     file.append((data,), len(data))
     file.close()
@@ -61,14 +61,14 @@ def test_a_failed_sync_raises_a_sync_error(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize("position", [0, 100_000, 600_000, 700_000])
 def test_writing_again_changes_nothing(store: Store, position: int) -> None:
     data = bytes(range(200)) * 3000
-    write(store, "a", data)
+    write_file(store, "a", data)
     store.files.write_again(store.path("a"), position)
     assert store.files.read(store.path("a")) == data
 
 
 def test_opening_keeps_existing_contents(store: Store) -> None:
-    write(store, "a", b"abc")
-    write(store, "a", b"def")
+    write_file(store, "a", b"abc")
+    write_file(store, "a", b"def")
     assert store.files.read(store.path("a")) == b"abcdef"
     assert store.files.size(store.path("a")) == 6
 
@@ -97,8 +97,8 @@ def test_data_just_written_is_resident(store: Store) -> None:
 
 
 def test_names_are_listed_renamed_and_removed(store: Store) -> None:
-    write(store, "b", b"1")
-    write(store, "a", b"2")
+    write_file(store, "b", b"1")
+    write_file(store, "a", b"2")
     store.files.make_directory(store.path("d", "e"))
     store.files.make_directory(store.path("d", "e"))
     assert store.files.list(store.root) == ["a", "b", "d"]
@@ -115,7 +115,7 @@ def test_names_are_listed_renamed_and_removed(store: Store) -> None:
 
 def test_a_folder_with_contents_moves_and_is_not_removed(store: Store) -> None:
     store.files.make_directory(store.path("d"))
-    write(store, "d/a", b"1")
+    write_file(store, "d/a", b"1")
     with pytest.raises(OSError, match=r"\S"):
         store.files.remove_directory(store.path("d"))
     store.files.rename(store.path("d"), store.path("e"))
@@ -123,7 +123,7 @@ def test_a_folder_with_contents_moves_and_is_not_removed(store: Store) -> None:
 
 
 def test_an_open_file_outlives_its_name(store: Store) -> None:
-    write(store, "a", b"abc")
+    write_file(store, "a", b"abc")
     file = store.files.open(store.path("a"))
     store.files.remove(store.path("a"))
     assert file.pread(3, 0) == b"abc"
@@ -144,7 +144,7 @@ def test_the_disk_has_a_size(store: Store) -> None:
 
 
 def test_modification_times_are_milliseconds(store: Store) -> None:
-    write(store, "a", b"abc")
+    write_file(store, "a", b"abc")
     modified_ms = store.files.modified_ms(store.path("a"))
     assert modified_ms == 0 or 1_600_000_000_000 < modified_ms < 4_000_000_000_000
 
@@ -198,7 +198,7 @@ def test_the_page_cache_is_asked_piece_by_piece(tmp_path: Path, monkeypatch: pyt
 
 
 @needs_nowait
-def test_a_file_system_that_cannot_tell_counts_as_resident(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_system_without_nowait_counts_as_resident(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def preadv(fd: int, buffers: list[bytearray], position: int, flags: int) -> int:
         raise OSError(errno.EOPNOTSUPP, "no")
 
@@ -218,3 +218,11 @@ def test_as_many_files_may_be_open_as_the_process_may_ask_for() -> None:
         assert resource.getrlimit(resource.RLIMIT_NOFILE) == (before[1], before[1])
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_the_boot_has_an_id_on_linux_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    boot_id = read_boot_id()
+    assert len(boot_id) == (36 if sys.platform == "linux" else 0)
+    assert read_boot_id() == boot_id
+    monkeypatch.setattr("kafkacompat.storage.files.operating_system.BOOT_ID_FILE", "/proc/nothing")
+    assert read_boot_id() == ""

@@ -1,4 +1,4 @@
-"""What users read instead of `[Errno 30] Read-only file system`."""
+"""The words that users read instead of `[Errno 30] Read-only file system`."""
 
 from __future__ import annotations
 

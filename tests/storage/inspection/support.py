@@ -7,26 +7,26 @@ from kafkacompat.storage.inspection.directory_check import check_target, find_ch
 from kafkacompat.storage.inspection.findings import Finding, UnreadablePath
 from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log_config import LogConfig
-from tests.storage.support import NOW_MS, TOPIC_ID, Store, append, batch, take
+from tests.storage.support import NOW_MS, TOPIC_ID, Store, append_batch, make_batch, take_directory
 
 FOLDER = "data/t-0"
 
 
 def write_directory(store: Store, *, batches: int = 24, close: bool = True) -> tuple[LogDirectory, Log]:
     """Write a log directory: one partition of several segments, an idempotent producer and two leader epochs."""
-    directory = take(store)
+    directory = take_directory(store)
     log = directory.open_log("t", 0, TOPIC_ID, LogConfig(segment_bytes=500, index_interval_bytes=100), NOW_MS)
     for index in range(batches):
-        records = batch(
+        records = make_batch(
             2, timestamp=NOW_MS + 10 * index, codec=index % 5, producer_id=5, producer_epoch=0, base_sequence=2 * index
         )
-        append(log, records, leader_epoch=index // 10)
+        append_batch(log, records, leader_epoch=index // 10)
     if close:
         directory.close([log])
     return directory, log
 
 
-def check(store: Store, path: str = "data") -> list[Finding]:
+def list_findings(store: Store, path: str = "data") -> list[Finding]:
     """Return all findings of a check."""
     found: list[Finding] = []
     refused: list[UnreadablePath] = []
@@ -37,6 +37,6 @@ def check(store: Store, path: str = "data") -> list[Finding]:
     return found
 
 
-def problems(store: Store, path: str = "data") -> list[Finding]:
+def list_problems(store: Store, path: str = "data") -> list[Finding]:
     """Return the findings that are no notes."""
-    return [finding for finding in check(store, path) if not finding.note]
+    return [finding for finding in list_findings(store, path) if not finding.note]

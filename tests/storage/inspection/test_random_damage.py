@@ -13,9 +13,9 @@ from kafkacompat.storage.segment.corruption import CorruptDataError
 from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.record_batch import BatchHeader, crc_matches, read_header, split_batches
 from tests.storage.conftest import memory_store
-from tests.storage.inspection.support import FOLDER, problems, write_directory
-from tests.storage.inspection.test_repair import open_log, plan, run
-from tests.storage.support import Store, rewrite, stored_headers
+from tests.storage.inspection.support import FOLDER, list_problems, write_directory
+from tests.storage.inspection.test_repair import open_log, plan_steps, run_steps
+from tests.storage.support import Store, rewrite_file, stored_headers
 
 CASES = 40
 UNREPAIRED = ("no batch holds", "unlike its neighbours")
@@ -47,17 +47,17 @@ def repeat(data: bytearray, at: int, _: Random) -> None:
 KINDS = (flip, flip, zero, fill, cut, repeat)
 
 
-def damage(store: Store, file_name: str, kind: Callable[[bytearray, int, Random], None], random: Random) -> None:
+def damage_file(store: Store, file_name: str, kind: Callable[[bytearray, int, Random], None], random: Random) -> None:
     def change(data: bytes) -> bytes:
         changed = bytearray(data)
         if changed:
             kind(changed, random.randrange(len(changed)), random)
         return bytes(changed)
 
-    rewrite(store, f"{FOLDER}/{file_name}", change)
+    rewrite_file(store, f"{FOLDER}/{file_name}", change)
 
 
-def damaged(random: Random, *, files: tuple[str, ...] = ("",)) -> Store:
+def write_damaged_directory(random: Random, *, files: tuple[str, ...] = ("",)) -> Store:
     """Write a directory, closed or left by a killed broker, and damage some of its files."""
     store = memory_store()
     closed = random.random() < 0.6
@@ -67,7 +67,7 @@ def damaged(random: Random, *, files: tuple[str, ...] = ("",)) -> Store:
     names = [name for name in store.files.list(store.path(FOLDER)) if name.endswith(files)]
     names = [name for name in names if not name.endswith(".metadata")]
     for _ in range(random.choice([1, 1, 2, 4])):
-        damage(store, random.choice(names), random.choice(KINDS), random)
+        damage_file(store, random.choice(names), random.choice(KINDS), random)
     return store
 
 
@@ -79,16 +79,16 @@ WRITTEN = {header.crc for header in stored_headers(write_directory(memory_store(
 def test_a_repaired_directory_is_sound_and_opens(seed: int) -> None:
     random = Random(seed)
     for case in range(CASES):
-        store = damaged(random)
-        run(plan(store, truncate=True))
-        left = [each for each in problems(store) if not any(words in each.fault for words in UNREPAIRED)]
+        store = write_damaged_directory(random)
+        run_steps(plan_steps(store, truncate=True))
+        left = [each for each in list_problems(store) if not any(words in each.fault for words in UNREPAIRED)]
         assert left == [], case
         found = list(stored_headers(open_log(store)))
         assert {header.crc for header in found} <= WRITTEN, case
         assert all(one.last_offset < other.base_offset for one, other in pairwise(found)), case
 
 
-def sound(piece: bytes, offset: int, end_offset: int) -> Iterator[BatchHeader]:
+def list_sound_headers(piece: bytes, offset: int, end_offset: int) -> Iterator[BatchHeader]:
     """Return the batches before the first one that a reader of contents rejects."""
     try:
         for batch in split_batches(piece):
@@ -112,7 +112,7 @@ def read_all(log: Log) -> list[BatchHeader]:
         try:
             region = log.read(offset, 300)
             assert region is not None
-            for header in sound(region.pread(0, region.size_bytes), offset, log.log_end_offset):
+            for header in list_sound_headers(region.pread(0, region.size_bytes), offset, log.log_end_offset):
                 found.append(header)
                 offset = header.last_offset + 1
             region.release()
@@ -131,7 +131,7 @@ def test_a_reader_of_a_rotten_log_reaches_its_end(seed: int) -> None:
         directory, log = write_directory(store, close=False, batches=24)
         written = {header.crc for header in read_all(log)}
         for name in random.sample([name for name in store.files.list(store.path(FOLDER)) if name.endswith(".log")], 2):
-            damage(store, name, random.choice((flip, flip, zero)), random)
+            damage_file(store, name, random.choice((flip, flip, zero)), random)
         log.state.recent_batches.clear()
         assert {header.crc for header in read_all(log)} <= written
         for segment in log.segments:

@@ -39,13 +39,13 @@ from tests.storage.support import NOW_MS
 CODECS = [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD]
 
 
-def batch(count: int = 1, size_bytes: int = 1, codec: int = 0, key: bytes | None = b"k") -> bytes:
+def make_batch(count: int = 1, size_bytes: int = 1, codec: int = 0, key: bytes | None = b"k") -> bytes:
     return build_batch([(NOW_MS, key, bytes(size_bytes), [])] * count, codec=codec)
 
 
-def claiming(count: int, codec: int = 0) -> bytes:
+def make_claiming_batch(count: int, codec: int = 0) -> bytes:
     """Build a batch of one record whose header claims more."""
-    made = batch(codec=codec)
+    made = make_batch(codec=codec)
     header = read_header(made)._replace(record_count=count, last_offset_delta=count - 1)
     return assemble_batch(header, made[HEADER_SIZE:])
 
@@ -54,7 +54,7 @@ def at_once(records: bytes, **config: Any) -> CheckedBatch:
     return check_batch(records, LogConfig(**config), NOW_MS, True, at_once=True)
 
 
-def refusal(records: bytes, **config: Any) -> ErrorCode:
+def catch_code(records: bytes, **config: Any) -> ErrorCode:
     with pytest.raises(KafkaError) as refused:
         at_once(records, **config)
     return refused.value.code
@@ -65,7 +65,7 @@ def refusal(records: bytes, **config: Any) -> ErrorCode:
 
 @pytest.mark.parametrize("codec", [Codec.NONE, *CODECS])
 def test_many_records_are_too_much(codec: Codec) -> None:
-    few, many = (batch(count, codec=codec) for count in (AT_ONCE_RECORDS, AT_ONCE_RECORDS + 1))
+    few, many = (make_batch(count, codec=codec) for count in (AT_ONCE_RECORDS, AT_ONCE_RECORDS + 1))
     assert len(at_once(few)) == len(few)
     for config in ({}, {"validation": "header", "cleanup_policy": frozenset({"compact"})}):
         with pytest.raises(TooLongForTurnError):
@@ -75,48 +75,48 @@ def test_many_records_are_too_much(codec: Codec) -> None:
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_records_that_unpack_to_many_bytes_are_too_much(codec: Codec) -> None:
-    large = batch(size_bytes=AT_ONCE_UNPACKED_BYTES, codec=codec)
-    assert len(at_once(batch(size_bytes=AT_ONCE_UNPACKED_BYTES // 2, codec=codec)))
+    large = make_batch(size_bytes=AT_ONCE_UNPACKED_BYTES, codec=codec)
+    assert len(at_once(make_batch(size_bytes=AT_ONCE_UNPACKED_BYTES // 2, codec=codec)))
     with pytest.raises(TooLongForTurnError):
         at_once(large)
     assert len(at_once(large, validation="header")) == len(large)
 
 
 def test_a_batch_beyond_the_decompressed_limit_is_rejected_at_once() -> None:
-    large = batch(size_bytes=1000, codec=Codec.ZSTD)
-    assert refusal(large, max_decompressed_bytes=1000) == ErrorCode.MESSAGE_TOO_LARGE
-    assert refusal(large, max_decompressed_bytes=1000, compression_type="gzip") == ErrorCode.MESSAGE_TOO_LARGE
+    large = make_batch(size_bytes=1000, codec=Codec.ZSTD)
+    assert catch_code(large, max_decompressed_bytes=1000) == ErrorCode.MESSAGE_TOO_LARGE
+    assert catch_code(large, max_decompressed_bytes=1000, compression_type="gzip") == ErrorCode.MESSAGE_TOO_LARGE
 
 
 @pytest.mark.parametrize("mode", ["header", "records"])
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
 def test_recompressing_many_bytes_takes_too_long(mode: str, codec: Codec) -> None:
     config = {"validation": mode, "compression_type": "gzip"}
-    large = batch(size_bytes=AT_ONCE_PACKED_BYTES, codec=codec)
-    little = at_once(batch(size_bytes=AT_ONCE_PACKED_BYTES // 2, codec=codec), **config)
+    large = make_batch(size_bytes=AT_ONCE_PACKED_BYTES, codec=codec)
+    little = at_once(make_batch(size_bytes=AT_ONCE_PACKED_BYTES // 2, codec=codec), **config)
     assert little.header.codec == Codec.GZIP
     with pytest.raises(TooLongForTurnError):
         at_once(large, **config)
     assert len(at_once(large)) == len(large)
-    packed = batch(size_bytes=AT_ONCE_PACKED_BYTES, codec=Codec.GZIP)
+    packed = make_batch(size_bytes=AT_ONCE_PACKED_BYTES, codec=Codec.GZIP)
     assert len(at_once(packed, **config)) == len(packed)
 
 
 def test_more_records_than_fit_are_rejected_at_once() -> None:
-    assert refusal(claiming(AT_ONCE_RECORDS + 1)) == ErrorCode.INVALID_RECORD
-    assert refusal(claiming(2**31 - 1)) == ErrorCode.INVALID_RECORD
+    assert catch_code(make_claiming_batch(AT_ONCE_RECORDS + 1)) == ErrorCode.INVALID_RECORD
+    assert catch_code(make_claiming_batch(2**31 - 1)) == ErrorCode.INVALID_RECORD
 
 
 def test_a_bad_header_is_rejected_at_once() -> None:
-    many = batch(AT_ONCE_RECORDS + 1)
-    assert refusal(many[:-1] + b"x") == ErrorCode.CORRUPT_MESSAGE
-    assert refusal(many, max_message_bytes=1000) == ErrorCode.MESSAGE_TOO_LARGE
+    many = make_batch(AT_ONCE_RECORDS + 1)
+    assert catch_code(many[:-1] + b"x") == ErrorCode.CORRUPT_MESSAGE
+    assert catch_code(many, max_message_bytes=1000) == ErrorCode.MESSAGE_TOO_LARGE
 
 
 def test_a_small_uncompressed_message_set_is_converted_at_once() -> None:
     message = make_entry_writer(1, 0)(0, NOW_MS, b"k", b"v")
     checked = convert_messages_at_once(message, LogConfig(), NOW_MS, AT_ONCE_MESSAGES_BYTES)
-    assert [record.value for record in read_records(checked.joined())] == [b"v"]
+    assert [record.value for record in read_records(checked.join_parts())] == [b"v"]
     for messages, together_bytes in (
         (message, AT_ONCE_MESSAGES_BYTES + 1),
         (wrap_messages(1, Codec.GZIP, 0, NOW_MS, message), 0),
@@ -130,11 +130,11 @@ def test_a_small_uncompressed_message_set_is_converted_at_once() -> None:
 
 @pytest.mark.parametrize("codec", [Codec.NONE, *CODECS])
 def test_a_batch_that_is_stored_unchanged_does_not_come_back(codec: Codec) -> None:
-    assert take_in(batch(AT_ONCE_RECORDS + 1, codec=codec), LogConfig(), NOW_MS) is None
+    assert take_in(make_batch(AT_ONCE_RECORDS + 1, codec=codec), LogConfig(), NOW_MS) is None
 
 
 def test_a_changed_batch_comes_back_as_it_is_stored() -> None:
-    sent = batch(3, codec=Codec.ZSTD)
+    sent = make_batch(3, codec=Codec.ZSTD)
     taken = take_in(sent, LogConfig(compression_type="lz4"), NOW_MS)
     assert taken is not None
     header = read_header(taken)
@@ -143,7 +143,7 @@ def test_a_changed_batch_comes_back_as_it_is_stored() -> None:
     assert list(read_records(taken)) == list(read_records(sent))
     checked = as_checked_batch(taken, NOW_MS + 1)
     assert checked.header == header
-    assert checked.joined()[16:] == taken[16:]
+    assert checked.join_parts()[16:] == taken[16:]
 
 
 def test_a_message_set_comes_back_as_a_batch() -> None:
@@ -156,9 +156,9 @@ def test_a_message_set_comes_back_as_a_batch() -> None:
 
 def test_the_time_of_the_log_is_that_of_the_append() -> None:
     config = LogConfig(message_timestamp_type=LOG_APPEND_TIME)
-    taken = take_in(batch(3), config, NOW_MS)
+    taken = take_in(make_batch(3), config, NOW_MS)
     assert taken is not None
-    stored = as_checked_batch(taken, NOW_MS + 5).joined()
+    stored = as_checked_batch(taken, NOW_MS + 5).join_parts()
     header = read_header(stored)
     assert header.is_log_append_time and header.max_timestamp == NOW_MS + 5
     assert crc_matches(stored, header)
@@ -167,7 +167,7 @@ def test_the_time_of_the_log_is_that_of_the_append() -> None:
 def test_refusals_travel_between_processes() -> None:
     compacted = LogConfig(cleanup_policy=frozenset({"compact"}))
     with pytest.raises(InvalidRecordsError) as refused:
-        take_in(batch(2, key=None), compacted, NOW_MS)
+        take_in(make_batch(2, key=None), compacted, NOW_MS)
     found = pickle.loads(pickle.dumps(refused.value))
     assert (found.code, found.detail, found.record_errors) == (
         ErrorCode.INVALID_RECORD,
@@ -184,5 +184,5 @@ def test_a_bomb_is_refused() -> None:
         LogConfig(max_decompressed_bytes=999, compression_type="gzip"),
     ):
         with pytest.raises(KafkaError) as refused:
-            take_in(batch(size_bytes=1000, codec=Codec.ZSTD), config, NOW_MS)
+            take_in(make_batch(size_bytes=1000, codec=Codec.ZSTD), config, NOW_MS)
         assert refused.value.code == ErrorCode.MESSAGE_TOO_LARGE

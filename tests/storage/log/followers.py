@@ -13,7 +13,7 @@ from kafkacompat.storage.producers.transaction_marker import Marker
 from kafkacompat.storage.segment.transaction_index import AbortedTransaction
 from kafkacompat.wire.compression import Codec
 from tests.storage.conftest import memory_store
-from tests.storage.support import NOW_MS, Store, append, append_marker, batch, create, roll
+from tests.storage.support import NOW_MS, Store, append_batch, append_marker, create_log, make_batch, roll_log
 
 PLAIN, IDEMPOTENT, TRANSACTIONAL = (-1,), (1, 2), (3, 4, 5)
 NEWEST_EPOCH = 100
@@ -72,7 +72,7 @@ class Leader:
 
     def __init__(self, config: dict[str, Any], *, store: Store | None = None) -> None:
         self.store = store or memory_store()
-        self.log = create(self.store, **config)
+        self.log = create_log(self.store, **config)
         self.epoch = 0
         self._sequences: dict[int, int] = {}
 
@@ -86,7 +86,7 @@ class Leader:
             elif isinstance(step, NewLeader):
                 self.epoch += 1
             elif self.log.segments.active.size_bytes:
-                roll(self.log)
+                roll_log(self.log)
 
     def _write(self, step: Write) -> None:
         producer: dict[str, Any] = {}
@@ -94,7 +94,7 @@ class Leader:
             sequence = self._sequences.get(step.producer_id, 0)
             self._sequences[step.producer_id] = sequence + step.records
             producer = {"producer_id": step.producer_id, "producer_epoch": 0, "base_sequence": sequence}
-        data = batch(
+        data = make_batch(
             step.records,
             size_bytes=step.size_bytes,
             timestamp=NOW_MS + step.age_ms,
@@ -102,17 +102,19 @@ class Leader:
             transactional=step.producer_id in TRANSACTIONAL,
             **producer,
         )
-        append(self.log, data, leader_epoch=self.epoch, from_client=False)
+        append_batch(self.log, data, leader_epoch=self.epoch, from_client=False)
 
 
-def follow(log: Log, records: bytes, *, leader_epoch: int = NEWEST_EPOCH, now_ms: int = NOW_MS) -> FetchedAppend:
+def append_fetched(
+    log: Log, records: bytes, *, leader_epoch: int = NEWEST_EPOCH, now_ms: int = NOW_MS
+) -> FetchedAppend:
     """Append fetched batches, rolling as often as needed."""
     left, appended = memoryview(records), None
     while True:
         try:
             part = log.append_fetched(left, leader_epoch=leader_epoch, now_ms=now_ms)
         except RollNeededError:
-            roll(log)
+            roll_log(log)
             continue
         appended = part if appended is None else appended.followed_by(part)
         left = left[part.size_bytes :]
@@ -125,10 +127,10 @@ def copy_all(leader: Log, follower: Log, sizes: list[int]) -> None:
     for size_bytes in cycle(sizes):
         if follower.log_end_offset >= leader.log_end_offset:
             return
-        follow(follower, fetch(leader, follower.log_end_offset, size_bytes))
+        append_fetched(follower, fetch_as_follower(leader, follower.log_end_offset, size_bytes))
 
 
-def fetch(leader: Log, offset: int, max_bytes: int) -> bytes:
+def fetch_as_follower(leader: Log, offset: int, max_bytes: int) -> bytes:
     """Return the bytes that a follower's fetch gets."""
     region = leader.reader.read_for_follower(offset, max_bytes)
     assert region is not None
@@ -148,13 +150,13 @@ def _segment_bytes(log: Log) -> Iterator[bytes]:
             yield file.file.pread(segment.size_bytes, 0)
 
 
-def aborted(log: Log) -> list[AbortedTransaction]:
+def list_aborted(log: Log) -> list[AbortedTransaction]:
     """Return the aborted transactions of all segments."""
     return [transaction for segment in log.segments for transaction in segment.aborted().since()]
 
 
-def indexes(log: Log) -> list[tuple[Any, ...]]:
-    """Return what the log knows of each segment."""
+def list_indexes(log: Log) -> list[tuple[Any, ...]]:
+    """Return the indexes and counters of each segment."""
     return [
         (
             segment.base_offset,
@@ -171,8 +173,8 @@ def indexes(log: Log) -> list[tuple[Any, ...]]:
     ]
 
 
-def knowledge(log: Log) -> dict[str, Any]:
-    """Return what the log knows beside its segments."""
+def list_knowledge(log: Log) -> dict[str, Any]:
+    """Return the state of the log outside its segments."""
     first = log.producer_state.open.first
     return {
         "end": log.log_end_offset,
@@ -180,5 +182,5 @@ def knowledge(log: Log) -> dict[str, Any]:
         "producers": dict(log.producer_state.producers.packed),
         "open": None if first is None else first.offset,
         "epochs": log.leader_epochs.entries,
-        "aborted": aborted(log),
+        "aborted": list_aborted(log),
     }

@@ -1,4 +1,4 @@
-"""Appending what was fetched: a follower's log is its leader's, and nothing hostile gets into it."""
+"""Appending fetched batches: a follower's log equals its leader's, and hostile batches are rejected."""
 
 from __future__ import annotations
 
@@ -13,29 +13,39 @@ from kafkacompat.storage.log.log import Log, RollNeededError
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.record_batch import BatchHeader, assemble_batch, read_header, split_batches
 from tests.fakes.memory_files import MemoryFiles
-from tests.storage.compaction.support import COMPACTED, put, roll_and_compact
+from tests.storage.compaction.support import COMPACTED, append_pairs, roll_and_compact
 from tests.storage.conftest import memory_store
 from tests.storage.log.followers import (
     NEWEST_EPOCH,
     Leader,
+    append_fetched,
     configs,
     copy_all,
-    follow,
     histories,
-    indexes,
-    knowledge,
+    list_indexes,
+    list_knowledge,
     piece_sizes,
     rolled_histories,
     stored_bytes,
 )
-from tests.storage.support import NOW_MS, Store, append, batch, create, fill, offsets, read, reopen
+from tests.storage.support import (
+    NOW_MS,
+    Store,
+    append_batch,
+    create_log,
+    fill_log,
+    list_offsets,
+    make_batch,
+    read_log,
+    reopen_log,
+)
 
 property_test = settings(max_examples=60, deadline=None, database=None, suppress_health_check=list(HealthCheck))
 
 
-def fetched(count: int = 1, *, base_offset: int = 0, leader_epoch: int = 0, **kw: Any) -> bytes:
+def make_fetched(count: int = 1, *, base_offset: int = 0, leader_epoch: int = 0, **kw: Any) -> bytes:
     """A batch as a leader stores it."""
-    return batch(count, base_offset=base_offset, leader_epoch=leader_epoch, **kw)
+    return make_batch(count, base_offset=base_offset, leader_epoch=leader_epoch, **kw)
 
 
 # --- the same log ---
@@ -44,25 +54,27 @@ def fetched(count: int = 1, *, base_offset: int = 0, leader_epoch: int = 0, **kw
 @property_test
 @given(histories, piece_sizes, configs)
 def test_a_follower_has_the_log_of_its_leader(history: list[Any], sizes: list[int], config: dict[str, Any]) -> None:
-    leader, follower = Leader(config), create(memory_store(), **config)
+    leader, follower = Leader(config), create_log(memory_store(), **config)
     leader.live(history)
     copy_all(leader.log, follower, sizes)
-    assert knowledge(follower) == knowledge(leader.log)
+    assert list_knowledge(follower) == list_knowledge(leader.log)
     assert follower.producer_state.open.first == leader.log.producer_state.open.first
-    assert indexes(follower) == indexes(leader.log)
+    assert list_indexes(follower) == list_indexes(leader.log)
     assert follower.end_position() == leader.log.end_position()
 
 
 @property_test
 @given(rolled_histories, piece_sizes, configs)
-def test_recovery_finds_what_a_follower_knows(history: list[Any], sizes: list[int], config: dict[str, Any]) -> None:
+def test_recovery_rebuilds_the_state_of_a_follower(
+    history: list[Any], sizes: list[int], config: dict[str, Any]
+) -> None:
     """The leader's segments may be others: each log rolls for reasons of its own."""
     leader, store = Leader(config), memory_store()
     leader.live(history)
-    follower = create(store, **config)
+    follower = create_log(store, **config)
     copy_all(leader.log, follower, sizes)
-    known = knowledge(follower)
-    assert known == knowledge(leader.log)
+    known = list_knowledge(follower)
+    assert known == list_knowledge(leader.log)
     files = store.files
     assert isinstance(files, MemoryFiles)
     follower.maintenance.make_durable()
@@ -70,8 +82,8 @@ def test_recovery_finds_what_a_follower_knows(history: list[Any], sizes: list[in
     for name in files.list(store.path("t-0")):
         if name.endswith(".snapshot"):
             files.remove(store.path("t-0", name))
-    again = reopen(store, high_watermark=0, **config)
-    assert knowledge(again) == known
+    again = reopen_log(store, high_watermark=0, **config)
+    assert list_knowledge(again) == known
 
 
 @property_test
@@ -82,19 +94,19 @@ def test_a_truncated_follower_follows_again(
     config = {"segment_bytes": segment_bytes, "index_interval_bytes": 100}
     leader, store = Leader(config), memory_store()
     leader.live(history)
-    follower = create(store, **config)
+    follower = create_log(store, **config)
     copy_all(leader.log, follower, sizes)
     follower.trimmer.truncate_to(min(place, follower.log_end_offset), high_watermark=0)
     copy_all(leader.log, follower, sizes)
-    known = knowledge(follower)
-    assert known["producers"].keys() == knowledge(leader.log)["producers"].keys()
-    leaders = knowledge(leader.log)
+    known = list_knowledge(follower)
+    assert known["producers"].keys() == list_knowledge(leader.log)["producers"].keys()
+    leaders = list_knowledge(leader.log)
     for name in ("end", "bytes", "open", "epochs", "aborted"):
         assert known[name] == leaders[name], name
     follower.close()
-    again = reopen(store, clean=True, **config)
+    again = reopen_log(store, clean=True, **config)
     assert stored_bytes(again) == leaders["bytes"]
-    assert offsets(again) == offsets(leader.log)
+    assert list_offsets(again) == list_offsets(leader.log)
 
 
 @property_test
@@ -105,25 +117,25 @@ def test_a_truncated_follower_follows_again(
 def test_gaps_that_compaction_left_are_copied(pairs: list[tuple[int, int, int]], sizes: list[int]) -> None:
     leader_store, store = memory_store(), memory_store()
     config = {**COMPACTED, "segment_bytes": 500}
-    leader = create(leader_store, **config)
+    leader = create_log(leader_store, **config)
     sequences = {1: 0, 2: 0}
     for key, value, producer_id in pairs:
         producer: dict[str, Any] = {}
         if producer_id >= 0:
             producer = {"producer_id": producer_id, "producer_epoch": 0, "base_sequence": sequences[producer_id]}
             sequences[producer_id] += 1
-        put(leader, (str(key), str(value)), **producer)
+        append_pairs(leader, (str(key), str(value)), **producer)
     roll_and_compact(leader_store, leader)
-    fill(leader, 2)
-    follower = create(store, **config)
+    fill_log(leader, 2)
+    follower = create_log(store, **config)
     copy_all(leader, follower, sizes)
     assert stored_bytes(follower) == stored_bytes(leader)
-    known = knowledge(follower)
+    known = list_knowledge(follower)
     assert known["producers"].keys() <= leader.producer_state.producers.packed.keys()
     follower.flush()
     assert isinstance(store.files, MemoryFiles)
     store.files.crash()
-    assert knowledge(reopen(store, **config))["bytes"] == known["bytes"]
+    assert list_knowledge(reopen_log(store, **config))["bytes"] == known["bytes"]
 
 
 # --- one append ---
@@ -131,108 +143,108 @@ def test_gaps_that_compaction_left_are_copied(pairs: list[tuple[int, int, int]],
 
 def test_many_batches_are_one_write(memory: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     writes: list[str] = []
-    log = create(memory)
+    log = create_log(memory)
     monkeypatch.setattr(memory.files, "before_change", writes.append)
-    data = b"".join(fetched(2, base_offset=2 * number, timestamp=NOW_MS - number) for number in range(50))
+    data = b"".join(make_fetched(2, base_offset=2 * number, timestamp=NOW_MS - number) for number in range(50))
     result = log.append_fetched(data + data[:30], leader_epoch=0, now_ms=NOW_MS)
     assert writes == ["append"]
     assert result[:5] == (0, 99, 50, len(data), NOW_MS + 1)
     assert result.end == log.end_position()
-    assert read(log, 0) == data
+    assert read_log(log, 0) == data
 
 
-def test_what_fits_is_appended_and_the_rest_needs_a_roll(memory: Store) -> None:
-    size = len(fetched())
-    log = create(memory, segment_bytes=3 * size)
-    data = b"".join(fetched(base_offset=number) for number in range(5))
+def test_batches_that_fit_are_appended_before_a_roll(memory: Store) -> None:
+    size = len(make_fetched())
+    log = create_log(memory, segment_bytes=3 * size)
+    data = b"".join(make_fetched(base_offset=number) for number in range(5))
     part = log.append_fetched(data, leader_epoch=0, now_ms=NOW_MS)
     assert (part.last_offset, part.batch_count, part.size_bytes) == (2, 3, 3 * size)
     with pytest.raises(RollNeededError):
         log.append_fetched(data[part.size_bytes :], leader_epoch=0, now_ms=NOW_MS)
     assert log.log_end_offset == 3
-    assert follow(log, data[part.size_bytes :])[:4] == (3, 4, 2, 2 * size)
+    assert append_fetched(log, data[part.size_bytes :])[:4] == (3, 4, 2, 2 * size)
     assert [segment.base_offset for segment in log.segments] == [0, 3]
 
 
 def test_a_batch_larger_than_a_segment_gets_its_own(memory: Store) -> None:
     """The leader's segments may have been larger when it was produced."""
-    log = create(memory, segment_bytes=300)
-    data = b"".join(fetched(base_offset=number, size_bytes=1000 * (number == 1)) for number in range(3))
-    assert follow(log, data).batch_count == 3
+    log = create_log(memory, segment_bytes=300)
+    data = b"".join(make_fetched(base_offset=number, size_bytes=1000 * (number == 1)) for number in range(3))
+    assert append_fetched(log, data).batch_count == 3
     assert [segment.base_offset for segment in log.segments] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("cut", [0, 1, 16, 17, 60, 61])
 def test_without_a_whole_batch_nothing_changes(memory: Store, cut: int) -> None:
-    log = create(memory)
-    follow(log, fetched(3))
-    result = log.append_fetched(fetched(base_offset=3)[:cut], leader_epoch=0, now_ms=NOW_MS)
+    log = create_log(memory)
+    append_fetched(log, make_fetched(3))
+    result = log.append_fetched(make_fetched(base_offset=3)[:cut], leader_epoch=0, now_ms=NOW_MS)
     assert result == (3, 2, 0, 0, -1, log.end_position())
-    assert offsets(log) == [0]
+    assert list_offsets(log) == [0]
 
 
 def test_an_empty_log_begins_where_the_leaders_does(memory: Store) -> None:
-    log = create(memory)
-    fill(log, 3)
+    log = create_log(memory)
+    fill_log(log, 3)
     log.trimmer.start_over_at(500)
-    assert follow(log, fetched(2, base_offset=510, leader_epoch=4)).first_offset == 510
-    assert (log.log_start_offset, log.log_end_offset, offsets(log)) == (500, 512, [510])
+    assert append_fetched(log, make_fetched(2, base_offset=510, leader_epoch=4)).first_offset == 510
+    assert (log.log_start_offset, log.log_end_offset, list_offsets(log)) == (500, 512, [510])
     assert log.leader_epochs.entries == [(4, 510)]
 
 
 def test_a_full_disk_fails_an_append_and_the_log_continues(memory: Store) -> None:
     assert isinstance(memory.files, MemoryFiles)
-    log = create(memory, index_interval_bytes=0)
-    follow(log, fetched(2))
-    before = knowledge(log), indexes(log)
-    data = fetched(base_offset=2, producer_id=4, producer_epoch=0, base_sequence=0) + fetched(base_offset=3)
+    log = create_log(memory, index_interval_bytes=0)
+    append_fetched(log, make_fetched(2))
+    before = list_knowledge(log), list_indexes(log)
+    data = make_fetched(base_offset=2, producer_id=4, producer_epoch=0, base_sequence=0) + make_fetched(base_offset=3)
     memory.files.fail_on("append", errno.ENOSPC, after_bytes=100)
     with pytest.raises(KafkaError) as refused:
-        follow(log, data)
+        append_fetched(log, data)
     assert (refused.value.code, log.offline) == (ErrorCode.KAFKA_STORAGE_ERROR, False)
-    assert (knowledge(log), indexes(log)) == before
-    assert follow(log, data).batch_count == 2
+    assert (list_knowledge(log), list_indexes(log)) == before
+    assert append_fetched(log, data).batch_count == 2
 
 
 def test_a_write_that_cannot_be_undone_takes_the_log_offline(memory: Store) -> None:
     assert isinstance(memory.files, MemoryFiles)
-    log = create(memory)
+    log = create_log(memory)
     memory.files.fail_on("append", errno.ENOSPC, after_bytes=30)
     memory.files.fail_on("truncate", errno.EIO)
     for _ in range(2):
         with pytest.raises(KafkaError):
-            follow(log, fetched())
+            append_fetched(log, make_fetched())
     assert log.offline
 
 
-# --- what is rejected ---
+# --- rejected batches ---
 
 
-def changed(**fields: Any) -> bytes:
+def make_changed(**fields: Any) -> bytes:
     """A batch at offset 3 whose header is changed, with a correct checksum."""
-    data = fetched(2, base_offset=3, leader_epoch=5)
+    data = make_fetched(2, base_offset=3, leader_epoch=5)
     return assemble_batch(read_header(data)._replace(**fields), data[61:])
 
 
-def torn() -> bytes:
-    data = bytearray(fetched(2, base_offset=3, leader_epoch=5))
+def make_torn() -> bytes:
+    data = bytearray(make_fetched(2, base_offset=3, leader_epoch=5))
     data[-1] ^= 1
     return bytes(data)
 
 
 def with_length(length: int) -> bytes:
-    data = bytearray(fetched(2, base_offset=3, leader_epoch=5))
+    data = bytearray(make_fetched(2, base_offset=3, leader_epoch=5))
     data[8:12] = length.to_bytes(4, "big", signed=True)
     return bytes(data)
 
 
 def with_magic(magic: int) -> bytes:
-    data = bytearray(fetched(2, base_offset=3, leader_epoch=5))
+    data = bytearray(make_fetched(2, base_offset=3, leader_epoch=5))
     data[16] = magic
     return bytes(data)
 
 
-def control(key: bytes | None = b"\0\0\0\0", value: bytes = bytes(6), **kw: Any) -> bytes:
+def make_control(key: bytes | None = b"\0\0\0\0", value: bytes = bytes(6), **kw: Any) -> bytes:
     from kafkacompat.wire.record_batch import build_batch
 
     producer = {"producer_id": 4, "producer_epoch": 0, "control": True, "transactional": True, **kw}
@@ -242,50 +254,56 @@ def control(key: bytes | None = b"\0\0\0\0", value: bytes = bytes(6), **kw: Any)
 @pytest.mark.parametrize(
     ("data", "code"),
     [
-        (torn(), ErrorCode.CORRUPT_MESSAGE),
+        (make_torn(), ErrorCode.CORRUPT_MESSAGE),
         (with_length(48), ErrorCode.CORRUPT_MESSAGE),
         (with_length(-1), ErrorCode.CORRUPT_MESSAGE),
         (with_magic(0), ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT),
         (with_magic(1), ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT),
         (with_magic(3), ErrorCode.CORRUPT_MESSAGE),
-        (changed(base_offset=2), ErrorCode.INVALID_RECORD),
-        (changed(base_offset=0, last_offset_delta=50), ErrorCode.INVALID_RECORD),
-        (changed(base_offset=-1), ErrorCode.INVALID_RECORD),
-        (changed(last_offset_delta=-1), ErrorCode.INVALID_RECORD),
-        (changed(base_offset=2**63 - 2), ErrorCode.INVALID_RECORD),
-        (changed(base_offset=2**40), ErrorCode.INVALID_RECORD),
-        (changed(partition_leader_epoch=4), ErrorCode.INVALID_RECORD),
-        (changed(partition_leader_epoch=-1), ErrorCode.INVALID_RECORD),
-        (changed(partition_leader_epoch=NEWEST_EPOCH + 1), ErrorCode.INVALID_RECORD),
-        (fetched(2, base_offset=3, leader_epoch=5) + fetched(base_offset=4, leader_epoch=5), ErrorCode.INVALID_RECORD),
-        (fetched(2, base_offset=3, leader_epoch=6) + fetched(base_offset=5, leader_epoch=5), ErrorCode.INVALID_RECORD),
-        (control(b"\0"), ErrorCode.CORRUPT_MESSAGE),
-        (control(None), ErrorCode.CORRUPT_MESSAGE),
-        (control(b"\0\0\0\2"), ErrorCode.CORRUPT_MESSAGE),
-        (control(value=b"\0"), ErrorCode.CORRUPT_MESSAGE),
-        (control(codec=1), ErrorCode.CORRUPT_MESSAGE),
-        (control()[:61] + control()[61:], None),
+        (make_changed(base_offset=2), ErrorCode.INVALID_RECORD),
+        (make_changed(base_offset=0, last_offset_delta=50), ErrorCode.INVALID_RECORD),
+        (make_changed(base_offset=-1), ErrorCode.INVALID_RECORD),
+        (make_changed(last_offset_delta=-1), ErrorCode.INVALID_RECORD),
+        (make_changed(base_offset=2**63 - 2), ErrorCode.INVALID_RECORD),
+        (make_changed(base_offset=2**40), ErrorCode.INVALID_RECORD),
+        (make_changed(partition_leader_epoch=4), ErrorCode.INVALID_RECORD),
+        (make_changed(partition_leader_epoch=-1), ErrorCode.INVALID_RECORD),
+        (make_changed(partition_leader_epoch=NEWEST_EPOCH + 1), ErrorCode.INVALID_RECORD),
+        (
+            make_fetched(2, base_offset=3, leader_epoch=5) + make_fetched(base_offset=4, leader_epoch=5),
+            ErrorCode.INVALID_RECORD,
+        ),
+        (
+            make_fetched(2, base_offset=3, leader_epoch=6) + make_fetched(base_offset=5, leader_epoch=5),
+            ErrorCode.INVALID_RECORD,
+        ),
+        (make_control(b"\0"), ErrorCode.CORRUPT_MESSAGE),
+        (make_control(None), ErrorCode.CORRUPT_MESSAGE),
+        (make_control(b"\0\0\0\2"), ErrorCode.CORRUPT_MESSAGE),
+        (make_control(value=b"\0"), ErrorCode.CORRUPT_MESSAGE),
+        (make_control(codec=1), ErrorCode.CORRUPT_MESSAGE),
+        (make_control()[:61] + make_control()[61:], None),
     ],
 )
 def test_a_batch_that_cannot_follow_is_rejected_with_all_others(
     memory: Store, data: bytes, code: ErrorCode | None
 ) -> None:
-    log = create(memory)
-    follow(log, fetched(3, leader_epoch=5))
+    log = create_log(memory)
+    append_fetched(log, make_fetched(3, leader_epoch=5))
     if code is None:
-        assert follow(log, data).batch_count == 1
+        assert append_fetched(log, data).batch_count == 1
         return
-    before = knowledge(log), indexes(log)
-    sound = fetched(base_offset=3, leader_epoch=5)
-    for records in (data, sound + _moved(data, 1) if code is ErrorCode.CORRUPT_MESSAGE else data):
+    before = list_knowledge(log), list_indexes(log)
+    sound = make_fetched(base_offset=3, leader_epoch=5)
+    for records in (data, sound + _move_offset(data, 1) if code is ErrorCode.CORRUPT_MESSAGE else data):
         with pytest.raises(KafkaError) as refused:
             log.append_fetched(records, leader_epoch=NEWEST_EPOCH, now_ms=NOW_MS)
         assert refused.value.code is code
-        assert (knowledge(log), indexes(log)) == before
+        assert (list_knowledge(log), list_indexes(log)) == before
     assert not log.offline
 
 
-def _moved(data: bytes, distance: int) -> bytes:
+def _move_offset(data: bytes, distance: int) -> bytes:
     return (int.from_bytes(data[:8], "big") + distance).to_bytes(8, "big") + data[8:]
 
 
@@ -295,10 +313,12 @@ def hostile_records(draw: st.DrawFn) -> bytes:
     if draw(st.integers(0, 5)) == 0:
         return draw(st.binary(max_size=300))
     kinds = [
-        fetched(2, base_offset=3, leader_epoch=5),
-        fetched(1, base_offset=5, leader_epoch=6, producer_id=7, producer_epoch=0, base_sequence=0),
-        fetched(1, base_offset=6, leader_epoch=6, producer_id=8, producer_epoch=0, base_sequence=0, transactional=True),
-        _moved(control(producer_id=8), 4),
+        make_fetched(2, base_offset=3, leader_epoch=5),
+        make_fetched(1, base_offset=5, leader_epoch=6, producer_id=7, producer_epoch=0, base_sequence=0),
+        make_fetched(
+            1, base_offset=6, leader_epoch=6, producer_id=8, producer_epoch=0, base_sequence=0, transactional=True
+        ),
+        _move_offset(make_control(producer_id=8), 4),
     ]
     batches = []
     for data in draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=4)):
@@ -337,40 +357,40 @@ COMPRESSED_CONTROL_BATCH = bytes.fromhex(
 @example([COMPRESSED_CONTROL_BATCH])
 def test_hostile_bytes_raise_nothing_else_and_leave_a_sound_log(pieces: list[bytes]) -> None:
     store = memory_store()
-    log = create(store, segment_bytes=400)
-    follow(log, fetched(3, leader_epoch=5))
+    log = create_log(store, segment_bytes=400)
+    append_fetched(log, make_fetched(3, leader_epoch=5))
     for data in pieces:
-        before = knowledge(log), indexes(log)
+        before = list_knowledge(log), list_indexes(log)
         try:
-            follow(log, data)
+            append_fetched(log, data)
         except KafkaError:
             # A roll may have come between two parts; nothing is rejected after the first one.
-            assert (knowledge(log), indexes(log)) == before
+            assert (list_knowledge(log), list_indexes(log)) == before
         assert not log.offline
-    known = knowledge(log)
+    known = list_knowledge(log)
     assert len(list(split_batches(known["bytes"]))) >= 1
     log.flush()
     log.release()
-    assert knowledge(reopen(store, segment_bytes=400))["bytes"] == known["bytes"]
+    assert list_knowledge(reopen_log(store, segment_bytes=400))["bytes"] == known["bytes"]
 
 
 def test_a_closed_log_takes_nothing(memory: Store) -> None:
-    log = create(memory)
+    log = create_log(memory)
     log.close()
     with pytest.raises(KafkaError) as refused:
-        follow(log, fetched())
+        append_fetched(log, make_fetched())
     assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
 
 
 def test_a_follower_that_leads_goes_on_where_the_leader_stopped(memory: Store) -> None:
     """Its producers and transactions are as they were."""
-    log: Log = create(memory)
+    log: Log = create_log(memory)
     producer: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}
-    follow(log, fetched(2, leader_epoch=1, base_sequence=0, **producer))
-    repeated = append(log, batch(2, base_sequence=0, **producer), leader_epoch=2)
+    append_fetched(log, make_fetched(2, leader_epoch=1, base_sequence=0, **producer))
+    repeated = append_batch(log, make_batch(2, base_sequence=0, **producer), leader_epoch=2)
     assert (repeated.base_offset, repeated.duplicate) == (0, True)
-    assert append(log, batch(1, base_sequence=2, **producer), leader_epoch=2).base_offset == 2
+    assert append_batch(log, make_batch(1, base_sequence=2, **producer), leader_epoch=2).base_offset == 2
     with pytest.raises(KafkaError) as refused:
-        append(log, batch(1, base_sequence=9, **producer), leader_epoch=2)
+        append_batch(log, make_batch(1, base_sequence=9, **producer), leader_epoch=2)
     assert refused.value.code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert log.leader_epochs.entries == [(1, 0), (2, 2)]

@@ -1,7 +1,7 @@
-"""Power failures while a follower follows: what is left is a part of the leader's log, and following it again completes it.
+"""Power failures of a follower: a part of the leader's log is left, and fetching again completes it.
 
 One seed is one life of a follower, whose leader changes at times. The power fails at random operations of the file system:
-the next process starts on what is left, follows the leader, and its power fails once more.
+the next process starts on the files that are left, follows the leader, and its power fails again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log_config import LogConfig
 from tests.fakes.memory_files import MemoryFiles
 from tests.fakes.power_failures import CONTENTS, NAMES, Survivors
-from tests.storage.compaction.support import COMPACTED, put, roll_and_compact
+from tests.storage.compaction.support import COMPACTED, append_pairs, roll_and_compact
 from tests.storage.conftest import memory_store
 from tests.storage.log.followers import (
     IDEMPOTENT,
@@ -28,13 +28,23 @@ from tests.storage.log.followers import (
     End,
     Leader,
     Write,
-    aborted,
+    append_fetched,
     copy_all,
-    fetch,
-    follow,
+    fetch_as_follower,
+    list_aborted,
     stored_bytes,
 )
-from tests.storage.support import NOW_MS, TOPIC_ID, Store, create, fill, headers, offsets, reopen, take
+from tests.storage.support import (
+    NOW_MS,
+    TOPIC_ID,
+    Store,
+    create_log,
+    fill_log,
+    list_offsets,
+    read_headers,
+    reopen_log,
+    take_directory,
+)
 
 SEEDS = [int(seed) for seed in os.environ.get("STORAGE_SEEDS", "").split(",") if seed] or range(12)
 STEPS = 60
@@ -44,7 +54,7 @@ CONFIG: dict[str, Any] = {"segment_bytes": 900, "index_interval_bytes": 100}
 
 def open_follower(store: Store) -> tuple[LogDirectory, Log]:
     """Take the follower's log directory, and open its log."""
-    directory = take(store)
+    directory = take_directory(store)
     return directory, directory.open_log("t", 0, TOPIC_ID, LogConfig(**CONFIG), NOW_MS, is_replicated=True)
 
 
@@ -121,7 +131,7 @@ class Life:
         if log.log_end_offset < leader.log_start_offset:
             self._start_over_at(leader.log_start_offset)
         if log.log_end_offset < leader.log_end_offset:
-            follow(log, fetch(leader, log.log_end_offset, self.random.choice([1, 500, 5000])))
+            append_fetched(log, fetch_as_follower(leader, log.log_end_offset, self.random.choice([1, 500, 5000])))
 
     def commit(self) -> None:
         self.committed = max(self.committed, self.random.randint(0, self.log.log_end_offset))
@@ -133,11 +143,11 @@ class Life:
         self.directory.checkpoint([self.log], {("t", 0): min(self.committed, self.log.log_end_offset)})
 
     def change_leader(self) -> None:
-        """Another replica leads, which has what is committed and perhaps more; the follower truncates."""
+        """Let another replica lead, which has the committed batches and perhaps more; the follower truncates."""
         old = self.leader.log
         fork = self.random.randint(max(self.committed, old.log_start_offset), old.log_end_offset)
         following = Leader(CONFIG)
-        follow(following.log, stored_bytes(old))
+        append_fetched(following.log, stored_bytes(old))
         following.log.trimmer.truncate_to(fork)
         if following.log.log_end_offset < self.committed:
             return  # the fork lay inside a batch
@@ -160,7 +170,11 @@ class Life:
         return min(
             [
                 offset,
-                *(header.base_offset for header in headers(stored_bytes(self.log)) if header.last_offset >= offset),
+                *(
+                    header.base_offset
+                    for header in read_headers(stored_bytes(self.log))
+                    if header.last_offset >= offset
+                ),
             ]
         )
 
@@ -170,7 +184,7 @@ class Life:
     def delete_records(self) -> None:
         start = self.random.randint(0, self.committed)
         boundaries = [
-            header.base_offset for header in headers(stored_bytes(self.leader.log)) if header.base_offset <= start
+            header.base_offset for header in read_headers(stored_bytes(self.leader.log)) if header.base_offset <= start
         ]
         if boundaries and boundaries[-1] <= self.log.log_end_offset:
             self.leader.log.trimmer.advance_log_start_offset(boundaries[-1])
@@ -203,7 +217,7 @@ class Life:
             self.is_examined = False
 
     def examine(self, files: MemoryFiles) -> None:
-        """Start on what is left, follow, and fail again."""
+        """Start on the files that are left, follow, and fail again."""
         store = Store(files, self.store.root)
         directory, log = open_follower(store)
         self._check(directory, log)
@@ -213,20 +227,20 @@ class Life:
         directory, log = open_follower(Store(files.after(survivors), store.root))
         self._check(directory, log)
         self._follow_all(directory, log)
-        expected = aborted(log), stored_bytes(log)
+        expected = list_aborted(log), stored_bytes(log)
         directory.close([log], {("t", 0): self.committed})
         expect_sound(store, log)
         directory, log = open_follower(Store(log.state.files, store.root))
-        assert (aborted(log), stored_bytes(log)) == expected
+        assert (list_aborted(log), stored_bytes(log)) == expected
         assert directory.clean_shutdown
 
     def _check(self, directory: LogDirectory, log: Log) -> None:
-        """The log holds batches of one of the leaders, up to a high watermark that is not above what is committed."""
+        """The log holds batches of one of the leaders, up to a high watermark that is not above the committed offset."""
         high_watermark = directory.find_high_watermark(log).offset
         assert high_watermark <= log.log_end_offset
         assert high_watermark <= max(self.committed, log.log_start_offset)
-        known = {data for leader in self.leaders for data in _split(stored_bytes(leader.log))}
-        assert all(data in known for data in _split(stored_bytes(log)))
+        known = {data for leader in self.leaders for data in _split_batches(stored_bytes(leader.log))}
+        assert all(data in known for data in _split_batches(stored_bytes(log)))
         assert not any(segment.corrupt for segment in log.segments)
 
     def _follow_all(self, directory: LogDirectory, log: Log) -> None:
@@ -239,9 +253,9 @@ class Life:
             directory.save_truncation(log, 0)
         copy_all(leader, log, [700, 40])
         start = max(log.log_start_offset, leader.log_start_offset)
-        ours, leaders = _from(log, start), _from(leader, start)
+        ours, leaders = _list_batches_from(log, start), _list_batches_from(leader, start)
         assert ours == leaders
-        known, expected = _ends(log), _ends(leader)
+        known, expected = _list_ends(log), _list_ends(leader)
         # A transaction that began before this log did may begin later here.
         assert {end: first for end, first in expected.items() if first >= start}.items() <= known.items()
         assert all(expected[end] <= first for end, first in known.items() if end[1] >= start)
@@ -255,21 +269,21 @@ def expect_sound(store: Store, log: Log) -> None:
     assert not findings
 
 
-def _ends(log: Log) -> dict[tuple[int, int], int]:
+def _list_ends(log: Log) -> dict[tuple[int, int], int]:
     """Return the aborted transactions: (producer, offset of the marker) -> first offset."""
-    return {(entry.producer_id, entry.last_offset): entry.first_offset for entry in aborted(log)}
+    return {(entry.producer_id, entry.last_offset): entry.first_offset for entry in list_aborted(log)}
 
 
-def _split(data: bytes) -> list[bytes]:
+def _split_batches(data: bytes) -> list[bytes]:
     batches, start = [], 0
-    for header in headers(data):
+    for header in read_headers(data):
         batches.append(data[start : start + header.size_bytes])
         start += header.size_bytes
     return batches
 
 
-def _from(log: Log, offset: int) -> list[bytes]:
-    batches = zip(headers(stored_bytes(log)), _split(stored_bytes(log)), strict=True)
+def _list_batches_from(log: Log, offset: int) -> list[bytes]:
+    batches = zip(read_headers(stored_bytes(log)), _split_batches(stored_bytes(log)), strict=True)
     return [data for header, data in batches if header.last_offset >= offset]
 
 
@@ -283,14 +297,14 @@ def test_a_log_that_starts_over_does_so_for_good(memory: Store, offset: int) -> 
     """A crash at any of its operations leaves a part of the old log, or an empty one."""
     files = memory.files
     assert isinstance(files, MemoryFiles)
-    log = create(memory, **CONFIG)
-    fill(log, 40)
+    log = create_log(memory, **CONFIG)
+    fill_log(log, 40)
     log.flush()
     left: list[tuple[int, list[int]]] = []
 
     def fail(_: str) -> None:
-        again = reopen(Store(files.after(Survivors("any", "none", Random(len(left)))), memory.root), **CONFIG)
-        left.append((again.log_end_offset, offsets(again)))
+        again = reopen_log(Store(files.after(Survivors("any", "none", Random(len(left)))), memory.root), **CONFIG)
+        left.append((again.log_end_offset, list_offsets(again)))
 
     files.before_change = fail
     log.trimmer.start_over_at(offset)
@@ -299,14 +313,14 @@ def test_a_log_that_starts_over_does_so_for_good(memory: Store, offset: int) -> 
         assert found == list(range(len(found)))
         assert end == len(found) or (found, end) == ([], offset)
     files.crash()
-    again = reopen(memory, recovery_point=40, **CONFIG)
-    assert (again.log_start_offset, again.log_end_offset, offsets(again)) == (offset, offset, [])
+    again = reopen_log(memory, recovery_point=40, **CONFIG)
+    assert (again.log_start_offset, again.log_end_offset, list_offsets(again)) == (offset, offset, [])
 
 
 def test_a_crash_before_the_checkpoints_of_a_truncation_is_made_up_for(memory: Store) -> None:
     """Otherwise the next process would append below the old recovery point, where recovery trusts what it finds."""
     directory, log = open_follower(memory)
-    fill(log, 20)
+    fill_log(log, 20)
     log.flush()
     directory.checkpoint([log], {("t", 0): 15})
     log.trimmer.truncate_to(7)
@@ -315,20 +329,20 @@ def test_a_crash_before_the_checkpoints_of_a_truncation_is_made_up_for(memory: S
     directory, log = open_follower(memory)
     assert (log.log_end_offset, directory.find_high_watermark(log).offset) == (7, 7)
     memory.files.crash()
-    checkpoints = take(memory).checkpoints
+    checkpoints = take_directory(memory).checkpoints
     assert (checkpoints.recovery_points["t", 0], checkpoints.high_watermarks["t", 0]) == (7, 7)
 
 
 def test_gaps_that_the_leader_compacted_are_no_damage(memory: Store) -> None:
     leader_store = memory_store()
-    leader = create(leader_store, **COMPACTED)
+    leader = create_log(leader_store, **COMPACTED)
     for number in range(20):
-        put(leader, (str(number % 3), "value"))
+        append_pairs(leader, (str(number % 3), "value"))
     roll_and_compact(leader_store, leader)
-    fill(leader, 2)
+    fill_log(leader, 2)
     directory, log = open_follower(memory)
     copy_all(leader, log, [300])
-    assert [header.base_offset for header in headers(stored_bytes(log))] == [17, 18, 19, 20, 21]
+    assert [header.base_offset for header in read_headers(stored_bytes(log))] == [17, 18, 19, 20, 21]
     log.flush()
     directory.checkpoint([log])
     assert isinstance(memory.files, MemoryFiles)

@@ -19,7 +19,18 @@ from kafkacompat.storage.log.log import Log
 from kafkacompat.wire.record_batch import BatchHeader
 from tests.fakes.memory_files import MemoryFiles
 from tests.storage.conftest import memory_store
-from tests.storage.support import NOW_MS, Store, append, batch, create, headers, read, reopen, roll, stored_headers
+from tests.storage.support import (
+    NOW_MS,
+    Store,
+    append_batch,
+    create_log,
+    make_batch,
+    read_headers,
+    read_log,
+    reopen_log,
+    roll_log,
+    stored_headers,
+)
 
 SEEDS = [int(seed) for seed in os.environ.get("STORAGE_SEEDS", "").split(",") if seed] or range(60)
 STEPS = 120
@@ -46,7 +57,7 @@ class Stored:
         return (*fields, self.producer_id, self.sequence)
 
 
-def shown(header: BatchHeader) -> tuple[int, ...]:
+def pick_fields(header: BatchHeader) -> tuple[int, ...]:
     fields = (header.base_offset, header.last_offset, header.partition_leader_epoch, header.max_timestamp)
     return (*fields, header.producer_id, header.base_sequence)
 
@@ -83,7 +94,7 @@ class Run:
             "segment_index_bytes": self.random.choice([60, 10_000]),
             "retention_ms": -1,
         }
-        self.log: Log = create(store, **self.config)
+        self.log: Log = create_log(store, **self.config)
         self.log.maintenance.make_durable()
         self.model = Model()
         self.leader_epoch = 0
@@ -113,7 +124,7 @@ class Run:
 
     def check(self, when: str) -> None:
         assert (self.log.log_start_offset, self.log.log_end_offset) == (self.model.start, self.model.end), when
-        found = [shown(header) for header in stored_headers(self.log)]
+        found = [pick_fields(header) for header in stored_headers(self.log)]
         assert found == [each.header_fields() for each in self.model.visible()], when
         epochs = {each.leader_epoch for each in self.model.visible()}
         assert epochs <= {entry.epoch for entry in self.log.leader_epochs.entries}, when
@@ -124,7 +135,7 @@ class Run:
         idempotent: dict[str, Any] = (
             {"producer_epoch": 0, "base_sequence": stored.sequence} if stored.producer_id >= 0 else {}
         )
-        return batch(
+        return make_batch(
             stored.count,
             size_bytes=stored.base_offset * 7919 % 90,
             timestamp=stored.timestamp,
@@ -144,7 +155,7 @@ class Run:
             producer_id,
             sequence if producer_id >= 0 else -1,
         )
-        result = append(self.log, self._batch(stored), leader_epoch=self.leader_epoch)
+        result = append_batch(self.log, self._batch(stored), leader_epoch=self.leader_epoch)
         assert (result.base_offset, result.last_offset, result.duplicate) == (
             stored.base_offset,
             stored.last_offset,
@@ -156,7 +167,7 @@ class Run:
     def append_again(self) -> None:
         last = self.model.last_of(self.random.choice([1, 2]))
         if last is not None:
-            result = append(self.log, self._batch(last), leader_epoch=self.leader_epoch)
+            result = append_batch(self.log, self._batch(last), leader_epoch=self.leader_epoch)
             assert (result.base_offset, result.last_offset, result.duplicate) == (
                 last.base_offset,
                 last.last_offset,
@@ -166,11 +177,11 @@ class Run:
     def read(self) -> None:
         offset = self.random.randint(self.model.start, self.model.end)
         limit = self.random.choice([1, 100, 1000, 10**6])
-        data = read(self.log, offset, limit)
+        data = read_log(self.log, offset, limit)
         following = [each for each in self.model.history if each.last_offset >= offset]
         assert bool(data) == bool(following)
-        found = headers(data)
-        assert [shown(header) for header in found] == [each.header_fields() for each in following[: len(found)]]
+        found = read_headers(data)
+        assert [pick_fields(header) for header in found] == [each.header_fields() for each in following[: len(found)]]
         assert len(found) >= min(1, len(following))
         assert len(data) <= max(limit, found[0].size_bytes if found else 0)
 
@@ -192,7 +203,7 @@ class Run:
 
     def roll(self) -> None:
         if self.log.segments.active.size_bytes:
-            roll(self.log)
+            roll_log(self.log)
 
     def flush(self) -> None:
         assert self.log.flush() == self.model.end
@@ -214,10 +225,10 @@ class Run:
 
     def retain(self) -> None:
         limits: dict[str, Any] = {"retention_bytes": self.random.randint(0, self.log.size_bytes)}
-        self.log.config = reconfigured(self.log, **limits)
+        self.log.config = change_config(self.log, **limits)
         expired = self.log.trimmer.expired_segments(high_watermark=self.model.end, now_ms=NOW_MS)
         if self.log.segments.active in expired:
-            roll(self.log)
+            roll_log(self.log)
         self.log.trimmer.detach(expired)
         self.log.trimmer.mark_deleted(expired)
         if self.random.random() < 0.5:
@@ -253,7 +264,7 @@ class Run:
             self._lose_tail(max_batches=len(self.model.history))
 
     def _reopen(self, clean: bool) -> None:
-        self.log = reopen(
+        self.log = reopen_log(
             self.store, clean=clean, recovery_point=self.checkpointed, log_start_offset=self.model.start, **self.config
         )
 
@@ -270,7 +281,7 @@ class Run:
         self.model.end = end
 
 
-def reconfigured(log: Log, **changes: Any) -> Any:
+def change_config(log: Log, **changes: Any) -> Any:
     """The log's configuration with changes."""
     from dataclasses import replace
 

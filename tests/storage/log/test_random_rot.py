@@ -12,27 +12,27 @@ from kafkacompat.storage.segment.corruption import CorruptDataError
 from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.record_batch import build_batch, crc_matches, read_header, split_batches
 from tests.storage.conftest import memory_store
-from tests.storage.support import NOW_MS, Store, append, create, roll
+from tests.storage.support import NOW_MS, Store, append_batch, create_log, roll_log
 
 CASES = 30
 
 
-def build(random: Random) -> tuple[Store, Log]:
+def build_log(random: Random) -> tuple[Store, Log]:
     """Create a log of some rolled segments and an active one; often all batches have the same size, a power of two."""
     store = memory_store()
-    log = create(store, index_interval_bytes=random.choice([1, 200, 4096]))
+    log = create_log(store, index_interval_bytes=random.choice([1, 200, 4096]))
     size_bytes = random.choice([58, 58, None])
     for number in range(random.choice([5, 40, 80])):
         count = 1 if size_bytes else random.randint(1, 5)
         value = b"v" * (size_bytes or random.randint(0, 300))
-        append(log, build_batch([(NOW_MS + number, b"k", value, [])] * count))
+        append_batch(log, build_batch([(NOW_MS + number, b"k", value, [])] * count))
         if random.random() < 0.1:
-            roll(log)
+            roll_log(log)
     log.flush()
     return store, log
 
 
-def rot(store: Store, path: str, random: Random) -> None:
+def rot_file(store: Store, path: str, random: Random) -> None:
     """Flip a bit of a file, or overwrite some bytes with zeros or garbage."""
     file = store.files.open(path)
     data = bytearray(file.pread(file.size(), 0))
@@ -47,7 +47,7 @@ def rot(store: Store, path: str, random: Random) -> None:
     file.close()
 
 
-def stored(log: Log) -> dict[int, bytes]:
+def read_stored(log: Log) -> dict[int, bytes]:
     """Return the bytes of every batch, by base offset."""
     found = {}
     for segment in log.segments:
@@ -57,7 +57,7 @@ def stored(log: Log) -> dict[int, bytes]:
     return found
 
 
-def intact(log: Log, written: dict[int, bytes]) -> dict[int, bytes]:
+def find_intact(log: Log, written: dict[int, bytes]) -> dict[int, bytes]:
     """Return the batches that are still intact."""
     found = {}
     position, segment = 0, log.segments[0]
@@ -81,7 +81,7 @@ def read_through(log: Log) -> Iterator[bytes]:
             assert region is not None, offset
             data = region.pread(0, region.size_bytes)
             region.release()
-            for each in _believed(data, offset, log.log_end_offset):
+            for each in _list_believed(data, offset, log.log_end_offset):
                 yield each
                 offset = read_header(each).last_offset + 1
         except CorruptDataError as error:
@@ -92,7 +92,7 @@ def read_through(log: Log) -> Iterator[bytes]:
             log.examiner.examine_and_reindex(log.segments[log.segments.find_slot(offset)])
 
 
-def _believed(data: bytes, offset: int, end_offset: int) -> Iterator[bytes]:
+def _list_believed(data: bytes, offset: int, end_offset: int) -> Iterator[bytes]:
     try:
         for each in split_batches(data):
             header = read_header(each)
@@ -109,11 +109,11 @@ def _believed(data: bytes, offset: int, end_offset: int) -> Iterator[bytes]:
 def test_intact_batches_are_read(seed: int, scrubbed: bool) -> None:
     random = Random(seed)
     for case in range(CASES):
-        store, log = build(random)
-        written = stored(log)
+        store, log = build_log(random)
+        written = read_stored(log)
         paths = [segment.files.path(suffix) for segment in log.segments for suffix in (".log", ".log", ".index")]
         for path in random.sample(paths, min(len(paths), random.choice([1, 2]))):
-            rot(store, path, random)
+            rot_file(store, path, random)
         for segment in log.segments:
             if segment.sealed:
                 segment.unload()
@@ -121,7 +121,7 @@ def test_intact_batches_are_read(seed: int, scrubbed: bool) -> None:
         if scrubbed:
             for segment in log.segments:
                 log.examiner.examine(segment)
-        whole = intact(log, written)
+        whole = find_intact(log, written)
         found = {read_header(each).base_offset: each for each in read_through(log)}
         missing = whole.keys() - found.keys()
         assert not missing, (case, sorted(missing))

@@ -25,13 +25,13 @@ from tests.storage.conftest import memory_store
 from tests.storage.support import (
     NOW_MS,
     Store,
-    append,
+    append_batch,
     append_marker,
-    batch,
-    create,
-    headers,
-    reopen,
-    roll,
+    create_log,
+    make_batch,
+    read_headers,
+    reopen_log,
+    roll_log,
 )
 
 SEEDS = [int(seed) for seed in os.environ.get("STORAGE_SEEDS", "").split(",") if seed] or range(40)
@@ -115,7 +115,7 @@ class Run:
             "segment_bytes": self.random.choice([700, 2000, 20_000]),
             "index_interval_bytes": self.random.choice([0, 200, 4096]),
         }
-        self.log: Log = create(store, **self.config)
+        self.log: Log = create_log(store, **self.config)
         self.log.maintenance.make_durable()
         self.model = Model()
         self.high_watermark = self.log.end_position()
@@ -155,14 +155,14 @@ class Run:
     def _write(self, producer_id: int, *, transactional: bool) -> None:
         known = [each for each in self.model.entries if each.producer_id == producer_id and not each.ends]
         sequence = known[-1].sequence + known[-1].last_offset - known[-1].offset + 1 if known else 0
-        data = batch(
+        data = make_batch(
             self.random.randint(1, 3),
             producer_id=producer_id,
             producer_epoch=0,
             base_sequence=sequence,
             transactional=transactional,
         )
-        result = append(self.log, data, from_client=False)
+        result = append_batch(self.log, data, from_client=False)
         self.model.entries.append(Entry(result.base_offset, result.last_offset, producer_id, sequence, "", result.end))
 
     def finish(self) -> None:
@@ -184,7 +184,7 @@ class Run:
 
     def roll(self) -> None:
         if self.log.segments.active.size_bytes:
-            roll(self.log)
+            roll_log(self.log)
 
     def flush(self) -> None:
         self.checkpointed = self.log.flush()
@@ -229,7 +229,7 @@ class Run:
         self._open()
 
     def _open(self, clean: bool = False) -> None:
-        self.log = reopen(
+        self.log = reopen_log(
             self.store,
             clean=clean,
             recovery_point=self.checkpointed,
@@ -265,7 +265,7 @@ class Run:
             found.region.release()
             self._check_aborted(found.aborted, offset)
             kept += self._kept(data, found.aborted)
-            offset = headers(data)[-1].last_offset + 1
+            offset = read_headers(data)[-1].last_offset + 1
 
     def _some_offset(self) -> int:
         later = [each.offset for each in self.model.entries if each.offset >= self.model.start]
@@ -300,7 +300,7 @@ def test_readers_get_committed_batches_only(seed: int) -> None:
 
 def test_a_marker_is_byte_for_byte_as_kafka_writes_it() -> None:
     store = memory_store()
-    log = create(store)
+    log = create_log(store)
     append_marker(log, Marker(7, 1, 0, is_commit=False, transaction_version=2))
     region = log.read(0, 1000)
     assert region is not None

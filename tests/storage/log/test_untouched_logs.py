@@ -11,7 +11,7 @@ import pytest
 from kafkacompat.storage.log.log import Log
 from tests.fakes.memory_file import MemoryFile
 from tests.fakes.memory_files import MemoryFiles
-from tests.storage.support import Store, create, fill, reopen
+from tests.storage.support import Store, create_log, fill_log, reopen_log
 
 
 @pytest.fixture
@@ -31,24 +31,24 @@ def changes_at_stop(files: MemoryFiles, log: Log) -> Counter[str]:
 
 @pytest.mark.parametrize("count", [0, 1, 100])
 def test_a_stop_writes_nothing_of_a_log_that_did_not_change(memory: Store, files: MemoryFiles, count: int) -> None:
-    log = create(memory)
-    fill(log, count)
+    log = create_log(memory)
+    fill_log(log, count)
     log.close()
     for _ in range(2):
-        again = reopen(memory, clean=True)
+        again = reopen_log(memory, clean=True)
         # Each start has a new leader epoch.
         again.leader_epochs.assign(again.leader_epochs.latest + 1, again.log_end_offset)
         assert changes_at_stop(files, again) == {}
 
 
 def test_a_stop_writes_changed_files(memory: Store, files: MemoryFiles) -> None:
-    log = create(memory)
-    fill(log, 100)
+    log = create_log(memory)
+    fill_log(log, 100)
     log.close()
-    again = reopen(memory, clean=True)
-    fill(again, 1)
+    again = reopen_log(memory, clean=True)
+    fill_log(again, 1)
     assert changes_at_stop(files, again)
-    once_more = reopen(memory, clean=True)
+    once_more = reopen_log(memory, clean=True)
     assert once_more.log_end_offset == 101
     assert once_more.segments.active.max_timestamp == again.segments.active.max_timestamp
 
@@ -63,7 +63,7 @@ def opened_at_start(monkeypatch: pytest.MonkeyPatch, files: MemoryFiles, store: 
         return begin(path, create=create)
 
     monkeypatch.setattr(files, "open", open_file)
-    log = reopen(store, segment_bytes=200, **kw)
+    log = reopen_log(store, segment_bytes=200, **kw)
     monkeypatch.setattr(files, "open", begin)
     assert len(log.segments) == 20
     return sorted(int(name.removesuffix(".log")) for name in opened if name.endswith(".log"))
@@ -72,8 +72,8 @@ def opened_at_start(monkeypatch: pytest.MonkeyPatch, files: MemoryFiles, store: 
 def test_a_start_reads_no_segment_that_is_known_to_be_on_the_disk(
     monkeypatch: pytest.MonkeyPatch, memory: Store, files: MemoryFiles
 ) -> None:
-    log = create(memory, segment_bytes=200)
-    fill(log, 40)
+    log = create_log(memory, segment_bytes=200)
+    fill_log(log, 40)
     assert len(log.segments) == 20
     log.close()
     assert opened_at_start(monkeypatch, files, memory, clean=True, recovery_point=40) == [38]

@@ -18,32 +18,41 @@ from kafkacompat.storage.segment.segment_transactions import MOST_KEPT
 from kafkacompat.storage.segment.transaction_index import AbortedTransaction, read_aborted
 from kafkacompat.wire.errors import KafkaError
 from tests.fakes.memory_files import MemoryFiles
-from tests.storage.support import Store, append, append_marker, batch, create, name, reopen, roll
+from tests.storage.support import (
+    Store,
+    append_batch,
+    append_marker,
+    create_log,
+    make_batch,
+    name_file,
+    reopen_log,
+    roll_log,
+)
 
 
-def write(log: Log, producer_id: int, sequence: int = 0) -> None:
-    sent = batch(producer_id=producer_id, producer_epoch=0, base_sequence=sequence, transactional=True)
-    append(log, sent, from_client=False)
+def append_transactional(log: Log, producer_id: int, sequence: int = 0) -> None:
+    sent = make_batch(producer_id=producer_id, producer_epoch=0, base_sequence=sequence, transactional=True)
+    append_batch(log, sent, from_client=False)
 
 
 def test_an_entry_says_up_to_where_the_log_was_stable_when_the_marker_came(store: Store) -> None:
-    log = create(store)
+    log = create_log(store)
     for producer_id in (1, 2, 3):
-        write(log, producer_id)
+        append_transactional(log, producer_id)
     for producer_id, is_commit in ((2, False), (1, False), (3, True), (2, False)):
         append_marker(log, Marker(producer_id, 0, 0, is_commit, 0))
-    write(log, 1, 1)
+    append_transactional(log, 1, 1)
     append_marker(log, Marker(1, 0, 0, False, 0))
     expected = [AbortedTransaction(2, 1, 3, 0), AbortedTransaction(1, 0, 4, 2), AbortedTransaction(1, 7, 8, 9)]
     assert log.segments.active.aborted().since() == expected
-    path = store.path(name(0, ".txnindex"))
+    path = store.path(name_file(0, ".txnindex"))
     assert read_aborted(store.files, path) == []
     log.flush()
     assert read_aborted(store.files, path) == expected
     log.release()
     # A start that reads the markers rebuilds the same entries.
     store.files.remove(path)
-    again = reopen(store)
+    again = reopen_log(store)
     assert read_aborted(store.files, path) == expected
     again.close()
 
@@ -51,7 +60,7 @@ def test_an_entry_says_up_to_where_the_log_was_stable_when_the_marker_came(store
 def test_a_range_collects_just_the_transactions_that_overlap_it() -> None:
     rng = Random(3)
     for _ in range(50):
-        known = transactions(rng)
+        known = generate_transactions(rng)
         index = AbortedTransactions(known)
         for start in range(0, 60, 7):
             for end in range(start + 1, 60, 5):
@@ -62,7 +71,7 @@ def test_a_range_collects_just_the_transactions_that_overlap_it() -> None:
                 assert is_complete == any(each.last_stable_offset >= end for each in known)
 
 
-def transactions(rng: Random) -> list[AbortedTransaction]:
+def generate_transactions(rng: Random) -> list[AbortedTransaction]:
     """Generate aborted transactions of a few producers that take turns."""
     opened: dict[int, int] = {}
     found = []
@@ -78,11 +87,11 @@ def transactions(rng: Random) -> list[AbortedTransaction]:
 
 
 def test_many_are_read_again_when_they_are_needed_and_not_before(memory: Store) -> None:
-    log = create(memory)
+    log = create_log(memory)
     for sequence in range(MOST_KEPT + 1):
-        write(log, 1, sequence)
+        append_transactional(log, 1, sequence)
         append_marker(log, Marker(1, 0, 0, False, 0))
-    roll(log)
+    roll_log(log)
     first = log.segments[0]
     first.unload()
     assert not first.collect_aborted(5000, 5001, [], may_block=True)
@@ -97,13 +106,13 @@ def test_many_are_read_again_when_they_are_needed_and_not_before(memory: Store) 
 
 
 def test_a_transaction_that_ends_after_very_many_others_is_collected(memory: Store) -> None:
-    log = create(memory)
-    write(log, 2)
-    roll(log)
+    log = create_log(memory)
+    append_transactional(log, 2)
+    roll_log(log)
     for sequence in range(MOST_KEPT + 1):
-        write(log, 1, sequence)
+        append_transactional(log, 1, sequence)
         append_marker(log, Marker(1, 0, 0, False, 0))
-    roll(log)
+    roll_log(log)
     append_marker(log, Marker(2, 0, 0, False, 0))
     log.producer_state.open.remove_decided(log.log_end_offset)
     many = log.segments[1]
@@ -119,9 +128,9 @@ def test_a_transaction_that_ends_after_very_many_others_is_collected(memory: Sto
 def test_less_is_read_at_once_where_very_many_were_aborted(memory: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(committed_reader, "MOST_ABORTED", 30)
     monkeypatch.setattr(committed_reader, "LEAST_READ_BYTES", 2000)
-    log = create(memory, index_interval_bytes=0)
+    log = create_log(memory, index_interval_bytes=0)
     for sequence in range(50):
-        write(log, 1, sequence)
+        append_transactional(log, 1, sequence)
         append_marker(log, Marker(1, 0, 0, False, 0))
     log.producer_state.open.remove_decided(log.log_end_offset)
     found = log.read_committed(0, 1 << 30, log.end_position())
@@ -136,8 +145,8 @@ def test_less_is_read_at_once_where_very_many_were_aborted(memory: Store, monkey
 
 @pytest.mark.parametrize("after_bytes", [0, 10])
 def test_entries_without_room_are_written_with_the_next_sync(memory: Store, after_bytes: int) -> None:
-    log = create(memory)
-    write(log, 1)
+    log = create_log(memory)
+    append_transactional(log, 1)
     append_marker(log, Marker(1, 0, 0, False, 0))
     assert isinstance(memory.files, MemoryFiles)
     memory.files.fail_on("append", errno.ENOSPC, after_bytes)
@@ -145,19 +154,19 @@ def test_entries_without_room_are_written_with_the_next_sync(memory: Store, afte
         log.flush()
     assert (log.offline, log.recovery_point) == (False, 0)
     assert log.flush() == 2
-    assert read_aborted(memory.files, memory.path(name(0, ".txnindex"))) == [AbortedTransaction(1, 0, 1, 2)]
+    assert read_aborted(memory.files, memory.path(name_file(0, ".txnindex"))) == [AbortedTransaction(1, 0, 1, 2)]
     memory.files.crash()
-    again = reopen(memory, recovery_point=2)
+    again = reopen_log(memory, recovery_point=2)
     assert again.segments.active.aborted().since() == [AbortedTransaction(1, 0, 1, 2)]
     again.close()
 
 
 def test_a_new_segment_has_no_transactions_of_an_earlier_one_of_its_name(memory: Store) -> None:
-    log = create(memory)
-    write(log, 1)
-    path = memory.path(name(1, ".txnindex"))
+    log = create_log(memory)
+    append_transactional(log, 1)
+    path = memory.path(name_file(1, ".txnindex"))
     memory.files.open(path, create=True).append((bytes(34),), 34)
-    roll(log)
+    roll_log(log)
     assert not memory.files.exists(path)
     log.close()
 

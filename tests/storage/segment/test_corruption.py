@@ -12,9 +12,21 @@ from kafkacompat.storage.segment.corruption import BadBatch, CorruptDataError
 from kafkacompat.storage.segment.header_scan import ColdDataError, find_batch
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from tests.fakes.memory_files import MemoryFiles
-from tests.storage.support import NOW_MS, Store, append, batch, create, fill, headers, name, read, rewrite, roll
+from tests.storage.support import (
+    NOW_MS,
+    Store,
+    append_batch,
+    create_log,
+    fill_log,
+    make_batch,
+    name_file,
+    read_headers,
+    read_log,
+    rewrite_file,
+    roll_log,
+)
 
-SIZE = len(batch())
+SIZE = len(make_batch())
 COUNT = 10
 BAD = 4
 """The damaged batch, and its only offset."""
@@ -24,28 +36,28 @@ HEADER_BYTES = (0, 8, 9, 16, 20, 26)
 
 def damaged_log(store: Store, byte: int, *, sealed: bool = True, index: int = BAD) -> Log:
     """Create a log of batches of one record, and flip a bit of one of them."""
-    log = create(store, index_interval_bytes=3 * SIZE)
-    fill(log, COUNT)
+    log = create_log(store, index_interval_bytes=3 * SIZE)
+    fill_log(log, COUNT)
     if sealed:
-        roll(log)
-        append(log, batch(timestamp=NOW_MS + COUNT))
-    damage(store, index, byte)
+        roll_log(log)
+        append_batch(log, make_batch(timestamp=NOW_MS + COUNT))
+    damage_batch(store, index, byte)
     log.state.recent_batches.clear()
     return log
 
 
-def damage(store: Store, index: int, byte: int) -> None:
+def damage_batch(store: Store, index: int, byte: int) -> None:
     def flip(data: bytes) -> bytes:
         flipped = bytearray(data)
         flipped[index * SIZE + byte] ^= 0x40
         return bytes(flipped)
 
-    rewrite(store, name(0, ".log"), flip)
+    rewrite_file(store, name_file(0, ".log"), flip)
 
 
-def refused(log: Log, offset: int) -> CorruptDataError:
+def catch_damage(log: Log, offset: int) -> CorruptDataError:
     with pytest.raises(CorruptDataError) as caught:
-        read(log, offset)
+        read_log(log, offset)
     assert caught.value.code == ErrorCode.CORRUPT_MESSAGE
     return caught.value
 
@@ -56,11 +68,11 @@ def test_around_a_batch_known_bad_everything_can_be_read(memory: Store, byte: in
     log = damaged_log(memory, byte, sealed=sealed)
     log.examiner.examine(log.segments[0])
     assert log.examiner.corrupt == {0: (BadBatch(BAD * SIZE, SIZE, BAD, BAD),)}
-    assert [each.base_offset for each in headers(read(log, 0))] == [0, 1, 2, 3]
-    assert refused(log, BAD).next_offset == BAD + 1
+    assert [each.base_offset for each in read_headers(read_log(log, 0))] == [0, 1, 2, 3]
+    assert catch_damage(log, BAD).next_offset == BAD + 1
     for offset in range(BAD + 1, COUNT):
-        assert headers(read(log, offset))[0].base_offset == offset
-    assert read(log, 2, SIZE * 100) == read(log, 2, SIZE * 2)
+        assert read_headers(read_log(log, offset))[0].base_offset == offset
+    assert read_log(log, 2, SIZE * 100) == read_log(log, 2, SIZE * 2)
 
 
 @pytest.mark.parametrize("index", [0, COUNT - 1])
@@ -69,8 +81,8 @@ def test_the_first_and_the_last_batch_of_a_segment(memory: Store, index: int) ->
     log.examiner.examine(log.segments[0])
     (bad,) = log.examiner.corrupt[0]
     assert (bad.first_offset, bad.last_offset) == (index, index)
-    assert refused(log, index).next_offset == index + 1
-    assert headers(read(log, index + 1))[0].base_offset == index + 1
+    assert catch_damage(log, index).next_offset == index + 1
+    assert read_headers(read_log(log, index + 1))[0].base_offset == index + 1
 
 
 @pytest.mark.parametrize("flipped", [0x80, 0x40, 0xFF])
@@ -78,25 +90,25 @@ def test_a_length_that_leads_nowhere_is_neither_followed_nor_passed_over(memory:
     log = damaged_log(memory, 8, index=1)
     for offset in (2, 9):
         if log.segments[0].indexes()[0].lookup(offset) == 0:
-            assert refused(log, offset).next_offset is None
+            assert catch_damage(log, offset).next_offset is None
     log.reader.warm(2)
     assert log.examiner.corrupt == {0: (BadBatch(SIZE, SIZE, 1, 1),)}
-    assert refused(log, 1).next_offset == 2
-    assert headers(read(log, 2))[0].base_offset == 2
+    assert catch_damage(log, 1).next_offset == 2
+    assert read_headers(read_log(log, 2))[0].base_offset == 2
 
 
 @pytest.mark.parametrize("byte", [7, 26])
 def test_a_last_batch_with_an_earlier_offset_does_not_end_reads(memory: Store, byte: int) -> None:
     """Otherwise a reader at the end would wait forever."""
-    log = create(memory)
-    fill(log, COUNT - 1)
-    append(log, batch(4))
-    rewrite(memory, name(0, ".log"), lambda data: flip_last(data, byte))
+    log = create_log(memory)
+    fill_log(log, COUNT - 1)
+    append_batch(log, make_batch(4))
+    rewrite_file(memory, name_file(0, ".log"), lambda data: flip_last(data, byte))
     log.state.recent_batches.clear()
     offset = log.log_end_offset - 1
-    assert refused(log, offset).next_offset is None
+    assert catch_damage(log, offset).next_offset is None
     log.reader.warm(offset)
-    assert refused(log, offset).next_offset == log.log_end_offset
+    assert catch_damage(log, offset).next_offset == log.log_end_offset
 
 
 def flip_last(data: bytes, byte: int) -> bytes:
@@ -111,7 +123,9 @@ def test_damage_is_logged_once(memory: Store, caplog: pytest.LogCaptureFixture) 
         log.examiner.examine(log.segments[0])
         log.examiner.examine(log.segments[0])
     (message,) = caplog.messages
-    assert f"{name(0, '.log')} is damaged: bytes {BAD * SIZE} to {(BAD + 1) * SIZE - 1}, offsets 4 to 4," in message
+    assert (
+        f"{name_file(0, '.log')} is damaged: bytes {BAD * SIZE} to {(BAD + 1) * SIZE - 1}, offsets 4 to 4," in message
+    )
 
 
 def test_a_truncated_segment_forgets_damage_that_was_cut_off(memory: Store) -> None:
@@ -142,54 +156,54 @@ def test_a_search_for_a_record_in_a_damaged_batch_finds_the_next(memory: Store) 
 
 def test_an_index_that_leads_to_no_batch_is_rebuilt(memory: Store) -> None:
     log = damaged_log(memory, 40)
-    damage(memory, BAD, 40)
+    damage_batch(memory, BAD, 40)
     segment = log.segments[0]
     sound = memory.files.read(segment.files.path(".index"))
-    rewrite(memory, name(0, ".index"), lambda data: data[:7] + bytes([data[7] ^ 4]) + data[8:])
+    rewrite_file(memory, name_file(0, ".index"), lambda data: data[:7] + bytes([data[7] ^ 4]) + data[8:])
     segment.unload()
     first = segment.indexes()[0].relative_offsets[0]
-    assert refused(log, first).next_offset is None
+    assert catch_damage(log, first).next_offset is None
     log.reader.warm(first)
-    assert headers(read(log, first))[0].base_offset == first
+    assert read_headers(read_log(log, first))[0].base_offset == first
     assert log.examiner.corrupt == {}
     assert memory.files.read(segment.files.path(".index")) != sound  # with another interval, but correct
-    assert [headers(read(log, offset))[0].base_offset for offset in range(COUNT)] == list(range(COUNT))
+    assert [read_headers(read_log(log, offset))[0].base_offset for offset in range(COUNT)] == list(range(COUNT))
 
 
 def test_a_bad_index_beside_a_bad_batch_is_rebuilt(memory: Store) -> None:
     bad = BAD + 2
     log = damaged_log(memory, 40, index=bad)
     segment = log.segments[0]
-    rewrite(memory, name(0, ".index"), lambda data: data[:7] + bytes([data[7] ^ 4]) + data[8:])
+    rewrite_file(memory, name_file(0, ".index"), lambda data: data[:7] + bytes([data[7] ^ 4]) + data[8:])
     segment.unload()
     first = segment.indexes()[0].relative_offsets[0]
-    assert first < bad and refused(log, first).next_offset is None
+    assert first < bad and catch_damage(log, first).next_offset is None
     log.reader.warm(first)
     assert log.examiner.corrupt == {0: (BadBatch(bad * SIZE, SIZE, bad, bad),)}
     for offset in [each for each in range(COUNT) if each != bad]:
-        assert headers(read(log, offset))[0].base_offset == offset
-    assert refused(log, bad).next_offset == bad + 1
+        assert read_headers(read_log(log, offset))[0].base_offset == offset
+    assert catch_damage(log, bad).next_offset == bad + 1
 
 
 @pytest.mark.parametrize("wrong_bytes", [2 * SIZE, 1 << 20])
 def test_an_index_that_leads_too_far_hides_no_batches(memory: Store, wrong_bytes: int) -> None:
     log = damaged_log(memory, 40)
-    damage(memory, BAD, 40)
+    damage_batch(memory, BAD, 40)
     segment = log.segments[0]
     offset_index = segment.indexes()[0]
     first, position = offset_index.relative_offsets[0], offset_index.positions[0] + wrong_bytes
-    rewrite(memory, name(0, ".index"), lambda data: data[:4] + position.to_bytes(4, "big") + data[8:])
+    rewrite_file(memory, name_file(0, ".index"), lambda data: data[:4] + position.to_bytes(4, "big") + data[8:])
     segment.unload()
-    assert refused(log, first).next_offset is None
+    assert catch_damage(log, first).next_offset is None
     log.reader.warm(first)
     assert log.examiner.corrupt == {}
-    assert [headers(read(log, offset))[0].base_offset for offset in range(COUNT)] == list(range(COUNT))
+    assert [read_headers(read_log(log, offset))[0].base_offset for offset in range(COUNT)] == list(range(COUNT))
 
 
 @pytest.mark.parametrize("wrong_bytes", [2 * SIZE, 1 << 20])
 def test_a_search_by_time_survives_an_index_that_leads_too_far(memory: Store, wrong_bytes: int) -> None:
     log = damaged_log(memory, 40)
-    damage(memory, BAD, 40)
+    damage_batch(memory, BAD, 40)
     offset_index = log.segments[0].indexes()[0]
     first = offset_index.relative_offsets[0]
     offset_index.positions[0] += wrong_bytes
@@ -202,36 +216,36 @@ def test_a_search_by_time_survives_an_index_that_leads_too_far(memory: Store, wr
 def test_the_indexes_of_the_active_segment_are_rebuilt_too(memory: Store, wrong_bytes: int) -> None:
     """A clean start trusts the index file."""
     log = damaged_log(memory, 40, sealed=False)
-    damage(memory, BAD, 40)
+    damage_batch(memory, BAD, 40)
     offset_index = log.segments.active.indexes()[0]
     first = offset_index.relative_offsets[0]
     offset_index.positions[0] += wrong_bytes
-    assert refused(log, first).next_offset is None
+    assert catch_damage(log, first).next_offset is None
     log.reader.warm(first)
     assert log.examiner.corrupt == {} and log.segments.active.indexes_changed
-    append(log, batch(timestamp=NOW_MS + COUNT))
+    append_batch(log, make_batch(timestamp=NOW_MS + COUNT))
     log.state.recent_batches.clear()
-    assert [headers(read(log, offset))[0].base_offset for offset in range(COUNT + 1)] == list(range(COUNT + 1))
-    roll(log)
+    assert [read_headers(read_log(log, offset))[0].base_offset for offset in range(COUNT + 1)] == list(range(COUNT + 1))
+    roll_log(log)
     assert log.segments[0].indexes()[1].last() == (NOW_MS + COUNT, COUNT)
 
 
 @pytest.mark.parametrize("byte", [0, 1, 3])
 def test_lost_indexes_are_rebuilt_around_offsets_that_do_not_fit(memory: Store, byte: int) -> None:
-    log = create(memory, index_interval_bytes=SIZE)
-    fill(log, 3)
-    append(log, batch(size_bytes=5000))
-    fill(log, COUNT)
-    roll(log)
-    append(log, batch())
+    log = create_log(memory, index_interval_bytes=SIZE)
+    fill_log(log, 3)
+    append_batch(log, make_batch(size_bytes=5000))
+    fill_log(log, COUNT)
+    roll_log(log)
+    append_batch(log, make_batch())
     size_bytes = log.segments[0].size_bytes
-    damage(memory, 2, byte)
-    rewrite(memory, name(0, ".index"), lambda _: bytes(7) + b"\x01" + size_bytes.to_bytes(8, "big"))
+    damage_batch(memory, 2, byte)
+    rewrite_file(memory, name_file(0, ".index"), lambda _: bytes(7) + b"\x01" + size_bytes.to_bytes(8, "big"))
     log.segments[0].unload()
     log.state.recent_batches.clear()
-    assert headers(read(log, 5))[0].base_offset == 5
+    assert read_headers(read_log(log, 5))[0].base_offset == 5
     log.examiner.examine(log.segments[0])
-    assert refused(log, 2).next_offset == 3
+    assert catch_damage(log, 2).next_offset == 3
 
 
 class _Page:
@@ -250,7 +264,7 @@ class _Page:
 
 
 def test_a_header_that_continues_in_a_cold_page_is_cold_not_absent() -> None:
-    data = batch(base_offset=0) + batch(base_offset=1)
+    data = make_batch(base_offset=0) + make_batch(base_offset=1)
     file = _Page(data, SIZE + 5)
     with pytest.raises(ColdDataError):
         find_batch(file, 1, 0, len(data), may_block=False)  # type: ignore[arg-type]

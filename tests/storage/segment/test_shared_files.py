@@ -8,7 +8,7 @@ from kafkacompat.storage.log.log import Log
 from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.storage.segment.shared_files import SegmentCache, SegmentFile
 from tests.fakes.memory_files import MemoryFiles
-from tests.storage.support import TOPIC_ID, Store, fill, read, stored_headers
+from tests.storage.support import TOPIC_ID, Store, fill_log, read_log, stored_headers
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def log_with(store: Store, cache: SegmentCache) -> Log:
 def test_the_cache_bounds_the_open_sealed_segments(memory: Store, files: MemoryFiles) -> None:
     cache = SegmentCache(capacity=3)
     log = log_with(memory, cache)
-    fill(log, 40)
+    fill_log(log, 40)
     assert len(log.segments) == 20
     for _ in range(2):
         assert [header.base_offset for header in stored_headers(log)] == list(range(40))
@@ -48,14 +48,14 @@ def test_the_cache_bounds_the_open_sealed_segments(memory: Store, files: MemoryF
 
 def test_a_region_outlives_its_place_in_the_cache(memory: Store, files: MemoryFiles) -> None:
     log = log_with(memory, SegmentCache(capacity=1))
-    fill(log, 10)
+    fill_log(log, 10)
     region = log.read(0, 1000)
     assert region is not None
     expected = region.pread(0, 1000)
-    read(log, 4)
-    read(log, 6)
+    read_log(log, 4)
+    read_log(log, 6)
     assert region.pread(0, 1000) == expected
-    assert read(log, 0) == expected
+    assert read_log(log, 0) == expected
     region.release()
     log.close()
     assert files.open_handles == 0
@@ -63,9 +63,9 @@ def test_a_region_outlives_its_place_in_the_cache(memory: Store, files: MemoryFi
 
 def test_the_least_recently_used_segment_is_closed_first(memory: Store, files: MemoryFiles) -> None:
     log = log_with(memory, SegmentCache(capacity=2))
-    fill(log, 10)
+    fill_log(log, 10)
     for offset in (0, 2, 0, 4):
-        read(log, offset)
+        read_log(log, offset)
     files.cold = False
     assert log.read(0, 0, may_block=False, at_least_one_batch=False) is None
     opened = [segment.base_offset for segment in log.segments if segment._file is not None]
@@ -80,7 +80,7 @@ def test_two_logs_share_a_cache(memory: Store, files: MemoryFiles) -> None:
         log = Log.create(
             files, memory.path(f"t-{index}"), "t", index, TOPIC_ID, LogConfig(segment_bytes=200), cache=cache
         )
-        fill(log, 10)
+        fill_log(log, 10)
         logs.append(log)
     for log in logs:
         assert len(list(stored_headers(log))) == 10
@@ -99,7 +99,7 @@ def test_no_more_segments_that_are_written_to_are_open_than_may_be(memory: Store
     assert files.open_handles == 0
     for _ in range(2):
         for log in logs:
-            fill(log, 1)
+            fill_log(log, 1)
             assert files.open_handles <= 2
     for log in logs:
         # Neither a search on the reactor thread nor an operation of the disk thread keeps more files open.
@@ -122,11 +122,11 @@ def test_a_region_outlives_the_place_of_an_active_segment(memory: Store, files: 
         Log.create(files, memory.path(f"t-{index}"), "t", index, TOPIC_ID, LogConfig(), cache=cache)
         for index in range(2)
     ]
-    fill(logs[0], 1)
+    fill_log(logs[0], 1)
     region = logs[0].read(0, 1000, may_block=False)
     assert region is not None
     expected = region.pread(0, 1000)
-    fill(logs[1], 1)
+    fill_log(logs[1], 1)
     assert logs[0].segments.active._file is None
     assert region.pread(0, 1000) == expected
     region.release()
@@ -136,7 +136,7 @@ def test_a_region_outlives_the_place_of_an_active_segment(memory: Store, files: 
 def test_a_rolled_segment_counts_as_sealed(memory: Store, files: MemoryFiles) -> None:
     cache = SegmentCache(capacity=1, most_active=1)
     log = log_with(memory, cache)
-    fill(log, 10)
+    fill_log(log, 10)
     assert files.open_handles <= 2
 
 

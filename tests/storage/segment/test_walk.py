@@ -17,7 +17,7 @@ SIZES = (3, 1, 5, 2, 4, 1)
 CHECKED_FROM = 16
 
 
-def batches(codec: int = 0) -> list[bytes]:
+def make_batches(codec: int = 0) -> list[bytes]:
     made, offset = [], FIRST
     for size in SIZES:
         records: list[NewRecord] = [
@@ -29,12 +29,12 @@ def batches(codec: int = 0) -> list[bytes]:
 
 
 LAST = FIRST + sum(SIZES) - 1
-BATCHES = batches()
+BATCHES = make_batches()
 STARTS = [sum(map(len, BATCHES[:index])) for index in range(len(BATCHES) + 1)]
 OFFSETS = [FIRST + sum(SIZES[:index]) for index in range(len(BATCHES) + 1)]
 
 
-def walked(data: bytes, first: int = FIRST, last: int = LAST) -> list[Stretch]:
+def walk_data(data: bytes, first: int = FIRST, last: int = LAST) -> list[Stretch]:
     files = MemoryFiles()
     files.make_directory("/d")
     file = files.open("/d/x", create=True)
@@ -45,12 +45,12 @@ def walked(data: bytes, first: int = FIRST, last: int = LAST) -> list[Stretch]:
     return found
 
 
-def damage(data: bytes) -> list[tuple[int, int, int, int]]:
-    return [(each.position, each.end, each.base_offset, each.last_offset) for each in walked(data) if each.problem]
+def list_damage(data: bytes) -> list[tuple[int, int, int, int]]:
+    return [(each.position, each.end, each.base_offset, each.last_offset) for each in walk_data(data) if each.problem]
 
 
 def test_a_sound_file_is_all_batches() -> None:
-    found = walked(b"".join(BATCHES))
+    found = walk_data(b"".join(BATCHES))
     assert [each.base_offset for each in found] == OFFSETS[:-1]
     assert not any(each.problem for each in found)
     assert [each.header.record_count for each in found if each.header] == list(SIZES)
@@ -68,7 +68,7 @@ def test_every_flipped_bit_of_a_batch_is_found_and_costs_no_other_batch() -> Non
         for bit in range(8) if at < HEADER_SIZE else (0, 7):
             flipped = bytearray(data)
             flipped[position] ^= 1 << bit
-            assert damage(bytes(flipped)) == [expected], f"bit {bit} of byte {at}"
+            assert list_damage(bytes(flipped)) == [expected], f"bit {bit} of byte {at}"
 
 
 def test_the_first_and_the_last_batch_are_no_exception() -> None:
@@ -78,7 +78,7 @@ def test_the_first_and_the_last_batch_are_no_exception() -> None:
         for at in (0, 7, 8, 11, 16, 17, 24, HEADER_SIZE, len(BATCHES[index]) - 1):
             flipped = bytearray(data)
             flipped[STARTS[index] + at] ^= 0x40
-            (found,) = damage(bytes(flipped))
+            (found,) = list_damage(bytes(flipped))
             assert found[:3] == (STARTS[index], STARTS[index + 1], OFFSETS[index]), at
             assert found[3] in (last, -1)
 
@@ -88,22 +88,22 @@ def test_batches_after_garbage_of_any_length_are_found() -> None:
         for filling in (b"\0", b"\xff", b"\2"):
             data = BATCHES[0] + filling * size_bytes + b"".join(BATCHES[2:])
             begin = len(BATCHES[0])
-            assert damage(data) == [(begin, begin + size_bytes, OFFSETS[1], OFFSETS[2] - 1)]
+            assert list_damage(data) == [(begin, begin + size_bytes, OFFSETS[1], OFFSETS[2] - 1)]
 
 
 @pytest.mark.parametrize("keep", [1, 12, 17, 60, 61, 70])
 def test_an_end_that_is_cut_off(keep: int) -> None:
     data = b"".join(BATCHES[:3]) + BATCHES[3][:keep]
-    assert damage(data) == [(STARTS[3], STARTS[3] + keep, OFFSETS[3], -1)]
+    assert list_damage(data) == [(STARTS[3], STARTS[3] + keep, OFFSETS[3], -1)]
 
 
 def test_a_hole_in_the_offsets_is_no_damage() -> None:
-    assert damage(BATCHES[0] + BATCHES[3] + BATCHES[5]) == []
+    assert list_damage(BATCHES[0] + BATCHES[3] + BATCHES[5]) == []
 
 
 def test_a_repeated_batch_is_damage() -> None:
     data = BATCHES[0] + BATCHES[1] + BATCHES[1] + BATCHES[2]
-    assert [each[0] for each in damage(data)] == [STARTS[2]]
+    assert [each[0] for each in list_damage(data)] == [STARTS[2]]
 
 
 def message_sets(magic: int) -> list[bytes]:
@@ -115,7 +115,7 @@ def message_sets(magic: int) -> list[bytes]:
 
 @pytest.mark.parametrize("magic", [0, 1])
 def test_message_sets_are_walked_too(magic: int) -> None:
-    found = walked(b"".join(message_sets(magic)))
+    found = walk_data(b"".join(message_sets(magic)))
     assert [each.last_offset for each in found] == [FIRST, FIRST + 1, FIRST + 2, FIRST + 6, FIRST + 7]
     assert not any(each.problem for each in found)
     assert found[0].max_timestamp == (1_700_000_000_000 if magic else -1)
@@ -129,11 +129,11 @@ def test_damage_in_a_message_set(magic: int) -> None:
     for at in (8, 12, 16, 17, 25):
         flipped = bytearray(data)
         flipped[begin + at] ^= 0x20
-        assert [each[:2] for each in damage(bytes(flipped))] == [(begin, end)], at
+        assert [each[:2] for each in list_damage(bytes(flipped))] == [(begin, end)], at
 
 
 def test_zeros_at_the_end_take_no_time() -> None:
-    found = damage(BATCHES[0] + bytes(20 << 20))
+    found = list_damage(BATCHES[0] + bytes(20 << 20))
     assert found == [(len(BATCHES[0]), len(BATCHES[0]) + (20 << 20), OFFSETS[1], -1)]
 
 
@@ -143,7 +143,7 @@ def test_a_length_that_is_wrong_by_just_some_batches_takes_none_of_them_along(bi
     assert {len(each) for each in same} == {128}
     data = bytearray(b"".join(same))
     data[2 * 128 + 11 - bit // 8] ^= 1 << bit % 8
-    found = walked(bytes(data))
+    found = walk_data(bytes(data))
     assert [each.position for each in found] == [128 * index for index in range(8)]
     assert [each.base_offset for each in found if each.problem] == [FIRST + 2]
 
@@ -153,7 +153,7 @@ def test_an_offset_that_jumps_ahead_beside_other_damage_takes_none_along(next_by
     data = bytearray(b"".join(BATCHES))
     data[STARTS[1] + 6] ^= 4
     data[STARTS[2] + next_byte] ^= 0x40
-    found = [each for each in walked(bytes(data), last=5000) if each.problem]
+    found = [each for each in walk_data(bytes(data), last=5000) if each.problem]
     assert [(each.position, each.end) for each in found] == [(STARTS[1], STARTS[3])]
     assert [(each.base_offset, each.last_offset) for each in found] == [(OFFSETS[1], OFFSETS[3] - 1)]
 
@@ -174,6 +174,6 @@ def test_a_search_does_not_read_all_for_each_of_many_false_beginnings(monkeypatc
     damaged = hostile[:8] + b"\x7f" + hostile[9:]
     monkeypatch.setattr(Window, "checksum", counted)
     monkeypatch.setattr("kafkacompat.storage.segment.walk.MOST_SEARCHED_BYTES", 20 * mebibyte)
-    found = walked(damaged + large + small, last=FIRST + 2)
+    found = walk_data(damaged + large + small, last=FIRST + 2)
     assert found[-1].base_offset == FIRST + 2 and not found[-1].problem
     assert read_bytes < 40 * mebibyte

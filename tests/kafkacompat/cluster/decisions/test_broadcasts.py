@@ -67,13 +67,28 @@ def test_nothing_is_sent_when_nothing_changes() -> None:
 
 
 def test_a_new_topic_goes_to_its_replicas_as_new_and_to_all_as_metadata() -> None:
-    new = build_image(THREE, t=[partition(1, (1, 9), (1,)), partition(2, (2, 1), (2, 1)), stateless((9,))])
+    first = partition(1, (1, 9), (1,))._replace(partition_epoch=0)
+    second = partition(2, (2, 1), (2, 1))._replace(partition_epoch=0)
+    new = build_image(THREE, t=[first, second, stateless((9,))])
     broadcast = plan(build_image(THREE), new)
     assert leader_and_isr(broadcast) == {1: [("t", 0, True), ("t", 1, True)], 2: [("t", 1, True)]}
     assert metadata(broadcast) == [("t", 0, 1, (9,)), ("t", 1, 2, ())]
     row = broadcast.orders[1].leader_and_isr[0]
     topic = new.topics["t"]
     assert row == LeaderAndIsrRow("t", topic.topic_id, topic.partitions[1], is_new=True)
+
+
+def test_a_topic_that_was_left_out_is_not_new() -> None:
+    new = build_image((1,), t=[partition(1, (1,), (1,))])
+    assert leader_and_isr(plan(build_image((1,)), new)) == {1: [("t", 0, False)]}
+
+
+def test_a_topic_without_an_id_is_mentioned_to_no_broker() -> None:
+    new = build_image(THREE, t=[partition(1, THREE, THREE)])
+    nameless = new.with_topics({"t": new.topics["t"]._replace(topic_id=bytes(16))})
+    broadcast = plan(nameless, nameless, started=THREE)
+    assert (leader_and_isr(broadcast), metadata(broadcast)) == ({}, [])
+    assert all(orders.is_full and orders.first_metadata == () for orders in broadcast.orders)
 
 
 def test_the_first_leader_of_a_partition_makes_it_new() -> None:
@@ -216,7 +231,7 @@ def test_a_replica_in_a_failed_directory_is_offline() -> None:
 
 
 def test_a_topic_created_again_under_its_name_is_new() -> None:
-    old = build_image((1,), t=[partition(1, (1,), (1,))])
+    old = build_image((1,), t=[partition(1, (1,), (1,))._replace(partition_epoch=0)])
     topic = old.topics["t"]._replace(topic_id=b"another id 16 by")
     broadcast = plan(old, old.with_topics({"t": topic}))
     assert leader_and_isr(broadcast) == {1: [("t", 0, True)]}

@@ -16,7 +16,7 @@ from kafkacompat.wire.apis.join_group import JoinGroupResponse
 from kafkacompat.wire.apis.leave_group import MemberIdentity
 from kafkacompat.wire.apis.sync_group import SyncGroupResponse
 from kafkacompat.wire.errors import ErrorCode
-from tests.kafkacompat.groups.support import GROUP, SESSION_S, World, subscription
+from tests.kafkacompat.groups.support import GROUP, SESSION_S, World, write_topics
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ class Client:
         self.waiting: Deferred[JoinGroupResponse] | Deferred[SyncGroupResponse] | None = None
 
     def join(self) -> None:
-        protocols = [(name, subscription(name)) for name in self.churn.rng.choice(["ab", "ba", "a"])]
+        protocols = [(name, write_topics(name)) for name in self.churn.rng.choice(["ab", "ba", "a"])]
         version = 9 if self.instance else self.churn.rng.choice([3, 4, 9])
         answer = self.churn.world.join(
             self.member_id, instance=self.instance, protocols=protocols, rebalance_s=20, version=version

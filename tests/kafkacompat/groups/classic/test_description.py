@@ -1,7 +1,7 @@
 """DescribeGroups."""
 
 from kafkacompat.wire.errors import ErrorCode
-from tests.kafkacompat.groups.support import GROUP, World, subscription
+from tests.kafkacompat.groups.support import GROUP, World, write_topics
 
 
 def test_a_stable_group_is_described_with_its_members() -> None:
@@ -12,11 +12,11 @@ def test_a_stable_group_is_described_with_its_members() -> None:
     assert (group.protocol_type, group.protocol_data) == ("consumer", "range")
     (member,) = group.members
     assert (member.member_id, member.client_id, member.client_host) == (member_id, "client", "/127.0.0.1")
-    assert (member.member_metadata, member.member_assignment) == (subscription("t"), member_id.encode())
+    assert (member.member_metadata, member.member_assignment) == (write_topics("t"), member_id.encode())
     assert member.group_instance_id is None
 
 
-def test_what_members_can_is_told_of_stable_groups_only() -> None:
+def test_protocols_of_members_are_described_in_stable_groups_only() -> None:
     world = World()
     world.form()
     group = world.coordinator.describe(GROUP)

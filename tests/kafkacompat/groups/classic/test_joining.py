@@ -6,7 +6,16 @@ from typing import Any
 import pytest
 
 from kafkacompat.wire.errors import ErrorCode
-from tests.kafkacompat.groups.support import DELAY_S, GROUP, RANGE, SESSION_S, World, is_waiting, now, subscription
+from tests.kafkacompat.groups.support import (
+    DELAY_S,
+    GROUP,
+    RANGE,
+    SESSION_S,
+    World,
+    is_waiting,
+    take_response,
+    write_topics,
+)
 
 MINUTE_S = 60
 
@@ -24,14 +33,14 @@ MINUTE_S = 60
 )
 def test_a_join_to_a_new_group_is_refused(request_: dict[str, Any], code: ErrorCode) -> None:
     world = World()
-    answer = now(world.join(**request_))
+    answer = take_response(world.join(**request_))
     assert (answer.error_code, answer.generation_id) == (code, -1)
     assert world.coordinator.list() == [], "a refused join leaves no group behind"
 
 
 @pytest.mark.parametrize("session_s", [6, 1800])
 def test_the_bounds_of_the_session_timeout_are_allowed(session_s: float) -> None:
-    assert now(World().join(session_s=session_s)).error_code == ErrorCode.MEMBER_ID_REQUIRED
+    assert take_response(World().join(session_s=session_s)).error_code == ErrorCode.MEMBER_ID_REQUIRED
 
 
 @pytest.mark.parametrize(
@@ -49,18 +58,18 @@ def test_a_join_to_a_group_with_members(story: str, request_: dict[str, Any], co
     world = World()
     getattr(world, story)(2)
     before = world.state()
-    assert now(world.join(**request_)).error_code == code
+    assert take_response(world.join(**request_)).error_code == code
     assert world.state() == before
 
 
 def test_a_new_dynamic_member_is_given_an_id_to_join_with() -> None:
     world = World()
-    first = now(world.join())
+    first = take_response(world.join())
     assert first.error_code == ErrorCode.MEMBER_ID_REQUIRED
     assert re.fullmatch(r"client-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", first.member_id)
     answer = world.join(first.member_id)
     world.clock.advance(DELAY_S)
-    joined = now(answer)
+    joined = take_response(answer)
     assert (joined.error_code, joined.member_id, joined.leader) == (0, first.member_id, first.member_id)
 
 
@@ -68,32 +77,32 @@ def test_before_version_4_a_new_member_joins_without_an_id() -> None:
     world = World()
     answer = world.join(version=3)
     world.clock.advance(DELAY_S)
-    joined = now(answer)
+    joined = take_response(answer)
     assert joined.member_id.startswith("client-")
     assert joined.leader == joined.member_id
 
 
-def test_an_id_that_nobody_joins_with_is_forgotten_after_the_session_timeout() -> None:
+def test_an_unused_member_id_is_forgotten_after_the_session_timeout() -> None:
     world = World()
-    member_id = now(world.join()).member_id
+    member_id = take_response(world.join()).member_id
     world.clock.advance(SESSION_S)
-    assert now(world.join(member_id)).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert take_response(world.join(member_id)).error_code == ErrorCode.UNKNOWN_MEMBER_ID
     assert world.coordinator.list() == []
 
 
 def test_a_pending_id_is_not_for_static_members() -> None:
     world = World()
-    member_id = now(world.join()).member_id
-    assert now(world.join(member_id, instance="i")).error_code == ErrorCode.INVALID_REQUEST
+    member_id = take_response(world.join()).member_id
+    assert take_response(world.join(member_id, instance="i")).error_code == ErrorCode.INVALID_REQUEST
 
 
-def test_only_the_leader_learns_who_is_in_the_generation() -> None:
+def test_only_the_leader_receives_the_members() -> None:
     world = World()
     first, first_answer = world.join_twice(protocols=(("range", b"one"),))
     second, second_answer = world.join_twice(protocols=(("range", b"two"),))
     world.clock.advance(DELAY_S)
     world.clock.advance(DELAY_S)
-    leader, follower = now(first_answer), now(second_answer)
+    leader, follower = take_response(first_answer), take_response(second_answer)
     assert [(each.member_id, each.metadata) for each in leader.members] == [(first, b"one"), (second, b"two")]
     assert follower.members == []
     for answer in (leader, follower):
@@ -117,14 +126,14 @@ def test_the_protocol_is_chosen_by_vote_among_those_that_all_support(preferences
     answers = [world.join_twice(protocols=[(name, b"") for name in names])[1] for names in preferences]
     world.clock.advance(DELAY_S)
     world.clock.advance(DELAY_S)
-    assert {now(answer).protocol_name for answer in answers} == {chosen}
+    assert {take_response(answer).protocol_name for answer in answers} == {chosen}
 
 
 def test_a_protocol_named_twice_counts_once() -> None:
     world = World()
     _, answer = world.join_twice(protocols=(("a", b"first"), ("a", b"second")))
     world.clock.advance(DELAY_S)
-    assert [each.metadata for each in now(answer).members] == [b"first"]
+    assert [each.metadata for each in take_response(answer).members] == [b"first"]
 
 
 # A known member rejoins: state, leader?, changed? -> effect
@@ -139,9 +148,9 @@ def test_joining_again(story: str, restful: set[tuple[bool, bool]], is_leader: b
     world = World()
     members = getattr(world, story)(2)
     member_id = members[0 if is_leader else 1]
-    answer = world.join(member_id, protocols=(("range", subscription("other")),) if is_changed else RANGE)
+    answer = world.join(member_id, protocols=(("range", write_topics("other")),) if is_changed else RANGE)
     if (is_leader, is_changed) in restful:
-        joined = now(answer)
+        joined = take_response(answer)
         assert (joined.error_code, joined.generation_id, joined.leader) == (0, 1, members[0])
         assert [each.member_id for each in joined.members] == (members if is_leader else [])
     else:
@@ -153,27 +162,30 @@ def test_joining_again_while_the_answer_is_awaited_answers_the_first_request_too
     world = World()
     member_id, first = world.join_twice()
     second = world.join(member_id)
-    assert now(first).error_code == ErrorCode.REBALANCE_IN_PROGRESS
+    assert take_response(first).error_code == ErrorCode.REBALANCE_IN_PROGRESS
     world.clock.advance(DELAY_S)
-    assert now(second).error_code == 0
-    assert len(now(second).members) == 1
+    assert take_response(second).error_code == 0
+    assert len(take_response(second).members) == 1
 
 
 def test_changed_protocols_must_still_fit_the_group() -> None:
     world = World()
     members = world.stable(2)
-    assert now(world.join(members[0], protocols=(("other", b""),))).error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    assert (
+        take_response(world.join(members[0], protocols=(("other", b""),))).error_code
+        == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    )
     assert world.state() == "Stable"
 
 
 # group.max.size
 
 
-def test_a_full_group_takes_nobody_in() -> None:
+def test_a_full_group_refuses_new_members() -> None:
     world = World(group_max_size=2)
     members = world.stable(2)
-    assert now(world.join()).error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
-    assert now(world.join(members[1])).error_code == 0
+    assert take_response(world.join()).error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
+    assert take_response(world.join(members[1])).error_code == 0
 
 
 def test_while_members_join_the_place_is_for_those_that_have_joined() -> None:
@@ -181,9 +193,9 @@ def test_while_members_join_the_place_is_for_those_that_have_joined() -> None:
     members = world.stable(2)
     world.join(members[0])
     new, answer = world.join_twice()
-    late = now(world.join(members[1]))
+    late = take_response(world.join(members[1]))
     assert (late.error_code, late.member_id) == (ErrorCode.GROUP_MAX_SIZE_REACHED, "")
-    joined = now(answer)
+    joined = take_response(answer)
     assert joined.generation_id == 2
     assert world.heartbeat(members[1], 2) is ErrorCode.UNKNOWN_MEMBER_ID
     assert world.heartbeat(new, 2) is ErrorCode.NONE
@@ -194,11 +206,11 @@ def test_while_members_join_the_place_is_for_those_that_have_joined() -> None:
 
 def test_pending_members_are_bounded_and_the_oldest_is_forgotten() -> None:
     world = World(pending_members_max_bytes=10_000)
-    ids = [now(world.join(group=f"g{number}")).member_id for number in range(100)]
+    ids = [take_response(world.join(group=f"g{number}")).member_id for number in range(100)]
     groups = world.coordinator.list()
     assert isinstance(groups, list)
     assert len(groups) < 10
-    assert now(world.join(ids[0], group="g0")).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert take_response(world.join(ids[0], group="g0")).error_code == ErrorCode.UNKNOWN_MEMBER_ID
     assert is_waiting(world.join(ids[99], group="g99"))
 
 
@@ -208,27 +220,27 @@ def test_the_metadata_of_all_members_is_bounded() -> None:
     first = world.join(protocols=large, version=3)
     assert is_waiting(first)
     assert is_waiting(world.join(protocols=large, version=3, group="other"))
-    refused = now(world.join(protocols=large, version=3))
+    refused = take_response(world.join(protocols=large, version=3))
     assert refused.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     world.wait(DELAY_S + MINUTE_S)  # their generation has started, but no member has sent SyncGroup
     assert world.coordinator.list() == []
     assert is_waiting(world.join(protocols=large, version=3))
 
 
-def test_who_is_in_a_group_keeps_its_place_when_there_is_no_room_for_more() -> None:
+def test_members_may_rejoin_when_memory_is_exhausted() -> None:
     world = World(member_metadata_max_bytes=100_000)
     large = (("range", b"x" * 45_000),)
     (member,) = world.stable(1, protocols=large)
     static = world.join(instance="i", protocols=large)
     world.join(member, protocols=large)
-    assert not now(static).error_code
-    larger = now(world.join(member, protocols=(("range", b"x" * 60_000),)))
+    assert not take_response(static).error_code
+    larger = take_response(world.join(member, protocols=(("range", b"x" * 60_000),)))
     assert larger.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert is_waiting(world.join(member, protocols=(("range", b"y" * 45_000),)))
-    assert not now(world.join(instance="i", protocols=large)).error_code
+    assert not take_response(world.join(instance="i", protocols=large)).error_code
 
 
-def test_groups_that_never_got_anywhere_leave_nothing_behind() -> None:
+def test_groups_without_a_generation_leave_nothing_behind() -> None:
     world = World()
     for number in range(50):
         world.join(group=f"pending {number}")
@@ -243,10 +255,10 @@ def test_a_new_member_that_is_gone_is_not_waited_for_for_ever() -> None:
     members = world.stable(1, session_s=1800, rebalance_s=1200)
     gone = world.join(version=3, session_s=1800, rebalance_s=1200)
     world.clock.advance(5 * MINUTE_S)
-    assert now(gone).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert take_response(gone).error_code == ErrorCode.UNKNOWN_MEMBER_ID
     assert world.state() == "PreparingRebalance"
     again = world.join(members[0], session_s=1800, rebalance_s=1200)
-    assert len(now(again).members) == 1
+    assert len(take_response(again).members) == 1
 
 
 def test_a_group_takes_the_protocol_type_of_its_next_first_member() -> None:

@@ -7,14 +7,14 @@ import pytest
 from kafkacompat.groups.commits import FetchedOffsets
 from kafkacompat.wire.apis.leave_group import MemberIdentity
 from kafkacompat.wire.errors import ErrorCode
-from tests.kafkacompat.groups.support import DELAY_S, GROUP, World, is_waiting, now
+from tests.kafkacompat.groups.support import DELAY_S, GROUP, World, is_waiting, take_response
 
 NONE = ErrorCode.NONE
 
 # SyncGroup
 
 
-def test_members_get_what_the_leader_assigned_once_it_is_in_the_log() -> None:
+def test_members_get_their_assignment_once_it_is_in_the_log() -> None:
     world = World()
     members = world.form(2)
     world.log.hold = True
@@ -24,7 +24,7 @@ def test_members_get_what_the_leader_assigned_once_it_is_in_the_log() -> None:
     assert is_waiting(follower)
     assert world.state() == "CompletingRebalance"
     world.log.held.pop().succeed()
-    answers = [now(leader), now(follower)]
+    answers = [take_response(leader), take_response(follower)]
     assert [(each.assignment, each.protocol_type, each.protocol_name) for each in answers] == [
         (b"a", "consumer", "range"),
         (b"b", "consumer", "range"),
@@ -36,7 +36,10 @@ def test_a_member_the_leader_forgot_gets_an_empty_assignment() -> None:
     world = World()
     members = world.form(2)
     world.sync(members[0], 1, {members[0]: b"a"})
-    assert (now(world.sync(members[1], 1)).error_code, now(world.sync(members[1], 1)).assignment) == (0, b"")
+    assert (
+        take_response(world.sync(members[1], 1)).error_code,
+        take_response(world.sync(members[1], 1)).assignment,
+    ) == (0, b"")
 
 
 @pytest.mark.parametrize(
@@ -57,7 +60,7 @@ def test_a_member_the_leader_forgot_gets_an_empty_assignment() -> None:
 def test_sync_in_a_stable_group(request_: dict[str, Any], code: ErrorCode) -> None:
     world = World()
     (member_id,) = world.stable()
-    answer = now(world.sync(**{"member_id": member_id, "generation": 1, **request_}))
+    answer = take_response(world.sync(**{"member_id": member_id, "generation": 1, **request_}))
     assert answer.error_code == code
     assert answer.assignment == (b"" if code else member_id.encode())
 
@@ -66,7 +69,7 @@ def test_sync_while_members_join_sends_back_to_joining() -> None:
     world = World()
     members = world.stable(2)
     world.join_twice()
-    assert now(world.sync(members[0], 1)).error_code == ErrorCode.REBALANCE_IN_PROGRESS
+    assert take_response(world.sync(members[0], 1)).error_code == ErrorCode.REBALANCE_IN_PROGRESS
 
 
 def test_a_second_sync_of_one_member_answers_the_first() -> None:
@@ -74,9 +77,9 @@ def test_a_second_sync_of_one_member_answers_the_first() -> None:
     members = world.form(2)
     first = world.sync(members[1], 1)
     second = world.sync(members[1], 1)
-    assert now(first).error_code == ErrorCode.REBALANCE_IN_PROGRESS
+    assert take_response(first).error_code == ErrorCode.REBALANCE_IN_PROGRESS
     world.sync(members[0], 1, {members[1]: b"b"})
-    assert now(second).assignment == b"b"
+    assert take_response(second).assignment == b"b"
 
 
 @pytest.mark.parametrize(
@@ -100,7 +103,7 @@ def test_an_assignment_that_the_log_refuses_is_none(refusal: ErrorCode, told: Er
     follower = world.sync(members[1], 1)
     world.log.refuse_with = refusal
     leader = world.sync(members[0], 1, {})
-    assert [now(leader).error_code, now(follower).error_code] == [told, told]
+    assert [take_response(leader).error_code, take_response(follower).error_code] == [told, told]
     assert world.state() == "PreparingRebalance"
 
 
@@ -110,7 +113,7 @@ def test_an_assignment_that_takes_too_long_to_store_is_none() -> None:
     world.log.hold = True
     answer = world.sync(member_id, 1, {member_id: b"a"})
     world.clock.advance(5)
-    assert now(answer).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert take_response(answer).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     world.log.held.pop().succeed()
     assert world.state() == "PreparingRebalance"
 
@@ -121,9 +124,9 @@ def test_a_stored_assignment_of_an_older_generation_changes_nothing() -> None:
     world.log.hold = True
     leader = world.sync(members[0], 1, dict.fromkeys(members, b"old"))
     world.leave(members[1])
-    assert now(leader).error_code == ErrorCode.REBALANCE_IN_PROGRESS
+    assert take_response(leader).error_code == ErrorCode.REBALANCE_IN_PROGRESS
     answer = world.join(members[0])
-    assert now(answer).generation_id == 2
+    assert take_response(answer).generation_id == 2
     world.log.held.pop(0).succeed()
     assert world.state() == "CompletingRebalance"
     assert world.coordinator.describe(GROUP).members[0].member_assignment == b""
@@ -182,7 +185,7 @@ def test_several_leave_at_once_each_with_its_own_outcome() -> None:
     members = world.stable(3)
     codes = world.leave(members[1], "x", members[2])
     assert codes == [NONE, ErrorCode.UNKNOWN_MEMBER_ID, NONE]
-    assert len(now(world.join(members[0])).members) == 1
+    assert len(take_response(world.join(members[0])).members) == 1
 
 
 def test_leaving_in_vain_changes_nothing() -> None:
@@ -205,19 +208,19 @@ def test_a_member_that_leaves_while_it_waits_is_answered() -> None:
     members = world.stable(2)
     joining = world.join(members[0])
     world.leave(members[0])
-    assert now(joining).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert take_response(joining).error_code == ErrorCode.UNKNOWN_MEMBER_ID
     world = World()
     members = world.form(2)
     syncing = world.sync(members[1], 1)
     world.leave(members[1])
-    assert now(syncing).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert take_response(syncing).error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def test_a_static_member_is_removed_by_its_instance_id() -> None:
     world = World()
     answer = world.join(instance="i")
     world.clock.advance(DELAY_S)
-    member_id = now(answer).member_id
+    member_id = take_response(answer).member_id
     coordinator = world.coordinator
     assert coordinator.leave(GROUP, [MemberIdentity(group_instance_id="other")]) == [ErrorCode.UNKNOWN_MEMBER_ID]
     assert coordinator.leave(GROUP, [MemberIdentity(member_id="x", group_instance_id="i")]) == [
@@ -236,28 +239,28 @@ def test_a_partition_that_goes_to_another_broker_takes_its_groups_along() -> Non
     joining = world.join(members[0])
     partition = world.coordinator.partition_for(GROUP)
     world.coordinator.on_resignation(partition)
-    assert now(joining).error_code == ErrorCode.NOT_COORDINATOR
+    assert take_response(joining).error_code == ErrorCode.NOT_COORDINATOR
     assert world.heartbeat(members[1], 1) is ErrorCode.NOT_COORDINATOR
-    assert now(world.join()).error_code == ErrorCode.NOT_COORDINATOR
-    assert now(world.sync(members[0], 1)).error_code == ErrorCode.NOT_COORDINATOR
+    assert take_response(world.join()).error_code == ErrorCode.NOT_COORDINATOR
+    assert take_response(world.sync(members[0], 1)).error_code == ErrorCode.NOT_COORDINATOR
     assert world.leave(members[0]) is ErrorCode.NOT_COORDINATOR
-    assert now(world.commit()) == [ErrorCode.NOT_COORDINATOR]
-    fetched: FetchedOffsets = now(world.coordinator.fetch_offsets(GROUP))
+    assert take_response(world.commit()) == [ErrorCode.NOT_COORDINATOR]
+    fetched: FetchedOffsets = take_response(world.coordinator.fetch_offsets(GROUP))
     assert fetched.error_code is ErrorCode.NOT_COORDINATOR
     assert world.coordinator.describe(GROUP).error_code == ErrorCode.NOT_COORDINATOR
-    assert now(world.coordinator.delete(GROUP)) is ErrorCode.NOT_COORDINATOR
+    assert take_response(world.coordinator.delete(GROUP)) is ErrorCode.NOT_COORDINATOR
     assert world.coordinator.list() == []
     world.coordinator.on_election(partition)
     world.turn(3)
     assert world.heartbeat(members[1], 1) is NONE
 
 
-def test_a_stopped_coordinator_answers_who_waits_and_leaves_no_timers() -> None:
+def test_a_stopped_coordinator_answers_waiting_requests_and_leaves_no_timers() -> None:
     world = World()
     members = world.stable(2)
     joining = world.join(members[0])
     world.coordinator.stop()
-    assert now(joining).error_code == ErrorCode.NOT_COORDINATOR
+    assert take_response(joining).error_code == ErrorCode.NOT_COORDINATOR
     assert world.heartbeat(members[1], 1) is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert world.coordinator.list() is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert world.clock.getDelayedCalls() == []

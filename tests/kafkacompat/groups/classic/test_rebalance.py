@@ -5,7 +5,7 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.wire.apis.join_group import JoinGroupResponse
 from kafkacompat.wire.errors import ErrorCode
-from tests.kafkacompat.groups.support import DELAY_S, GROUP, REBALANCE_S, SESSION_S, World, is_waiting, now
+from tests.kafkacompat.groups.support import DELAY_S, GROUP, REBALANCE_S, SESSION_S, World, is_waiting, take_response
 
 # The first rebalance
 
@@ -16,7 +16,7 @@ def test_the_first_members_are_given_time_to_arrive_together() -> None:
     world.clock.advance(DELAY_S - 0.001)
     assert is_waiting(answer)
     world.clock.advance(0.001)
-    assert now(answer).generation_id == 1
+    assert take_response(answer).generation_id == 1
 
 
 def test_each_newcomer_extends_the_time_but_not_beyond_the_rebalance_timeout() -> None:
@@ -26,8 +26,8 @@ def test_each_newcomer_extends_the_time_but_not_beyond_the_rebalance_timeout() -
         answers.append(world.join_twice(rebalance_s=10)[1])
         world.wait(2)
     # 10 s after the first JoinGroup, although the last member joined only 2 s ago.
-    assert {now(answer).generation_id for answer in answers} == {1}
-    assert [len(now(answer).members) for answer in answers] == [5, 0, 0, 0, 0]
+    assert {take_response(answer).generation_id for answer in answers} == {1}
+    assert [len(take_response(answer).members) for answer in answers] == [5, 0, 0, 0, 0]
 
 
 def test_without_a_delay_the_generation_begins_in_the_next_turn_of_the_reactor() -> None:
@@ -37,14 +37,14 @@ def test_without_a_delay_the_generation_begins_in_the_next_turn_of_the_reactor()
     assert is_waiting(first)
     world.turn()
     world.turn()
-    assert now(first).generation_id == now(second).generation_id == 1
+    assert take_response(first).generation_id == take_response(second).generation_id == 1
 
 
 def test_all_members_that_left_during_the_first_rebalance_leave_no_group() -> None:
     world = World()
     member_id, answer = world.join_twice()
     assert world.leave(member_id) == [ErrorCode.NONE]
-    assert now(answer).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert take_response(answer).error_code == ErrorCode.UNKNOWN_MEMBER_ID
     world.clock.advance(DELAY_S)
     assert world.coordinator.list() == []
 
@@ -65,17 +65,17 @@ def test_a_rebalance_ends_when_all_known_members_have_joined() -> None:
     answers = [new, *rejoin(world, members[:2])]
     assert all(map(is_waiting, answers))
     answers += rejoin(world, members[2:])
-    assert {now(answer).generation_id for answer in answers} == {2}
+    assert {take_response(answer).generation_id for answer in answers} == {2}
 
 
 def test_a_member_on_its_way_in_is_waited_for() -> None:
     world = World()
     members = world.stable(1)
-    member_id = now(world.join()).member_id
+    member_id = take_response(world.join()).member_id
     (answer,) = rejoin(world, members)
     assert is_waiting(answer)
     world.join(member_id)
-    assert {each.member_id for each in now(answer).members} == {*members, member_id}
+    assert {each.member_id for each in take_response(answer).members} == {*members, member_id}
 
 
 def test_a_member_on_its_way_in_that_never_comes_is_waited_for_no_longer_than_its_session() -> None:
@@ -84,26 +84,26 @@ def test_a_member_on_its_way_in_that_never_comes_is_waited_for_no_longer_than_it
     world.join(session_s=6)
     (answer,) = rejoin(world, members)
     world.clock.advance(6)
-    assert len(now(answer).members) == 1
+    assert len(take_response(answer).members) == 1
 
 
 def test_a_member_on_its_way_in_that_leaves_is_not_waited_for() -> None:
     world = World()
     members = world.stable(1)
-    member_id = now(world.join()).member_id
+    member_id = take_response(world.join()).member_id
     (answer,) = rejoin(world, members)
     assert world.leave(member_id) == [ErrorCode.NONE]
-    assert len(now(answer).members) == 1
+    assert len(take_response(answer).members) == 1
 
 
-def test_who_does_not_join_in_time_is_out() -> None:
+def test_a_member_that_does_not_rejoin_in_time_is_removed() -> None:
     world = World()
     members = world.stable(3, rebalance_s=20)
     (answer,) = rejoin(world, members[:1])
     for _ in range(REBALANCE_S // 5):
         world.heartbeat(members[1], 1)  # alive, but it does not join
         world.clock.advance(5)
-    assert now(answer).generation_id == 2
+    assert take_response(answer).generation_id == 2
     assert world.heartbeat(members[1], 2) is ErrorCode.UNKNOWN_MEMBER_ID
 
 
@@ -115,12 +115,12 @@ def test_the_most_patient_member_decides_how_long_is_waited() -> None:
     world.clock.advance(DELAY_S)
     late = world.sync(second, 1)
     now_synced = world.sync(first, 1, {})
-    assert now(now_synced).error_code == now(late).error_code == 0
+    assert take_response(now_synced).error_code == take_response(late).error_code == 0
     answer = world.join(first, session_s=100, rebalance_s=20)
     world.clock.advance(39)
     assert is_waiting(answer)
     world.clock.advance(1)
-    assert [each.member_id for each in now(answer).members] == [first]
+    assert [each.member_id for each in take_response(answer).members] == [first]
 
 
 def test_when_the_leader_does_not_join_in_time_another_leads() -> None:
@@ -129,7 +129,7 @@ def test_when_the_leader_does_not_join_in_time_another_leads() -> None:
     world.join_twice(session_s=100)
     answer = world.join(members[1], session_s=100)
     world.clock.advance(REBALANCE_S)
-    joined = now(answer)
+    joined = take_response(answer)
     assert joined.leader != members[0]
     assert joined.generation_id == 2
 
@@ -139,7 +139,7 @@ def test_when_the_leader_leaves_another_leads() -> None:
     members = world.stable(2)
     assert world.leave(members[0]) == [ErrorCode.NONE]
     (answer,) = rejoin(world, members[1:])
-    assert now(answer).leader == members[1]
+    assert take_response(answer).leader == members[1]
 
 
 def test_when_all_are_gone_the_group_is_empty_and_says_so_in_the_log() -> None:
@@ -150,7 +150,7 @@ def test_when_all_are_gone_the_group_is_empty_and_says_so_in_the_log() -> None:
     assert world.restarted().state() == "Empty"
     _, answer = world.join_twice()
     world.clock.advance(DELAY_S)
-    assert now(answer).generation_id == 3, "generations grow, also through an empty one"
+    assert take_response(answer).generation_id == 3, "generations grow, also through an empty one"
 
 
 # The assignment
@@ -162,7 +162,7 @@ def test_the_assignment_is_owed_within_the_rebalance_timeout() -> None:
     follower = world.sync(members[1], 1)
     world.clock.advance(REBALANCE_S)
     # The leader and the third member never sent SyncGroup: they are removed, and the second member rejoins.
-    assert now(follower).error_code == ErrorCode.REBALANCE_IN_PROGRESS
+    assert take_response(follower).error_code == ErrorCode.REBALANCE_IN_PROGRESS
     assert [world.heartbeat(member_id, 1) for member_id in members] == [
         ErrorCode.UNKNOWN_MEMBER_ID,
         ErrorCode.REBALANCE_IN_PROGRESS,
@@ -170,7 +170,7 @@ def test_the_assignment_is_owed_within_the_rebalance_timeout() -> None:
     ]
 
 
-def test_who_does_not_fetch_its_assignment_in_time_is_out_even_if_the_group_is_stable() -> None:
+def test_a_member_that_does_not_sync_in_time_is_removed() -> None:
     world = World()
     members = world.form(2, session_s=100)
     world.sync(members[0], 1, {})
@@ -180,19 +180,19 @@ def test_who_does_not_fetch_its_assignment_in_time_is_out_even_if_the_group_is_s
     assert world.state() == "PreparingRebalance"
 
 
-def test_when_everybody_has_its_assignment_nothing_is_owed() -> None:
+def test_no_sync_is_overdue_after_all_members_synced() -> None:
     world = World()
     world.stable(2, session_s=100)
     world.clock.advance(REBALANCE_S)
     assert world.state() == "Stable"
 
 
-def test_a_change_between_join_and_sync_sends_everybody_back() -> None:
+def test_a_change_between_join_and_sync_makes_all_members_rejoin() -> None:
     world = World()
     members = world.form(3)
     follower = world.sync(members[1], 1)
     world.leave(members[2])
-    assert now(follower).error_code == ErrorCode.REBALANCE_IN_PROGRESS
+    assert take_response(follower).error_code == ErrorCode.REBALANCE_IN_PROGRESS
     assert world.state() == "PreparingRebalance"
 
 
@@ -200,7 +200,7 @@ def test_an_assignment_of_an_older_generation_is_forgotten_when_the_next_fails()
     world = World()
     members = world.stable(2)
     joining = rejoin(world, members)
-    assert {now(answer).generation_id for answer in joining} == {2}
+    assert {take_response(answer).generation_id for answer in joining} == {2}
     world.leave(members[1])
     (member,) = world.coordinator.describe(GROUP).members
     assert member.member_assignment == b""
@@ -233,7 +233,7 @@ def test_commits_keep_a_session() -> None:
     (member_id,) = world.stable(1)
     for _ in range(20):
         world.clock.advance(SESSION_S - 1)
-        assert now(world.commit(member_id=member_id, generation=1)) == [ErrorCode.NONE]
+        assert take_response(world.commit(member_id=member_id, generation=1)) == [ErrorCode.NONE]
 
 
 def test_a_member_that_waits_for_its_generation_does_not_expire() -> None:
@@ -245,7 +245,7 @@ def test_a_member_that_waits_for_its_generation_does_not_expire() -> None:
         world.heartbeat(members[1], 1)
     assert is_waiting(answer)
     world.join(members[1])
-    assert now(answer).generation_id == 2
+    assert take_response(answer).generation_id == 2
 
 
 def test_a_member_that_waits_for_its_assignment_does_not_expire() -> None:
@@ -257,17 +257,17 @@ def test_a_member_that_waits_for_its_assignment_does_not_expire() -> None:
         world.heartbeat(members[0], 1)
     assert is_waiting(follower)
     world.sync(members[0], 1, {members[1]: b"mine"})
-    assert now(follower).assignment == b"mine"
+    assert take_response(follower).assignment == b"mine"
     world.clock.advance(SESSION_S)
     assert world.heartbeat(members[1], 1) is ErrorCode.UNKNOWN_MEMBER_ID, "its session goes on from the answer"
 
 
-def test_a_session_that_ends_completes_a_rebalance_that_waited_for_it() -> None:
+def test_an_expired_session_completes_the_rebalance() -> None:
     world = World()
     members = world.stable(2)
     answer = world.join(members[0])
     world.clock.advance(SESSION_S)
-    assert len(now(answer).members) == 1
+    assert len(take_response(answer).members) == 1
 
 
 def test_heartbeats_set_no_timers() -> None:

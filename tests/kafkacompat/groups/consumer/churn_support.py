@@ -8,9 +8,9 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.wire.apis.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse, TopicPartitions
 from kafkacompat.wire.errors import ErrorCode
-from tests.kafkacompat.groups.consumer.classic_support import subscription, told
+from tests.kafkacompat.groups.consumer.classic_support import read_partitions, write_topics
 from tests.kafkacompat.groups.consumer.support import REBALANCE_MS, ConsumerWorld
-from tests.kafkacompat.groups.support import GROUP, now
+from tests.kafkacompat.groups.support import GROUP, take_response
 
 Partition = tuple[bytes, int]
 
@@ -80,7 +80,7 @@ class Member:
         ):
             return
         self._waiting = None
-        answer = now(waiting)
+        answer = take_response(waiting)
         if answer.error_code in LATER:
             self._says_all = True
         elif answer.error_code:
@@ -127,17 +127,19 @@ class ClassicMember:
         owned: dict[str, set[int]] = {}
         for topic_id, number in self.has:
             owned.setdefault(self.world.name_of(topic_id), set()).add(number)
-        metadata = [("range", subscription(*self.topics, **owned))]
-        answer = now(self.world.join(self.member_id, protocols=metadata, version=3))
+        metadata = [("range", write_topics(*self.topics, **owned))]
+        answer = take_response(self.world.join(self.member_id, protocols=metadata, version=3))
         if answer.error_code:
             assert answer.error_code in LATER, answer
             return
         self.member_id, self.generation = answer.member_id, answer.generation_id
-        synced = now(self.world.sync(self.member_id, self.generation))
+        synced = take_response(self.world.sync(self.member_id, self.generation))
         if not synced.error_code:
             topics = self.world.metadata.image.topics
             self.has = {
-                (topics[name].topic_id, number) for name, some in told(synced.assignment).items() for number in some
+                (topics[name].topic_id, number)
+                for name, some in read_partitions(synced.assignment).items()
+                for number in some
             }
 
     def leave(self, epoch: int) -> None:

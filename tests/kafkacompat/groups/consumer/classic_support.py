@@ -15,20 +15,20 @@ from kafkacompat.wire.consumer_protocol import (
 )
 from kafkacompat.wire.errors import ErrorCode
 from tests.kafkacompat.groups.consumer.support import ConsumerWorld
-from tests.kafkacompat.groups.support import now
+from tests.kafkacompat.groups.support import take_response
 
 
-def subscription(*topics: str, **owned: set[int]) -> bytes:
+def write_topics(*topics: str, **owned: set[int]) -> bytes:
     parts = [TopicPartition(topic=name, partitions=sorted(some)) for name, some in owned.items()]
     return write_subscription(ConsumerProtocolSubscription(topics=list(topics), owned_partitions=parts), 1)
 
 
-def assignment(**partitions: set[int]) -> bytes:
+def write_partitions(**partitions: set[int]) -> bytes:
     parts = [TopicPartition(topic=name, partitions=sorted(some)) for name, some in partitions.items()]
     return write_assignment(ConsumerProtocolAssignment(assigned_partitions=parts), 1)
 
 
-def told(data: bytes) -> dict[str, set[int]]:
+def read_partitions(data: bytes) -> dict[str, set[int]]:
     return {part.topic: set(part.partitions) for part in read_assignment(data).assigned_partitions}
 
 
@@ -44,8 +44,8 @@ class Classic:
         self.has: dict[str, set[int]] = {}
 
     def ask(self) -> JoinGroupResponse:
-        metadata = subscription(*self.topics, **self.has)
-        return now(self.world.join(self.member_id, protocols=[("range", metadata)], instance=self.instance))
+        metadata = write_topics(*self.topics, **self.has)
+        return take_response(self.world.join(self.member_id, protocols=[("range", metadata)], instance=self.instance))
 
     def join(self) -> Classic:
         answer = self.ask()
@@ -58,11 +58,11 @@ class Classic:
         return self.sync()
 
     def sync(self) -> Classic:
-        answer = now(self.world.sync(self.member_id, self.generation, instance=self.instance))
+        answer = take_response(self.world.sync(self.member_id, self.generation, instance=self.instance))
         if answer.error_code == ErrorCode.REBALANCE_IN_PROGRESS:
             return self.join()
         assert not answer.error_code, answer
-        self.has = told(answer.assignment)
+        self.has = read_partitions(answer.assignment)
         return self
 
     def beat(self) -> ErrorCode:

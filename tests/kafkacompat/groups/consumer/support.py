@@ -17,7 +17,7 @@ from kafkacompat.wire.apis.consumer_group_heartbeat import (
     TopicPartitions,
 )
 from kafkacompat.wire.errors import ErrorCode
-from tests.kafkacompat.groups.support import GROUP, World, is_waiting, now
+from tests.kafkacompat.groups.support import GROUP, World, is_waiting, take_response
 
 INTERVAL_S = 5
 SESSION_S = 45
@@ -32,7 +32,7 @@ def topic_id(name: str, generation: int = 0) -> bytes:
     return f"{name}{generation}".encode().ljust(16, b".")
 
 
-def topic(name: str, partitions: int, generation: int = 0) -> TopicImage:
+def make_topic(name: str, partitions: int, generation: int = 0) -> TopicImage:
     led = (PartitionImage(number, 1, 0, (1,), (1,), 0) for number in range(partitions))
     return TopicImage(name, topic_id(name, generation), tuple(led))
 
@@ -46,7 +46,7 @@ class ConsumerWorld(World):
 
     def set_topics(self, **partitions: int) -> None:
         """Publish metadata with exactly these topics."""
-        self.publish(*(topic(name, count) for name, count in partitions.items()))
+        self.publish(*(make_topic(name, count) for name, count in partitions.items()))
 
     def publish(self, *topics: TopicImage) -> None:
         image = self.metadata.image
@@ -73,7 +73,7 @@ class ConsumerWorld(World):
         """Send a heartbeat, and return its response; a new pattern takes some turns."""
         answer = self.send(member_id, epoch, **fields)
         self.turn(5 if is_waiting(answer) else 0)
-        return now(answer)
+        return take_response(answer)
 
     def come(self, member_id: str, *topics: str, **fields: Any) -> ConsumerGroupHeartbeatResponse:
         """Let a member join."""
@@ -141,7 +141,7 @@ class Consumer:
             self.has = told
 
 
-def settle(world: ConsumerWorld, *consumers: Consumer) -> None:
+def settle_members(world: ConsumerWorld, *consumers: Consumer) -> None:
     """Let all members send heartbeats until nothing changes any more."""
     for _ in range(8):
         world.wait(1)

@@ -16,20 +16,22 @@ A, B, C = (bytes([number]) * 16 for number in (1, 2, 3))
 TOPICS = (A, B, C)
 
 
-def reader(*topic_ids: bytes, target: Assignment | None = None, instance: str | None = None) -> Subscriber:
+def make_reader(*topic_ids: bytes, target: Assignment | None = None, instance: str | None = None) -> Subscriber:
     return Subscriber(instance, frozenset(topic_ids), target or {})
 
 
-def sizes(assignments: Mapping[str, Assignment]) -> list[int]:
+def list_sizes(assignments: Mapping[str, Assignment]) -> list[int]:
     return [sum(map(len, each.values())) for each in assignments.values()]
 
 
-def again(subscribers: Mapping[str, Subscriber], assignments: Mapping[str, Assignment]) -> dict[str, Subscriber]:
+def give_assignments(
+    subscribers: Mapping[str, Subscriber], assignments: Mapping[str, Assignment]
+) -> dict[str, Subscriber]:
     """Return the same subscribers with their assignments as targets."""
     return {name: each._replace(target=assignments.get(name, {})) for name, each in subscribers.items()}
 
 
-def moved(before: Mapping[str, Assignment], after: Mapping[str, Assignment]) -> int:
+def count_moved(before: Mapping[str, Assignment], after: Mapping[str, Assignment]) -> int:
     """Count the partitions that moved from one member to another."""
     return sum(
         len(partitions - after.get(name, {}).get(topic_id, frozenset()))
@@ -39,7 +41,7 @@ def moved(before: Mapping[str, Assignment], after: Mapping[str, Assignment]) -> 
 
 
 def test_range_gives_each_reader_of_a_topic_neighbours_of_its_partitions() -> None:
-    given = assign_range({"m2": reader(A, B), "m1": reader(A), "m3": reader(A, B)}, {A: 7, B: 2})
+    given = assign_range({"m2": make_reader(A, B), "m1": make_reader(A), "m3": make_reader(A, B)}, {A: 7, B: 2})
     assert given == {
         "m1": {A: frozenset({0, 1, 2})},
         "m2": {A: frozenset({3, 4}), B: frozenset({0})},
@@ -48,47 +50,52 @@ def test_range_gives_each_reader_of_a_topic_neighbours_of_its_partitions() -> No
 
 
 def test_range_serves_static_members_first() -> None:
-    given = assign_range({"a": reader(A), "z": reader(A, instance="i2"), "y": reader(A, instance="i1")}, {A: 3})
+    given = assign_range(
+        {"a": make_reader(A), "z": make_reader(A, instance="i2"), "y": make_reader(A, instance="i1")}, {A: 3}
+    )
     assert given == {"y": {A: frozenset({0})}, "z": {A: frozenset({1})}, "a": {A: frozenset({2})}}
 
 
 def test_uniform_shares_several_topics_out_alike() -> None:
-    given = assign_uniform({name: reader(A, B) for name in ("m1", "m2", "m3")}, {A: 4, B: 4})
-    assert sorted(sizes(given)) == [2, 3, 3]
+    given = assign_uniform({name: make_reader(A, B) for name in ("m1", "m2", "m3")}, {A: 4, B: 4})
+    assert sorted(list_sizes(given)) == [2, 3, 3]
 
 
 def test_uniform_moves_no_more_than_it_takes_when_a_member_comes() -> None:
-    two = {"m1": reader(A), "m2": reader(A)}
+    two = {"m1": make_reader(A), "m2": make_reader(A)}
     before = assign_uniform(two, {A: 6})
-    after = assign_uniform({**again(two, before), "m3": reader(A)}, {A: 6})
-    assert sizes(after) == [2, 2, 2]
-    assert moved(before, after) == 2
+    after = assign_uniform({**give_assignments(two, before), "m3": make_reader(A)}, {A: 6})
+    assert list_sizes(after) == [2, 2, 2]
+    assert count_moved(before, after) == 2
 
 
-def test_uniform_gives_what_a_member_had_to_the_others_when_it_goes() -> None:
-    three = {name: reader(A) for name in ("m1", "m2", "m3")}
+def test_uniform_gives_a_departed_members_partitions_to_the_others() -> None:
+    three = {name: make_reader(A) for name in ("m1", "m2", "m3")}
     before = assign_uniform(three, {A: 6})
-    left = {name: each for name, each in again(three, before).items() if name != "m2"}
+    left = {name: each for name, each in give_assignments(three, before).items() if name != "m2"}
     after = assign_uniform(left, {A: 6})
-    assert sizes(after) == [3, 3]
+    assert list_sizes(after) == [3, 3]
     assert all(before[name][A] <= after[name][A] for name in left)
 
 
-def test_uniform_takes_away_what_a_member_is_not_subscribed_to_any_more() -> None:
-    given = assign_uniform({"m1": reader(B, target={A: frozenset({0})}), "m2": reader(A)}, {A: 1, B: 1})
+def test_uniform_removes_partitions_of_unsubscribed_topics() -> None:
+    given = assign_uniform({"m1": make_reader(B, target={A: frozenset({0})}), "m2": make_reader(A)}, {A: 1, B: 1})
     assert given == {"m1": {B: frozenset({0})}, "m2": {A: frozenset({0})}}
 
 
-def test_uniform_evens_out_what_different_subscriptions_make_uneven() -> None:
+def test_uniform_balances_members_with_different_subscriptions() -> None:
     had = {A: frozenset(range(6))}
-    given = assign_uniform({"m1": reader(A, B, target=had), "m2": reader(A)}, {A: 6, B: 2})
-    assert sizes(given) == [4, 4]
+    given = assign_uniform({"m1": make_reader(A, B, target=had), "m2": make_reader(A)}, {A: 6, B: 2})
+    assert list_sizes(given) == [4, 4]
 
 
 @pytest.mark.parametrize("name", ASSIGNORS)
 def test_members_without_topics_and_topics_without_members_are_fine(name: str) -> None:
-    assert ASSIGNORS[name]({"m1": reader(), "m2": reader(A)}, {A: 2}) == {"m1": {}, "m2": {A: frozenset({0, 1})}}
-    assert ASSIGNORS[name]({"m1": reader()}, {}) == {"m1": {}}
+    assert ASSIGNORS[name]({"m1": make_reader(), "m2": make_reader(A)}, {A: 2}) == {
+        "m1": {},
+        "m2": {A: frozenset({0, 1})},
+    }
+    assert ASSIGNORS[name]({"m1": make_reader()}, {}) == {"m1": {}}
 
 
 @pytest.mark.parametrize(("topics", "partitions"), [(10_000, 1), (1, 10_000)])
@@ -97,12 +104,12 @@ def test_many_partitions_take_little_time(name: str, topics: int, partitions: in
     """The assignor blocks the reactor, so it has to be fast: some 70 ms. A search of all topics for each partition takes 15 s."""
     topic_ids = [number.to_bytes(16, "big") for number in range(topics)]
     counts = dict.fromkeys(topic_ids, partitions)
-    one = {"m1": reader(*topic_ids)}
-    two = {**again(one, ASSIGNORS[name](one, counts)), "m2": reader(*topic_ids)}
+    one = {"m1": make_reader(*topic_ids)}
+    two = {**give_assignments(one, ASSIGNORS[name](one, counts)), "m2": make_reader(*topic_ids)}
     began = process_time()
     given = ASSIGNORS[name](two, counts)
     assert process_time() - began < 1
-    assert sum(sizes(given)) == 10_000
+    assert sum(list_sizes(given)) == 10_000
 
 
 COUNTS = st.fixed_dictionaries({topic_id: st.integers(1, 9) for topic_id in TOPICS})
@@ -136,15 +143,15 @@ def test_each_partition_goes_to_exactly_one_of_its_readers(
 @settings(max_examples=200, deadline=None)
 @given(COUNTS, st.integers(1, 8), st.integers(1, 8))
 def test_uniform_is_balanced_and_sticky_if_all_read_the_same(counts: dict[bytes, int], first: int, second: int) -> None:
-    one = {f"m{number}": reader(A, B) for number in range(first)}
+    one = {f"m{number}": make_reader(A, B) for number in range(first)}
     before = assign_uniform(one, counts)
-    other = {f"m{number}": reader(A, B, target=before.get(f"m{number}")) for number in range(second)}
+    other = {f"m{number}": make_reader(A, B, target=before.get(f"m{number}")) for number in range(second)}
     after = assign_uniform(other, counts)
-    assert max(sizes(after)) - min(sizes(after)) <= 1
+    assert max(list_sizes(after)) - min(list_sizes(after)) <= 1
     left = {name: before[name] for name in before.keys() & after.keys()}
-    least = sum(max(0, size - max(sizes(after))) for size in sizes(left))
-    assert moved(left, after) <= least + sum(size > min(sizes(after)) for size in sizes(left))
-    assert assign_uniform(again(other, after), counts) == after
+    least = sum(max(0, size - max(list_sizes(after))) for size in list_sizes(left))
+    assert count_moved(left, after) <= least + sum(size > min(list_sizes(after)) for size in list_sizes(left))
+    assert assign_uniform(give_assignments(other, after), counts) == after
 
 
 @settings(max_examples=200, deadline=None)
@@ -152,7 +159,7 @@ def test_uniform_is_balanced_and_sticky_if_all_read_the_same(counts: dict[bytes,
 def test_uniform_leaves_no_single_move_that_would_make_it_better(
     counts: dict[bytes, int], subscriptions: dict[str, frozenset[bytes]]
 ) -> None:
-    subscribers = {member: reader(*topics) for member, topics in subscriptions.items()}
+    subscribers = {member: make_reader(*topics) for member, topics in subscriptions.items()}
     given = assign_uniform(subscribers, counts)
     load = {member: sum(map(len, target.values())) for member, target in given.items()}
     for member, target in given.items():

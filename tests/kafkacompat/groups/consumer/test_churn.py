@@ -10,7 +10,7 @@ from kafkacompat.groups.consumer.contents import GroupContents
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.wire.errors import ErrorCode
 from tests.kafkacompat.groups.consumer.churn_support import ClassicMember, Member, Partition
-from tests.kafkacompat.groups.consumer.support import SESSION_S, ConsumerWorld, topic
+from tests.kafkacompat.groups.consumer.support import SESSION_S, ConsumerWorld, make_topic
 
 STEPS = 250
 MOST_MEMBERS = 6
@@ -129,7 +129,7 @@ class Churn:
         self.publish()
 
     def publish(self) -> None:
-        self.world.publish(*(topic(name, *shape) for name, shape in self.topics.items()))
+        self.world.publish(*(make_topic(name, *shape) for name, shape in self.topics.items()))
 
     def refuse(self) -> None:
         """Let the log reject appends for a moment."""

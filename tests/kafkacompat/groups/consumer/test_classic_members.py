@@ -11,8 +11,8 @@ from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.wire.apis.leave_group import MemberIdentity
 from kafkacompat.wire.errors import ErrorCode
 from tests.kafkacompat.groups.consumer.classic_support import Classic, settle_all
-from tests.kafkacompat.groups.consumer.support import INTERVAL_S, Consumer, ConsumerWorld, settle
-from tests.kafkacompat.groups.support import GROUP, REBALANCE_S, is_waiting, now
+from tests.kafkacompat.groups.consumer.support import INTERVAL_S, Consumer, ConsumerWorld, settle_members
+from tests.kafkacompat.groups.support import GROUP, REBALANCE_S, is_waiting, take_response
 
 ALL = {"t": {0, 1, 2, 3}}
 
@@ -31,7 +31,7 @@ def test_classic_members_come_and_go_in_a_consumer_group(world: ConsumerWorld) -
     assert sorted(map(len, (first.has["t"], second.has["t"]))) == [2, 2]
     assert world.coordinator.describe_consumer_group(GROUP).members[1].member_type == 0
     world.leave(second.member_id)
-    settle(world, first)
+    settle_members(world, first)
     assert first.has == ALL
 
 
@@ -69,14 +69,16 @@ def test_classic_members_are_checked_as_ever(world: ConsumerWorld) -> None:
     assert world.heartbeat("m", 2) == ErrorCode.UNKNOWN_MEMBER_ID
     assert world.heartbeat("x", 2) == ErrorCode.UNKNOWN_MEMBER_ID
     assert world.heartbeat(classic.member_id, generation + 1) == ErrorCode.ILLEGAL_GENERATION
-    sync = now(world.sync(classic.member_id, generation, protocol_type="connect"))
+    sync = take_response(world.sync(classic.member_id, generation, protocol_type="connect"))
     assert sync.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    sync = now(world.sync(classic.member_id, generation, protocol_name="roundrobin"))
+    sync = take_response(world.sync(classic.member_id, generation, protocol_name="roundrobin"))
     assert sync.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    assert now(world.sync("m", 2)).error_code == ErrorCode.UNKNOWN_MEMBER_ID
-    codes = now(world.coordinator.leave(GROUP, [MemberIdentity(member_id="x")]))
+    assert take_response(world.sync("m", 2)).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    codes = take_response(world.coordinator.leave(GROUP, [MemberIdentity(member_id="x")]))
     assert codes == [ErrorCode.UNKNOWN_MEMBER_ID]
-    assert now(world.commit(member_id=classic.member_id, generation=generation + 1)) == [ErrorCode.ILLEGAL_GENERATION]
+    assert take_response(world.commit(member_id=classic.member_id, generation=generation + 1)) == [
+        ErrorCode.ILLEGAL_GENERATION
+    ]
 
 
 @pytest.mark.parametrize(
@@ -91,13 +93,13 @@ def test_classic_members_are_checked_as_ever(world: ConsumerWorld) -> None:
 )
 def test_not_every_classic_member_may_join(world: ConsumerWorld, options: dict[str, Any], code: ErrorCode) -> None:
     world.come("m", "t")
-    assert now(world.join(**options)).error_code == code
+    assert take_response(world.join(**options)).error_code == code
 
 
 def test_a_policy_may_keep_classic_members_out() -> None:
     world = ConsumerWorld(consumer_settings=ConsumerGroupSettings(migration_policy="DISABLED"))
     world.come("m", "t")
-    assert now(world.join()).error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    assert take_response(world.join()).error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 
 def test_a_classic_member_that_does_everything_in_time_stays(world: ConsumerWorld) -> None:
@@ -135,10 +137,10 @@ def test_a_classic_member_that_does_not_sync_in_time_is_taken_out(world: Consume
     assert world.contents().members.keys() == {"m"}
 
 
-def test_a_classic_member_is_told_when_the_rest_of_its_share_is_free(world: ConsumerWorld) -> None:
+def test_a_classic_member_rejoins_when_the_remaining_partitions_are_free(world: ConsumerWorld) -> None:
     world.set_topics(t=6)
     others = [Consumer(world, name, "t").join() for name in ("m1", "m2")]
-    settle(world, *others)
+    settle_members(world, *others)
     world.set_topics(t=7)
     classic = Classic(world, "t").join()
     assert classic.has == {"t": {6}}
@@ -172,7 +174,7 @@ def test_a_classic_member_that_goes_over_to_the_new_protocol_is_left_alone(world
     classic = Classic(world, "t").join()
     classic.ask()
     member = Consumer(world, classic.member_id, "t").join()
-    settle(world, anchor, member)
+    settle_members(world, anchor, member)
     epoch = world.contents().epoch
     for _ in range(REBALANCE_S // INTERVAL_S):
         world.wait(INTERVAL_S)
@@ -181,14 +183,14 @@ def test_a_classic_member_that_goes_over_to_the_new_protocol_is_left_alone(world
     assert world.contents().epoch == epoch
 
 
-def test_members_that_take_each_others_place_leave_no_timers_behind(world: ConsumerWorld) -> None:
+def test_replaced_static_members_leave_no_timers_behind(world: ConsumerWorld) -> None:
     world.come("m", "u")
     for _ in range(20):
         Classic(world, "t", instance="i").join()
     assert {member_id for _, member_id in world.group().timers} == world.contents().members.keys()
 
 
-def test_what_a_classic_member_is_told_waits_for_the_log(world: ConsumerWorld) -> None:
+def test_a_classic_members_response_waits_for_the_log(world: ConsumerWorld) -> None:
     world.come("m", "t")
     classic = Classic(world, "t").join()
     world.log.hold = True
@@ -196,4 +198,4 @@ def test_what_a_classic_member_is_told_waits_for_the_log(world: ConsumerWorld) -
     answer = world.sync(classic.member_id, classic.generation)
     assert is_waiting(answer)
     world.log.held.pop().succeed()
-    assert now(answer).error_code == 0
+    assert take_response(answer).error_code == 0

@@ -8,8 +8,8 @@ import pytest
 
 from kafkacompat.groups.consumer.records import GroupKey, MemberCurrentKey, MemberKey, TargetKey
 from kafkacompat.wire.errors import ErrorCode
-from tests.kafkacompat.groups.consumer.support import SESSION_S, Consumer, ConsumerWorld, settle, topic_id
-from tests.kafkacompat.groups.support import GROUP, is_waiting, now
+from tests.kafkacompat.groups.consumer.support import SESSION_S, Consumer, ConsumerWorld, settle_members, topic_id
+from tests.kafkacompat.groups.support import GROUP, is_waiting, take_response
 
 
 @pytest.fixture
@@ -24,8 +24,8 @@ def test_an_answer_waits_for_the_log(world: ConsumerWorld) -> None:
     later = world.send("m", 2)
     assert is_waiting(later)
     world.log.held.pop().succeed()
-    assert now(joining).error_code == 0
-    assert now(later).error_code == 0
+    assert take_response(joining).error_code == 0
+    assert take_response(later).error_code == 0
 
 
 def test_a_group_that_the_log_refuses_does_not_come_to_be(world: ConsumerWorld) -> None:
@@ -36,11 +36,11 @@ def test_a_group_that_the_log_refuses_does_not_come_to_be(world: ConsumerWorld) 
     assert world.come("m", "t").member_epoch == 2
 
 
-def test_nobody_is_timed_whom_the_log_refuses(world: ConsumerWorld) -> None:
+def test_a_refused_member_has_no_timers(world: ConsumerWorld) -> None:
     world.come("m1", "t")
     world.log.refuse_with = ErrorCode.NOT_ENOUGH_REPLICAS
     world.come("m2", "t")
-    now(world.join(version=3))
+    take_response(world.join(version=3))
     assert {member_id for _, member_id in world.group().timers} == {"m1"}
 
 
@@ -64,7 +64,7 @@ def test_topics_whose_change_the_log_refuses_to_note_are_looked_at_again(world: 
     assert member.beat().has == {"t": {0, 1, 2, 3, 4}}
 
 
-def test_what_was_built_upon_a_refused_change_is_read_from_the_log_again(world: ConsumerWorld) -> None:
+def test_changes_on_top_of_a_refused_change_are_reloaded_from_the_log(world: ConsumerWorld) -> None:
     world.come("m1", "t")
     world.wait(1)
     world.log.hold = True
@@ -74,7 +74,7 @@ def test_what_was_built_upon_a_refused_change_is_read_from_the_log_again(world: 
     first, second = world.log.held
     first.fail(ErrorCode.NOT_ENOUGH_REPLICAS)
     second.succeed()
-    assert now(answers[0]).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert take_response(answers[0]).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
     world.turn(20)
     assert world.contents().members.keys() == {"m1", "m3"}
     assert world.beat("m1", 2).error_code == 0
@@ -113,7 +113,7 @@ def test_a_later_leader_epoch_does_not_load_before_the_log_has_decided(world: Co
     assert world.contents().members.keys() == {"m1", "m3"}
 
 
-def test_who_asks_again_is_not_told_what_the_log_refuses(world: ConsumerWorld) -> None:
+def test_a_repeated_heartbeat_does_not_see_a_refused_change(world: ConsumerWorld) -> None:
     world.come("m", "t")
     world.wait(1)
     saying_all: dict[str, Any] = {
@@ -125,7 +125,7 @@ def test_who_asks_again_is_not_told_what_the_log_refuses(world: ConsumerWorld) -
     answers = [world.send("m", 2, **saying_all) for _ in range(2)]
     world.log.hold = False
     world.log.held.pop().fail(ErrorCode.KAFKA_STORAGE_ERROR)
-    assert all(now(answer).error_code for answer in answers)
+    assert all(take_response(answer).error_code for answer in answers)
     assert world.contents().members["m"].assigned.keys() == {topic_id("t")}
 
 
@@ -145,9 +145,9 @@ def test_a_silent_member_is_taken_out_even_if_the_log_refuses_at_first(world: Co
     assert second.has == {"t": {0, 1, 2, 3}}
 
 
-def test_only_what_changed_is_written(world: ConsumerWorld) -> None:
+def test_only_changed_records_are_written(world: ConsumerWorld) -> None:
     members = [Consumer(world, name, "t").join() for name in ("m1", "m2")]
-    settle(world, *members)
+    settle_members(world, *members)
     before = len(world.log.records())
     for member in members:
         member.beat()
@@ -158,9 +158,9 @@ def test_only_what_changed_is_written(world: ConsumerWorld) -> None:
     assert kinds == [MemberKey.TYPE, GroupKey.TYPE, TargetKey.TYPE, MemberCurrentKey.TYPE]
 
 
-def test_a_group_goes_on_after_a_restart_with_nobody_noticing(world: ConsumerWorld) -> None:
+def test_a_group_continues_after_a_restart_without_a_rebalance(world: ConsumerWorld) -> None:
     members = [Consumer(world, name, "t", "u").join() for name in ("m1", "m2", "m3")]
-    settle(world, *members)
+    settle_members(world, *members)
     had = [(member.epoch, member.has) for member in members]
     before = world.contents()
     after = ConsumerWorld(world.log)
@@ -181,7 +181,7 @@ def test_a_member_in_the_middle_of_giving_up_goes_on_after_a_restart(world: Cons
     after = ConsumerWorld(world.log)
     after.turn(100)
     first.world = second.world = after
-    settle(after, first, second)
+    settle_members(after, first, second)
     assert sorted(map(len, (first.has["t"], second.has["t"]))) == [2, 2]
 
 
@@ -209,7 +209,7 @@ def test_members_that_do_not_come_back_after_a_restart_are_taken_out(world: Cons
 # Memory
 
 
-def test_members_beyond_what_memory_there_is_are_refused() -> None:
+def test_members_beyond_the_memory_limit_are_refused() -> None:
     world = ConsumerWorld(member_metadata_max_bytes=10_000)
     assert world.come("m1", "t").error_code == 0
     refused = world.come("m2", *(f"topic-{number}" for number in range(200)))

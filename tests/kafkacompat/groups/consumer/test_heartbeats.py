@@ -12,8 +12,8 @@ from tests.kafkacompat.groups.consumer.support import (
     SESSION_S,
     Consumer,
     ConsumerWorld,
-    settle,
-    topic,
+    make_topic,
+    settle_members,
 )
 from tests.kafkacompat.groups.support import GROUP
 
@@ -36,38 +36,38 @@ def test_the_first_member_has_everything_at_once(world: ConsumerWorld) -> None:
     assert world.group().state_name == "Stable"
 
 
-def test_it_is_told_nothing_as_long_as_nothing_changes(world: ConsumerWorld) -> None:
+def test_an_unchanged_assignment_is_not_returned(world: ConsumerWorld) -> None:
     world.come("m", "t")
     answer = world.beat("m", 2)
     assert (answer.error_code, answer.member_epoch, answer.assignment) == (0, 2, None)
 
 
-def test_it_is_told_everything_when_it_says_everything(world: ConsumerWorld) -> None:
+def test_a_full_heartbeat_gets_the_whole_assignment(world: ConsumerWorld) -> None:
     world.come("m", "t")
     full = world.beat("m", 2, rebalance_timeout_ms=1, subscribed_topic_names=["t"], topic_partitions=world.owned(**ALL))
     assert world.read(full) == ALL
 
 
-def test_it_reads_what_it_subscribes_to_later(world: ConsumerWorld) -> None:
+def test_a_later_subscription_is_assigned(world: ConsumerWorld) -> None:
     member = Consumer(world, "m", "t").join()
     world.wait(1)
     member.beat(subscribed_topic_names=["t", "u"])
     assert (member.epoch, member.has) == (3, ALL | {"u": {0, 1}})
 
 
-def test_it_may_subscribe_to_nothing(world: ConsumerWorld) -> None:
+def test_a_member_may_subscribe_to_nothing(world: ConsumerWorld) -> None:
     answer = world.come("m")
     assert (answer.error_code, world.read(answer)) == (0, {})
     assert world.contents().epoch == 1
 
 
-def test_it_must_stop_reading_what_it_is_not_subscribed_to_any_more(world: ConsumerWorld) -> None:
+def test_partitions_of_unsubscribed_topics_are_revoked(world: ConsumerWorld) -> None:
     member = Consumer(world, "m", "t", "u").join()
     answer = world.beat("m", 2, subscribed_topic_names=["u"])
     assert (answer.member_epoch, world.read(answer)) == (2, {"u": {0, 1}})
     assert world.contents().members["m"].state is MemberState.UNREVOKED_PARTITIONS
     member.has = {"u": {0, 1}}
-    settle(world, member)
+    settle_members(world, member)
     assert (member.epoch, member.has) == (3, {"u": {0, 1}})
 
 
@@ -99,7 +99,7 @@ def test_a_request_that_means_nothing_is_refused(
     assert not world.coordinator._registry.by_id
 
 
-def test_who_has_no_id_is_given_one_in_the_first_version_only(world: ConsumerWorld) -> None:
+def test_a_member_id_is_generated_in_version_0_only(world: ConsumerWorld) -> None:
     assert world.come("").error_code == ErrorCode.INVALID_REQUEST
     given = world.come("", "t", needs_member_id=False)
     assert given.error_code == 0
@@ -128,7 +128,7 @@ def test_a_member_with_another_epoch_is_fenced(world: ConsumerWorld) -> None:
         assert world.beat("m", epoch).error_code == ErrorCode.FENCED_MEMBER_EPOCH
 
 
-def test_the_epoch_before_is_good_for_who_has_no_more_than_its_own(world: ConsumerWorld) -> None:
+def test_the_previous_epoch_is_accepted_from_a_member_with_its_own_partitions(world: ConsumerWorld) -> None:
     """The response with the next epoch may have been lost."""
     member = Consumer(world, "m", "t").join()
     world.wait(1)
@@ -149,7 +149,7 @@ def test_a_fenced_member_joins_again_under_its_id(world: ConsumerWorld) -> None:
     assert (answer.error_code, answer.member_epoch, world.read(answer)) == (0, 2, ALL)
 
 
-def test_a_full_group_takes_nobody_in() -> None:
+def test_a_full_group_refuses_new_members() -> None:
     world = ConsumerWorld(consumer_settings=ConsumerGroupSettings(max_size=1))
     world.come("m", "t")
     assert world.come("n", "t").error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
@@ -186,18 +186,18 @@ def test_partitions_are_not_shared_out_more_often_than_every_second(world: Consu
     assert (world.contents().assignment_epoch, second.epoch) == (3, 3)
 
 
-def test_who_leaves_leaves_its_share_to_the_others(world: ConsumerWorld) -> None:
+def test_a_leaving_members_partitions_go_to_the_others(world: ConsumerWorld) -> None:
     members = [Consumer(world, name, "t").join() for name in ("m1", "m2")]
-    settle(world, *members)
+    settle_members(world, *members)
     gone = world.beat("m2", -1)
     assert (gone.error_code, gone.member_epoch, gone.member_id) == (0, -1, "m2")
-    settle(world, members[0])
+    settle_members(world, members[0])
     assert members[0].has == ALL
 
 
 def test_a_silent_member_is_taken_out(world: ConsumerWorld) -> None:
     first, second = (Consumer(world, name, "t").join() for name in ("m1", "m2"))
-    settle(world, first, second)
+    settle_members(world, first, second)
     for _ in range(SESSION_S):
         world.wait(1)
         first.beat()
@@ -205,7 +205,7 @@ def test_a_silent_member_is_taken_out(world: ConsumerWorld) -> None:
     assert first.has == ALL
 
 
-def test_a_member_that_keeps_what_it_shall_give_up_is_taken_out(world: ConsumerWorld) -> None:
+def test_a_member_that_does_not_revoke_in_time_is_removed(world: ConsumerWorld) -> None:
     world.come("m1", "t")
     world.wait(1)
     second = Consumer(world, "m2", "t").join()
@@ -214,13 +214,13 @@ def test_a_member_that_keeps_what_it_shall_give_up_is_taken_out(world: ConsumerW
         second.beat()
         world.wait(1)
     assert world.beat("m1", 2).error_code == ErrorCode.UNKNOWN_MEMBER_ID
-    settle(world, second)
+    settle_members(world, second)
     assert second.has == ALL
 
 
 def test_a_member_that_gave_up_in_time_is_left_alone(world: ConsumerWorld) -> None:
     first, second = Consumer(world, "m1", "t").join(), Consumer(world, "m2", "t").join()
-    settle(world, first, second)
+    settle_members(world, first, second)
     for _ in range(REBALANCE_MS // 1000 + 1):
         world.wait(1)
         first.beat()
@@ -228,14 +228,14 @@ def test_a_member_that_gave_up_in_time_is_left_alone(world: ConsumerWorld) -> No
     assert world.contents().members.keys() == {"m1", "m2"}
 
 
-def test_who_leaves_in_the_middle_of_giving_up_may_come_again_in_peace(world: ConsumerWorld) -> None:
+def test_a_member_that_leaves_while_it_revokes_may_rejoin(world: ConsumerWorld) -> None:
     world.come("m1", "t", rebalance_timeout_ms=2000)
     world.wait(1)
     second = Consumer(world, "m2", "t").join()
     world.beat("m1", 2)
     world.beat("m1", -1)
     first = Consumer(world, "m1", "t", rebalance_timeout_ms=60_000).join()
-    settle(world, first, second)
+    settle_members(world, first, second)
     assert world.contents().members.keys() == {"m1", "m2"}
 
 
@@ -244,7 +244,7 @@ def test_a_timeout_of_less_than_nothing_is_none(world: ConsumerWorld) -> None:
     world.wait(1)
     second = Consumer(world, "m2", "t").join()
     assert world.beat("m1", 2).error_code == 0
-    settle(world, second)
+    settle_members(world, second)
     assert second.has == ALL
 
 
@@ -285,14 +285,14 @@ def test_a_deleted_topic_is_taken_away(world: ConsumerWorld) -> None:
 def test_a_topic_that_is_made_again_is_another_one(world: ConsumerWorld) -> None:
     world.come("m", "t")
     world.wait(1)
-    world.publish(topic("t", 1, generation=1))
+    world.publish(make_topic("t", 1, generation=1))
     answer = world.beat("m", 2)
     assert world.read(answer) == {}
     after = world.beat("m", 2, topic_partitions=[])
     assert (after.member_epoch, world.read(after)) == (3, {"t": {0}})
 
 
-def test_topics_that_nobody_reads_change_nothing(world: ConsumerWorld) -> None:
+def test_topics_without_subscribers_change_nothing(world: ConsumerWorld) -> None:
     world.come("m", "t")
     world.set_topics(t=4, u=2, v=9)
     assert world.beat("m", 2).member_epoch == 2

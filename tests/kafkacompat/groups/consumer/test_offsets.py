@@ -9,9 +9,9 @@ from kafkacompat.groups.any_group import SenderIdentity
 from kafkacompat.groups.commits import OffsetToCommit
 from kafkacompat.storage.producers.verification import NOT_VERIFIED
 from kafkacompat.wire.errors import ErrorCode
-from tests.kafkacompat.groups.consumer.support import Consumer, ConsumerWorld, settle, topic_id
-from tests.kafkacompat.groups.producers import marker
-from tests.kafkacompat.groups.support import GROUP, now
+from tests.kafkacompat.groups.consumer.support import Consumer, ConsumerWorld, settle_members, topic_id
+from tests.kafkacompat.groups.producers import make_marker
+from tests.kafkacompat.groups.support import GROUP, take_response
 
 WEEK_S = 7 * 24 * 3600
 
@@ -26,7 +26,7 @@ def commit(
 ) -> ErrorCode:
     one = OffsetToCommit("t", topic_id("t"), partition, 7, 0, "")
     identity = SenderIdentity(member_id, None, epoch, knows_epochs=knows_epochs)
-    return now(world.coordinator.commit(GROUP, identity, [one]))[0]
+    return take_response(world.coordinator.commit(GROUP, identity, [one]))[0]
 
 
 def commit_in_transaction(
@@ -35,11 +35,11 @@ def commit_in_transaction(
     one = OffsetToCommit("t", topic_id("t"), partition, 7, 0, "")
     identity = SenderIdentity(member_id, instance, epoch)
     producer = LogProducer(9, 0, NOT_VERIFIED)
-    return now(world.coordinator.commit_in_transaction(GROUP, identity, producer, [one]))[0]
+    return take_response(world.coordinator.commit_in_transaction(GROUP, identity, producer, [one]))[0]
 
 
 def fetch(world: ConsumerWorld, member_id: str | None = None, epoch: int = -1) -> ErrorCode:
-    return now(world.coordinator.fetch_offsets(GROUP, member_id, epoch)).error_code
+    return take_response(world.coordinator.fetch_offsets(GROUP, member_id, epoch)).error_code
 
 
 def test_a_member_commits_with_its_epoch(world: ConsumerWorld) -> None:
@@ -57,10 +57,10 @@ def test_others_cannot(world: ConsumerWorld) -> None:
     assert commit(world, "m", 2, knows_epochs=False) == ErrorCode.UNSUPPORTED_VERSION
 
 
-def test_an_old_epoch_is_good_for_what_was_held_in_it(world: ConsumerWorld) -> None:
+def test_an_old_epoch_may_commit_partitions_that_it_owned(world: ConsumerWorld) -> None:
     """A commit may be under way at the same time as the response with the next epoch (KIP-1251)."""
     first, second = Consumer(world, "m1", "t").join(), Consumer(world, "m2", "t").join()
-    settle(world, first, second)
+    settle_members(world, first, second)
     kept, other = min(first.has["t"]), min(second.has["t"])
     assert first.epoch == 3
     assert commit(world, "m1", 2, kept) == 0
@@ -69,7 +69,7 @@ def test_an_old_epoch_is_good_for_what_was_held_in_it(world: ConsumerWorld) -> N
     assert commit(world, "m2", 2, other) == ErrorCode.STALE_MEMBER_EPOCH
 
 
-def test_what_is_to_be_given_up_may_be_committed_until_it_is(world: ConsumerWorld) -> None:
+def test_partitions_may_be_committed_until_they_are_revoked(world: ConsumerWorld) -> None:
     first = Consumer(world, "m1", "t").join()
     world.wait(1)
     Consumer(world, "m2", "t").join()
@@ -98,15 +98,15 @@ def test_in_a_transaction_an_epoch_stands_for_the_generation(world: ConsumerWorl
     assert commit_in_transaction(world, "n", 2) == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_in_a_transaction_an_old_epoch_is_good_for_what_was_held_in_it(world: ConsumerWorld) -> None:
+def test_an_old_epoch_may_commit_partitions_that_it_owned_in_a_transaction(world: ConsumerWorld) -> None:
     first, second = Consumer(world, "m1", "t").join(), Consumer(world, "m2", "t").join()
-    settle(world, first, second)
+    settle_members(world, first, second)
     kept, other = min(first.has["t"]), min(second.has["t"])
     assert commit_in_transaction(world, "m1", 2, kept) == 0
     assert commit_in_transaction(world, "m1", 2, other) == ErrorCode.ILLEGAL_GENERATION
 
 
-def test_in_a_transaction_whoever_names_nobody_may_commit(world: ConsumerWorld) -> None:
+def test_a_transactional_commit_without_a_member_is_accepted(world: ConsumerWorld) -> None:
     world.come("m", "t")
     assert commit_in_transaction(world, "", -1) == 0
     assert commit_in_transaction(world, "", -2) == ErrorCode.UNKNOWN_MEMBER_ID
@@ -116,25 +116,27 @@ def test_in_a_transaction_whoever_names_nobody_may_commit(world: ConsumerWorld) 
 
 
 @pytest.mark.parametrize("is_commit", [True, False])
-def test_what_waits_stays_with_a_group_that_changes_its_protocol(world: ConsumerWorld, is_commit: bool) -> None:
-    now(
+def test_pending_offsets_survive_a_change_of_the_protocol(world: ConsumerWorld, is_commit: bool) -> None:
+    take_response(
         world.coordinator.commit(GROUP, SenderIdentity("", None, -1), [OffsetToCommit("t", topic_id("t"), 0, 5, 0, "")])
     )
     assert commit_in_transaction(world, "", -1) == 0
     world.come("m", "t")
     for each in (world, world.restarted()):
-        fetched = now(each.coordinator.fetch_offsets(GROUP))
+        fetched = take_response(each.coordinator.fetch_offsets(GROUP))
         assert ("t", 0) in fetched.offsets.pending
     partition = world.coordinator.partition_for(GROUP)
-    batch = marker(is_commit=is_commit)
-    now(world.coordinator.end_transaction(partition, 9, is_commit, lambda: world.log.append(partition, batch)))
+    batch = make_marker(is_commit=is_commit)
+    take_response(
+        world.coordinator.end_transaction(partition, 9, is_commit, lambda: world.log.append(partition, batch))
+    )
     assert [each.committed() for each in (world, world.restarted())] == [7 if is_commit else 5] * 2
 
 
 # Reading and retention
 
 
-def test_members_read_with_their_epoch_and_everybody_without(world: ConsumerWorld) -> None:
+def test_offsets_are_read_with_a_members_epoch_or_without_a_member(world: ConsumerWorld) -> None:
     world.come("m", "t")
     assert fetch(world) == 0
     assert fetch(world, "m", 2) == 0
@@ -152,7 +154,7 @@ def test_offsets_are_kept_while_their_topic_is_read(world: ConsumerWorld) -> Non
     assert world.committed() == 7
 
 
-def test_offsets_and_the_group_go_when_nobody_came_for_long(world: ConsumerWorld) -> None:
+def test_offsets_and_the_empty_group_expire(world: ConsumerWorld) -> None:
     world.come("m", "t")
     commit(world, "m", 2)
     world.beat("m", -1)
@@ -165,9 +167,9 @@ def test_offsets_and_the_group_go_when_nobody_came_for_long(world: ConsumerWorld
 def test_a_group_with_members_is_not_deleted_and_an_empty_one_is(world: ConsumerWorld) -> None:
     world.come("m", "t")
     commit(world, "m", 2)
-    assert now(world.coordinator.delete(GROUP)) == ErrorCode.NON_EMPTY_GROUP
+    assert take_response(world.coordinator.delete(GROUP)) == ErrorCode.NON_EMPTY_GROUP
     world.beat("m", -1)
-    assert now(world.coordinator.delete(GROUP)) == 0
+    assert take_response(world.coordinator.delete(GROUP)) == 0
     assert world.beat("m", 2).error_code == ErrorCode.GROUP_ID_NOT_FOUND
     assert not world.restarted().coordinator._registry.by_id
 
@@ -177,14 +179,14 @@ def test_a_deletion_that_the_log_refuses_leaves_the_group(world: ConsumerWorld) 
     world.beat("m", -1)
     epoch = world.contents().epoch
     world.log.refuse_with = ErrorCode.NOT_ENOUGH_REPLICAS
-    assert now(world.coordinator.delete(GROUP)) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert take_response(world.coordinator.delete(GROUP)) == ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert world.contents().epoch == epoch
 
 
 def test_offsets_of_a_topic_that_is_read_are_not_deleted(world: ConsumerWorld) -> None:
     world.come("m", "t")
     commit(world, "m", 2)
-    codes = now(world.coordinator.delete_offsets(GROUP, [("t", 0), ("u", 0)]))
+    codes = take_response(world.coordinator.delete_offsets(GROUP, [("t", 0), ("u", 0)]))
     assert codes == [ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC, ErrorCode.NONE]
 
 

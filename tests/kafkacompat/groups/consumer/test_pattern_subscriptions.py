@@ -10,8 +10,8 @@ from kafkacompat.groups.consumer import pattern_subscriptions
 from kafkacompat.groups.consumer.records import PatternKey
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.wire.errors import ErrorCode
-from tests.kafkacompat.groups.consumer.support import INTERVAL_S, Consumer, ConsumerWorld, settle
-from tests.kafkacompat.groups.support import is_waiting, now
+from tests.kafkacompat.groups.consumer.support import INTERVAL_S, Consumer, ConsumerWorld, settle_members
+from tests.kafkacompat.groups.support import is_waiting, take_response
 
 PATTERN: dict[str, Any] = {"subscribed_topic_names": None, "subscribed_topic_regex": "[tx].*"}
 LEAST_S = 10
@@ -23,16 +23,16 @@ def world() -> ConsumerWorld:
     return ConsumerWorld()
 
 
-def turned(world: ConsumerWorld) -> ConsumerWorld:
+def turn_world(world: ConsumerWorld) -> ConsumerWorld:
     world.turn(10)
     return world
 
 
-def test_who_joins_with_a_pattern_waits_for_its_topics(world: ConsumerWorld) -> None:
+def test_a_join_with_a_pattern_waits_for_its_topics(world: ConsumerWorld) -> None:
     joining = world.send("m", 0, rebalance_timeout_ms=1, topic_partitions=[], **PATTERN)
     assert is_waiting(joining)
-    turned(world)
-    answer = now(joining)
+    turn_world(world)
+    answer = take_response(joining)
     assert world.contents().patterns["[tx].*"].topics == {"t"}
     assert (answer.member_epoch, world.read(answer)) == (2, {"t": {0, 1, 2, 3}})
 
@@ -42,30 +42,30 @@ def test_a_pattern_that_comes_later_is_matched_beside_the_request(world: Consume
     world.wait(1)
     member.beat(**PATTERN)
     assert (member.epoch, member.has) == (2, {"u": {0, 1}})
-    turned(world)
+    turn_world(world)
     member.beat()
     assert (member.epoch, member.has) == (3, {"t": {0, 1, 2, 3}, "u": {0, 1}})
 
 
-def test_who_waited_may_be_refused_after_all() -> None:
+def test_a_waiting_join_may_be_refused() -> None:
     world = ConsumerWorld(consumer_settings=ConsumerGroupSettings(max_size=1))
     joining = world.send("m", 0, rebalance_timeout_ms=1, topic_partitions=[], **PATTERN)
     world.come("n", "t")
-    turned(world)
-    assert now(joining).error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
+    turn_world(world)
+    assert take_response(joining).error_code == ErrorCode.GROUP_MAX_SIZE_REACHED
 
 
 def test_a_second_member_finds_it_matched(world: ConsumerWorld) -> None:
     first = Consumer(world, "m1", **PATTERN).join()
-    turned(world)
+    turn_world(world)
     first.beat()
     world.wait(1)
     second = Consumer(world, "m2", **PATTERN).join()
-    settle(world, first, second)
+    settle_members(world, first, second)
     assert sorted(map(len, (first.has["t"], second.has["t"]))) == [2, 2]
 
 
-def test_what_is_no_pattern_is_refused(world: ConsumerWorld) -> None:
+def test_a_bad_pattern_is_refused(world: ConsumerWorld) -> None:
     answer = world.come("m", **PATTERN | {"subscribed_topic_regex": "(?=t)"})
     assert answer.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
     assert not world.coordinator._registry.by_id
@@ -73,46 +73,46 @@ def test_what_is_no_pattern_is_refused(world: ConsumerWorld) -> None:
 
 def test_names_and_a_pattern_go_together(world: ConsumerWorld) -> None:
     member = Consumer(world, "m", **PATTERN | {"subscribed_topic_names": ["u"]}).join()
-    turned(world)
+    turn_world(world)
     world.wait(1)
-    settle(world, member)
+    settle_members(world, member)
     assert member.has == {"t": {0, 1, 2, 3}, "u": {0, 1}}
 
 
 def test_a_new_topic_is_found_with_a_heartbeat(world: ConsumerWorld) -> None:
     member = Consumer(world, "m", **PATTERN).join()
-    turned(world)
+    turn_world(world)
     world.wait(LEAST_S + 1)
     member.beat()
     world.set_topics(t=4, u=2, x=1)
     member.beat()
-    turned(world)
+    turn_world(world)
     world.wait(1)
     assert member.beat().has == {"t": {0, 1, 2, 3}, "x": {0}}
 
 
 def test_patterns_are_not_matched_again_within_ten_seconds(world: ConsumerWorld) -> None:
     member = Consumer(world, "m", **PATTERN).join()
-    turned(world)
+    turn_world(world)
     world.set_topics(t=4, u=2, x=1)
     world.wait(1)
     member.beat()
-    turned(world)
+    turn_world(world)
     assert world.contents().patterns["[tx].*"].topics == {"t"}
     world.wait(LEAST_S)
     member.beat()
-    turned(world)
+    turn_world(world)
     assert world.contents().patterns["[tx].*"].topics == {"t", "x"}
 
 
 def test_they_are_matched_from_time_to_time(world: ConsumerWorld) -> None:
     member = Consumer(world, "m", **PATTERN).join()
-    turned(world)
+    turn_world(world)
     first = world.contents().patterns["[tx].*"].timestamp_ms
     for _ in range(REFRESH_S // INTERVAL_S + 1):
         world.wait(INTERVAL_S)
         member.beat()
-    turned(world)
+    turn_world(world)
     assert world.contents().patterns["[tx].*"].timestamp_ms > first
     assert world.contents().epoch == 2
 
@@ -120,7 +120,7 @@ def test_they_are_matched_from_time_to_time(world: ConsumerWorld) -> None:
 def test_a_pattern_is_forgotten_with_its_last_member(world: ConsumerWorld) -> None:
     for name in ("m1", "m2"):
         world.come(name, **PATTERN)
-    turned(world)
+    turn_world(world)
     world.beat("m1", -1)
     assert world.contents().patterns
     world.beat("m2", -1)
@@ -129,29 +129,29 @@ def test_a_pattern_is_forgotten_with_its_last_member(world: ConsumerWorld) -> No
 
 def test_a_pattern_is_given_up_for_names(world: ConsumerWorld) -> None:
     member = Consumer(world, "m", **PATTERN).join()
-    turned(world)
+    turn_world(world)
     world.wait(1)
-    settle(world, member.beat())
+    settle_members(world, member.beat())
     member.beat(subscribed_topic_regex="", subscribed_topic_names=["u"])
     member.has = {}
-    settle(world, member)
+    settle_members(world, member)
     assert member.has == {"u": {0, 1}}
     assert not world.contents().patterns
 
 
-def test_who_takes_a_static_members_place_has_a_subscription_of_its_own(world: ConsumerWorld) -> None:
+def test_a_replacement_of_a_static_member_has_its_own_subscription(world: ConsumerWorld) -> None:
     world.come("m1", instance_id="i", server_assignor="range", **PATTERN)
     world.wait(1)
     world.beat("m1", -2, instance_id="i")
     back = Consumer(world, "m2", "u", instance_id="i").join()
-    settle(world, back)
+    settle_members(world, back)
     assert back.has == {"u": {0, 1}}
     assert (world.contents().patterns, world.contents().members["m2"].assignor) == ({}, None)
 
 
-def test_patterns_are_matched_anew_after_a_restart_if_there_are_new_topics(world: ConsumerWorld) -> None:
+def test_patterns_are_matched_again_after_a_restart_with_new_topics(world: ConsumerWorld) -> None:
     member = Consumer(world, "m", **PATTERN).join()
-    turned(world)
+    turn_world(world)
     member.beat()
     world.wait(LEAST_S + 1)
     after = ConsumerWorld(world.log)
@@ -161,7 +161,7 @@ def test_patterns_are_matched_anew_after_a_restart_if_there_are_new_topics(world
     after.set_topics(t=4, x=1)
     member.world = after
     member.beat()
-    turned(after)
+    turn_world(after)
     assert member.beat().has == {"t": {0, 1, 2, 3}, "x": {0}}
 
 
@@ -169,7 +169,7 @@ def test_a_pattern_that_takes_too_much_work_is_left(world: ConsumerWorld, monkey
     monkeypatch.setattr(pattern_subscriptions, "MAX_SECONDS", 0)
     monkeypatch.setattr(pattern_subscriptions, "TURN_SECONDS", 0)
     Consumer(world, "m", **PATTERN).join()
-    turned(world)
+    turn_world(world)
     assert len(world.contents().patterns["[tx].*"].topics) <= 1
 
 
@@ -178,12 +178,12 @@ def test_topics_of_patterns_that_there_is_no_memory_for_are_not_taken() -> None:
     world.set_topics(**{f"t{number}": 1 for number in range(200)})
     world.come("m", "t1")
     world.beat("m", 2, **PATTERN)
-    turned(world)
+    turn_world(world)
     assert world.contents().patterns == {}
     assert world.coordinator._budget.used_bytes < 10_000
     world.set_topics(t1=1, t2=1)
     world.beat("m", 2)
-    turned(world)
+    turn_world(world)
     assert world.contents().patterns["[tx].*"].topics == {"t1", "t2"}
 
 
@@ -192,23 +192,23 @@ def test_patterns_are_looked_up_again_after_that_failed(world: ConsumerWorld, mo
     with monkeypatch.context() as broken:
         broken.delattr(pattern_subscriptions, "MAX_SECONDS")
         world.beat("m", 2, **PATTERN)
-        turned(world)
+        turn_world(world)
     world.beat("m", 2)
-    turned(world)
+    turn_world(world)
     assert world.contents().patterns["[tx].*"].topics == {"t"}
 
 
 def test_new_topics_are_found_though_the_log_refused_them_at_first(world: ConsumerWorld) -> None:
     member = Consumer(world, "m", **PATTERN).join()
-    turned(world)
+    turn_world(world)
     world.wait(LEAST_S + 1)
     world.set_topics(t=4, x=1)
     world.log.refuse_with = ErrorCode.NOT_ENOUGH_REPLICAS
     world.beat("m", member.epoch)
-    turned(world)
+    turn_world(world)
     world.log.refuse_with = None
     member.beat()
-    turned(world)
+    turn_world(world)
     assert world.contents().patterns["[tx].*"].topics == {"t", "x"}
 
 
@@ -226,10 +226,10 @@ def test_patterns_are_matched_once_for_all_members_and_all_heartbeats(world: Con
         world.set_topics(t=4, u=2, **{f"x{number}": 1 for number in range(count)})
         for member in members:
             member.beat()
-        turned(world)
+        turn_world(world)
         assert looked_up(world) == count
         world.wait(LEAST_S + 1)
-        settle(world, *members)
+        settle_members(world, *members)
         assert looked_up(world) == count
     assert world.contents().patterns["[tx].*"].topics == {"t", "x0", "x1", "x2"}
 
@@ -239,7 +239,7 @@ def test_a_group_that_is_gone_meanwhile_is_left_alone(world: ConsumerWorld) -> N
     world.beat("m", 2, **PATTERN)
     world.beat("m", -1)
     world.coordinator.delete("g")
-    turned(world)
+    turn_world(world)
     assert not world.coordinator._registry.by_id
 
 
@@ -247,6 +247,6 @@ def test_a_pattern_that_was_given_up_meanwhile_is_forgotten(world: ConsumerWorld
     world.come("m", "t")
     world.beat("m", 2, **PATTERN)
     world.beat("m", 2, subscribed_topic_regex="")
-    turned(world)
+    turn_world(world)
     assert not world.contents().patterns
     assert looked_up(world) == 0

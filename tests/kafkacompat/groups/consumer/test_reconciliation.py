@@ -19,11 +19,13 @@ STABLE, UNREVOKED, UNRELEASED = (
 )
 
 
-def member(state: MemberState = STABLE, epoch: int = 5, **more: Mapping[bytes, Mapping[int, int]]) -> ConsumerMember:
+def make_member(
+    state: MemberState = STABLE, epoch: int = 5, **more: Mapping[bytes, Mapping[int, int]]
+) -> ConsumerMember:
     return ConsumerMember("m", member_epoch=epoch, previous_member_epoch=epoch - 1, state=state, **more)  # type: ignore[arg-type]
 
 
-def target(
+def make_target(
     partitions: Mapping[bytes, set[int]],
     *,
     epoch: int = 6,
@@ -34,11 +36,11 @@ def target(
     return MemberTarget(epoch, wanted, lambda topic_id: topic_id in subscribed, lambda *one: (owners or {}).get(one))
 
 
-def owned(partitions: Mapping[bytes, set[int]]) -> dict[bytes, frozenset[int]]:
+def make_owned(partitions: Mapping[bytes, set[int]]) -> dict[bytes, frozenset[int]]:
     return {topic_id: frozenset(some) for topic_id, some in partitions.items()}
 
 
-def step(
+def run_step(
     before: ConsumerMember,
     to: MemberTarget,
     has: Mapping[bytes, frozenset[int]] | None = None,
@@ -57,86 +59,86 @@ def test_the_table_has_an_answer_for_every_case() -> None:
 
 
 def test_a_member_that_has_it_all_is_left_alone() -> None:
-    before = member(epoch=6, assigned={T: {0: 3}})
-    assert step(before, target({T: {0}})) is before
+    before = make_member(epoch=6, assigned={T: {0: 3}})
+    assert run_step(before, make_target({T: {0}})) is before
 
 
-def test_what_is_free_is_given_with_the_new_epoch() -> None:
-    after = step(member(assigned={T: {0: 3}}), target({T: {0, 1}, U: {0}}))
+def test_free_partitions_are_assigned_with_the_new_epoch() -> None:
+    after = run_step(make_member(assigned={T: {0: 3}}), make_target({T: {0, 1}, U: {0}}))
     assert (after.state, after.member_epoch, after.previous_member_epoch) == (STABLE, 6, 5)
     assert after.assigned == {T: {0: 3, 1: 6}, U: {0: 6}}
 
 
-def test_what_another_one_has_is_waited_for() -> None:
-    after = step(member(), target({T: {0, 1}}, owners={(T, 1): "other"}))
+def test_a_partition_of_another_member_is_awaited() -> None:
+    after = run_step(make_member(), make_target({T: {0, 1}}, owners={(T, 1): "other"}))
     assert (after.state, after.member_epoch, after.assigned) == (UNRELEASED, 6, {T: {0: 6}})
-    still = step(after, target({T: {0, 1}}, owners={(T, 0): "m", (T, 1): "other"}))
+    still = run_step(after, make_target({T: {0, 1}}, owners={(T, 0): "m", (T, 1): "other"}))
     assert (still.state, still.previous_member_epoch) == (UNRELEASED, 6)
-    assert step(still, target({T: {0, 1}}, owners={(T, 0): "m", (T, 1): "other"})) is still
-    last = step(still, target({T: {0, 1}}, owners={(T, 0): "m"}))
+    assert run_step(still, make_target({T: {0, 1}}, owners={(T, 0): "m", (T, 1): "other"})) is still
+    last = run_step(still, make_target({T: {0, 1}}, owners={(T, 0): "m"}))
     assert (last.state, last.assigned) == (STABLE, {T: {0: 6, 1: 6}})
 
 
-def test_what_goes_to_others_is_given_up_first() -> None:
-    before = member(assigned={T: {0: 3, 1: 3}})
-    to = target({T: {1, 2}})
-    told = step(before, to)
+def test_partitions_for_others_are_revoked_first() -> None:
+    before = make_member(assigned={T: {0: 3, 1: 3}})
+    to = make_target({T: {1, 2}})
+    told = run_step(before, to)
     assert (told.state, told.member_epoch, told.assigned) == (UNREVOKED, 5, {T: {1: 3}})
     assert told.pending_revocation == {T: {0: 3}}
-    for has in (None, owned({T: {0}}), owned({T: {0, 1}, U: {3}})):
-        assert step(told, to, has) is told
-    done = step(told, to, owned({T: {1}}))
+    for has in (None, make_owned({T: {0}}), make_owned({T: {0, 1}, U: {3}})):
+        assert run_step(told, to, has) is told
+    done = run_step(told, to, make_owned({T: {1}}))
     assert (done.state, done.member_epoch, done.assigned, done.pending_revocation) == (STABLE, 6, {T: {1: 3, 2: 6}}, {})
 
 
 def test_a_member_that_has_given_it_up_already_is_not_asked_to() -> None:
-    after = step(member(assigned={T: {0: 3, 1: 3}}), target({T: {1}}), owned({T: {1}}))
+    after = run_step(make_member(assigned={T: {0: 3, 1: 3}}), make_target({T: {1}}), make_owned({T: {1}}))
     assert (after.state, after.member_epoch, after.assigned) == (STABLE, 6, {T: {1: 3}})
 
 
-def test_what_a_member_was_to_give_up_it_may_have_again() -> None:
-    before = member(UNREVOKED, assigned={T: {1: 3}}, pending_revocation={T: {0: 3}})
+def test_a_partition_to_be_revoked_may_be_assigned_again() -> None:
+    before = make_member(UNREVOKED, assigned={T: {1: 3}}, pending_revocation={T: {0: 3}})
     owners = {(T, 0): "m", (T, 1): "m"}
-    after = step(before, target({T: {0, 1}}, owners=owners), owned({T: {1}}))
+    after = run_step(before, make_target({T: {0, 1}}, owners=owners), make_owned({T: {1}}))
     assert (after.state, after.assigned, after.pending_revocation) == (STABLE, {T: {1: 3, 0: 6}}, {})
 
 
 def test_nothing_is_given_of_a_topic_that_is_not_subscribed_to_any_more() -> None:
-    after = step(member(), target({T: {0}, U: {0}}, subscribed=[U]))
+    after = run_step(make_member(), make_target({T: {0}, U: {0}}, subscribed=[U]))
     assert after.assigned == {U: {0: 6}}
 
 
 def test_a_topic_that_is_not_subscribed_to_any_more_is_given_up_at_once() -> None:
-    before = member(epoch=6, assigned={T: {0: 3}, U: {1: 4}})
-    after = step(before, target({T: {0}, U: {1}}, subscribed=[U]), changed=True)
+    before = make_member(epoch=6, assigned={T: {0: 3}, U: {1: 4}})
+    after = run_step(before, make_target({T: {0}, U: {1}}, subscribed=[U]), changed=True)
     assert (after.state, after.member_epoch, after.previous_member_epoch) == (UNREVOKED, 6, 6)
     assert (after.assigned, after.pending_revocation) == ({U: {1: 4}}, {T: {0: 3}})
 
 
 def test_one_more_topic_may_be_given_up_while_another_one_is() -> None:
-    before = member(UNREVOKED, assigned={U: {1: 4}}, pending_revocation={T: {0: 3}})
-    after = step(before, target({}, subscribed=[]), changed=True)
+    before = make_member(UNREVOKED, assigned={U: {1: 4}}, pending_revocation={T: {0: 3}})
+    after = run_step(before, make_target({}, subscribed=[]), changed=True)
     assert (after.state, after.assigned, after.pending_revocation) == (UNREVOKED, {}, {T: {0: 3}, U: {1: 4}})
 
 
-def test_who_gave_a_topic_up_with_its_subscription_stays_as_it_is() -> None:
-    before = member(epoch=6, assigned={T: {0: 3}, U: {1: 4}})
-    after = step(before, target({T: {0}, U: {1}}, subscribed=[U]), owned({U: {1}}), changed=True)
+def test_a_member_without_partitions_to_revoke_stays_unchanged() -> None:
+    before = make_member(epoch=6, assigned={T: {0: 3}, U: {1: 4}})
+    after = run_step(before, make_target({T: {0}, U: {1}}, subscribed=[U]), make_owned({U: {1}}), changed=True)
     assert (after.state, after.member_epoch, after.assigned, after.pending_revocation) == (STABLE, 6, {U: {1: 4}}, {})
 
 
 def test_another_subscription_to_the_same_topics_changes_nothing() -> None:
-    before = member(epoch=6, assigned={T: {0: 3}})
-    assert step(before, target({T: {0}}), changed=True) is before
+    before = make_member(epoch=6, assigned={T: {0: 3}})
+    assert run_step(before, make_target({T: {0}}), changed=True) is before
 
 
-@pytest.mark.parametrize("has", [None, owned({T: {0}})])
+@pytest.mark.parametrize("has", [None, make_owned({T: {0}})])
 def test_a_state_that_is_not_known_fences(has: dict[bytes, frozenset[int]] | None) -> None:
     with pytest.raises(KafkaError) as refusal:
-        step(member(MemberState.UNKNOWN), target({T: {0}}), has)
+        run_step(make_member(MemberState.UNKNOWN), make_target({T: {0}}), has)
     assert refusal.value.code is ErrorCode.FENCED_MEMBER_EPOCH
 
 
 def test_a_state_that_is_not_known_ends_when_the_member_has_nothing() -> None:
-    after = step(member(MemberState.UNKNOWN), target({T: {0}}), {})
+    after = run_step(make_member(MemberState.UNKNOWN), make_target({T: {0}}), {})
     assert (after.state, after.assigned) == (STABLE, {T: {0: 6}})

@@ -9,21 +9,21 @@ from kafkacompat.metadata.image import ImageHolder, MetadataImage
 from tests.kafkacompat.groups.consumer.support import ConsumerWorld
 
 
-def settings(**properties: str) -> ConsumerGroupSettings:
+def make_settings(**properties: str) -> ConsumerGroupSettings:
     given = {f"group.consumer.{name.replace('_', '.')}": value for name, value in properties.items()}
     config = BrokerConfig({"node.id": "1", "process.roles": "broker,controller", **given})
     return ConsumerGroupSettings.from_config(config, lambda: config)
 
 
 def test_the_defaults_are_those_of_the_properties() -> None:
-    read, default = settings(), ConsumerGroupSettings()
+    read, default = make_settings(), ConsumerGroupSettings()
     assert read.assignment_interval_ms() == default.assignment_interval_ms()
     for name in vars(default).keys() - {"assignment_interval_ms"}:
         assert getattr(read, name) == getattr(default, name)
 
 
 def test_properties_are_read() -> None:
-    read = settings(
+    read = make_settings(
         session_timeout_ms="50000",
         max_size="7",
         assignors="org.apache.kafka.coordinator.group.assignor.RangeAssignor,uniform",

@@ -7,8 +7,8 @@ import pytest
 from kafkacompat.groups.any_group import SenderIdentity
 from kafkacompat.groups.commits import OffsetToCommit
 from kafkacompat.wire.errors import ErrorCode
-from tests.kafkacompat.groups.consumer.support import SESSION_S, Consumer, ConsumerWorld, settle, topic_id
-from tests.kafkacompat.groups.support import GROUP, now
+from tests.kafkacompat.groups.consumer.support import SESSION_S, Consumer, ConsumerWorld, settle_members, topic_id
+from tests.kafkacompat.groups.support import GROUP, take_response
 
 HALF = 2
 
@@ -21,11 +21,11 @@ def world() -> ConsumerWorld:
 def test_a_static_member_keeps_its_place_while_it_is_away(world: ConsumerWorld) -> None:
     first = Consumer(world, "m1", "t", instance_id="i1").join()
     second = Consumer(world, "m2", "t").join()
-    settle(world, first, second)
+    settle_members(world, first, second)
     epoch, had = world.contents().epoch, first.has
     gone = world.beat("m1", -2, instance_id="i1")
     assert (gone.error_code, gone.member_epoch) == (0, -2)
-    settle(world, second)
+    settle_members(world, second)
     assert len(second.has["t"]) == HALF
     back = world.come("m3", "t", instance_id="i1")
     assert (back.error_code, world.read(back), back.member_epoch) == (0, had, epoch)
@@ -47,7 +47,7 @@ def test_one_that_goes_in_the_middle_of_giving_up_has_its_session_timeout_to_com
     second = Consumer(world, "m2", "t").join()
     world.beat("m1", 2)
     world.beat("m1", -2, instance_id="i1")
-    settle(world, second)
+    settle_members(world, second)
     assert world.contents().members.keys() == {"m1", "m2"}
     assert world.come("m3", "t", instance_id="i1").error_code == 0
 
@@ -72,7 +72,7 @@ def test_a_static_member_that_joins_again_under_its_id_is_the_same(world: Consum
     assert (back.member_epoch, world.read(back)) == (first.member_epoch, world.read(first))
 
 
-def test_who_was_replaced_is_fenced(world: ConsumerWorld) -> None:
+def test_a_replaced_member_is_fenced(world: ConsumerWorld) -> None:
     world.come("m1", "t", instance_id="i1")
     world.beat("m1", -2, instance_id="i1")
     world.come("m2", "t", instance_id="i1")
@@ -89,20 +89,20 @@ def test_a_replaced_member_cannot_commit_any_more(world: ConsumerWorld) -> None:
     assert world.commit(member_id="m1", generation=2) == [ErrorCode.UNKNOWN_MEMBER_ID]
 
 
-def test_one_that_is_back_may_commit_for_what_it_had_before(world: ConsumerWorld) -> None:
+def test_a_returned_member_may_commit_its_earlier_partitions(world: ConsumerWorld) -> None:
     world.come("m1", "t", instance_id="i1")
     world.beat("m1", -2, instance_id="i1")
     world.come("m2", "t", instance_id="i1")
     one = OffsetToCommit("t", topic_id("t"), 0, 7, 0, "")
-    assert now(world.coordinator.commit(GROUP, SenderIdentity("m2", None, 1), [one])) == [ErrorCode.NONE]
+    assert take_response(world.coordinator.commit(GROUP, SenderIdentity("m2", None, 1), [one])) == [ErrorCode.NONE]
 
 
-def test_one_that_comes_back_with_another_subscription_gets_what_belongs_to_that(world: ConsumerWorld) -> None:
+def test_a_returned_member_with_another_subscription_gets_its_partitions(world: ConsumerWorld) -> None:
     world.come("m1", "t", instance_id="i1")
     world.beat("m1", -2, instance_id="i1")
     world.wait(1)
     back = Consumer(world, "m2", "u", instance_id="i1").join()
-    settle(world, back)
+    settle_members(world, back)
     assert back.has == {"u": {0, 1}}
 
 
@@ -117,10 +117,10 @@ def test_the_share_of_a_member_that_takes_the_place_of_a_static_one_goes_to_the_
     world.come("m1", "t", instance_id="i1")
     second, third = (Consumer(world, name, "t").join() for name in ("m2", "m3"))
     world.wait(1)
-    settle(world, second, third)
+    settle_members(world, second, third)
     world.beat("m1", -2, instance_id="i1")
     second = Consumer(world, "m2", "t", instance_id="i1").join()
-    settle(world, second, third)
+    settle_members(world, second, third)
     assert sorted(second.has["t"] | third.has["t"]) == [0, 1, 2, 3]
 
 

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from kafkacompat.metadata.image import BrokerImage
+from kafkacompat.metadata.image import BrokerImage, Losses
 from kafkacompat.metadata.store import StoreError
-from kafkacompat.metadata.znodes.brokers import VersionRange, decode_broker, encode_broker
+from kafkacompat.metadata.znodes.brokers import ProcessHome, VersionRange, decode_broker, decode_home, encode_broker
 
 BROKER = BrokerImage(
     7,
@@ -45,6 +45,23 @@ def test_a_broker_without_rack_and_without_a_plaintext_listener() -> None:
 def test_features_are_ranges() -> None:
     written = json.loads(encode_broker(BROKER, 0, {"metadata.version": VersionRange(1, 21)}))
     assert written["features"] == {"metadata.version": {"min_version": 1, "max_version": 21}}
+
+
+def test_a_home_is_a_field_of_our_own() -> None:
+    home = ProcessHome(frozenset(("b", "a")), "boot")
+    broker = BROKER._replace(losses=Losses(records=True))
+    value = encode_broker(broker, 1_700_000_000_123, home=home)
+    own = {"directory_ids": ["a", "b"], "boot_id": "boot", "lacks_replicas": 0, "lacks_records": 1}
+    assert json.loads(value) == {**STORED, "kafkacompat": own}
+    assert decode_broker(7, value, 4711) == broker
+    assert decode_home(7, value) == home
+    assert decode_home(7, json.dumps(STORED).encode()) is None
+
+
+@pytest.mark.parametrize("damaged", [3, {"boot_id": "x"}, {"directory_ids": "x"}, {"directory_ids": [], "boot_id": 1}])
+def test_a_damaged_home_is_named(damaged: object) -> None:
+    with pytest.raises(StoreError, match="/brokers/ids/7"):
+        decode_home(7, json.dumps({**STORED, "kafkacompat": damaged}).encode())
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def test_an_entity_without_configs(value: bytes) -> None:
     assert decode_config(PATH, value) == {}
 
 
-def test_a_change_keeps_what_it_does_not_know() -> None:
+def test_a_change_keeps_unknown_fields() -> None:
     before = b'{"version":2,"config":{"a":"1"},"origin":"tool"}'
     assert json.loads(encode_config(PATH, {"b": "2"}, before)) == {
         "version": 2,

@@ -82,7 +82,7 @@ def test_sequence_numbers(number: int, text: str) -> None:
 @pytest.mark.parametrize(
     "name", ["config_change_", "config_change_x", "config_change_1", "other", "isr_change_0000000001"]
 )
-def test_what_is_no_sequential_znode(name: str) -> None:
+def test_a_name_without_a_sequence_number_is_refused(name: str) -> None:
     with pytest.raises(StoreError, match=f"/config/changes/{name} is not a sequential znode"):
         parse_sequence_number(Znode.CONFIG_CHANGE, f"/config/changes/{name}")
 

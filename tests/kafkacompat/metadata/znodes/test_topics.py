@@ -66,7 +66,7 @@ def test_a_topic_without_an_id_is_written_without_one() -> None:
     assert "topic_id" not in written and written["version"] == 3
 
 
-def test_a_change_of_a_topic_keeps_what_it_does_not_know() -> None:
+def test_a_change_of_a_topic_keeps_unknown_fields() -> None:
     before = {**STORED, "version": 4, "partitions": {"0": [9]}, "observers": {"0": [3]}}
     assert json.loads(encode_topic(TOPIC, json.dumps(before).encode())) == {
         **STORED,
@@ -93,7 +93,7 @@ def test_a_partition_that_recovers_says_so_until_it_has() -> None:
     assert json.loads(recovered) == {**STATE, "controller_epoch": 8}
 
 
-def test_a_change_of_a_state_keeps_what_it_does_not_know() -> None:
+def test_a_change_of_a_state_keeps_unknown_fields() -> None:
     before = json.dumps({**STATE, "version": 2, "leader": 9, "elr": [4]}).encode()
     written = json.loads(encode_partition_state("t", PartitionImage(0, 1, 4, (1, 2), (1, 2), 3), 7, before))
     assert written == {**STATE, "version": 2, "elr": [4]}
