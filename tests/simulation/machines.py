@@ -78,7 +78,14 @@ class _ProcessHost(MemoryHost):
 
     def __init__(self, machine: Machine, life: Life, clock: MachineClock, network: _ProcessNetwork) -> None:
         rng = Random(f"{machine.world.seed} {life}")
-        super().__init__(clock, network, files=machine.files, rng=rng, zookeeper=machine.world.zookeeper)
+        super().__init__(
+            clock,
+            network,
+            files=machine.files,
+            rng=rng,
+            zookeeper=machine.world.zookeeper,
+            boot_id=f"boot {machine.boots}",
+        )
         self._machine = machine
         self._life = life
         self.zookeeper_clients: list[MemoryClient] = []
@@ -113,6 +120,7 @@ class Machine:
         self.broker: Broker | None = None
         self.clock = MachineClock(self.lane)
         self.has_no_power = False
+        self.boots = 1
         self._process_network = _ProcessNetwork(self.network)
         self._host: _ProcessHost | None = None
         self._restart_wanted = False
@@ -171,6 +179,7 @@ class Machine:
         """End the process, and lose what was not synced; nobody is notified. See `power_failures` for the ways."""
         self.world.cuts.isolate(self.name)
         self.has_no_power = True
+        self.boots += 1
         rng = Random(f"{self.world.seed} {self.life} loses power")
         files = self._end().after(Survivors(names, contents, rng))
         self.files.hand_over()
