@@ -5,6 +5,8 @@ SECONDS ?=
 BROKER ?= kafkacompat
 RELEASE ?=
 ARGS ?=
+SEEDS ?= 1000
+SEED ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -23,7 +25,7 @@ PYSPARK := pyspark==4.0.0
 # What asks the operating system, by its portable calls too; the tests of storage/ try both ways by themselves.
 ON_REAL_FILES := $(addprefix tests/kafkacompat/,test_broker.py test_broker_takeover.py server partitions upkeep cli)
 
-.PHONY: help run check test format coverage lint crash history chaos demo cluster-demo bench spark spark-compare spark-kills compare conformance tools migrate frameworks matrix clean
+.PHONY: help run check test format coverage lint crash simulate history chaos demo cluster-demo bench spark spark-compare spark-kills compare conformance tools migrate frameworks matrix clean
 
 help:
 	@echo "For users"
@@ -39,6 +41,7 @@ help:
 	@echo "  make coverage       show which lines the unit tests run (pages in build/coverage)"
 	@echo "For maintainers, after larger changes: what make test leaves out or only samples"
 	@echo "  make crash          crash at every file operation of random runs, and kill a broker under load 50 times"
+	@echo "  make simulate       simulate clusters with faults on a virtual clock [SEEDS=1000; SEED=7: this seed only]"
 	@echo "  make history        kill clients and the broker 20 times, and check everything that the clients saw"
 	@echo "  make chaos          kill, stop, cut off and fill three brokers and ZooKeeper, and check what clients saw"
 	@echo "                      [SECONDS=300: length of each scenario; BROKER=kafka: on Apache Kafka; ARGS='--scenario cuts --seed 1']"
@@ -67,6 +70,9 @@ test: check $(VENV)/.jars
 crash: $(VENV)/.development
 	@$(BIN)/python -m tests.crash
 	@$(BIN)/python -m compat_tests.kills
+
+simulate: $(VENV)/.development
+	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS))
 
 lint: $(VENV)/.development
 	@$(BIN)/ruff check $(SOURCES)

@@ -78,8 +78,7 @@ class ActiveController:
     """The controller's work in one controller epoch. Call `start` once, and `resign` when the epoch is over.
 
     *find_topic_id* returns the id by which this broker knows a topic, zeros for none. *on_doubt* is called when ZooKeeper did not
-    make a change: another broker may be the controller. *previous_zxid* is that of
-    `ControllerEpoch`.
+    make a change: another broker may be the controller.
     """
 
     def __init__(
@@ -94,11 +93,9 @@ class ActiveController:
         *,
         on_doubt: Callable[[], object],
         find_topic_id: Callable[[TopicImage], bytes],
-        previous_zxid: int = 0,
     ) -> None:
         self._clock = clock
         self._on_doubt = on_doubt
-        self._previous_zxid = previous_zxid
         self._zookeeper = zookeeper
         self._ledger = ledger
         self._broadcasts = broadcasts
@@ -109,7 +106,15 @@ class ActiveController:
         self._lock = DeferredLock()
         self._resigned = False
         self._deletion_waits = DeletionWaits()
-        self.changes = MetadataChanges(ledger, self._apply_change, self._lock, static_config, effective, rng)
+        self.changes = MetadataChanges(
+            ledger,
+            self._apply_change,
+            self._lock,
+            static_config,
+            effective,
+            rng,
+            lambda topic: self._situation.is_queued(topic),
+        )
         self._admin_nodes = AdminNodes(
             zookeeper, ledger, rng, self._handle, self._decide, lambda: self._situation, find_topic_id
         )
@@ -127,10 +132,9 @@ class ActiveController:
         self._ledger.image = replace(self._ledger.image, brokers=brokers)
         await self._admin_nodes.load()
         deleting = await self._read_deletions()
-        # The controller before saw the brokers that had registered before this one's election.
-        arrived = {node: broker for node, broker in brokers.items() if broker.epoch > self._previous_zxid}
+        # An earlier controller need not have seen the brokers that had registered before it: it may have died before it began.
         known = [topic for name, topic in self._ledger.image.topics.items() if name not in deleting]
-        bounced = await find_bounced(self._zookeeper, arrived, known)
+        bounced = await find_bounced(self._zookeeper, brokers, known)
         self._announced = Moment(self._ledger.image, self._situation)
         await self._decide(lambda draft, situation: take_over(draft, situation, deleting, bounced), started=brokers)
         # The answers of all brokers to the orders of this start say the same as these events.

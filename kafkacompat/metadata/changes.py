@@ -19,7 +19,7 @@ from kafkacompat.metadata.ledger import MetadataLedger
 from kafkacompat.metadata.quota_changes import QuotaAlteration, alter_client_quotas
 from kafkacompat.metadata.scram_changes import ScramChange, alter_scram_credentials
 from kafkacompat.metadata.topic_changes import NewPartitions, NewTopic, TopicPlanner, delete_topic
-from kafkacompat.wire.errors import KafkaError
+from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class MetadataChanges:
 
     Each method fails with KafkaError; KAFKA_STORAGE_ERROR is a failure of the store. It fires when *apply* has brought the
     committed image to the replicas. What takes long of that, such as answers of other brokers, *apply* returns as a Deferred: the
-    next change does not wait for it.
+    next change does not wait for it. *is_deleting* returns whether a topic is to be deleted, though the image still has it.
     """
 
     def __init__(
@@ -49,7 +49,9 @@ class MetadataChanges:
         static_config: BrokerConfig,
         effective: EffectiveConfig,
         rng: Random,
+        is_deleting: Callable[[str], bool] = lambda topic: False,
     ) -> None:
+        self._is_deleting = is_deleting
         self._ledger = ledger
         self._apply = apply
         self._lock = lock
@@ -81,7 +83,13 @@ class MetadataChanges:
 
         def plan(draft: MetadataDraft) -> list[Outcome]:
             changes = TopicPlanner(self._effective.config, self._rng)
-            return _change_each(wanted, lambda more: changes.add_partitions(draft, more))
+
+            def add(more: NewPartitions) -> None:
+                if self._is_deleting(more.name):
+                    raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"topic '{more.name}' is being deleted")
+                changes.add_partitions(draft, more)
+
+            return _change_each(wanted, add)
 
         return self._make_change(plan, validate_only)
 

@@ -27,11 +27,15 @@ from kafkacompat.zookeeper.client import (
     Watch,
     WatchEvent,
     WatchKind,
+    ZooKeeperError,
 )
 from kafkacompat.zookeeper.requests import Chroot, check_size, create_with_parents, ensure_path
 from kafkacompat.zookeeper.session import Session, SessionEvent
 
 Value = TypeVar("Value")
+
+RETRY_SECONDS = 0.5
+"""Pause before a client that starts looks for a server again."""
 
 
 class WatchTable(Enum):
@@ -42,7 +46,19 @@ class WatchTable(Enum):
 
 
 class Server(Protocol):
-    """The server, as its clients see it. Paths are absolute, and every method returns at once."""
+    """The server, as its clients see it. Paths are absolute, and every method returns at once.
+
+    ``draw_delay_s`` returns how many seconds anything takes from a client to the server, or back.
+    """
+
+    draw_delay_s: Callable[[], float]
+
+    @property
+    def is_away(self) -> bool:
+        """Whether no client can connect."""
+
+    def clock_for(self, client: MemoryClient) -> Clock:
+        """Return the clock by which the client's requests arrive."""
 
     def open_session(self, client: MemoryClient) -> int:
         """Open a session and return its id."""
@@ -101,10 +117,12 @@ class MemoryClient:
         self._chroot = Chroot(chroot)
         self._session = Session()
         self._pending: dict[_Request, None] = {}
+        self._outgoing: deque[_Request] = deque()
         self._incoming: deque[Callable[[], object]] = deque()
         self._watches: dict[MemoryWatch, None] = {}
         self._noticing: DelayedCall | None = None
         self._loses_next_answer = False
+        self._is_barred = False
 
     # ZooKeeper
 
@@ -127,11 +145,19 @@ class MemoryClient:
         return Deferred.fromCoroutine(self._start())
 
     async def _start(self) -> None:
-        await deferLater(self.clock, 0)  # type: ignore[arg-type]
+        await self._wait_for_server()
         self.is_linked = True
         self._establish()
         root = Chroot("")
         await ensure_path(lambda path: self._create(root, Create(path, b"")), self._chroot.absolute("/"))
+
+    async def _wait_for_server(self) -> None:
+        deadline = self.clock.seconds() + self.session_timeout_seconds
+        await deferLater(self.clock, 0)  # type: ignore[arg-type]
+        while self._server.is_away:
+            if self.clock.seconds() >= deadline:
+                raise ZooKeeperError(f"no ZooKeeper answers within {self.session_timeout_seconds:g} s")
+            await deferLater(self.clock, RETRY_SECONDS)  # type: ignore[arg-type]
 
     def close(self) -> Deferred[None]:
         """See ZooKeeper.close."""
@@ -221,11 +247,15 @@ class MemoryClient:
         self._session.check_connected()
         request = _Request(work, changes, Deferred())
         self._pending[request] = None
-        self.clock.callLater(0, self._perform, request)
+        self._outgoing.append(request)
+        self._server.clock_for(self).callLater(self._server.draw_delay_s(), self._perform_next)
         return request.answer
 
-    def _perform(self, request: _Request) -> None:
-        """Let the server handle a request, unless the connection was lost before."""
+    def _perform_next(self) -> None:
+        """Let the server handle the oldest request on its way, unless the connection was lost before."""
+        if not self._outgoing:
+            return
+        request = self._outgoing.popleft()
         if not self.is_linked or request not in self._pending:
             return
         outcome: list[object] = []
@@ -249,7 +279,7 @@ class MemoryClient:
     def _receive_later(self, receive: Callable[[], object]) -> None:
         """Receive something from the server in a later turn, after everything that was sent before."""
         self._incoming.append(receive)
-        self.clock.callLater(0, self._receive_next)
+        self.clock.callLater(self._server.draw_delay_s(), self._receive_next)
 
     def _receive_next(self) -> None:
         if self._incoming:
@@ -274,15 +304,25 @@ class MemoryClient:
         self._loses_next_answer = True
 
     def cut(self, noticed_after_seconds: float = 0) -> None:
-        """Cut the connection, unless it is; the client notices it after some seconds."""
+        """Cut the connection, unless it is, until `restore`; the client notices it after some seconds."""
+        self._is_barred = True
         if not self.is_linked:
             return
         self.is_linked = False
         self._noticing = self.clock.callLater(noticed_after_seconds, self._lose_connection)
 
+    def abandon(self, arriving: int) -> None:
+        """End with the client's process, after the first *arriving* requests on their way have arrived."""
+        for _ in range(min(arriving, len(self._outgoing))):
+            self._perform_next()
+        self._outgoing.clear()
+        self.is_linked = False
+        self._is_barred = True
+
     def restore(self) -> None:
         """Let the client connect again."""
-        self.clock.callLater(0, self._reconnect)
+        self._is_barred = False
+        self.clock.callLater(self._server.draw_delay_s(), self._reconnect)
 
     def _lose_connection(self) -> None:
         watches, self._watches = self._watches, {}
@@ -300,7 +340,7 @@ class MemoryClient:
             request.answer.errback(ConnectionLossError("the connection to ZooKeeper was lost before the answer came"))
 
     def _reconnect(self) -> None:
-        if self.is_linked or self.state is SessionState.CLOSED:
+        if self.is_linked or self._is_barred or self._server.is_away or self.state is SessionState.CLOSED:
             return
         if self._noticing is not None and self._noticing.active():
             self._noticing.cancel()

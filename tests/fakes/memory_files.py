@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from kafkacompat.storage.files.filesystem import DirectoryLockedError, DiskUsage, SyncError
@@ -70,6 +71,19 @@ class MemoryFiles:
 
         self._failures[operation] = failing
 
+    def succeed(self) -> None:
+        """Let all operations succeed again."""
+        self._failures.clear()
+
+    @contextmanager
+    def without_failures(self) -> Iterator[None]:
+        """Let an observer read, without a failure that is meant for the broker."""
+        failures, self._failures = self._failures, {}
+        try:
+            yield
+        finally:
+            self._failures = failures
+
     def fail(self, operation: str, size_bytes: int = 0) -> Failure | None:
         """The failure that is due for an operation."""
         due = self._failures.get(operation)
@@ -112,10 +126,17 @@ class MemoryFiles:
         """What the next process finds when this one ends now: everything, but it is not on the disk yet."""
         return self._with(copied(self._root, {}))
 
+    def hand_over(self) -> MemoryFiles:
+        """What the next process finds when this one has ended; nothing that this one still does counts any more."""
+        root, self._root = self._root, Folder()
+        self.life += 1
+        return self._with(root)
+
     def _with(self, root: Folder) -> MemoryFiles:
         found = MemoryFiles()
         found._root = root
         found.now_ms = self.now_ms
+        found.free_bytes = self.free_bytes
         return found
 
     def unsynced_names(self, path: str) -> int:

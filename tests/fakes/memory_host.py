@@ -85,7 +85,8 @@ class MemoryHost:
     def open_zookeeper(self, settings: ZooKeeperSettings) -> ZooKeeper:
         """See Host."""
         assert self._zookeeper is not None
-        return self._zookeeper.connect(self.reactor, parse_connect(settings.connect).chroot)
+        chroot = parse_connect(settings.connect).chroot
+        return self._zookeeper.connect(self.reactor, chroot, settings.session_timeout_ms / 1000)
 
     def raise_open_file_limit(self) -> int:
         """See Host."""

@@ -1,6 +1,6 @@
 """A network in memory: hosts that listen and connect, links that can be slow or cut, and no socket.
 
-Everything travels by `callLater` of one clock, so that nothing is ever delivered inside the call that sent it. A cut link
+Everything travels by `callLater` of one clock, or of the target's own one, so that nothing is ever delivered inside the call that sent it. A cut link
 holds what travels on it, as TCP sends it again; `heal` lets it go on. Neither end of a connection notices the cut.
 """
 
@@ -33,11 +33,14 @@ class MemoryNetwork:
         self.clock = clock
         self._delay_s = delay_s
         self._hosts: dict[str, MemoryHost] = {}
+        self._clocks: dict[str, Clock] = {}
         self._links: dict[tuple[str, str], Link] = {}
         self._next_port = FIRST_FREE_PORT
 
-    def at(self, host: str) -> MemoryHost:
-        """The network as a host sees it."""
+    def at(self, host: str, clock: Clock | None = None) -> MemoryHost:
+        """The network as a host sees it; what arrives there arrives by its *clock*, if it has one of its own."""
+        if clock is not None:
+            self._clocks[host] = clock
         if host not in self._hosts:
             self._hosts[host] = MemoryHost(self, host)
         return self._hosts[host]
@@ -60,8 +63,16 @@ class MemoryNetwork:
         """The link from one host to another."""
         link = self._links.get((source, target))
         if link is None:
-            link = self._links[source, target] = Link(self.clock, self._delay_s)
+            link = self._links[source, target] = Link(self.clock_of(target), self._delay_s)
         return link
+
+    def clock_of(self, host: str) -> Clock:
+        """The clock by which things arrive at a host."""
+        return self._clocks.get(host, self.clock)
+
+    def links(self, source: str) -> dict[str, Link]:
+        """The links that lead away from a host, by target, in the order of their first use."""
+        return {target: link for (origin, target), link in self._links.items() if origin == source}
 
     def find(self, host: str) -> MemoryHost | None:
         """The host of a name."""
@@ -100,7 +111,7 @@ class MemoryHost:
     def __init__(self, network: MemoryNetwork, name: str) -> None:
         self.name = name
         self.ports: dict[int, MemoryPort] = {}
-        self.transports: set[MemoryTransport] = set()
+        self.transports: dict[MemoryTransport, None] = {}
         self._attempts: list[_Attempt] = []
         self._network = network
 
@@ -118,10 +129,11 @@ class MemoryHost:
         """See Network.connect."""
         name = self.name if host in LOCAL_NAMES else host
         target = self._network.find(name)
-        attempt = _Attempt(self._network.clock, protocol, timeout_s)
+        clock = self._network.clock_of(self.name)
+        attempt = _Attempt(clock, protocol, timeout_s)
         self._attempts = [other for other in self._attempts if not other.is_over] + [attempt]
         if target is None:
-            self._network.clock.callLater(0, attempt.fail, DNSLookupError(host))
+            clock.callLater(0, attempt.fail, DNSLookupError(host))
         else:
             _Handshake(self._network, self, target, port, attempt).begin()
         return attempt.result
@@ -215,7 +227,7 @@ class _Handshake(NamedTuple):
         client.open(self.attempt.protocol)
 
     def _transport(self, host: MemoryHost, here: IPv4Address, there: IPv4Address, out: Link) -> MemoryTransport:
-        return MemoryTransport(self.network.clock, host.transports, here, there, out)
+        return MemoryTransport(self.network.clock_of(host.name), host.transports, here, there, out)
 
 
 def _error(code: int) -> OSError:

@@ -32,11 +32,19 @@ class _Packet(NamedTuple):
     is_sent_again: bool
 
 
+def _no_jitter() -> float:
+    return 0.0
+
+
 class Link:
-    """Carries packets from one host to another, in order, each as long as ``delay_s`` says when it starts."""
+    """Carries packets from one host to another, in order.
+
+    Each takes ``delay_s``, as it is when the packet starts, and what ``jitter`` draws. *clock* is that of the target.
+    """
 
     def __init__(self, clock: Clock, delay_s: float) -> None:
         self.delay_s = delay_s
+        self.jitter: Callable[[], float] = _no_jitter
         self._clock = clock
         self._packets: deque[_Packet] = deque()
         self._last_arrival = 0.0
@@ -46,7 +54,7 @@ class Link:
     def send(self, arrive: Callable[[], None], *, is_sent_again: bool = True) -> None:
         """Call *arrive* at the other host. A packet that is not sent again is lost if the link is cut when it arrives."""
         now = self._clock.seconds()
-        self._last_arrival = max(self._last_arrival, now + self.delay_s)
+        self._last_arrival = max(self._last_arrival, now + self.delay_s + self.jitter())
         self._packets.append(_Packet(arrive, is_sent_again))
         self._clock.callLater(self._last_arrival - now, self._arrive)
 
@@ -79,7 +87,7 @@ class MemoryTransport:
     peer: MemoryTransport
 
     def __init__(
-        self, clock: Clock, siblings: set[MemoryTransport], here: IPv4Address, there: IPv4Address, out: Link
+        self, clock: Clock, siblings: dict[MemoryTransport, None], here: IPv4Address, there: IPv4Address, out: Link
     ) -> None:
         self.connected = False
         self.read_ahead: Callable[[FileRegion, int, int], Deferred[Any]] | None = None
@@ -92,7 +100,7 @@ class MemoryTransport:
         self._protocol: Protocol | None = None
         self._queue: deque[Part] = deque()
         self._head_sent = 0
-        self._unacknowledged = 0
+        self._unacknowledged = self._taken = 0
         self._received: deque[bytes] = deque()
         self._is_paused = False
         self._is_closing = False
@@ -105,7 +113,7 @@ class MemoryTransport:
         """Connect a protocol."""
         self.connected = True
         self._protocol = protocol
-        self._siblings.add(self)
+        self._siblings[self] = None
         protocol.makeConnection(self)
 
     def reject(self) -> None:
@@ -163,10 +171,15 @@ class MemoryTransport:
     def kill(self) -> None:
         """End without a word to the protocol, as when its process is killed."""
         self.connected = False
-        self._siblings.discard(self)
+        self._siblings.pop(self, None)
         self._drop_queue()
         self._received.clear()
         self._send_reset()
+
+    def vanish(self) -> None:
+        """Lose the connection at this end only: the other one notices nothing until it sends."""
+        self._lose(ConnectionLost())
+        self._received.clear()
 
     # Sending
 
@@ -175,7 +188,8 @@ class MemoryTransport:
         try:
             while self._queue and self._unacknowledged < WINDOW_BYTES and not self._must_read_ahead():
                 self._send_packet()
-        except RegionGoneError:
+        except (RegionGoneError, OSError):
+            # As `sendfile`, which fails where the disk does.
             self.abortConnection()
 
     def _send_packet(self) -> None:
@@ -260,14 +274,21 @@ class MemoryTransport:
             if not data:
                 self._lose(ConnectionDone())
                 return
-            self._out.send(partial(self.peer.acknowledge, len(data)))
+            self._acknowledge_later(len(data))
             assert self._protocol is not None
             self._protocol.dataReceived(data)
+
+    def _acknowledge_later(self, size_bytes: int) -> None:
+        """Acknowledge bytes, several packets at once as long as the other end has room."""
+        self._taken += size_bytes
+        if self.peer._unacknowledged > WINDOW_BYTES // 2:
+            taken, self._taken = self._taken, 0
+            self._out.send(partial(self.peer.acknowledge, taken))
 
     def _lose(self, reason: Exception) -> None:
         if self.connected:
             self.connected = False
-            self._siblings.discard(self)
+            self._siblings.pop(self, None)
             assert self._protocol is not None
             self._protocol.connectionLost(Failure(reason))
             self._drop_queue()

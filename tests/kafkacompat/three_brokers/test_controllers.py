@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from twisted.internet.defer import Deferred
 
 from kafkacompat.broker import Broker
 from kafkacompat.client.errors import RequestTimedOutError
+from kafkacompat.cluster.active_controller import ActiveController
 from kafkacompat.cluster.errors import ClusterError
 from kafkacompat.zookeeper.client import SessionState
 from kafkacompat.zookeeper.memory import SESSION_TIMEOUT_SECONDS
@@ -343,3 +345,29 @@ def test_the_controller_is_cut_off_from_a_broker() -> None:
     cluster.wait_for_in_sync("u", [one, other], 1)
     cluster.wait_for_in_sync("t", NODES)
     produce_some(cluster, "u", [b"0"])
+
+
+def test_a_start_is_noticed_although_the_next_controller_dies_before_it_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker that starts while there is no controller may have lost the end of its log: it must not lead in its old epoch."""
+    cluster = Cluster()
+    controller = cluster.controller()
+    leader, heir = (node for node in NODES if node != controller)
+    cluster.create("t", assignment={0: [leader]})
+    assert cluster.wait_for_leader("t") == leader
+    epoch = cluster.image("t", node=heir).leader_epoch
+    session = cluster.client_of(controller).session_id
+    cluster.kill(controller, expire=False)
+    cluster.kill(leader, expire=False)
+    cluster.begin(leader)
+    cluster.wait(lambda: cluster.side(leader).member.registration.epoch >= 0)
+    election = cluster.side(leader).member.election
+    monkeypatch.setattr(election, "_stopped", True)
+    with monkeypatch.context() as hanging:
+        hanging.setattr(ActiveController, "start", lambda self: Deferred())
+        cluster.zookeeper.expire(session)
+        cluster.wait(lambda: cluster.controller() == heir)
+        cluster.kill(heir)
+    cluster.begin(controller)
+    cluster.wait(lambda: cluster.controller() == controller)
+    cluster.wait_for_leader("t")
+    assert cluster.image("t").leader_epoch > epoch

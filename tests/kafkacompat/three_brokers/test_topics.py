@@ -74,6 +74,22 @@ def test_a_topic_is_deleted() -> None:
     assert_replicas_agree(cluster, "t")
 
 
+def test_a_topic_that_is_being_deleted_does_not_grow() -> None:
+    """Its deletion would wait for replicas of the new partitions, which nobody was requested to delete."""
+    cluster = Cluster()
+    away = next(node for node in NODES if node != cluster.controller())
+    cluster.create("t")
+    cluster.wait_for_leader("t")
+    cluster.kill(away)
+    cluster.wait(lambda: away not in cluster.image("t").in_sync_replicas)
+    assert cluster.delete("t") == 0
+    wanted = [CreatePartitionsTopic(name="t", count=2, assignments=None)]
+    answer = cluster.ask(cluster.controller(), CreatePartitionsRequest(topics=wanted, timeout_ms=20_000))
+    assert answer.results[0].error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+    cluster.start(away)
+    cluster.wait(lambda: f"{CHROOT}/brokers/topics/t" not in cluster.zookeeper.contents())
+
+
 @pytest.mark.parametrize("controller_dies", [False, True])
 def test_a_deletion_waits_for_an_absent_replica(controller_dies: bool, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
