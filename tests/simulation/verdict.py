@@ -72,9 +72,9 @@ class _Rest:
             if isinstance(event, Read):
                 event = event._replace(records=[record for record in event.records if record[1] not in self._texts])
             yield event
-            if not self._has_transactions and isinstance(event, Read | Finished | Listed):
+            if not self._has_transactions and isinstance(event, Positioned | Read | Finished | Listed):
                 # Readers of committed records may wait for ever; what the others saw stands for it.
-                yield event._replace(client=f"copy-of-{event.client}", isolation=READ_COMMITTED)
+                yield _copy_as_committed(event)
 
     def _is_sound(self, place: HistoryPartition) -> bool:
         return str(place) not in self._lossy
@@ -109,6 +109,11 @@ class _Rest:
         """Whether an event of a reader counts."""
         is_committed = getattr(event, "isolation", None) == READ_COMMITTED
         return self._is_sound(event.place) and (self._has_transactions or not is_committed)
+
+
+def _copy_as_committed(event: Positioned | Read | Finished | Listed) -> Event:
+    copy = event._replace(client=f"copy-of-{event.client}")
+    return copy if isinstance(copy, Positioned) else copy._replace(isolation=READ_COMMITTED)
 
 
 def _keep(rest: _Rest, event: Event) -> bool:
