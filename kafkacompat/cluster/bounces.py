@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from twisted.internet.defer import gatherResults
 
-from kafkacompat.metadata.image import NO_LEADER, NO_LOSSES, BrokerImage, PartitionImage, TopicImage
+from kafkacompat.metadata.image import NO_LOSSES, BrokerImage, PartitionImage, TopicImage
 from kafkacompat.metadata.znodes.paths import Znode
 from kafkacompat.zookeeper.client import ZooKeeper
 
@@ -20,16 +20,15 @@ async def find_bounced(
     """Return those of *brokers* that registered after the last change of a partition that they lead or are in sync with.
 
     A controller that saw such a start would have changed the partition's state. Without that, a broker which lost the end of
-    its log would lead again in its old leader epoch, and the others would truncate theirs to it. A partition without a leader gets
-    a new leader epoch anyway, and a follower that has lost nothing stays in sync without a change of the state. Raises
-    ZooKeeperError.
+    its log would lead again in its old leader epoch, and the others would truncate theirs to it. A follower that has lost nothing
+    stays in sync without a change of the state. Raises ZooKeeperError.
     """
     states = [
         (Znode.PARTITION_STATE.path(topic=topic.name, partition=partition.partition), members)
         for topic in topics
         if brokers
         for partition in topic.partitions
-        if partition.has_state and partition.leader != NO_LEADER
+        if partition.has_state
         if (members := _list_members(partition, brokers))
     ]
     bounced: set[int] = set()
