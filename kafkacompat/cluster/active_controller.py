@@ -78,8 +78,7 @@ class ActiveController:
     """The controller's work in one controller epoch. Call `start` once, and `resign` when the epoch is over.
 
     *find_topic_id* returns the id by which this broker knows a topic, zeros for none. *on_doubt* is called when ZooKeeper did not
-    make a change: another broker may be the controller. *previous_zxid* is that of
-    `ControllerEpoch`.
+    make a change: another broker may be the controller.
     """
 
     def __init__(
@@ -94,11 +93,9 @@ class ActiveController:
         *,
         on_doubt: Callable[[], object],
         find_topic_id: Callable[[TopicImage], bytes],
-        previous_zxid: int = 0,
     ) -> None:
         self._clock = clock
         self._on_doubt = on_doubt
-        self._previous_zxid = previous_zxid
         self._zookeeper = zookeeper
         self._ledger = ledger
         self._broadcasts = broadcasts
@@ -144,26 +141,23 @@ class ActiveController:
         """Find brokers that registered after the last change of a partition that they lead or are in sync with.
 
         A controller that saw such a start would have changed the partition's state. Without that, a broker which lost the end of
-        its log would lead again in its old leader epoch, and the others would truncate theirs to it.
+        its log would lead again in its old leader epoch, and the others would truncate theirs to it. The election of an earlier
+        controller proves nothing: it may have ended before it read the brokers.
         """
-        candidates = {
-            node: broker.epoch
-            for node, broker in self._ledger.image.brokers.items()
-            if broker.epoch > self._previous_zxid
-        }
+        epochs = {node: broker.epoch for node, broker in self._ledger.image.brokers.items()}
         states = [
             (Znode.PARTITION_STATE.path(topic=topic.name, partition=partition.partition), members)
             for topic in self._ledger.image.topics.values()
-            if topic.name not in deleting and candidates
+            if topic.name not in deleting
             for partition in topic.partitions
-            if partition.has_state and (members := candidates.keys() & {partition.leader, *partition.in_sync_replicas})
+            if partition.has_state and (members := epochs.keys() & {partition.leader, *partition.in_sync_replicas})
         ]
         bounced: set[int] = set()
         for first in range(0, len(states), STATES_AT_ONCE):
             some = states[first : first + STATES_AT_ONCE]
             stats = await gatherResults([self._zookeeper.exists(path) for path, _ in some], consumeErrors=True)
             for (_, members), stat in zip(some, stats, strict=True):
-                bounced.update(node for node in members if stat is not None and candidates[node] > stat.mzxid)
+                bounced.update(node for node in members if stat is not None and epochs[node] > stat.mzxid)
         return bounced
 
     @property

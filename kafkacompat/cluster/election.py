@@ -58,15 +58,10 @@ PASS_ON_S = 2.0
 
 
 class ControllerEpoch(NamedTuple):
-    """An elected controller's epoch, and the version of /controller_epoch that proves it.
-
-    ``previous_zxid`` is the transaction of the election before, 0 where it is not known: the controller of that time knew the
-    brokers that had registered before it.
-    """
+    """An elected controller's epoch, and the version of /controller_epoch that proves it."""
 
     epoch: int
     version: int
-    previous_zxid: int = 0
 
 
 class ControllerElection:
@@ -91,7 +86,6 @@ class ControllerElection:
         self._on_resigned = on_resigned
         self._lock = DeferredLock()
         self._stopped = False
-        self._previous_zxid = 0
         self.controller_id = NO_LEADER
         self.epoch: ControllerEpoch | None = None
         """This broker's epoch while it is the controller."""
@@ -134,9 +128,8 @@ class ControllerElection:
     async def _take_office(self, elected: NodeStat) -> None:
         """Begin the controller epoch that *elected*, the node /controller, was created with, in one transaction."""
         epoch, stat = await self._read_epoch()
-        previous_zxid, self._previous_zxid = self._previous_zxid, 0
         if stat.mzxid == elected.czxid:
-            await self._succeed(ControllerEpoch(epoch, stat.version, previous_zxid))
+            await self._succeed(ControllerEpoch(epoch, stat.version))
         else:
             log.warning(
                 "/controller_epoch has changed since this broker was elected: it looks again who is the controller"
@@ -145,7 +138,6 @@ class ControllerElection:
 
     async def _elect(self) -> None:
         epoch, stat = await self._read_epoch()
-        self._previous_zxid = stat.mzxid
         try:
             await self._zookeeper.multi(
                 [
@@ -154,7 +146,6 @@ class ControllerElection:
                 ]
             )
         except (NodeExistsError, BadVersionError):
-            self._previous_zxid = 0
             if not await self._find_controller():
                 self._clock.callLater(0, self.take_part)
             return

@@ -344,7 +344,6 @@ class ClusterMember:
             self._rng,
             on_doubt=self.election.take_part,
             find_topic_id=self._find_topic_id,
-            previous_zxid=epoch.previous_zxid,
         )
         self._active.start().addErrback(self._report_failed_start, self._active)
         if self._config.bool("auto.leader.rebalance.enable"):

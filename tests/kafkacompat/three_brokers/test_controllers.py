@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kafkacompat.client.errors import RequestTimedOutError
+from kafkacompat.cluster.active_controller import ActiveController
 from kafkacompat.cluster.errors import ClusterError
-from kafkacompat.zookeeper.client import SessionState
+from kafkacompat.zookeeper.client import ConnectionLossError, SessionState
 from tests.kafkacompat.three_brokers.support import CHROOT, NODES, Cluster
 from tests.kafkacompat.three_brokers.test_leaders import assert_replicas_agree, in_sync_of_leader, produce_some
 
@@ -238,8 +239,6 @@ def test_the_second_broker_with_an_id_ends_with_a_sentence() -> None:
 
 
 def test_a_controller_that_cannot_begin_lets_another_be_elected(monkeypatch: pytest.MonkeyPatch) -> None:
-    from kafkacompat.cluster.active_controller import ActiveController
-
     cluster = Cluster()
     first = cluster.controller()
     begun: list[object] = []
@@ -258,6 +257,33 @@ def test_a_controller_that_cannot_begin_lets_another_be_elected(monkeypatch: pyt
     assert cluster.controller() in cluster.brokers
     cluster.create("t", replicas=2)
     cluster.wait_for_leader("t")
+
+
+def test_a_broker_starts_again_before_a_controller_that_cannot_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster()
+    controller = cluster.controller()
+    leader, other = [node for node in NODES if node != controller]
+    cluster.create("t", assignment={0: [leader, other]})
+    cluster.wait_for_leader("t")
+    produce_some(cluster, "t", [b"0"])
+    epoch = cluster.image("t").leader_epoch
+    begun: list[object] = []
+    original = ActiveController._start
+
+    async def fail_once(self: ActiveController) -> None:
+        begun.append(self)
+        if len(begun) == 1:
+            raise ConnectionLossError
+        await original(self)
+
+    monkeypatch.setattr(ActiveController, "_start", fail_once)
+    cluster.kill(controller, expire=False)
+    cluster.kill(leader, expire=False, lose_unsynced=True)
+    cluster.start(leader)
+    cluster.wait(lambda: len(begun) > 1)
+    cluster.wait(lambda: cluster.image("t", node=other).leader_epoch > epoch)
+    cluster.wait_for_leader("t")
+    assert cluster.read(cluster.leader("t"), "t") == [b"0"]
 
 
 def test_the_controller_is_cut_off_from_a_broker() -> None:
