@@ -72,9 +72,10 @@ class _Rest:
             if isinstance(event, Read):
                 event = event._replace(records=[record for record in event.records if record[1] not in self._texts])
             yield event
-            if not self._has_transactions and isinstance(event, Read | Finished | Listed):
+            if not self._has_transactions and isinstance(event, Positioned | Read | Finished | Listed):
                 # Readers of committed records may wait for ever; what the others saw stands for it.
-                yield event._replace(client=f"copy-of-{event.client}", isolation=READ_COMMITTED)
+                copy = event._replace(client=f"copy-of-{event.client}")
+                yield copy if isinstance(copy, Positioned) else copy._replace(isolation=READ_COMMITTED)
 
     def _is_sound(self, place: HistoryPartition) -> bool:
         return str(place) not in self._lossy
