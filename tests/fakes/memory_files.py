@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from kafkacompat.storage.files.filesystem import DirectoryLockedError, DiskUsage, SyncError
@@ -73,6 +74,15 @@ class MemoryFiles:
     def succeed(self) -> None:
         """Let all operations succeed again."""
         self._failures.clear()
+
+    @contextmanager
+    def succeeding(self) -> Iterator[None]:
+        """Let no operation fail for a while; those that are due to fail do so later."""
+        failures, self._failures = self._failures, {}
+        try:
+            yield
+        finally:
+            self._failures = failures
 
     def fail(self, operation: str, size_bytes: int = 0) -> Failure | None:
         """The failure that is due for an operation."""
