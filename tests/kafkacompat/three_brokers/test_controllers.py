@@ -286,6 +286,21 @@ def test_a_broker_starts_again_before_a_controller_that_cannot_begin(monkeypatch
     assert cluster.read(cluster.leader("t"), "t") == [b"0"]
 
 
+def test_brokers_know_all_partitions_of_a_new_topic_before_all_of_its_leaders() -> None:
+    cluster = Cluster()
+    controller = cluster.controller()
+    hanging, other = [node for node in NODES if node != controller]
+    cluster.network.cut(f"broker-{controller}", f"broker-{hanging}")
+    response = cluster.try_create("t", assignment={0: [other, hanging], 1: [hanging, other]})
+    assert response.error_code == 0
+    for node in (controller, other):
+        assert cluster.leader("t", 0, node) == other
+        assert cluster.image("t", 1, node) is not None
+        assert cluster.leader("t", 1, node) == -1
+    cluster.network.heal(f"broker-{controller}", f"broker-{hanging}")
+    cluster.wait_for_leader("t", 1, seconds=90)
+
+
 def test_the_controller_is_cut_off_from_a_broker() -> None:
     cluster = Cluster()
     controller = cluster.controller()
