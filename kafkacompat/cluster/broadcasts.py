@@ -1,7 +1,8 @@
 """Sending the controller's orders to the brokers, and reporting what they answer.
 
 Metadata names a new leader once that leader has answered LeaderAndIsr: Kafka sends both at once, and its clients then meet
-leaders that refuse them.
+leaders that refuse them. A new partition is named at once, without its leader: coordinators are found by the number of the
+partitions of a topic, and no broker may know fewer than another.
 """
 
 from __future__ import annotations
@@ -25,11 +26,12 @@ from kafkacompat.cluster.orders import (
     build_stop_replica,
     build_update_metadata,
 )
+from kafkacompat.metadata.image import NO_LEADER
 from kafkacompat.timers import Clock
 from kafkacompat.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from kafkacompat.metadata.image import BrokerImage
+    from kafkacompat.metadata.image import BrokerImage, MetadataImage
     from kafkacompat.wire.apis.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
     from kafkacompat.wire.apis.stop_replica import StopReplicaRequest, StopReplicaResponse
     from kafkacompat.wire.schema import Response
@@ -109,6 +111,8 @@ class Broadcasts:
         for row in broadcast.metadata:
             if row.partition.leader in led:
                 later.setdefault(row.partition.leader, []).append(row)
+                if not _is_known(old.image, row):
+                    at_once.append(_without_leader(row))
             else:
                 at_once.append(row)
         if at_once or broadcast.brokers_changed:
@@ -210,6 +214,17 @@ class Broadcasts:
 
         DeferredList([_watch(deferred) for deferred in waiting]).addCallback(end)
         return ended
+
+
+def _is_known(image: MetadataImage, row: MetadataRow) -> bool:
+    """Return whether brokers that know an image know the partition of a row."""
+    topic, index = image.topics_by_id.get(row.topic_id), row.partition.partition
+    return topic is not None and index < len(topic.partitions) and topic.partitions[index].has_state
+
+
+def _without_leader(row: MetadataRow) -> MetadataRow:
+    """Return a row without a leader, which is older than all others of its partition."""
+    return row._replace(partition=row.partition._replace(leader=NO_LEADER, leader_epoch=-1, partition_epoch=-1))
 
 
 def _watch(deferred: Deferred[None]) -> Deferred[None]:

@@ -17,7 +17,10 @@ Owner = TypeVar("Owner")
 
 
 class DiskSpeed:
-    """How long a disk takes: mostly *usual_s*, rarely twenty times that; ``factor`` makes it slow for a while."""
+    """How long a disk takes: mostly *usual_s*, rarely twenty times that more; ``factor`` makes it slow for a while.
+
+    The two are not multiplied: an operation would last for minutes after the fault has ended.
+    """
 
     def __init__(self, usual_s: float, rng: Random) -> None:
         self.factor = 1.0
@@ -27,7 +30,7 @@ class DiskSpeed:
     def draw_s(self) -> float:
         """Return the duration of an operation."""
         drawn = self._rng.random()
-        return self._usual_s * self.factor * (0.2 + drawn + (20 * drawn if drawn > 0.98 else 0))
+        return self._usual_s * (self.factor * (0.2 + drawn) + (20 * drawn if drawn > 0.98 else 0))
 
     def shuffle(self, items: list[Any]) -> None:
         """Put what is done at the same time in the order in which it ends."""

@@ -152,6 +152,7 @@ class Load:
         settings = ConsumerSettings(isolation=isolation, max_wait_s=0.5)
         kind = _Kind(Consumer, lambda _: settings, lambda _: self._reads[full_name], lambda load: [load._all_places])
         consumer: Consumer = self._start(full_name, kind, kind.further(self))
+        consumer.is_current = self._is_current
         return consumer
 
     def _start(self, name: str, kind: _Kind, further: Sequence[Any]) -> Any:
@@ -162,6 +163,10 @@ class Load:
         made.start()
         self._clients.append(_Client(name, kind, made))
         return made
+
+    def _is_current(self, place: HistoryPartition, leader_epoch: int) -> bool:
+        stored = self._world.stored.partitions.get(place)
+        return stored is not None and stored.state is not None and stored.state.leader_epoch == leader_epoch
 
     def _note(self, event: Event) -> None:
         self._history.append(event)

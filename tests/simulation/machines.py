@@ -251,13 +251,18 @@ class Machine:
         self.files.succeed()
 
     def repair(self) -> None:
-        """Repair the disk; a broker with a failed log directory starts again."""
+        """Repair the disk; a broker with a failed log directory, or with a partition that it could not open, starts again."""
         self.empty_disk()
-        if self.broker is not None and any(directory.offline for directory in self.broker._directories):
+        if self.broker is not None and self._has_failed(self.broker):
             self.world.counts.happen("a log directory fails")
             self.kill()
             self.world.monitor.note_outage()
             self.start_later(0.5)
+
+    @staticmethod
+    def _has_failed(broker: Broker) -> bool:
+        replicas = getattr(broker, "replica_manager", None)
+        return any(directory.offline for directory in broker._directories) or bool(replicas and replicas._offline)
 
     # Pauses
 

@@ -75,7 +75,9 @@ class Monitor:
             del self.changed[state]
             life = _life_of(state)
             if life is not None and self._machines[life.node].life == life and state.refusal is None:
-                self._examine(state, life)
+                # A disk fails for the broker, not for the monitor.
+                with self._machines[life.node].files.without_failures():
+                    self._examine(state, life)
 
     # One replica
 
@@ -202,9 +204,10 @@ class Monitor:
                 replica = self._replicas.get((node, stored.key))
                 if replica is not None and replica.refusal is None:
                     start = replica.log.log_start_offset
-                    self._check_high_watermark(
-                        replica, _expect_life(replica), stored.key, start, replica.high_watermark.offset
-                    )
+                    with self._machines[node].files.without_failures():
+                        self._check_high_watermark(
+                            replica, _expect_life(replica), stored.key, start, replica.high_watermark.offset
+                        )
 
 
 def _life_of(state: PartitionState) -> Life | None:

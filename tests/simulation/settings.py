@@ -110,6 +110,8 @@ class Settings(NamedTuple):
             "group.consumer.session.timeout.ms": "6000",
             "group.consumer.min.heartbeat.interval.ms": "500",
             "group.consumer.heartbeat.interval.ms": "1000",
+            # The scrub's worker reads files of the operating system.
+            "kafkacompat.scrub.interval.ms": "-1",
         }
 
     def encode(self) -> dict[str, Any]:

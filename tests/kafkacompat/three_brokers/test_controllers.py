@@ -9,7 +9,7 @@ from kafkacompat.broker import Broker
 from kafkacompat.client.errors import RequestTimedOutError
 from kafkacompat.cluster.active_controller import ActiveController
 from kafkacompat.cluster.errors import ClusterError
-from kafkacompat.zookeeper.client import SessionState
+from kafkacompat.zookeeper.client import ConnectionLossError, SessionState
 from kafkacompat.zookeeper.memory import SESSION_TIMEOUT_SECONDS
 from tests.fakes.memory_files import MemoryFiles
 from tests.kafkacompat.three_brokers.support import CHROOT, NODES, PORT, Cluster
@@ -305,8 +305,6 @@ def test_a_killed_broker_is_back_at_another_address() -> None:
 
 
 def test_a_controller_that_cannot_begin_lets_another_be_elected(monkeypatch: pytest.MonkeyPatch) -> None:
-    from kafkacompat.cluster.active_controller import ActiveController
-
     cluster = Cluster()
     first = cluster.controller()
     begun: list[object] = []
@@ -325,6 +323,48 @@ def test_a_controller_that_cannot_begin_lets_another_be_elected(monkeypatch: pyt
     assert cluster.controller() in cluster.brokers
     cluster.create("t", replicas=2)
     cluster.wait_for_leader("t")
+
+
+def test_a_broker_starts_again_before_a_controller_that_cannot_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster()
+    controller = cluster.controller()
+    leader, other = [node for node in NODES if node != controller]
+    cluster.create("t", assignment={0: [leader, other]})
+    cluster.wait_for_leader("t")
+    produce_some(cluster, "t", [b"0"])
+    epoch = cluster.image("t").leader_epoch
+    begun: list[object] = []
+    original = ActiveController._start
+
+    async def fail_once(self: ActiveController) -> None:
+        begun.append(self)
+        if len(begun) == 1:
+            raise ConnectionLossError
+        await original(self)
+
+    monkeypatch.setattr(ActiveController, "_start", fail_once)
+    cluster.kill(controller, expire=False)
+    cluster.kill(leader, expire=False, lose_unsynced=True)
+    cluster.start(leader)
+    cluster.wait(lambda: len(begun) > 1)
+    cluster.wait(lambda: cluster.image("t", node=other).leader_epoch > epoch)
+    cluster.wait_for_leader("t")
+    assert cluster.read(cluster.leader("t"), "t") == [b"0"]
+
+
+def test_brokers_know_all_partitions_of_a_new_topic_before_all_of_its_leaders() -> None:
+    cluster = Cluster()
+    controller = cluster.controller()
+    hanging, other = [node for node in NODES if node != controller]
+    cluster.network.cut(f"broker-{controller}", f"broker-{hanging}")
+    response = cluster.try_create("t", assignment={0: [other, hanging], 1: [hanging, other]})
+    assert response.error_code == 0
+    for node in (controller, other):
+        assert cluster.leader("t", 0, node) == other
+        assert cluster.image("t", 1, node) is not None
+        assert cluster.leader("t", 1, node) == -1
+    cluster.network.heal(f"broker-{controller}", f"broker-{hanging}")
+    cluster.wait_for_leader("t", 1, seconds=90)
 
 
 def test_the_controller_is_cut_off_from_a_broker() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 
 from twisted.internet.defer import Deferred
@@ -37,6 +37,8 @@ class Consumer:
         self.fetcher = Fetcher(self.process, settings)
         self._settings = settings
         self._places = list(places)
+        self.is_current: Callable[[HistoryPartition, int], bool] = lambda place, leader_epoch: True
+        """Whether no other leader than that of an epoch is elected; see `list_end`."""
 
     def start(self) -> None:
         """Begin to read."""
@@ -66,7 +68,7 @@ class Consumer:
         while not process.is_stopping:
             await process.sleep(self._settings.list_interval_s * process.rng.uniform(0.5, 1.5))
             if not process.is_stopping:
-                await list_end(process, process.rng.choice(self._places), self._settings.isolation)
+                await list_end(process, process.rng.choice(self._places), self._settings.isolation, self.is_current)
 
     async def _finish(self, within_s: float, groups: list[str]) -> None:
         process = self.process

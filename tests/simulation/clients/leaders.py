@@ -50,6 +50,13 @@ async def find_offset(
     process: ClientProcess, place: HistoryPartition, timestamp: int, isolation: Isolation
 ) -> tuple[int, int]:
     """Look up the offset of a timestamp, LATEST or EARLIEST; return it and the time of asking (ns)."""
+    answer, asked_ns = await _look_up(process, place, timestamp, isolation)
+    return answer.offset, asked_ns
+
+
+async def _look_up(
+    process: ClientProcess, place: HistoryPartition, timestamp: int, isolation: Isolation
+) -> tuple[Any, int]:
 
     def build(epoch: int) -> ListOffsetsRequest:
         partition = ListOffsetsPartition(
@@ -61,15 +68,23 @@ async def find_offset(
             topics=[ListOffsetsTopic(name=place.topic, partitions=[partition])],
         )
 
-    answer, asked_ns = await ask_leader(process, place, build)
-    return answer.offset, asked_ns
+    return await ask_leader(process, place, build)
 
 
-async def list_end(process: ClientProcess, place: HistoryPartition, isolation: Isolation) -> int:
-    """List a partition's end for readers at an isolation level, and record it."""
-    end, asked_ns = await find_offset(process, place, LATEST, isolation)
-    process.record(Listed(process.now_ns(), process.name, isolation, place, end, asked_ns))
-    return end
+async def list_end(
+    process: ClientProcess,
+    place: HistoryPartition,
+    isolation: Isolation,
+    is_current: Callable[[HistoryPartition, int], bool] = lambda place, leader_epoch: True,
+) -> int:
+    """List a partition's end for readers at an isolation level, and record it.
+
+    The end of a leader whose epoch is not current is not recorded: it may not know yet that another one leads.
+    """
+    answer, asked_ns = await _look_up(process, place, LATEST, isolation)
+    if is_current(place, answer.leader_epoch):
+        process.record(Listed(process.now_ns(), process.name, isolation, place, answer.offset, asked_ns))
+    return int(answer.offset)
 
 
 async def find_epoch_end(process: ClientProcess, place: HistoryPartition, leader_epoch: int) -> tuple[int, int]:
