@@ -24,7 +24,7 @@ from compat_tests.chaos.report import (
     ChaosFigures,
     add_run,
     read_runs,
-    render_table,
+    render_runs,
     replace_table,
 )
 from compat_tests.chaos.switch import CUT, LinkRule, Switch
@@ -190,8 +190,8 @@ def test_results_keep_the_last_run_of_each_scenario_and_broker(tmp_path: Path) -
 
 def test_the_table_replaces_the_text_between_the_markers() -> None:
     runs = [figures("kills", "kafka", 1234)]
-    page = replace_table(f"before\n{BEGIN}\nold\n{END}\nafter\n", runs)
-    assert page == f"before\n{BEGIN}\n{render_table(runs)}{END}\nafter\n"
+    page = replace_table(f"before\n{BEGIN}old\n{END}\nafter\n", runs)
+    assert page == f"before\n{BEGIN}{render_runs(runs)}{END}\nafter\n"
     assert "| kills | Apache Kafka 4.3.1 | 60 | 3 × broker killed | 1,234 | 0 | 0 | 1.2 s, 2.0 s, 3.0 s |" in page
     with pytest.raises(ValueError, match="the page has no"):
         replace_table("nothing", runs)

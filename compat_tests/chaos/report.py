@@ -9,10 +9,11 @@ from pathlib import Path
 
 from compat_tests.brokers import ROOT
 from compat_tests.chaos.plan import SCENARIOS
+from compat_tests.pages import render_table, replace_section
 
 RESULTS = ROOT / "docs" / "chaos.json"
 PAGE = ROOT / "docs" / "RELIABILITY.md"
-BEGIN, END = "<!-- chaos: made by compat_tests/chaos/report.py -->", "<!-- end of chaos -->"
+BEGIN, END = "<!-- chaos: made by compat_tests/chaos/report.py -->\n", "<!-- end of chaos -->"
 BROKERS = {"kafkacompat": "this broker", "kafka": "Apache Kafka 4.3.1"}
 NOTHING = "–"
 
@@ -61,14 +62,13 @@ def read_runs(path: Path) -> list[ChaosFigures]:
     return [ChaosFigures(**run) for run in json.loads(path.read_text())["runs"]]
 
 
-def render_table(runs: Sequence[ChaosFigures]) -> str:
+def render_runs(runs: Sequence[ChaosFigures]) -> str:
     """Render a row for each run, in Markdown."""
     head = (
         "scenario", "broker", "seconds", "faults", "operations", "indeterminate", "findings",
         "longest gap of writers, readers, groups",
     )  # fmt: skip
-    rows = [head, ("---",) * len(head), *map(_render_run, runs)]
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    return render_table(head, list(map(_render_run, runs)))
 
 
 def _render_run(run: ChaosFigures) -> tuple[str, ...]:
@@ -91,11 +91,7 @@ def _render_counts(counts: Mapping[str, int]) -> str:
 
 def replace_table(page: str, runs: Sequence[ChaosFigures]) -> str:
     """Return a page with the table of the runs between its markers; raises ValueError without them."""
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"the page has no {BEGIN} and {END}")
-    return f"{before}{BEGIN}\n{render_table(runs)}{END}{after}"
+    return replace_section(page, BEGIN, END, render_runs(runs))
 
 
 def write_page() -> None:

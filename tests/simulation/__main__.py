@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from tests.simulation.drawing import draw_plan
+from tests.simulation.page import record_figures
 from tests.simulation.plan import Plan, PlanError
 from tests.simulation.planted import PLANTS
 from tests.simulation.report import print_outcome, print_tally
@@ -35,6 +36,9 @@ def _parse() -> argparse.Namespace:
     parser.add_argument(
         "--show", action="store_true", help="show the plan of --seed or --plan, and the brokers' log lines"
     )
+    parser.add_argument(
+        "--record", action="store_true", help="write the figures into docs/simulation.json and docs/RELIABILITY.md"
+    )
     parser.add_argument("--until-found", action="store_true", help="end at the first seed that fails")
     return parser.parse_args()
 
@@ -56,6 +60,8 @@ def main() -> int:
             seeds, arguments.plant, arguments.processes, arguments.load, until_found=arguments.until_found
         )
         print_tally(tally, _describe_options(arguments))
+        if arguments.record:
+            record_figures(tally, seeds, arguments.plant)
         if arguments.plant is not None:
             found = f"found by seed {tally.failed[0].seed}" if tally.failed else "not found"
             print(f"{arguments.plant}, {PLANTS[arguments.plant].what}: {found}")

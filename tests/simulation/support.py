@@ -12,12 +12,9 @@ LOAD_SHARE = 0.3
 
 
 def run_quietly(seed: int, plant: str | None = None, load_share: float = LOAD_SHARE) -> Outcome:
-    """Run a seed without log lines."""
+    """Run a seed without log lines; the fixture in conftest.py switches them on again."""
     logging.disable(logging.CRITICAL)
-    try:
-        return run_seed(seed, plant, load_share)
-    finally:
-        logging.disable(logging.NOTSET)
+    return run_seed(seed, plant, load_share)
 
 
 def check_seed(seed: int) -> None:
