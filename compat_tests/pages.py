@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 def replace_section(page: str, begin: str, end: str, text: str) -> str:
     """Return a page with *text* between its markers; raises ValueError without them."""
@@ -12,6 +14,6 @@ def replace_section(page: str, begin: str, end: str, text: str) -> str:
     return f"{before}{begin}{text}{end}{after}"
 
 
-def render_table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def render_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     """Render a table in Markdown."""
     return "".join(f"| {' | '.join(row)} |\n" for row in [head, ("---",) * len(head), *rows])
