@@ -70,6 +70,9 @@ class ClusterAdministration:
         active = self._find_active()
         if active is not None:
             return active.changes.create_topics(wanted, validate_only=validate_only)
+        if self._link.is_local:
+            # This broker is elected and has not begun, or has just given up: nobody can do it at the moment.
+            return _refuse()
         request = CreateTopicsRequest(
             topics=[_describe_topic(topic) for topic in wanted],
             timeout_ms=int(TIMEOUT_S * 1000),
@@ -134,7 +137,7 @@ class ClusterAdministration:
 
 
 def _refuse() -> Deferred[Any]:
-    return fail(KafkaError(ErrorCode.NOT_CONTROLLER, "another broker is the controller"))
+    return fail(KafkaError(ErrorCode.NOT_CONTROLLER, "this broker is not the controller at the moment"))
 
 
 def _raise_as_kafka_error(failure: Failure) -> NoReturn:

@@ -24,7 +24,7 @@ from tests.simulation.clients.settings import (
 )
 from tests.simulation.clients.transactional_producer import TransactionalProducer
 from tests.simulation.settings import COPIES, TopicSettings
-from tests.simulation.verdict import judge
+from tests.simulation.verdict import TRANSACTION_TOPIC, has_lost, judge
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -38,7 +38,7 @@ MEMBERS = 2
 class _Kind(NamedTuple):
     """A kind of client: its class, its settings by its name, its progress as a number that grows, and what else it takes.
 
-    ``size`` clients are started together. ``group`` is that of members.
+    ``size`` clients are started together. ``group`` is that of members. ``isolation`` is that at which they read.
     """
 
     make: Callable[..., Any]
@@ -47,6 +47,7 @@ class _Kind(NamedTuple):
     further: Callable[[Load], list[Any]]
     size: int = 1
     group: str = ""
+    isolation: str = READ_UNCOMMITTED
 
 
 def _producer(**settings: Any) -> _Kind:
@@ -101,6 +102,7 @@ def _copiers(protocol: str, version: int) -> _Kind:
         lambda load: [load.topics, [HistoryPartition(COPIES, 0)]],
         MEMBERS,
         "copiers",
+        READ_COMMITTED,
     )
 
 
@@ -150,7 +152,13 @@ class Load:
     def _start_reader(self, name: str, isolation: str) -> Consumer:
         full_name = f"{name}-{isolation}"
         settings = ConsumerSettings(isolation=isolation, max_wait_s=0.5)
-        kind = _Kind(Consumer, lambda _: settings, lambda _: self._reads[full_name], lambda load: [load._all_places])
+        kind = _Kind(
+            Consumer,
+            lambda _: settings,
+            lambda _: self._reads[full_name],
+            lambda load: [load._all_places],
+            isolation=isolation,
+        )
         consumer: Consumer = self._start(full_name, kind, kind.further(self))
         consumer.is_current = self._is_current
         return consumer
@@ -182,8 +190,13 @@ class Load:
         return [
             f"{client.name} makes no progress"
             for client in self._clients
-            if client.kind.progress(client.made) <= self._before[client.name]
+            if client.kind.progress(client.made) <= self._before[client.name] and not self._may_wait_for_ever(client)
         ]
+
+    def _may_wait_for_ever(self, client: _Client) -> bool:
+        """Readers of committed records cannot pass a transaction that the coordinators have lost."""
+        lossy = self._world.monitor.lossy.values()
+        return client.kind.isolation == READ_COMMITTED and has_lost(lossy, TRANSACTION_TOPIC)
 
     # The end
 

@@ -145,7 +145,8 @@ class Monitor:
                 )
 
     def _report_unless_lossy(self, key: ReplicaKey, finding: str) -> None:
-        if key not in self.lossy:
+        # A replica of a topic in deletion that has deleted its log may be started once more, with an empty one.
+        if key not in self.lossy and not self._stored.is_going(key):
             self._report(finding)
 
     # What may be lost

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 from kafkacompat.history.checks import judge_history
@@ -48,21 +48,27 @@ def judge(history: list[Event], lossy: Collection[str], resending: Collection[st
     ]
 
 
+def has_lost(lossy: Iterable[str], topic: str) -> bool:
+    """Return whether a partition of a topic is among those that may have lost records."""
+    return any(name.rpartition("-")[0] == topic for name in lossy)
+
+
 class _Rest:
     """The events of a history that can be judged."""
 
     def __init__(self, history: list[Event], lossy: Collection[str], resending: Collection[str]) -> None:
-        topics = {name.rpartition("-")[0] for name in lossy}
         self._history = history
         self._lossy = lossy
         self._resending = resending
-        self._has_transactions = TRANSACTION_TOPIC not in topics
-        self._has_groups = GROUP_TOPIC not in topics
-        self._has_copies = self._has_groups and self._has_transactions and COPIES not in topics
+        self._has_transactions = not has_lost(lossy, TRANSACTION_TOPIC)
+        self._has_groups = not has_lost(lossy, GROUP_TOPIC)
+        self._has_copies = self._has_groups and self._has_transactions and not has_lost(lossy, COPIES)
         sends = [event for event in history if isinstance(event, Send)]
         commits = [event for event in history if isinstance(event, Commit)]
         self._values = {(event.client, event.number) for event in sends if not self._has_value(event)}
-        self._commits = {(event.client, event.number) for event in commits if not self._has_commit(event)}
+        unjudged = [event for event in commits if not self._has_commit(event)]
+        self._commits = {(event.client, event.number) for event in unjudged}
+        self._offsets = {(event.group, event.place) for event in unjudged}
         self._texts = {value_text(*value) for value in self._values}
 
     def __iter__(self) -> Iterator[Event]:
@@ -103,7 +109,7 @@ class _Rest:
 
     def keep_fetched(self, event: Fetched) -> bool:
         """Whether a fetched offset counts."""
-        return self._has_groups and self._is_sound(event.place)
+        return self._has_groups and self._is_sound(event.place) and (event.group, event.place) not in self._offsets
 
     def keep_reading(self, event: Positioned | Read | Finished | Listed) -> bool:
         """Whether an event of a reader counts."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
 
 from kafkacompat.broker import Broker
 from kafkacompat.client.errors import RequestTimedOutError
 from kafkacompat.cluster.active_controller import ActiveController
 from kafkacompat.cluster.errors import ClusterError
+from kafkacompat.metadata.topic_changes import NewTopic
+from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.zookeeper.client import ConnectionLossError, SessionState
 from kafkacompat.zookeeper.memory import SESSION_TIMEOUT_SECONDS
 from tests.fakes.memory_files import MemoryFiles
@@ -411,3 +414,17 @@ def test_a_start_is_noticed_although_the_next_controller_dies_before_it_begins(m
     cluster.wait(lambda: cluster.controller() == controller)
     cluster.wait_for_leader("t")
     assert cluster.image("t").leader_epoch > epoch
+
+
+def test_a_controller_that_gives_up_refuses_topics_until_another_one_is_known() -> None:
+    cluster = Cluster()
+    member = cluster.side(cluster.controller()).member
+    member.election.pass_on()
+    assert member.link.is_local
+    refused: list[Failure] = []
+    member.administration.create_topics([NewTopic("t", 1)]).addErrback(refused.append)
+    problem = refused[0].value
+    assert isinstance(problem, KafkaError) and problem.code is ErrorCode.NOT_CONTROLLER
+    cluster.wait(lambda: cluster.controller() != -1)
+    cluster.create("t", assignment={0: list(NODES)})
+    cluster.wait_for_leader("t")

@@ -20,7 +20,8 @@ from tests.simulation.clients.process import ClientProcess
 from tests.simulation.clients.settings import MemberSettings
 
 JOIN_EPOCH, LEAVE_EPOCH = 0, -1
-FENCED = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID})
+FENCED = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.GROUP_ID_NOT_FOUND})
+"""After these a member joins again. The Java client ends when the group is gone, and its application starts it again."""
 
 
 class ConsumerMembership:
