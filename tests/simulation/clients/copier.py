@@ -56,6 +56,8 @@ class Copier:
         self._records: deque[tuple[HistoryPartition, int]] = deque()
         self._reader = GroupReader(self.process, settings.member, self.fetcher, topics)
         self._reader.on_revoked = self._drop
+        self._reader.is_busy = lambda: self._is_copying
+        self._is_copying = False
 
     def start(self) -> None:
         """Begin to work."""
@@ -114,7 +116,17 @@ class Copier:
         taken = [self._records.popleft() for _ in range(min(len(self._records), settings.max_records))]
         if not taken:
             return
-        # Records of a partition that is revoked later are not committed: this member is of an earlier generation then.
+        self._is_copying = True
+        try:
+            is_committed = await self._copy(transactions, taken)
+        finally:
+            self._is_copying = False
+        if not is_committed:
+            await self._rewind()
+
+    async def _copy(self, transactions: RecordedTransactions, taken: list[tuple[HistoryPartition, int]]) -> bool:
+        """Copy records in one transaction; return whether it is committed."""
+        # Records of a partition that is revoked later are not committed if this member is of an earlier generation then.
         member = self._reader.membership.member
         transactions.begin()
         try:
@@ -125,12 +137,12 @@ class Copier:
             numbers = self._commits.record(transactions.name, member.group, offsets, transactions.number)
             await transactions.session.send_offsets(member, offsets)
             self._commits.record_acknowledged(transactions.name, numbers)
-            if rng.random() >= settings.producer.abort_share:
+            if self.process.rng.random() >= self._settings.producer.abort_share:
                 await transactions.commit()
                 self.outcomes["committed"] += 1
-                return
+                return True
         except AbortableTransactionError:
             self.outcomes["failed"] += 1
         await transactions.abort()
         self.outcomes["aborted"] += 1
-        await self._rewind()
+        return False

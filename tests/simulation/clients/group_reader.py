@@ -18,7 +18,11 @@ CLASSIC = "classic"
 
 
 class GroupReader:
-    """One stay of a client in a group. ``on_revoked(partitions)`` is called when it loses partitions."""
+    """One stay of a client in a group. ``on_revoked(partitions)`` is called when it loses partitions.
+
+    ``is_busy()`` says whether the client is at work on what it has read. It takes assigned partitions up when it is not, as a client
+    that polls, works and commits in one thread: a commit that is still under way would follow an older offset that it has fetched.
+    """
 
     def __init__(
         self, process: ClientProcess, settings: MemberSettings, fetcher: Fetcher, topics: Sequence[str]
@@ -28,6 +32,7 @@ class GroupReader:
         self.membership.on_revoked = self._revoke
         self.membership.on_assigned = self._assign
         self.on_revoked: Callable[[Sequence[HistoryPartition]], None] = lambda places: None
+        self.is_busy: Callable[[], bool] = lambda: False
         self._process = process
         self._settings = settings
         self._fetcher = fetcher
@@ -70,6 +75,9 @@ class GroupReader:
         number = self._starts
         self._assigned.update(dict.fromkeys(places, number))
         while left := [place for place in places if self._assigned.get(place) == number]:
+            if self.is_busy():
+                await self._process.sleep(self._settings.retry_backoff_s / 4)
+                continue
             try:
                 offsets = await self._fetch_committed(left)
             except KafkaError:
