@@ -168,6 +168,7 @@ class Load:
         clock, network = world.new_host(name)
         rng = Random(f"{world.seed} {name}")
         made = kind.make(clock, network, rng, world.bootstrap, self._note, f"{name}.0", kind.settings(name), *further)
+        made.process.is_coordinator = self._is_coordinator
         made.start()
         self._clients.append(_Client(name, kind, made))
         return made
@@ -175,6 +176,12 @@ class Load:
     def _is_current(self, place: HistoryPartition, leader_epoch: int) -> bool:
         stored = self._world.stored.partitions.get(place)
         return stored is not None and stored.state is not None and stored.state.leader_epoch == leader_epoch
+
+    def _is_coordinator(self, group: str, node: int) -> bool:
+        leader = self._world.group_coordinator(group)
+        if leader != node:
+            self._world.counts.happen("a replaced coordinator answers")
+        return leader == node
 
     def _note(self, event: Event) -> None:
         self._history.append(event)

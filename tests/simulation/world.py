@@ -10,6 +10,8 @@ from typing import Any
 
 from twisted.python.failure import Failure
 
+from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
+from kafkacompat.wire.java_hash import partition_for_key
 from kafkacompat.zookeeper.memory import MemoryZooKeeper
 from tests.fakes.memory_network import MemoryNetwork
 from tests.simulation.cluster_state import ClusterState
@@ -140,6 +142,12 @@ class World:
         """The machine of the broker that leads a partition by ZooKeeper, if there is one."""
         stored = self.stored.partitions.get((topic, partition))
         return None if stored is None or stored.state is None else self.machines.get(stored.state.leader)
+
+    def group_coordinator(self, group: str) -> int:
+        """The number of the broker that coordinates a group by ZooKeeper, -1 if there is none."""
+        count = sum(topic == OFFSETS_TOPIC for topic, _ in self.stored.partitions)
+        stored = self.stored.partitions.get((OFFSETS_TOPIC, partition_for_key(group, count))) if count else None
+        return -1 if stored is None or stored.state is None else stored.state.leader
 
     # Faults
 

@@ -95,7 +95,8 @@ async def fetch_committed(
 ) -> dict[HistoryPartition, int]:
     """Fetch a group's committed offsets, -1 where there is none, and record them.
 
-    Waits while a transaction may change one of them. Raises KafkaError for an error after which no client repeats the request.
+    Waits while a transaction may change one of them. Asks again after the answer of a coordinator that is replaced: until it knows that,
+    it answers with the offsets of its time, as in Kafka. Raises KafkaError for an error after which no client repeats the request.
     """
     backoff = process.make_backoff()
     cluster = process.cluster
@@ -105,6 +106,7 @@ async def fetch_committed(
         asked_ns = process.now_ns()
         request = _build_offset_fetch(coordinator.key, names, places, member_id, member_epoch)
         try:
+            broker = await coordinator.find()
             response = await coordinator.try_once(request, _find_offset_error)
         except KafkaError as problem:
             if problem.code not in RETRIABLE:
@@ -112,10 +114,11 @@ async def fetch_committed(
             if problem.code in (ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
                 cluster.request_update()
         else:
-            offsets = dict(_list_offsets(response, names))
-            for place, offset in offsets.items():
-                process.record(Fetched(process.now_ns(), process.name, coordinator.key, place, offset, asked_ns))
-            return offsets
+            if process.is_coordinator(coordinator.key, broker.node_id):
+                offsets = dict(_list_offsets(response, names))
+                for place, offset in offsets.items():
+                    process.record(Fetched(process.now_ns(), process.name, coordinator.key, place, offset, asked_ns))
+                return offsets
         await process.sleep(backoff.next_s())
 
 

@@ -31,6 +31,7 @@ CONTROL = "control"
 class ClientProcess:
     """What every client has. ``failures`` are the exceptions of its tasks that nothing handled: defects of the client.
 
+    ``is_coordinator(group, node)`` says whether a broker coordinates a group by what the run knows of the cluster; see `fetch_committed`.
     *bootstrap* are (host, port) of some brokers. After `kill` nothing of the client runs any more, and a new process may use the same
     host of the network.
     """
@@ -52,6 +53,7 @@ class ClientProcess:
         self.settings = settings
         self.failures: list[Failure] = []
         self.is_stopping = False
+        self.is_coordinator: Callable[[str, int], bool] = lambda group, node: True
         self._network = network
         self._sink = sink
         connection_settings = ConnectionSettings(

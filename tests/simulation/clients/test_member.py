@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kafkacompat.history.events import HistoryPartition
+from kafkacompat.history.events import Fetched, HistoryPartition
+from kafkacompat.wire.java_hash import partition_for_key
 from tests.simulation.clients.admin import Admin
 from tests.simulation.clients.member import Member
 from tests.simulation.clients.producer import Producer
@@ -71,3 +72,23 @@ def test_members_read_the_partitions_that_a_topic_grows_by(protocol: str) -> Non
     clients.run(admin.grow_topic("t", 4))
     clients.cluster.wait(lambda: sorted(place for member in members for place in member.fetcher.assigned) == PLACES)
     assert all(len(member.fetcher.assigned) == 2 for member in members)
+
+
+def test_a_member_asks_again_after_the_answer_of_a_replaced_coordinator() -> None:
+    clients = Clients(**PROPERTIES)
+    member = start_members(clients, "classic", (60, 60))[0]
+    answers: list[int] = []
+
+    def is_coordinator(group: str, node: int) -> bool:
+        answers.append(node)
+        return len(answers) > 2
+
+    member.process.is_coordinator = is_coordinator
+    clients.cluster.wait(lambda: len(answers) == 2)
+    assert not has_fetched(clients, member)
+    clients.cluster.wait(lambda: has_fetched(clients, member))
+    assert set(answers) == {clients.cluster.leader("__consumer_offsets", partition_for_key("members", 2))}
+
+
+def has_fetched(clients: Clients, member: Member) -> bool:
+    return any(isinstance(event, Fetched) and event.client == member.process.name for event in clients.history)
