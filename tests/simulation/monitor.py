@@ -136,7 +136,7 @@ class Monitor:
             replica = self._replicas.get((node, key))
             if replica is None or replica.refusal is not None or (node, key) in self._lacking:
                 continue
-            own_end = replica.log.recovery_point if self._waits_for_disks else replica.log.log_end_offset
+            own_end = self._find_end(replica)
             if own_end < end:
                 self._report_unless_lossy(
                     key,
@@ -177,9 +177,28 @@ class Monitor:
         for node in after.state.in_sync_replicas:
             if node not in old:
                 self._lacking.discard((node, after.key))
+                if before.state is not None:
+                    self._check_joining(node, after)
         if after.topic in self._stored.unclean_topics:
             self.allow_loss(after)
         self._assess(after)
+
+    def _check_joining(self, node: int, stored: StoredPartition) -> None:
+        """Check that a replica that joins the in-sync set has all that is committed: it may be elected from now on."""
+        replica, committed = self._replicas.get((node, stored.key)), self._committed.get(stored.key)
+        if replica is None or committed is None or replica.refusal is not None:
+            return
+        own_end = self._find_end(replica)
+        if own_end < committed.end:
+            self._report_unless_lossy(
+                stored.key,
+                f"broker {node} joins the in-sync set of {replica.name} with a log up to {own_end}; everything before"
+                f" {committed.end} is committed",
+            )
+
+    def _find_end(self, replica: PartitionState) -> int:
+        """Return the end of what counts of a replica's log."""
+        return replica.log.recovery_point if self._waits_for_disks else replica.log.log_end_offset
 
     def _assess(self, stored: StoredPartition) -> None:
         """Loss is allowed when a replica has lost its end, and no other one that is in sync can lead instead."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from tests.simulation.settings import Settings
 
-VERSION = 1
+VERSION = 2
 """Increases with each change of the simulation after which an older plan is another run."""
 
 

@@ -38,6 +38,7 @@ class Settings(NamedTuple):
     internal_replicas: int
     session_timeout_ms: int
     lag_ms: int
+    fetch_bytes: int
     load_s: float
     link_ms: float
     disk_ms: float
@@ -74,6 +75,8 @@ class Settings(NamedTuple):
             internal_replicas=rng.choice((1, 2, 3, 3, 3)),
             session_timeout_ms=rng.choice((4000, 6000, 10_000)),
             lag_ms=rng.choice((2000, 4000, 8000)),
+            # A follower that gets a batch at a time is seen at each place between the high watermark and the end.
+            fetch_bytes=rng.choice((1_048_576, 1_048_576, 400)),
             load_s=rng.uniform(20, 40),
             link_ms=rng.choice((0.1, 1.0, 5.0, 20.0)),
             disk_ms=rng.choice((0.1, 1.0, 5.0, 20.0)),
@@ -92,6 +95,7 @@ class Settings(NamedTuple):
             "zookeeper.session.timeout.ms": str(self.session_timeout_ms),
             "replica.lag.time.max.ms": str(self.lag_ms),
             "replica.fetch.wait.max.ms": "500",
+            "replica.fetch.max.bytes": str(self.fetch_bytes),
             "min.insync.replicas": str(self.min_insync_replicas),
             "default.replication.factor": str(min(3, self.brokers)),
             "kafkacompat.acks.after": self.acks_after,

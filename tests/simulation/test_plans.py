@@ -32,7 +32,9 @@ def test_a_plan_of_another_version_is_refused(
     assert f"plan.json is a plan of version {VERSION + 1}" in problem and problem.count("\n") == 1
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"version": 1}', '{"version": 1, "seed": 1, "settings": {}}'])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", f'{{"version": {VERSION}}}', f'{{"version": {VERSION}, "seed": 1, "settings": {{}}}}']
+)
 def test_what_is_no_plan_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "plan.json"
     path.write_text(text)
