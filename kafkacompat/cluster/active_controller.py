@@ -287,23 +287,32 @@ class ActiveController:
     # What brokers answer
 
     def _on_replica_answers(
-        self, broker_id: int, failed: Collection[TopicPartition], working: Collection[TopicPartition]
+        self, broker: BrokerImage, failed: Collection[TopicPartition], working: Collection[TopicPartition]
     ) -> None:
-        known = self._situation.offline_replicas.get(broker_id, frozenset())
+        known = self._situation.offline_replicas.get(broker.node_id, frozenset())
         if set(failed) - known or known.intersection(working):
+            self._handle_answers(
+                broker,
+                lambda draft, situation: handle_replica_answers(draft, situation, broker.node_id, failed, working),
+                f"the failed replicas of broker {broker.node_id}",
+            )
 
-            async def handle() -> None:
-                await self._decide(
-                    lambda draft, situation: handle_replica_answers(draft, situation, broker_id, failed, working)
-                )
+    def _on_deletion_answers(self, broker: BrokerImage, answers: Mapping[TopicPartition, ErrorCode]) -> None:
+        self._handle_answers(
+            broker,
+            lambda draft, situation: record_answers(draft, situation, broker.node_id, answers),
+            f"the deletions of broker {broker.node_id}",
+        )
 
-            self._handle(handle, f"the failed replicas of broker {broker_id}")
+    def _handle_answers(self, broker: BrokerImage, decide: Decide, what: str) -> None:
+        """Handle what a broker has answered, unless it has started again until its turn comes: then it is asked again."""
 
-    def _on_deletion_answers(self, broker_id: int, answers: Mapping[TopicPartition, ErrorCode]) -> None:
         async def handle() -> None:
-            await self._decide(lambda draft, situation: record_answers(draft, situation, broker_id, answers))
+            present = self._ledger.image.brokers.get(broker.node_id)
+            if present is not None and present.epoch == broker.epoch:
+                await self._decide(decide)
 
-        self._handle(handle, f"the deletions of broker {broker_id}")
+        self._handle(handle, what)
 
     # Failed log directories
 

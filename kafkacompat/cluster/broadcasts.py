@@ -42,15 +42,15 @@ WAIT_S = 5.0
 """Longest time that the answer to a client waits for brokers to learn of a change."""
 
 ConnectTo: TypeAlias = "Callable[[BrokerImage], SendRequest]"
-ReplicaAnswers: TypeAlias = "Callable[[int, Collection[TopicPartition], Collection[TopicPartition]], None]"
-DeletionAnswers: TypeAlias = "Callable[[int, Mapping[TopicPartition, ErrorCode]], None]"
+ReplicaAnswers: TypeAlias = "Callable[[BrokerImage, Collection[TopicPartition], Collection[TopicPartition]], None]"
+DeletionAnswers: TypeAlias = "Callable[[BrokerImage, Mapping[TopicPartition, ErrorCode]], None]"
 
 
 class Broadcasts:
     """The channels to all brokers of one controller epoch.
 
     ``connect`` returns the function that sends a broker a request. The controller sets ``on_replica_answers``, which receives
-    the partitions that a broker cannot and can serve, and ``on_deletion_answers``.
+    the partitions that a broker cannot and can serve, and ``on_deletion_answers``; the broker is the one that was asked.
     """
 
     on_replica_answers: ReplicaAnswers
@@ -182,7 +182,7 @@ class Broadcasts:
         }
         failed = [key for key, code in codes.items() if code == ErrorCode.KAFKA_STORAGE_ERROR]
         working = [key for key, code in codes.items() if code == ErrorCode.NONE]
-        self.on_replica_answers(broker.node_id, failed, working)
+        self.on_replica_answers(broker, failed, working)
 
     def _on_stop_replica(self, broker: BrokerImage, sent: StopReplicaRequest, answer: StopReplicaResponse) -> None:
         deleted = {
@@ -198,7 +198,7 @@ class Broadcasts:
         whole = ErrorCode(answer.error_code)
         answers = {key: codes.get(key, whole) if whole == ErrorCode.NONE else whole for key in deleted}
         if answers:
-            self.on_deletion_answers(broker.node_id, answers)
+            self.on_deletion_answers(broker, answers)
 
     # Waiting
 

@@ -123,6 +123,24 @@ def test_a_deletion_waits_for_an_absent_replica(controller_dies: bool, caplog: p
     assert cluster.read(cluster.leader("t"), "t") == [b"new"]
 
 
+def test_an_answer_of_a_broker_s_earlier_life_does_not_end_its_deletion() -> None:
+    """An order for that life reaches the new one, which rejects it, before the controller knows that it has started."""
+    cluster = Cluster()
+    controller = cluster.controller()
+    slow = next(node for node in NODES if node != controller)
+    cluster.create("t")
+    cluster.wait_for_leader("t")
+    cluster.network.cut(f"broker-{controller}", f"broker-{slow}")
+    assert cluster.delete("t") == 0
+    earlier = active(cluster).image.brokers[slow]
+    earlier = earlier._replace(epoch=earlier.epoch - 1)
+    active(cluster)._on_deletion_answers(earlier, {TopicPartition("t", 0): ErrorCode.STALE_BROKER_EPOCH})
+    cluster.advance(1)
+    cluster.network.heal(f"broker-{controller}", f"broker-{slow}")
+    cluster.wait(lambda: f"{CHROOT}/admin/delete_topics/t" not in cluster.zookeeper.contents())
+    assert not any(has_folder(cluster, node, "t-0") for node in NODES)
+
+
 def test_a_deletion_waits_a_while_for_a_broker_that_does_not_answer() -> None:
     cluster = Cluster()
     controller = cluster.controller()
