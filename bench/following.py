@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
@@ -23,7 +24,7 @@ REQUEST_SECONDS = 10
 FETCH_WAIT_MS = 100
 
 
-class Follower(threading.Thread):
+class RetryingClient(threading.Thread, ABC):
     """Sends one request after the other to the leader of partition 0; ``times`` has the moment of each success."""
 
     def __init__(self, ports: Mapping[int, int], topic: str) -> None:
@@ -48,9 +49,9 @@ class Follower(threading.Thread):
             pause(RETRY_SECONDS)
         self._close()
 
+    @abstractmethod
     def request(self, client: RawClient) -> bool:
         """Send a request and return whether it succeeded; raises ClosedError and OSError."""
-        raise NotImplementedError
 
     def _turn_away(self) -> None:
         self._close()
@@ -81,7 +82,7 @@ class Follower(threading.Thread):
         return max(later - earlier for earlier, later in pairwise(times))
 
 
-class Writer(Follower):
+class Writer(RetryingClient):
     """Writes one record after the other with acks=all."""
 
     def __init__(self, ports: Mapping[int, int], topic: str) -> None:
@@ -93,7 +94,7 @@ class Writer(Follower):
         return not answer.responses[0].partition_responses[0].error_code
 
 
-class Reader(Follower):
+class Reader(RetryingClient):
     """Reads what a writer writes, from the beginning on, with long polls."""
 
     def __init__(self, ports: Mapping[int, int], topic: str) -> None:
@@ -112,14 +113,14 @@ class Reader(Follower):
 
 
 @contextmanager
-def at_work(*followers: Follower) -> Iterator[None]:
+def at_work(*clients: RetryingClient) -> Iterator[None]:
     """Run the clients during the block, which begins once each has succeeded."""
-    for follower in followers:
-        follower.start()
+    for client in clients:
+        client.start()
     try:
-        for follower in followers:
-            follower.await_success()
+        for client in clients:
+            client.await_success()
         yield
     finally:
-        for follower in followers:
-            follower.stop()
+        for client in clients:
+            client.stop()

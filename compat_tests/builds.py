@@ -78,7 +78,7 @@ class InstalledBroker(KafkacompatBroker):
 
 
 class InstalledCluster(KafkacompatCluster):
-    """Three brokers of an installed wheel, each of which may change to another one."""
+    """Three brokers of an installed wheel. Each broker may change to another wheel."""
 
     def __init__(self, folder: Path, installed: Path) -> None:
         super().__init__(folder)

@@ -1,4 +1,4 @@
-"""Three nodes, one of which fails: the time without a leader, for one partition and for a thousand.
+"""Three nodes, and one fails: the time without a leader, for one partition and for a thousand.
 
 Each run starts a new cluster. Session timeouts are set, because their defaults differ: 18 s with ZooKeeper, 9 s with KRaft.
 """
@@ -13,7 +13,7 @@ from functools import partial
 from confluent_kafka.admin import NewTopic
 from kazoo.client import KazooClient
 
-from bench.following import Follower, Reader, Writer, at_work
+from bench.following import Reader, RetryingClient, Writer, at_work
 from bench.row import RECORDS, ClusterRow, Goal, Options, Samples
 from bench.topics import admin_of, await_open, unused_name
 from compat_tests.clusters import NODES, Cluster, KafkacompatCluster
@@ -96,8 +96,7 @@ def ports_without(cluster: Cluster, *nodes: int) -> dict[int, int]:
 def measure_kill(cluster: Cluster, _: Options) -> Samples:
     """Kill the leader under load; the seconds until the next acknowledgement and fetch."""
     with running(cluster):
-        victim = other_than(find_controller(cluster))
-        topic = create_assigned(cluster, [[victim, *(node for node in NODES if node != victim)]])
+        victim, topic = create_led_elsewhere(cluster)
         ports = ports_without(cluster)
         writer, reader = Writer(ports, topic), Reader(ports, topic)
         with at_work(writer, reader):
@@ -112,19 +111,18 @@ def measure_kill(cluster: Cluster, _: Options) -> Samples:
     }
 
 
-def await_after(moment: float, *followers: Follower) -> None:
+def await_after(moment: float, *clients: RetryingClient) -> None:
     """Wait until each client has succeeded well after *moment*: an answer may have been on its way."""
-    for follower in followers:
-        until(lambda follower=follower: follower.times[-1] > moment + 1, timeout_seconds=60)  # type: ignore[misc]
-        follower.await_success()
+    for client in clients:
+        until(lambda client=client: client.times[-1] > moment + 1, timeout_seconds=60)  # type: ignore[misc]
+        client.await_success()
 
 
 def measure_expiry(cluster: Cluster, _: Options) -> Samples:
     """Kill the leader under load; the seconds from the end of its session to the next acknowledgement."""
     assert isinstance(cluster, KafkacompatCluster)
     with running(cluster):
-        victim = other_than(find_controller(cluster))
-        topic = create_assigned(cluster, [[victim, *(node for node in NODES if node != victim)]])
+        victim, topic = create_led_elsewhere(cluster)
         writer = Writer(ports_without(cluster), topic)
         with at_work(writer), noting_expiry(cluster, victim) as expiries:
             pause(STEADY_SECONDS)
@@ -156,11 +154,16 @@ def other_than(node: int) -> int:
     return next(other for other in NODES if other != node)
 
 
+def create_led_elsewhere(cluster: Cluster) -> tuple[int, str]:
+    """Create a topic that another node than the controller leads; return that node and the topic."""
+    leader = other_than(find_controller(cluster))
+    return leader, create_assigned(cluster, [[leader, *(node for node in NODES if node != leader)]])
+
+
 def measure_shutdown(cluster: Cluster, _: Options) -> Samples:
     """Stop the leader under load, as an administrator does, and start it again."""
     with running(cluster):
-        victim = other_than(find_controller(cluster))
-        topic = create_assigned(cluster, [[victim, *(node for node in NODES if node != victim)]])
+        victim, topic = create_led_elsewhere(cluster)
         ports = ports_without(cluster)
         writer, reader = Writer(ports, topic), Reader(ports, topic)
         with at_work(writer, reader):
@@ -266,7 +269,7 @@ ROWS = [
         "failover-kill",
         "Three nodes: the leader is killed",
         f"The leader of one partition with three replicas is killed with SIGKILL; it is not the controller. {_CLIENT} {_TIMEOUTS} "
-        "Kafka's broker.heartbeat.interval.ms is its default, 2 s, as are its other timeouts. Followers answer fetches of both.",
+        "Kafka's broker.heartbeat.interval.ms is its default, 2 s, as are its other timeouts. RetryingClients answer fetches of both.",
         measure_kill,
         [Goal("kill to acknowledgement s", 1.0, at_least=False)],
         properties=TIMEOUTS,

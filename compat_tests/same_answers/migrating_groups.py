@@ -83,7 +83,7 @@ def classic_members(script: Transcript, name: str) -> None:
     heartbeat("the other", 2, "a")
     heartbeat("nobody", 2, "n")
     group.describe("waits")
-    less = group.ask("first is told", make_heartbeat(name, "a", 2, topic_partitions=group.has(first)))
+    less = group.ask("first learns", make_heartbeat(name, "a", 2, topic_partitions=group.has(first)))
     group.ask("first has given up", make_heartbeat(name, "a", 2, topic_partitions=group.has(less)))
     heartbeat("is to join", generation)
     again = script.ask("joins again", classic_join(name, name, member), JoinGroupResponse, 9)
