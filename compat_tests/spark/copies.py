@@ -87,8 +87,8 @@ def assert_copied(source: Broker, topic: str, target: Broker, copy: str, cluster
     original, copied = read_contents(source, topic), read_contents(target, copy)
     assert record_contents(copied) == record_contents(original)
     for partition, records in original.items():
-        told = [(one.origin["topic"], int(one.origin["partition"])) for one in copied[partition]]
-        assert told == [(topic, partition)] * len(records)
+        origins = [(one.origin["topic"], int(one.origin["partition"])) for one in copied[partition]]
+        assert origins == [(topic, partition)] * len(records)
         places = [(int(one.origin["offset"]), int(one.origin["timestamp"])) for one in copied[partition]]
         assert places == [(one.offset, one.timestamp) for one in records]
         assert all(("cluster" in one.origin) is cluster for one in copied[partition])

@@ -162,9 +162,11 @@ def read_table(folder: Path) -> Results:
 
 def read_rows(file: Path) -> list[dict[str, Any]]:
     """Read a file's rows without the columns that its folder names, which Delta 4.2 writes into files as well."""
-    told = [part.partition("=")[0] for part in file.parts if "=" in part]
+    partition_columns = [part.partition("=")[0] for part in file.parts if "=" in part]
     table = parquet.ParquetFile(file).read()
-    rows: list[dict[str, Any]] = table.drop_columns([name for name in told if name in table.column_names]).to_pylist()
+    rows: list[dict[str, Any]] = table.drop_columns(
+        [name for name in partition_columns if name in table.column_names]
+    ).to_pylist()
     return rows
 
 

@@ -155,8 +155,8 @@ class Query:
     def ranges(self) -> list[dict[str, Any]]:
         """Return the offsets at which each micro-batch began and ended, by topic and partition."""
         # Spark 3.5 does not report how long a batch took.
-        told = [entry for entry in self.progress() if entry.get("batchDuration", 0) >= 0]
-        sources = {entry["batchId"]: entry["sources"][0] for entry in told}
+        finished = [entry for entry in self.progress() if entry.get("batchDuration", 0) >= 0]
+        sources = {entry["batchId"]: entry["sources"][0] for entry in finished}
         return [
             {"from": sources[number]["startOffset"], "to": sources[number]["endOffset"]}
             for number in sorted(sources)

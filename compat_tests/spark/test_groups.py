@@ -24,8 +24,8 @@ def describe_members(scene: Scene) -> dict[str, tuple[str, int]]:
     """Return state and number of members of each group, without the made-up parts of names."""
     admin = admin_of(scene.broker)
     groups = [group.group_id for group in admin.list_consumer_groups().result().valid]
-    told = [future.result() for future in admin.describe_consumer_groups(groups).values()] if groups else []
-    return {MADE_UP.sub("-*", one.group_id): (one.state.name, len(one.members)) for one in told if one.members}
+    descriptions = [future.result() for future in admin.describe_consumer_groups(groups).values()] if groups else []
+    return {MADE_UP.sub("-*", one.group_id): (one.state.name, len(one.members)) for one in descriptions if one.members}
 
 
 def choose_topic(scene: Scene, way: str) -> dict[str, str]:

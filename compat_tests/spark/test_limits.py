@@ -77,8 +77,8 @@ def test_min_offsets_per_trigger_holds_a_batch_back(scene: Scene) -> None:
 
 def seen_to_be_there(query: Query, offset: int) -> bool:
     """Return whether Spark knows the partition's end, from a trigger that read nothing."""
-    told = [entry["sources"][0] for entry in query.progress() if entry["numInputRows"] == 0]
-    return any(f":{offset}}}" in str(source["latestOffset"]).replace(" ", "") for source in told)
+    empty_batch_sources = [entry["sources"][0] for entry in query.progress() if entry["numInputRows"] == 0]
+    return any(f":{offset}}}" in str(source["latestOffset"]).replace(" ", "") for source in empty_batch_sources)
 
 
 def test_fewer_are_taken_when_the_delay_is_over(scene: Scene) -> None:

@@ -238,7 +238,7 @@ def test_a_mirror_survives_restarts_of_both_clusters(kinds: tuple[str, str], nam
 @pytest.mark.spark
 class TestRefusals:
     @pytest.mark.parametrize(
-        ("wrong", "names", "told"),
+        ("wrong", "names", "message"),
         [
             ({"subscribe": "{topic}"}, TargetNames(), "would be mirrored into itself"),
             ({"subscribe": "missing"}, TargetNames(), "there is no topic missing"),
@@ -255,13 +255,13 @@ class TestRefusals:
         tmp_path: Path,
         wrong: dict[str, str],
         names: TargetNames,
-        told: str,
+        message: str,
     ) -> None:
         create_topic(broker, name, 1)
         until(lambda: name in list_topics(broker))  # Kafka responds a moment before its brokers know the topic
         before = list_topics(broker)
         source = {key: value.replace("{topic}", name) for key, value in wrong.items()}
-        with pytest.raises(PipelineError, match=told):
+        with pytest.raises(PipelineError, match=message):
             run_mirror(spark, broker, broker, tmp_path / "c", names, **source)
         assert list_topics(broker) == before
         assert not (tmp_path / "c").exists()

@@ -20,8 +20,8 @@ def test_the_last_origin_is_read_and_earlier_ones_stay(spark: Any) -> None:
     rows = [(*place, None), (*place, [("own", None)]), (*place, broken)]
     frame = spark.createDataFrame(rows, SCHEMA)
     once = add_origin(frame, "C1")
-    told = _read_origins(once, has_passed_cluster("C1"), has_passed_cluster("C2"))
-    assert told == [(*place[:3], TIME.timestamp(), "C1", True, False)] * 3
+    origins = _read_origins(once, has_passed_cluster("C1"), has_passed_cluster("C2"))
+    assert origins == [(*place[:3], TIME.timestamp(), "C1", True, False)] * 3
     twice = add_origin(once.withColumns({"topic": sql.lit("next"), "partition": sql.lit(7)}))
     assert _read_origins(twice, has_passed_cluster("C1")) == [("next", 7, place[2], TIME.timestamp(), None, True)] * 3
     own = [[header.key for header in row.headers[:-9]] for row in twice.collect()]

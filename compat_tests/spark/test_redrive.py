@@ -103,7 +103,7 @@ def test_into_another_topic(scene: Scene) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["nothing = 1"], "--where 'nothing = 1' is no SQL over key, value"),
         (["1 +"], "--where '1 \\+' is no SQL"),
@@ -111,9 +111,9 @@ def test_into_another_topic(scene: Scene) -> None:
         (["true", None, "not-there"], "there is no topic not-there"),
     ],
 )
-def test_redrive_refuses_bad_arguments(scene: Scene, arguments: list[Any], told: str) -> None:
+def test_redrive_refuses_bad_arguments(scene: Scene, arguments: list[Any], message: str) -> None:
     redriven = Redrive(scene)
-    with pytest.raises(PipelineError, match=told):
+    with pytest.raises(PipelineError, match=message):
         redriven(*arguments)
     assert redriven.back() == []
     assert not Path(redriven.ledger).exists()

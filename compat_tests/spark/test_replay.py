@@ -130,7 +130,7 @@ class TestSelection:
         assert count_offsets(broker, f"{name}.{A}") == 0
 
     @pytest.mark.parametrize(
-        ("selection", "names", "told"),
+        ("selection", "names", "message"),
         [
             (ReplaySelection(("missing",)), TargetNames(), "has no topic missing: name one that it has"),
             (ReplaySelection(None, {TopicPartition("gone", 0): 1}), TargetNames(), "has no topic gone"),
@@ -140,9 +140,9 @@ class TestSelection:
         ],
     )
     def test_replay_refuses_bad_selections(
-        self, broker: Broker, spark: Any, two_topics: str, selection: ReplaySelection, names: TargetNames, told: str
+        self, broker: Broker, spark: Any, two_topics: str, selection: ReplaySelection, names: TargetNames, message: str
     ) -> None:
-        with pytest.raises(PipelineError, match=told):
+        with pytest.raises(PipelineError, match=message):
             replay(spark, two_topics, make_target(broker), selection=selection, names=names)
 
     def test_too_few_partitions(self, broker: Broker, spark: Any, name: str, two_topics: str) -> None:
