@@ -17,6 +17,7 @@ from twisted.internet.protocol import Protocol
 from twisted.python.failure import Failure
 
 from kafkacompat.handlers.context import Peer, Pending, RequestContext, UnanswerableError
+from kafkacompat.security.principals import ANONYMOUS
 from kafkacompat.server.frame_queue import FrameQueue
 from kafkacompat.server.outgoing import release_part, release_regions
 from kafkacompat.timers import make_steps, steady_ms
@@ -79,6 +80,7 @@ class KafkaConnection(Protocol):
         self._last_taken_ms = 0
         self.held_bytes = 0
         self.last_received_ms = 0
+        self.principal = ANONYMOUS
 
     # What Twisted calls
 
@@ -240,7 +242,7 @@ class KafkaConnection(Protocol):
 
     def _start(self, frame: memoryview) -> None:
         incoming = self._requests.parse(frame)
-        context = RequestContext(incoming.api_version, incoming.client_id, self.peer)
+        context = RequestContext(incoming.api_version, incoming.client_id, self.peer, principal=self.principal)
         result = self._shared.dispatcher.dispatch(incoming, context)
         if isinstance(result, Pending):
             result = result.unwrap_if_ready()
