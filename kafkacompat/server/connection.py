@@ -210,6 +210,9 @@ class KafkaConnection(Protocol):
 
     def _start_some(self) -> None:
         """Start requests until the connection's turn is over."""
+        waiting = self._frames.waiting
+        if not waiting:
+            return
         clock = self._shared.clock
         turn_ends = clock.seconds() + MAX_TURN_SECONDS
         for _ in range(MAX_REQUESTS_PER_TURN):
@@ -219,10 +222,10 @@ class KafkaConnection(Protocol):
                 if not self._may_start():
                     return
             self._start(self._frames.take())
-            if clock.seconds() >= turn_ends:
+            if not waiting or clock.seconds() >= turn_ends:
                 break
         self._send_ready()
-        if self._may_start():
+        if waiting and self._may_start():
             self._turn_is_over = True
             clock.callLater(0, self._begin_turn)
 
