@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from twisted.python.failure import Failure
 
+from kafkacompat.security.principals import ANONYMOUS, Principal
 from kafkacompat.timers import Clock, now_ms
 from kafkacompat.wire.schema import Response, Versions
 
@@ -45,16 +46,17 @@ class Peer:
 
 
 class RequestContext(NamedTuple):
-    """The request's connection, API version and client id.
+    """The request's connection, API version, client id and principal.
 
     ``is_forwarded`` is set at the controller for a request that another broker has forwarded in an Envelope (KIP-590); ``peer``
-    is the client of that broker then.
+    and ``principal`` are those of the client of that broker then.
     """
 
     api_version: int
     client_id: str
     peer: Peer
     is_forwarded: bool = False
+    principal: Principal = ANONYMOUS
 
 
 @dataclass(slots=True)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from twisted.internet.defer import Deferred
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services, UnanswerableError
+from kafkacompat.security.principals import Principal, unpack_principal
 from kafkacompat.timers import make_steps
 from kafkacompat.wire.apis import API_NAMES
 from kafkacompat.wire.apis.envelope import EnvelopeRequest, EnvelopeResponse
@@ -27,7 +28,6 @@ from kafkacompat.wire.connection import IncomingRequest, RequestError, ServerCon
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.frames import SIZE
 from kafkacompat.wire.primitives import MalformedError
-from kafkacompat.wire.principal import decode_principal
 from kafkacompat.wire.schema import Response, Struct
 
 if TYPE_CHECKING:
@@ -49,21 +49,21 @@ async def _answer_envelope(request: EnvelopeRequest, context: RequestContext, se
     try:
         if not services.require_cluster().forwarding.is_local:
             raise KafkaError(ErrorCode.NOT_CONTROLLER, "another broker is the controller")
-        _check_principal(request.request_principal)
+        principal = _read_principal(request.request_principal)
         client = replace(context.peer, host=_parse_address(request.client_host_address), port=UNKNOWN_PORT)
         return EnvelopeResponse(
             response_data=await _answer_enclosed(
-                request.request_data, context._replace(peer=client), services.enclosed, services
+                request.request_data, context._replace(peer=client, principal=principal), services.enclosed, services
             )
         )
     except KafkaError as problem:
         return EnvelopeResponse(error_code=problem.code)
 
 
-def _check_principal(data: bytes | None) -> None:
-    """Raise KafkaError if the principal cannot be read. No client is authenticated, so that nothing depends on its name."""
+def _read_principal(data: bytes | None) -> Principal:
+    """Return the principal of the enclosed request's client; raises KafkaError if it cannot be read."""
     try:
-        decode_principal(data or b"")
+        return unpack_principal(data or b"")
     except MalformedError as problem:
         raise KafkaError(ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE, str(problem)) from None
 
@@ -114,7 +114,9 @@ async def _dispatch_enclosed(
     incoming: IncomingRequest, context: RequestContext, enclosed: EnclosedRequests
 ) -> Response:
     """Answer a request as its connection does; raises RequestError and UnanswerableError."""
-    inner = RequestContext(incoming.api_version, incoming.client_id, context.peer, is_forwarded=True)
+    inner = RequestContext(
+        incoming.api_version, incoming.client_id, context.peer, is_forwarded=True, principal=context.principal
+    )
     try:
         answer = enclosed.dispatch(incoming, inner)
         response = await answer.response if isinstance(answer, Pending) else answer

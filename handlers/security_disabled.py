@@ -7,6 +7,4 @@ delegation tokens, and every client is ANONYMOUS.
 from __future__ import annotations
 
 NO_AUTHORIZER = "this broker has no authorizer and keeps no ACLs"
-USER_TYPE = "User"
-ANONYMOUS = "ANONYMOUS"
 NO_TIMESTAMP_MS = -1

@@ -19,10 +19,6 @@ class DefaultPrincipalData(Message, versions="0", flexible="0+"):
     token_authenticated: bool = boolean()  # the client has used a delegation token
 
 
-ANONYMOUS = DefaultPrincipalData(type="User", name="ANONYMOUS")
-"""The principal of a client that has not authenticated itself."""
-
-
 def encode_principal(principal: DefaultPrincipalData) -> bytes:
     """Encode a principal in the newest version."""
     version = DefaultPrincipalData.VERSIONS.last

@@ -17,6 +17,7 @@ from twisted.internet.protocol import Protocol
 from twisted.python.failure import Failure
 
 from kafkacompat.handlers.context import Peer, Pending, RequestContext, UnanswerableError
+from kafkacompat.security.principals import ANONYMOUS
 from kafkacompat.server.frame_queue import FrameQueue
 from kafkacompat.server.outgoing import release_part, release_regions
 from kafkacompat.timers import make_steps, steady_ms
@@ -79,6 +80,7 @@ class KafkaConnection(Protocol):
         self._last_taken_ms = 0
         self.held_bytes = 0
         self.last_received_ms = 0
+        self.principal = ANONYMOUS
 
     # What Twisted calls
 
@@ -208,6 +210,9 @@ class KafkaConnection(Protocol):
 
     def _start_some(self) -> None:
         """Start requests until the connection's turn is over."""
+        waiting = self._frames.waiting
+        if not waiting:
+            return
         clock = self._shared.clock
         turn_ends = clock.seconds() + MAX_TURN_SECONDS
         for _ in range(MAX_REQUESTS_PER_TURN):
@@ -217,10 +222,10 @@ class KafkaConnection(Protocol):
                 if not self._may_start():
                     return
             self._start(self._frames.take())
-            if clock.seconds() >= turn_ends:
+            if not waiting or clock.seconds() >= turn_ends:
                 break
         self._send_ready()
-        if self._may_start():
+        if waiting and self._may_start():
             self._turn_is_over = True
             clock.callLater(0, self._begin_turn)
 
@@ -240,7 +245,7 @@ class KafkaConnection(Protocol):
 
     def _start(self, frame: memoryview) -> None:
         incoming = self._requests.parse(frame)
-        context = RequestContext(incoming.api_version, incoming.client_id, self.peer)
+        context = RequestContext(incoming.api_version, incoming.client_id, self.peer, principal=self.principal)
         result = self._shared.dispatcher.dispatch(incoming, context)
         if isinstance(result, Pending):
             result = result.unwrap_if_ready()

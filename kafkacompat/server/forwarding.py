@@ -21,6 +21,7 @@ from kafkacompat.cluster.controller_link import NoBrokerError, NoControllerError
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.controller_apis import CARRIED_OUT_ANYWHERE, CONTROLLER_APIS, build_refusal
+from kafkacompat.security.principals import pack_principal
 from kafkacompat.timers import make_steps
 from kafkacompat.wire.apis.envelope import EnvelopeRequest, EnvelopeResponse
 from kafkacompat.wire.compiler import Part, encode_message, find_reader, find_stepwise_writer
@@ -32,7 +33,6 @@ from kafkacompat.wire.headers import (
     request_header_version,
     response_header_version,
 )
-from kafkacompat.wire.principal import ANONYMOUS, encode_principal
 from kafkacompat.wire.schema import Request, Response
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ class Forwarding:
             await writing
         return EnvelopeRequest(
             request_data=b"".join(parts),  # type: ignore[arg-type]  # these requests hold no file regions
-            request_principal=encode_principal(ANONYMOUS),
+            request_principal=pack_principal(request.context.principal),
             client_host_address=_pack_address(request.context.peer.host),
         )
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 from kafkacompat.wire.primitives import MalformedError
-from kafkacompat.wire.principal import ANONYMOUS, DefaultPrincipalData, decode_principal, encode_principal
+from kafkacompat.wire.principal import DefaultPrincipalData, decode_principal, encode_principal
 
 
 def test_the_form_is_that_of_apache_kafka() -> None:
-    assert encode_principal(ANONYMOUS) == b"\0\0\x05User\x0aANONYMOUS\0\0"
+    anonymous = DefaultPrincipalData(type="User", name="ANONYMOUS")
+    assert encode_principal(anonymous) == b"\0\0\x05User\x0aANONYMOUS\0\0"
 
 
 def test_a_principal_reads_as_it_was_written() -> None:

@@ -18,6 +18,7 @@ from kafkacompat.config.resources import ResourceType
 from kafkacompat.handlers import CLUSTER_HANDLERS, HANDLERS, INTER_BROKER_HANDLERS
 from kafkacompat.handlers.context import Peer
 from kafkacompat.handlers.controller_apis import CARRIED_OUT_ANYWHERE, CONTROLLER_APIS
+from kafkacompat.security.principals import ANONYMOUS, unpack_principal
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.emulation import emulate_release
 from kafkacompat.server.forwarding import DEFAULT_PATIENCE_S, GRACE_S, RETRY_S
@@ -47,7 +48,6 @@ from kafkacompat.wire.apis.update_features import FeatureUpdateKey, UpdateFeatur
 from kafkacompat.wire.compiler import decode_message, encode_message
 from kafkacompat.wire.connection import RequestError
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.wire.principal import ANONYMOUS, decode_principal
 from kafkacompat.wire.schema import Request, Response, Struct
 from tests.fakes.cluster_role import FakeController, FakeLink, FakeRole
 from tests.handlers.admin_node import AdminNode
@@ -258,7 +258,7 @@ def test_the_envelope_has_the_clients_address_and_principal(clock: Clock, contro
     ((envelope, timeout_s),) = other.link.sent
     assert isinstance(envelope, EnvelopeRequest)
     assert envelope.client_host_address == bytes((10, 1, 1, 1))
-    assert decode_principal(envelope.request_principal or b"") == ANONYMOUS
+    assert unpack_principal(envelope.request_principal or b"") == ANONYMOUS
     assert envelope.request_data == encode_request(make_create_request("a"), 7)
     assert timeout_s == DEFAULT_PATIENCE_S + GRACE_S
 
