@@ -22,6 +22,7 @@ from kafkacompat.handlers.context import Services
 from kafkacompat.metadata.effective import EffectiveConfig
 from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.metadata.store import StoreError
+from kafkacompat.metadata.token_expiry import TokenExpiry
 from kafkacompat.partitions.directories import Directories, Directory
 from kafkacompat.partitions.fetch_sessions import FetchSessions
 from kafkacompat.partitions.replica_manager import ReplicaManager
@@ -113,6 +114,7 @@ class Broker:
         self.housekeeping.start()
         self.scrubbing.start()
         self.log_cleaner.start()
+        self.token_expiry.start()
         self._running = True
         self._bind_new()
 
@@ -208,6 +210,7 @@ class Broker:
 
     def _build_server(self) -> None:
         config = self.config
+        self.token_expiry = TokenExpiry(config, self.controller, self._reactor)
         self._services = Services(
             node_id=config.node_id,
             clock=self._reactor,
@@ -334,6 +337,7 @@ class Broker:
         await gatherResults(self.server.stop_listening(), consumeErrors=True)
         self.housekeeping.stop()
         self.scrubbing.stop()
+        self.token_expiry.stop()
         if self._authentication is not None:
             self._authentication.stop()
         self.coordinators.stop()
