@@ -53,7 +53,8 @@ class World:
         if secret is not None:
             given["delegation.token.secret.key"] = secret
         self.node.services.config = type(config)(given)
-        self.clock: Any = self.node.services.clock
+        clock: Any = self.node.services.clock
+        self.clock = clock
         self.clock.advance(NOW_MS / 1000)
 
     def ask(self, user: Principal, request: Request, answer: type[Answer], version: int | None = None) -> Answer:
@@ -77,10 +78,12 @@ class World:
         return self.ask(user, request, ExpireDelegationTokenResponse)
 
     def describe(self, user: Principal, owners: list[Principal] | None = None) -> Any:
-        named = owners and [
-            DescribeDelegationTokenOwner(principal_type=each.kind, principal_name=each.name) for each in owners
-        ]
-        request = DescribeDelegationTokenRequest(owners=named if owners else owners)
+        named = None
+        if owners is not None:
+            named = [
+                DescribeDelegationTokenOwner(principal_type=each.kind, principal_name=each.name) for each in owners
+            ]
+        request = DescribeDelegationTokenRequest(owners=named)
         return self.ask(user, request, DescribeDelegationTokenResponse)
 
 
@@ -132,9 +135,7 @@ def test_tokens_of_older_releases(version: int) -> None:
     assert (token.owner, token.requester, token.expires_at_ms, token.ends_at_ms) == (ALICE, ALICE, 2, 3)
 
 
-@pytest.mark.parametrize(
-    ("max_lifetime_ms", "ends_after_ms"), [(-1, 10), (0, 10), (1, 0), (5, 5), (20, 10)]
-)
+@pytest.mark.parametrize(("max_lifetime_ms", "ends_after_ms"), [(-1, 10), (0, 10), (1, 0), (5, 5), (20, 10)])
 def test_the_longest_lifetime(max_lifetime_ms: int, ends_after_ms: int) -> None:
     token = World().create(max_lifetime_ms=max_lifetime_ms * HOUR_MS if max_lifetime_ms != 1 else 1)
     ends_at_ms = NOW_MS + (1 if max_lifetime_ms == 1 else ends_after_ms * HOUR_MS)
@@ -191,7 +192,7 @@ def test_who_sees_which_tokens() -> None:
 
 def test_tokens_for_others() -> None:
     world = World()
-    owner = {"owner_principal_type": "User", "owner_principal_name": "alice"}
+    owner: dict[str, Any] = {"owner_principal_type": "User", "owner_principal_name": "alice"}
     refused = world.create(BOB, **owner)
     assert refused.error_code == ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED
     made = world.create(ADMIN, **owner)

@@ -27,7 +27,7 @@ from kafkacompat.wire.apis.metadata import MetadataRequest
 from tests.fakes.memory_files import MemoryFiles
 from tests.fakes.memory_host import MemoryHost
 from tests.fakes.memory_network import MemoryNetwork
-from tests.kafkacompat.test_broker_over_memory_network import HOST, PORT, TIMEOUT_S, World
+from tests.kafkacompat.test_broker_over_memory_network import HOST, PORT, World
 
 PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 USERS = f'{PLAIN_MODULE} required user_alice="alice-secret" user_broker="broker-secret";'
@@ -89,7 +89,9 @@ def test_logins(tmp_path: Path) -> None:
     world.add_scram_user(SCRAM)
     world.works_with(SCRAM)
     world.fails_with(ClientLogin("SCRAM-SHA-512", "carol", "wrong"), "invalid credentials")
-    world.fails_with(ClientLogin("SCRAM-SHA-256", "carol", "carol-secret"), "it offers SCRAM-SHA-512, PLAIN|it offers PLAIN")
+    world.fails_with(
+        ClientLogin("SCRAM-SHA-256", "carol", "carol-secret"), "it offers SCRAM-SHA-512, PLAIN|it offers PLAIN"
+    )
     world.run(world.broker.stop())
     assert world.clock.getDelayedCalls() == []
 

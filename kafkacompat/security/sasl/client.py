@@ -98,7 +98,7 @@ class ScramClient:
         if not MIN_ITERATIONS <= iterations <= MAX_ITERATIONS:
             raise SaslError(f"the other broker asks for {iterations} iterations of SCRAM, which is out of bounds")
         digest = self._mechanism.digest
-        salted = hashlib.pbkdf2_hmac(digest, self._password.encode(), _decode(match["salt"]), iterations)
+        salted = self._salt_password(_decode(match["salt"]), iterations)
         final = f"c={base64.b64encode(_GS2_HEADER.encode()).decode()},r={match['nonce']}"
         signed = f"{self._bare},{text},{final}".encode()
         client_key = hmac.digest(salted, b"Client Key", digest)
@@ -106,6 +106,9 @@ class ScramClient:
         proof = bytes(left ^ right for left, right in zip(client_key, signature, strict=True))
         self._expected = hmac.digest(hmac.digest(salted, b"Server Key", digest), signed, digest)
         return f"{final},p={base64.b64encode(proof).decode()}".encode()
+
+    def _salt_password(self, salt: bytes, iterations: int) -> bytes:
+        return hashlib.pbkdf2_hmac(self._mechanism.digest, self._password.encode(), salt, iterations)
 
 
 def _decode(text: str) -> bytes:

@@ -60,10 +60,10 @@ class ScramStore:
     def make_decoy(self, mechanism: ScramMechanism, user: str) -> ScramCredential:
         """Return a credential that nobody has: always the same for one name, with a salt like those of Kafka's tools."""
         digest = hmac.digest(self.decoy_key, f"{mechanism}/{user}".encode(), "sha512")
-        return ScramCredential(_format_salt(digest), digest[:32], digest[32:], MIN_ITERATIONS)
+        return ScramCredential(make_salt(digest), digest[:32], digest[32:], MIN_ITERATIONS)
 
 
-def _format_salt(digest: bytes) -> bytes:
+def make_salt(digest: bytes) -> bytes:
     """Return digits of base 36, as Kafka's tools make salts."""
     number = int.from_bytes(digest, "big") >> (len(digest) * 8 - _SALT_BITS)
     digits = ""

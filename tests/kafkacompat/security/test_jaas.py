@@ -76,7 +76,7 @@ def test_no_secret_is_shown() -> None:
 
 
 def test_a_long_text_takes_linear_time() -> None:
-    text = f'{PLAIN} required ' + " ".join(f'user_{number}="{"x" * 20}"' for number in range(5000)) + ";"
+    text = f"{PLAIN} required " + " ".join(f'user_{number}="{"x" * 20}"' for number in range(5000)) + ";"
     assert len(parse_jaas(text)[0].options) == 5000
     with pytest.raises(JaasError):
         parse_jaas('"' + "\\" * 200_001)

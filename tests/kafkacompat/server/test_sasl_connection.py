@@ -61,7 +61,7 @@ class World:
             self.dispatcher,  # type: ignore[arg-type]
             self.budget,
             MAX_FRAME_BYTES,
-            self.clock,  # type: ignore[arg-type]
+            self.clock,
             set(),
             lambda host, text: self.complaints.append(text),
             lambda: SaslGate(SaslExchange(offer, self._now_ms, self._now_ms), MAX_RECEIVE_BYTES, DELAY_S),

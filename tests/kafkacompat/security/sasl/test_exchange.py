@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from kafkacompat.security.principals import Principal
@@ -13,7 +15,7 @@ from kafkacompat.security.sasl.exchange import (
     Stage,
     UnexpectedRequestError,
 )
-from kafkacompat.security.sasl.mechanism import SaslError
+from kafkacompat.security.sasl.mechanism import SaslError, ServerMechanism
 from kafkacompat.security.sasl.plain import PlainServer, PlainUsers
 from kafkacompat.wire.apis.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from kafkacompat.wire.apis.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
@@ -45,7 +47,7 @@ class World:
     def __init__(self, max_session_ms: int = 0, expires_at_ms: int | None = None) -> None:
         self.steady_ms = 1000
         self.now_ms = 50_000
-        mechanisms = {
+        mechanisms: dict[str, Callable[[], ServerMechanism]] = {
             "PLAIN": lambda: PlainServer(USERS),
             "SCRAM-SHA-256": lambda: TwoSteps(expires_at_ms),
         }

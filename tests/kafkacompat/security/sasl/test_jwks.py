@@ -51,13 +51,19 @@ class Provider:
         self.clock = Clock()
         self.fetches: list[Deferred[bytes]] = []
         settings = JwksSettings("https://issuer/keys", 3600, 0.1, 10)
-        self.source = FetchedKeys(settings, self._fetch, self.clock, Random(1))  # type: ignore[arg-type]
+        self.source = FetchedKeys(settings, self._fetch, self.clock, Random(1))
         self.source.start()
 
     def _fetch(self, url: str) -> Deferred[bytes]:
         assert url == "https://issuer/keys"
         self.fetches.append(Deferred())
         return self.fetches[-1]
+
+    def find_pause(self) -> float:
+        """Return the time until the next fetch."""
+        timers: list[Any] = list(self.clock.getDelayedCalls())
+        (timer,) = timers
+        return float(timer.getTime() - self.clock.seconds())
 
     def answer(self, *key_ids: str) -> None:
         self.fetches[-1].callback(make_text(*key_ids))
@@ -85,14 +91,12 @@ def test_failures_are_repeated_after_a_growing_pause_and_leave_the_keys() -> Non
             provider.fetches[-1].errback(OSError("refused"))
         else:
             provider.fetches[-1].callback(b"nonsense")
-        (timer,) = provider.clock.getDelayedCalls()
-        pauses.append(timer.getTime() - provider.clock.seconds())
+        pauses.append(provider.find_pause())
         provider.clock.advance(pauses[-1])
     assert pauses[0] < 0.13 and 7 < pauses[-1] < 13
     assert len(provider.fetches) == 12 and has_key(provider.source.current(), "a")
     provider.answer("b")
-    (timer,) = provider.clock.getDelayedCalls()
-    assert timer.getTime() - provider.clock.seconds() == 3600
+    assert provider.find_pause() == 3600
 
 
 def test_an_unknown_key_expedites_one_fetch_a_minute() -> None:

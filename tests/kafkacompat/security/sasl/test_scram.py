@@ -18,7 +18,9 @@ SHA_256, SHA_512 = ScramMechanism.SHA_256, ScramMechanism.SHA_512
 ALICE = "alice"
 
 
-def make_credential(mechanism: ScramMechanism, password: str, salt: bytes = b"salt", iterations: int = 4096) -> ScramCredential:
+def make_credential(
+    mechanism: ScramMechanism, password: str, salt: bytes = b"salt", iterations: int = 4096
+) -> ScramCredential:
     salted = hashlib.pbkdf2_hmac(mechanism.digest, password.encode(), salt, iterations)
     return derive_credential(mechanism, salt, salted, iterations)
 
@@ -27,7 +29,10 @@ def make_store(
     users: Mapping[str, ScramCredential], nonce: str = "server", token: TokenLogin | None = None
 ) -> ScramStore:
     return ScramStore(
-        lambda _, user: users.get(user), lambda _, token_id: token if token_id == "token-1" else None, lambda: nonce, b"k" * 32
+        lambda _, user: users.get(user),
+        lambda _, token_id: token if token_id == "token-1" else None,
+        lambda: nonce,
+        b"k" * 32,
     )
 
 
