@@ -46,9 +46,8 @@ def measure(broker: Broker, options: Options) -> Samples:
 
 def measure_logins(broker: Broker, port: int, options: Options) -> Samples:
     each = options.count(LOGINS // CLIENTS)
-    with Usage(broker) as usage:
-        with ThreadPoolExecutor(CLIENTS) as clients:
-            list(clients.map(partial(log_in, port), [each] * CLIENTS))
+    with Usage(broker) as usage, ThreadPoolExecutor(CLIENTS) as clients:
+        list(clients.map(partial(log_in, port), [each] * CLIENTS))
     count = each * CLIENTS
     return {"logins/s": count / usage.seconds, "broker CPU ms per login": usage.cpu_seconds / count * 1000}
 
