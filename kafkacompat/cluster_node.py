@@ -35,7 +35,6 @@ from kafkacompat.partitions.takeover import find_owning_cluster
 from kafkacompat.replication.local_follower import LocalFollowing
 from kafkacompat.replication.replica_fetcher_manager import ReplicaFetcherManager
 from kafkacompat.replication.settings import FetchSettings
-from kafkacompat.security.sasl.settings import read_client_login
 from kafkacompat.storage.directory.meta_properties import find_directory_ids
 from kafkacompat.timers import steady_ms, yield_in_turns
 from kafkacompat.wire.primitives import ZERO_UUID, format_uuid
@@ -314,6 +313,9 @@ def find_inter_broker_login(config: BrokerConfig, listener_name: str) -> ClientL
     listener = next(listener for listener in config.listeners if listener.name == listener_name.upper())
     if not listener.has_sasl:
         return None
+    # A broker without such a listener does not pay for these modules.
+    from kafkacompat.security.sasl.settings import read_client_login
+
     try:
         if objection := find_inter_broker_objection(config, listener.name):
             raise ConfigError(objection)

@@ -17,7 +17,7 @@ from kafkacompat.security.sasl.scram import ScramServer, ScramStore, TokenLogin
 from kafkacompat.security.sasl.settings import OAuthSettings, SaslSettings, read_sasl_settings
 from kafkacompat.security.sasl.unsecured_tokens import check_unsecured_token
 from kafkacompat.security.scram import ScramCredential, ScramMechanism
-from kafkacompat.security.tokens import TokenLogins
+from kafkacompat.security.token_logins import TokenLogins
 from kafkacompat.server.sasl_gate import SaslGate
 from kafkacompat.timers import Clock, now_ms, steady_ms
 
