@@ -49,6 +49,7 @@ from kafkacompat.wire.apis.describe_delegation_token import (
 from kafkacompat.wire.apis.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
 from kafkacompat.wire.apis.end_txn import EndTxnRequest, EndTxnResponse
 from kafkacompat.wire.apis.expire_delegation_token import ExpireDelegationTokenRequest, ExpireDelegationTokenResponse
+from kafkacompat.wire.apis.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from kafkacompat.wire.apis.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from kafkacompat.wire.apis.metadata import MetadataRequest, MetadataResponse
 from kafkacompat.wire.apis.renew_delegation_token import RenewDelegationTokenRequest, RenewDelegationTokenResponse
@@ -299,16 +300,19 @@ def test_a_token_that_expires_under_a_transaction(node: SaslNode, name: str) -> 
         topics = [CreatableTopic(name=name, num_partitions=1, replication_factor=1)]
         created = plain.call(CreateTopicsRequest(topics=topics, timeout_ms=30_000), CreateTopicsResponse, 5)
         assert created.topics[0].error_code == 0
+        start = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=4000)
+        # The coordinator is there before the token's life begins.
+        find = FindCoordinatorRequest(key=name, key_type=1)
+        until(lambda: plain.call(find, FindCoordinatorResponse, 2).error_code == 0)
+        until(lambda: plain.call(start, InitProducerIdResponse, 4).error_code == 0)
         with RawClient(node.port) as alice:
             log_in_plain(alice)
-            request = CreateDelegationTokenRequest(max_lifetime_ms=3000)
+            request = CreateDelegationTokenRequest(max_lifetime_ms=5000)
             token = alice.call(request, CreateDelegationTokenResponse, 3)
         password = base64.b64encode(bytes(token.hmac)).decode()
         until(lambda: log_in_by_token(node, token.token_id, password))
         with RawClient(node.port) as bearer:
             log_in_scram(bearer, "SCRAM-SHA-256", token.token_id, password, by_token=True)
-            start = InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=4000)
-            until(lambda: bearer.call(start, InitProducerIdResponse, 4).error_code == 0)
             producer = bearer.call(start, InitProducerIdResponse, 4)
             ids = (producer.producer_id, producer.producer_epoch)
             add = AddPartitionsToTxnRequest(

@@ -21,8 +21,11 @@ from kafkacompat.timers import Clock, DelayedCall
 log = logging.getLogger(__name__)
 
 MAX_JWKS_BYTES = 1024 * 1024
-MIN_EXPEDITED_S = 60.0
+MIN_EXPEDITED_S = 5.0
 """Tokens with unknown keys lead to at most one fetch in this time, so that no client can make the broker fetch at will."""
+SAME_KEY_S = 60.0
+"""Tokens with the same unknown key lead to at most one fetch in this time."""
+MAX_UNKNOWN_KEYS = 100
 JITTER = 0.2
 
 Fetch = Callable[[str], "Deferred[bytes]"]
@@ -35,7 +38,7 @@ class KeySource(Protocol):
     def current(self) -> KeySet | None:
         """Return the keys known now; None before the first success."""
 
-    def note_unknown(self, key_id: str | None) -> None:
+    def note_unknown(self, key_id: str) -> None:
         """Learn that a token names a key that is not known."""
 
     def start(self) -> None:
@@ -72,7 +75,7 @@ class FileKeys:
             raise ValueError(f"it has more than {MAX_JWKS_BYTES} bytes")
         return KeySet.parse(data)
 
-    def note_unknown(self, key_id: str | None) -> None:
+    def note_unknown(self, key_id: str) -> None:
         """See KeySource.note_unknown: the file is checked at each use."""
 
     def start(self) -> None:
@@ -84,7 +87,7 @@ class FileKeys:
 
 
 class FetchedKeys:
-    """Keys behind a URL: fetched at the start, each refresh interval, and once in a while for an unknown key.
+    """Keys behind a URL: fetched at the start, each refresh interval, and early for an unknown key.
 
     After a failure the next attempt follows after a back-off that doubles up to its limit; the known keys stay in effect.
     """
@@ -99,18 +102,24 @@ class FetchedKeys:
         self._fetching: Deferred[Any] | None = None
         self._next: DelayedCall | None = None
         self._expedited_at = -MIN_EXPEDITED_S
+        self._unknown: dict[str, float] = {}
         self._is_stopped = False
 
     def current(self) -> KeySet | None:
         """See KeySource.current."""
         return self._keys
 
-    def note_unknown(self, key_id: str | None) -> None:
+    def note_unknown(self, key_id: str) -> None:
         """See KeySource.note_unknown."""
         now = self._clock.seconds()
-        if self._fetching is None and now - self._expedited_at >= MIN_EXPEDITED_S and not self._is_stopped:
-            self._expedited_at = now
-            self._begin()
+        if self._fetching is not None or self._is_stopped or now - self._expedited_at < MIN_EXPEDITED_S:
+            return
+        if now - self._unknown.get(key_id, -SAME_KEY_S) < SAME_KEY_S:
+            return
+        if len(self._unknown) >= MAX_UNKNOWN_KEYS:
+            self._unknown.clear()
+        self._expedited_at = self._unknown[key_id] = now
+        self._begin()
 
     def start(self) -> None:
         """See KeySource.start."""

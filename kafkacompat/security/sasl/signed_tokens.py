@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping
+from itertools import chain
 from typing import Any, NamedTuple, TypeGuard
 
 import jwt
@@ -23,7 +24,10 @@ ALGORITHMS: Mapping[str, tuple[str, ...]] = {
     "OKP": ("EdDSA",),
 }
 """The accepted algorithms by the type of a key."""
+_ALL_ALGORITHMS = tuple(chain.from_iterable(ALGORITHMS.values()))
 MAX_KEYS = 1000
+MAX_KEY_ID = 250
+"""Length of the longest key id that leads to a fetch of the keys, as in Kafka."""
 MAX_CLAIMED_S = 1e11
 
 
@@ -83,7 +87,7 @@ class SignedTokens:
         rules: SignedRules,
         keys: Callable[[], KeySet | None],
         now_ms: Callable[[], int],
-        on_unknown_key: Callable[[str | None], None] = lambda _: None,
+        on_unknown_key: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._rules = rules
         self._keys = keys
@@ -102,7 +106,8 @@ class SignedTokens:
             raise TokenError("the keys of the identity provider are not known yet")
         candidates = known.find(key_id, algorithm) if isinstance(algorithm, str) else []
         if not candidates:
-            self._on_unknown_key(key_id)
+            if isinstance(key_id, str) and len(key_id) <= MAX_KEY_ID and algorithm in _ALL_ALGORITHMS:
+                self._on_unknown_key(key_id)
             raise TokenError("no key of the identity provider fits it")
         return self._read(self._verify(token, candidates, str(algorithm)))
 

@@ -13,7 +13,14 @@ from jwt.algorithms import ECAlgorithm
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
-from kafkacompat.security.sasl.jwks import MAX_JWKS_BYTES, MIN_EXPEDITED_S, FetchedKeys, FileKeys
+from kafkacompat.security.sasl.jwks import (
+    MAX_JWKS_BYTES,
+    MAX_UNKNOWN_KEYS,
+    MIN_EXPEDITED_S,
+    SAME_KEY_S,
+    FetchedKeys,
+    FileKeys,
+)
 from kafkacompat.security.sasl.settings import JwksSettings
 
 KEY = json.loads(ECAlgorithm.to_jwk(ec.generate_private_key(ec.SECP256R1()).public_key()))
@@ -99,18 +106,34 @@ def test_failures_are_repeated_after_a_growing_pause_and_leave_the_keys() -> Non
     assert provider.find_pause() == 3600
 
 
-def test_an_unknown_key_expedites_one_fetch_a_minute() -> None:
+def test_unknown_keys_expedite_few_fetches() -> None:
+    """One in five seconds, and one a minute for the same key."""
     provider = Provider()
     provider.answer("a")
-    for _ in range(100):
-        provider.source.note_unknown("b")
+    for number in range(100):
+        provider.source.note_unknown(f"b{number}")
     assert len(provider.fetches) == 2
-    provider.answer("a", "b")
+    provider.answer("a")
     provider.source.note_unknown("c")
     assert len(provider.fetches) == 2
     provider.clock.advance(MIN_EXPEDITED_S)
+    provider.source.note_unknown("b0")
+    assert len(provider.fetches) == 2
     provider.source.note_unknown("c")
     assert len(provider.fetches) == 3
+    provider.answer("a", "c")
+    provider.clock.advance(SAME_KEY_S)
+    provider.source.note_unknown("b0")
+    assert len(provider.fetches) == 4
+
+
+def test_random_keys_take_no_memory() -> None:
+    provider = Provider()
+    for number in range(3 * MAX_UNKNOWN_KEYS):
+        provider.answer("a")
+        provider.clock.advance(MIN_EXPEDITED_S)
+        provider.source.note_unknown(f"random-{number}")
+    assert len(provider.source._unknown) <= MAX_UNKNOWN_KEYS
 
 
 def test_a_stop_ends_it() -> None:
