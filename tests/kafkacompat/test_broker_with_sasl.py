@@ -23,6 +23,7 @@ from kafkacompat.security.scram import ScramMechanism
 from kafkacompat.server.listener import ListenError
 from kafkacompat.wire.apis.create_delegation_token import CreateDelegationTokenRequest
 from kafkacompat.wire.apis.describe_cluster import DescribeClusterRequest
+from kafkacompat.wire.apis.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from kafkacompat.wire.apis.metadata import MetadataRequest
 from tests.fakes.memory_files import MemoryFiles
 from tests.fakes.memory_host import MemoryHost
@@ -116,6 +117,22 @@ def test_a_user_of_plain_changes_while_the_broker_runs(tmp_path: Path) -> None:
     refused = set_users('com.sun.security.auth.module.JndiLoginModule required user.provider.url="ldap://x";')
     assert refused is not None and "is not served" in str(refused)
     world.works_with(dave)
+    world.run(world.broker.stop())
+
+
+def test_no_secret_is_described(tmp_path: Path) -> None:
+    world = SaslWorld(tmp_path)
+    world.run(world.broker.start())
+    operation = ConfigOperation(JAAS, ConfigOperationType.SET, USERS)
+    world.run(world.broker.controller.alter_configs([ResourceChange(ResourceType.BROKER, "1", [operation])]))
+    resource = DescribeConfigsResource(resource_type=ResourceType.BROKER, resource_name="1", configuration_keys=None)
+    described = world.ask(DescribeConfigsRequest(resources=[resource], include_synonyms=True)).results[0]
+    configs = {config.name: config for config in described.configs}
+    for name in (JAAS, "sasl.jaas.config", "delegation.token.secret.key"):
+        assert configs[name].value is None and configs[name].is_sensitive
+        assert all(synonym.value is None for synonym in configs[name].synonyms)
+    assert "alice-secret" not in repr(described.configs)
+    world.connections.close()
     world.run(world.broker.stop())
 
 

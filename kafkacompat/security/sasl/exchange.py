@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
+from functools import cached_property
 
 from kafkacompat.security.principals import Principal
 from kafkacompat.security.sasl.mechanism import SaslError, ServerMechanism
@@ -60,7 +61,7 @@ class Offer:
     mechanisms: Mapping[str, Callable[[], ServerMechanism]]
     max_session_ms: Mapping[str, int]
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         """The names in the order in which Kafka lists them: that of a Java HashSet with 16 buckets."""
         return sorted(self.mechanisms, key=_find_bucket)

@@ -152,7 +152,7 @@ class ScramServer:
         signature = hmac.digest(stored_key, signed, digest)
         if len(proof) != len(signature):
             return False
-        client_key = bytes(left ^ right for left, right in zip(proof, signature, strict=True))
+        client_key = (int.from_bytes(proof, "big") ^ int.from_bytes(signature, "big")).to_bytes(len(proof), "big")
         is_same = hmac.compare_digest(hashlib.new(digest, client_key).digest(), stored_key)
         return is_same and not exchange.is_decoy
 
