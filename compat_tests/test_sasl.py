@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -11,7 +13,9 @@ from typing import Any
 
 import pytest
 
+from compat_tests.brokers import ROOT
 from compat_tests.java_tools import run_java
+from compat_tests.ports import free_port
 from compat_tests.raw_client import ClosedError, RawClient
 from compat_tests.sasl_nodes import (
     PASSWORDS,
@@ -20,6 +24,7 @@ from compat_tests.sasl_nodes import (
     REAUTHENTICATION_MS,
     SCRAM_MODULE,
     TOKEN_KEY,
+    SaslKafkacompat,
     SaslNode,
     authenticate,
     compute_token_hmac,
@@ -333,6 +338,29 @@ def test_a_token_that_expires_under_a_transaction(node: SaslNode, name: str) -> 
 def find_transaction_state(client: RawClient, transactional_id: str) -> str:
     request = DescribeTransactionsRequest(transactional_ids=[transactional_id])
     return str(client.call(request, DescribeTransactionsResponse, 0).transaction_states[0].transaction_state)
+
+
+def test_the_first_user_of_a_node_that_requires_scram(broker_kind: str, tmp_path: Path) -> None:
+    if broker_kind == "kafka":
+        pytest.skip("kafka-storage does this for Kafka")
+    node = SaslKafkacompat(tmp_path / "node")
+    port = free_port()
+    node.properties.update(
+        {
+            "listeners": f"SASL://127.0.0.1:{port},PLAINTEXT://127.0.0.1:{node.port}",
+            "listener.security.protocol.map": "SASL:SASL_PLAINTEXT,PLAINTEXT:PLAINTEXT",
+            "sasl.enabled.mechanisms": "SCRAM-SHA-512",
+        }
+    )
+    user = "SCRAM-SHA-512=[name=admin]"
+    command = [sys.executable, "-m", "kafkacompat", "metadata", "add-scram", user, "--data", str(node.data_folder)]
+    node.prepare()
+    done = subprocess.run(command, input="admin-pa55word\n", capture_output=True, text=True, cwd=ROOT, check=True)
+    assert "admin" in done.stdout and "pa55word" not in done.stdout + done.stderr
+    with node, RawClient(port) as client:
+        assert not log_in_scram(client, "SCRAM-SHA-512", "admin", "admin-pa55word").error_code
+        refused = subprocess.run(command, input="x\n", capture_output=True, text=True, cwd=ROOT, check=False)
+        assert refused.returncode == 1 and "is in use by a broker: stop it first" in refused.stderr
 
 
 # Attacks

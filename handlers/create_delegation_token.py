@@ -6,6 +6,7 @@ v3     tokens for other owners (KIP-373)
 
 from __future__ import annotations
 
+import logging
 from random import Random
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
@@ -19,6 +20,8 @@ from kafkacompat.security.tokens import TokenInfo
 from kafkacompat.wire.apis.create_delegation_token import CreateDelegationTokenRequest, CreateDelegationTokenResponse
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import format_uuid
+
+log = logging.getLogger(__name__)
 
 
 def handle_create_delegation_token(
@@ -51,6 +54,7 @@ async def _create_token(
     except KafkaError as problem:
         response.error_code = problem.code
         return response
+    log.info("Created delegation token %s of %s, requested by %s", token.token_id, owner, requester)
     response.issue_timestamp_ms = token.issued_at_ms
     response.expiry_timestamp_ms = token.expires_at_ms
     response.max_timestamp_ms = token.ends_at_ms

@@ -6,7 +6,6 @@ DELEGATION_TOKEN_OWNER_MISMATCH, DELEGATION_TOKEN_EXPIRED, INVALID_PRINCIPAL_TYP
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -15,8 +14,6 @@ from kafkacompat.metadata.draft import MetadataDraft
 from kafkacompat.security.principals import USER_TYPE, Principal
 from kafkacompat.security.tokens import TokenInfo, compute_hmac, find_by_hmac
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-
-log = logging.getLogger(__name__)
 
 
 class TokenRules(NamedTuple):

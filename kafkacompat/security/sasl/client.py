@@ -18,8 +18,8 @@ _SERVER_FIRST = re.compile(
 )
 _SERVER_FINAL = re.compile(r"v=(?P<signature>[A-Za-z0-9+/=]+)(?:,.*)?")
 _GS2_HEADER = "n,,"
-MAX_ITERATIONS = 1_000_000
-"""More would hold up the broker for seconds."""
+MAX_ITERATIONS = 100_000
+"""More would hold up the broker for longer than 50 ms."""
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,8 @@ MAX_REAUTH = "connections.max.reauth.ms"
 CALLBACK_HANDLER = "sasl.server.callback.handler.class"
 JWKS_URL = "sasl.oauthbearer.jwks.endpoint.url"
 URL_SCHEMES = ("file", "http", "https")
+MIN_REFRESH_S, MIN_BACKOFF_S = 1.0, 0.01
+"""Shorter times would keep the broker busy with fetches."""
 
 _OAUTH = "org.apache.kafka.common.security.oauthbearer."
 SECURED_HANDLERS = (
@@ -75,6 +77,8 @@ def read_sasl_settings(config: BrokerConfig, listener_name: str) -> SaslSettings
     mechanisms = config.listener_value(listener_name, "sasl.enabled.mechanisms")
     max_receive_bytes = config.listener_value(listener_name, "sasl.server.max.receive.size")
     assert isinstance(mechanisms, tuple) and isinstance(max_receive_bytes, int)
+    if max_receive_bytes < 0:
+        max_receive_bytes = config.int("socket.request.max.bytes")
     reader = _MechanismReader(config, listener_name)
     return SaslSettings(
         mechanisms,
@@ -172,9 +176,9 @@ class _MechanismReader:
         config = self._config
         jwks = JwksSettings(
             url,
-            config.int("sasl.oauthbearer.jwks.endpoint.refresh.ms") / 1000,
-            config.int("sasl.oauthbearer.jwks.endpoint.retry.backoff.ms") / 1000,
-            config.int("sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms") / 1000,
+            max(config.int("sasl.oauthbearer.jwks.endpoint.refresh.ms") / 1000, MIN_REFRESH_S),
+            max(config.int("sasl.oauthbearer.jwks.endpoint.retry.backoff.ms") / 1000, MIN_BACKOFF_S),
+            max(config.int("sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms") / 1000, MIN_BACKOFF_S),
         )
         return OAuthSettings(
             None,
