@@ -121,7 +121,7 @@ def send_metadata(client: RawClient) -> None:
 
 ALICE = f"\0alice\0{PASSWORDS['alice']}".encode()
 WRONG = b"\0alice\0wrong"
-BEARER = make_bearer_message("e30.e30.")
+BEARER = make_bearer_message(make_unsecured_token("erin", -100))
 
 SCENARIOS: dict[str, list[Scenario]] = {
     "unknown mechanism": [send_handshake("GSSAPI")],

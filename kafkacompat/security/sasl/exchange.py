@@ -171,7 +171,7 @@ class SaslExchange:
             code = ErrorCode.SASL_AUTHENTICATION_FAILED
             raise self._fail(str(problem), SaslAuthenticateResponse(error_code=code, error_message=message)) from None
         lifetime_ms = self._complete() if self._mechanism_is_done else 0
-        return SaslAuthenticateResponse(error_message=None, auth_bytes=answer, session_lifetime_ms=lifetime_ms)
+        return SaslAuthenticateResponse(auth_bytes=answer, session_lifetime_ms=lifetime_ms)
 
     def authenticate_bare(self, token: bytes) -> bytes:
         """Answer a frame that is a mechanism's message; raises AuthenticationFailedError, which has no response."""
