@@ -186,8 +186,8 @@ def test_the_same_failures_of_scram_as_kafka(node: SaslNode, kafka: SaslNode) ->
     """An unknown user fails with its proof here, and before it in Kafka; the client receives the same error."""
     for user, password in (("carol", "wrong"), ("mallory", "x"), ("alice", PASSWORDS["alice"])):
         answers = []
-        for each in (node, kafka):
-            with RawClient(each.port) as client:
+        for subject in (node, kafka):
+            with RawClient(subject.port) as client:
                 answers.append(log_in_scram(client, "SCRAM-SHA-256", user, password))
                 assert client.is_closed()
         assert answers[0] == answers[1]

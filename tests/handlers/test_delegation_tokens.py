@@ -65,7 +65,7 @@ class World:
         return reread_response(response, answer, version)
 
     def create(self, user: Principal = ALICE, renewers: tuple[Principal, ...] = (), **fields: Any) -> Any:
-        listed = [CreatableRenewers(principal_type=each.kind, principal_name=each.name) for each in renewers]
+        listed = [CreatableRenewers(principal_type=user.kind, principal_name=user.name) for user in renewers]
         request = CreateDelegationTokenRequest(renewers=listed, **{"max_lifetime_ms": -1, **fields})
         return self.ask(user, request, CreateDelegationTokenResponse)
 
@@ -81,7 +81,7 @@ class World:
         named = None
         if owners is not None:
             named = [
-                DescribeDelegationTokenOwner(principal_type=each.kind, principal_name=each.name) for each in owners
+                DescribeDelegationTokenOwner(principal_type=owner.kind, principal_name=owner.name) for owner in owners
             ]
         request = DescribeDelegationTokenRequest(owners=named)
         return self.ask(user, request, DescribeDelegationTokenResponse)

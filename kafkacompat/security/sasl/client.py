@@ -18,6 +18,7 @@ _SERVER_FIRST = re.compile(
 )
 _SERVER_FINAL = re.compile(r"v=(?P<signature>[A-Za-z0-9+/=]+)(?:,.*)?")
 _GS2_HEADER = "n,,"
+_MECHANISMS = {mechanism.sasl_name: mechanism for mechanism in ScramMechanism}
 MAX_ITERATIONS = 100_000
 """More would hold up the broker for longer than 50 ms."""
 
@@ -67,7 +68,7 @@ class ScramClient:
     """One authentication by SCRAM; it also checks that the server knows the credential."""
 
     def __init__(self, login: ClientLogin, nonce: str) -> None:
-        self._mechanism = next(each for each in ScramMechanism if each.sasl_name == login.mechanism)
+        self._mechanism = _MECHANISMS[login.mechanism]
         self._password = login.password
         self._nonce = nonce
         name = login.username.replace("=", "=3D").replace(",", "=2C")
