@@ -8,7 +8,7 @@ import hmac
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +93,16 @@ class SaslNode:
         add_scram_user(self.plain.port, "carol", PASSWORDS["carol"])
 
 
+def run_node(kind: str, folder: Path) -> Iterator[SaslNode]:
+    """Start a node, and stop it at the end."""
+    running = SaslNode(kind, folder)
+    try:
+        running.start()
+        yield running
+    finally:
+        running.plain.stop()
+
+
 def add_sasl_listener(broker: Broker) -> int:
     """Give a broker that is not started a second listener, with SASL; return its port."""
     port = free_port()
@@ -169,3 +179,9 @@ def make_bearer_message(token: str) -> bytes:
 
 def compute_token_hmac(token_id: str) -> bytes:
     return hmac.new(TOKEN_KEY.encode(), token_id.encode(), hashlib.sha512).digest()
+
+
+def log_in_by_token(node: SaslNode, token_id: str, password: str) -> bool:
+    """Return whether a token is accepted."""
+    with RawClient(node.port) as client:
+        return not log_in_scram(client, "SCRAM-SHA-256", token_id, password, by_token=True).error_code
