@@ -10,8 +10,9 @@ import hmac
 from collections.abc import Mapping
 
 from kafkacompat.security.principals import USER_TYPE, Principal
-from kafkacompat.security.sasl.mechanism import SaslError, tell_client
+from kafkacompat.security.sasl.mechanism import tell_client
 
+PARTS, MAX_PARTS = 3, 4
 USER_OPTION = "user_"
 """Prefix of the JAAS options that name users: user_alice="password"."""
 
@@ -55,9 +56,9 @@ class PlainServer:
         """See ServerMechanism.evaluate."""
         authorization_id, user, password = _split(token)
         if not user:
-            raise SaslError("Authentication failed: username not specified")
+            raise tell_client("Authentication failed: username not specified")
         if not password:
-            raise SaslError("Authentication failed: password not specified")
+            raise tell_client("Authentication failed: password not specified")
         if not self._users.has_password(user, password):
             raise tell_client("Authentication failed: Invalid username or password")
         if authorization_id and authorization_id != user:
@@ -69,6 +70,9 @@ class PlainServer:
 
 
 def _split(token: bytes) -> tuple[str, str, str]:
-    """Return authorization id, user and password; missing ones are empty, and what follows a fourth NUL is left out, as in Kafka."""
-    words = [*token.decode("utf-8", "replace").split("\0", 3), "", ""]
-    return words[0], words[1], words[2]
+    """Return authorization id, user and password; raises SaslError. Kafka counts at most four parts, and so does the message."""
+    words = token.decode("utf-8", "replace").split("\0", MAX_PARTS - 1)
+    if len(words) != PARTS:
+        raise tell_client(f"Invalid SASL/PLAIN response: expected {PARTS} tokens, got {len(words)}")
+    authorization_id, user, password = words
+    return authorization_id, user, password

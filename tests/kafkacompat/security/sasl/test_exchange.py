@@ -259,10 +259,12 @@ def test_reauthentication_does_not_change_the_mechanism() -> None:
 
 def test_a_failed_reauthentication_says_so() -> None:
     world = World(2000)
-    world.log_in()
-    world.handshake()
+    world.handshake("SCRAM-SHA-256")
+    for message in (b"1", b"2"):
+        world.authenticate(message)
+    world.handshake("SCRAM-SHA-256")
     with pytest.raises(AuthenticationFailedError) as failed:
-        world.authenticate(b"")
+        world.authenticate(b"bad")
     assert isinstance(failed.value.response, SaslAuthenticateResponse)
     assert "failed during re-authentication due to" in (failed.value.response.error_message or "")
 
