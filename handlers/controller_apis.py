@@ -18,7 +18,10 @@ from kafkacompat.wire.apis import create_topics as creations
 from kafkacompat.wire.apis import delete_topics as deletions
 from kafkacompat.wire.apis import elect_leaders as elections
 from kafkacompat.wire.apis import incremental_alter_configs as changes
+from kafkacompat.wire.apis.create_delegation_token import CreateDelegationTokenResponse
+from kafkacompat.wire.apis.expire_delegation_token import ExpireDelegationTokenResponse
 from kafkacompat.wire.apis.list_partition_reassignments import ListPartitionReassignmentsResponse
+from kafkacompat.wire.apis.renew_delegation_token import RenewDelegationTokenResponse
 from kafkacompat.wire.apis.update_features import UpdateFeaturesResponse
 from kafkacompat.wire.errors import KafkaError
 from kafkacompat.wire.schema import Request, Response
@@ -132,6 +135,9 @@ CONTROLLER_APIS: dict[int, Callable[[Any, _Error], Response]] = {
     20: _refuse_deletions,
     33: _refuse_configs,
     37: _refuse_partitions,
+    38: lambda request, error: CreateDelegationTokenResponse(error_code=error["error_code"]),
+    39: lambda request, error: RenewDelegationTokenResponse(error_code=error["error_code"], expiry_timestamp_ms=-1),
+    40: lambda request, error: ExpireDelegationTokenResponse(error_code=error["error_code"], expiry_timestamp_ms=-1),
     43: _refuse_elections,
     44: _refuse_config_changes,
     45: _refuse_reassignments,
@@ -143,5 +149,5 @@ CONTROLLER_APIS: dict[int, Callable[[Any, _Error], Response]] = {
 """By API key. The list is that of `maybeForwardToController` in Apache Kafka 3.9, with the changes of configurations, which Kafka
 forwards only to KRaft controllers: here the controller writes them, too."""
 
-CARRIED_OUT_ANYWHERE = frozenset({33, 44, 49})
+CARRIED_OUT_ANYWHERE = frozenset({33, 38, 39, 40, 44, 49})
 """The APIs among them that any broker of a release with ZooKeeper carries out, so that its clients send them anywhere."""

@@ -3,12 +3,14 @@
 v1     the session's lifetime (KIP-368)
 v2     flexible
 
-Kafka serves this API also on a listener without SASL, and rejects every request there; so does this broker.
+The connections of a listener with SASL answer it while a client authenticates itself (`kafkacompat.server.connection`). Every
+other request is rejected, as by Kafka: after authentication, and on a listener without SASL.
 """
 
 from __future__ import annotations
 
 from kafkacompat.handlers.context import RequestContext, Services
+from kafkacompat.security.principals import ANONYMOUS
 from kafkacompat.wire.apis.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from kafkacompat.wire.errors import ErrorCode
 
@@ -16,6 +18,8 @@ from kafkacompat.wire.errors import ErrorCode
 def handle_sasl_authenticate(
     request: SaslAuthenticateRequest, context: RequestContext, services: Services
 ) -> SaslAuthenticateResponse:
-    """Reject the request: the listener has no SASL."""
-    message = f"the listener {context.peer.listener_name} has no SASL; send requests without authenticating"
+    """Reject the request: nothing is to be authenticated."""
+    message = "SaslAuthenticate request received after successful authentication"
+    if context.principal == ANONYMOUS:
+        message = f"the listener {context.peer.listener_name} has no SASL; send requests without authenticating"
     return SaslAuthenticateResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE, error_message=message)

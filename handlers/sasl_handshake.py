@@ -3,7 +3,8 @@
 v0     the mechanism's messages follow without headers
 v1     they follow in SaslAuthenticate (KIP-152)
 
-Kafka serves this API also on a listener without SASL, and rejects every request there; so does this broker.
+The connections of a listener with SASL answer it while a client authenticates itself (`kafkacompat.server.connection`). Every
+other request is rejected, as by Kafka: after authentication, and on a listener without SASL.
 """
 
 from __future__ import annotations
@@ -16,5 +17,5 @@ from kafkacompat.wire.errors import ErrorCode
 def handle_sasl_handshake(
     request: SaslHandshakeRequest, context: RequestContext, services: Services
 ) -> SaslHandshakeResponse:
-    """Reject the request: the listener has no SASL."""
+    """Reject the request: nothing is to be authenticated."""
     return SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)

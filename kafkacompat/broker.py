@@ -7,13 +7,14 @@ clients. The stop goes backwards: the broker accepts no clients, answers its req
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred, DeferredList, gatherResults
 from twisted.internet.task import deferLater
 
 from kafkacompat.cluster.errors import ClusterError
+from kafkacompat.config import ConfigError
 from kafkacompat.conversion import CONVERSION_TIMEOUT_S, Conversions
 from kafkacompat.coordinators import Coordinators
 from kafkacompat.handlers import CLUSTER_HANDLERS, HANDLERS, Handler, load_consumer_apis
@@ -21,6 +22,7 @@ from kafkacompat.handlers.context import Services
 from kafkacompat.metadata.effective import EffectiveConfig
 from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.metadata.store import StoreError
+from kafkacompat.metadata.token_expiry import TokenExpiry
 from kafkacompat.partitions.directories import Directories, Directory
 from kafkacompat.partitions.fetch_sessions import FetchSessions
 from kafkacompat.partitions.replica_manager import ReplicaManager
@@ -45,6 +47,9 @@ if TYPE_CHECKING:
     from kafkacompat.host import Host
     from kafkacompat.metadata.administration import Administration
     from kafkacompat.metadata.store import MetadataStore
+    from kafkacompat.security.sasl.jwks import Fetch
+    from kafkacompat.server.authentication import Authentication
+    from kafkacompat.server.sasl_gate import SaslGate
     from kafkacompat.storage.segment.shared_files import FileRegion
 
 log = logging.getLogger(__name__)
@@ -77,6 +82,7 @@ class Broker:
         """The address of each listener."""
         self._side: Standalone | ClusterNode | None = None
         self._node: ClusterNode | None = None
+        self._authentication: Authentication | None = None
         self._running = False
 
     # Start
@@ -108,6 +114,7 @@ class Broker:
         self.housekeeping.start()
         self.scrubbing.start()
         self.log_cleaner.start()
+        self.token_expiry.start()
         self._running = True
         self._bind_new()
 
@@ -203,6 +210,7 @@ class Broker:
 
     def _build_server(self) -> None:
         config = self.config
+        self.token_expiry = TokenExpiry(config, self.controller, self._reactor)
         self._services = Services(
             node_id=config.node_id,
             clock=self._reactor,
@@ -248,6 +256,8 @@ class Broker:
 
     async def _stop_listening(self) -> None:
         """Give up a start that has failed."""
+        if self._authentication is not None:
+            self._authentication.stop()
         self.coordinators.stop()
         await gatherResults(self.server.stop_listening(), consumeErrors=True)
         self.server.finish()
@@ -265,10 +275,32 @@ class Broker:
 
     def _bind(self, listener: Listener) -> None:
         dispatcher = self._find_dispatcher(listener)
-        port = self.server.listen(listener.name, listener.host, listener.port, dispatcher)
+        admit = self._prepare_sasl(listener.name) if listener.has_sasl else None
+        port = self.server.listen(listener.name, listener.host, listener.port, dispatcher, admit)
         host = f"[{listener.host}]" if ":" in listener.host else listener.host
         self.addresses.append(f"{listener.name}://{host}:{port}")
         self.bound[listener.name] = (listener.host, port)
+
+    def _prepare_sasl(self, listener_name: str) -> Callable[[], SaslGate]:
+        """Return what begins the authentication of a listener's connections; raises ListenError for wrong properties."""
+        # A broker without such a listener does not pay for these modules.
+        from kafkacompat.server.authentication import Authentication
+
+        if self._authentication is None:
+            self._authentication = Authentication(
+                self.effective, self.metadata, self._reactor, self._host.rng, self._make_fetch
+            )
+        authentication = self._authentication
+        try:
+            authentication.prepare(listener_name)
+        except ConfigError as problem:
+            raise ListenError(str(problem)) from None
+        return lambda: authentication.admit(listener_name)
+
+    def _make_fetch(self) -> Fetch:
+        from kafkacompat.security.sasl.http_fetch import make_fetch
+
+        return make_fetch(self._reactor)
 
     def _update_listeners(self) -> None:
         """Unbind the listeners whose names are gone, then bind those whose names are new."""
@@ -305,6 +337,9 @@ class Broker:
         await gatherResults(self.server.stop_listening(), consumeErrors=True)
         self.housekeeping.stop()
         self.scrubbing.stop()
+        self.token_expiry.stop()
+        if self._authentication is not None:
+            self._authentication.stop()
         self.coordinators.stop()
         self.server.finish()
         self.replica_manager.wake_fetches()

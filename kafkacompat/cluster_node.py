@@ -18,8 +18,10 @@ from kafkacompat.cluster.errors import ClusterError
 from kafkacompat.cluster.in_sync_updates import AlterPartitionUpdates
 from kafkacompat.cluster.losses import ReplicaLosses
 from kafkacompat.cluster.member import ClusterMember
+from kafkacompat.config import ConfigError
 from kafkacompat.config.protocol_version import find_protocol_release, find_version_cap
 from kafkacompat.config.resources import ResourceType
+from kafkacompat.config.sasl import find_inter_broker_objection
 from kafkacompat.coordinators import CoordinatorCluster
 from kafkacompat.metadata.codec import StoredTopics
 from kafkacompat.metadata.image import BrokerImage, ImageHolder
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from kafkacompat.metadata.store import StoreEntry
     from kafkacompat.partitions.directories import Directories
     from kafkacompat.partitions.replica_manager import ReplicaManager
+    from kafkacompat.security.sasl.client import ClientLogin
     from kafkacompat.wire.schema import Request
 
 WILDCARD_HOSTS = ("", "0.0.0.0", "::")
@@ -92,7 +95,11 @@ class ClusterNode:
         settings = read_zookeeper_settings(config)._replace(create_chroot=self._own_cluster_id is None)
         zookeeper = host.open_zookeeper(settings)
         connections = BrokerConnections(
-            ConnectionSettings(f"broker-{config.node_id}", cap=partial(find_version_cap, self._release)),
+            ConnectionSettings(
+                f"broker-{config.node_id}",
+                cap=partial(find_version_cap, self._release),
+                login=find_inter_broker_login(config, self.listener),
+            ),
             host.network,
             host.reactor,
             host.rng,
@@ -299,6 +306,22 @@ def find_inter_broker_listener(config: BrokerConfig) -> str:
     protocol = config.string("security.inter.broker.protocol")
     names = [listener.name for listener in config.listeners if listener.protocol == protocol]
     return names[0] if names else config.listeners[0].name
+
+
+def find_inter_broker_login(config: BrokerConfig, listener_name: str) -> ClientLogin | None:
+    """Return how this broker authenticates itself at others, None where it need not; raises ClusterError."""
+    listener = next(listener for listener in config.listeners if listener.name == listener_name.upper())
+    if not listener.has_sasl:
+        return None
+    # A broker without such a listener does not pay for these modules.
+    from kafkacompat.security.sasl.settings import read_client_login
+
+    try:
+        if objection := find_inter_broker_objection(config, listener.name):
+            raise ConfigError(objection)
+        return read_client_login(config, listener.name, config.string("sasl.mechanism.inter.broker.protocol"))
+    except ConfigError as problem:
+        raise ClusterError(str(problem)) from None
 
 
 async def assign_broker_id(host: Host, config: BrokerConfig) -> BrokerConfig:

@@ -31,6 +31,15 @@ class FrameReader:
         self._frame_bytes = 4
 
     @property
+    def max_frame_bytes(self) -> int:
+        """The most bytes that the next frames may have."""
+        return self._max_frame_bytes
+
+    @max_frame_bytes.setter
+    def max_frame_bytes(self, limit_bytes: int) -> None:
+        self._max_frame_bytes = limit_bytes
+
+    @property
     def held_bytes(self) -> int:
         """The bytes of the incomplete frame; 0 between frames."""
         return len(self._held)

@@ -1,4 +1,4 @@
-"""`kafkacompat metadata`: move the metadata of a single node into ZooKeeper."""
+"""`kafkacompat metadata`: create the first users, and move the metadata of a single node into ZooKeeper."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import click
 
 @click.group()
 def metadata() -> None:
-    """Move a single node into a cluster on ZooKeeper.
+    """Create the first users, and move a single node into a cluster on ZooKeeper.
 
-    Stop the broker, export its metadata, and import them into an empty tree. The log directories stay where they are.
+    To move a node, stop the broker, export its metadata, and import them into an empty tree. The log directories stay where they are.
     With zookeeper.connect set, the broker then starts as the first broker of the cluster.
     """
 
@@ -76,3 +76,30 @@ def import_metadata(file: Path, zookeeper: str, directories: Sequence[str]) -> N
     from kafkacompat.cli.metadata_import import import_file
 
     sys.exit(import_file(file, zookeeper, directories))
+
+
+@metadata.command("add-scram")
+@click.argument("users", metavar="MECHANISM=[name=NAME]...", nargs=-1, required=True)
+@click.option(
+    "--data", "directory", metavar="DIRECTORY", help="metadata.log.dir, or the first of log.dirs, of a stopped broker."
+)
+@click.option("--zookeeper", metavar="HOST:PORT/CHROOT", help="ZooKeeper of a cluster, as in zookeeper.connect.")
+def add_scram(users: Sequence[str], directory: str | None, zookeeper: str | None) -> None:
+    """Create SCRAM users, or replace their passwords, as `kafka-storage format --add-scram` does.
+
+    A new node or cluster whose listeners all require SCRAM has no user who could create others. Give each user as
+    SCRAM-SHA-256=[name=alice] or SCRAM-SHA-512=[name=alice,iterations=8192]. The command asks for the password, or reads
+    it from standard input, one line a user. password=... is accepted, too, but shows in lists of processes.
+
+    The exit code is 0, 1 if a broker runs on the directory or the change is refused, or 2 if a user is not valid.
+
+    \b
+    Examples:
+      kafkacompat metadata add-scram 'SCRAM-SHA-512=[name=admin]' --data /var/lib/kafkacompat
+      kafkacompat metadata add-scram 'SCRAM-SHA-256=[name=broker]' --zookeeper zk1:2181/kafka < password
+    """
+    from kafkacompat.cli.metadata_scram import add_users
+
+    if (directory is None) == (zookeeper is None):
+        raise click.UsageError("give either --data or --zookeeper")
+    sys.exit(add_users(users, directory, zookeeper))

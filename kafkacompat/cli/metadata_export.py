@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import click
 from twisted.internet.defer import Deferred, maybeDeferred
@@ -16,7 +16,7 @@ from kafkacompat.cli.columns import escape_control_characters
 from kafkacompat.metadata.codec import CLUSTER_ID
 from kafkacompat.metadata.export_file import format_export, read_whole_store
 from kafkacompat.metadata.sqlite_store import FILE_NAME, SqliteStore
-from kafkacompat.metadata.store import StoreError
+from kafkacompat.metadata.store import MetadataStore, StoreError
 from kafkacompat.metadata.znodes.cluster import decode_cluster_id
 from kafkacompat.storage.directory.claim import LOCK_FILE
 from kafkacompat.storage.directory.meta_properties import LogDirectoryError, read_owners
@@ -110,6 +110,14 @@ class StoppedNode:
         store = SqliteStore(self._homes[0], _DirectDisk())
         try:
             return _result_of(Deferred.fromCoroutine(read_whole_store(store)))
+        finally:
+            _result_of(store.close())
+
+    def change_metadata(self, change: Callable[[MetadataStore], Coroutine[Any, Any, None]]) -> None:
+        """Change the node's metadata, which is begun in the first directory if there is none; raises StoreError."""
+        store = SqliteStore(self._homes[0] if self._homes else self._directories[0], _DirectDisk())
+        try:
+            _result_of(Deferred.fromCoroutine(change(store)))
         finally:
             _result_of(store.close())
 

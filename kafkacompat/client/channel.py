@@ -15,6 +15,7 @@ from kafkacompat.client.errors import (
     RequestTimedOutError,
     UnsupportedRequestError,
 )
+from kafkacompat.client.login import BrokerLogin
 from kafkacompat.client.protocol import BrokerProtocol
 from kafkacompat.wire.client_connection import ClientConnection, NoCommonVersionError
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from kafkacompat.timers import Clock, DelayedCall
     from kafkacompat.wire.schema import Request
 
+NONCE_BITS = 130
 _CONNECT_FAILURES = {
     error.ConnectionRefusedError: "nothing listens there",
     error.TCPTimedOutError: "there is no reply",
@@ -83,6 +85,7 @@ class Channel:
         self._settings = settings
         self._network = network
         self._clock = clock
+        self._rng = rng
         self._backoff = Backoff(settings.reconnect_backoff_s, settings.max_reconnect_backoff_s, rng)
         self._connect_at = clock.seconds()
         self._unsent: dict[_Exchange, None] = {}
@@ -174,7 +177,10 @@ class Channel:
     def _connect(self) -> None:
         settings = self._settings
         requests = ClientConnection(settings.client_id, settings.cap)
-        protocol = BrokerProtocol(self._clock, requests, settings.max_frame_bytes, self._begin_sending, self._end)
+        login = None if settings.login is None else BrokerLogin(settings.login, self._new_nonce)
+        protocol = BrokerProtocol(
+            self._clock, requests, settings.max_frame_bytes, self._begin_sending, self._end, login
+        )
         self._protocol = protocol
         self._was_ready = False
         self._setup_deadline = self._clock.callLater(
@@ -185,6 +191,9 @@ class Channel:
         attempt.addErrback(lambda failure: protocol.close(f"cannot connect: {_explain_failure(failure)}"))
         # Cancelling an attempt that has ended does nothing.
         self._attempt = attempt
+
+    def _new_nonce(self) -> str:
+        return f"{self._rng.getrandbits(NONCE_BITS):x}"
 
     def _begin_sending(self) -> None:
         self._was_ready = True

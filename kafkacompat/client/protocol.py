@@ -11,14 +11,15 @@ from twisted.internet.protocol import Protocol
 from twisted.python.failure import Failure
 
 from kafkacompat.client.errors import ConnectionLostError
+from kafkacompat.client.login import BrokerLogin, LoginError
 from kafkacompat.timers import make_steps
-from kafkacompat.wire.client_connection import ClientConnection, IncomingResponse, ResponseError
+from kafkacompat.wire.client_connection import ClientConnection, IncomingResponse, NoCommonVersionError, ResponseError
 from kafkacompat.wire.frames import FrameError, FrameReader
 from kafkacompat.wire.schema import Request, Response
 
 if TYPE_CHECKING:
     from kafkacompat.network import Transport
-    from kafkacompat.timers import Clock
+    from kafkacompat.timers import Clock, DelayedCall
 
 CLOSED_BY_PEER = "the broker closed the connection"
 
@@ -26,9 +27,10 @@ CLOSED_BY_PEER = "the broker closed the connection"
 class BrokerProtocol(Protocol):
     """Sends requests and fires a Deferred for each response.
 
-    ``on_ready()`` is called once the versions of the broker are known, and ``on_end(reason)`` once when the connection is of no
-    use any more, before the unanswered requests fail. While a large response is read in several turns, no more bytes are
-    received.
+    ``on_ready()`` is called once the versions of the broker are known and this broker has authenticated itself by *login*, and
+    again when it has renewed its session: no other request is sent meanwhile. ``on_end(reason)`` is called once when the
+    connection is of no use any more, before the unanswered requests fail. While a large response is read in several turns, no
+    more bytes are received.
     """
 
     transport: Transport  # type: ignore[assignment]
@@ -40,6 +42,7 @@ class BrokerProtocol(Protocol):
         max_frame_bytes: int,
         on_ready: Callable[[], None],
         on_end: Callable[[str], None],
+        login: BrokerLogin | None = None,
     ) -> None:
         self._clock = clock
         self._requests = requests
@@ -50,11 +53,14 @@ class BrokerProtocol(Protocol):
         self._unanswered: dict[int, Deferred[Response]] = {}
         self._is_reading = False
         self._has_ended = False
+        self._login = login
+        self._is_logged_in = login is None
+        self._renewal: DelayedCall | None = None
 
     @property
     def is_ready(self) -> bool:
         """Whether requests may be sent."""
-        return self._requests.is_negotiated and not self._has_ended
+        return self._requests.is_negotiated and self._is_logged_in and not self._has_ended
 
     def send(self, request: Request) -> Deferred[Response]:
         """Send a request; the Deferred fires with the response, or fails with ConnectionLostError.
@@ -79,6 +85,8 @@ class BrokerProtocol(Protocol):
         if self._has_ended:
             return
         self._has_ended = True
+        if self._renewal is not None and self._renewal.active():
+            self._renewal.cancel()
         if self.transport is not None:
             self.transport.abortConnection()
         self._waiting.clear()
@@ -134,10 +142,44 @@ class BrokerProtocol(Protocol):
             self._answer(incoming)
 
     def _continue_negotiation(self) -> None:
-        if self._requests.is_negotiated:
-            self._on_ready()
-        else:
+        if not self._requests.is_negotiated:
             self._send_written()
+        elif self._login is not None:
+            self._log_in(self._login)
+        else:
+            self._on_ready()
+
+    # Authentication
+
+    def _log_in(self, login: BrokerLogin) -> None:
+        self._is_logged_in = False
+        self._send_login(login.begin(), login)
+
+    def _send_login(self, request: Request, login: BrokerLogin) -> None:
+        try:
+            sending = self.send(request)
+        except NoCommonVersionError as problem:
+            self.close(str(problem))
+            return
+        sending.addCallback(self._continue_login, login)
+        # The connection has ended, and with it its other requests.
+        sending.addErrback(lambda _: None)
+
+    def _continue_login(self, response: Response, login: BrokerLogin) -> None:
+        if self._has_ended:
+            return
+        try:
+            request = login.receive(response)
+        except LoginError as problem:
+            self.close(str(problem))
+            return
+        if request is not None:
+            self._send_login(request, login)
+            return
+        self._is_logged_in = True
+        if login.renewed_after_s is not None:
+            self._renewal = self._clock.callLater(login.renewed_after_s, self._log_in, login)
+        self._on_ready()
 
     def _read_on(self, _: None, incoming: IncomingResponse) -> None:
         """Continue after a large response was read in several turns."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from kafkacompat.security.sasl.client import ClientLogin
 from kafkacompat.wire.client_connection import VersionCap
 
 MAX_FRAME_BYTES = 0x7FFFFFFF
@@ -29,7 +30,8 @@ class ConnectionSettings:
     ``setup_timeout_s`` bounds connecting and the exchange of versions (Kafka's ``socket.connection.setup.timeout.ms``). The
     back-off grows from ``reconnect_backoff_s`` to ``max_reconnect_backoff_s`` (``reconnect.backoff.ms`` and
     ``reconnect.backoff.max.ms``). A larger response than ``max_frame_bytes`` ends the connection. ``cap`` returns the
-    highest version of an API key that may be sent, by ``inter.broker.protocol.version``.
+    highest version of an API key that may be sent, by ``inter.broker.protocol.version``. ``login`` is this broker's login by
+    SASL, None where the brokers' listener has none.
     """
 
     client_id: str
@@ -38,3 +40,4 @@ class ConnectionSettings:
     max_reconnect_backoff_s: float = 1.0
     max_frame_bytes: int = MAX_FRAME_BYTES
     cap: VersionCap = lambda _: None
+    login: ClientLogin | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from twisted.internet.defer import Deferred, fail
 
@@ -20,6 +20,8 @@ from kafkacompat.wire.apis.create_topics import (
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
+    from random import Random
+
     from twisted.python.failure import Failure
 
     from kafkacompat.cluster.active_controller import ActiveController
@@ -27,12 +29,15 @@ if TYPE_CHECKING:
     from kafkacompat.metadata.changes import Outcome
     from kafkacompat.metadata.client_entities import Entity
     from kafkacompat.metadata.config_changes import ResourceChange
+    from kafkacompat.metadata.draft import MetadataDraft
     from kafkacompat.metadata.image import ImageHolder, MetadataImage, TopicImage
     from kafkacompat.metadata.quota_changes import QuotaAlteration
     from kafkacompat.metadata.scram_changes import ScramChange
     from kafkacompat.metadata.topic_changes import NewPartitions, NewTopic
 
 TIMEOUT_S = 30.0
+
+Result = TypeVar("Result")
 
 
 class ClusterAdministration:
@@ -130,6 +135,11 @@ class ClusterAdministration:
         """See MetadataChanges."""
         active = self._find_active()
         return _refuse() if active is None else active.changes.alter_scram_credentials(changes)
+
+    def change_tokens(self, plan: Callable[[MetadataDraft, Random], Result]) -> Deferred[Result]:
+        """See MetadataChanges."""
+        active = self._find_active()
+        return _refuse() if active is None else active.changes.change_tokens(plan)
 
     def _allocate_producer_ids(self) -> Deferred[range]:
         request = AllocateProducerIdsRequest(broker_id=self._node_id, broker_epoch=self._broker_epoch())

@@ -27,6 +27,7 @@ from kafkacompat.cluster.fence import ControllerFence
 from kafkacompat.cluster.metadata_update import apply_update
 from kafkacompat.cluster.orders import Sender
 from kafkacompat.cluster.registration import BrokerRegistration
+from kafkacompat.cluster.tokens import ClusterTokens
 from kafkacompat.metadata.codec import StoredTopics, decode_image, decode_topics
 from kafkacompat.metadata.image import MetadataImage, PartitionImage, TopicImage
 from kafkacompat.metadata.ledger import MetadataLedger
@@ -123,6 +124,8 @@ class ClusterMember:
         self.fence = ControllerFence(lambda: self.registration.epoch)
         self.store = ZooKeeperStore(zookeeper, clock)
         self.configs = ClusterConfigs(zookeeper, self.store, self._on_configs)
+        has_tokens = bool(config.optional_string("delegation.token.secret.key"))
+        self._tokens = ClusterTokens(zookeeper, self.store, has_tokens, self._publish_configs)
         self.brokers = InterBrokerRequests(connections, metadata, listener)
         self.link = ControllerLink(node_id, lambda: self.election.controller_id, self.brokers, self._answer_locally)
         self.forwarding = ControllerLink(
@@ -161,6 +164,7 @@ class ClusterMember:
         cluster_id = await self._repeat(lambda: self.registration.join(new_cluster_id))
         self._metadata.publish(replace(self._metadata.image, cluster_id=cluster_id))
         await self.configs.load()
+        await self._tokens.load()
         return topics
 
     async def _check_tree(self, own_cluster_id: str | None, addresses: Mapping[str, tuple[str, int]]) -> StoredTopics:
@@ -242,6 +246,7 @@ class ClusterMember:
             try:
                 await self.registration.register(self._broker)
                 await self.configs.load()
+                await self._tokens.load()
             except ClusterError as problem:
                 log.error("This broker cannot be registered again: %s", problem)
                 await self._pause(TAKEN_ID_S)
@@ -436,7 +441,7 @@ class ClusterMember:
         code = self.fence.check_request(request.controller_epoch, request.broker_epoch)
         if not code:
             old, new = self._metadata.image, apply_update(self._metadata.image, request)
-            self._metadata.publish(self.configs.merge_into(new))
+            self._metadata.publish(self._merge_configs(new))
             self._change_log.note_update(old, new, {topic.topic_name for topic in request.topic_states})
             for informed in list(self._uninformed):
                 self._end_wait(informed)
@@ -448,9 +453,15 @@ class ClusterMember:
 
     def _on_configs(self) -> None:
         self._effective.update(self.configs.image.configs)
-        self._metadata.publish(self.configs.merge_into(self._metadata.image))
+        self._publish_configs()
         self._effective.on_changed()
         self.on_topics_reconfigured()
+
+    def _publish_configs(self) -> None:
+        self._metadata.publish(self._merge_configs(self._metadata.image))
+
+    def _merge_configs(self, image: MetadataImage) -> MetadataImage:
+        return replace(self.configs.merge_into(image), tokens=self._tokens.tokens)
 
     # What the controller answers
 

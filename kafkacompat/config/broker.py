@@ -28,6 +28,7 @@ from kafkacompat.config.listeners import (
 )
 from kafkacompat.config.old_names import translate_addresses
 from kafkacompat.config.properties import ConfigError, Property, parse_tables
+from kafkacompat.config.sasl import find_sasl_objection
 from kafkacompat.config.tables import cluster, groups, log, security, server, zookeeper
 from kafkacompat.config.values import Value, format_value
 
@@ -82,6 +83,8 @@ class BrokerConfig:
         self.advertised_listeners: Mapping[str, tuple[str, builtins.int]] = self._read_advertised_listeners()
         check_inter_broker_listener(self)
         check_listener_properties(self)
+        if objection := find_sasl_objection(self):
+            raise ConfigError(objection)
 
     @classmethod
     def load(cls, text: str | None, *overrides: Mapping[str, str]) -> BrokerConfig:

@@ -51,7 +51,14 @@ def check_broker_configs(changes: Mapping[str, str], *, per_broker: bool) -> Non
             raise ConfigError(f"{name} can only be changed for one broker: name its id")
         row = find_property(name)
         if row is not None:
+            _refuse_fixed(name, row)
             row._replace(name=name).parse(text)
+
+
+def _refuse_fixed(name: str, row: Property) -> None:
+    """Raise ConfigError for a property by which a running broker could be made to fetch from another address or file."""
+    if name != row.name and not row.dynamic and row.name.startswith(("sasl.oauthbearer.", "sasl.server.")):
+        raise ConfigError(f"{name} cannot be changed while the broker runs: set it in server.properties")
 
 
 def _is_per_broker(name: str) -> bool:

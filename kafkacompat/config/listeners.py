@@ -17,9 +17,18 @@ LISTENER_PROPERTY_PATTERN = re.compile(r"listener\.name\.[^.]*\.(.*)")
 _OF_MECHANISM = re.compile(
     r".*(sasl\.jaas\.config|sasl\.login\.class|sasl\.(?:login|server)\.callback\.handler\.class|connections\.max\.reauth\.ms)"
 )
-USED_LISTENER_PROPERTIES = ("max.connections",)
+USED_LISTENER_PROPERTIES = (
+    "max.connections",
+    "connections.max.reauth.ms",
+    "sasl.enabled.mechanisms",
+    "sasl.jaas.config",
+    "sasl.oauthbearer.jwks.endpoint.url",
+    "sasl.server.callback.handler.class",
+    "sasl.server.max.receive.size",
+)
 """The properties that have an effect when they are set for one listener."""
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+SERVED_PROTOCOLS = ("PLAINTEXT", "SASL_PLAINTEXT")
 MAX_PORT = 65535
 
 
@@ -34,6 +43,11 @@ class Listener(NamedTuple):
     host: str
     port: int
     emulate: str | None = None
+
+    @property
+    def has_sasl(self) -> bool:
+        """Whether clients authenticate themselves by SASL."""
+        return self.protocol.startswith("SASL_")
 
     @property
     def entry(self) -> str:
@@ -100,16 +114,16 @@ def _parse_listener(option: str, entry: str, protocols: Mapping[str, str]) -> Li
 
 
 def check_bindable(listeners: Iterable[Listener]) -> None:
-    """Raise ConfigError for a protocol other than PLAINTEXT and for a repeated port.
+    """Raise ConfigError for a protocol that is not served and for a repeated port.
 
     Port 0 may stand several times, and an IPv4 and an IPv6 address may share a port.
     """
     taken: dict[int, str] = {}
     for listener in listeners:
-        if listener.protocol != "PLAINTEXT":
+        if listener.protocol not in SERVED_PROTOCOLS:
             raise ConfigError(
                 f"listeners={listener.name}://{listener.host}:{listener.port} asks for {listener.protocol}:"
-                " only PLAINTEXT is served so far"
+                f" only {' and '.join(SERVED_PROTOCOLS)} are served so far"
             )
         if listener.port in taken and {_address_family(taken[listener.port]), _address_family(listener.host)} != {4, 6}:
             raise ConfigError(f"listeners uses port {listener.port} twice: give each listener its own port")

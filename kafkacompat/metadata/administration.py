@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
+    from random import Random
+
     from twisted.internet.defer import Deferred
 
     from kafkacompat.metadata.changes import Outcome
     from kafkacompat.metadata.client_entities import Entity
     from kafkacompat.metadata.config_changes import ResourceChange
+    from kafkacompat.metadata.draft import MetadataDraft
     from kafkacompat.metadata.image import MetadataImage, TopicImage
     from kafkacompat.metadata.producer_ids import ProducerIds
     from kafkacompat.metadata.quota_changes import QuotaAlteration
     from kafkacompat.metadata.scram_changes import ScramChange
     from kafkacompat.metadata.topic_changes import NewPartitions, NewTopic
     from kafkacompat.wire.errors import KafkaError
+
+Result = TypeVar("Result")
 
 
 class Administration(Protocol):
@@ -53,3 +58,6 @@ class Administration(Protocol):
 
     def alter_scram_credentials(self, changes: Sequence[ScramChange]) -> Deferred[dict[str, Outcome]]:
         """Change the SCRAM credentials of users."""
+
+    def change_tokens(self, plan: Callable[[MetadataDraft, Random], Result]) -> Deferred[Result]:
+        """Change delegation tokens."""

@@ -113,6 +113,10 @@ class MetadataChanges:
         """Change the SCRAM credentials of users; fires with None or an error for each user."""
         return self._make_change(lambda draft: alter_scram_credentials(draft, changes), False)
 
+    def change_tokens(self, plan: Callable[[MetadataDraft, Random], Result]) -> Deferred[Result]:
+        """Change delegation tokens as *plan* does on a draft, see `token_changes`; fires with its result."""
+        return self._make_change(lambda draft: plan(draft, self._rng), False)
+
     def _make_change(self, plan: Callable[[MetadataDraft], Result], validate_only: bool) -> Deferred[Result]:
         async def commit() -> tuple[Result, Deferred[None] | None]:
             if validate_only:

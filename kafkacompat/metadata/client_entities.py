@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from kafkacompat.metadata.scram import ScramCredential, ScramMechanism, format_credential, parse_credential
 from kafkacompat.metadata.znodes.paths import DEFAULT_NAME, decode_name, encode_name
+from kafkacompat.security.scram import ScramCredential, ScramMechanism, format_credential, parse_credential
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 

@@ -1,4 +1,4 @@
-"""The image of a metadata store: topics, configs and clients from keys and values that are those of Kafka's znodes.
+"""The image of a metadata store: topics, configs, clients and delegation tokens from keys and values that are those of Kafka's znodes.
 
 `kafkacompat.metadata.znodes` has the paths and the form of every value.
 """
@@ -23,8 +23,10 @@ from kafkacompat.metadata.topic_names import is_legal_name
 from kafkacompat.metadata.znodes.cluster import decode_cluster_id
 from kafkacompat.metadata.znodes.configs import CONFIG, read_config
 from kafkacompat.metadata.znodes.paths import DEFAULT_NAME, Znode, decode_name, encode_name, identify_path
+from kafkacompat.metadata.znodes.tokens import TOKEN, decode_token
 from kafkacompat.metadata.znodes.topics import TOPIC, Assignment, parse_partition_state, read_topic
 from kafkacompat.metadata.znodes.values import Fields, Schema, build_damage_error, parse_fields
+from kafkacompat.security.tokens import TokenInfo
 
 log = logging.getLogger(__name__)
 
@@ -120,6 +122,7 @@ class _Decoder:
         self._topics: dict[str, TopicImage] = {}
         self._configs: dict[ConfigKey, dict[str, str]] = {}
         self._clients: dict[Entity, ClientConfig] = {}
+        self._tokens: dict[str, TokenInfo] = {}
         self._foreign: dict[str, bytes] = {}
 
     def decode(self) -> StoreContents:
@@ -135,6 +138,7 @@ class _Decoder:
             cluster_id="" if cluster is None else decode_cluster_id(cluster.value),
             configs=self._configs,
             clients=self._clients,
+            tokens=self._tokens,
         )
         return StoreContents(image.with_topics(self._topics), self._foreign)
 
@@ -144,6 +148,9 @@ class _Decoder:
             self._topics[names["topic"]] = self._decode_topic(key, names["topic"])
         elif is_client_key(key):
             self._decode_client(key)
+        elif znode is Znode.TOKEN:
+            self._parse(key, TOKEN)
+            self._tokens[names["token_id"]] = decode_token(key, self._entries[key].value)
         elif znode is Znode.CONFIG and names["kind"] in _RESOURCE_TYPES:
             name = "" if names["name"] == DEFAULT_NAME else decode_name(names["name"])
             self._decode_config(key, (_RESOURCE_TYPES[names["kind"]], name))

@@ -146,8 +146,20 @@ def _check_configs(
             after = effective_config(config, {**draft.configs, (resource, name): configs})
             before = config_in_effect(config, draft.configs)
             check_listeners(config, before, after)
+            _check_sasl(after)
             check_change_size(before, after)
     except InvalidRequestError as problem:
         raise KafkaError(ErrorCode.INVALID_REQUEST, str(problem)) from problem
     except ConfigError as problem:
         raise KafkaError(code, str(problem)) from problem
+
+
+def _check_sasl(config: BrokerConfig) -> None:
+    """Raise ConfigError for login modules that cannot be used."""
+    names = [listener.name for listener in config.listeners if listener.has_sasl]
+    if names:
+        # A broker without such a listener does not pay for these modules.
+        from kafkacompat.security.sasl.settings import read_sasl_settings
+
+        for name in names:
+            read_sasl_settings(config, name)

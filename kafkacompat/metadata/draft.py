@@ -11,6 +11,7 @@ from kafkacompat.metadata.image import ConfigKey, MetadataImage, PartitionImage,
 from kafkacompat.metadata.store import StoreChange
 from kafkacompat.metadata.store_changes import SINGLE_NODE, StoreDifference, StoreForm
 from kafkacompat.metadata.topic_names import unify_name
+from kafkacompat.security.tokens import TokenInfo
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import ZERO_UUID
 
@@ -33,12 +34,14 @@ class MetadataDraft:
         self._touched_topics: dict[str, None] = {}
         self._touched_configs: dict[ConfigKey, None] = {}
         self._touched_entities: dict[Entity, None] = {}
+        self._touched_tokens: dict[str, None] = {}
         self.brokers = image.brokers
         self.topics = dict(image.topics)
         self.topics_by_id = dict(image.topics_by_id)
         self._unified: dict[str, str] | None = None
         self.configs = dict(image.configs)
         self.clients = dict(image.clients)
+        self.tokens = dict(image.tokens)
 
     def put_topic(self, topic: TopicImage) -> None:
         """Add a topic, or replace the one of the same name."""
@@ -87,6 +90,16 @@ class MetadataDraft:
         else:
             self.clients.pop(entity, None)
 
+    def put_token(self, token: TokenInfo) -> None:
+        """Add a delegation token, or replace the one of the same id."""
+        self._touched_tokens[token.token_id] = None
+        self.tokens[token.token_id] = token
+
+    def remove_token(self, token_id: str) -> None:
+        """Remove a delegation token."""
+        self._touched_tokens[token_id] = None
+        del self.tokens[token_id]
+
     def find_colliding_topic(self, name: str) -> str | None:
         """Find the topic whose name differs from *name* only in '.' and '_'."""
         if self._unified is None:
@@ -101,6 +114,7 @@ class MetadataDraft:
             topics=self.topics,
             topics_by_id=self.topics_by_id,
             clients=self.clients,
+            tokens=self.tokens,
         )
 
     def list_changes(
@@ -119,6 +133,8 @@ class MetadataDraft:
         # The key of a user is above the keys of its clients.
         for entity in sorted(self._touched_entities, key=len):
             difference.add_client(entity)
+        for token_id in self._touched_tokens:
+            difference.add_token(token_id)
         for name in self._touched_topics:
             difference.add_topic(name)
         return difference.list_changes()

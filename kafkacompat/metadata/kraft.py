@@ -8,7 +8,7 @@ from typing import Any
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.client_entities import ClientConfig, Entity, make_entity, make_user_entity
 from kafkacompat.metadata.image import ConfigKey
-from kafkacompat.metadata.scram import ScramCredential, ScramMechanism
+from kafkacompat.security.scram import ScramCredential, ScramMechanism
 from kafkacompat.wire.metadata_records import (
     NO_LEADER_CHANGE,
     AbortTransactionRecord,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kafkacompat.metadata.client_entities import ClientConfig, make_user_entity
 from kafkacompat.metadata.draft import MetadataDraft, check_change_count
-from kafkacompat.metadata.scram import (
+from kafkacompat.security.scram import (
     MAX_ITERATIONS,
     MIN_ITERATIONS,
     ScramCredential,

@@ -14,6 +14,7 @@ from kafkacompat.metadata.image import ConfigKey, MetadataImage, PartitionImage,
 from kafkacompat.metadata.store import ABSENT, StoreChange
 from kafkacompat.metadata.znodes.configs import encode_config
 from kafkacompat.metadata.znodes.paths import Znode
+from kafkacompat.metadata.znodes.tokens import encode_token
 from kafkacompat.metadata.znodes.topics import encode_partition_state, encode_topic
 
 
@@ -22,7 +23,7 @@ class StoreForm(NamedTuple):
 
     ``controller_epoch`` is written into the states of partitions. With ``has_tree`` the store is a tree as in ZooKeeper: topics,
     brokers and groups without configs keep an empty value, as in Kafka, no key is deleted before the keys below it, and changes
-    of configs, quotas and credentials are announced.
+    of configs, quotas, credentials and delegation tokens are announced.
     """
 
     controller_epoch: int = 1
@@ -106,6 +107,14 @@ class StoreDifference:
         for parent in (f"{key}/clients", *(() if user in self._after.clients else (key,))):
             if parent in self._versions:
                 self._values[parent] = None
+
+    def add_token(self, token_id: str) -> None:
+        """Add the change of one delegation token."""
+        key = Znode.TOKEN.path(token_id=token_id)
+        before, after = self._before.tokens.get(token_id), self._after.tokens.get(token_id)
+        if before != after:
+            self._announced.add(key)
+            self._values[key] = None if after is None else encode_token(key, after, self._foreign.get(key))
 
     def add_topic(self, name: str) -> None:
         """Add the changes of one topic: of its assignment, and of the state of each partition."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from kafkacompat.metadata.store import ABSENT, ConflictError, StoreChange
 from kafkacompat.metadata.znodes.configs import encode_config_change
 from kafkacompat.metadata.znodes.paths import Znode
+from kafkacompat.metadata.znodes.tokens import encode_token_change
 from kafkacompat.metadata.zookeeper_reading import NodeReader
 from kafkacompat.zookeeper.client import (
     ANY_VERSION,
@@ -26,6 +27,7 @@ from kafkacompat.zookeeper.requests import MAX_REQUEST_BYTES, parent_of, size_of
 
 TOPICS = "/brokers/topics"
 CONFIG_CHANGE = Znode.CONFIG_CHANGE.path(sequence="")
+TOKEN_CHANGE = Znode.TOKEN_CHANGE.path(sequence="")
 
 MAX_CHROOT_BYTES = 128
 """Room in bytes that a request leaves for the chroot in each of its paths."""
@@ -146,8 +148,14 @@ def _announce(step: Step) -> Iterator[Step]:
     """Yield a step, and after it the notification of its change if that is to be announced."""
     yield step
     if step.change is not None and step.change.is_announced:
-        notification = Create(CONFIG_CHANGE, encode_config_change(step.change.key), sequence=True)
-        yield Step(notification, None, is_attached=True)
+        yield Step(_build_notification(step.change.key), None, is_attached=True)
+
+
+def _build_notification(key: str) -> Create:
+    """Return the notification of a changed token, or of changed configs."""
+    if (names := Znode.TOKEN.match(key)) is not None:
+        return Create(TOKEN_CHANGE, encode_token_change(names["token_id"]), sequence=True)
+    return Create(CONFIG_CHANGE, encode_config_change(key), sequence=True)
 
 
 def cut_into_pieces(steps: Sequence[Step], reserved_bytes: int) -> Iterator[list[Step]]:

@@ -9,6 +9,7 @@ from twisted.internet.defer import Deferred, succeed
 
 from kafkacompat.metadata.codec import CLUSTER_ID, PRODUCER_IDS
 from kafkacompat.metadata.store import ABSENT, ConflictError, StoreChange, StoreEntry, StoreError
+from kafkacompat.metadata.znodes.paths import Znode
 from kafkacompat.metadata.zookeeper_plan import TOPICS, ChangePlanner, Step, cut_into_pieces
 from kafkacompat.metadata.zookeeper_reading import NodeReader
 from kafkacompat.timers import Clock
@@ -20,6 +21,7 @@ CONFIG_FOLDERS = tuple(
     f"/config/{kind}" for kind in ("topics", "brokers", "users", "clients", "ips", "groups", "client-metrics")
 )
 """Folders of configurations. /config/changes beside them holds notifications."""
+TOKENS = Znode.TOKENS.path()
 
 WAIT_SECONDS = 30.0
 """Longest wait for a connection before an operation fails. Then it is unknown whether a change was made."""
@@ -43,7 +45,8 @@ class ZooKeeperStore:
     deletions last; the fence guards each of them. A conflict in a later one leaves the earlier ones made, and so does the end of
     this process.
 
-    A change that is announced is made in one transaction with its notification in /config/changes, so that the end of this process
+    A change that is announced is made in one transaction with its notification in /config/changes, or
+    in /delegation_token/token_changes, so that the end of this process
     leaves no reader without it.
 
     A node without a value is no entry: it holds others. If such a node receives its first value, its version is not 0. The
@@ -57,7 +60,7 @@ class ZooKeeperStore:
         self._fence = fence
 
     def load(self) -> Deferred[Mapping[str, StoreEntry]]:
-        """Fire with all topics, partition states and configurations, the cluster's id and the last block of producer ids.
+        """Fire with all topics, partition states, configurations and delegation tokens, the cluster's id and the last block of producer ids.
 
         They are read one by one, so a change made meanwhile may be missing in part.
         """
@@ -87,7 +90,7 @@ class ZooKeeperStore:
         partitions = await self._reader.list_children([f"{topic}/partitions" for topic in topics])
         states = [f"{partition}/state" for paths in partitions.values() for partition in paths]
         entries.update(await self._reader.read_entries(states))
-        entries.update(await self._reader.walk(CONFIG_FOLDERS))
+        entries.update(await self._reader.walk((*CONFIG_FOLDERS, TOKENS)))
         return entries
 
     async def _keys(self, folder: str) -> list[str]:

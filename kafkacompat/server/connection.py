@@ -22,12 +22,14 @@ from kafkacompat.server.frame_queue import FrameQueue
 from kafkacompat.server.outgoing import release_part, release_regions
 from kafkacompat.timers import make_steps, steady_ms
 from kafkacompat.wire.connection import IncomingRequest, RequestError, ServerConnection
-from kafkacompat.wire.frames import FrameError
+from kafkacompat.wire.frames import SIZE, FrameError
 from kafkacompat.wire.schema import Response
 
 if TYPE_CHECKING:
+    from kafkacompat.security.sasl.exchange import AuthenticationFailedError
     from kafkacompat.server.dispatcher import Dispatcher
     from kafkacompat.server.frame_budget import FrameBudget
+    from kafkacompat.server.sasl_gate import SaslGate
     from kafkacompat.server.transport import ReadAhead, ZeroCopyTransport
     from kafkacompat.timers import Clock
 
@@ -47,6 +49,7 @@ class ListenerServices:
     """What the connections of one listener share.
 
     ``connections`` are those of all listeners. ``complain(host, text)`` logs a line about a client, up to a bound.
+    ``admit`` begins the authentication of a connection, on a listener with SASL.
     """
 
     listener_name: str
@@ -56,6 +59,7 @@ class ListenerServices:
     clock: Clock
     connections: set[KafkaConnection]
     complain: Callable[[str, str], None]
+    admit: Callable[[], SaslGate] | None = None
 
 
 class KafkaConnection(Protocol):
@@ -81,6 +85,7 @@ class KafkaConnection(Protocol):
         self.held_bytes = 0
         self.last_received_ms = 0
         self.principal = ANONYMOUS
+        self._sasl: SaslGate | None = None
 
     # What Twisted calls
 
@@ -93,6 +98,10 @@ class KafkaConnection(Protocol):
         transport.on_drained = self._pump
         transport.read_ahead = self._read_ahead
         shared.connections.add(self)
+        if shared.admit is not None:
+            self._sasl = gate = shared.admit()
+            self._frames.set_limit(gate.max_receive_bytes)
+            gate.start_clock(shared.clock, self.cut_off)
 
     def dataReceived(self, data: bytes) -> None:
         """Twisted: bytes have arrived."""
@@ -110,6 +119,9 @@ class KafkaConnection(Protocol):
     def connectionLost(self, reason: Failure = Failure(ConnectionError("closed"))) -> None:  # noqa: B008
         """Twisted: the connection is closed; requests that may be abandoned are cancelled."""
         self._shared.connections.discard(self)
+        if self._sasl is not None:
+            self._sasl.stop_clock()
+            self._sasl = None
         self._frames.drop_all()
         for deferred in list(self._pending):
             deferred.cancel()
@@ -244,6 +256,9 @@ class KafkaConnection(Protocol):
         )
 
     def _start(self, frame: memoryview) -> None:
+        if self._sasl is not None and self._sasl.admits(frame):
+            self._authenticate(frame, self._sasl)
+            return
         incoming = self._requests.parse(frame)
         context = RequestContext(incoming.api_version, incoming.client_id, self.peer, principal=self.principal)
         result = self._shared.dispatcher.dispatch(incoming, context)
@@ -253,6 +268,47 @@ class KafkaConnection(Protocol):
             self._wait_for(incoming, result)
         else:
             self._answer(incoming, result)
+
+    # Authentication
+
+    def _authenticate(self, frame: memoryview, gate: SaslGate) -> None:
+        """Answer a request, or a mechanism's bare message, that belongs to the authentication."""
+        incoming = None
+        try:
+            if gate.takes_bare_token:
+                token = gate.answer_bare(frame)
+                self._send_ready()
+                self.transport.send_parts([SIZE.pack(len(token)) + token])
+            else:
+                incoming = self._requests.parse(frame)
+                self._answer(incoming, gate.answer(incoming, self._answer_versions))
+        except gate.failure as problem:
+            # No further request is started, and few bytes more are read.
+            self._held_up += 1
+            self._shared.clock.callLater(gate.failure_delay_s, self._end_failed, incoming, problem)
+            return
+        if gate.principal is not None:
+            self.principal = gate.principal
+            self._frames.set_limit(self._shared.max_frame_bytes)
+            gate.stop_clock()
+            if not gate.session_is_limited:
+                self._sasl = None
+
+    def _answer_versions(self, incoming: IncomingRequest) -> Any:
+        context = RequestContext(incoming.api_version, incoming.client_id, self.peer)
+        return self._shared.dispatcher.dispatch(incoming, context)
+
+    def _end_failed(self, incoming: IncomingRequest | None, problem: AuthenticationFailedError) -> None:
+        """Answer a failed authentication, and close."""
+        if not self.transport.connected:
+            return
+        text = f"closing {self.peer.host}:{self.peer.port}: its authentication has failed: {problem}"
+        self._shared.complain(self.peer.host, text)
+        if incoming is not None and problem.response is not None:
+            self._answer(incoming, problem.response)
+            self._send_ready()
+        self._frames.drop_waiting()
+        self.transport.loseConnection()
 
     def _answer(self, incoming: IncomingRequest, response: Response | None) -> None:
         """Encode a response; one to an unknown version of ApiVersions has the layout of version 0 (KIP-511)."""

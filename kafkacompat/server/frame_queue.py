@@ -40,6 +40,10 @@ class FrameQueue:
         self._waiting_bytes += sum(map(len, frames))
         return True
 
+    def set_limit(self, max_frame_bytes: int) -> None:
+        """Change the most bytes that the next frames may have."""
+        self._max_frame_bytes = self._reader.max_frame_bytes = max_frame_bytes
+
     def take(self) -> memoryview:
         """Remove the oldest whole frame and return it."""
         frame = self.waiting.popleft()

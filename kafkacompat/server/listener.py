@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from twisted.internet.interfaces import IAddress
 
     from kafkacompat.network import ListeningPort, Network
+    from kafkacompat.server.sasl_gate import SaslGate
     from kafkacompat.server.transport import ReadAhead
 
 log = logging.getLogger(__name__)
@@ -116,8 +117,17 @@ class KafkaServer:
     def _now_ms(self) -> int:
         return steady_ms(self._reactor)
 
-    def listen(self, listener_name: str, host: str, port: int, dispatcher: Dispatcher | None = None) -> int:
+    def listen(
+        self,
+        listener_name: str,
+        host: str,
+        port: int,
+        dispatcher: Dispatcher | None = None,
+        admit: Callable[[], SaslGate] | None = None,
+    ) -> int:
         """Bind one listener, with a dispatcher of its own if given; return its port (a free one for 0).
+
+        *admit* begins the authentication of a connection, on a listener with SASL.
 
         Raises ListenError, one sentence, when the address cannot be bound.
         """
@@ -129,6 +139,7 @@ class KafkaServer:
             self._reactor,
             self.connections,
             self._complaints,
+            admit,
         )
         factory = KafkaFactory(shared, self._read_ahead, self._turn_away)
         try:

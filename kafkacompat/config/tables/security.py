@@ -6,20 +6,20 @@ Name, type, default, allowed values, flags and one line of text; `tables/__init_
 TABLE = """
 principal.builder.class | class | org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder | | B |
     The class that names a connection's user
-connections.max.reauth.ms | long | 0 | | | How long an authentication holds
-delegation.token.secret.key | password | null | | | The secret that signs delegation tokens
-delegation.token.expiry.check.interval.ms | long | 3600000 | 1.. | | How often expired tokens are looked for
-delegation.token.expiry.time.ms | long | 86400000 | 1.. | | How long a token holds unless it is renewed
-delegation.token.max.lifetime.ms | long | 604800000 | 1.. | | How long a token may be renewed
-sasl.enabled.mechanisms | list | GSSAPI | distinct | B | The SASL mechanisms offered
+connections.max.reauth.ms | long | 0 | | U | How long an authentication holds
+delegation.token.secret.key | password | null | | U | The secret that signs delegation tokens
+delegation.token.expiry.check.interval.ms | long | 3600000 | 1.. | U | How often expired tokens are looked for
+delegation.token.expiry.time.ms | long | 86400000 | 1.. | U | How long a token holds unless it is renewed
+delegation.token.max.lifetime.ms | long | 604800000 | 1.. | U | How long a token may be renewed
+sasl.enabled.mechanisms | list | GSSAPI | distinct | UB | The SASL mechanisms offered
 sasl.mechanism.controller.protocol | string | GSSAPI | | | The mechanism towards controllers
-sasl.mechanism.inter.broker.protocol | string | GSSAPI | | B | The mechanism among brokers
-sasl.jaas.config | password | null | | B | The login modules and their options
+sasl.mechanism.inter.broker.protocol | string | GSSAPI | | UB | The mechanism among brokers
+sasl.jaas.config | password | null | | UB | The login modules and their options
 sasl.client.callback.handler.class | class | null | | | The class that answers a client login's questions
 sasl.login.callback.handler.class | class | null | | | The class that answers a login's questions
 sasl.login.class | class | null | | | The class that logs in
-sasl.server.callback.handler.class | class | null | | | The class that checks the credentials of clients
-sasl.server.max.receive.size | int | 524288 | | | The largest token taken before authentication
+sasl.server.callback.handler.class | class | null | | U | The class that checks the credentials of clients
+sasl.server.max.receive.size | int | 524288 | | U | The largest token taken before authentication
 sasl.kerberos.kinit.cmd | string | /usr/bin/kinit | | B | The path of kinit
 sasl.kerberos.min.time.before.relogin | long | 60000 | | B | The least time between two logins
 sasl.kerberos.principal.to.local.rules | list | DEFAULT | distinct | B | How Kerberos principals become user names
@@ -47,20 +47,20 @@ sasl.oauthbearer.assertion.private.key.passphrase | password | null | | | The pa
 sasl.oauthbearer.assertion.template.file | string | null | | | A file with an assertion's fixed parts
 sasl.oauthbearer.client.credentials.client.id | string | null | | | The client id for the identity provider
 sasl.oauthbearer.client.credentials.client.secret | password | null | | | The secret of that client id
-sasl.oauthbearer.clock.skew.seconds | int | 30 | | | How far two clocks may differ
-sasl.oauthbearer.expected.audience | list | | distinct | | Audiences of which a token must name one
-sasl.oauthbearer.expected.issuer | string | null | | | The issuer a token must name
-sasl.oauthbearer.jwks.endpoint.refresh.ms | long | 3600000 | | | How often the provider's keys are fetched
-sasl.oauthbearer.jwks.endpoint.retry.backoff.ms | long | 100 | | | The first pause after a failed fetch of keys
-sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms | long | 10000 | | | The longest pause after a failed fetch of keys
-sasl.oauthbearer.jwks.endpoint.url | string | null | | | Where the provider's keys are fetched
+sasl.oauthbearer.clock.skew.seconds | int | 30 | | U | How far two clocks may differ
+sasl.oauthbearer.expected.audience | list | | distinct | U | Audiences of which a token must name one
+sasl.oauthbearer.expected.issuer | string | null | | U | The issuer a token must name
+sasl.oauthbearer.jwks.endpoint.refresh.ms | long | 3600000 | | U | How often the provider's keys are fetched
+sasl.oauthbearer.jwks.endpoint.retry.backoff.ms | long | 100 | | U | The first pause after a failed fetch of keys
+sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms | long | 10000 | | U | The longest pause after a failed fetch of keys
+sasl.oauthbearer.jwks.endpoint.url | string | null | | U | Where the provider's keys are fetched
 sasl.oauthbearer.jwt.retriever.class | class | org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever | | |
     The class that fetches tokens
 sasl.oauthbearer.jwt.validator.class | class | org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator | | |
     The class that checks tokens
 sasl.oauthbearer.scope | string | null | | | The scope asked for
-sasl.oauthbearer.scope.claim.name | string | scope | | | The claim that holds the scope
-sasl.oauthbearer.sub.claim.name | string | sub | | | The claim that holds the subject
+sasl.oauthbearer.scope.claim.name | string | scope | | U | The claim that holds the scope
+sasl.oauthbearer.sub.claim.name | string | sub | | U | The claim that holds the subject
 sasl.oauthbearer.token.endpoint.url | string | null | | | Where tokens are fetched
 ssl.allow.dn.changes | boolean | false | | | A new certificate may have another name
 ssl.allow.san.changes | boolean | false | | | A new certificate may have other alternative names

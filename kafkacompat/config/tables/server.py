@@ -34,7 +34,7 @@ max.connections.per.ip | int | 2147483647 | 0.. | UC | Connections from one addr
 max.connections.per.ip.overrides | string | | | UC | Other limits for single addresses, as address:count
 max.connection.creation.rate | int | 2147483647 | 0.. | C | New connections a second
 connections.max.idle.ms | long | 600000 | | U | Idle time after which a connection is closed; negative is never
-connection.failed.authentication.delay.ms | int | 100 | 0.. | | How long a failed authentication waits for its answer
+connection.failed.authentication.delay.ms | int | 100 | 0.. | U | How long a failed authentication waits for its answer
 request.timeout.ms | int | 30000 | | U | How long another broker, or a change of a transaction, may take
 num.network.threads | int | 3 | 1.. | C | Kafka's network threads; one reactor does it here
 num.io.threads | int | 8 | 1.. | C | Kafka's request threads; one reactor does it here

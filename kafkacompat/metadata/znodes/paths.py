@@ -101,7 +101,7 @@ PERSISTENT_PATHS = (
 """The paths that a broker creates at its start, in this order, with their parents and without values, where they are missing."""
 
 TOKEN_PATHS = (Znode.TOKEN_CHANGES.value, Znode.TOKENS.value)
-"""The paths that a broker with delegation tokens also creates."""
+"""The paths of delegation tokens. A broker creates them with delegation.token.secret.key."""
 
 _ACL_TYPES = ("Topic", "Group", "Cluster", "TransactionalId", "DelegationToken", "User")
 

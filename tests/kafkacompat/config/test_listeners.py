@@ -59,7 +59,10 @@ def test_one_port_may_serve_ipv4_and_ipv6() -> None:
         ({"listeners": "PLAINTEXT://:70000"}, "with a port of 0 to 65535"),
         ({"listeners": ""}, "listeners= is not valid: it takes a list of one or more"),
         ({"listeners": "X://:9092"}, "listeners=X://:9092 has no protocol: name X in listener.security.protocol.map"),
-        ({"listeners": "SSL://:9092"}, "listeners=SSL://:9092 asks for SSL: only PLAINTEXT is served so far"),
+        (
+            {"listeners": "SSL://:9092"},
+            "listeners=SSL://:9092 asks for SSL: only PLAINTEXT and SASL_PLAINTEXT are served so far",
+        ),
         ({"listeners": "PLAINTEXT://:1,plaintext://:2"}, "names PLAINTEXT twice"),
         (
             {"listeners": "A://:1,B://:1", "listener_security_protocol_map": "A:PLAINTEXT,B:PLAINTEXT"},

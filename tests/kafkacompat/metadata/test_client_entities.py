@@ -18,8 +18,8 @@ from kafkacompat.metadata.client_entities import (
 )
 from kafkacompat.metadata.draft import MetadataDraft
 from kafkacompat.metadata.image import MetadataImage
-from kafkacompat.metadata.scram import ScramCredential, ScramMechanism
 from kafkacompat.metadata.store import ABSENT, StoreChange, StoreEntry, StoreError
+from kafkacompat.security.scram import ScramCredential, ScramMechanism
 
 CREDENTIAL = ScramCredential(b"salt", b"stored", b"server", 8192)
 USER: Entity = (("user", "alice"),)

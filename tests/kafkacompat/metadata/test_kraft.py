@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.client_entities import ClientConfig, make_entity, make_user_entity
 from kafkacompat.metadata.kraft import KraftCluster
-from kafkacompat.metadata.scram import ScramCredential, ScramMechanism
+from kafkacompat.security.scram import ScramCredential, ScramMechanism
 from kafkacompat.wire.metadata_records import (
     AbortTransactionRecord,
     BeginTransactionRecord,

@@ -38,12 +38,15 @@ from kafkacompat.wire.apis.alter_user_scram_credentials import (
     ScramCredentialUpsertion,
 )
 from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafkacompat.wire.apis.create_delegation_token import CreateDelegationTokenRequest
 from kafkacompat.wire.apis.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from kafkacompat.wire.apis.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from kafkacompat.wire.apis.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from kafkacompat.wire.apis.elect_leaders import ElectLeadersRequest, TopicPartitions
 from kafkacompat.wire.apis.envelope import EnvelopeRequest, EnvelopeResponse
+from kafkacompat.wire.apis.expire_delegation_token import ExpireDelegationTokenRequest
 from kafkacompat.wire.apis.list_partition_reassignments import ListPartitionReassignmentsRequest
+from kafkacompat.wire.apis.renew_delegation_token import RenewDelegationTokenRequest
 from kafkacompat.wire.apis.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from kafkacompat.wire.compiler import decode_message, encode_message
 from kafkacompat.wire.connection import RequestError
@@ -104,6 +107,9 @@ REQUESTS: dict[int, Callable[[int], Request]] = {
     37: lambda version: CreatePartitionsRequest(
         topics=[CreatePartitionsTopic(name=name, count=3, assignments=None) for name in ("t", "absent")], timeout_ms=9
     ),
+    38: lambda version: CreateDelegationTokenRequest(max_lifetime_ms=-1),
+    39: lambda version: RenewDelegationTokenRequest(hmac=b"secret"),
+    40: lambda version: ExpireDelegationTokenRequest(hmac=b"secret"),
     43: lambda version: ElectLeadersRequest(
         topic_partitions=[TopicPartitions(topic="t", partitions=[0]), TopicPartitions(topic="u", partitions=[0, 1])]
     ),
@@ -131,6 +137,9 @@ REQUESTS: dict[int, Callable[[int], Request]] = {
     ),
     57: lambda version: UpdateFeaturesRequest(feature_updates=[FeatureUpdateKey(feature="f", max_version_level=1)]),
 }
+TOKEN_APIS = (38, 39, 40)
+ALWAYS_REFUSED = (57, *TOKEN_APIS)
+"""UpdateFeatures changes nothing, and a client that is not authenticated has no tokens."""
 CASES = [(key, version) for key in CONTROLLER_APIS for version in HANDLERS[key].versions]
 
 
@@ -231,7 +240,7 @@ def test_the_client_gets_the_controllers_response_byte_for_byte(key: int, versio
     answer = outcome(other.listener.send(data))
     assert answer == outcome(direct.external.send(data))
     assert other.link.sent and answer[:4] == CORRELATION_ID.to_bytes(4, "big")
-    assert 0 in error_codes(read_response(answer, request, version)) or key == 57
+    assert 0 in error_codes(read_response(answer, request, version)) or key in ALWAYS_REFUSED
     assert through_other.active.asked == direct.active.asked
     assert through_other.node.controller.committed == direct.node.controller.committed
     assert other.node.holder.image.topics == {}
@@ -411,10 +420,11 @@ def test_an_old_release_sends_clients_to_the_controller(key: int, other: Other) 
 
 
 @pytest.mark.parametrize("key", sorted(CARRIED_OUT_ANYWHERE))
-def test_an_old_release_changes_configurations_anywhere(key: int, other: Other) -> None:
+def test_an_old_release_changes_configurations_and_tokens_anywhere(key: int, other: Other) -> None:
     request = REQUESTS[key](1)
     response = read_response(outcome(other.emulate("2.8").send(encode_request(request, 1))), request, 1)
-    assert 0 in error_codes(response) and len(other.link.sent) == 1
+    expected = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED if key in TOKEN_APIS else ErrorCode.NONE
+    assert expected in error_codes(response) and len(other.link.sent) == 1
 
 
 def test_a_release_with_kraft_forwards(other: Other) -> None:

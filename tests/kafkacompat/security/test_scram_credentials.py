@@ -8,7 +8,7 @@ import hmac
 
 import pytest
 
-from kafkacompat.metadata.scram import (
+from kafkacompat.security.scram import (
     ScramCredential,
     ScramMechanism,
     derive_credential,

@@ -1,0 +1,161 @@
+"""`kafkacompat metadata add-scram`: the first users, before a broker accepts requests that could create them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kafkacompat.cli.columns import escape_control_characters
+from kafkacompat.cli.metadata_export import EXIT_REFUSED, StoppedNode
+from kafkacompat.metadata.draft import MetadataDraft
+from kafkacompat.metadata.ledger import MetadataLedger
+from kafkacompat.metadata.scram_changes import ScramUpsertion, alter_scram_credentials
+from kafkacompat.metadata.store import MetadataStore, StoreError
+from kafkacompat.metadata.store_changes import StoreForm
+from kafkacompat.metadata.znodes.paths import Znode
+from kafkacompat.metadata.zookeeper_store import ZooKeeperStore
+from kafkacompat.security.sasl.scram import make_salt
+from kafkacompat.security.scram import MIN_ITERATIONS, ScramMechanism
+from kafkacompat.storage.directory.meta_properties import LogDirectoryError
+from kafkacompat.storage.files.os_errors import describe_error
+from kafkacompat.wire.errors import KafkaError
+from kafkacompat.zookeeper.client import NodeExistsError, ZooKeeperError
+from kafkacompat.zookeeper.settings import ZooKeeperSettings, parse_connect
+
+if TYPE_CHECKING:
+    from kafkacompat.zookeeper.client import ZooKeeper
+
+EXIT_BAD_INPUT = 2
+
+_USER = re.compile(r"(?P<mechanism>[A-Z0-9-]+)=\[(?P<options>.*)\]", re.DOTALL)
+_MECHANISMS = {mechanism.sasl_name: mechanism for mechanism in ScramMechanism}
+_OPTIONS = ("name", "password", "iterations")
+
+
+class UserError(ValueError):
+    """A user as given cannot be created; the message is one sentence without the password."""
+
+
+def add_users(users: Sequence[str], directory: str | None, connect: str | None) -> int:
+    """Create or replace credentials in a stopped node's directory or in ZooKeeper; returns the exit code."""
+    try:
+        changes = [parse_user(text, _ask_password) for text in users]
+        if connect is not None:
+            parse_connect(connect)
+    except (UserError, ZooKeeperError) as problem:
+        return _print_refusal(problem, EXIT_BAD_INPUT)
+    try:
+        if directory is not None:
+            os.makedirs(directory, exist_ok=True)
+            with StoppedNode.hold([directory]) as node:
+                node.change_metadata(lambda store: _change(store, changes, StoreForm()))
+        elif connect is not None:
+            _change_in_zookeeper(connect, changes)
+    except (StoreError, LogDirectoryError, ZooKeeperError, KafkaError, OSError) as problem:
+        return _print_refusal(problem, EXIT_REFUSED)
+    for change in changes:
+        name = ScramMechanism(change.mechanism).sasl_name
+        click.echo(escape_control_characters(f"Added {name} of the user {change.user}"))
+    return 0
+
+
+def _print_refusal(problem: Exception, exit_code: int) -> int:
+    click.echo(escape_control_characters(f"kafkacompat: {describe_error(problem)}"), err=True)
+    return exit_code
+
+
+def parse_user(text: str, ask_password: Callable[[str], str]) -> ScramUpsertion:
+    """Parse ``SCRAM-SHA-256=[name=alice,password=...,iterations=4096]``; a missing password is asked for. Raises UserError."""
+    match = _USER.fullmatch(text)
+    if match is None or match["mechanism"] not in _MECHANISMS:
+        names = " or ".join(_MECHANISMS)
+        raise UserError(f"a user is given as MECHANISM=[name=NAME,password=PASSWORD,iterations=N] with {names}")
+    options = _parse_options(match["options"])
+    name = options.get("name", "")
+    if not name:
+        raise UserError("a user has no name: add name=NAME")
+    iterations = options.get("iterations", str(MIN_ITERATIONS))
+    if not iterations.isdecimal():
+        raise UserError(f"iterations={iterations} of the user {name} is no whole number")
+    mechanism = _MECHANISMS[match["mechanism"]]
+    password = options.get("password") or ask_password(f"{match['mechanism']} of the user {name}")
+    if not password:
+        raise UserError(f"the password of the user {name} is empty")
+    salt = make_salt(secrets.token_bytes(64))
+    salted = hashlib.pbkdf2_hmac(mechanism.digest, password.encode(), salt, max(int(iterations), 1))
+    return ScramUpsertion(name, mechanism, int(iterations), salt, salted)
+
+
+def _parse_options(text: str) -> Mapping[str, str]:
+    options = {}
+    for number, option in enumerate(filter(None, text.split(",")), 1):
+        name, equals, value = option.partition("=")
+        if not equals or name.strip() not in _OPTIONS:
+            raise UserError(f"option {number} of a user is not one of {', '.join(f'{name}=...' for name in _OPTIONS)}")
+        options[name.strip()] = value.strip().strip('"')
+    return options
+
+
+def _ask_password(subject: str) -> str:
+    """Ask at a terminal, or read a line of standard input: a password on the command line shows in lists of processes."""
+    if sys.stdin.isatty():
+        password: str = click.prompt(f"Password for {subject}", hide_input=True, confirmation_prompt=True, err=True)
+        return password
+    return sys.stdin.readline().rstrip("\r\n")
+
+
+async def _change(store: MetadataStore, changes: Sequence[ScramUpsertion], form: StoreForm) -> None:
+    """Write the credentials; raises StoreError and KafkaError."""
+    ledger = MetadataLedger(store, lambda image: image, form)
+    await ledger.load()
+
+    def plan(draft: MetadataDraft) -> None:
+        for problem in alter_scram_credentials(draft, changes).values():
+            if problem is not None:
+                raise problem
+
+    await ledger.commit(plan)
+
+
+def _change_in_zookeeper(connect: str, changes: Sequence[ScramUpsertion]) -> None:
+    """Run the reactor for the change."""
+    from kafkacompat.cli.process import install_reactor
+
+    reactor = install_reactor()
+    from twisted.internet.defer import Deferred
+    from twisted.python.failure import Failure
+
+    from kafkacompat.zookeeper.kazoo_client import KazooZooKeeper
+
+    results: list[Any] = []
+
+    def start() -> None:
+        zookeeper = KazooZooKeeper(reactor, ZooKeeperSettings(connect, create_chroot=True))
+        work = Deferred.fromCoroutine(_write_to_zookeeper(zookeeper, reactor, changes))
+        work.addBoth(results.append)
+        work.addBoth(lambda _: reactor.stop())
+
+    reactor.callWhenRunning(start)
+    reactor.run()
+    if not results:
+        raise ZooKeeperError("the change was interrupted; run it again")
+    if isinstance(results[0], Failure):
+        results[0].raiseException()
+
+
+async def _write_to_zookeeper(zookeeper: ZooKeeper, clock: Any, changes: Sequence[ScramUpsertion]) -> None:
+    await zookeeper.start()
+    try:
+        with suppress(NodeExistsError):
+            await zookeeper.create(Znode.CONFIG_CHANGES.path(), b"", make_path=True)
+        await _change(ZooKeeperStore(zookeeper, clock), changes, StoreForm(has_tree=True))
+    finally:
+        await zookeeper.close()

@@ -1,0 +1,196 @@
+"""The SASL properties of one listener, read and checked: mechanisms, users, rules for tokens, lengths of sessions.
+
+As in Kafka a property may be set for a mechanism of a listener (listener.name.NAME.plain.sasl.jaas.config), for a listener, or
+for all. A ``sasl.jaas.config`` without a prefix takes the place of the file that a JVM is given for its login modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from kafkacompat.config.listeners import listener_property_name
+from kafkacompat.config.properties import ConfigError
+from kafkacompat.security.jaas import JaasError, LoginEntry, find_login, parse_jaas
+from kafkacompat.security.sasl.client import ClientLogin
+from kafkacompat.security.sasl.mechanism import OAUTHBEARER, PLAIN
+from kafkacompat.security.sasl.plain import PlainUsers
+from kafkacompat.security.sasl.unsecured_tokens import UnsecuredRules
+
+if TYPE_CHECKING:
+    from kafkacompat.config import BrokerConfig
+
+JAAS_CONFIG = "sasl.jaas.config"
+MAX_REAUTH = "connections.max.reauth.ms"
+CALLBACK_HANDLER = "sasl.server.callback.handler.class"
+JWKS_URL = "sasl.oauthbearer.jwks.endpoint.url"
+URL_SCHEMES = ("file", "http", "https")
+MIN_REFRESH_S, MIN_BACKOFF_S = 1.0, 0.01
+"""Shorter times would keep the broker busy with fetches."""
+
+_OAUTH = "org.apache.kafka.common.security.oauthbearer."
+SECURED_HANDLERS = (
+    f"{_OAUTH}OAuthBearerValidatorCallbackHandler",
+    f"{_OAUTH}secured.OAuthBearerValidatorCallbackHandler",
+)
+"""The names, in Kafka's releases, of the class that checks signed tokens."""
+
+
+@dataclass(frozen=True)
+class JwksSettings:
+    """Where the keys of the identity provider are, and how often they are read; times in seconds."""
+
+    url: str
+    refresh_s: float
+    backoff_s: float
+    max_backoff_s: float
+
+
+@dataclass(frozen=True)
+class OAuthSettings:
+    """How bearer tokens are checked: unsecured ones, or signed ones with the keys of a JWKS."""
+
+    unsecured: UnsecuredRules | None
+    jwks: JwksSettings | None
+    audience: tuple[str, ...] = ()
+    issuer: str | None = None
+    clock_skew_s: int = 30
+    scope_claim: str = "scope"
+    subject_claim: str = "sub"
+
+
+@dataclass(frozen=True)
+class SaslSettings:
+    """What a listener offers; ``max_session_ms`` by mechanism, 0 for no limit."""
+
+    mechanisms: tuple[str, ...]
+    users: PlainUsers | None
+    oauth: OAuthSettings | None
+    max_session_ms: Mapping[str, int]
+    max_receive_bytes: int
+
+
+def read_sasl_settings(config: BrokerConfig, listener_name: str) -> SaslSettings:
+    """Read the properties of a listener; raises ConfigError."""
+    mechanisms = config.listener_value(listener_name, "sasl.enabled.mechanisms")
+    max_receive_bytes = config.listener_value(listener_name, "sasl.server.max.receive.size")
+    assert isinstance(mechanisms, tuple) and isinstance(max_receive_bytes, int)
+    if max_receive_bytes < 0:
+        max_receive_bytes = config.int("socket.request.max.bytes")
+    reader = _MechanismReader(config, listener_name)
+    return SaslSettings(
+        mechanisms,
+        reader.read_users() if PLAIN in mechanisms else None,
+        reader.read_oauth() if OAUTHBEARER in mechanisms else None,
+        {mechanism: reader.read_max_session_ms(mechanism) for mechanism in mechanisms},
+        max_receive_bytes,
+    )
+
+
+def read_client_login(config: BrokerConfig, listener_name: str, mechanism: str) -> ClientLogin:
+    """Read how this broker authenticates itself at other brokers' inter-broker listener; raises ConfigError."""
+    name, login = _MechanismReader(config, listener_name).find_login(mechanism)
+    if login is None or not {"username", "password"} <= set(login.options):
+        raise ConfigError(
+            f"{name} has no username and password for {mechanism}, by which this broker authenticates itself at other brokers:"
+            " add them as options of the login module"
+        )
+    return ClientLogin(mechanism, login.options["username"], login.options["password"])
+
+
+class _MechanismReader:
+    """Reads the properties that may be set for one mechanism of a listener."""
+
+    def __init__(self, config: BrokerConfig, listener_name: str) -> None:
+        self._config = config
+        self._listener_name = listener_name
+
+    def find(self, mechanism: str, name: str) -> tuple[str, str | None]:
+        """Return the most specific name that is set, and its text; the first name and None if none is."""
+        own = [
+            listener_property_name(self._listener_name, f"{mechanism.lower()}.{name}"),
+            listener_property_name(self._listener_name, name),
+            name,
+        ]
+        given = self._config.given
+        return next(((key, given[key]) for key in own if key in given), (own[0], None))
+
+    def find_login(self, mechanism: str) -> tuple[str, LoginEntry | None]:
+        """Return the name of the property with the login modules, and the module of a mechanism. Raises ConfigError."""
+        name, text = self.find(mechanism, JAAS_CONFIG)
+        if text is None:
+            return name, None
+        try:
+            return name, find_login(parse_jaas(text), mechanism.partition("-")[0])
+        except JaasError as problem:
+            raise ConfigError(f"{name}=... is not valid: {problem}") from None
+
+    def read_users(self) -> PlainUsers:
+        self._refuse_handler(PLAIN)
+        name, login = self.find_login(PLAIN)
+        users = PlainUsers({} if login is None else login.options)
+        if not users:
+            words = 'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="...";'
+            raise ConfigError(f"{name} names no users of PLAIN: set it as {words}")
+        return users
+
+    def read_max_session_ms(self, mechanism: str) -> int:
+        name, text = self.find(mechanism, MAX_REAUTH)
+        if text is None:
+            return self._config.int(MAX_REAUTH)
+        row = self._config.row(name)
+        assert row is not None
+        value = row._replace(name=name).parse(text)
+        assert isinstance(value, int)
+        return value
+
+    def read_oauth(self) -> OAuthSettings:
+        handler_name, handler = self.find(OAUTHBEARER, CALLBACK_HANDLER)
+        if handler is not None and handler.strip() not in SECURED_HANDLERS:
+            raise ConfigError(
+                f"{handler_name}={handler} is not served, as no class is loaded by its name: it takes {SECURED_HANDLERS[0]}"
+            )
+        url_name, url = self.find(OAUTHBEARER, JWKS_URL)
+        if url is not None:
+            return self._read_signed(url_name, url.strip())
+        jaas_name, login = self.find_login(OAUTHBEARER)
+        try:
+            unsecured = None if login is None or handler is not None else UnsecuredRules.read(login.options)
+        except JaasError as problem:
+            raise ConfigError(f"{jaas_name}=... is not valid: {problem}") from None
+        if unsecured is None:
+            raise ConfigError(
+                f"OAUTHBEARER of the listener {self._listener_name} has no keys to check tokens with: set {JWKS_URL},"
+                f' or, for trials only, allow unsecured tokens by unsecuredValidatorPrincipalClaimName="sub" in {jaas_name}'
+            )
+        return OAuthSettings(unsecured, None)
+
+    def _read_signed(self, name: str, url: str) -> OAuthSettings:
+        parts = urlsplit(url)
+        if parts.scheme not in URL_SCHEMES or not (parts.path if parts.scheme == "file" else parts.hostname):
+            raise ConfigError(f"{name}={url} is not valid: it takes a URL of {', '.join(URL_SCHEMES)}")
+        if parts.username or parts.password:
+            raise ConfigError(f"{name} is not valid: it takes a URL without a user and a password")
+        config = self._config
+        jwks = JwksSettings(
+            url,
+            max(config.int("sasl.oauthbearer.jwks.endpoint.refresh.ms") / 1000, MIN_REFRESH_S),
+            max(config.int("sasl.oauthbearer.jwks.endpoint.retry.backoff.ms") / 1000, MIN_BACKOFF_S),
+            max(config.int("sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms") / 1000, MIN_BACKOFF_S),
+        )
+        return OAuthSettings(
+            None,
+            jwks,
+            tuple(config.list("sasl.oauthbearer.expected.audience")),
+            config.optional_string("sasl.oauthbearer.expected.issuer"),
+            config.int("sasl.oauthbearer.clock.skew.seconds"),
+            config.string("sasl.oauthbearer.scope.claim.name"),
+            config.string("sasl.oauthbearer.sub.claim.name"),
+        )
+
+    def _refuse_handler(self, mechanism: str) -> None:
+        name, handler = self.find(mechanism, CALLBACK_HANDLER)
+        if handler is not None and handler.strip() not in SECURED_HANDLERS:
+            raise ConfigError(f"{name}={handler} is not served, as no class is loaded by its name: remove it")
