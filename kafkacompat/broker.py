@@ -14,6 +14,7 @@ from twisted.internet.defer import Deferred, DeferredList, gatherResults
 from twisted.internet.task import deferLater
 
 from kafkacompat.cluster.errors import ClusterError
+from kafkacompat.config import ConfigError
 from kafkacompat.conversion import CONVERSION_TIMEOUT_S, Conversions
 from kafkacompat.coordinators import Coordinators
 from kafkacompat.handlers import CLUSTER_HANDLERS, HANDLERS, Handler, load_consumer_apis
@@ -29,6 +30,7 @@ from kafkacompat.server.connection_limits import ConnectionLimits
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.emulation import emulate_release
 from kafkacompat.server.listener import KafkaServer, ListenError
+from kafkacompat.server.tls import BrokerTls
 from kafkacompat.standalone import Standalone
 from kafkacompat.storage.directory.log_directory import LogDirectory, LogDirectoryError
 from kafkacompat.storage.segment.shared_files import SegmentCache
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-START_ERRORS = (LogDirectoryError, StoreError, ListenError, ClusterError, ZooKeeperError)
+START_ERRORS = (ConfigError, LogDirectoryError, StoreError, ListenError, ClusterError, ZooKeeperError)
 """Errors of a start that its user can correct."""
 
 STOP_TIMEOUT_S = 5
@@ -84,7 +86,7 @@ class Broker:
     async def start(self) -> None:
         """Start serving.
 
-        Raises LogDirectoryError, StoreError or ListenError, each with one sentence for the user; the broker has released
+        Raises ConfigError, LogDirectoryError, StoreError or ListenError, each with one sentence for the user; the broker has released
         everything then.
         """
         try:
@@ -101,6 +103,9 @@ class Broker:
 
             self.config = await assign_broker_id(self._host, self.config)
         self.effective = EffectiveConfig(self.config)
+        self.tls = BrokerTls(
+            self.config, self._host.network, self._reactor, self._host.files, lambda: self._disk("certificates")
+        )
         if in_cluster:
             await self._start_in_cluster()
         else:
@@ -128,7 +133,9 @@ class Broker:
         """Join the cluster, open the logs, listen, and register: from then on the controller sends orders."""
         from kafkacompat.cluster_node import ClusterNode
 
-        self._side = self._node = side = ClusterNode(self._host, self.config, self.metadata, self.effective)
+        self._side = self._node = side = ClusterNode(
+            self._host, self.config, self.metadata, self.effective, self.tls.network_between_brokers
+        )
         self.cluster_id = await side.find_cluster_id()
         await self._open_directories()
         self._build(side.store)
@@ -236,19 +243,22 @@ class Broker:
     async def _listen(self) -> None:
         """Bind the listeners of the properties file, except those that were removed while the broker ran."""
         wanted = {listener.name for listener in self.effective.config.listeners}
+        self.tls.update(self.effective.config)
         try:
             for listener in self.config.listeners:
                 if listener.name in wanted:
                     self._bind(listener)
-        except ListenError:
+        except (ConfigError, ListenError):
             await self._stop_listening()
             raise
         self.server.start()
+        self.tls.start()
         self.effective.on_changed = self._update_listeners
 
     async def _stop_listening(self) -> None:
         """Give up a start that has failed."""
         self.coordinators.stop()
+        self.tls.stop()
         await gatherResults(self.server.stop_listening(), consumeErrors=True)
         self.server.finish()
 
@@ -265,13 +275,15 @@ class Broker:
 
     def _bind(self, listener: Listener) -> None:
         dispatcher = self._find_dispatcher(listener)
-        port = self.server.listen(listener.name, listener.host, listener.port, dispatcher)
+        tls = self.tls.open(self.effective.config, listener)
+        port = self.server.listen(listener.name, listener.host, listener.port, dispatcher, tls)
         host = f"[{listener.host}]" if ":" in listener.host else listener.host
         self.addresses.append(f"{listener.name}://{host}:{port}")
         self.bound[listener.name] = (listener.host, port)
 
     def _update_listeners(self) -> None:
         """Unbind the listeners whose names are gone, then bind those whose names are new."""
+        self.tls.update(self.effective.config)
         wanted = {listener.name for listener in self.effective.config.listeners}
         gone = self.server.listening - wanted
         self.addresses = [address for address in self.addresses if address.partition("://")[0] not in gone]
@@ -285,7 +297,7 @@ class Broker:
                 try:
                     self._bind(listener)
                     log.info("Listening on %s", self.addresses[-1])
-                except ListenError as problem:
+                except (ConfigError, ListenError) as problem:
                     log.error("%s", problem)
 
     def load_ahead(self) -> Iterator[None]:
@@ -305,6 +317,7 @@ class Broker:
         await gatherResults(self.server.stop_listening(), consumeErrors=True)
         self.housekeeping.stop()
         self.scrubbing.stop()
+        self.tls.stop()
         self.coordinators.stop()
         self.server.finish()
         self.replica_manager.wake_fetches()

@@ -17,9 +17,29 @@ LISTENER_PROPERTY_PATTERN = re.compile(r"listener\.name\.[^.]*\.(.*)")
 _OF_MECHANISM = re.compile(
     r".*(sasl\.jaas\.config|sasl\.login\.class|sasl\.(?:login|server)\.callback\.handler\.class|connections\.max\.reauth\.ms)"
 )
-USED_LISTENER_PROPERTIES = ("max.connections",)
+USED_LISTENER_PROPERTIES = (
+    "max.connections",
+    "ssl.allow.dn.changes",
+    "ssl.allow.san.changes",
+    "ssl.cipher.suites",
+    "ssl.client.auth",
+    "ssl.enabled.protocols",
+    "ssl.endpoint.identification.algorithm",
+    "ssl.key.password",
+    "ssl.keystore.certificate.chain",
+    "ssl.keystore.key",
+    "ssl.keystore.location",
+    "ssl.keystore.password",
+    "ssl.keystore.type",
+    "ssl.principal.mapping.rules",
+    "ssl.truststore.certificates",
+    "ssl.truststore.location",
+    "ssl.truststore.password",
+    "ssl.truststore.type",
+)
 """The properties that have an effect when they are set for one listener."""
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_SERVED_PROTOCOLS = ("PLAINTEXT", "SSL")
 MAX_PORT = 65535
 
 
@@ -34,6 +54,11 @@ class Listener(NamedTuple):
     host: str
     port: int
     emulate: str | None = None
+
+    @property
+    def has_tls(self) -> bool:
+        """Whether clients connect with TLS."""
+        return self.protocol in ("SSL", "SASL_SSL")
 
     @property
     def entry(self) -> str:
@@ -100,16 +125,16 @@ def _parse_listener(option: str, entry: str, protocols: Mapping[str, str]) -> Li
 
 
 def check_bindable(listeners: Iterable[Listener]) -> None:
-    """Raise ConfigError for a protocol other than PLAINTEXT and for a repeated port.
+    """Raise ConfigError for a protocol that is not served yet and for a repeated port.
 
     Port 0 may stand several times, and an IPv4 and an IPv6 address may share a port.
     """
     taken: dict[int, str] = {}
     for listener in listeners:
-        if listener.protocol != "PLAINTEXT":
+        if listener.protocol not in _SERVED_PROTOCOLS:
             raise ConfigError(
                 f"listeners={listener.name}://{listener.host}:{listener.port} asks for {listener.protocol}:"
-                " only PLAINTEXT is served so far"
+                f" only {' and '.join(_SERVED_PROTOCOLS)} are served so far"
             )
         if listener.port in taken and {_address_family(taken[listener.port]), _address_family(listener.host)} != {4, 6}:
             raise ConfigError(f"listeners uses port {listener.port} twice: give each listener its own port")

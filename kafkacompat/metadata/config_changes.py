@@ -147,7 +147,16 @@ def _check_configs(
             before = config_in_effect(config, draft.configs)
             check_listeners(config, before, after)
             check_change_size(before, after)
+            _check_certificates(before, after)
     except InvalidRequestError as problem:
         raise KafkaError(ErrorCode.INVALID_REQUEST, str(problem)) from problem
     except ConfigError as problem:
         raise KafkaError(code, str(problem)) from problem
+
+
+def _check_certificates(before: BrokerConfig, after: BrokerConfig) -> None:
+    """Check the certificates that a change brings; a broker without TLS does not import what that takes."""
+    if any(listener.has_tls for listener in after.listeners):
+        from kafkacompat.security.tls.listeners import check_tls_change
+
+        check_tls_change(before, after)

@@ -19,8 +19,10 @@ from kafkacompat.timers import Clock, steady_ms
 
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IAddress
+    from twisted.internet.protocol import Protocol
 
     from kafkacompat.network import ListeningPort, Network
+    from kafkacompat.security.tls.listeners import TlsListener
     from kafkacompat.server.transport import ReadAhead
 
 log = logging.getLogger(__name__)
@@ -62,21 +64,30 @@ class LoggedComplaints:
 
 
 class KafkaFactory(ServerFactory):
-    """Builds the connections of one listener."""
+    """Builds the connections of one listener, over TLS if *tls* is given."""
 
-    def __init__(self, shared: ListenerServices, read_ahead: ReadAhead, turn_away: TurnAway) -> None:
+    def __init__(
+        self, shared: ListenerServices, read_ahead: ReadAhead, turn_away: TurnAway, tls: TlsListener | None
+    ) -> None:
         self.shared = shared
         self._read_ahead = read_ahead
         self._turn_away = turn_away
+        self._tls = tls
 
-    def buildProtocol(self, addr: IAddress | None) -> KafkaConnection | None:
+    def buildProtocol(self, addr: IAddress | None) -> Protocol | None:
         """Twisted: a client connects; None closes the connection."""
         shared, host = self.shared, getattr(addr, "host", "")
         reason = self._turn_away(shared.listener_name, host, shared.connections)
         if reason is not None:
             shared.complain(host, f"turning away {host}: {reason}")
             return None
-        return KafkaConnection(shared, self._read_ahead)
+        connection = KafkaConnection(shared, self._read_ahead)
+        if self._tls is None:
+            return connection
+        # A broker without TLS does not pay for it.
+        from kafkacompat.server.tls_server import TlsServer
+
+        return TlsServer(self._tls, connection, shared.clock)
 
 
 class KafkaServer:
@@ -116,8 +127,15 @@ class KafkaServer:
     def _now_ms(self) -> int:
         return steady_ms(self._reactor)
 
-    def listen(self, listener_name: str, host: str, port: int, dispatcher: Dispatcher | None = None) -> int:
-        """Bind one listener, with a dispatcher of its own if given; return its port (a free one for 0).
+    def listen(
+        self,
+        listener_name: str,
+        host: str,
+        port: int,
+        dispatcher: Dispatcher | None = None,
+        tls: TlsListener | None = None,
+    ) -> int:
+        """Bind one listener, with a dispatcher of its own and with TLS if given; return its port (a free one for 0).
 
         Raises ListenError, one sentence, when the address cannot be bound.
         """
@@ -130,7 +148,7 @@ class KafkaServer:
             self.connections,
             self._complaints,
         )
-        factory = KafkaFactory(shared, self._read_ahead, self._turn_away)
+        factory = KafkaFactory(shared, self._read_ahead, self._turn_away, tls)
         try:
             listening = self._network.listen(port, factory, ACCEPT_BACKLOG, host)
         except CannotListenError as problem:

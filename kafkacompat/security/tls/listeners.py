@@ -1,0 +1,175 @@
+"""The TLS side of all listeners of a broker: certificates that are replaced while connections stay open."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+from service_identity import VerificationError
+from service_identity.pyopenssl import verify_hostname, verify_ip_address
+from twisted.internet.abstract import isIPAddress, isIPv6Address
+
+from kafkacompat.config.properties import ConfigError
+from kafkacompat.security.principals import ANONYMOUS, USER_TYPE, Principal
+from kafkacompat.security.tls.credentials import check_mutual_trust, check_replacement, load_credentials
+from kafkacompat.security.tls.mapping import NoMatchingRuleError
+from kafkacompat.security.tls.names import format_name
+from kafkacompat.security.tls.session import TlsError, TlsSession
+from kafkacompat.security.tls.settings import read_tls_settings
+from kafkacompat.security.tls.stores import read_file
+from kafkacompat.timers import now_ms
+
+if TYPE_CHECKING:
+    from kafkacompat.config import BrokerConfig
+    from kafkacompat.security.tls.credentials import Credentials
+    from kafkacompat.security.tls.settings import TlsSettings
+    from kafkacompat.security.tls.stores import ReadFile
+    from kafkacompat.storage.files.filesystem import Files
+    from kafkacompat.timers import Clock
+
+log = logging.getLogger(__name__)
+
+Stamps = Mapping[str, "tuple[int, int] | None"]
+"""Time of the last change in milliseconds, and size, of files by path; None for a file that cannot be read."""
+
+
+class TlsListener:
+    """The TLS side of one listener: it makes sessions with its present certificates."""
+
+    def __init__(self, name: str, credentials: Credentials, stamps: Stamps) -> None:
+        self.name = name
+        self.credentials = credentials
+        self.stamps = stamps
+
+    def accept(self) -> TlsSession:
+        """Return the session of a client that has connected."""
+        return TlsSession(self.credentials.server, is_server=True)
+
+    def connect(self, host: str) -> TlsSession:
+        """Return a session towards another broker; a name is sent along (SNI), an address is not."""
+        is_address = isIPAddress(host) or isIPv6Address(host)
+        return TlsSession(self.credentials.client, is_server=False, server_name=None if is_address else host)
+
+    def check_host(self, session: TlsSession, host: str) -> None:
+        """Raise TlsError unless the peer's certificate is for *host*, if that is to be checked."""
+        if not self.credentials.settings.checks_host_name:
+            return
+        try:
+            if isIPAddress(host) or isIPv6Address(host):
+                verify_ip_address(session.connection, host)
+            else:
+                verify_hostname(session.connection, host)
+        except VerificationError:
+            name = format_name(session.peer_certificate.subject)
+            raise TlsError(f"the certificate {name!r} is not for the host {host!r}") from None
+
+    def find_principal(self, session: TlsSession) -> Principal:
+        """Return the user of a session whose handshake is complete. Raises TlsError if no mapping rule applies."""
+        certificate = session.peer_certificate
+        if certificate is None:
+            return ANONYMOUS
+        try:
+            return Principal(USER_TYPE, self.credentials.rules.map_name(format_name(certificate.subject)))
+        except NoMatchingRuleError as problem:
+            raise TlsError(str(problem)) from None
+
+
+class TlsListeners:
+    """The listeners with TLS; the one named ``between_brokers`` must accept its own certificates."""
+
+    def __init__(self, files: Files, clock: Clock, between_brokers: str | None = None) -> None:
+        self._files = files
+        self._clock = clock
+        self._between_brokers = between_brokers
+        self._listeners: dict[str, TlsListener] = {}
+
+    def open(self, config: BrokerConfig, name: str) -> TlsListener:
+        """Return the TLS side of a listener, loaded at its first use. Raises ConfigError, which names the listener."""
+        if name not in self._listeners:
+            try:
+                settings = read_tls_settings(config, name)
+                stamps = self._read_stamps(settings)
+                credentials = load_credentials(settings, self._files.read)
+            except ConfigError as problem:
+                raise ConfigError(f"listener {name}: {problem}") from None
+            if name == self._between_brokers:
+                check_mutual_trust(name, credentials)
+            credentials.warn_of_validity(name, self._now())
+            self._listeners[name] = TlsListener(name, credentials, stamps)
+        return self._listeners[name]
+
+    def update(self, config: BrokerConfig) -> None:
+        """Apply a changed configuration; certificates that cannot be used are logged, and the old ones stay."""
+        by_name = {listener.name: listener for listener in config.listeners if listener.has_tls}
+        for name in self._listeners.keys() - by_name.keys():
+            del self._listeners[name]
+        for name, listener in self._listeners.items():
+            try:
+                settings = read_tls_settings(config, name)
+            except ConfigError as problem:
+                log.error("listener %s keeps its TLS settings: %s", name, problem)
+                continue
+            if settings != listener.credentials.settings:
+                self._replace(listener, settings)
+
+    def reload_changed(self) -> None:
+        """Load the certificates of listeners whose files have changed. [disk]"""
+        for listener in list(self._listeners.values()):
+            settings = listener.credentials.settings
+            if self._read_stamps(settings) != listener.stamps:
+                self._replace(listener, settings)
+
+    def _replace(self, listener: TlsListener, settings: TlsSettings) -> None:
+        stamps = self._read_stamps(settings)
+        listener.stamps = stamps
+        try:
+            credentials = load_credentials(settings, self._files.read)
+            check_replacement(listener.credentials, credentials)
+            if listener.name == self._between_brokers:
+                check_mutual_trust(listener.name, listener.credentials, credentials)
+        except ConfigError as problem:
+            log.error("listener %s keeps its certificate: %s", listener.name, problem)
+            return
+        listener.credentials = credentials
+        expiry = credentials.key_store.certificate.not_valid_after_utc
+        log.info(
+            "Replaced the certificate of listener %s: %s, until %s",
+            listener.name,
+            credentials.name,
+            f"{expiry:%Y-%m-%d}",
+        )
+        credentials.warn_of_validity(listener.name, self._now())
+
+    def _read_stamps(self, settings: TlsSettings) -> Stamps:
+        """Return what changes with the files of the settings."""
+        return {path: self._read_stamp(path) for path in settings.locations}
+
+    def _read_stamp(self, path: str) -> tuple[int, int] | None:
+        try:
+            return self._files.modified_ms(path), self._files.size(path)
+        except OSError:
+            return None
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(now_ms(self._clock) / 1000, timezone.utc)
+
+
+def check_tls_change(before: BrokerConfig, after: BrokerConfig, read: ReadFile = read_file) -> None:
+    """Check the certificates that a change of the configuration brings to running listeners. Raises ConfigError."""
+    running = {listener.name: listener.protocol for listener in before.listeners}
+    for listener in after.listeners:
+        if not listener.has_tls:
+            continue
+        settings = read_tls_settings(after, listener.name)
+        if running.get(listener.name) != listener.protocol:
+            load_credentials(settings, read)
+        elif settings != (present := read_tls_settings(before, listener.name)):
+            replacement = load_credentials(settings, read)
+            try:
+                credentials = load_credentials(present, read)
+            except ConfigError:
+                # The files of the present certificate are gone; the listener compares what it has loaded.
+                continue
+            check_replacement(credentials, replacement)
