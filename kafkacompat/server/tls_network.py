@@ -89,9 +89,9 @@ class TlsClient(TlsTransport):
         super()._on_secured()
 
     def _end_protocol(self, protocol: Protocol, reason: Failure) -> None:
-        failure = Failure(TlsFailedError(self._reason)) if self._reason else reason
+        failure = Failure(TlsFailedError(string=self._reason)) if self._reason else reason
         if protocol.transport is not None:
             protocol.connectionLost(failure)
         elif not self.result.called:
             words = "the broker closed the connection during the TLS handshake"
-            self.result.errback(failure if self._reason else Failure(TlsFailedError(words)))
+            self.result.errback(failure if self._reason else Failure(TlsFailedError(string=words)))

@@ -36,10 +36,10 @@ def find_cipher_suites(names: Iterable[str]) -> CipherSuites:
 
 
 def _translate(name: str) -> str:
-    """Translate TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 to ECDHE-RSA-AES128-GCM-SHA256; others stay as they are."""
+    """Translate TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 to ECDHE-RSA-AES128-GCM-SHA256; raises ConfigError."""
     match = _SUITE.fullmatch(name)
     if match is None:
-        return name
+        raise _build_error(name)
     exchange, cipher = match[1].replace("_", "-"), match[2]
     cipher = cipher.replace("AES_", "AES").replace("CAMELLIA_", "CAMELLIA").replace("_CBC_", "_")
     cipher = cipher.replace("CHACHA20_POLY1305_SHA256", "CHACHA20_POLY1305")
@@ -57,4 +57,8 @@ def _check_suite(name: str, translated: str, *, is_tls_1_3: bool) -> None:
         else:
             context.set_cipher_list(translated.encode())
     except (SSL.Error, UnicodeEncodeError):
-        raise ConfigError(f"ssl.cipher.suites names {name}, which is not served: remove it") from None
+        raise _build_error(name) from None
+
+
+def _build_error(name: str) -> ConfigError:
+    return ConfigError(f"ssl.cipher.suites names {name[:100]}, which is not served: remove it")
