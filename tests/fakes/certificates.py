@@ -131,7 +131,9 @@ def _sign(
         .add_extension(x509.BasicConstraints(ca=is_authority, path_length=None), critical=True)
     )
     if hosts:
-        builder = builder.add_extension(x509.SubjectAlternativeName([_name_host(host) for host in hosts]), critical=False)
+        builder = builder.add_extension(
+            x509.SubjectAlternativeName([_name_host(host) for host in hosts]), critical=False
+        )
     return builder.sign(issuer_key, hashes.SHA256())
 
 

@@ -82,7 +82,9 @@ def test_a_broker_that_the_others_would_not_accept_does_not_start() -> None:
 
 def alter(cluster: Cluster, node: int, **changes: str) -> int:
     configs = [
-        AlterableConfig(name=f"{LISTENER}.{name.replace('_', '.')}", config_operation=ConfigOperationType.SET, value=value)
+        AlterableConfig(
+            name=f"{LISTENER}.{name.replace('_', '.')}", config_operation=ConfigOperationType.SET, value=value
+        )
         for name, value in changes.items()
     ]
     resource = AlterConfigsResource(resource_type=ResourceType.BROKER, resource_name=str(node), configs=configs)
@@ -110,4 +112,7 @@ def test_a_certificate_that_does_not_fit_is_refused(name: str) -> None:
     cluster = start_cluster()
     stranger = issue_for_brokers(name)
     chain = stranger.certificates_pem if name == "somebody" else "nonsense"
-    assert alter(cluster, 1, keystore_key=stranger.key_pem(), keystore_certificate_chain=chain) == ErrorCode.INVALID_REQUEST
+    assert (
+        alter(cluster, 1, keystore_key=stranger.key_pem(), keystore_certificate_chain=chain)
+        == ErrorCode.INVALID_REQUEST
+    )

@@ -29,7 +29,9 @@ def test_suites_of_tls_1_3_are_kept_apart() -> None:
     assert suites == (("ECDHE-RSA-AES128-GCM-SHA256",), ("TLS_AES_128_GCM_SHA256",))
 
 
-@pytest.mark.parametrize("name", ["TLS_RSA_WITH_RC4_128_MD5", "TLS_AES_512_GCM_SHA1", "nonsense", "ALL", "HIGH:aNULL", ""])
+@pytest.mark.parametrize(
+    "name", ["TLS_RSA_WITH_RC4_128_MD5", "TLS_AES_512_GCM_SHA1", "nonsense", "ALL", "HIGH:aNULL", ""]
+)
 def test_unknown_and_broken_suites_are_refused(name: str) -> None:
     with pytest.raises(ConfigError, match=f"ssl.cipher.suites names {name}, which is not served: remove it"):
         find_cipher_suites([name])

@@ -37,7 +37,9 @@ def test_a_certificate_with_the_same_names_may_replace_another() -> None:
 
 def test_another_name_needs_permission() -> None:
     before = load(issue("a", *HOSTS))
-    with pytest.raises(ConfigError, match="is for CN=b, the present one for CN=a: use the same name, or set ssl.allow.dn"):
+    with pytest.raises(
+        ConfigError, match="is for CN=b, the present one for CN=a: use the same name, or set ssl.allow.dn"
+    ):
         check_replacement(before, load(issue("b", *HOSTS)))
     check_replacement(before, load(issue("b", *HOSTS), ssl_allow_dn_changes="true"))
 

@@ -35,7 +35,11 @@ def test_a_listeners_own_property_counts_before_the_one_of_all() -> None:
 
 def test_defaults_are_those_of_kafka() -> None:
     settings = read_tls_settings(BrokerConfig(BASE), "SSL")
-    assert (settings.client_auth, settings.versions, settings.checks_host_name) == ("none", ("TLSv1.2", "TLSv1.3"), True)
+    assert (settings.client_auth, settings.versions, settings.checks_host_name) == (
+        "none",
+        ("TLSv1.2", "TLSv1.3"),
+        True,
+    )
     assert (settings.key_store.kind, settings.key_store.is_set, settings.mapping_rules) == ("JKS", False, "DEFAULT")
 
 

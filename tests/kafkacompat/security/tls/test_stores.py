@@ -48,9 +48,7 @@ def test_an_encrypted_pem_key_is_opened_by_its_password() -> None:
 
 @pytest.mark.parametrize("form", [str, in_one_line])
 def test_pem_texts_in_properties_may_have_blanks_for_line_breaks(form: type[str]) -> None:
-    settings = replace(
-        KEY_STORE, location=None, key=form(MEMBER.key_pem()), certificates=form(MEMBER.certificates_pem)
-    )
+    settings = replace(KEY_STORE, location=None, key=form(MEMBER.key_pem()), certificates=form(MEMBER.certificates_pem))
     assert read_key_store(settings, MemoryFiles().read).chain == MEMBER.chain
 
 
@@ -58,7 +56,10 @@ def test_trust_stores_of_all_forms_are_read() -> None:
     authority = shared_authority()
     expected = (authority.certificate,)
     assert read_trust_store(TRUST_STORE, files_of(authority.pem).read) == expected
-    assert read_trust_store(replace(TRUST_STORE, location=None, certificates=authority.pem), MemoryFiles().read) == expected
+    assert (
+        read_trust_store(replace(TRUST_STORE, location=None, certificates=authority.pem), MemoryFiles().read)
+        == expected
+    )
     jks = StoreSettings("ssl.truststore", "JKS", PATH, "secret")
     assert read_trust_store(jks, files_of(authority.pkcs12).read) == expected
     assert read_trust_store(replace(TRUST_STORE, location=None), MemoryFiles().read) is None
@@ -103,7 +104,11 @@ def test_trust_stores_of_all_forms_are_read() -> None:
             "/keys is a JKS file: convert it with `keytool -importkeystore -srckeystore /keys -destkeystore /keys.p12"
             " -deststoretype PKCS12` and name the new file",
         ),
-        (StoreSettings("ssl.keystore", "JKS", PATH, "x"), MEMBER.pem(), "/keys is a PEM file: set ssl.keystore.type=PEM"),
+        (
+            StoreSettings("ssl.keystore", "JKS", PATH, "x"),
+            MEMBER.pem(),
+            "/keys is a PEM file: set ssl.keystore.type=PEM",
+        ),
         (StoreSettings("ssl.keystore", "JKS", PATH, "x"), b"garbage", "/keys is no PKCS#12 file"),
         (
             StoreSettings("ssl.keystore", "PKCS12", PATH, "secret", key_password="other"),
