@@ -207,7 +207,7 @@ def test_a_certificate_for_another_name_is_refused(secure: TlsBroker, authority:
     )
     resource = ConfigResource(ResourceType.BROKER, "1", incremental_configs=[entry])
     admin = AdminClient({"bootstrap.servers": secure.broker.bootstrap})
-    with pytest.raises(KafkaException, match="INVALID_REQUEST|InvalidRequest|name|DistinguishedName"):
+    with pytest.raises(KafkaException, match=r"INVALID_REQUEST|InvalidRequest|name|DistinguishedName"):
         admin.incremental_alter_configs([resource])[resource].result(30)
     assert shown_by(secure) == before
 
@@ -292,7 +292,7 @@ def test_bad_settings_end_the_start_with_a_sentence(
     assert not (tmp_path / "data").exists()
 
 
-NAMES = [
+NAMES: list[Any] = [
     [
         (NameOID.COUNTRY_NAME, "DE", None),
         (NameOID.ORGANIZATION_NAME, "A, B + C", None),
@@ -311,10 +311,7 @@ NAMES = [
 
 def test_names_of_certificates_are_those_of_java(tmp_path: Path) -> None:
     authority = certificates.shared_authority()
-    subjects = [
-        x509.Name([x509.NameAttribute(oid, value, kind) for oid, value, kind in parts])  # type: ignore[arg-type]
-        for parts in NAMES
-    ]
+    subjects = [x509.Name([x509.NameAttribute(oid, value, kind) for oid, value, kind in parts]) for parts in NAMES]
     paths = []
     for number, subject in enumerate(subjects):
         paths.append(tmp_path / f"{number}.pem")

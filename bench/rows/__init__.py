@@ -22,6 +22,7 @@ from bench.rows import (
     sendfile,
     spark,
     start,
+    tls,
     transactions,
 )
 
@@ -42,6 +43,7 @@ ROWS: dict[str, AnyRow] = {
         transactions,
         scale,
         start,
+        tls,
         spark,
         codec,
         cluster,

@@ -67,7 +67,7 @@ class KafkaFactory(ServerFactory):
     """Builds the connections of one listener, over TLS if *tls* is given."""
 
     def __init__(
-        self, shared: ListenerServices, read_ahead: ReadAhead, turn_away: TurnAway, tls: TlsListener | None
+        self, shared: ListenerServices, read_ahead: ReadAhead, turn_away: TurnAway, tls: TlsListener | None = None
     ) -> None:
         self.shared = shared
         self._read_ahead = read_ahead

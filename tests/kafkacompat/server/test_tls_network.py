@@ -86,7 +86,7 @@ def test_a_listener_without_tls_fails_the_attempt() -> None:
 
     class Plain(PlainClient):
         def connectionMade(self) -> None:
-            self.transport.write(b"\0\0\0\x0ahello")  # type: ignore[union-attr]
+            self.transport.write(b"\0\0\0\x0ahello")
 
     factory: Any = type("Factory", (), {"buildProtocol": lambda self, address: Plain()})()
     world.network.at("broker-1").listen(9092, factory, 1, "broker-1")

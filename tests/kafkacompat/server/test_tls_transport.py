@@ -114,13 +114,13 @@ def test_regions_and_buffers_arrive_in_order(size_bytes: int) -> None:
 def test_a_client_that_does_not_read_holds_one_piece_of_a_response() -> None:
     world, log = TlsWorld(), Log(3_000_064)
     client = world.connect_tls()
-    client.transport.pauseProducing()  # type: ignore[union-attr]
+    client.transport.pauseProducing()
     transport: Any = world.connection.transport
     transport.send_parts([log.region(0, 3_000_064)])
     world.turn(turns=500)
     assert transport.transport.queued_bytes < 100_000
     assert transport.queued_bytes > 2_000_000
-    client.transport.resumeProducing()  # type: ignore[union-attr]
+    client.transport.resumeProducing()
     world.turn(turns=2000)
     assert client.plain == log.content
 
@@ -173,9 +173,9 @@ def test_a_clients_farewell_closes_the_connection() -> None:
 def test_a_lost_connection_releases_what_was_queued() -> None:
     world, log = TlsWorld(), Log(3_000_064)
     client = world.connect_tls()
-    client.transport.pauseProducing()  # type: ignore[union-attr]
+    client.transport.pauseProducing()
     world.connection.transport.send_parts([log.region(0, 3_000_064)])
-    client.transport.abortConnection()  # type: ignore[union-attr]
+    client.transport.abortConnection()
     world.turn()
     assert world.connections == set()
     assert log.is_released
@@ -207,7 +207,7 @@ def test_what_is_no_handshake_closes_the_connection_with_a_line(data: bytes, wor
 def test_garbage_after_the_handshake_closes_the_connection() -> None:
     world = TlsWorld()
     client = world.connect_tls()
-    client.transport.write(b"\x17\x03\x03\x00\x20" + b"\0" * 32)  # type: ignore[union-attr]
+    client.transport.write(b"\x17\x03\x03\x00\x20" + b"\0" * 32)
     world.turn()
     assert world.connections == set()
     assert len(world.complaints) == 1

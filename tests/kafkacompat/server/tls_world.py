@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from OpenSSL import SSL
@@ -49,6 +50,8 @@ def open_listener(properties: dict[str, str], files: MemoryFiles | None = None) 
 class PlainClient(Protocol):
     """Collects what it receives, and sends what a test says."""
 
+    transport: Any
+
     def __init__(self) -> None:
         self.received = b""
         self.ending: Failure | None = None
@@ -90,10 +93,8 @@ class TlsClient(PlainClient):
         self.flush()
 
     def flush(self) -> None:
-        try:
-            self.transport.write(self.session.bio_read(1 << 20))  # type: ignore[union-attr]
-        except SSL.WantReadError:
-            pass
+        with suppress(SSL.WantReadError):
+            self.transport.write(self.session.bio_read(1 << 20))
 
     def send(self, data: bytes) -> None:
         self.session.sendall(data)
@@ -108,11 +109,11 @@ class TlsClient(PlainClient):
 class TlsWorld:
     """A listener that answers with what its dispatcher says; ``complaints`` are the lines of its log."""
 
-    def __init__(self, tls: TlsListener | None = None, **changes: str) -> None:
+    def __init__(self, **changes: str) -> None:
         self.clock: Any = Clock()
         self.clock.advance(NOW)
         self.network = MemoryNetwork(self.clock)
-        self.tls = tls or open_listener(make_properties(shared_member("broker-1"), **changes))
+        self.tls = open_listener(make_properties(shared_member("broker-1"), **changes))
         self.dispatcher = Dispatcher(self.clock)
         self.complaints: list[str] = []
         self.connections: set[KafkaConnection] = set()

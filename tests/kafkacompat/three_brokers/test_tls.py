@@ -97,7 +97,7 @@ def test_a_certificate_is_renewed_while_the_brokers_run() -> None:
     cluster.create("t")
     renewed = issue_for_brokers("broker-1")
     change = {"keystore_key": renewed.key_pem(), "keystore_certificate_chain": renewed.certificates_pem}
-    before = {connection for connection in cluster.brokers[1].server.connections}
+    before = set(cluster.brokers[1].server.connections)
     assert alter(cluster, 1, **change) == 0
     cluster.advance(2)
     tls = cluster.brokers[1].tls.open(cluster.brokers[1].effective.config, cluster.brokers[1].config.listeners[1])

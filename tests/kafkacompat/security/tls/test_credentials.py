@@ -38,7 +38,7 @@ def test_a_certificate_with_the_same_names_may_replace_another() -> None:
 def test_another_name_needs_permission() -> None:
     before = load(issue("a", *HOSTS))
     with pytest.raises(
-        ConfigError, match="is for CN=b, the present one for CN=a: use the same name, or set ssl.allow.dn"
+        ConfigError, match=r"is for CN=b, the present one for CN=a: use the same name, or set ssl\.allow\.dn"
     ):
         check_replacement(before, load(issue("b", *HOSTS)))
     check_replacement(before, load(issue("b", *HOSTS), ssl_allow_dn_changes="true"))
@@ -82,7 +82,7 @@ def test_a_trusted_certificate_needs_no_authority() -> None:
 
 def test_a_listener_without_a_key_store_is_refused() -> None:
     settings = read_tls_settings(BrokerConfig({"node.id": "1", "listeners": "SSL://:9093"}), "SSL")
-    with pytest.raises(ConfigError, match="TLS needs a key and its certificate: set ssl.keystore.location"):
+    with pytest.raises(ConfigError, match=r"TLS needs a key and its certificate: set ssl\.keystore\.location"):
         load_credentials(settings, MemoryFiles().read)
 
 

@@ -177,7 +177,7 @@ def test_a_name_is_sent_along_and_an_address_is_not() -> None:
 
 
 def test_a_failed_start_names_the_listener() -> None:
-    with pytest.raises(ConfigError, match="listener SSL: ssl.keystore.location=/none cannot be read"):
+    with pytest.raises(ConfigError, match=r"listener SSL: ssl\.keystore\.location=/none cannot be read"):
         properties = make_properties(shared_member("a"), ssl_keystore_location="/none", ssl_truststore_type="PEM")
         del properties["ssl.keystore.key"], properties["ssl.keystore.certificate.chain"]
         open_listener(properties)

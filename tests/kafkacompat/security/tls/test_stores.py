@@ -128,7 +128,7 @@ def test_what_is_wrong_with_a_key_store_is_said_in_a_sentence(
 
 
 def test_a_trust_store_without_certificates_is_refused() -> None:
-    with pytest.raises(ConfigError, match="ssl.truststore.location=/keys has no certificate"):
+    with pytest.raises(ConfigError, match=r"ssl\.truststore\.location=/keys has no certificate"):
         read_trust_store(TRUST_STORE, files_of("hello").read)
 
 
