@@ -1,0 +1,102 @@
+"""Runs what a page of the documentation shows: its commands, the files that it writes, and its programs.
+
+A block ``sh`` runs in a shell, ``python`` as a program, ``properties`` is written to the file that its first line names. An
+indented block is one command: ``kafkacompat`` serves until the end, a tool of Kafka's runs to its end, ``keytool`` gets passwords.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from compat_tests.brokers import ROOT
+from compat_tests.java_tools import java_command
+from compat_tests.waiting import until
+
+_BLOCK = re.compile(r"^```(sh|properties|python)\n(.*?)^```|((?:^    .*\n)+)", re.MULTILINE | re.DOTALL)
+_TOOLS = {"kafka-topics.sh": "org.apache.kafka.tools.TopicCommand", "kafka-configs.sh": "kafka.admin.ConfigCommand"}
+_PASSWORDS = "change-me\n" * 3
+_TIMEOUT_SECONDS = 120
+
+
+class Block(NamedTuple):
+    """One block of a page: its kind, ``command`` for an indented one, and its text."""
+
+    kind: str
+    text: str
+
+
+def find_section(page: str, title: str) -> str:
+    """Return a section with its subsections."""
+    match = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
+    assert match is not None, title
+    return match[1]
+
+
+def find_blocks(section: str) -> Iterator[Block]:
+    """Yield the blocks of a section."""
+    for match in _BLOCK.finditer(section):
+        yield Block(match[1], match[2]) if match[1] else Block("command", re.sub(r"\\\n\s*", "", match[3]).strip())
+
+
+class PageRun:
+    """Runs blocks in one folder; *replacements* adapt their text, such as ports. `stop` ends the broker."""
+
+    def __init__(self, folder: Path, replacements: Mapping[str, str]) -> None:
+        self.folder = folder
+        self._replacements = replacements
+        self._broker: subprocess.Popen[bytes] | None = None
+
+    def run(self, block: Block) -> None:
+        """Run one block; raises AssertionError with its output if it fails."""
+        text = block.text
+        for old, new in self._replacements.items():
+            text = text.replace(old, new)
+        if block.kind == "properties":
+            self._write(text)
+        elif block.kind == "command":
+            self._run_command(shlex.split(text))
+        else:
+            self._call(["bash", "-e", "-c", text] if block.kind == "sh" else [sys.executable, "-c", text])
+
+    def _write(self, text: str) -> None:
+        name = text.split("\n", 1)[0].removeprefix("# ")
+        (self.folder / name).write_text(text)
+
+    def _run_command(self, words: list[str]) -> None:
+        if words[0] == "kafkacompat":
+            self._serve(words[1:])
+        elif words[0] in _TOOLS:
+            self._call(java_command(_TOOLS[words[0]], words[1:]))
+        else:
+            self._call(words, stdin=_PASSWORDS)
+
+    def _serve(self, arguments: list[str]) -> None:
+        command = [sys.executable, "-m", "kafkacompat", *arguments]
+        with (self.folder / "stdout").open("wb") as out, (self.folder / "stderr").open("wb") as err:
+            self._broker = subprocess.Popen(
+                command, cwd=self.folder, stdout=out, stderr=err, env={"PYTHONPATH": str(ROOT)}
+            )
+        until(lambda: "kafkacompat ready" in (self.folder / "stdout").read_text())
+
+    def _call(self, command: list[str], stdin: str = "") -> None:
+        done = subprocess.run(
+            command, cwd=self.folder, input=stdin, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False
+        )
+        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+
+    @property
+    def log(self) -> str:
+        """The broker's log lines."""
+        return (self.folder / "stderr").read_text()
+
+    def stop(self) -> None:
+        """End the broker."""
+        if self._broker is not None:
+            self._broker.terminate()
+            self._broker.wait(30)
