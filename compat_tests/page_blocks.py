@@ -18,7 +18,7 @@ from compat_tests.brokers import ROOT
 from compat_tests.java_tools import java_command
 from compat_tests.waiting import until
 
-_BLOCK = re.compile(r"^```(sh|properties|python)\n(.*?)^```|((?:^    .*\n)+)", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(r"^```(sh|properties|python)\n(.*?)^```|((?:^    [^\n]*\n)+)", re.MULTILINE | re.DOTALL)
 _TOOLS = {"kafka-topics.sh": "org.apache.kafka.tools.TopicCommand", "kafka-configs.sh": "kafka.admin.ConfigCommand"}
 _PASSWORDS = "change-me\n" * 3
 _TIMEOUT_SECONDS = 120

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaException
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 from cryptography import x509
 from cryptography.x509.name import _ASN1Type
 from cryptography.x509.oid import NameOID
@@ -22,8 +22,10 @@ from kafka import KafkaConsumer, KafkaProducer
 
 from compat_tests.brokers import BROKERS, ROOT, answers_api_versions
 from compat_tests.certificates import Authority
+from compat_tests.clusters import KafkacompatCluster
 from compat_tests.confluent import create_topic
 from compat_tests.java_tools import compile_java, run_java
+from compat_tests.ports import free_port
 from compat_tests.tls import TlsBroker
 from compat_tests.waiting import until
 from kafkacompat.security.tls.names import format_name
@@ -61,8 +63,6 @@ def settings_of(secure: TlsBroker, listener: str, member: Path, client: str) -> 
 
 @pytest.mark.parametrize("listener", ["SSL", "MUTUAL"])
 def test_confluent_kafka_produces_and_consumes(secure: TlsBroker, member: Path, listener: str, name: str) -> None:
-    from confluent_kafka import Consumer, Producer
-
     create_topic(secure.broker, name)
     settings = settings_of(secure, listener, member, "confluent")
     producer = Producer(settings)
@@ -319,3 +319,44 @@ def test_names_of_certificates_are_those_of_java(tmp_path: Path) -> None:
     folder = compile_java(ROOT / "compat_tests/java/tls/PrintNames.java")
     printed = run_java("PrintNames", [str(path) for path in paths], extra_class_path=[folder]).stdout
     assert [format_name(subject) for subject in subjects] == printed.split("\0")[:-1]
+
+
+class TlsCluster(KafkacompatCluster):
+    """Three brokers that show certificates to each other."""
+
+    def __init__(self, folder: Path, authority: Authority) -> None:
+        super().__init__(folder)
+        for node, broker in self.brokers.items():
+            port = free_port()
+            broker.properties.update(
+                {
+                    "listeners": f"PLAINTEXT://{broker.bootstrap},BROKERS://127.0.0.1:{port}",
+                    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,BROKERS:SSL",
+                    "inter.broker.listener.name": "BROKERS",
+                    "listener.name.brokers.ssl.client.auth": "required",
+                    "listener.name.brokers.ssl.keystore.type": "PEM",
+                    "listener.name.brokers.ssl.keystore.location": str(authority.issue(f"broker-{node}")),
+                    "listener.name.brokers.ssl.truststore.type": "PEM",
+                    "listener.name.brokers.ssl.truststore.location": str(authority.certificate),
+                }
+            )
+
+
+def test_brokers_replicate_over_tls_and_take_over(broker_kind: str, tmp_path: Path, authority: Authority) -> None:
+    if broker_kind != "kafkacompat":
+        pytest.skip("this broker's cluster")
+    with TlsCluster(tmp_path / "cluster", authority) as cluster:
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
+        admin.create_topics([NewTopic("t", 1, 3)])["t"].result(30)
+        producer = Producer({"bootstrap.servers": cluster.bootstrap, "log_level": 0, "acks": "all"})
+        for killed in (True, False):
+            delivered: list[Any] = []
+            for number in range(100):
+                producer.produce("t", f"{number}", on_delivery=lambda error, _, to=delivered: to.append(error))
+            assert producer.flush(60) == 0
+            assert delivered == [None] * 100
+            if killed:
+                leader = admin.list_topics("t", timeout=30).topics["t"].partitions[0].leader
+                cluster.kill(leader)
+        logs = "".join(node.stderr() for node in cluster.brokers.values())
+        assert "Traceback" not in logs

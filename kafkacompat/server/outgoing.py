@@ -128,7 +128,7 @@ class Outgoing:
         for part in self._parts:
             if not isinstance(part, FileRegion):
                 pieces.append(memoryview(part)[sent : sent + room_bytes])  # type: ignore[arg-type]
-            elif not pieces or part.is_resident(sent, room_bytes):
+            elif not pieces or part.is_resident(sent, min(room_bytes, part.size_bytes - sent)):
                 pieces.append(_read_region(part, sent, room_bytes))
             else:
                 break

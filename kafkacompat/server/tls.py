@@ -51,7 +51,7 @@ class BrokerTls:
         self._listeners: TlsListeners | None = None
         self._checks = LoopingCall(self._check_files)
         self._checks.clock = clock  # type: ignore[assignment]
-        self._is_checking = False
+        self._is_running = self._is_checking = False
         opened = {listener.name: self.open(config, listener) for listener in config.listeners}
         self.network_between_brokers = self._choose_network(network, opened[self._between_brokers])
 
@@ -71,26 +71,34 @@ class BrokerTls:
 
             between_brokers = self._between_brokers if self._in_cluster else None
             self._listeners = TlsListeners(self._files, self._clock, between_brokers)
+            self._start_checks()
         return self._listeners.open(config, listener.name)
 
     def update(self, config: BrokerConfig) -> None:
-        """Apply a changed configuration."""
+        """Apply a changed configuration; once clients are served, new certificates must fit the present ones."""
         if self._listeners is not None:
-            self._listeners.update(config)
+            self._listeners.update(config, is_running=self._is_running)
 
     def start(self) -> None:
-        """Begin to check the files."""
-        self._checks.start(CHECK_INTERVAL_S, now=False)
+        """Clients are served from now on: begin to check the files."""
+        self._is_running = True
+        self._start_checks()
+
+    def _start_checks(self) -> None:
+        if self._is_running and self._listeners is not None:
+            self._checks.start(CHECK_INTERVAL_S, now=False)
 
     def stop(self) -> None:
         """Check the files no more."""
+        self._is_running = False
         if self._checks.running:
             self._checks.stop()
 
     def _check_files(self) -> None:
         """Start a check in the thread of a disk, unless the last one still waits for it."""
-        if self._listeners is None or self._is_checking:
+        if self._is_checking:
             return
+        assert self._listeners is not None
         self._is_checking = True
         checking: Deferred[None] = self._get_disk().run(self._listeners.reload_changed)
         checking.addErrback(_log_failure).addBoth(self._end_check)

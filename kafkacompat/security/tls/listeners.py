@@ -100,8 +100,11 @@ class TlsListeners:
             self._listeners[name] = TlsListener(name, credentials, stamps)
         return self._listeners[name]
 
-    def update(self, config: BrokerConfig) -> None:
-        """Apply a changed configuration; certificates that cannot be used are logged, and the old ones stay."""
+    def update(self, config: BrokerConfig, *, is_running: bool = True) -> None:
+        """Apply a changed configuration; certificates that cannot be used are logged, and the old ones stay.
+
+        While the listeners are running, new certificates must fit the present ones.
+        """
         by_name = {listener.name: listener for listener in config.listeners if listener.has_tls}
         for name in self._listeners.keys() - by_name.keys():
             del self._listeners[name]
@@ -112,7 +115,7 @@ class TlsListeners:
                 log.error("listener %s keeps its TLS settings: %s", name, problem)
                 continue
             if settings != listener.credentials.settings:
-                self._replace(listener, settings)
+                self._replace(listener, settings, is_running=is_running)
 
     def reload_changed(self) -> None:
         """Load the certificates of listeners whose files have changed. [disk]"""
@@ -121,14 +124,15 @@ class TlsListeners:
             if self._read_stamps(settings) != listener.stamps:
                 self._replace(listener, settings)
 
-    def _replace(self, listener: TlsListener, settings: TlsSettings) -> None:
-        stamps = self._read_stamps(settings)
-        listener.stamps = stamps
+    def _replace(self, listener: TlsListener, settings: TlsSettings, *, is_running: bool = True) -> None:
+        listener.stamps = self._read_stamps(settings)
         try:
             credentials = load_credentials(settings, self._files.read)
-            check_replacement(listener.credentials, credentials)
+            before = (listener.credentials,) if is_running else ()
+            for present in before:
+                check_replacement(present, credentials)
             if listener.name == self._between_brokers:
-                check_mutual_trust(listener.name, listener.credentials, credentials)
+                check_mutual_trust(listener.name, *before, credentials)
         except ConfigError as problem:
             log.error("listener %s keeps its certificate: %s", listener.name, problem)
             return
@@ -157,19 +161,28 @@ class TlsListeners:
 
 
 def check_tls_change(before: BrokerConfig, after: BrokerConfig, read: ReadFile = read_file) -> None:
-    """Check the certificates that a change of the configuration brings to running listeners. Raises ConfigError."""
-    running = {listener.name: listener.protocol for listener in before.listeners}
+    """Check the certificates that a change of the configuration brings to listeners. Raises ConfigError."""
+    running = {listener.name for listener in before.listeners if listener.has_tls}
     for listener in after.listeners:
-        if not listener.has_tls:
-            continue
-        settings = read_tls_settings(after, listener.name)
-        if running.get(listener.name) != listener.protocol:
-            load_credentials(settings, read)
-        elif settings != (present := read_tls_settings(before, listener.name)):
-            replacement = load_credentials(settings, read)
-            try:
-                credentials = load_credentials(present, read)
-            except ConfigError:
-                # The files of the present certificate are gone; the listener compares what it has loaded.
-                continue
-            check_replacement(credentials, replacement)
+        if listener.has_tls:
+            settings = read_tls_settings(after, listener.name)
+            present = read_tls_settings(before, listener.name) if listener.name in running else None
+            if settings != present:
+                is_between_brokers = bool(after.value("zookeeper.connect")) and listener == after.inter_broker_listener
+                _check_credentials(listener.name, present, settings, read, is_between_brokers=is_between_brokers)
+
+
+def _check_credentials(
+    name: str, present: TlsSettings | None, settings: TlsSettings, read: ReadFile, *, is_between_brokers: bool
+) -> None:
+    credentials = load_credentials(settings, read)
+    if is_between_brokers:
+        check_mutual_trust(name, credentials)
+    if present is None:
+        return
+    try:
+        before = load_credentials(present, read)
+    except ConfigError:
+        # The files of the present certificate are gone; the listener compares what it has loaded.
+        return
+    check_replacement(before, credentials)

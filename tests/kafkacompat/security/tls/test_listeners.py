@@ -117,6 +117,15 @@ def test_a_changed_configuration_is_applied() -> None:
     assert world.shown == serial_of(renewed)
 
 
+def test_a_start_takes_the_changed_configuration_whatever_the_file_says() -> None:
+    world = World()
+    other = shared_authority().issue("somebody")
+    world.write(other.pem(), "/new.pem")
+    changed = world.configure(**{"listener.name.ssl.ssl.keystore.location": "/new.pem"})
+    world.listeners.update(changed, is_running=False)
+    assert world.shown == serial_of(other)
+
+
 def test_a_configuration_that_cannot_be_used_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
     world = World()
     world.listeners.update(world.configure(**{"listener.name.ssl.ssl.keystore.location": "/missing"}))
