@@ -40,4 +40,4 @@ def test_certificates_and_tls_as_the_page_shows_them(page: PageRun, monkeypatch:
     config = BrokerConfig.load((page.folder / "broker-1.properties").read_text())
     monkeypatch.chdir(page.folder)
     listeners = TlsListeners(OsFiles(), Clock(), config.inter_broker_listener.name)
-    assert {listeners.open(config, listener.name).name for listener in config.listeners} == {"CLIENTS", "BROKERS"}
+    assert {listeners.open(config, listener).name for listener in config.listeners} == {"CLIENTS", "BROKERS"}

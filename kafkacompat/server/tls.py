@@ -72,7 +72,7 @@ class BrokerTls:
             between_brokers = self._between_brokers if self._in_cluster else None
             self._listeners = TlsListeners(self._files, self._clock, between_brokers)
             self._start_checks()
-        return self._listeners.open(config, listener.name)
+        return self._listeners.open(config, listener)
 
     def update(self, config: BrokerConfig) -> None:
         """Apply a changed configuration; once clients are served, new certificates must fit the present ones."""

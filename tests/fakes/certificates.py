@@ -83,10 +83,11 @@ class Authority:
         return Member(key, (certificate, self.certificate))
 
 
-def issue_itself(name: str) -> Member:
+def issue_itself(name: str | x509.Name) -> Member:
     """Return a member whose certificate is self-signed."""
+    subject = parse_name(name) if isinstance(name, str) else name
     key = ec.generate_private_key(ec.SECP256R1())
-    return Member(key, (_sign(parse_name(name), key, parse_name(name), key, ("localhost",)),))
+    return Member(key, (_sign(subject, key, subject, key, ("localhost",)),))
 
 
 @cache

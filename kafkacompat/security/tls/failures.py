@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from OpenSSL import SSL
 
-from kafkacompat.security.tls.names import format_name
+from kafkacompat.security.tls.names import UNREADABLE, format_name
 
 if TYPE_CHECKING:
     from OpenSSL.crypto import X509
@@ -39,7 +39,10 @@ _LONGEST_NAME = 200
 
 def describe_objection(number: int, certificate: X509) -> str:
     """Say why a certificate is not accepted; *number* is OpenSSL's."""
-    name = format_name(certificate.to_cryptography().subject)[:_LONGEST_NAME]
+    try:
+        name = format_name(certificate.to_cryptography().subject)[:_LONGEST_NAME]
+    except UNREADABLE:
+        name = "(unreadable)"
     return f"the certificate {name!r} is not accepted: {_OBJECTIONS.get(number, f'OpenSSL reports error {number}')}"
 
 

@@ -15,14 +15,14 @@ from kafkacompat.config.properties import ConfigError
 from kafkacompat.security.principals import ANONYMOUS, USER_TYPE, Principal
 from kafkacompat.security.tls.credentials import check_mutual_trust, check_replacement, load_credentials
 from kafkacompat.security.tls.mapping import NoMatchingRuleError
-from kafkacompat.security.tls.names import format_name
+from kafkacompat.security.tls.names import UNREADABLE, format_name
 from kafkacompat.security.tls.session import TlsError, TlsSession
 from kafkacompat.security.tls.settings import read_tls_settings
 from kafkacompat.security.tls.stores import read_file
 from kafkacompat.timers import now_ms
 
 if TYPE_CHECKING:
-    from kafkacompat.config import BrokerConfig
+    from kafkacompat.config import BrokerConfig, Listener
     from kafkacompat.security.tls.credentials import Credentials
     from kafkacompat.security.tls.settings import TlsSettings
     from kafkacompat.security.tls.stores import ReadFile
@@ -36,10 +36,14 @@ Stamps = Mapping[str, "tuple[int, int] | None"]
 
 
 class TlsListener:
-    """The TLS side of one listener: it makes sessions with its present certificates."""
+    """The TLS side of one listener: it makes sessions with its present certificates.
 
-    def __init__(self, name: str, credentials: Credentials, stamps: Stamps) -> None:
+    Unless ``names_users``, certificates name nobody: with SASL_SSL the user is the one that SASL authenticates.
+    """
+
+    def __init__(self, name: str, credentials: Credentials, stamps: Stamps, *, names_users: bool = True) -> None:
         self.name = name
+        self._names_users = names_users
         self.credentials = credentials
         self.stamps = stamps
 
@@ -62,18 +66,26 @@ class TlsListener:
             else:
                 verify_hostname(session.connection, host)
         except VerificationError:
-            name = format_name(session.peer_certificate.subject)
-            raise TlsError(f"the certificate {name!r} is not for the host {host!r}") from None
+            raise TlsError(f"the certificate {_read_peer_name(session)!r} is not for the host {host!r}") from None
 
     def find_principal(self, session: TlsSession) -> Principal:
         """Return the user of a session whose handshake is complete. Raises TlsError if no mapping rule applies."""
-        certificate = session.peer_certificate
-        if certificate is None:
+        name = _read_peer_name(session) if self._names_users else None
+        if name is None:
             return ANONYMOUS
         try:
-            return Principal(USER_TYPE, self.credentials.rules.map_name(format_name(certificate.subject)))
+            return Principal(USER_TYPE, self.credentials.rules.map_name(name))
         except NoMatchingRuleError as problem:
             raise TlsError(str(problem)) from None
+
+
+def _read_peer_name(session: TlsSession) -> str | None:
+    """Return the distinguished name of the peer; None if it has shown no certificate. Raises TlsError."""
+    try:
+        certificate = session.peer_certificate
+        return None if certificate is None else format_name(certificate.subject)
+    except UNREADABLE:
+        raise TlsError("the name in the peer's certificate cannot be read") from None
 
 
 class TlsListeners:
@@ -85,8 +97,9 @@ class TlsListeners:
         self._between_brokers = between_brokers
         self._listeners: dict[str, TlsListener] = {}
 
-    def open(self, config: BrokerConfig, name: str) -> TlsListener:
+    def open(self, config: BrokerConfig, listener: Listener) -> TlsListener:
         """Return the TLS side of a listener, loaded at its first use. Raises ConfigError, which names the listener."""
+        name = listener.name
         if name not in self._listeners:
             try:
                 settings = read_tls_settings(config, name)
@@ -97,7 +110,7 @@ class TlsListeners:
             if name == self._between_brokers:
                 check_mutual_trust(name, credentials)
             credentials.warn_of_validity(name, self._now())
-            self._listeners[name] = TlsListener(name, credentials, stamps)
+            self._listeners[name] = TlsListener(name, credentials, stamps, names_users=listener.protocol == "SSL")
         return self._listeners[name]
 
     def update(self, config: BrokerConfig, *, is_running: bool = True) -> None:

@@ -60,7 +60,7 @@ class MappingRules:
             name = distinguished_name if rule is None else rule.apply(distinguished_name)
             if name is not None:
                 return name
-        raise NoMatchingRuleError(f"no rule of {_OPTION} applies to {distinguished_name}")
+        raise NoMatchingRuleError(f"no rule of {_OPTION} applies to {distinguished_name!r}")
 
 
 def parse_mapping_rules(text: str) -> MappingRules:

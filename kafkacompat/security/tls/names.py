@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cryptography.x509 import Name, NameAttribute
+from cryptography.x509 import InvalidVersion, Name, NameAttribute
 from cryptography.x509.oid import NameOID
 
 _KEYWORDS = {
@@ -17,6 +17,8 @@ _KEYWORDS = {
     NameOID.USER_ID: "UID",
 }
 """The attributes that RFC 2253 names; all others are a dotted number with the value in hexadecimal."""
+UNREADABLE = (ValueError, InvalidVersion)
+"""Errors of cryptography for a certificate of a peer that OpenSSL has read."""
 _ESCAPED = ',=+<>;"\\'
 
 

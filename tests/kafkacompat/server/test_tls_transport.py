@@ -5,17 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL
+from OpenSSL.crypto import FILETYPE_ASN1, load_certificate
 
 from kafkacompat.security.principals import ANONYMOUS
 from kafkacompat.server.tls_transport import HANDSHAKE_TIMEOUT_S
 from kafkacompat.storage.segment.shared_files import FileRegion, SegmentFile
 from tests.fakes.certificates import Authority, issue_itself, shared_member
 from tests.fakes.memory_files import MemoryFiles
-from tests.kafkacompat.server.tls_world import PlainClient, TlsWorld
+from tests.kafkacompat.server.tls_world import PlainClient, TlsClient, TlsWorld, make_client_context
 from tests.kafkacompat.server.world import make_request
 
 ANSWER_BYTES = 10
+VERSION_3, VERSION_10 = b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x09"
+"""The field that begins a certificate, in DER."""
 
 
 class Log:
@@ -67,7 +71,7 @@ def test_a_certificate_without_a_rule_is_turned_away() -> None:
     world = TlsWorld(ssl_client_auth="required", ssl_principal_mapping_rules="RULE:^OU=(.*)$/$1/")
     world.connect_tls(shared_member("alice"))
     assert world.connections == set()
-    assert "no rule of ssl.principal.mapping.rules applies to CN=alice" in world.complaints[0]
+    assert "no rule of ssl.principal.mapping.rules applies to 'CN=alice'" in world.complaints[0]
 
 
 def test_a_requested_certificate_may_be_missing() -> None:
@@ -90,6 +94,26 @@ def test_a_self_signed_certificate_is_not_accepted() -> None:
     world = TlsWorld(ssl_client_auth="required")
     world.connect_tls(issue_itself("mallory"))
     assert "'CN=mallory' is not accepted: it is self-signed and not trusted" in world.complaints[0]
+
+
+@pytest.mark.filterwarnings("ignore:Passing pyOpenSSL X509 objects")
+def test_a_certificate_whose_name_cannot_be_read_is_not_accepted() -> None:
+    """OpenSSL reads it, and cryptography does not: a certificate of version 10."""
+    member = issue_itself("mallory")
+    encoded = member.certificate.public_bytes(Encoding.DER)
+    context = make_client_context(member)
+    context.use_certificate(load_certificate(FILETYPE_ASN1, encoded.replace(VERSION_3, VERSION_10, 1)))
+    world = TlsWorld(ssl_client_auth="required")
+    world.connect(TlsClient(context))
+    assert world.connections == set()
+    (line,) = world.complaints
+    assert "the certificate '(unreadable)' is not accepted" in line
+
+
+def test_a_line_break_in_a_name_does_not_break_a_line_of_the_log() -> None:
+    world = TlsWorld(ssl_client_auth="required")
+    world.connect_tls(issue_itself("a\nb"))
+    assert "'CN=a\\nb'" in world.complaints[0]
 
 
 def test_a_client_without_the_required_certificate_is_refused_with_an_alert() -> None:

@@ -44,7 +44,8 @@ def make_properties(member: Member, **changes: str) -> dict[str, str]:
 def open_listener(properties: dict[str, str], files: MemoryFiles | None = None) -> TlsListener:
     clock = Clock()
     clock.advance(NOW)
-    return TlsListeners(files or MemoryFiles(), clock).open(BrokerConfig(properties), "SSL")
+    config = BrokerConfig(properties)
+    return TlsListeners(files or MemoryFiles(), clock).open(config, config.listeners[0])
 
 
 class PlainClient(Protocol):

@@ -27,7 +27,7 @@ class World:
         clock = Clock()
         clock.advance(NOW)
         self.listeners = TlsListeners(self.files, clock, between_brokers)
-        self.listener = self.listeners.open(self.config, "SSL")
+        self.listener = self.listeners.open(self.config, self.config.listeners[0])
 
     def configure(self, **changes: str) -> BrokerConfig:
         properties = make_properties(shared_member("broker-1"), ssl_keystore_location=PATH, **changes)
@@ -190,3 +190,12 @@ def test_a_failed_start_names_the_listener() -> None:
         properties = make_properties(shared_member("a"), ssl_keystore_location="/none", ssl_truststore_type="PEM")
         del properties["ssl.keystore.key"], properties["ssl.keystore.certificate.chain"]
         open_listener(properties)
+
+
+def test_with_sasl_a_certificate_names_nobody() -> None:
+    listener = open_listener(make_properties(shared_member("broker-1"), ssl_client_auth="required"))
+    for names_users, user in ((True, "User:CN=broker-1"), (False, "User:ANONYMOUS")):
+        sided = TlsListener("SSL", listener.credentials, {}, names_users=names_users)
+        server = sided.accept()
+        shake_hands(sided.connect("broker-1"), server)
+        assert str(sided.find_principal(server)) == user

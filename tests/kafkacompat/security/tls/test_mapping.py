@@ -49,7 +49,7 @@ def test_replacements_are_those_of_java(rule: str, name: str, user: str) -> None
 
 
 def test_a_pattern_must_match_the_whole_name() -> None:
-    with pytest.raises(NoMatchingRuleError, match=r"no rule of ssl\.principal\.mapping\.rules applies to CN=a,O=b"):
+    with pytest.raises(NoMatchingRuleError, match=r"no rule of ssl\.principal\.mapping\.rules applies to 'CN=a,O=b'"):
         parse_mapping_rules("RULE:CN=a/x/").map_name("CN=a,O=b")
 
 
