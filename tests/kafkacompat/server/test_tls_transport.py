@@ -10,6 +10,7 @@ from OpenSSL import SSL
 from OpenSSL.crypto import FILETYPE_ASN1, load_certificate
 
 from kafkacompat.security.principals import ANONYMOUS
+from kafkacompat.security.tls.session import TlsSession
 from kafkacompat.server.tls_transport import HANDSHAKE_TIMEOUT_S
 from kafkacompat.storage.segment.shared_files import FileRegion, SegmentFile
 from tests.fakes.certificates import Authority, issue_itself, shared_member
@@ -282,3 +283,16 @@ def test_a_timer_of_the_handshake_does_not_stay() -> None:
     world = TlsWorld()
     world.connect_tls()
     assert world.clock.getDelayedCalls() == []
+
+
+def test_a_peer_that_does_not_read_the_messages_of_tls_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with endless KeyUpdates, each of which is answered."""
+    world = TlsWorld()
+    client = world.connect_tls()
+    client.transport.pauseProducing()
+    monkeypatch.setattr(TlsSession, "take_output", lambda _: b"x" * 100_000)
+    for number in range(10):
+        client.send(make_request(number))
+        world.turn()
+    assert world.connections == set()
+    assert world.complaints[0].endswith("the peer does not read the messages of TLS")
