@@ -33,7 +33,7 @@ from tests.fakes import certificates
 
 TOOLS = "org.apache.kafka.tools"
 HALF_HANDSHAKES = 10_000
-MOST_BYTES_EACH = 64 * 1024
+MOST_BYTES_EACH = 20 * 1024
 SECRETS = ("key-password", "store-password")
 
 

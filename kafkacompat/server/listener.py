@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from kafkacompat.network import ListeningPort, Network
     from kafkacompat.security.tls.listeners import TlsListener
+    from kafkacompat.server.tls_server import Handshakes
     from kafkacompat.server.transport import ReadAhead
 
 log = logging.getLogger(__name__)
@@ -73,6 +74,7 @@ class KafkaFactory(ServerFactory):
         self._read_ahead = read_ahead
         self._turn_away = turn_away
         self._tls = tls
+        self._handshakes: Handshakes | None = None
 
     def buildProtocol(self, addr: IAddress | None) -> Protocol | None:
         """Twisted: a client connects; None closes the connection."""
@@ -85,9 +87,10 @@ class KafkaFactory(ServerFactory):
         if self._tls is None:
             return connection
         # A broker without TLS does not pay for it.
-        from kafkacompat.server.tls_server import TlsServer
+        from kafkacompat.server.tls_server import Handshakes, TlsServer
 
-        return TlsServer(self._tls, connection, shared.clock)
+        self._handshakes = self._handshakes or Handshakes()
+        return TlsServer(self._tls, connection, shared.clock, self._handshakes)
 
 
 class KafkaServer:

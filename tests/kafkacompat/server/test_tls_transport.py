@@ -262,6 +262,29 @@ def test_other_clients_are_served_beside_half_handshakes() -> None:
     assert len(client.plain) == ANSWER_BYTES
 
 
+def test_more_half_handshakes_than_a_bound_end_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafkacompat.server.tls_server.MOST_HANDSHAKES", 3)
+    hello = SSL.Connection(make_client_context(), None)
+    hello.set_connect_state()
+    with pytest.raises(SSL.WantReadError):
+        hello.do_handshake()
+    data = hello.bio_read(10_000)
+    world = TlsWorld()
+    halves: list[Any] = []
+    for _ in range(5):
+        halves.append(world.connect(PlainClient()))
+        halves[-1].transport.write(data)
+        world.turn()
+    assert [half.ending is not None for half in halves] == [True, True, False, False, False]
+    assert [line.rpartition(": ")[2] for line in world.complaints] == ["3 newer TLS handshakes are under way"] * 2
+    client = world.connect_tls()
+    client.send(make_request(1))
+    world.turn()
+    assert len(client.plain) == ANSWER_BYTES
+    # The client's handshake has ended the third, and its end makes room again.
+    assert len(world.connections) == 3
+
+
 def test_a_client_cannot_negotiate_again() -> None:
     world = TlsWorld()
     client = world.connect_tls(version=SSL.TLS1_2_VERSION)
