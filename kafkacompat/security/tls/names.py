@@ -19,7 +19,8 @@ _KEYWORDS = {
 """The attributes that RFC 2253 names; all others are a dotted number with the value in hexadecimal."""
 UNREADABLE = (ValueError, InvalidVersion)
 """Errors of cryptography for a certificate of a peer that OpenSSL has read."""
-_ESCAPED = ',=+<>;"\\'
+_BLANKS = " \r"
+_ESCAPED = ',=+<>;#"\\'
 
 
 def format_name(name: Name) -> str:
@@ -28,19 +29,21 @@ def format_name(name: Name) -> str:
 
 
 def _format_attribute(attribute: NameAttribute[str | bytes]) -> str:
-    keyword = _KEYWORDS.get(attribute.oid)
+    keyword, encoded = _KEYWORDS.get(attribute.oid), _encode_der(attribute)
     if keyword is None or isinstance(attribute.value, bytes):
-        return f"{keyword or attribute.oid.dotted_string}=#{_encode_der(attribute).hex()}"
-    return f"{keyword}={_escape(attribute.value)}"
+        return f"{keyword or attribute.oid.dotted_string}=#{encoded.hex()}"
+    # Java takes the bytes of all kinds of strings for UTF-8, those of BMPString too.
+    return f"{keyword}={_escape(encoded[_header_size(encoded) :].decode(errors='replace'))}"
 
 
 def _escape(value: str) -> str:
-    escaped = "".join(f"\\{char}" if char in _ESCAPED else "\\00" if char == "\0" else char for char in value)
-    if value.startswith(("#", " ")):
-        escaped = f"\\{escaped}"
-    if len(value) > 1 and value.endswith(" "):
-        escaped = f"{escaped[:-1]}\\ "
-    return escaped
+    """Escape special characters, and all blanks at both ends."""
+    end = len(value.rstrip(_BLANKS))
+    begin = len(value) - len(value.lstrip(_BLANKS))
+    return "".join(
+        "\\00" if char == "\0" else f"\\{char}" if char in _ESCAPED or not begin <= place < end else char
+        for place, char in enumerate(value)
+    )
 
 
 def _encode_der(attribute: NameAttribute[str | bytes]) -> bytes:
