@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import ssl
 import struct
 import threading
 from collections.abc import Callable, Iterable
@@ -38,18 +39,29 @@ class Load:
         return cls(batches.build([os.urandom(record_bytes) for _ in range(records)], key=None), records)
 
 
-def produce(port: int, topic: str, load: Load, *, partitions: int, requests: int, connections: int = 3) -> int:
+def produce(
+    port: int,
+    topic: str,
+    load: Load,
+    *,
+    partitions: int,
+    requests: int,
+    connections: int = 3,
+    tls: ssl.SSLContext | None = None,
+) -> int:
     """Send requests with one batch for each partition, five in flight on each connection; return the number of records.
 
     Raises AssertionError if a response carries an error.
     """
     shares = [requests // connections + (number < requests % connections) for number in range(connections)]
-    _in_threads([partial(_produce_share, port, topic, load, partitions, share) for share in shares])
+    run_in_threads([partial(_produce_share, port, topic, load, partitions, share, tls) for share in shares])
     return requests * partitions * load.records
 
 
-def _produce_share(port: int, topic: str, load: Load, partitions: int, requests: int) -> None:
-    with RawClient(port) as client:
+def _produce_share(
+    port: int, topic: str, load: Load, partitions: int, requests: int, tls: ssl.SSLContext | None
+) -> None:
+    with RawClient(port, tls=tls) as client:
         frame = produce_frame(client, topic, dict.fromkeys(range(partitions), load.batch))
         send_all(client, repeat(frame, requests))
 
@@ -79,7 +91,15 @@ def check(answer: ProduceResponse) -> None:
     assert not errors, f"Produce was answered with the errors {errors}"
 
 
-def fetch(port: int, topic: str, load: Load, *, partitions: int, until_records: int) -> int:
+def fetch(
+    port: int,
+    topic: str,
+    load: Load,
+    *,
+    partitions: int,
+    until_records: int,
+    tls: ssl.SSLContext | None = None,
+) -> int:
     """Read every partition from its beginning until *until_records* records were read; return their bytes.
 
     All batches of the topic are *load*'s, so the next offset follows from the bytes read.
@@ -87,7 +107,7 @@ def fetch(port: int, topic: str, load: Load, *, partitions: int, until_records: 
     offsets = dict.fromkeys(range(partitions), 0)
     read_bytes = 0
     buffer = bytearray(64 << 20)
-    with RawClient(port) as client:
+    with RawClient(port, tls=tls) as client:
         while sum(offsets.values()) < until_records:
             client.send(fetch_request(topic, offsets), FETCH_VERSION)
             for part in receive_into(client.socket, buffer).responses[0].partitions:
@@ -101,15 +121,21 @@ def fetch(port: int, topic: str, load: Load, *, partitions: int, until_records: 
 def receive_into(connection: socket.socket, buffer: bytearray) -> FetchResponse:
     """Read one Fetch response into a reused buffer: another copy would cost as much as the broker's work."""
     view = memoryview(buffer)
-    assert connection.recv_into(view[:4], 4, socket.MSG_WAITALL) == 4, "the broker hung up"
+    _receive_exactly(connection, view[:4])
     (size,) = struct.unpack_from(">i", buffer)
-    received = 0
-    while received < size:
-        count = connection.recv_into(view[received:size], size - received, socket.MSG_WAITALL)
-        assert count, "the broker hung up"
-        received += count
+    _receive_exactly(connection, view[:size])
     # Response header 0 is the correlation id alone.
     return decode_message(FetchResponse, view[4:size], FETCH_VERSION)
+
+
+def _receive_exactly(connection: socket.socket, view: memoryview) -> None:
+    """Fill *view*; a TLS connection knows no flags and returns a record at a time."""
+    flags = 0 if isinstance(connection, ssl.SSLSocket) else socket.MSG_WAITALL
+    received = 0
+    while received < len(view):
+        count = connection.recv_into(view[received:], len(view) - received, flags)
+        assert count, "the broker hung up"
+        received += count
 
 
 def records_size(part: PartitionData) -> int:
@@ -129,7 +155,7 @@ def fetch_request(topic: str, offsets: dict[int, int], *, max_wait_ms: int = 500
     )
 
 
-def _in_threads(works: list[Callable[[], None]]) -> None:
+def run_in_threads(works: list[Callable[[], None]]) -> None:
     """Run all functions at once, each in a thread; raise the first error."""
     errors: list[BaseException] = []
 

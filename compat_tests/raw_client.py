@@ -17,6 +17,8 @@ from kafkacompat.wire.headers import (
 from kafkacompat.wire.schema import Request, Response
 
 if TYPE_CHECKING:
+    import ssl
+
     from typing_extensions import Self
 
 Answer = TypeVar("Answer", bound=Response)
@@ -29,7 +31,7 @@ class ClosedError(Exception):
 class RawClient:
     """One connection. It retries and checks nothing: tests decide on every byte that it sends.
 
-    ``address`` is the loopback address that it comes from, for tests that distinguish clients.
+    ``address`` is the loopback address that it comes from, for tests that distinguish clients; with ``tls`` it shakes hands.
     """
 
     def __init__(
@@ -40,11 +42,14 @@ class RawClient:
         client_id: str | None = "raw-client",
         host: str = "127.0.0.1",
         address: str | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.client_id = client_id
         source = None if address is None else (address, 0)
         self.socket = socket.create_connection((host, port), timeout_seconds, source_address=source)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls is not None:
+            self.socket = tls.wrap_socket(self.socket, server_hostname=host)
         self._correlation_id = 0
 
     def __enter__(self) -> Self:

@@ -31,6 +31,7 @@ from kafkacompat.server.connection_limits import ConnectionLimits
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.emulation import emulate_release
 from kafkacompat.server.listener import KafkaServer, ListenError
+from kafkacompat.server.tls import BrokerTls
 from kafkacompat.standalone import Standalone
 from kafkacompat.storage.directory.log_directory import LogDirectory, LogDirectoryError
 from kafkacompat.storage.segment.shared_files import SegmentCache
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-START_ERRORS = (LogDirectoryError, StoreError, ListenError, ClusterError, ZooKeeperError)
+START_ERRORS = (ConfigError, LogDirectoryError, StoreError, ListenError, ClusterError, ZooKeeperError)
 """Errors of a start that its user can correct."""
 
 STOP_TIMEOUT_S = 5
@@ -90,7 +91,7 @@ class Broker:
     async def start(self) -> None:
         """Start serving.
 
-        Raises LogDirectoryError, StoreError or ListenError, each with one sentence for the user; the broker has released
+        Raises ConfigError, LogDirectoryError, StoreError or ListenError, each with one sentence for the user; the broker has released
         everything then.
         """
         try:
@@ -107,6 +108,9 @@ class Broker:
 
             self.config = await assign_broker_id(self._host, self.config)
         self.effective = EffectiveConfig(self.config)
+        self.tls = BrokerTls(
+            self.config, self._host.network, self._reactor, self._host.files, lambda: self._disk("certificates")
+        )
         if in_cluster:
             await self._start_in_cluster()
         else:
@@ -135,7 +139,9 @@ class Broker:
         """Join the cluster, open the logs, listen, and register: from then on the controller sends orders."""
         from kafkacompat.cluster_node import ClusterNode
 
-        self._side = self._node = side = ClusterNode(self._host, self.config, self.metadata, self.effective)
+        self._side = self._node = side = ClusterNode(
+            self._host, self.config, self.metadata, self.effective, self.tls.network_between_brokers
+        )
         self.cluster_id = await side.find_cluster_id()
         await self._open_directories()
         self._build(side.store)
@@ -244,14 +250,16 @@ class Broker:
     async def _listen(self) -> None:
         """Bind the listeners of the properties file, except those that were removed while the broker ran."""
         wanted = {listener.name for listener in self.effective.config.listeners}
+        self.tls.update(self.effective.config)
         try:
             for listener in self.config.listeners:
                 if listener.name in wanted:
                     self._bind(listener)
-        except ListenError:
+        except (ConfigError, ListenError):
             await self._stop_listening()
             raise
         self.server.start()
+        self.tls.start()
         self.effective.on_changed = self._update_listeners
 
     async def _stop_listening(self) -> None:
@@ -259,6 +267,7 @@ class Broker:
         if self._authentication is not None:
             self._authentication.stop()
         self.coordinators.stop()
+        self.tls.stop()
         await gatherResults(self.server.stop_listening(), consumeErrors=True)
         self.server.finish()
 
@@ -276,7 +285,8 @@ class Broker:
     def _bind(self, listener: Listener) -> None:
         dispatcher = self._find_dispatcher(listener)
         admit = self._prepare_sasl(listener.name) if listener.has_sasl else None
-        port = self.server.listen(listener.name, listener.host, listener.port, dispatcher, admit)
+        tls = self.tls.open(self.effective.config, listener)
+        port = self.server.listen(listener.name, listener.host, listener.port, dispatcher, admit, tls)
         host = f"[{listener.host}]" if ":" in listener.host else listener.host
         self.addresses.append(f"{listener.name}://{host}:{port}")
         self.bound[listener.name] = (listener.host, port)
@@ -304,6 +314,7 @@ class Broker:
 
     def _update_listeners(self) -> None:
         """Unbind the listeners whose names are gone, then bind those whose names are new."""
+        self.tls.update(self.effective.config)
         wanted = {listener.name for listener in self.effective.config.listeners}
         gone = self.server.listening - wanted
         self.addresses = [address for address in self.addresses if address.partition("://")[0] not in gone]
@@ -317,7 +328,7 @@ class Broker:
                 try:
                     self._bind(listener)
                     log.info("Listening on %s", self.addresses[-1])
-                except ListenError as problem:
+                except (ConfigError, ListenError) as problem:
                     log.error("%s", problem)
 
     def load_ahead(self) -> Iterator[None]:
@@ -340,6 +351,7 @@ class Broker:
         self.token_expiry.stop()
         if self._authentication is not None:
             self._authentication.stop()
+        self.tls.stop()
         self.coordinators.stop()
         self.server.finish()
         self.replica_manager.wake_fetches()

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from kafkacompat.host import Host
     from kafkacompat.metadata.effective import EffectiveConfig
     from kafkacompat.metadata.store import StoreEntry
+    from kafkacompat.network import Network
     from kafkacompat.partitions.directories import Directories
     from kafkacompat.partitions.replica_manager import ReplicaManager
     from kafkacompat.security.sasl.client import ClientLogin
@@ -77,10 +78,14 @@ class FetcherSender:
 class ClusterNode:
     """The metadata side of a broker in a cluster, the counterpart of `Standalone`. Call the methods in their order.
 
+    ``network`` connects to other brokers.
+
     The constructor raises ClusterError, LogDirectoryError and ZooKeeperError.
     """
 
-    def __init__(self, host: Host, config: BrokerConfig, metadata: ImageHolder, effective: EffectiveConfig) -> None:
+    def __init__(
+        self, host: Host, config: BrokerConfig, metadata: ImageHolder, effective: EffectiveConfig, network: Network
+    ) -> None:
         self._host = host
         self._config = config
         self._metadata = metadata
@@ -88,7 +93,7 @@ class ClusterNode:
         release = find_protocol_release(config.string("inter.broker.protocol.version"))
         assert release is not None  # the configuration is checked
         self._release = release
-        self.listener = find_inter_broker_listener(config)
+        self.listener = config.inter_broker_listener.name
         self._addresses = find_configured_addresses(config)
         self._own_cluster_id = find_owning_cluster(host.files, config)
         # Directories of a cluster show that its chroot exists: a missing one is a wrong one.
@@ -100,7 +105,7 @@ class ClusterNode:
                 cap=partial(find_version_cap, self._release),
                 login=find_inter_broker_login(config, self.listener),
             ),
-            host.network,
+            network,
             host.reactor,
             host.rng,
         )
@@ -296,16 +301,6 @@ def find_addresses(config: BrokerConfig, bound: Mapping[str, tuple[str, int]]) -
             )
         addresses[listener.name] = (host, port)
     return addresses
-
-
-def find_inter_broker_listener(config: BrokerConfig) -> str:
-    """Return the name of the listener that brokers use among themselves."""
-    name = config.optional_string("inter.broker.listener.name")
-    if name is not None:
-        return name
-    protocol = config.string("security.inter.broker.protocol")
-    names = [listener.name for listener in config.listeners if listener.protocol == protocol]
-    return names[0] if names else config.listeners[0].name
 
 
 def find_inter_broker_login(config: BrokerConfig, listener_name: str) -> ClientLogin | None:

@@ -23,6 +23,7 @@ from bench.rows import (
     sendfile,
     spark,
     start,
+    tls,
     transactions,
 )
 
@@ -44,6 +45,7 @@ ROWS: dict[str, AnyRow] = {
         sasl,
         scale,
         start,
+        tls,
         spark,
         codec,
         cluster,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred
+from twisted.internet.error import ConnectError
 from twisted.internet.protocol import Protocol
 from twisted.python.failure import Failure
 
@@ -117,7 +118,8 @@ class BrokerProtocol(Protocol):
 
     def connectionLost(self, reason: Failure = Failure(ConnectionError("closed"))) -> None:  # noqa: B008
         """Twisted: the connection is closed."""
-        self.close(CLOSED_BY_PEER)
+        # A transport over TLS says why it has failed.
+        self.close(str(reason.value) if reason.check(ConnectError) else CLOSED_BY_PEER)
 
     # The way of a response
 

@@ -207,6 +207,18 @@ class BrokerConfig:
         return BrokerConfig({**given, "broker.id": str(broker_id)})
 
     @property
+    def inter_broker_listener(self) -> Listener:
+        """The listener that brokers use among themselves."""
+        name = self.optional_string("inter.broker.listener.name")
+        protocol = self.string("security.inter.broker.protocol")
+        chosen = (
+            listener
+            for listener in self.listeners
+            if (listener.protocol == protocol if name is None else listener.name == name.upper())
+        )
+        return next(chosen, self.listeners[0])
+
+    @property
     def log_dirs(self) -> tuple[str, ...]:
         """The log directories, at least one."""
         dirs = self.value("log.dirs") or self.value("log.dir")

@@ -80,6 +80,11 @@ def check_listeners(static: BrokerConfig, before: BrokerConfig, after: BrokerCon
             reason = f"{name} of server.properties is advertised to clients, so it must stay"
             raise ConfigError(f"listeners={','.join(after.list('listeners'))} is not valid: {reason}")
     for listener in after.listeners:
+        if listener.name in bound and listener.protocol != bound[listener.name].protocol:
+            reason = f"{listener.name} is bound already with {bound[listener.name].protocol}: give it another name"
+            raise ConfigError(
+                f"listener.security.protocol.map={listener.name}:{listener.protocol} is not valid: {reason}"
+            )
         if listener.name in bound and listener.emulate != bound[listener.name].emulate:
             reason = f"{listener.name} is bound already: set it in server.properties, or for a new listener"
             raise ConfigError(f"kafkacompat.listener.name.{listener.name}.emulate cannot be changed: {reason}")

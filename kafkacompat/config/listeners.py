@@ -25,10 +25,26 @@ USED_LISTENER_PROPERTIES = (
     "sasl.oauthbearer.jwks.endpoint.url",
     "sasl.server.callback.handler.class",
     "sasl.server.max.receive.size",
+    "ssl.allow.dn.changes",
+    "ssl.allow.san.changes",
+    "ssl.cipher.suites",
+    "ssl.client.auth",
+    "ssl.enabled.protocols",
+    "ssl.endpoint.identification.algorithm",
+    "ssl.key.password",
+    "ssl.keystore.certificate.chain",
+    "ssl.keystore.key",
+    "ssl.keystore.location",
+    "ssl.keystore.password",
+    "ssl.keystore.type",
+    "ssl.principal.mapping.rules",
+    "ssl.truststore.certificates",
+    "ssl.truststore.location",
+    "ssl.truststore.password",
+    "ssl.truststore.type",
 )
 """The properties that have an effect when they are set for one listener."""
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-SERVED_PROTOCOLS = ("PLAINTEXT", "SASL_PLAINTEXT")
 MAX_PORT = 65535
 
 
@@ -48,6 +64,11 @@ class Listener(NamedTuple):
     def has_sasl(self) -> bool:
         """Whether clients authenticate themselves by SASL."""
         return self.protocol.startswith("SASL_")
+
+    @property
+    def has_tls(self) -> bool:
+        """Whether clients connect with TLS."""
+        return self.protocol in ("SSL", "SASL_SSL")
 
     @property
     def entry(self) -> str:
@@ -114,17 +135,12 @@ def _parse_listener(option: str, entry: str, protocols: Mapping[str, str]) -> Li
 
 
 def check_bindable(listeners: Iterable[Listener]) -> None:
-    """Raise ConfigError for a protocol that is not served and for a repeated port.
+    """Raise ConfigError for a repeated port.
 
     Port 0 may stand several times, and an IPv4 and an IPv6 address may share a port.
     """
     taken: dict[int, str] = {}
     for listener in listeners:
-        if listener.protocol not in SERVED_PROTOCOLS:
-            raise ConfigError(
-                f"listeners={listener.name}://{listener.host}:{listener.port} asks for {listener.protocol}:"
-                f" only {' and '.join(SERVED_PROTOCOLS)} are served so far"
-            )
         if listener.port in taken and {_address_family(taken[listener.port]), _address_family(listener.host)} != {4, 6}:
             raise ConfigError(f"listeners uses port {listener.port} twice: give each listener its own port")
         if listener.port:

@@ -148,6 +148,7 @@ def _check_configs(
             check_listeners(config, before, after)
             _check_sasl(after)
             check_change_size(before, after)
+            _check_certificates(before, after)
     except InvalidRequestError as problem:
         raise KafkaError(ErrorCode.INVALID_REQUEST, str(problem)) from problem
     except ConfigError as problem:
@@ -163,3 +164,11 @@ def _check_sasl(config: BrokerConfig) -> None:
 
         for name in names:
             read_sasl_settings(config, name)
+
+
+def _check_certificates(before: BrokerConfig, after: BrokerConfig) -> None:
+    """Check the certificates that a change brings; a broker without TLS does not import what that takes."""
+    if any(listener.has_tls for listener in after.listeners):
+        from kafkacompat.security.tls.listeners import check_tls_change
+
+        check_tls_change(before, after)

@@ -19,9 +19,12 @@ from kafkacompat.timers import Clock, steady_ms
 
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IAddress
+    from twisted.internet.protocol import Protocol
 
     from kafkacompat.network import ListeningPort, Network
+    from kafkacompat.security.tls.listeners import TlsListener
     from kafkacompat.server.sasl_gate import SaslGate
+    from kafkacompat.server.tls_server import Handshakes
     from kafkacompat.server.transport import ReadAhead
 
 log = logging.getLogger(__name__)
@@ -63,21 +66,32 @@ class LoggedComplaints:
 
 
 class KafkaFactory(ServerFactory):
-    """Builds the connections of one listener."""
+    """Builds the connections of one listener, over TLS if *tls* is given."""
 
-    def __init__(self, shared: ListenerServices, read_ahead: ReadAhead, turn_away: TurnAway) -> None:
+    def __init__(
+        self, shared: ListenerServices, read_ahead: ReadAhead, turn_away: TurnAway, tls: TlsListener | None = None
+    ) -> None:
         self.shared = shared
         self._read_ahead = read_ahead
         self._turn_away = turn_away
+        self._tls = tls
+        self._handshakes: Handshakes | None = None
 
-    def buildProtocol(self, addr: IAddress | None) -> KafkaConnection | None:
+    def buildProtocol(self, addr: IAddress | None) -> Protocol | None:
         """Twisted: a client connects; None closes the connection."""
         shared, host = self.shared, getattr(addr, "host", "")
         reason = self._turn_away(shared.listener_name, host, shared.connections)
         if reason is not None:
             shared.complain(host, f"turning away {host}: {reason}")
             return None
-        return KafkaConnection(shared, self._read_ahead)
+        connection = KafkaConnection(shared, self._read_ahead)
+        if self._tls is None:
+            return connection
+        # A broker without TLS does not pay for it.
+        from kafkacompat.server.tls_server import Handshakes, TlsServer
+
+        self._handshakes = self._handshakes or Handshakes()
+        return TlsServer(self._tls, connection, shared.clock, self._handshakes)
 
 
 class KafkaServer:
@@ -124,8 +138,9 @@ class KafkaServer:
         port: int,
         dispatcher: Dispatcher | None = None,
         admit: Callable[[], SaslGate] | None = None,
+        tls: TlsListener | None = None,
     ) -> int:
-        """Bind one listener, with a dispatcher of its own if given; return its port (a free one for 0).
+        """Bind one listener, with a dispatcher of its own and with TLS if given; return its port (a free one for 0).
 
         *admit* begins the authentication of a connection, on a listener with SASL.
 
@@ -141,7 +156,7 @@ class KafkaServer:
             self._complaints,
             admit,
         )
-        factory = KafkaFactory(shared, self._read_ahead, self._turn_away)
+        factory = KafkaFactory(shared, self._read_ahead, self._turn_away, tls)
         try:
             listening = self._network.listen(port, factory, ACCEPT_BACKLOG, host)
         except CannotListenError as problem:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from kafkacompat.storage.files.operating_system import send_file
 from kafkacompat.storage.segment.shared_files import FileRegion, RegionGoneError
 from kafkacompat.wire.compiler import Part
+from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.schema import Struct
 
 MAX_REGION_BYTES_PER_CALL = 1024 * 1024
@@ -117,12 +118,41 @@ class Outgoing:
             release_part(self._parts.popleft())
         self._head_sent = sent
 
+    def take(self, most_bytes: int) -> bytes:
+        """Remove and return the next bytes; regions are read from their files, those after the first only if they are in memory.
+
+        Raises RegionGoneError, and OSError if a file cannot be read.
+        """
+        pieces: list[Buffer] = []
+        room_bytes, sent = most_bytes, self._head_sent
+        for part in self._parts:
+            if not isinstance(part, FileRegion):
+                pieces.append(memoryview(part)[sent : sent + room_bytes])  # type: ignore[arg-type]
+            elif not pieces or part.is_resident(sent, min(room_bytes, part.size_bytes - sent)):
+                pieces.append(_read_region(part, sent, room_bytes))
+            else:
+                break
+            room_bytes -= len(pieces[-1])
+            sent = 0
+            if not room_bytes:
+                break
+        taken = b"".join(pieces)
+        self._consume(len(taken))
+        return taken
+
     def clear(self) -> None:
         """Drop all parts and release their files."""
         for part in self._parts:
             release_part(part)
         self._parts.clear()
         self._head_sent = self.size_bytes = 0
+
+
+def _read_region(region: FileRegion, offset: int, most_bytes: int) -> bytes:
+    data = region.pread(offset, most_bytes)
+    if len(data) < min(most_bytes, region.size_bytes - offset):
+        raise RegionGoneError(f"a region of {region.size_bytes} bytes ends before its byte {offset + most_bytes}")
+    return data
 
 
 def release_part(part: Part) -> None:

@@ -62,27 +62,27 @@ sasl.oauthbearer.scope | string | null | | | The scope asked for
 sasl.oauthbearer.scope.claim.name | string | scope | | U | The claim that holds the scope
 sasl.oauthbearer.sub.claim.name | string | sub | | U | The claim that holds the subject
 sasl.oauthbearer.token.endpoint.url | string | null | | | Where tokens are fetched
-ssl.allow.dn.changes | boolean | false | | | A new certificate may have another name
-ssl.allow.san.changes | boolean | false | | | A new certificate may have other alternative names
-ssl.cipher.suites | list | | distinct | B | The cipher suites offered
-ssl.client.auth | string | none | required, requested, none | B | Whether clients show a certificate
-ssl.enabled.protocols | list | TLSv1.2,TLSv1.3 | distinct | B | The TLS versions offered
-ssl.endpoint.identification.algorithm | string | https | | B | How host names are compared with certificates
-ssl.engine.factory.class | class | null | | B | The class that makes TLS engines
-ssl.key.password | password | null | | B | The password of the key
+ssl.allow.dn.changes | boolean | false | | U | A new certificate may have another name
+ssl.allow.san.changes | boolean | false | | U | A new certificate may have other alternative names
+ssl.cipher.suites | list | | distinct | UB | The cipher suites offered
+ssl.client.auth | string | none | required, requested, none | UB | Whether clients show a certificate
+ssl.enabled.protocols | list | TLSv1.2,TLSv1.3 | distinct | UB | The TLS versions offered
+ssl.endpoint.identification.algorithm | string | https | | UB | How host names are compared with certificates
+ssl.engine.factory.class | class | null | | UB | The class that makes TLS engines
+ssl.key.password | password | null | | UB | The password of the key
 ssl.keymanager.algorithm | string | SunX509 | | B | The algorithm of the key manager
-ssl.keystore.certificate.chain | password | null | | B | The certificates, as PEM text
-ssl.keystore.key | password | null | | B | The key, as PEM text
-ssl.keystore.location | string | null | | B | The file with key and certificates
-ssl.keystore.password | password | null | | B | The password of that file
-ssl.keystore.type | string | JKS | | B | The format of that file
-ssl.principal.mapping.rules | string | DEFAULT | | | How certificate names become user names
+ssl.keystore.certificate.chain | password | null | | UB | The certificates, as PEM text
+ssl.keystore.key | password | null | | UB | The key, as PEM text
+ssl.keystore.location | string | null | | UB | The file with key and certificates
+ssl.keystore.password | password | null | | UB | The password of that file
+ssl.keystore.type | string | JKS | | UB | The format of that file
+ssl.principal.mapping.rules | string | DEFAULT | | U | How certificate names become user names
 ssl.protocol | string | TLSv1.3 | | B | The TLS version preferred
 ssl.provider | string | null | | B | The security provider of TLS
 ssl.secure.random.implementation | string | null | | B | The source of random numbers
 ssl.trustmanager.algorithm | string | PKIX | | B | The algorithm of the trust manager
-ssl.truststore.certificates | password | null | | B | The trusted certificates, as PEM text
-ssl.truststore.location | string | null | | B | The file with the trusted certificates
-ssl.truststore.password | password | null | | B | The password of that file
-ssl.truststore.type | string | JKS | | B | The format of that file
+ssl.truststore.certificates | password | null | | UB | The trusted certificates, as PEM text
+ssl.truststore.location | string | null | | UB | The file with the trusted certificates
+ssl.truststore.password | password | null | | UB | The password of that file
+ssl.truststore.type | string | JKS | | UB | The format of that file
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkacompat.config import BrokerConfig, ConfigError
-from kafkacompat.config.dynamic import check_broker_configs, check_change_size, find_property
+from kafkacompat.config.dynamic import check_broker_configs, check_change_size, check_listeners, find_property
 from kafkacompat.config.listeners import base_property_name
 
 BROKER = BrokerConfig.load("node.id=1")
@@ -130,3 +130,12 @@ def test_steps_that_are_refused(name: str, value: str, sentence: str) -> None:
 def test_a_listener_that_the_properties_file_shuts_stays_shut() -> None:
     before = BrokerConfig.load("node.id=1\nlistener.name.plaintext.max.connections=0")
     check_change_size(before, before.with_changes({"num.io.threads": "4"}, {}))
+
+
+def test_a_bound_listener_keeps_its_protocol() -> None:
+    before = BrokerConfig(
+        {"node.id": "1", "listeners": "CLIENTS://:9092", "listener.security.protocol.map": "CLIENTS:SSL"}
+    )
+    after = before.with_changes({}, {"listener.security.protocol.map": "CLIENTS:PLAINTEXT"})
+    with pytest.raises(ConfigError, match="CLIENTS is bound already with SSL: give it another name"):
+        check_listeners(before, before, after)

@@ -59,10 +59,6 @@ def test_one_port_may_serve_ipv4_and_ipv6() -> None:
         ({"listeners": "PLAINTEXT://:70000"}, "with a port of 0 to 65535"),
         ({"listeners": ""}, "listeners= is not valid: it takes a list of one or more"),
         ({"listeners": "X://:9092"}, "listeners=X://:9092 has no protocol: name X in listener.security.protocol.map"),
-        (
-            {"listeners": "SSL://:9092"},
-            "listeners=SSL://:9092 asks for SSL: only PLAINTEXT and SASL_PLAINTEXT are served so far",
-        ),
         ({"listeners": "PLAINTEXT://:1,plaintext://:2"}, "names PLAINTEXT twice"),
         (
             {"listeners": "A://:1,B://:1", "listener_security_protocol_map": "A:PLAINTEXT,B:PLAINTEXT"},
@@ -115,3 +111,15 @@ def test_a_release_that_is_not_known_is_refused_with_those_that_are(name: str) -
 def test_a_listener_that_is_not_there_cannot_look_like_anything() -> None:
     with pytest.raises(ConfigError, match="for no listener: name one of OLD, NEW"):
         make_emulating(older="0.9.0")
+
+
+def test_the_listener_between_brokers_is_chosen_by_name_or_by_protocol() -> None:
+    listeners = {"listeners": "CLIENTS://:9092,BROKERS://:9093,SSL://:9094"}
+    protocols = {"listener_security_protocol_map": "CLIENTS:PLAINTEXT,BROKERS:SSL,SSL:SSL"}
+    for given, name in (
+        ({}, "CLIENTS"),
+        ({"inter_broker_listener_name": "brokers"}, "BROKERS"),
+        ({"security_inter_broker_protocol": "SSL"}, "BROKERS"),
+        ({"security_inter_broker_protocol": "SASL_SSL"}, "CLIENTS"),
+    ):
+        assert load_config(**listeners, **protocols, **given).inter_broker_listener.name == name

@@ -98,6 +98,27 @@ def test_no_more_is_copied_than_a_client_may_leave_unread(tmp_path: Path) -> Non
         assert copied == regions[: MAX_COPIED_BYTES // SMALL_REGION_BYTES]
 
 
+def test_bytes_are_taken_in_pieces(tmp_path: Path) -> None:
+    content = bytes(range(256)) * 1000
+    file = log_file(tmp_path / "log", content)
+    outgoing = Outgoing()
+    outgoing.extend([b"ab", make_region(file, 0, 200_000), memoryview(b"cd"), make_region(file, 7, 3)])
+    pieces = []
+    while outgoing:
+        pieces.append(outgoing.take(64 * 1024))
+    assert b"".join(pieces) == b"ab" + content[:200_000] + b"cd" + content[7:10]
+    assert [len(piece) for piece in pieces[:3]] == [64 * 1024] * 3
+    assert outgoing.size_bytes == 0
+    assert is_closed(file)
+
+
+def test_taking_from_a_file_that_became_too_short_is_an_error(tmp_path: Path) -> None:
+    outgoing = Outgoing()
+    outgoing.extend([make_region(log_file(tmp_path / "log", b"abc"), 0, 5)])
+    with pytest.raises(RegionGoneError):
+        outgoing.take(10)
+
+
 def test_clearing_lets_go_of_the_files(pair: tuple[socket.socket, socket.socket], tmp_path: Path) -> None:
     file = log_file(tmp_path / "log", b"abc")
     outgoing = Outgoing()

@@ -1,0 +1,97 @@
+"""Brokers and clients with TLS: beside its PLAINTEXT listener a broker has SSL, and MUTUAL where clients show certificates."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from compat_tests.brokers import Broker, KafkaBroker
+from compat_tests.certificates import Authority
+from compat_tests.ports import free_port
+
+LISTENERS = ("SSL", "MUTUAL")
+
+
+class TlsBroker:
+    """A broker to be started with TLS listeners; ``ports`` are theirs by name.
+
+    The broker shows ``broker.pem``; ``properties`` are those of its TLS beyond that.
+    """
+
+    def __init__(self, broker: Broker, authority: Authority, properties: Mapping[str, str] | None = None) -> None:
+        self.broker = broker
+        self.authority = authority
+        self.ports = {name: free_port() for name in LISTENERS}
+        self.key_store = authority.issue("broker")
+        listeners = {"PLAINTEXT": broker.port, **self.ports}
+        protocols = {"PLAINTEXT": "PLAINTEXT", "SSL": "SSL", "MUTUAL": "SSL"}
+        broker.properties.update(
+            {
+                "advertised.listeners": _join(listeners),
+                "ssl.keystore.type": "PEM",
+                "ssl.keystore.location": str(self.key_store),
+                "ssl.truststore.type": "PEM",
+                "ssl.truststore.location": str(authority.certificate),
+                "listener.name.mutual.ssl.client.auth": "required",
+                **(properties or {}),
+            }
+        )
+        if isinstance(broker, KafkaBroker):
+            listeners["CONTROLLER"] = free_port()
+            protocols["CONTROLLER"] = "PLAINTEXT"
+            broker.properties["controller.quorum.voters"] = f"1@127.0.0.1:{listeners['CONTROLLER']}"
+        broker.properties["listeners"] = _join(listeners)
+        broker.properties["listener.security.protocol.map"] = ",".join(
+            f"{name}:{protocols[name]}" for name in listeners
+        )
+
+    def bootstrap(self, listener: str = "SSL") -> str:
+        """Return the address of a TLS listener."""
+        return f"127.0.0.1:{self.ports[listener]}"
+
+    def context(self, member: Path | None = None, version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3) -> ssl.SSLContext:
+        """Return the context of a raw client that trusts the authority, and shows a member's certificate if given."""
+        context = ssl.create_default_context(cafile=str(self.authority.certificate))
+        context.minimum_version = context.maximum_version = version
+        if member is not None:
+            context.load_cert_chain(member)
+        return context
+
+    def librdkafka(self, member: Path | None = None, listener: str = "SSL") -> dict[str, Any]:
+        """Return the settings of confluent-kafka."""
+        settings: dict[str, Any] = {
+            "bootstrap.servers": self.bootstrap(listener),
+            "security.protocol": "ssl",
+            "ssl.ca.location": str(self.authority.certificate),
+            "log_level": 0,
+        }
+        if member is not None:
+            settings.update({"ssl.certificate.location": str(member), "ssl.key.location": str(member)})
+        return settings
+
+    def kafka_python(self, member: Path | None = None, listener: str = "SSL") -> dict[str, Any]:
+        """Return the settings of kafka-python."""
+        return {
+            "bootstrap_servers": self.bootstrap(listener),
+            "security_protocol": "SSL",
+            "ssl_context": self.context(member),
+        }
+
+    def java(self, folder: Path, member: Path | None = None) -> Path:
+        """Write the file for --command-config of Kafka's tools; the client's key store is PKCS#12."""
+        lines = [
+            "security.protocol=SSL",
+            "ssl.truststore.type=PEM",
+            f"ssl.truststore.location={self.authority.certificate}",
+        ]
+        if member is not None:
+            lines += [f"ssl.keystore.location={member}", "ssl.keystore.type=PKCS12", "ssl.keystore.password=password"]
+        path = folder / f"client-{'plain' if member is None else 'mutual'}.properties"
+        path.write_text("\n".join(lines) + "\n")
+        return path
+
+
+def _join(listeners: Mapping[str, int]) -> str:
+    return ",".join(f"{name}://127.0.0.1:{port}" for name, port in listeners.items())
