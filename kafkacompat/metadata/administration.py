@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from kafkacompat.metadata.quota_changes import QuotaAlteration
     from kafkacompat.metadata.scram_changes import ScramChange
     from kafkacompat.metadata.topic_changes import NewPartitions, NewTopic
+    from kafkacompat.security.acls.filters import AclFilter
+    from kafkacompat.security.acls.model import Acl
     from kafkacompat.wire.errors import KafkaError
 
 Result = TypeVar("Result")
@@ -61,3 +63,9 @@ class Administration(Protocol):
 
     def change_tokens(self, plan: Callable[[MetadataDraft, Random], Result]) -> Deferred[Result]:
         """Change delegation tokens."""
+
+    def create_acls(self, acls: Sequence[Acl]) -> Deferred[None]:
+        """Add access rules."""
+
+    def delete_acls(self, filters: Sequence[AclFilter]) -> Deferred[list[list[Acl] | KafkaError]]:
+        """Remove access rules."""

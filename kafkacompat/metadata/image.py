@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.client_entities import ClientConfig, Entity
+from kafkacompat.security.acls.table import NO_ACLS, AclTable
 from kafkacompat.security.tokens import TokenInfo
 from kafkacompat.wire.primitives import ZERO_UUID
 
@@ -102,7 +103,7 @@ ConfigKey = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class MetadataImage:
-    """Brokers, topics, configurations, clients and delegation tokens at one moment; ``version`` grows with each image published."""
+    """Brokers, topics, configurations, clients, delegation tokens and access rules at one moment; ``version`` grows with each image published."""
 
     version: int = 0
     cluster_id: str = ""
@@ -113,6 +114,7 @@ class MetadataImage:
     configs: Mapping[ConfigKey, Mapping[str, str]] = field(default_factory=dict)
     clients: Mapping[Entity, ClientConfig] = field(default_factory=dict)
     tokens: Mapping[str, TokenInfo] = field(default_factory=dict)
+    acls: AclTable = field(default_factory=lambda: NO_ACLS)
 
     def config(self, resource: ResourceType, name: str) -> Mapping[str, str]:
         """Return the configs that were set for one resource."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from kafkacompat.metadata.store import ABSENT, ConflictError, StoreChange
 from kafkacompat.metadata.znodes.configs import encode_config_change
 from kafkacompat.metadata.znodes.paths import Znode
+from kafkacompat.metadata.znodes.security import build_notification, parse_acl_key
 from kafkacompat.metadata.znodes.tokens import encode_token_change
 from kafkacompat.metadata.zookeeper_reading import NodeReader
 from kafkacompat.zookeeper.client import (
@@ -152,9 +153,12 @@ def _announce(step: Step) -> Iterator[Step]:
 
 
 def _build_notification(key: str) -> Create:
-    """Return the notification of a changed token, or of changed configs."""
+    """Return the notification of a changed token, of access rules, or of configs."""
     if (names := Znode.TOKEN.match(key)) is not None:
         return Create(TOKEN_CHANGE, encode_token_change(names["token_id"]), sequence=True)
+    if (pattern := parse_acl_key(key)) is not None:
+        path, value = build_notification(pattern)
+        return Create(path, value, sequence=True)
     return Create(CONFIG_CHANGE, encode_config_change(key), sequence=True)
 
 
