@@ -38,9 +38,11 @@ from kafkacompat.wire.apis.alter_user_scram_credentials import (
     ScramCredentialUpsertion,
 )
 from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from kafkacompat.wire.apis.create_acls import AclCreation, CreateAclsRequest
 from kafkacompat.wire.apis.create_delegation_token import CreateDelegationTokenRequest
 from kafkacompat.wire.apis.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from kafkacompat.wire.apis.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
+from kafkacompat.wire.apis.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from kafkacompat.wire.apis.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from kafkacompat.wire.apis.elect_leaders import ElectLeadersRequest, TopicPartitions
 from kafkacompat.wire.apis.envelope import EnvelopeRequest, EnvelopeResponse
@@ -101,6 +103,8 @@ def change_configs(*resources: tuple[ResourceType, str, str, str]) -> changes.In
 
 
 REQUESTS: dict[int, Callable[[int], Request]] = {
+    30: lambda version: CreateAclsRequest(creations=[AclCreation(resource_type=2, resource_name="t")]),
+    31: lambda version: DeleteAclsRequest(filters=[DeleteAclsFilter(resource_type_filter=2)]),
     19: lambda version: make_create_request("new", "t", "in/valid"),
     20: make_delete_request,
     33: alter_configs,
@@ -137,9 +141,14 @@ REQUESTS: dict[int, Callable[[int], Request]] = {
     ),
     57: lambda version: UpdateFeaturesRequest(feature_updates=[FeatureUpdateKey(feature="f", max_version_level=1)]),
 }
-TOKEN_APIS = (38, 39, 40)
-ALWAYS_REFUSED = (57, *TOKEN_APIS)
-"""UpdateFeatures changes nothing, and a client that is not authenticated has no tokens."""
+REFUSED = {
+    30: ErrorCode.SECURITY_DISABLED,
+    31: ErrorCode.SECURITY_DISABLED,
+    **dict.fromkeys((38, 39, 40), ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED),
+}
+"""Without an authorizer there are no ACLs, and a client that is not authenticated has no tokens."""
+ALWAYS_REFUSED = (57, *REFUSED)
+"""UpdateFeatures changes nothing."""
 CASES = [(key, version) for key in CONTROLLER_APIS for version in HANDLERS[key].versions]
 
 
@@ -423,7 +432,7 @@ def test_an_old_release_sends_clients_to_the_controller(key: int, other: Other) 
 def test_an_old_release_changes_configurations_and_tokens_anywhere(key: int, other: Other) -> None:
     request = REQUESTS[key](1)
     response = read_response(outcome(other.emulate("2.8").send(encode_request(request, 1))), request, 1)
-    expected = ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED if key in TOKEN_APIS else ErrorCode.NONE
+    expected = REFUSED.get(key, ErrorCode.NONE)
     assert expected in error_codes(response) and len(other.link.sent) == 1
 
 

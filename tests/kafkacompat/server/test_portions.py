@@ -194,7 +194,7 @@ def make_frame(content: bytes) -> memoryview:
 def dispatch_frame(handler: DescribingGroups, data: memoryview) -> tuple[BusyClock, Any]:
     clock = BusyClock()
     handlers: Any = {15: handler}
-    services: Any = SimpleNamespace(clock=clock, cluster=None)
+    services: Any = SimpleNamespace(clock=clock, cluster=None, authorizer=None)
     incoming = ServerConnection(handlers).parse(data)
     return clock, Dispatcher(handlers, services).dispatch(incoming, None)  # type: ignore[arg-type]
 
