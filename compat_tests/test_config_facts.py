@@ -10,7 +10,7 @@ import pytest
 
 from compat_tests.java_tools import compile_java, run_java
 from kafkacompat.config import PROPERTIES, TOPIC_CONFIGS, ConfigError, Property
-from kafkacompat.config.broker import ZOOKEEPER_PROPERTIES
+from kafkacompat.config.broker import AUTHORIZER_PROPERTIES, ZOOKEEPER_PROPERTIES
 from kafkacompat.config.resources import CLIENT_METRICS_CONFIGS, GROUP_CONFIGS
 
 SOURCE = Path(__file__).parent / "java" / "ConfigFacts.java"
@@ -71,7 +71,7 @@ TABLES = {
         name: row
         for name, row in PROPERTIES.items()
         if not name.startswith("kafkacompat.")
-        and name not in ZOOKEEPER_PROPERTIES
+        and name not in ZOOKEEPER_PROPERTIES | AUTHORIZER_PROPERTIES
         and "throttled.rate" not in name
         and "alter.log.dirs.io" not in name
     },

@@ -1,28 +1,51 @@
-"""The operations that a client is authorized for: all of them, as there is no authorizer.
+"""The operations that a client is authorized for, as numbers with one bit for each operation (KIP-430).
 
-A set is a number with one bit for each operation, by the codes of AclOperation.
+Without an authorizer these are all operations that a type of resource has.
 """
 
 from __future__ import annotations
 
-_CODES = {
-    "READ": 3,
-    "WRITE": 4,
-    "CREATE": 5,
-    "DELETE": 6,
-    "ALTER": 7,
-    "DESCRIBE": 8,
-    "CLUSTER_ACTION": 9,
-    "DESCRIBE_CONFIGS": 10,
-    "ALTER_CONFIGS": 11,
-    "IDEMPOTENT_WRITE": 12,
+from collections.abc import Callable
+
+from kafkacompat.security.acls.model import AclOperation as Operation
+from kafkacompat.security.acls.model import AclResourceType
+
+OPERATIONS: dict[AclResourceType, tuple[Operation, ...]] = {
+    AclResourceType.TOPIC: (
+        Operation.READ,
+        Operation.WRITE,
+        Operation.CREATE,
+        Operation.DELETE,
+        Operation.ALTER,
+        Operation.DESCRIBE,
+        Operation.DESCRIBE_CONFIGS,
+        Operation.ALTER_CONFIGS,
+    ),
+    AclResourceType.GROUP: (
+        Operation.READ,
+        Operation.DELETE,
+        Operation.DESCRIBE,
+        Operation.DESCRIBE_CONFIGS,
+        Operation.ALTER_CONFIGS,
+    ),
+    AclResourceType.CLUSTER: (
+        Operation.CREATE,
+        Operation.ALTER,
+        Operation.DESCRIBE,
+        Operation.CLUSTER_ACTION,
+        Operation.DESCRIBE_CONFIGS,
+        Operation.ALTER_CONFIGS,
+        Operation.IDEMPOTENT_WRITE,
+    ),
 }
+"""The operations that a resource may be authorized for, by its type."""
 
 
-def _as_bits(names: str) -> int:
-    return sum(1 << _CODES[name] for name in names.split())
+def list_bits(kind: AclResourceType, is_allowed: Callable[[Operation], bool] = lambda operation: True) -> int:
+    """Return the allowed operations of a type of resource."""
+    return sum(1 << operation for operation in OPERATIONS[kind] if is_allowed(operation))
 
 
-TOPIC_OPERATIONS = _as_bits("READ WRITE CREATE DELETE ALTER DESCRIBE DESCRIBE_CONFIGS ALTER_CONFIGS")
-CLUSTER_OPERATIONS = _as_bits("CREATE ALTER DESCRIBE CLUSTER_ACTION DESCRIBE_CONFIGS ALTER_CONFIGS IDEMPOTENT_WRITE")
-GROUP_OPERATIONS = _as_bits("READ DELETE DESCRIBE DESCRIBE_CONFIGS ALTER_CONFIGS")
+TOPIC_OPERATIONS = list_bits(AclResourceType.TOPIC)
+CLUSTER_OPERATIONS = list_bits(AclResourceType.CLUSTER)
+GROUP_OPERATIONS = list_bits(AclResourceType.GROUP)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kafkacompat.metadata.image import ImageHolder
     from kafkacompat.partitions.fetch_sessions import FetchSessions
     from kafkacompat.partitions.replica_manager import ReplicaManager
+    from kafkacompat.security.acls.authorizer import Authorizer
     from kafkacompat.wire.releases import Release
 
 
@@ -64,7 +65,7 @@ class Services:
     """The services that handlers call; built once by `kafkacompat.broker`.
 
     ``served`` holds the APIs that ApiVersions lists, ``features`` the feature levels. A listener that emulates an older release
-    has its own, and names the release. ``cluster`` is None on a single node. ``enclosed`` answers the requests in Envelopes, on
+    has its own, and names the release. ``cluster`` is None on a single node, ``authorizer`` where every client may do everything. ``enclosed`` answers the requests in Envelopes, on
     the listener that receives these.
     """
 
@@ -83,6 +84,7 @@ class Services:
     emulated: Release | None = None
     cluster: ClusterRole | None = None
     enclosed: EnclosedRequests | None = None
+    authorizer: Authorizer | None = None
 
     def require_cluster(self) -> ClusterRole:
         """Return the broker's part in the cluster, for handlers that a single node does not serve."""

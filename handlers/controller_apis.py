@@ -1,7 +1,7 @@
 """The one table of the APIs that only the controller of a cluster carries out, and how each rejects a whole request.
 
 Other brokers forward their requests (`server.forwarding`). Most of these APIs have no error code for the whole request: each of
-its items gets the error. APIs of access control are not here: without an authorizer each broker rejects them by itself.
+its items gets the error.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from kafkacompat.wire.apis import alter_client_quotas as quotas
 from kafkacompat.wire.apis import alter_configs as configs
 from kafkacompat.wire.apis import alter_partition_reassignments as reassignments
 from kafkacompat.wire.apis import alter_user_scram_credentials as scram
+from kafkacompat.wire.apis import create_acls, delete_acls
 from kafkacompat.wire.apis import create_partitions as partitions
 from kafkacompat.wire.apis import create_topics as creations
 from kafkacompat.wire.apis import delete_topics as deletions
@@ -127,9 +128,20 @@ def _refuse_credentials(request: scram.AlterUserScramCredentialsRequest, error: 
     )
 
 
+def _refuse_acls(request: create_acls.CreateAclsRequest, error: _Error) -> Response:
+    return create_acls.CreateAclsResponse(results=[create_acls.AclCreationResult(**error)] * len(request.creations))
+
+
+def _refuse_acl_deletions(request: delete_acls.DeleteAclsRequest, error: _Error) -> Response:
+    result = delete_acls.DeleteAclsFilterResult(**error)
+    return delete_acls.DeleteAclsResponse(filter_results=[result] * len(request.filters))
+
+
 CONTROLLER_APIS: dict[int, Callable[[Any, _Error], Response]] = {
     19: _refuse_creations,
     20: _refuse_deletions,
+    30: _refuse_acls,
+    31: _refuse_acl_deletions,
     33: _refuse_configs,
     37: _refuse_partitions,
     43: _refuse_elections,
@@ -143,5 +155,5 @@ CONTROLLER_APIS: dict[int, Callable[[Any, _Error], Response]] = {
 """By API key. The list is that of `maybeForwardToController` in Apache Kafka 3.9, with the changes of configurations, which Kafka
 forwards only to KRaft controllers: here the controller writes them, too."""
 
-CARRIED_OUT_ANYWHERE = frozenset({33, 44, 49})
+CARRIED_OUT_ANYWHERE = frozenset({30, 31, 33, 44, 49})
 """The APIs among them that any broker of a release with ZooKeeper carries out, so that its clients send them anywhere."""

@@ -1,20 +1,53 @@
-"""DescribeAcls (key 29), v0-3: SECURITY_DISABLED, as Kafka returns without an authorizer.
+"""DescribeAcls (key 29), v0-3: the access rules that a filter selects.
 
 v1     prefixed patterns (KIP-290)
 v2     flexible
 v3     users as resources
+
+Without an authorizer the answer is SECURITY_DISABLED.
 """
 
 from __future__ import annotations
 
-from kafkacompat.handlers.context import RequestContext, Services
-from kafkacompat.handlers.security_disabled import NO_AUTHORIZER
-from kafkacompat.wire.apis.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+from twisted.internet.defer import Deferred
+
+from kafkacompat.handlers.acl_requests import NO_AUTHORIZER, parse_filter
+from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.security.acls.model import AclPattern
+from kafkacompat.timers import yield_in_turns
+from kafkacompat.wire.apis.describe_acls import (
+    AclDescription,
+    DescribeAclsRequest,
+    DescribeAclsResource,
+    DescribeAclsResponse,
+)
 from kafkacompat.wire.errors import ErrorCode
 
 
 def handle_describe_acls(
     request: DescribeAclsRequest, context: RequestContext, services: Services
-) -> DescribeAclsResponse:
-    """Return that there are no ACLs to describe."""
-    return DescribeAclsResponse(error_code=ErrorCode.SECURITY_DISABLED, error_message=NO_AUTHORIZER)
+) -> DescribeAclsResponse | Pending[DescribeAclsResponse]:
+    """Return the rules, grouped by resource."""
+    if services.authorizer is None:
+        return DescribeAclsResponse(error_code=ErrorCode.SECURITY_DISABLED, error_message=NO_AUTHORIZER)
+    return Pending(Deferred.fromCoroutine(_describe_acls(request, services)))
+
+
+async def _describe_acls(request: DescribeAclsRequest, services: Services) -> DescribeAclsResponse:
+    wanted = parse_filter(request)
+    wanted.check()
+    resources: dict[AclPattern, DescribeAclsResource] = {}
+    async for pattern, rule in yield_in_turns(services.clock, wanted.find(services.metadata.image.acls)):
+        if pattern not in resources:
+            resources[pattern] = DescribeAclsResource(
+                resource_type=pattern.resource_type, resource_name=pattern.name, pattern_type=pattern.pattern_type
+            )
+        resources[pattern].acls.append(
+            AclDescription(
+                principal=rule.principal,
+                host=rule.host,
+                operation=rule.operation,
+                permission_type=rule.permission,
+            )
+        )
+    return DescribeAclsResponse(error_message=None, resources=list(resources.values()))

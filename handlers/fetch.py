@@ -91,8 +91,7 @@ def handle_fetch(request: FetchRequest, context: RequestContext, services: Servi
     except KafkaError as problem:
         return FetchResponse(error_code=problem.code)
 
-    def find(wanted: WantedPartition) -> Partition:
-        return services.replica_manager.find(wanted.topic, wanted.partition)
+    find = _find_partition(request, context, services)
 
     def answer(fetched: list[FetchedPartition]) -> FetchResponse | Deferred[FetchResponse]:
         if context.api_version < STORAGE_ERROR_VERSION:
@@ -118,6 +117,22 @@ def handle_fetch(request: FetchRequest, context: RequestContext, services: Servi
     return Pending(response, abandonable=True) if isinstance(response, Deferred) else response
 
 
+def _find_partition(
+    request: FetchRequest, context: RequestContext, services: Services
+) -> Callable[[WantedPartition], Partition]:
+    """Return the function that finds what the client wants, and may read."""
+
+    def find(wanted: WantedPartition) -> Partition:
+        return services.replica_manager.find(wanted.topic, wanted.partition)
+
+    if services.authorizer is None:
+        return find
+    # Without an authorizer a broker does not pay for the guards.
+    from kafkacompat.handlers.guards.fetch import guard_find
+
+    return guard_find(find, _find_replica_id(request, context) >= 0, services.authorizer, context, services)
+
+
 def _parse_limits(request: FetchRequest, version: int, most_bytes: int) -> FetchLimits:
     """Return the limits of a request; before v3 nothing limits all partitions together, and each returns a batch."""
     max_bytes = min(request.max_bytes, most_bytes)
@@ -126,10 +141,15 @@ def _parse_limits(request: FetchRequest, version: int, most_bytes: int) -> Fetch
     return FetchLimits(min(request.min_bytes, max_bytes), max_bytes, request.max_wait_ms, one_batch_each, committed)
 
 
+def _find_replica_id(request: FetchRequest, context: RequestContext) -> int:
+    has_state = context.api_version >= REPLICA_STATE_VERSION
+    return request.replica_state.replica_id if has_state else request.replica_id
+
+
 def _find_reader(request: FetchRequest, context: RequestContext, services: Services) -> FetchReader:
     """Return who fetches: a follower gives its broker's id, a consumer from v11 on possibly its rack."""
     version, state = context.api_version, request.replica_state
-    replica_id = state.replica_id if version >= REPLICA_STATE_VERSION else request.replica_id
+    replica_id = _find_replica_id(request, context)
     if replica_id >= 0:
         broker_epoch = state.replica_epoch if version >= REPLICA_STATE_VERSION else UNKNOWN
         return FetchReader(FetchingReplica(replica_id, broker_epoch))

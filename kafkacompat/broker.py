@@ -39,6 +39,7 @@ from kafkacompat.upkeep.scrubbing import LogScrubber
 from kafkacompat.zookeeper.client import ZooKeeperError
 
 if TYPE_CHECKING:
+    from kafkacompat.access_control import AccessControl
     from kafkacompat.cluster_node import ClusterNode
     from kafkacompat.config import BrokerConfig, Listener
     from kafkacompat.disk import OwnedDisk
@@ -78,6 +79,7 @@ class Broker:
         self._side: Standalone | ClusterNode | None = None
         self._node: ClusterNode | None = None
         self._running = False
+        self._access: AccessControl | None = None
 
     # Start
 
@@ -201,8 +203,17 @@ class Broker:
     def _handlers(self) -> Mapping[int, Handler]:
         return HANDLERS if self._node is None else CLUSTER_HANDLERS
 
+    def _build_access_control(self) -> AccessControl | None:
+        """Build the authorizer; a broker without one does not pay for it."""
+        if not self.config.string("authorizer.class.name"):
+            return None
+        from kafkacompat.access_control import AccessControl
+
+        return AccessControl(self.config, self.metadata, self._reactor, lambda: self._disk("audit log"))
+
     def _build_server(self) -> None:
         config = self.config
+        self._access = self._build_access_control()
         self._services = Services(
             node_id=config.node_id,
             clock=self._reactor,
@@ -217,6 +228,7 @@ class Broker:
             served={key: handler.versions for key, handler in self._handlers().items()},
             cluster=None if self._node is None else self._node.member,
             features=self.coordinators.features,
+            authorizer=None if self._access is None else self._access.authorizer,
         )
         self.server = KafkaServer(
             self._reactor,
@@ -341,6 +353,8 @@ class Broker:
 
     async def _release(self) -> None:
         """Close the store and the disks, and unlock the log directories."""
+        if self._access is not None and self._access.audit is not None:
+            await self._access.audit.flush()
         if self._side is not None:
             await self._side.close()
         for directory in self._directories:

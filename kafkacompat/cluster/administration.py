@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from kafkacompat.metadata.quota_changes import QuotaAlteration
     from kafkacompat.metadata.scram_changes import ScramChange
     from kafkacompat.metadata.topic_changes import NewPartitions, NewTopic
+    from kafkacompat.security.acls.filters import AclFilter
+    from kafkacompat.security.acls.model import Acl
 
 TIMEOUT_S = 30.0
 
@@ -130,6 +132,16 @@ class ClusterAdministration:
         """See MetadataChanges."""
         active = self._find_active()
         return _refuse() if active is None else active.changes.alter_scram_credentials(changes)
+
+    def create_acls(self, acls: Sequence[Acl]) -> Deferred[None]:
+        """See MetadataChanges."""
+        active = self._find_active()
+        return _refuse() if active is None else active.changes.create_acls(acls)
+
+    def delete_acls(self, filters: Sequence[AclFilter]) -> Deferred[list[list[Acl] | KafkaError]]:
+        """See MetadataChanges."""
+        active = self._find_active()
+        return _refuse() if active is None else active.changes.delete_acls(filters)
 
     def _allocate_producer_ids(self) -> Deferred[range]:
         request = AllocateProducerIdsRequest(broker_id=self._node_id, broker_epoch=self._broker_epoch())

@@ -14,6 +14,7 @@ from twisted.internet.defer import Deferred, DeferredLock, succeed
 from twisted.internet.task import LoopingCall
 
 from kafkacompat.client.settings import BrokerAddress
+from kafkacompat.cluster.acls import ClusterAcls
 from kafkacompat.cluster.active_controller import ActiveController
 from kafkacompat.cluster.administration import ClusterAdministration
 from kafkacompat.cluster.broadcasts import Broadcasts
@@ -123,6 +124,8 @@ class ClusterMember:
         self.fence = ControllerFence(lambda: self.registration.epoch)
         self.store = ZooKeeperStore(zookeeper, clock)
         self.configs = ClusterConfigs(zookeeper, self.store, self._on_configs)
+        self._has_acls = bool(config.string("authorizer.class.name"))
+        self.acls = ClusterAcls(zookeeper, self.store, self._on_acls)
         self.brokers = InterBrokerRequests(connections, metadata, listener)
         self.link = ControllerLink(node_id, lambda: self.election.controller_id, self.brokers, self._answer_locally)
         self.forwarding = ControllerLink(
@@ -161,6 +164,8 @@ class ClusterMember:
         cluster_id = await self._repeat(lambda: self.registration.join(new_cluster_id))
         self._metadata.publish(replace(self._metadata.image, cluster_id=cluster_id))
         await self.configs.load()
+        if self._has_acls:
+            await self.acls.load()
         return topics
 
     async def _check_tree(self, own_cluster_id: str | None, addresses: Mapping[str, tuple[str, int]]) -> StoredTopics:
@@ -242,6 +247,8 @@ class ClusterMember:
             try:
                 await self.registration.register(self._broker)
                 await self.configs.load()
+                if self._has_acls:
+                    await self.acls.load()
             except ClusterError as problem:
                 log.error("This broker cannot be registered again: %s", problem)
                 await self._pause(TAKEN_ID_S)
@@ -349,7 +356,8 @@ class ClusterMember:
     async def _become_controller(self, epoch: ControllerEpoch) -> None:
         node_id = self._config.node_id
         # The fence is that of this epoch, also after its end: what still waits then must not be written.
-        store = ZooKeeperStore(self._zookeeper, self._clock, lambda: (CONTROLLER_EPOCH, epoch.version))
+        fence = (CONTROLLER_EPOCH, epoch.version)
+        store = ZooKeeperStore(self._zookeeper, self._clock, lambda: fence, with_acls=self._has_acls)
         ledger = MetadataLedger(
             store, lambda image: self._complete(image, ledger), StoreForm(epoch.epoch, has_tree=True)
         )
@@ -451,6 +459,9 @@ class ClusterMember:
         self._metadata.publish(self.configs.merge_into(self._metadata.image))
         self._effective.on_changed()
         self.on_topics_reconfigured()
+
+    def _on_acls(self) -> None:
+        self._metadata.publish(replace(self._metadata.image, acls=self.acls.table))
 
     # What the controller answers
 

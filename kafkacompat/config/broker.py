@@ -28,14 +28,16 @@ from kafkacompat.config.listeners import (
 )
 from kafkacompat.config.old_names import translate_addresses
 from kafkacompat.config.properties import ConfigError, Property, parse_tables
-from kafkacompat.config.tables import cluster, groups, log, security, server, zookeeper
+from kafkacompat.config.tables import authorizer, cluster, groups, log, security, server, zookeeper
 from kafkacompat.config.values import Value, format_value
 
 PROPERTIES: Mapping[str, Property] = parse_tables(
-    server.TABLE, log.TABLE, cluster.TABLE, groups.TABLE, security.TABLE, zookeeper.TABLE
+    server.TABLE, log.TABLE, cluster.TABLE, groups.TABLE, security.TABLE, authorizer.TABLE, zookeeper.TABLE
 )
 ZOOKEEPER_PROPERTIES = frozenset(parse_tables(zookeeper.TABLE))
 """The properties that a broker of a cluster has in addition."""
+AUTHORIZER_PROPERTIES = frozenset(parse_tables(authorizer.TABLE))
+"""The properties of Kafka's authorizers, and of the audit log."""
 
 T = TypeVar("T")
 

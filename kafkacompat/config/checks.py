@@ -87,11 +87,31 @@ def _check_quorum(config: ReadableConfig) -> str | None:
     return None
 
 
-def _reject_authorizer(config: ReadableConfig) -> str | None:
+AUTHORIZERS = (
+    "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "kafka.security.authorizer.AclAuthorizer",
+    "kafka.security.auth.SimpleAclAuthorizer",
+)
+"""The values of authorizer.class.name: Kafka's authorizer with KRaft, with ZooKeeper, and with ZooKeeper before Kafka 2.4."""
+
+
+def _check_authorizer(config: ReadableConfig) -> str | None:
     name = config.string("authorizer.class.name")
-    if not name:
-        return None
-    return f"authorizer.class.name={name} is not served yet: remove it only if every client may do everything"
+    if name and name not in AUTHORIZERS:
+        return f"authorizer.class.name={name} is not served: it takes {AUTHORIZERS[0]} or {AUTHORIZERS[1]}"
+    path = config.value("kafkacompat.audit.log")
+    if path and not name:
+        advice = f"set authorizer.class.name={AUTHORIZERS[0]}, or remove it"
+        return f"kafkacompat.audit.log={path} has nothing to tell without an authorizer: {advice}"
+    return None
+
+
+def _check_super_users(config: ReadableConfig) -> str | None:
+    for user in config.string("super.users").split(";"):
+        kind, colon, name = user.strip().partition(":")
+        if user.strip() and not (kind and colon and name):
+            return f"super.users={config.string('super.users')} is not valid: it takes the form User:alice;User:bob"
+    return None
 
 
 def _check_queued_bytes(config: ReadableConfig) -> str | None:
@@ -132,7 +152,8 @@ CHECKS: tuple[Callable[[ReadableConfig], str | None], ...] = (
     _check_node_id,
     _check_roles,
     _check_quorum,
-    _reject_authorizer,
+    _check_authorizer,
+    _check_super_users,
     _check_queued_bytes,
     _check_cordoned_directories,
     _check_log_times,

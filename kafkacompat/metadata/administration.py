@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from kafkacompat.metadata.quota_changes import QuotaAlteration
     from kafkacompat.metadata.scram_changes import ScramChange
     from kafkacompat.metadata.topic_changes import NewPartitions, NewTopic
+    from kafkacompat.security.acls.filters import AclFilter
+    from kafkacompat.security.acls.model import Acl
     from kafkacompat.wire.errors import KafkaError
 
 
@@ -53,3 +55,9 @@ class Administration(Protocol):
 
     def alter_scram_credentials(self, changes: Sequence[ScramChange]) -> Deferred[dict[str, Outcome]]:
         """Change the SCRAM credentials of users."""
+
+    def create_acls(self, acls: Sequence[Acl]) -> Deferred[None]:
+        """Add access rules."""
+
+    def delete_acls(self, filters: Sequence[AclFilter]) -> Deferred[list[list[Acl] | KafkaError]]:
+        """Remove access rules."""

@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, TypeAlias, TypeVar
 from twisted.internet.defer import Deferred, DeferredLock
 
 from kafkacompat.config import BrokerConfig
+from kafkacompat.metadata.acl_changes import create_acls, delete_acls
 from kafkacompat.metadata.client_entities import Entity
 from kafkacompat.metadata.config_changes import ResourceChange, alter_configs
 from kafkacompat.metadata.draft import MetadataDraft
@@ -19,6 +20,8 @@ from kafkacompat.metadata.ledger import MetadataLedger
 from kafkacompat.metadata.quota_changes import QuotaAlteration, alter_client_quotas
 from kafkacompat.metadata.scram_changes import ScramChange, alter_scram_credentials
 from kafkacompat.metadata.topic_changes import NewPartitions, NewTopic, TopicPlanner, delete_topic
+from kafkacompat.security.acls.filters import AclFilter
+from kafkacompat.security.acls.model import Acl
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 log = logging.getLogger(__name__)
@@ -112,6 +115,14 @@ class MetadataChanges:
     def alter_scram_credentials(self, changes: Sequence[ScramChange]) -> Deferred[dict[str, Outcome]]:
         """Change the SCRAM credentials of users; fires with None or an error for each user."""
         return self._make_change(lambda draft: alter_scram_credentials(draft, changes), False)
+
+    def create_acls(self, acls: Sequence[Acl]) -> Deferred[None]:
+        """Add access rules; those that exist already stay."""
+        return self._make_change(lambda draft: create_acls(draft, acls), False)
+
+    def delete_acls(self, filters: Sequence[AclFilter]) -> Deferred[list[list[Acl] | KafkaError]]:
+        """Remove access rules; fires with the removed ones, or an error, for each filter."""
+        return self._make_change(lambda draft: delete_acls(draft, filters), False)
 
     def _make_change(self, plan: Callable[[MetadataDraft], Result], validate_only: bool) -> Deferred[Result]:
         async def commit() -> tuple[Result, Deferred[None] | None]:

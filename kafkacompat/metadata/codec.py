@@ -1,4 +1,4 @@
-"""The image of a metadata store: topics, configs and clients from keys and values that are those of Kafka's znodes.
+"""The image of a metadata store: topics, configs, clients and access rules from keys and values that are those of Kafka's znodes.
 
 `kafkacompat.metadata.znodes` has the paths and the form of every value.
 """
@@ -23,8 +23,11 @@ from kafkacompat.metadata.topic_names import is_legal_name
 from kafkacompat.metadata.znodes.cluster import decode_cluster_id
 from kafkacompat.metadata.znodes.configs import CONFIG, read_config
 from kafkacompat.metadata.znodes.paths import DEFAULT_NAME, Znode, decode_name, encode_name, identify_path
+from kafkacompat.metadata.znodes.security import ACLS, parse_acl_key, read_rules
 from kafkacompat.metadata.znodes.topics import TOPIC, Assignment, parse_partition_state, read_topic
 from kafkacompat.metadata.znodes.values import Fields, Schema, build_damage_error, parse_fields
+from kafkacompat.security.acls.model import AclPattern
+from kafkacompat.security.acls.table import AclTable, RuleSet
 
 log = logging.getLogger(__name__)
 
@@ -120,6 +123,7 @@ class _Decoder:
         self._topics: dict[str, TopicImage] = {}
         self._configs: dict[ConfigKey, dict[str, str]] = {}
         self._clients: dict[Entity, ClientConfig] = {}
+        self._rules: dict[AclPattern, RuleSet] = {}
         self._foreign: dict[str, bytes] = {}
 
     def decode(self) -> StoreContents:
@@ -135,6 +139,7 @@ class _Decoder:
             cluster_id="" if cluster is None else decode_cluster_id(cluster.value),
             configs=self._configs,
             clients=self._clients,
+            acls=AclTable(self._rules),
         )
         return StoreContents(image.with_topics(self._topics), self._foreign)
 
@@ -147,6 +152,8 @@ class _Decoder:
         elif znode is Znode.CONFIG and names["kind"] in _RESOURCE_TYPES:
             name = "" if names["name"] == DEFAULT_NAME else decode_name(names["name"])
             self._decode_config(key, (_RESOURCE_TYPES[names["kind"]], name))
+        elif znode in (Znode.ACLS, Znode.EXTENDED_ACLS):
+            self._decode_rules(key)
 
     def _decode_topic(self, key: str, name: str) -> TopicImage:
         if not is_legal_name(name):
@@ -180,6 +187,11 @@ class _Decoder:
             raise build_damage_error(key, str(problem)[:MAX_REASON_LENGTH]) from problem
         if any(config):
             self._clients[entity] = config
+
+    def _decode_rules(self, key: str) -> None:
+        pattern = parse_acl_key(key)
+        if pattern is not None and self._entries[key].value and (rules := read_rules(self._parse(key, ACLS))):
+            self._rules[pattern] = rules
 
     def _read_config(self, key: str) -> dict[str, str]:
         # A znode that is only the parent of others has an empty value.

@@ -58,6 +58,8 @@ class Controller:
         self.alter_configs = changes.alter_configs
         self.alter_client_quotas = changes.alter_client_quotas
         self.alter_scram_credentials = changes.alter_scram_credentials
+        self.create_acls = changes.create_acls
+        self.delete_acls = changes.delete_acls
         self.producer_ids = ProducerIds(lambda: Deferred.fromCoroutine(ledger.allocate_producer_ids(config.node_id)))
 
     @property

@@ -11,6 +11,8 @@ from kafkacompat.metadata.image import ConfigKey, MetadataImage, PartitionImage,
 from kafkacompat.metadata.store import StoreChange
 from kafkacompat.metadata.store_changes import SINGLE_NODE, StoreDifference, StoreForm
 from kafkacompat.metadata.topic_names import unify_name
+from kafkacompat.security.acls.model import AclPattern
+from kafkacompat.security.acls.table import RuleSet
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import ZERO_UUID
 
@@ -33,12 +35,14 @@ class MetadataDraft:
         self._touched_topics: dict[str, None] = {}
         self._touched_configs: dict[ConfigKey, None] = {}
         self._touched_entities: dict[Entity, None] = {}
+        self._touched_patterns: dict[AclPattern, None] = {}
         self.brokers = image.brokers
         self.topics = dict(image.topics)
         self.topics_by_id = dict(image.topics_by_id)
         self._unified: dict[str, str] | None = None
         self.configs = dict(image.configs)
         self.clients = dict(image.clients)
+        self.acls = image.acls
 
     def put_topic(self, topic: TopicImage) -> None:
         """Add a topic, or replace the one of the same name."""
@@ -87,6 +91,11 @@ class MetadataDraft:
         else:
             self.clients.pop(entity, None)
 
+    def put_rules(self, changes: Mapping[AclPattern, RuleSet]) -> None:
+        """Replace the access rules of some patterns; a pattern without any is removed."""
+        self._touched_patterns.update(dict.fromkeys(changes))
+        self.acls = self.acls.replace(changes)
+
     def find_colliding_topic(self, name: str) -> str | None:
         """Find the topic whose name differs from *name* only in '.' and '_'."""
         if self._unified is None:
@@ -101,6 +110,7 @@ class MetadataDraft:
             topics=self.topics,
             topics_by_id=self.topics_by_id,
             clients=self.clients,
+            acls=self.acls,
         )
 
     def list_changes(
@@ -119,6 +129,8 @@ class MetadataDraft:
         # The key of a user is above the keys of its clients.
         for entity in sorted(self._touched_entities, key=len):
             difference.add_client(entity)
+        for pattern in self._touched_patterns:
+            difference.add_rules(pattern)
         for name in self._touched_topics:
             difference.add_topic(name)
         return difference.list_changes()

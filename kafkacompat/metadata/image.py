@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.client_entities import ClientConfig, Entity
+from kafkacompat.security.acls.table import NO_ACLS, AclTable
 from kafkacompat.wire.primitives import ZERO_UUID
 
 NO_LEADER = -1
@@ -101,7 +102,7 @@ ConfigKey = tuple[int, str]
 
 @dataclass(frozen=True, slots=True)
 class MetadataImage:
-    """Brokers, topics, configurations and clients at one moment; ``version`` grows with each image published."""
+    """Brokers, topics, configurations, clients and access rules at one moment; ``version`` grows with each image published."""
 
     version: int = 0
     cluster_id: str = ""
@@ -111,6 +112,7 @@ class MetadataImage:
     topics_by_id: Mapping[bytes, TopicImage] = field(default_factory=dict)
     configs: Mapping[ConfigKey, Mapping[str, str]] = field(default_factory=dict)
     clients: Mapping[Entity, ClientConfig] = field(default_factory=dict)
+    acls: AclTable = field(default_factory=lambda: NO_ACLS)
 
     def config(self, resource: ResourceType, name: str) -> Mapping[str, str]:
         """Return the configs that were set for one resource."""

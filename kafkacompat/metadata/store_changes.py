@@ -14,7 +14,9 @@ from kafkacompat.metadata.image import ConfigKey, MetadataImage, PartitionImage,
 from kafkacompat.metadata.store import ABSENT, StoreChange
 from kafkacompat.metadata.znodes.configs import encode_config
 from kafkacompat.metadata.znodes.paths import Znode
+from kafkacompat.metadata.znodes.security import encode_rules, find_acl_key
 from kafkacompat.metadata.znodes.topics import encode_partition_state, encode_topic
+from kafkacompat.security.acls.model import AclPattern
 
 
 class StoreForm(NamedTuple):
@@ -22,7 +24,7 @@ class StoreForm(NamedTuple):
 
     ``controller_epoch`` is written into the states of partitions. With ``has_tree`` the store is a tree as in ZooKeeper: topics,
     brokers and groups without configs keep an empty value, as in Kafka, no key is deleted before the keys below it, and changes
-    of configs, quotas and credentials are announced.
+    of configs, quotas, credentials and access rules are announced.
     """
 
     controller_epoch: int = 1
@@ -106,6 +108,14 @@ class StoreDifference:
         for parent in (f"{key}/clients", *(() if user in self._after.clients else (key,))):
             if parent in self._versions:
                 self._values[parent] = None
+
+    def add_rules(self, pattern: AclPattern) -> None:
+        """Add the change of the access rules of one pattern."""
+        key = find_acl_key(pattern, self._versions)
+        before, after = self._before.acls.rules_of(pattern), self._after.acls.rules_of(pattern)
+        if before != after:
+            self._announced.add(key)
+            self._values[key] = encode_rules(key, after, self._foreign.get(key)) if after else None
 
     def add_topic(self, name: str) -> None:
         """Add the changes of one topic: of its assignment, and of the state of each partition."""

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from kafkacompat.metadata.store import ABSENT, ConflictError, StoreChange
 from kafkacompat.metadata.znodes.configs import encode_config_change
 from kafkacompat.metadata.znodes.paths import Znode
+from kafkacompat.metadata.znodes.security import build_notification, parse_acl_key
 from kafkacompat.metadata.zookeeper_reading import NodeReader
 from kafkacompat.zookeeper.client import (
     ANY_VERSION,
@@ -146,8 +147,14 @@ def _announce(step: Step) -> Iterator[Step]:
     """Yield a step, and after it the notification of its change if that is to be announced."""
     yield step
     if step.change is not None and step.change.is_announced:
-        notification = Create(CONFIG_CHANGE, encode_config_change(step.change.key), sequence=True)
-        yield Step(notification, None, is_attached=True)
+        path, value = _build_notification(step.change.key)
+        yield Step(Create(path, value, sequence=True), None, is_attached=True)
+
+
+def _build_notification(key: str) -> tuple[str, bytes]:
+    """Return the path and the value of the znode that announces a changed key."""
+    pattern = parse_acl_key(key)
+    return build_notification(pattern) if pattern is not None else (CONFIG_CHANGE, encode_config_change(key))
 
 
 def cut_into_pieces(steps: Sequence[Step], reserved_bytes: int) -> Iterator[list[Step]]:

@@ -21,6 +21,9 @@ CONFIG_FOLDERS = tuple(
 )
 """Folders of configurations. /config/changes beside them holds notifications."""
 
+ACL_FOLDERS = ("/kafka-acl", "/kafka-acl-extended")
+"""Folders of access rules. Only a cluster with an authorizer has them."""
+
 WAIT_SECONDS = 30.0
 """Longest wait for a connection before an operation fails. Then it is unknown whether a change was made."""
 
@@ -43,25 +46,32 @@ class ZooKeeperStore:
     deletions last; the fence guards each of them. A conflict in a later one leaves the earlier ones made, and so does the end of
     this process.
 
-    A change that is announced is made in one transaction with its notification in /config/changes, so that the end of this process
+    A change that is announced is made in one transaction with its notification, so that the end of this process
     leaves no reader without it.
 
     A node without a value is no entry: it holds others. If such a node receives its first value, its version is not 0. The
     next change of the key then conflicts, and its caller reads the version.
     """
 
-    def __init__(self, client: ZooKeeper, clock: Clock, fence: Fence = lambda: None) -> None:
+    def __init__(
+        self, client: ZooKeeper, clock: Clock, fence: Fence = lambda: None, *, with_acls: bool = False
+    ) -> None:
         self._client = client
         self._connection = ConnectionWaiter(client, clock, WAIT_SECONDS)
         self._reader = NodeReader(client, self._connection)
         self._fence = fence
+        self._folders = (*CONFIG_FOLDERS, *ACL_FOLDERS) if with_acls else CONFIG_FOLDERS
 
     def load(self) -> Deferred[Mapping[str, StoreEntry]]:
         """Fire with all topics, partition states and configurations, the cluster's id and the last block of producer ids.
 
-        They are read one by one, so a change made meanwhile may be missing in part.
+        *with_acls* adds the access rules. They are read one by one, so a change made meanwhile may be missing in part.
         """
         return _as_deferred(self._load())
+
+    def load_acls(self) -> Deferred[Mapping[str, StoreEntry]]:
+        """Fire with all access rules, read one by one."""
+        return _as_deferred(self._reader.walk(ACL_FOLDERS))
 
     def read(self, keys: Sequence[str]) -> Deferred[Mapping[str, StoreEntry]]:
         """Fire with the entries of those keys that exist, each read by itself."""
@@ -87,7 +97,7 @@ class ZooKeeperStore:
         partitions = await self._reader.list_children([f"{topic}/partitions" for topic in topics])
         states = [f"{partition}/state" for paths in partitions.values() for partition in paths]
         entries.update(await self._reader.read_entries(states))
-        entries.update(await self._reader.walk(CONFIG_FOLDERS))
+        entries.update(await self._reader.walk(self._folders))
         return entries
 
     async def _keys(self, folder: str) -> list[str]:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from kafkacompat.handlers import Handler
+    from kafkacompat.security.acls.authorizer import Authorizer
     from kafkacompat.server.forwarding import Forwarding
     from kafkacompat.wire.connection import IncomingRequest
 
@@ -36,6 +37,8 @@ class Dispatcher:
     """
 
     def __init__(self, handlers: Mapping[int, Handler], services: Services) -> None:
+        if services.authorizer is not None:
+            handlers = _guard_handlers(handlers, services.authorizer)
         self.handlers = handlers
         self._services = services
         self._forwarding = None if services.cluster is None else _make_forwarding(handlers, services)
@@ -94,6 +97,13 @@ class Dispatcher:
             raise UnanswerableError(f"{name} v{incoming.api_version} failed: {problem}")
         make: Callable[..., Response] = handler.response
         return make(error_code=int(code))
+
+
+def _guard_handlers(handlers: Mapping[int, Handler], authorizer: Authorizer) -> Mapping[int, Handler]:
+    # Without an authorizer a broker does not pay for the guards.
+    from kafkacompat.handlers.guards import guard_handlers
+
+    return guard_handlers(handlers, authorizer)
 
 
 def _make_forwarding(handlers: Mapping[int, Handler], services: Services) -> Forwarding:

@@ -1,0 +1,80 @@
+"""What the three APIs of access rules (ACLs) share: rules and filters from requests, and back."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from kafkacompat.security.acls.filters import AclFilter
+from kafkacompat.security.acls.model import (
+    CLUSTER_NAME,
+    AccessRule,
+    Acl,
+    AclOperation,
+    AclPattern,
+    AclPermission,
+    AclResourceType,
+    PatternType,
+)
+from kafkacompat.security.principals import parse_principal
+from kafkacompat.wire.apis.create_acls import AclCreation
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+NO_AUTHORIZER = "this broker has no authorizer and keeps no ACLs"
+
+
+class AclFilterFields(Protocol):
+    """The fields of a filter in either request."""
+
+    resource_type_filter: int
+    resource_name_filter: str | None
+    pattern_type_filter: int
+    principal_filter: str | None
+    host_filter: str | None
+    operation: int
+    permission_type: int
+
+
+def parse_filter(fields: AclFilterFields) -> AclFilter:
+    """Parse a filter; an unknown code is found by `AclFilter.check`."""
+    return AclFilter(
+        fields.resource_type_filter,
+        fields.resource_name_filter,
+        fields.pattern_type_filter,
+        fields.principal_filter,
+        fields.host_filter,
+        fields.operation,
+        fields.permission_type,
+    )
+
+
+def parse_creation(creation: AclCreation) -> Acl:
+    """Parse a rule to add; raises KafkaError INVALID_REQUEST."""
+    try:
+        acl = Acl(
+            AclPattern(
+                AclResourceType(creation.resource_type),
+                PatternType(creation.resource_pattern_type),
+                creation.resource_name,
+            ),
+            AccessRule(
+                creation.principal,
+                creation.host,
+                AclOperation(creation.operation),
+                AclPermission(creation.permission_type),
+            ),
+        )
+        parse_principal(creation.principal)
+    except ValueError as problem:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"no rule may have this: {problem}") from None
+    _check_name(acl.pattern)
+    if not creation.host:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "the host of a rule is empty: * stands for all")
+    return acl
+
+
+def _check_name(pattern: AclPattern) -> None:
+    if pattern.resource_type is AclResourceType.CLUSTER and pattern.name != CLUSTER_NAME:
+        reason = f"the only valid name for the CLUSTER resource is {CLUSTER_NAME}"
+        raise KafkaError(ErrorCode.INVALID_REQUEST, reason)
+    if not pattern.name:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "the resource name is empty: * stands for all")

@@ -1,0 +1,127 @@
+"""One request's client, and what it may do: what all guards are built from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kafkacompat.handlers.authorized_operations import list_bits
+from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.security.acls.authorizer import Attempt, Authorizer
+from kafkacompat.security.acls.model import CLUSTER_NAME, AclOperation, AclResourceType
+from kafkacompat.wire.apis import API_NAMES
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from kafkacompat.metadata.image import MetadataImage
+    from kafkacompat.security.acls.decisions import Decision
+
+Handle = Callable[[Any], Any]
+"""Answers a request without any check."""
+Guard = Callable[[Any, "Access", Handle], Any]
+"""Answers a request, or the part of it that its client may make."""
+
+ERRORS = {
+    AclResourceType.TOPIC: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    AclResourceType.GROUP: ErrorCode.GROUP_AUTHORIZATION_FAILED,
+    AclResourceType.CLUSTER: ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
+    AclResourceType.TRANSACTIONAL_ID: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    AclResourceType.DELEGATION_TOKEN: ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
+    AclResourceType.USER: ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
+}
+"""The error of a refusal, by the type of the resource."""
+
+
+class Check(NamedTuple):
+    """A right that an API asks for: an operation on a type of resource.
+
+    Without the right the client gets the error of `ERRORS`. If ``hides`` is set, the answer leaves the resource out instead.
+    """
+
+    operation: AclOperation
+    kind: AclResourceType
+    hides: bool = False
+
+    @property
+    def error(self) -> ErrorCode:
+        """The error of a refusal; NONE if the resource is left out."""
+        return ErrorCode.NONE if self.hides else ERRORS[self.kind]
+
+
+class Access:
+    """What the client of one request may do. What it is refused, and is not merely left out, is noted."""
+
+    __slots__ = ("_api_key", "_authorizer", "context", "services")
+
+    def __init__(self, authorizer: Authorizer, api_key: int, context: RequestContext, services: Services) -> None:
+        self._authorizer = authorizer
+        self._api_key = api_key
+        self.context = context
+        self.services = services
+
+    @property
+    def version(self) -> int:
+        """The version of the request."""
+        return self.context.api_version
+
+    @property
+    def image(self) -> MetadataImage:
+        """The metadata that handlers read."""
+        return self.services.metadata.image
+
+    def may(
+        self, operation: AclOperation, kind: AclResourceType, name: str, *, is_noted: bool = True, count: int = 1
+    ) -> bool:
+        """Return whether the client may do something with a resource."""
+        context, authorizer = self.context, self._authorizer
+        decision = authorizer.decide(context.principal, context.peer.host, operation, kind, name)
+        if authorizer.observer is not None and (is_noted or decision.allowed):
+            self._note(operation, kind, name, count, decision)
+        return decision.allowed
+
+    def may_on_any(self, operation: AclOperation, kind: AclResourceType) -> bool:
+        """Return whether the client may do something with at least one resource of a type."""
+        context = self.context
+        return self._authorizer.decide_on_any(context.principal, context.peer.host, operation, kind).allowed
+
+    def may_on_cluster(self, operation: AclOperation, *, is_noted: bool = True) -> bool:
+        """Return whether the client may do something with the cluster."""
+        return self.may(operation, AclResourceType.CLUSTER, CLUSTER_NAME, is_noted=is_noted)
+
+    def _note(self, operation: AclOperation, kind: AclResourceType, name: str, count: int, decision: Decision) -> None:
+        observer, context = self._authorizer.observer, self.context
+        assert observer is not None
+        if decision.allowed and not self._authorizer.notes_allowed:
+            return
+        peer = context.peer
+        api = API_NAMES[self._api_key]
+        attempt = Attempt(context.principal, peer.host, peer.listener_name, api, operation, kind, name, count, decision)
+        (observer.note_allowed if decision.allowed else observer.note_denied)(attempt)
+
+    def select(
+        self, operation: AclOperation, kind: AclResourceType, names: Iterable[str], *, is_noted: bool = True
+    ) -> set[str]:
+        """Return the names of the resources with which the client may do something."""
+        counts = Counter(names)
+        return {
+            name for name, count in counts.items() if self.may(operation, kind, name, is_noted=is_noted, count=count)
+        }
+
+    def require(self, check: Check, name: str = CLUSTER_NAME) -> None:
+        """Raise KafkaError unless the client has a right on a resource."""
+        if not self.may(check.operation, check.kind, name):
+            raise KafkaError(check.error, f"{check.operation.name} on {check.kind.name} is not allowed")
+
+    def list_operations(self, kind: AclResourceType, name: str = CLUSTER_NAME) -> int:
+        """Return the operations that the client may do with a resource, one bit each."""
+        context, decide = self.context, self._authorizer.decide
+        return list_bits(kind, lambda each: decide(context.principal, context.peer.host, each, kind, name).allowed)
+
+
+def change_response(answer: Any, change: Callable[[Any], Any]) -> Any:
+    """Return an answer whose response, now or later, is changed."""
+    if isinstance(answer, Pending):
+        answer.response.addCallback(change)
+        return answer
+    return change(answer)

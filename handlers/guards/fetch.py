@@ -1,0 +1,52 @@
+"""The guard of Fetch: it is asked about each partition that is read, as a session has more partitions than a request names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kafkacompat.handlers.context import RequestContext, Services
+from kafkacompat.handlers.guards.access import Access
+from kafkacompat.handlers.guards.table import FETCH, FETCH_CHECKS
+from kafkacompat.partitions.fetch_sessions import TopicKey, WantedPartition
+from kafkacompat.partitions.partition import Partition
+from kafkacompat.security.acls.authorizer import Authorizer
+from kafkacompat.security.acls.model import CLUSTER_NAME
+from kafkacompat.security.acls.table import AclTable
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+Find = Callable[[WantedPartition], Partition]
+
+
+def guard_find(
+    find: Find, is_follower: bool, authorizer: Authorizer, context: RequestContext, services: Services
+) -> Find:
+    """Return a *find* that fails with TOPIC_AUTHORIZATION_FAILED for what the client may not read.
+
+    A topic is asked about once, and again when other rules are in effect: a fetch that waits while a right is taken away ends.
+    """
+    access = Access(authorizer, FETCH, context, services)
+    read_topic, act_for_cluster = FETCH_CHECKS
+    known: dict[TopicKey, bool] = {}
+    table: AclTable | None = None
+
+    def may_read(topic: TopicKey) -> bool:
+        if is_follower:
+            return access.may(act_for_cluster.operation, act_for_cluster.kind, CLUSTER_NAME)
+        image = access.image.topics_by_id.get(topic) if isinstance(topic, bytes) else None
+        name = topic if isinstance(topic, str) else image and image.name
+        # The error of an unknown id says nothing about any name.
+        return name is None or access.may(read_topic.operation, read_topic.kind, name)
+
+    def find_readable(wanted: WantedPartition) -> Partition:
+        nonlocal table
+        if authorizer.table is not table:
+            table = authorizer.table
+            known.clear()
+        topic = wanted.topic
+        if topic not in known:
+            known[topic] = may_read(topic)
+        if not known[topic]:
+            raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "the topic may not be read")
+        return find(wanted)
+
+    return find_readable

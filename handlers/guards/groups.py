@@ -1,0 +1,236 @@
+"""Guards of requests about groups and transactions that need more than one right, or whose answers are filtered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from copy import copy
+from typing import Any
+
+from kafkacompat.handlers.guards.access import Access, Check, Guard, Handle, change_response
+from kafkacompat.handlers.guards.items import (
+    NameOf,
+    answer_rest,
+    find_refused,
+    guard_items,
+    leave_out,
+    name_field,
+    name_itself,
+    name_topic_from,
+)
+from kafkacompat.handlers.guards.refusals import (
+    Items,
+    find_struct,
+    make_response,
+    refuse_parts,
+    refuse_request,
+    refuse_whole,
+)
+from kafkacompat.security.acls.model import AclOperation, AclResourceType
+from kafkacompat.wire.errors import ErrorCode
+
+GROUP, TOPIC = AclResourceType.GROUP, AclResourceType.TOPIC
+READ_GROUP = Check(AclOperation.READ, GROUP)
+DESCRIBE_GROUP = Check(AclOperation.DESCRIBE, GROUP)
+DELETE_GROUP = Check(AclOperation.DELETE, GROUP)
+READ_TOPIC = Check(AclOperation.READ, TOPIC)
+DESCRIBE_TOPIC = Check(AclOperation.DESCRIBE, TOPIC)
+DESCRIBE_TRANSACTION = Check(AclOperation.DESCRIBE, AclResourceType.TRANSACTIONAL_ID)
+
+
+def guard_commit(rights: Iterable[tuple[Check, str]], items: Items, find_name: NameOf) -> Guard:
+    """Let a client commit offsets of topics that it may read, if it has each right on a resource that a field names."""
+    commit_topics = guard_items(READ_TOPIC, items, find_name)
+
+    def guard(request: Any, access: Access, handle: Handle) -> Any:
+        for check, field in rights:
+            if not access.may(check.operation, check.kind, getattr(request, field)):
+                return refuse_request(request, items, check.error)
+        return commit_topics(request, access, handle)
+
+    return guard
+
+
+_FETCHED = Items(("topics", "partition_indexes"), ("topics", "partitions"), {"committed_offset": -1, "metadata": ""})
+_find_offset_topic = name_topic_from(10)
+
+
+def guard_fetched_offsets(request: Any, access: Access, handle: Handle) -> Any:
+    """Show the offsets of groups and topics that a client may describe (OffsetFetch)."""
+    if access.version >= 8:
+        return _fetch_of_groups(request, access, handle)
+    if not access.may(DESCRIBE_GROUP.operation, GROUP, request.group_id):
+        if access.version >= 2:
+            return refuse_whole(request, DESCRIBE_GROUP.error)
+        return refuse_request(request, _FETCHED, DESCRIBE_GROUP.error)
+    if request.topics is None:
+        return change_response(handle(request), lambda response: _hide_topics(response, access))
+    refused = find_refused(request, _FETCHED, DESCRIBE_TOPIC, name_field("name"), access)
+    return answer_rest(request, _FETCHED, handle, refused, DESCRIBE_TOPIC.error)
+
+
+def _hide_topics(owner: Any, access: Access) -> Any:
+    named = [(topic, _find_offset_topic(topic, access)) for topic in owner.topics]
+    allowed = access.select(AclOperation.DESCRIBE, TOPIC, (name for _, name in named if name is not None))
+    owner.topics = [topic for topic, name in named if name in allowed]
+    return owner
+
+
+def _fetch_of_groups(request: Any, access: Access, handle: Handle) -> Any:
+    allowed = access.select(AclOperation.DESCRIBE, GROUP, (group.group_id for group in request.groups))
+    make_group = find_struct(request, "groups")
+    refusals = [
+        make_group(group_id=group_id, error_code=DESCRIBE_GROUP.error)
+        for group_id in dict.fromkeys(group.group_id for group in request.groups)
+        if group_id not in allowed
+    ]
+    refused_topics: dict[str, list[Any]] = {}
+    of_all_topics: set[str] = set()
+    kept = []
+    for group in request.groups:
+        if group.group_id in allowed:
+            refused = find_refused(group, _FETCHED, DESCRIBE_TOPIC, _find_offset_topic, access)
+            refused_topics[group.group_id] = refuse_parts(make_group, _FETCHED, refused, DESCRIBE_TOPIC.error)
+            (of_all_topics.discard if group.topics is not None else of_all_topics.add)(group.group_id)
+            kept.append(leave_out(group, "topics", refused) if refused else group)
+    rest = copy(request)
+    rest.groups = kept
+
+    def add(response: Any) -> Any:
+        for group in response.groups:
+            if group.group_id in of_all_topics:
+                _hide_topics(group, access)
+            if not group.error_code:
+                group.topics = [*group.topics, *refused_topics[group.group_id]]
+        response.groups = [*response.groups, *refusals]
+        return response
+
+    return change_response(handle(rest) if kept else make_response(request), add)
+
+
+_COORDINATED = Items(("coordinator_keys",), ("coordinators",), {"node_id": -1, "host": "", "port": -1})
+_COORDINATOR_CHECKS = {0: DESCRIBE_GROUP, 1: DESCRIBE_TRANSACTION}
+
+
+def guard_coordinators(request: Any, access: Access, handle: Handle) -> Any:
+    """Name the coordinators of what a client may describe (FindCoordinator)."""
+    check = _COORDINATOR_CHECKS.get(request.key_type)
+    if check is None:
+        access.require(Check(AclOperation.CLUSTER_ACTION, AclResourceType.CLUSTER))
+        return handle(request)
+    if access.version < 4:
+        if access.may(check.operation, check.kind, request.key):
+            return handle(request)
+        return refuse_whole(request, check.error, node_id=-1, port=-1)
+    return guard_items(check, _COORDINATED, name_itself)(request, access, handle)
+
+
+_DESCRIBED = Items(("groups",), ("groups",))
+
+
+def guard_described_groups(request: Any, access: Access, handle: Handle) -> Any:
+    """Describe the groups that a client may describe, and what it may do with them (DescribeGroups)."""
+
+    def fill(response: Any) -> Any:
+        for group in response.groups if request.include_authorized_operations else ():
+            if not group.error_code:
+                group.authorized_operations = access.list_operations(GROUP, group.group_id)
+        return response
+
+    return change_response(guard_items(DESCRIBE_GROUP, _DESCRIBED, name_itself)(request, access, handle), fill)
+
+
+_CONSUMER_GROUPS = Items(("group_ids",), ("groups",))
+
+
+def guard_consumer_groups(request: Any, access: Access, handle: Handle) -> Any:
+    """Describe the groups that a client may describe, if it may describe all topics of their members too."""
+
+    def finish(response: Any) -> Any:
+        names = {name for group in response.groups for name in _list_assigned(group)}
+        allowed = access.select(AclOperation.DESCRIBE, TOPIC, names)
+        for index, group in enumerate(response.groups):
+            if not allowed.issuperset(_list_assigned(group)):
+                response.groups[index] = type(group)(
+                    group_id=group.group_id,
+                    error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+                    error_message="The group has described topic(s) that the client is not authorized to describe.",
+                )
+            elif request.include_authorized_operations and not group.error_code:
+                group.authorized_operations = access.list_operations(GROUP, group.group_id)
+        return response
+
+    return change_response(guard_items(DESCRIBE_GROUP, _CONSUMER_GROUPS, name_itself)(request, access, handle), finish)
+
+
+def _list_assigned(group: Any) -> set[str]:
+    return {
+        topic.topic_name
+        for member in group.members
+        for assignment in (member.assignment, member.target_assignment)
+        for topic in assignment.topic_partitions
+    }
+
+
+def guard_heartbeat(request: Any, access: Access, handle: Handle) -> Any:
+    """Let a client be a member of a group, and subscribe to topics that it may describe (ConsumerGroupHeartbeat)."""
+    if not access.may(READ_GROUP.operation, GROUP, request.group_id):
+        return refuse_whole(request, READ_GROUP.error)
+    names = request.subscribed_topic_names or ()
+    if len(access.select(AclOperation.DESCRIBE, TOPIC, names)) < len(set(names)):
+        return refuse_whole(request, DESCRIBE_TOPIC.error)
+    return handle(request)
+
+
+def guard_group_list(request: Any, access: Access, handle: Handle) -> Any:
+    """List the groups that a client may describe; all of them if it may describe the cluster (ListGroups)."""
+    if access.may_on_cluster(AclOperation.DESCRIBE, is_noted=False):
+        return handle(request)
+
+    def hide(response: Any) -> Any:
+        names = (group.group_id for group in response.groups)
+        allowed = access.select(AclOperation.DESCRIBE, GROUP, names, is_noted=False)
+        response.groups = [group for group in response.groups if group.group_id in allowed]
+        return response
+
+    return change_response(handle(request), hide)
+
+
+_DELETED = Items(("topics", "partitions"), ("topics", "partitions"))
+_delete_of_topics = guard_items(READ_TOPIC, _DELETED, name_field("name"))
+
+
+def guard_offset_deletion(request: Any, access: Access, handle: Handle) -> Any:
+    """Let a client delete a group's offsets of topics that it may read (OffsetDelete)."""
+    if not access.may(DELETE_GROUP.operation, GROUP, request.group_id):
+        return refuse_whole(request, DELETE_GROUP.error)
+    return _delete_of_topics(request, access, handle)
+
+
+_TRANSACTIONS = Items(("transactional_ids",), ("transaction_states",))
+
+
+def guard_described_transactions(request: Any, access: Access, handle: Handle) -> Any:
+    """Describe the transactions that a client may describe, with the topics that it may describe."""
+
+    def hide(response: Any) -> Any:
+        for state in response.transaction_states:
+            names = (topic.topic for topic in state.topics)
+            allowed = access.select(AclOperation.DESCRIBE, TOPIC, names)
+            state.topics = [topic for topic in state.topics if topic.topic in allowed]
+        return response
+
+    return change_response(guard_items(DESCRIBE_TRANSACTION, _TRANSACTIONS, name_itself)(request, access, handle), hide)
+
+
+def guard_transaction_list(request: Any, access: Access, handle: Handle) -> Any:
+    """List the transactional ids that a client may describe (ListTransactions)."""
+
+    def hide(response: Any) -> Any:
+        names = (state.transactional_id for state in response.transaction_states)
+        allowed = access.select(DESCRIBE_TRANSACTION.operation, DESCRIBE_TRANSACTION.kind, names)
+        response.transaction_states = [
+            state for state in response.transaction_states if state.transactional_id in allowed
+        ]
+        return response
+
+    return change_response(handle(request), hide)

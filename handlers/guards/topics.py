@@ -1,0 +1,90 @@
+"""Guards of requests about records and transactions that need more than one right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kafkacompat.handlers.context import UnanswerableError
+from kafkacompat.handlers.guards.access import Access, Check, Handle, change_response
+from kafkacompat.handlers.guards.items import (
+    guard_items,
+    name_field,
+    name_topic_from,
+)
+from kafkacompat.handlers.guards.refusals import Items, make_response, refuse_items, refuse_request
+from kafkacompat.metadata.topic_names import is_internal
+from kafkacompat.partitions.producing import any_is_transactional
+from kafkacompat.security.acls.model import AclOperation, AclResourceType
+from kafkacompat.wire.errors import ErrorCode
+
+TOPIC = AclResourceType.TOPIC
+WRITE_TRANSACTION = Check(AclOperation.WRITE, AclResourceType.TRANSACTIONAL_ID)
+WRITE_TOPIC = Check(AclOperation.WRITE, TOPIC)
+DESCRIBE_TOPIC = Check(AclOperation.DESCRIBE, TOPIC)
+CREATE_TOPIC = Check(AclOperation.CREATE, TOPIC)
+DELETE_TOPIC = Check(AclOperation.DELETE, TOPIC)
+
+_PRODUCED = Items(
+    ("topic_data", "partition_data"),
+    ("responses", "partition_responses"),
+    {"base_offset": -1, "log_append_time_ms": -1, "log_start_offset": -1},
+)
+_produce_to = guard_items(WRITE_TOPIC, _PRODUCED, name_topic_from(13))
+
+
+def guard_produce(request: Any, access: Access, handle: Handle) -> Any:
+    """Let a client write to topics, in a transaction only if that is its own."""
+    batches = (data.records for topic in request.topic_data for data in topic.partition_data if data.records)
+    if any_is_transactional(batches):
+        name, check = request.transactional_id, WRITE_TRANSACTION
+        if name is None or not access.may(check.operation, check.kind, name):
+            return _close_without_acks(request, refuse_request(request, _PRODUCED, check.error))
+    return _close_without_acks(request, _produce_to(request, access, handle))
+
+
+def _close_without_acks(request: Any, answer: Any) -> Any:
+    """Close the connection of a client that expects no response and was refused, as for any other error."""
+
+    def check(response: Any) -> Any:
+        if response is not None and any(
+            partition.error_code for topic in response.responses for partition in topic.partition_responses
+        ):
+            raise UnanswerableError("a Produce with acks=0 is not allowed")
+        return None
+
+    return answer if request.acks else change_response(answer, check)
+
+
+_ADDED = Items(("v3_and_below_topics", "partitions"), ("results_by_topic_v3_and_below", "results_by_partition"))
+
+
+def guard_transaction_partitions(request: Any, access: Access, handle: Handle) -> Any:
+    """Let a client add partitions to its transaction (AddPartitionsToTxn); from version 4 on brokers do that."""
+    if access.version >= 4:
+        access.require(Check(AclOperation.CLUSTER_ACTION, AclResourceType.CLUSTER))
+        return handle(request)
+    if not access.may(WRITE_TRANSACTION.operation, WRITE_TRANSACTION.kind, request.v3_and_below_transactional_id):
+        return refuse_request(request, _ADDED, WRITE_TRANSACTION.error)
+    public = [topic.name for topic in request.v3_and_below_topics if not is_internal(topic.name)]
+    allowed = access.select(AclOperation.WRITE, TOPIC, public)
+    if len(allowed) == len(set(public)):
+        return handle(request)
+    answers = refuse_items(request, _ADDED, request.v3_and_below_topics, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    for topic in answers:
+        for partition in topic.results_by_partition if topic.name in allowed else ():
+            is_there = access.image.has_partition(topic.name, partition.partition_index)
+            partition.partition_error_code = (
+                ErrorCode.OPERATION_NOT_ATTEMPTED if is_there else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            )
+    return make_response(request, results_by_topic_v3_and_below=answers)
+
+
+_EPOCHS = Items(("topics", "partitions"), ("topics", "partitions"), {"leader_epoch": -1, "end_offset": -1})
+_describe_epochs = guard_items(DESCRIBE_TOPIC, _EPOCHS, name_field("topic"))
+
+
+def guard_epochs(request: Any, access: Access, handle: Handle) -> Any:
+    """Let brokers, and clients that may describe a topic, ask for the end of a leader epoch (OffsetForLeaderEpoch)."""
+    if access.may_on_cluster(AclOperation.CLUSTER_ACTION, is_noted=False):
+        return handle(request)
+    return _describe_epochs(request, access, handle)
