@@ -114,7 +114,7 @@ def guard_described_cluster(request: Any, access: Access, handle: Handle) -> Any
 
 def guard_topic_pages(request: Any, access: Access, handle: Handle) -> Any:
     """Describe, page by page, the topics that a client may describe (DescribeTopicPartitions)."""
-    topic_class, named_class = find_struct(request, "topics"), request.FIELDS["topics"].struct
+    topic_class, named_class = find_struct(request, "topics"), type(request).FIELDS["topics"].element.struct
     cursor = request.cursor
     names = [topic.name for topic in request.topics]
     if cursor is not None and (cursor.partition_index < 0 or (names and cursor.topic_name not in names)):

@@ -28,6 +28,13 @@ MESSAGES = {
 _NO_FIELDS: Mapping[str, Any] = {}
 
 
+def _find_element(owner: Any, field: str) -> Any:
+    """Return the class of the elements of a list."""
+    element = owner.FIELDS[field].element
+    assert element is not None
+    return element.struct
+
+
 def make_response(request: Request, **fields: Any) -> Any:
     """Return a response to a request with these fields."""
     build: Callable[..., Response] = find_api(request.API_KEY).response
@@ -36,7 +43,7 @@ def make_response(request: Request, **fields: Any) -> Any:
 
 def find_struct(request: Request, field: str) -> Any:
     """Return the class of the elements of a list of the response to a request."""
-    return find_api(request.API_KEY).response.FIELDS[field].struct
+    return _find_element(find_api(request.API_KEY).response, field)
 
 
 class Items(NamedTuple):
@@ -57,7 +64,7 @@ def refuse_items(request: Request, items: Items, owners: Iterable[Any], code: Er
 
 def refuse_parts(answer: Any, items: Items, owners: Iterable[Any], code: ErrorCode) -> list[Any]:
     """Return the same for the list in *answer*, a part of the response."""
-    struct = answer.FIELDS[items.answered[0]].struct
+    struct = _find_element(answer, items.answered[0])
     return [_refuse(struct, owner, items.asked[1:], items.answered[1:], items.unset, code) for owner in owners]
 
 
@@ -77,8 +84,7 @@ def _refuse(
     else:
         values = {next(name for name in _INDEXES if name in struct.FIELDS): owner}
     if asked:
-        inner = struct.FIELDS[answered[0]].struct
-        assert inner is not None
+        inner = _find_element(struct, answered[0])
         values[answered[0]] = [
             _refuse(inner, item, asked[1:], answered[1:], unset, code) for item in getattr(owner, asked[0]) or ()
         ]
