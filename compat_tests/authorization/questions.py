@@ -689,8 +689,8 @@ QUESTIONS: tuple[Question, ...] = (
         [(Operation.DESCRIBE, Kind.TOPIC), (Operation.WRITE, Kind.TOPIC)],
     ),
     Question("describe-all-topic-partitions", 75, 0, {"topics": []}, [(Operation.DESCRIBE, Kind.TOPIC)]),
-    _on_cluster("add-voter", 80, 0, Operation.ALTER, voter_id=9, timeout_ms=1000),
-    _on_cluster("remove-voter", 81, 0, Operation.ALTER, voter_id=9),
+    _on_cluster("add-voter", 80, 0, Operation.ALTER, cluster_id=None, voter_id=9, timeout_ms=1000),
+    _on_cluster("remove-voter", 81, 0, Operation.ALTER, cluster_id=None, voter_id=9),
 )  # fmt: skip
 
 
