@@ -10,7 +10,7 @@ from kafkacompat.handlers.authorized_operations import list_bits
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.security.acls.authorizer import Attempt, Authorizer
 from kafkacompat.security.acls.model import CLUSTER_NAME, AclOperation, AclResourceType
-from kafkacompat.wire.apis import API_NAMES
+from kafkacompat.wire.apis import find_api
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Access:
         if decision.allowed and not self._authorizer.notes_allowed:
             return
         peer = context.peer
-        api = API_NAMES[self._api_key]
+        api = find_api(self._api_key).request.__name__.removesuffix("Request")
         attempt = Attempt(context.principal, peer.host, peer.listener_name, api, operation, kind, name, count, decision)
         (observer.note_allowed if decision.allowed else observer.note_denied)(attempt)
 

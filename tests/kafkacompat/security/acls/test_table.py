@@ -65,7 +65,9 @@ class CountingRule(AccessRule):
 
 
 def test_many_rules_of_a_pattern_are_grouped_once() -> None:
-    rules = RuleSet(CountingRule(f"User:u{number}", "*", *parse_acl("+x READ TOPIC t").rule[2:]) for number in range(500))
+    rules = RuleSet(
+        CountingRule(f"User:u{number}", "*", *parse_acl("+x READ TOPIC t").rule[2:]) for number in range(500)
+    )
     CountingRule.looks = 0
     assert [rule.principal for rule in rules.find("User:u7")] == ["User:u7"]
     grouping = CountingRule.looks
