@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from twisted.internet.defer import Deferred
 
+from kafkacompat.groups.consumer.group import TopicFilter
 from kafkacompat.groups.consumer.progress import ClientIdentity
 from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.security.acls.model import AclOperation, AclResourceType
 from kafkacompat.wire.apis.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 
 OWN_MEMBER_ID_VERSION = 1
@@ -19,7 +21,16 @@ def handle_consumer_group_heartbeat(
 ) -> ConsumerGroupHeartbeatResponse | Pending[ConsumerGroupHeartbeatResponse]:
     """Handle a member's heartbeat; answer when its effects are in the log."""
     # Kafka prints an address without a host name this way, and tools show it.
-    client = ClientIdentity(context.client_id, f"/{context.peer.host}")
+    client = ClientIdentity(context.client_id, f"/{context.peer.host}", _find_visible_topics(context, services))
     needs_member_id = context.api_version >= OWN_MEMBER_ID_VERSION
     answer = services.coordinators.groups.consumer_heartbeat(request, client, needs_member_id=needs_member_id)
     return Pending(answer) if isinstance(answer, Deferred) else answer
+
+
+def _find_visible_topics(context: RequestContext, services: Services) -> TopicFilter | None:
+    """Return the topics that patterns of the client match: those that it may describe."""
+    authorizer, host = services.authorizer, context.peer.host
+    if authorizer is None:
+        return None
+    describe, topic = AclOperation.DESCRIBE, AclResourceType.TOPIC
+    return lambda name: authorizer.decide(context.principal, host, describe, topic, name).allowed

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, TypeAlias
 
 from kafkacompat.groups.any_group import AnyGroup, SenderIdentity
 from kafkacompat.groups.classic_protocol import CONSUMER_PROTOCOL_TYPE
@@ -25,12 +25,15 @@ if TYPE_CHECKING:
 
 NO_EPOCH = -1
 
+TopicFilter: TypeAlias = "Callable[[str], bool]"
+"""Returns whether a client may see a topic."""
+
 
 class ConsumerGroup(AnyGroup):
     """A group of the consumer protocol.
 
     ``counted_bytes`` is the group's part of the memory budget. ``checked_image`` is the metadata that the group's epoch was last
-    compared with. ``writes_in_flight`` counts the changes that the log has neither accepted nor rejected yet, ``refusals`` those
+    compared with. ``may_see`` decides which topics its patterns match, by the rights of the last sender of a heartbeat. ``writes_in_flight`` counts the changes that the log has neither accepted nor rejected yet, ``refusals`` those
     that it rejected. ``replaces`` is the classic group that this one was converted from, until it replaces it.
     """
 
@@ -44,6 +47,7 @@ class ConsumerGroup(AnyGroup):
         self.writes_in_flight = 0
         self.refusals = 0
         self.replaces: AnyGroup | None = None
+        self.may_see: TopicFilter | None = None
         self.is_resolving = False
         self.resolved_topics_version = -1
         self.counted_bytes = 0

@@ -82,7 +82,7 @@ class Heartbeats:
         is_joining = request.member_epoch == JOINING_EPOCH
         if pattern is None or not is_joining or not self._patterns.is_new(request.group_id, pattern):
             return self._stay(request, client, None)
-        resolving = self._patterns.look_up(pattern)
+        resolving = self._patterns.look_up(pattern, client.may_see)
         return resolving.addCallback(lambda resolved: self._outbox.run(self._stay_or_refuse, request, client, resolved))
 
     def _stay_or_refuse(
@@ -113,6 +113,7 @@ class Heartbeats:
         has_new_subscription = self._progress.subscribe(change, old, new, resolved)
         member = self._progress.reconcile(change, new, owned, has_new_subscription=has_new_subscription)
         group = change.group
+        group.may_see = client.may_see
         self._progress.check_memory(change)
         is_converted = self._admission.retire_replaced_group(group)
         waiting = self._progress.apply_and_write(change)

@@ -20,7 +20,7 @@ from twisted.internet.task import Cooperator
 from kafkacompat.coordination.outbox import Outbox
 from kafkacompat.groups.consumer.contents import GroupContents, ResolvedPattern
 from kafkacompat.groups.consumer.draft import GroupDraft
-from kafkacompat.groups.consumer.group import ConsumerGroup
+from kafkacompat.groups.consumer.group import ConsumerGroup, TopicFilter
 from kafkacompat.groups.consumer.group_writer import GroupWriter
 from kafkacompat.groups.consumer.member import ConsumerMember
 from kafkacompat.groups.consumer.retargeting import increment_epoch, increment_epoch_if_topics_changed
@@ -72,12 +72,12 @@ class PatternSubscriptions:
         group = self._registry.by_id.get(group_id)
         return bool(pattern) and not (isinstance(group, ConsumerGroup) and pattern in group.contents.patterns)
 
-    def look_up(self, pattern: str) -> Deferred[ResolvedPattern]:
-        """Find the topics of a pattern. Raises KafkaError: INVALID_REGULAR_EXPRESSION."""
+    def look_up(self, pattern: str, may_see: TopicFilter | None = None) -> Deferred[ResolvedPattern]:
+        """Find the topics of a pattern, of those that the client may see. Raises KafkaError: INVALID_REGULAR_EXPRESSION."""
         _check_pattern(pattern)
         resolved: dict[str, ResolvedPattern] = {}
         walk = self._cooperator.coiterate(
-            _resolve_patterns([pattern], self._metadata.image, now_ms(self._clock), resolved)
+            _resolve_patterns([pattern], self._metadata.image, now_ms(self._clock), resolved, may_see)
         )
         return walk.addCallback(lambda _: resolved[pattern])
 
@@ -128,7 +128,7 @@ class PatternSubscriptions:
         group.is_resolving = True
         image = self._metadata.image
         resolved: dict[str, ResolvedPattern] = {}
-        walk = self._cooperator.coiterate(_resolve_patterns(wanted, image, at_ms, resolved))
+        walk = self._cooperator.coiterate(_resolve_patterns(wanted, image, at_ms, resolved, group.may_see))
         walk.addBoth(self._end_resolving, group)
         walk.addCallback(lambda _: self._outbox.run(self._apply, group, resolved, version))
         walk.addErrback(
@@ -187,17 +187,23 @@ def _check_pattern(text: str) -> None:
 
 
 def _resolve_patterns(
-    wanted: Collection[str], image: MetadataImage, at_ms: int, resolved: dict[str, ResolvedPattern]
+    wanted: Collection[str],
+    image: MetadataImage,
+    at_ms: int,
+    resolved: dict[str, ResolvedPattern],
+    may_see: TopicFilter | None,
 ) -> Iterator[None]:
     """Fill *resolved* with the topics of the wanted patterns; yields before each pattern and after each turn."""
     for text in wanted:
         yield
         topics: set[str] = set()
-        yield from _match_topics(text, image, topics.add)
+        yield from _match_topics(text, image, topics.add, may_see)
         resolved[text] = ResolvedPattern(frozenset(topics), image.version, at_ms)
 
 
-def _match_topics(text: str, image: MetadataImage, add: Callable[[str], None]) -> Iterator[None]:
+def _match_topics(
+    text: str, image: MetadataImage, add: Callable[[str], None], may_see: TopicFilter | None
+) -> Iterator[None]:
     try:
         pattern = Pattern(text)
     except PatternError as problem:
@@ -206,7 +212,7 @@ def _match_topics(text: str, image: MetadataImage, add: Callable[[str], None]) -
         return
     left_seconds, turn_began = MAX_SECONDS, thread_time()
     for topic in tuple(image.topics):
-        if pattern.matches(topic):
+        if pattern.matches(topic) and (may_see is None or may_see(topic)):
             add(topic)
         took = thread_time() - turn_began
         if took < TURN_SECONDS:

@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred
 from kafkacompat.coordination.coordinator_log import Record
 from kafkacompat.groups.consumer.contents import GroupContents, ResolvedPattern
 from kafkacompat.groups.consumer.draft import GroupDraft
-from kafkacompat.groups.consumer.group import ConsumerGroup
+from kafkacompat.groups.consumer.group import ConsumerGroup, TopicFilter
 from kafkacompat.groups.consumer.group_writer import GroupWriter
 from kafkacompat.groups.consumer.member import ConsumerMember, MemberState, MemberTimer
 from kafkacompat.groups.consumer.pattern_subscriptions import PatternChange, PatternSubscriptions
@@ -28,10 +28,11 @@ from kafkacompat.wire.errors import ErrorCode
 
 
 class ClientIdentity(NamedTuple):
-    """The sender of a request: its client id, and its address as Kafka prints it."""
+    """The sender of a request: its client id, its address as Kafka prints it, and the topics that its patterns may match."""
 
     client_id: str
     client_host: str
+    may_see: TopicFilter | None = None
 
 
 class GroupChange(NamedTuple):

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from kafkacompat.security.acls.model import AclOperation, AclPermission, AclResourceType, PatternType
+from kafkacompat.wire.apis.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kafkacompat.wire.apis.create_acls import AclCreation, CreateAclsRequest
 from kafkacompat.wire.apis.create_topics import CreatableTopic, CreateTopicsRequest
 from kafkacompat.wire.apis.fetch import FetchPartition, FetchRequest, FetchTopic
+from kafkacompat.wire.apis.find_coordinator import FindCoordinatorRequest
 from kafkacompat.wire.apis.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from kafkacompat.wire.apis.metadata import MetadataRequest, MetadataRequestTopic
 from kafkacompat.wire.apis.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -143,6 +145,27 @@ def test_nobody_learns_whether_a_topic_exists(world: RuledWorld) -> None:
     one = world.ask(CLIENT, MetadataRequest(topics=wanted[:1]), 0)
     assert [topic.name for topic in one.topics] == ["t"] and one.brokers
     assert "missing" not in world.broker.metadata.image.topics
+
+
+def test_a_pattern_matches_what_the_client_may_describe(world: RuledWorld) -> None:
+    topics = [CreatableTopic(name=name, num_partitions=1, replication_factor=1) for name in ("open-1", "secret-1")]
+    created = world.ask(ADMIN, CreateTopicsRequest(topics=topics), 7).topics
+    ids = {topic.name: topic.topic_id for topic in created}
+    coordinator = FindCoordinatorRequest(key_type=0, coordinator_keys=["g"])
+    world.turn_until(lambda: not world.ask(ADMIN, coordinator, 4).coordinators[0].error_code)
+    describe = world.make(CLIENT, "READ")
+    describe.resource_name, describe.resource_pattern_type = "open", PatternType.PREFIXED
+    world.rule(describe, world.make(CLIENT, "READ", AclResourceType.GROUP))
+    joining = ConsumerGroupHeartbeatRequest(
+        group_id="g",
+        member_id="m",
+        rebalance_timeout_ms=60_000,
+        subscribed_topic_regex=".*-1",
+        topic_partitions=[],
+    )
+    joined = world.ask(CLIENT, joining, 1)
+    assert joined.error_code == 0
+    assert [topic.topic_id for topic in joined.assignment.topic_partitions] == [ids["open-1"]]
 
 
 def test_refusals_are_written_down(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
