@@ -13,7 +13,7 @@ from enum import IntEnum
 from itertools import dropwhile
 
 from kafkacompat.config import PROPERTIES, TOPIC_CONFIGS, BrokerConfig, Property
-from kafkacompat.config.broker import ZOOKEEPER_PROPERTIES, find_unit_synonyms
+from kafkacompat.config.broker import AUTHORIZER_PROPERTIES, ZOOKEEPER_PROPERTIES, find_unit_synonyms
 from kafkacompat.config.dynamic import find_property
 from kafkacompat.config.listeners import base_property_name
 from kafkacompat.config.resources import (
@@ -136,6 +136,8 @@ class ConfigEntries:
         if self._effective.value("zookeeper.connect") is None:
             # Kafka's last releases, which a single node resembles, do not have these properties.
             known -= ZOOKEEPER_PROPERTIES
+        if not self._effective.string("authorizer.class.name"):
+            known -= AUTHORIZER_PROPERTIES
         return [
             self._build_broker_entry(name, self._find_text(name), self._list_broker_synonyms(name))
             for name in sorted(known | set(self._effective.given))

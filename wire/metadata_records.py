@@ -1,8 +1,8 @@
 """The records of `__cluster_metadata`, the log of Kafka's KRaft controllers (KIP-500, KIP-631).
 
 A record's value begins with three unsigned varints: the version of the frame, the record's type and its version; the
-fields follow. Records have no key. Declared here are the types about topics, configurations, quotas, passwords and producer
-ids, with the versions of Kafka 4.3.
+fields follow. Records have no key. Declared here are the types about topics, configurations, quotas, passwords, access
+rules and producer ids, with the versions of Kafka 4.3.
 """
 
 from __future__ import annotations
@@ -131,6 +131,25 @@ class RemoveUserScramCredentialRecord(Message, versions="0", flexible="0+"):
     mechanism: int = int8()
 
 
+class AccessControlEntryRecord(Message, versions="0", flexible="0+"):
+    """An access rule (ACL) is added; `wire/apis/describe_acls.py` explains the codes."""
+
+    id: bytes = uuid()
+    resource_type: int = int8()
+    resource_name: str = string()
+    pattern_type: int = int8()
+    principal: str = string()
+    host: str = string()
+    operation: int = int8()
+    permission_type: int = int8()
+
+
+class RemoveAccessControlEntryRecord(Message, versions="0", flexible="0+"):
+    """An access rule is removed."""
+
+    id: bytes = uuid()
+
+
 class BeginTransactionRecord(Message, versions="0", flexible="0+"):
     """The following records take effect at the EndTransactionRecord (KIP-868)."""
 
@@ -156,6 +175,8 @@ RECORD_TYPES: Mapping[int, type[Message]] = {
     11: UserScramCredentialRecord,
     14: ClientQuotaRecord,
     15: ProducerIdsRecord,
+    18: AccessControlEntryRecord,
+    19: RemoveAccessControlEntryRecord,
     22: RemoveUserScramCredentialRecord,
     23: BeginTransactionRecord,
     24: EndTransactionRecord,

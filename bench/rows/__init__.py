@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bench.row import AnyRow
 from bench.rows import (
+    acls,
     cluster,
     codec,
     cold_reader,
@@ -29,6 +30,7 @@ ROWS: dict[str, AnyRow] = {
     row.name: row
     for kind in (
         produce,
+        acls,
         fetch,
         sendfile,
         java_tools,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from kafkacompat.security.acls.model import AclOperation as Operation
 from kafkacompat.security.acls.model import AclResourceType as Kind
 from kafkacompat.wire.apis import find_api
-from kafkacompat.wire.record_batch import build_batch
+from kafkacompat.wire.batch_records import NewRecord, build_batch
 from kafkacompat.wire.schema import Request, Struct
 
 ALLOWED = "allowed"
@@ -40,7 +40,7 @@ class Question(NamedTuple):
 
 
 def _batch(producer: tuple[int, int] | None = None) -> bytes:
-    records = [(NOW_MS, b"key", b"value", [])]
+    records: list[NewRecord] = [(NOW_MS, b"key", b"value", [])]
     if producer is None:
         return build_batch(records)
     return build_batch(

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from kafkacompat.metadata.draft import MetadataDraft, check_change_count
 from kafkacompat.security.acls.filters import AclFilter
-from kafkacompat.security.acls.model import AccessRule, Acl, AclPattern
-from kafkacompat.security.acls.table import AclTable, RuleSet
+from kafkacompat.security.acls.model import Acl
+from kafkacompat.security.acls.table import AclTable, RuleSet, group_acls
 from kafkacompat.wire.errors import KafkaError
 
 
 def create_acls(draft: MetadataDraft, acls: Sequence[Acl]) -> None:
     """Add rules; one that exists already is no error. Raises KafkaError POLICY_VIOLATION for too many."""
     check_change_count(len(acls))
-    grouped = _group_by_pattern(acls).items()
     known = draft.acls
-    draft.put_rules({pattern: RuleSet(known.rules_of(pattern).rules | rules) for pattern, rules in grouped})
+    draft.put_rules(
+        {pattern: RuleSet(known.rules_of(pattern).rules | added.rules) for pattern, added in group_acls(acls).items()}
+    )
 
 
 def delete_acls(draft: MetadataDraft, filters: Sequence[AclFilter]) -> list[list[Acl] | KafkaError]:
@@ -27,17 +28,11 @@ def delete_acls(draft: MetadataDraft, filters: Sequence[AclFilter]) -> list[list
     results = [_find_selected(draft.acls, selection) for selection in filters]
     deleted = {acl for result in results if isinstance(result, list) for acl in result}
     check_change_count(len(deleted))
-    grouped = _group_by_pattern(deleted).items()
     known = draft.acls
-    draft.put_rules({pattern: RuleSet(known.rules_of(pattern).rules - rules) for pattern, rules in grouped})
+    draft.put_rules(
+        {pattern: RuleSet(known.rules_of(pattern).rules - gone.rules) for pattern, gone in group_acls(deleted).items()}
+    )
     return results
-
-
-def _group_by_pattern(acls: Iterable[Acl]) -> dict[AclPattern, set[AccessRule]]:
-    grouped: dict[AclPattern, set[AccessRule]] = {}
-    for pattern, rule in acls:
-        grouped.setdefault(pattern, set()).add(rule)
-    return grouped
 
 
 def _find_selected(table: AclTable, selection: AclFilter) -> list[Acl] | KafkaError:

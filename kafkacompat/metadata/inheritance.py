@@ -22,6 +22,7 @@ from kafkacompat.metadata.image import MetadataImage, PartitionImage, TopicImage
 from kafkacompat.metadata.kraft import KraftCluster
 from kafkacompat.metadata.topic_changes import new_topic_id
 from kafkacompat.metadata.topic_names import check_topic_name
+from kafkacompat.security.acls.table import group_acls
 from kafkacompat.wire.errors import KafkaError
 from kafkacompat.wire.primitives import ZERO_UUID
 
@@ -92,7 +93,7 @@ class Inheritance:
         return max(allocated, *(folder.producer_id + 1 for folder in self._found)) + PRODUCER_ID_LEAP
 
     def fill_draft(self, draft: MetadataDraft) -> None:
-        """Put topics, configurations and client entities into an empty draft."""
+        """Put topics, configurations, client entities and access rules into an empty draft."""
         self.warnings.clear()
         for topic in self._build_topics():
             draft.put_topic(topic)
@@ -100,6 +101,7 @@ class Inheritance:
         if self._kraft is not None:
             self._put_configs(draft, self._kraft)
             self._put_clients(draft, self._kraft)
+            draft.put_rules(group_acls(self._kraft.acls.values()))
 
     # Topics
 

@@ -9,9 +9,19 @@ from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.client_entities import ClientConfig, Entity, make_entity, make_user_entity
 from kafkacompat.metadata.image import ConfigKey
 from kafkacompat.metadata.scram import ScramCredential, ScramMechanism
+from kafkacompat.security.acls.model import (
+    AccessRule,
+    Acl,
+    AclOperation,
+    AclPattern,
+    AclPermission,
+    AclResourceType,
+    PatternType,
+)
 from kafkacompat.wire.metadata_records import (
     NO_LEADER_CHANGE,
     AbortTransactionRecord,
+    AccessControlEntryRecord,
     BeginTransactionRecord,
     ClientQuotaRecord,
     ConfigRecord,
@@ -19,21 +29,22 @@ from kafkacompat.wire.metadata_records import (
     PartitionChangeRecord,
     PartitionRecord,
     ProducerIdsRecord,
+    RemoveAccessControlEntryRecord,
     RemoveTopicRecord,
     RemoveUserScramCredentialRecord,
     TopicRecord,
     UserScramCredentialRecord,
     read_metadata_record,
 )
-from kafkacompat.wire.primitives import Buffer
+from kafkacompat.wire.primitives import Buffer, MalformedError
 from kafkacompat.wire.schema import Message
 
 
 class KraftCluster:
-    """Topics with their partitions' leader epochs, configurations, and the quotas and credentials of clients.
+    """Topics with their partitions' leader epochs, configurations, the quotas and credentials of clients, and access rules.
 
-    ``topics`` maps a topic's id to its name, ``leader_epochs`` (id, partition) to an epoch. ``next_producer_id`` is the first
-    producer id that was not allocated to a broker.
+    ``topics`` maps a topic's id to its name, ``leader_epochs`` (id, partition) to an epoch. ``acls`` has rules
+    by their ids in the log. ``next_producer_id`` is the first producer id that was not allocated to a broker.
     """
 
     def __init__(self) -> None:
@@ -41,6 +52,7 @@ class KraftCluster:
         self.leader_epochs: dict[tuple[bytes, int], int] = {}
         self.configs: dict[ConfigKey, dict[str, str]] = {}
         self.clients: dict[Entity, ClientConfig] = {}
+        self.acls: dict[bytes, Acl] = {}
         self.next_producer_id = 0
         self._open: list[Message] | None = None
 
@@ -120,6 +132,26 @@ class KraftCluster:
     def _apply_producer_ids(self, record: ProducerIdsRecord) -> None:
         self.next_producer_id = max(self.next_producer_id, record.next_producer_id)
 
+    def _apply_acl(self, record: AccessControlEntryRecord) -> None:
+        """Add a rule; raises MalformedError for one with a code that is not known, as it may deny something."""
+        try:
+            self.acls[record.id] = Acl(
+                AclPattern(
+                    AclResourceType(record.resource_type), PatternType(record.pattern_type), record.resource_name
+                ),
+                AccessRule(
+                    record.principal,
+                    record.host,
+                    AclOperation(record.operation),
+                    AclPermission(record.permission_type),
+                ),
+            )
+        except ValueError as problem:
+            raise MalformedError(f"an access rule cannot be read: {problem}") from None
+
+    def _apply_acl_removal(self, record: RemoveAccessControlEntryRecord) -> None:
+        self.acls.pop(record.id, None)
+
 
 _APPLY: Mapping[type[Message], Callable[[KraftCluster, Any], None]] = {
     TopicRecord: KraftCluster._apply_topic,
@@ -131,4 +163,6 @@ _APPLY: Mapping[type[Message], Callable[[KraftCluster, Any], None]] = {
     UserScramCredentialRecord: KraftCluster._apply_credential,
     RemoveUserScramCredentialRecord: KraftCluster._apply_credential_removal,
     ProducerIdsRecord: KraftCluster._apply_producer_ids,
+    AccessControlEntryRecord: KraftCluster._apply_acl,
+    RemoveAccessControlEntryRecord: KraftCluster._apply_acl_removal,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from kafkacompat.security.acls.model import WILDCARD, AccessRule, AclPattern, AclResourceType, PatternType
+from kafkacompat.security.acls.model import WILDCARD, AccessRule, Acl, AclPattern, AclResourceType, PatternType
 
 FEW = 8
 """Rules of a pattern that are looked through rather than grouped by principal."""
@@ -115,6 +115,14 @@ class AclTable:
         return isinstance(other, AclTable) and self._rules == other._rules
 
     __hash__ = None  # type: ignore[assignment]  # two tables are compared, never looked up
+
+
+def group_acls(acls: Iterable[Acl]) -> dict[AclPattern, RuleSet]:
+    """Return rules by their patterns."""
+    grouped: dict[AclPattern, set[AccessRule]] = {}
+    for pattern, rule in acls:
+        grouped.setdefault(pattern, set()).add(rule)
+    return {pattern: RuleSet(rules) for pattern, rules in grouped.items()}
 
 
 NO_RULES = RuleSet(())

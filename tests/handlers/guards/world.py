@@ -31,13 +31,15 @@ SIZE = struct.Struct(">i")
 class _Exchange(Protocol):
     """One connection; ``received`` is what came back, ``is_closed`` whether the broker has hung up."""
 
+    transport: Any
+
     def __init__(self, frame: bytes) -> None:
         self._frame = frame
         self.received = b""
         self.is_closed = False
 
     def connectionMade(self) -> None:
-        self.transport.write(self._frame)  # type: ignore[union-attr]
+        self.transport.write(self._frame)
 
     def dataReceived(self, data: bytes) -> None:
         self.received += bytes(data)
@@ -117,7 +119,7 @@ class GuardedWorld:
         _, position = compiler.find_reader(ResponseHeader, header_version)(data, 0)
         decoded = compiler.find_reader(response, version)(data, position)[0]
         if not exchange.is_closed:
-            exchange.transport.loseConnection()  # type: ignore[union-attr]
+            exchange.transport.loseConnection()
         return decoded
 
     def ask(self, address: str, request: Request, version: int) -> Any:

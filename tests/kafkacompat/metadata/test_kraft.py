@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.client_entities import ClientConfig, make_entity, make_user_entity
 from kafkacompat.metadata.kraft import KraftCluster
 from kafkacompat.metadata.scram import ScramCredential, ScramMechanism
 from kafkacompat.wire.metadata_records import (
     AbortTransactionRecord,
+    AccessControlEntryRecord,
     BeginTransactionRecord,
     ClientQuotaRecord,
     ConfigRecord,
@@ -16,13 +19,16 @@ from kafkacompat.wire.metadata_records import (
     PartitionChangeRecord,
     PartitionRecord,
     ProducerIdsRecord,
+    RemoveAccessControlEntryRecord,
     RemoveTopicRecord,
     RemoveUserScramCredentialRecord,
     TopicRecord,
     UserScramCredentialRecord,
     write_metadata_record,
 )
+from kafkacompat.wire.primitives import MalformedError
 from kafkacompat.wire.schema import Message
+from tests.kafkacompat.security.acls.rules import parse_acl
 
 ID, OTHER_ID = bytes(range(16)), bytes(range(1, 17))
 NO_OP = b"\x01\x14\x00\x00"
@@ -105,6 +111,19 @@ def test_credentials_are_set_and_removed_beside_quotas() -> None:
     )
     expected = {ScramMechanism.SHA_512: ScramCredential(b"s", b"k", b"v", 4096)}
     assert made.clients == {make_user_entity("u"): ClientConfig({"producer_byte_rate": 10.0}, expected)}
+
+
+def test_access_rules_are_added_and_removed() -> None:
+    def rule(number: int, **codes: int) -> AccessControlEntryRecord:
+        codes = {"resource_type": 2, "pattern_type": 3, "operation": 3, "permission_type": 3, **codes}
+        return AccessControlEntryRecord(
+            id=bytes([number]) * 16, resource_name="orders", principal="User:alice", host="*", **codes
+        )
+
+    made = make_cluster(rule(1), rule(2, operation=4), RemoveAccessControlEntryRecord(id=b"\1" * 16))
+    assert list(made.acls.values()) == [parse_acl("+alice WRITE TOPIC orders")]
+    with pytest.raises(MalformedError, match="an access rule cannot be read"):
+        make_cluster(rule(1, operation=99))
 
 
 def test_producer_ids_only_grow() -> None:

@@ -11,7 +11,7 @@ from kafkacompat.security.acls.model import (
     AclResourceType,
     PatternType,
 )
-from kafkacompat.security.acls.table import AclTable, RuleSet
+from kafkacompat.security.acls.table import AclTable, group_acls
 
 
 def parse_acl(line: str) -> Acl:
@@ -29,7 +29,4 @@ def parse_acl(line: str) -> Acl:
 
 def build_table(*lines: str) -> AclTable:
     """Return the table of these rules."""
-    rules: dict[AclPattern, set[AccessRule]] = {}
-    for pattern, rule in map(parse_acl, lines):
-        rules.setdefault(pattern, set()).add(rule)
-    return AclTable({pattern: RuleSet(these) for pattern, these in rules.items()})
+    return AclTable(group_acls(map(parse_acl, lines)))
