@@ -34,6 +34,7 @@ from kafkacompat.metadata.znodes.paths import (
     identify_path,
     parse_sequence_number,
 )
+from kafkacompat.metadata.znodes.values import parse_fields
 from kafkacompat.wire.apis.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from kafkacompat.wire.apis.offset_commit import (
     OffsetCommitRequest,
@@ -286,7 +287,14 @@ def recode_producer_ids(path: str, names: Mapping[str, str], node: Node) -> byte
     return cluster.encode_producer_ids(json.loads(node.value)["broker"], range(next_id - 1000, next_id))
 
 
+def recode_rules(path: str, names: Mapping[str, str], node: Node) -> bytes:
+    pattern = security.parse_acl_key(path)
+    assert pattern is not None and security.format_acl_key(pattern) == path
+    return security.encode_rules(path, security.read_rules(parse_fields(path, node.value)))
+
+
 RECODERS: dict[Znode, Callable[[str, Mapping[str, str], Node], bytes]] = {
+    Znode.ACLS: recode_rules,
     Znode.ACL_CHANGE: lambda path, _, node: security.encode_acl_change(security.decode_acl_change(path, node.value)),
     Znode.BROKER: recode_broker,
     Znode.CLIENT_OF_USER: recode_config,
@@ -300,6 +308,7 @@ RECODERS: dict[Znode, Callable[[str, Mapping[str, str], Node], bytes]] = {
     Znode.CONTROLLER_EPOCH: lambda _, __, node: cluster.encode_controller_epoch(
         cluster.decode_controller_epoch(node.value)
     ),
+    Znode.EXTENDED_ACLS: recode_rules,
     Znode.EXTENDED_ACL_CHANGE: lambda path, _, node: security.encode_acl_change(
         security.decode_acl_change(path, node.value)
     ),
@@ -312,8 +321,6 @@ RECODERS: dict[Znode, Callable[[str, Mapping[str, str], Node], bytes]] = {
     Znode.TOPIC: recode_topic,
 }
 
-CONTENTS_OF_ACLS = (Znode.ACLS, Znode.EXTENDED_ACLS)
-
 
 def compare_tree(tree: Mapping[str, Node]) -> set[Znode]:
     """Compare each znode's value with our encoding of it; returns the kinds of znodes with a value."""
@@ -322,7 +329,7 @@ def compare_tree(tree: Mapping[str, Node]) -> set[Znode]:
         znode, names = identify_path(path) or (None, {})
         if not node.value:
             assert znode is not None or any(other.startswith(path) for other in PERSISTENT_AND_OPTIONAL), path
-        elif znode not in CONTENTS_OF_ACLS:
+        else:
             assert znode is not None, path
             recoded = RECODERS[znode](path, names, node)
             assert parse_value(recoded) == parse_value(node.value), path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -52,11 +51,12 @@ class Check(NamedTuple):
 class Access:
     """What the client of one request may do. What it is refused, and is not merely left out, is noted."""
 
-    __slots__ = ("_api_key", "_authorizer", "context", "services")
+    __slots__ = ("_api_key", "_authorizer", "_host", "context", "services")
 
     def __init__(self, authorizer: Authorizer, api_key: int, context: RequestContext, services: Services) -> None:
         self._authorizer = authorizer
         self._api_key = api_key
+        self._host = context.peer.host
         self.context = context
         self.services = services
 
@@ -74,16 +74,15 @@ class Access:
         self, operation: AclOperation, kind: AclResourceType, name: str, *, is_noted: bool = True, count: int = 1
     ) -> bool:
         """Return whether the client may do something with a resource."""
-        context, authorizer = self.context, self._authorizer
-        decision = authorizer.decide(context.principal, context.peer.host, operation, kind, name)
-        if authorizer.observer is not None and (is_noted or decision.allowed):
+        authorizer = self._authorizer
+        decision = authorizer.decide(self.context.principal, self._host, operation, kind, name)
+        if authorizer.notes_allowed if decision.allowed else is_noted:
             self._note(operation, kind, name, count, decision)
         return decision.allowed
 
     def may_on_any(self, operation: AclOperation, kind: AclResourceType) -> bool:
         """Return whether the client may do something with at least one resource of a type."""
-        context = self.context
-        return self._authorizer.decide_on_any(context.principal, context.peer.host, operation, kind).allowed
+        return self._authorizer.decide_on_any(self.context.principal, self._host, operation, kind).allowed
 
     def may_on_cluster(self, operation: AclOperation, *, is_noted: bool = True) -> bool:
         """Return whether the client may do something with the cluster."""
@@ -91,8 +90,7 @@ class Access:
 
     def _note(self, operation: AclOperation, kind: AclResourceType, name: str, count: int, decision: Decision) -> None:
         observer, context = self._authorizer.observer, self.context
-        assert observer is not None
-        if decision.allowed and not self._authorizer.notes_allowed:
+        if observer is None:
             return
         peer = context.peer
         api = find_api(self._api_key).request.__name__.removesuffix("Request")
@@ -103,7 +101,9 @@ class Access:
         self, operation: AclOperation, kind: AclResourceType, names: Iterable[str], *, is_noted: bool = True
     ) -> set[str]:
         """Return the names of the resources with which the client may do something."""
-        counts = Counter(names)
+        counts: dict[str, int] = {}
+        for name in names:
+            counts[name] = counts.get(name, 0) + 1
         return {
             name for name, count in counts.items() if self.may(operation, kind, name, is_noted=is_noted, count=count)
         }
@@ -115,8 +115,8 @@ class Access:
 
     def list_operations(self, kind: AclResourceType, name: str = CLUSTER_NAME) -> int:
         """Return the operations that the client may do with a resource, one bit each."""
-        context, decide = self.context, self._authorizer.decide
-        return list_bits(kind, lambda each: decide(context.principal, context.peer.host, each, kind, name).allowed)
+        principal, host, decide = self.context.principal, self._host, self._authorizer.decide
+        return list_bits(kind, lambda each: decide(principal, host, each, kind, name).allowed)
 
 
 def change_response(answer: Any, change: Callable[[Any], Any]) -> Any:

@@ -7,6 +7,8 @@ from typing import Any
 from kafkacompat.handlers.context import UnanswerableError
 from kafkacompat.handlers.guards.access import Access, Check, Handle, change_response
 from kafkacompat.handlers.guards.items import (
+    answer_rest,
+    find_refused,
     guard_items,
     name_field,
     name_topic_from,
@@ -29,17 +31,19 @@ _PRODUCED = Items(
     ("responses", "partition_responses"),
     {"base_offset": -1, "log_append_time_ms": -1, "log_start_offset": -1},
 )
-_produce_to = guard_items(WRITE_TOPIC, _PRODUCED, name_topic_from(13))
+_find_produced_topic = name_topic_from(13)
 
 
 def guard_produce(request: Any, access: Access, handle: Handle) -> Any:
     """Let a client write to topics, in a transaction only if that is its own."""
+    refused = find_refused(request, _PRODUCED, WRITE_TOPIC, _find_produced_topic, access)
+    if not refused and request.transactional_id is None:
+        return handle(request)  # The handler rejects transactional batches without an id.
     batches = (data.records for topic in request.topic_data for data in topic.partition_data if data.records)
-    if any_is_transactional(batches):
-        name, check = request.transactional_id, WRITE_TRANSACTION
-        if name is None or not access.may(check.operation, check.kind, name):
-            return _close_without_acks(request, refuse_request(request, _PRODUCED, check.error))
-    return _close_without_acks(request, _produce_to(request, access, handle))
+    name, check = request.transactional_id, WRITE_TRANSACTION
+    if any_is_transactional(batches) and (name is None or not access.may(check.operation, check.kind, name)):
+        return _close_without_acks(request, refuse_request(request, _PRODUCED, check.error))
+    return _close_without_acks(request, answer_rest(request, _PRODUCED, handle, refused, WRITE_TOPIC.error))
 
 
 def _close_without_acks(request: Any, answer: Any) -> Any:
