@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkacompat.handlers.authorized_operations import list_bits
 from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.security.acls.authorizer import Attempt, Authorizer
 from kafkacompat.security.acls.model import CLUSTER_NAME, AclOperation, AclResourceType
+from kafkacompat.timers import yield_in_turns
 from kafkacompat.wire.apis import find_api
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -108,6 +110,16 @@ class Access:
             name for name, count in counts.items() if self.may(operation, kind, name, is_noted=is_noted, count=count)
         }
 
+    async def select_in_turns(
+        self, operation: AclOperation, kind: AclResourceType, names: Iterable[str], *, is_noted: bool = True
+    ) -> set[str]:
+        """Return the same for names that may be many; other requests have their turns in between."""
+        return {
+            name
+            async for name in yield_in_turns(self.services.clock, dict.fromkeys(names))
+            if self.may(operation, kind, name, is_noted=is_noted)
+        }
+
     def require(self, check: Check, name: str = CLUSTER_NAME) -> None:
         """Raise KafkaError unless the client has a right on a resource."""
         if not self.may(check.operation, check.kind, name):
@@ -117,6 +129,16 @@ class Access:
         """Return the operations that the client may do with a resource, one bit each."""
         principal, host, decide = self.context.principal, self._host, self._authorizer.decide
         return list_bits(kind, lambda each: decide(principal, host, each, kind, name).allowed)
+
+
+def in_turns(guard: Callable[[Any, Access, Handle], Coroutine[Any, Any, Any]]) -> Guard:
+    """Return the guard that a coroutine is. It is for requests with many items, or with many in their response."""
+    return lambda request, access, handle: answer_in_order(guard(request, access, handle))
+
+
+async def wait_for(answer: Any) -> Any:
+    """Return the response of a handler, now or later."""
+    return await answer.response if isinstance(answer, Pending) else answer
 
 
 def change_response(answer: Any, change: Callable[[Any], Any]) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from copy import copy
 from typing import Any
 
-from kafkacompat.handlers.guards.access import Access, Check, Guard, Handle, change_response
+from kafkacompat.handlers.guards.access import Access, Check, Guard, Handle, change_response, in_turns, wait_for
 from kafkacompat.handlers.guards.items import (
     NameOf,
     answer_rest,
@@ -25,9 +25,12 @@ from kafkacompat.handlers.guards.refusals import (
     refuse_request,
     refuse_whole,
 )
+from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.security.acls.model import AclOperation, AclResourceType
 from kafkacompat.wire.errors import ErrorCode
 
+FEW = 250
+"""Names that are asked about in one turn."""
 GROUP, TOPIC = AclResourceType.GROUP, AclResourceType.TOPIC
 READ_GROUP = Check(AclOperation.READ, GROUP)
 DESCRIBE_GROUP = Check(AclOperation.DESCRIBE, GROUP)
@@ -57,25 +60,30 @@ _find_offset_topic = name_topic_from(10)
 def guard_fetched_offsets(request: Any, access: Access, handle: Handle) -> Any:
     """Show the offsets of groups and topics that a client may describe (OffsetFetch)."""
     if access.version >= 8:
-        return _fetch_of_groups(request, access, handle)
+        return answer_in_order(_fetch_of_groups(request, access, handle))
     if not access.may(DESCRIBE_GROUP.operation, GROUP, request.group_id):
         if access.version >= 2:
             return refuse_whole(request, DESCRIBE_GROUP.error)
         return refuse_request(request, _FETCHED, DESCRIBE_GROUP.error)
     if request.topics is None:
-        return change_response(handle(request), lambda response: _hide_topics(response, access))
+        return answer_in_order(_fetch_of_all_topics(request, access, handle))
     refused = find_refused(request, _FETCHED, DESCRIBE_TOPIC, name_field("name"), access)
     return answer_rest(request, _FETCHED, handle, refused, DESCRIBE_TOPIC.error)
 
 
-def _hide_topics(owner: Any, access: Access) -> Any:
+async def _fetch_of_all_topics(request: Any, access: Access, handle: Handle) -> Any:
+    return await _hide_topics(await wait_for(handle(request)), access)
+
+
+async def _hide_topics(owner: Any, access: Access) -> Any:
     named = [(topic, _find_offset_topic(topic, access)) for topic in owner.topics]
-    allowed = access.select(AclOperation.DESCRIBE, TOPIC, (name for _, name in named if name is not None))
+    names = (name for _, name in named if name is not None)
+    allowed = await access.select_in_turns(AclOperation.DESCRIBE, TOPIC, names)
     owner.topics = [topic for topic, name in named if name in allowed]
     return owner
 
 
-def _fetch_of_groups(request: Any, access: Access, handle: Handle) -> Any:
+async def _fetch_of_groups(request: Any, access: Access, handle: Handle) -> Any:
     allowed = access.select(AclOperation.DESCRIBE, GROUP, (group.group_id for group in request.groups))
     make_group = find_struct(request, "groups")
     refusals = [
@@ -95,16 +103,14 @@ def _fetch_of_groups(request: Any, access: Access, handle: Handle) -> Any:
     rest = copy(request)
     rest.groups = kept
 
-    def add(response: Any) -> Any:
-        for group in response.groups:
-            if group.group_id in of_all_topics:
-                _hide_topics(group, access)
-            if not group.error_code:
-                group.topics = [*group.topics, *refused_topics[group.group_id]]
-        response.groups = [*response.groups, *refusals]
-        return response
-
-    return change_response(handle(rest) if kept else make_response(request), add)
+    response = await wait_for(handle(rest)) if kept else make_response(request)
+    for group in response.groups:
+        if group.group_id in of_all_topics:
+            await _hide_topics(group, access)
+        if not group.error_code:
+            group.topics = [*group.topics, *refused_topics[group.group_id]]
+    response.groups = [*response.groups, *refusals]
+    return response
 
 
 _COORDINATED = Items(("coordinator_keys",), ("coordinators",), {"node_id": -1, "host": "", "port": -1})
@@ -142,24 +148,25 @@ def guard_described_groups(request: Any, access: Access, handle: Handle) -> Any:
 _CONSUMER_GROUPS = Items(("group_ids",), ("groups",))
 
 
-def guard_consumer_groups(request: Any, access: Access, handle: Handle) -> Any:
+_describe_consumer_groups = guard_items(DESCRIBE_GROUP, _CONSUMER_GROUPS, name_itself)
+
+
+@in_turns
+async def guard_consumer_groups(request: Any, access: Access, handle: Handle) -> Any:
     """Describe the groups that a client may describe, if it may describe all topics of their members too."""
-
-    def finish(response: Any) -> Any:
-        names = {name for group in response.groups for name in _list_assigned(group)}
-        allowed = access.select(AclOperation.DESCRIBE, TOPIC, names)
-        for index, group in enumerate(response.groups):
-            if not allowed.issuperset(_list_assigned(group)):
-                response.groups[index] = type(group)(
-                    group_id=group.group_id,
-                    error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-                    error_message="The group has described topic(s) that the client is not authorized to describe.",
-                )
-            elif request.include_authorized_operations and not group.error_code:
-                group.authorized_operations = access.list_operations(GROUP, group.group_id)
-        return response
-
-    return change_response(guard_items(DESCRIBE_GROUP, _CONSUMER_GROUPS, name_itself)(request, access, handle), finish)
+    response = await wait_for(_describe_consumer_groups(request, access, handle))
+    names = {name for group in response.groups for name in _list_assigned(group)}
+    allowed = await access.select_in_turns(AclOperation.DESCRIBE, TOPIC, names)
+    for index, group in enumerate(response.groups):
+        if not allowed.issuperset(_list_assigned(group)):
+            response.groups[index] = type(group)(
+                group_id=group.group_id,
+                error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+                error_message="The group has described topic(s) that the client is not authorized to describe.",
+            )
+        elif request.include_authorized_operations and not group.error_code:
+            group.authorized_operations = access.list_operations(GROUP, group.group_id)
+    return response
 
 
 def _list_assigned(group: Any) -> set[str]:
@@ -175,24 +182,30 @@ def guard_heartbeat(request: Any, access: Access, handle: Handle) -> Any:
     """Let a client be a member of a group, and subscribe to topics that it may describe (ConsumerGroupHeartbeat)."""
     if not access.may(READ_GROUP.operation, GROUP, request.group_id):
         return refuse_whole(request, READ_GROUP.error)
-    names = request.subscribed_topic_names or ()
-    if len(access.select(AclOperation.DESCRIBE, TOPIC, names)) < len(set(names)):
+    if request.subscribed_topic_names and len(request.subscribed_topic_names) > FEW:
+        return answer_in_order(_subscribe_to_many(request, access, handle))
+    names = set(request.subscribed_topic_names or ())
+    if len(access.select(AclOperation.DESCRIBE, TOPIC, names)) < len(names):
         return refuse_whole(request, DESCRIBE_TOPIC.error)
     return handle(request)
 
 
-def guard_group_list(request: Any, access: Access, handle: Handle) -> Any:
+async def _subscribe_to_many(request: Any, access: Access, handle: Handle) -> Any:
+    names = set(request.subscribed_topic_names)
+    if len(await access.select_in_turns(AclOperation.DESCRIBE, TOPIC, names)) < len(names):
+        return refuse_whole(request, DESCRIBE_TOPIC.error)
+    return await wait_for(handle(request))
+
+
+@in_turns
+async def guard_group_list(request: Any, access: Access, handle: Handle) -> Any:
     """List the groups that a client may describe; all of them if it may describe the cluster (ListGroups)."""
-    if access.may_on_cluster(AclOperation.DESCRIBE, is_noted=False):
-        return handle(request)
-
-    def hide(response: Any) -> Any:
+    response = await wait_for(handle(request))
+    if not access.may_on_cluster(AclOperation.DESCRIBE, is_noted=False):
         names = (group.group_id for group in response.groups)
-        allowed = access.select(AclOperation.DESCRIBE, GROUP, names, is_noted=False)
+        allowed = await access.select_in_turns(AclOperation.DESCRIBE, GROUP, names, is_noted=False)
         response.groups = [group for group in response.groups if group.group_id in allowed]
-        return response
-
-    return change_response(handle(request), hide)
+    return response
 
 
 _DELETED = Items(("topics", "partitions"), ("topics", "partitions"))
@@ -209,28 +222,25 @@ def guard_offset_deletion(request: Any, access: Access, handle: Handle) -> Any:
 _TRANSACTIONS = Items(("transactional_ids",), ("transaction_states",))
 
 
-def guard_described_transactions(request: Any, access: Access, handle: Handle) -> Any:
+_describe_transactions = guard_items(DESCRIBE_TRANSACTION, _TRANSACTIONS, name_itself)
+
+
+@in_turns
+async def guard_described_transactions(request: Any, access: Access, handle: Handle) -> Any:
     """Describe the transactions that a client may describe, with the topics that it may describe."""
-
-    def hide(response: Any) -> Any:
-        for state in response.transaction_states:
-            names = (topic.topic for topic in state.topics)
-            allowed = access.select(AclOperation.DESCRIBE, TOPIC, names)
-            state.topics = [topic for topic in state.topics if topic.topic in allowed]
-        return response
-
-    return change_response(guard_items(DESCRIBE_TRANSACTION, _TRANSACTIONS, name_itself)(request, access, handle), hide)
+    response = await wait_for(_describe_transactions(request, access, handle))
+    for state in response.transaction_states:
+        names = (topic.topic for topic in state.topics)
+        allowed = await access.select_in_turns(AclOperation.DESCRIBE, TOPIC, names)
+        state.topics = [topic for topic in state.topics if topic.topic in allowed]
+    return response
 
 
-def guard_transaction_list(request: Any, access: Access, handle: Handle) -> Any:
+@in_turns
+async def guard_transaction_list(request: Any, access: Access, handle: Handle) -> Any:
     """List the transactional ids that a client may describe (ListTransactions)."""
-
-    def hide(response: Any) -> Any:
-        names = (state.transactional_id for state in response.transaction_states)
-        allowed = access.select(DESCRIBE_TRANSACTION.operation, DESCRIBE_TRANSACTION.kind, names)
-        response.transaction_states = [
-            state for state in response.transaction_states if state.transactional_id in allowed
-        ]
-        return response
-
-    return change_response(handle(request), hide)
+    response = await wait_for(handle(request))
+    names = (state.transactional_id for state in response.transaction_states)
+    allowed = await access.select_in_turns(DESCRIBE_TRANSACTION.operation, DESCRIBE_TRANSACTION.kind, names)
+    response.transaction_states = [state for state in response.transaction_states if state.transactional_id in allowed]
+    return response

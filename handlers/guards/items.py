@@ -74,6 +74,8 @@ def answer_rest(request: Any, items: Items, handle: Handle, refused: list[Any], 
 
 def leave_out(request: Any, field: str, refused: list[Any]) -> Any:
     """Return a request without some elements of a list."""
+    if not refused:
+        return request
     unwanted = {item if isinstance(item, str) else id(item) for item in refused}
     kept = [item for item in getattr(request, field) if (item if isinstance(item, str) else id(item)) not in unwanted]
     rest = copy(request)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafkacompat.handlers.context import UnanswerableError
-from kafkacompat.handlers.guards.access import Access, Check, Handle, change_response
+from kafkacompat.handlers.guards.access import Access, Check, Handle, change_response, wait_for
 from kafkacompat.handlers.guards.items import (
     answer_rest,
     find_refused,
@@ -14,9 +14,11 @@ from kafkacompat.handlers.guards.items import (
     name_topic_from,
 )
 from kafkacompat.handlers.guards.refusals import Items, make_response, refuse_items, refuse_request
+from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.metadata.topic_names import is_internal
 from kafkacompat.partitions.producing import any_is_transactional
 from kafkacompat.security.acls.model import AclOperation, AclResourceType
+from kafkacompat.timers import yield_in_turns
 from kafkacompat.wire.errors import ErrorCode
 
 TOPIC = AclResourceType.TOPIC
@@ -69,12 +71,17 @@ def guard_transaction_partitions(request: Any, access: Access, handle: Handle) -
         return handle(request)
     if not access.may(WRITE_TRANSACTION.operation, WRITE_TRANSACTION.kind, request.v3_and_below_transactional_id):
         return refuse_request(request, _ADDED, WRITE_TRANSACTION.error)
-    public = [topic.name for topic in request.v3_and_below_topics if not is_internal(topic.name)]
-    allowed = access.select(AclOperation.WRITE, TOPIC, public)
-    if len(allowed) == len(set(public)):
-        return handle(request)
+    return answer_in_order(_add_partitions(request, access, handle))
+
+
+async def _add_partitions(request: Any, access: Access, handle: Handle) -> Any:
+    """Add all partitions, or none if one of them is refused."""
+    public = {topic.name for topic in request.v3_and_below_topics if not is_internal(topic.name)}
+    allowed = await access.select_in_turns(AclOperation.WRITE, TOPIC, public)
+    if len(allowed) == len(public):
+        return await wait_for(handle(request))
     answers = refuse_items(request, _ADDED, request.v3_and_below_topics, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    for topic in answers:
+    async for topic in yield_in_turns(access.services.clock, answers):
         for partition in topic.results_by_partition if topic.name in allowed else ():
             is_there = access.image.has_partition(topic.name, partition.partition_index)
             partition.partition_error_code = (

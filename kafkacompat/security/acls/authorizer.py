@@ -20,6 +20,8 @@ from kafkacompat.security.principals import Principal, parse_principal
 
 MOST_DECISIONS = 20_000
 """Decisions that are remembered; beyond that all are forgotten."""
+LONGEST_NAME = 250
+"""Decisions about resources with longer names are not remembered: a client chooses the names."""
 
 
 class Attempt(NamedTuple):
@@ -101,6 +103,8 @@ class Authorizer:
     def _remember(
         self, key: tuple[Principal, str, AclOperation, AclResourceType, str | None], decision: Decision
     ) -> Decision:
+        if len(key[-1] or "") > LONGEST_NAME:
+            return decision
         if len(self._decisions) >= self._most_decisions:
             self._decisions.clear()
         self._decisions[key] = decision

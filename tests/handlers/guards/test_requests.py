@@ -136,6 +136,15 @@ def test_a_large_request_is_cut_into_guarded_portions(world: RuledWorld) -> None
     assert (len(codes), set(codes)) == (9010, {DENIED})
 
 
+def test_many_topics_in_one_request(world: RuledWorld) -> None:
+    world.rule(world.make(CLIENT, "DESCRIBE"))
+    wanted = [MetadataRequestTopic(name=f"missing-{number}") for number in range(3000)]
+    for address, code in ((CLIENT, DENIED), (ADMIN, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)):
+        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=address == CLIENT)
+        topics = world.ask(address, request, 9).topics
+        assert [(topic.name, topic.error_code) for topic in topics] == [(topic.name, code) for topic in wanted]
+
+
 def test_nobody_learns_whether_a_topic_exists(world: RuledWorld) -> None:
     wanted = [MetadataRequestTopic(name=name) for name in ("t", "missing")]
     there, missing = world.ask(CLIENT, MetadataRequest(topics=wanted), 9).topics

@@ -64,6 +64,8 @@ def test_the_memory_of_decisions_is_bounded() -> None:
         assert authorizer.decide(ALICE, "h", READ, TOPIC, f"t{number}").allowed
         assert not authorizer.decide(BOB, "h", READ, TOPIC, f"t{number}").allowed
     assert len(authorizer._decisions) <= 10
+    assert authorizer.decide(ALICE, "h", READ, TOPIC, "t" * 1000).allowed
+    assert max(len(key[-1] or "") for key in authorizer._decisions) < 1000
 
 
 def test_super_users_in_a_property() -> None:
