@@ -290,7 +290,7 @@ QUESTIONS: tuple[Question, ...] = (
     ),
     *(
         Question(
-            f"find-coordinator-{version}-{key_type}",
+            f"find-coordinator-{version}-{key_type}{'-hidden' * (version < 4)}",
             10,
             version,
             {"key_type": key_type, **({"key": f"hidden-{version}"} if version < 4 else {"coordinator_keys": names})},
@@ -321,7 +321,13 @@ QUESTIONS: tuple[Question, ...] = (
             ),
             Question(f"heartbeat-{group}", 12, 4, {**_MEMBER, "group_id": group}, _READ_GROUP),
             Question(f"leave-{group}", 13, 5, {"group_id": group, "members": [{"member_id": "nobody"}]}, _READ_GROUP),
-            Question(f"sync-{group}", 14, 5, {**_MEMBER, "group_id": group}, _READ_GROUP),
+            Question(
+                f"sync-{group}",
+                14,
+                5,
+                {**_MEMBER, "group_id": group, "protocol_type": "consumer", "protocol_name": "range"},
+                _READ_GROUP,
+            ),
             Question(
                 f"consumer-heartbeat-{group}",
                 68,
@@ -379,7 +385,7 @@ QUESTIONS: tuple[Question, ...] = (
         "delete-topics",
         20,
         5,
-        {"topic_names": [TO_DELETE, AWAY, HIDDEN, HIDDEN_AWAY]},
+        {"topic_names": [TO_DELETE, AWAY, HIDDEN, HIDDEN_AWAY], "timeout_ms": 30_000},
         [(Operation.DELETE, Kind.TOPIC), (Operation.DESCRIBE, Kind.TOPIC)],
     ),
     Question(
@@ -387,6 +393,7 @@ QUESTIONS: tuple[Question, ...] = (
         20,
         6,
         {
+            "timeout_ms": 30_000,
             "topics": [
                 {"name": None, "topic_id": topic}
                 for topic in (f"id:{TO_DELETE}", f"id:{HIDDEN}", UNKNOWN_ID)

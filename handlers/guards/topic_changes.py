@@ -48,9 +48,11 @@ def guard_topic_deletion(request: Any, access: Access, handle: Handle) -> Any:
     refusals: list[Any] = []
     refused: list[Any] = []
     for (given, topic_id, item), name in zip(wanted, names, strict=True):
-        if name is None or name in deletable or (name in described and name not in image.topics):
+        by_id = topic_id != ZERO_UUID
+        is_allowed = name in deletable and (by_id or name in described)
+        if name is None or is_allowed or (name in described and name not in image.topics):
             continue
-        shown = given if topic_id == ZERO_UUID else name if name in described else None
+        shown = given if not by_id else name if name in described else None
         refused.append(item)
         refusals.append(
             result(
