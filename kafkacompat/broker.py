@@ -25,13 +25,17 @@ from kafkacompat.partitions.directories import Directories, Directory
 from kafkacompat.partitions.fetch_sessions import FetchSessions
 from kafkacompat.partitions.replica_manager import ReplicaManager
 from kafkacompat.partitions.takeover import belonged_to_kafka
-from kafkacompat.server.connection_limits import ConnectionLimits
+from kafkacompat.quotas.client_quotas import ClientQuotas
+from kafkacompat.quotas.connection_rates import Admission, ConnectionRates
+from kafkacompat.quotas.rates import QuotaWindows
+from kafkacompat.server.connection_limits import ConnectionLimits, find_connection_rate
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.emulation import emulate_release
 from kafkacompat.server.listener import KafkaServer, ListenError
 from kafkacompat.standalone import Standalone
 from kafkacompat.storage.directory.log_directory import LogDirectory, LogDirectoryError
 from kafkacompat.storage.segment.shared_files import SegmentCache
+from kafkacompat.timers import steady_ms
 from kafkacompat.upkeep.cleaning import MOST_CLEANERS, LogCleaner
 from kafkacompat.upkeep.housekeeping import Housekeeping
 from kafkacompat.upkeep.moving import PartitionMoves
@@ -198,11 +202,25 @@ class Broker:
             clock, config, self._host.files, self.replica_manager, self._host.new_workers(1, "scrub")
         )
 
+    def _build_quotas(self) -> None:
+        windows = QuotaWindows.read(self.config, "quota")
+        self.quotas = ClientQuotas(windows, QuotaWindows.read(self.config, "controller.quota"))
+        protected = None if self._node is None else self._node.listener
+        self.connection_rates = ConnectionRates(
+            windows, lambda listener: find_connection_rate(self.effective.config, listener, protected)
+        )
+        self.metadata.watch_clients(self.quotas.update)
+        self.metadata.watch_clients(self.connection_rates.update)
+
+    def _admit(self, listener_name: str, address: str) -> Admission:
+        return self.connection_rates.admit(listener_name, address, steady_ms(self._reactor))
+
     def _handlers(self) -> Mapping[int, Handler]:
         return HANDLERS if self._node is None else CLUSTER_HANDLERS
 
     def _build_server(self) -> None:
         config = self.config
+        self._build_quotas()
         self._services = Services(
             node_id=config.node_id,
             clock=self._reactor,
@@ -217,6 +235,7 @@ class Broker:
             served={key: handler.versions for key, handler in self._handlers().items()},
             cluster=None if self._node is None else self._node.member,
             features=self.coordinators.features,
+            quotas=self.quotas,
         )
         self.server = KafkaServer(
             self._reactor,
@@ -227,6 +246,8 @@ class Broker:
             max_idle_ms=config.int("connections.max.idle.ms"),
             read_ahead=self._read_ahead,
             turn_away=ConnectionLimits(lambda: self.effective.config).find_objection,
+            admit=self._admit,
+            quotas=self.quotas,
         )
 
     def _read_ahead(self, region: FileRegion, offset: int, size_bytes: int) -> Deferred[None]:

@@ -17,7 +17,7 @@ LISTENER_PROPERTY_PATTERN = re.compile(r"listener\.name\.[^.]*\.(.*)")
 _OF_MECHANISM = re.compile(
     r".*(sasl\.jaas\.config|sasl\.login\.class|sasl\.(?:login|server)\.callback\.handler\.class|connections\.max\.reauth\.ms)"
 )
-USED_LISTENER_PROPERTIES = ("max.connections",)
+USED_LISTENER_PROPERTIES = ("max.connections", "max.connection.creation.rate")
 """The properties that have an effect when they are set for one listener."""
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MAX_PORT = 65535

@@ -11,17 +11,22 @@ from twisted.internet.error import CannotListenError
 from twisted.internet.protocol import ServerFactory
 from twisted.internet.task import LoopingCall
 
+from kafkacompat.quotas.client_quotas import ClientQuotas
+from kafkacompat.quotas.connection_rates import ADMITTED, Admission
 from kafkacompat.server.bind_advice import explain_bind_failure
 from kafkacompat.server.connection import KafkaConnection, ListenerServices
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.frame_budget import FrameBudget
+from kafkacompat.server.held_connection import MOST_HELD, HeldConnection
 from kafkacompat.timers import Clock, steady_ms
 
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IAddress
+    from twisted.internet.protocol import Protocol
 
     from kafkacompat.network import ListeningPort, Network
     from kafkacompat.server.transport import ReadAhead
+    from kafkacompat.timers import DelayedCall
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +37,9 @@ ACCEPT_BACKLOG = 1024
 
 TurnAway = Callable[[str, str, "Collection[KafkaConnection]"], "str | None"]
 """Returns why another client of a listener, from an address, is rejected beside these connections; None accepts it."""
+
+Admit = Callable[[str, str], Admission]
+"""Counts a new client of a listener, from an address, and returns what happens to it."""
 
 
 class ListenError(Exception):
@@ -62,21 +70,56 @@ class LoggedComplaints:
 
 
 class KafkaFactory(ServerFactory):
-    """Builds the connections of one listener."""
+    """Builds the connections of one listener; ``port`` is set when it is bound."""
 
-    def __init__(self, shared: ListenerServices, read_ahead: ReadAhead, turn_away: TurnAway) -> None:
+    def __init__(
+        self, shared: ListenerServices, read_ahead: ReadAhead, turn_away: TurnAway, admit: Admit = lambda *_: ADMITTED
+    ) -> None:
         self.shared = shared
+        self.port: ListeningPort | None = None
         self._read_ahead = read_ahead
         self._turn_away = turn_away
+        self._admit = admit
+        self._resuming: DelayedCall | None = None
+        self._held: set[HeldConnection] = set()
 
-    def buildProtocol(self, addr: IAddress | None) -> KafkaConnection | None:
+    def buildProtocol(self, addr: IAddress | None) -> Protocol | None:
         """Twisted: a client connects; None closes the connection."""
         shared, host = self.shared, getattr(addr, "host", "")
         reason = self._turn_away(shared.listener_name, host, shared.connections)
         if reason is not None:
             shared.complain(host, f"turning away {host}: {reason}")
             return None
-        return KafkaConnection(shared, self._read_ahead)
+        admission = self._admit(shared.listener_name, host)
+        if admission.closes:
+            shared.complain(host, f"turning away {host}: it makes more connections a second than its quota allows")
+            # Each of these holds a file descriptor.
+            return HeldConnection(shared.clock, admission.delay_ms, self._held) if len(self._held) < MOST_HELD else None
+        if admission.delay_ms:
+            self._pause_accepting(admission.delay_ms / 1000)
+        return KafkaConnection(shared, self._read_ahead, admission.delay_ms)
+
+    def _pause_accepting(self, duration_s: float) -> None:
+        """Let new clients wait in the system's queue; this one waits for its turn with its connection open."""
+        if self.port is None:
+            return
+        if self._resuming is not None:
+            self._resuming.reset(duration_s)
+            return
+        self.port.pauseProducing()
+        self._resuming = self.shared.clock.callLater(duration_s, self._resume_accepting)
+
+    def _resume_accepting(self) -> None:
+        self._resuming = None
+        if self.port is not None and self.port.connected:
+            self.port.resumeProducing()
+
+    def stopFactory(self) -> None:
+        """Twisted: the port is closed."""
+        self.port = None
+        if self._resuming is not None:
+            self._resuming.cancel()
+            self._resuming = None
 
 
 class KafkaServer:
@@ -84,7 +127,8 @@ class KafkaServer:
 
     ``max_idle_ms`` is Kafka's ``connections.max.idle.ms`` (negative: never), ``max_queued_bytes`` its
     ``queued.max.request.bytes`` (not positive: no limit). ``network`` makes the ports. ``read_ahead`` loads file
-    regions into memory off the reactor thread; ``turn_away`` returns why a client is rejected.
+    regions into memory off the reactor thread; ``turn_away`` returns why a client is rejected, ``admit`` when it is served.
+    ``quotas`` are those of clients.
     """
 
     def __init__(
@@ -98,6 +142,8 @@ class KafkaServer:
         max_idle_ms: int,
         read_ahead: ReadAhead,
         turn_away: TurnAway = lambda *_: None,
+        admit: Admit = lambda *_: ADMITTED,
+        quotas: ClientQuotas | None = None,
     ) -> None:
         self._reactor = reactor
         self._dispatcher = dispatcher
@@ -106,6 +152,8 @@ class KafkaServer:
         self._max_idle_ms = max_idle_ms
         self._read_ahead = read_ahead
         self._turn_away = turn_away
+        self._admit = admit
+        self._quotas = ClientQuotas() if quotas is None else quotas
         self.budget = FrameBudget(max_queued_bytes, self._now_ms)
         self.connections: set[KafkaConnection] = set()
         self._complaints = LoggedComplaints(reactor)
@@ -129,14 +177,15 @@ class KafkaServer:
             self._reactor,
             self.connections,
             self._complaints,
+            self._quotas,
         )
-        factory = KafkaFactory(shared, self._read_ahead, self._turn_away)
+        factory = KafkaFactory(shared, self._read_ahead, self._turn_away, self._admit)
         try:
             listening = self._network.listen(port, factory, ACCEPT_BACKLOG, host)
         except CannotListenError as problem:
             reason = explain_bind_failure(host, port, problem.socketError)
             raise ListenError(f"listener {listener_name}: {reason}") from None
-        self._ports[listener_name] = listening
+        self._ports[listener_name] = factory.port = listening
         return int(listening.getHost().port)
 
     def start(self) -> None:
