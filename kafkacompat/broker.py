@@ -203,8 +203,12 @@ class Broker:
         )
 
     def _build_quotas(self) -> None:
-        windows = QuotaWindows.read(self.config, "quota")
-        self.quotas = ClientQuotas(windows, QuotaWindows.read(self.config, "controller.quota"))
+        config = self.config
+        windows = QuotaWindows(config.int("quota.window.num"), config.int("quota.window.size.seconds") * 1000)
+        mutation_windows = QuotaWindows(
+            config.int("controller.quota.window.num"), config.int("controller.quota.window.size.seconds") * 1000
+        )
+        self.quotas = ClientQuotas(windows, mutation_windows)
         protected = None if self._node is None else self._node.listener
         self.connection_rates = ConnectionRates(
             windows, lambda listener: find_connection_rate(self.effective.config, listener, protected)

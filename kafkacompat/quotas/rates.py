@@ -7,10 +7,7 @@ nothing else is used: ``(rate - limit) / limit * length of the windows``.
 from __future__ import annotations
 
 from math import floor
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from kafkacompat.config import BrokerConfig
+from typing import NamedTuple
 
 MAX_THROTTLE_MS = 2**31 - 1
 """The longest throttle time that a response can carry."""
@@ -21,11 +18,6 @@ class QuotaWindows(NamedTuple):
 
     number: int = 11
     length_ms: int = 1000
-
-    @classmethod
-    def read(cls, config: BrokerConfig, prefix: str) -> QuotaWindows:
-        """Read ``PREFIX.window.num`` and ``PREFIX.window.size.seconds``."""
-        return cls(config.int(f"{prefix}.window.num"), config.int(f"{prefix}.window.size.seconds") * 1000)
 
     @property
     def span_ms(self) -> int:

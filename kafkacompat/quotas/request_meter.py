@@ -103,15 +103,16 @@ class RequestMeter:
     def charge_fetch(self, size_bytes: int, now_s: float) -> bool:
         """Charge a fetch's time, and the size of its response; return True if the response must be empty instead.
 
-        A response that is not sent does not count. If nothing is left of what the client fetched before, the response is sent
-        however large it is: else a batch larger than the quota would never be sent.
+        A response that is not sent does not count. One that is larger than the quota of all windows is sent if nothing is left of
+        what the client fetched before: else it would never be sent.
         """
         self._charge_time(now_s)
         rate, now_ms = self._uses.fetch, _to_ms(now_s)
         if rate is not None:
+            never_fits = size_bytes > rate.limit * self._quotas.windows.span_ms / 1000
             is_first = rate.measure(now_ms) <= 0
             throttle_ms = rate.record(size_bytes, now_ms)
-            if not is_first:
+            if not (never_fits and is_first):
                 self._throttle(QuotaKind.FETCH, throttle_ms)
             if self.throttle_ms:
                 rate.record_unchecked(-size_bytes, now_ms)
