@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from kafkacompat.metadata.client_entities import ClientConfig, Entity
 from kafkacompat.quotas.client_rates import MAX_KEY_LENGTH, LimitedBucket, LimitedRate, Use, UseTable
-from kafkacompat.quotas.limits import LimitTable, QuotaKind, build_limit_tables
+from kafkacompat.quotas.limits import ClientLimits, QuotaKind
 from kafkacompat.quotas.rates import DEFAULT_WINDOWS, QuotaWindows
 
 MOST_RESOLVED = 10_000
@@ -71,7 +71,7 @@ class ClientQuotas:
         self.active = False
         self.windows = windows
         self.throttled: Mapping[QuotaKind, ThrottleFigures] = {kind: ThrottleFigures() for kind in QuotaKind}
-        self._tables: Mapping[QuotaKind, LimitTable] = {}
+        self._limits = ClientLimits()
         self._resolved: dict[tuple[str, str], ClientUses | None] = {}
         forget = self._resolved.clear
         self._produce = UseTable(lambda: LimitedRate(windows), forget)
@@ -82,9 +82,9 @@ class ClientQuotas:
 
     def update(self, clients: Mapping[Entity, ClientConfig]) -> None:
         """Take over the quotas of all entities."""
-        self._tables = build_limit_tables(clients)
+        self._limits.update(clients)
         self._resolved.clear()
-        self.active = any(self._tables.values())
+        self.active = any(self._limits.tables.values())
 
     def find_uses(self, user: str, client_id: str, now_ms: int) -> ClientUses | None:
         """Return what a client has used of its quotas, None for a client without quotas."""
@@ -102,7 +102,7 @@ class ClientQuotas:
 
     def _resolve(self, user: str, client_id: str, now_ms: int) -> ClientUses | None:
         def find(kind: QuotaKind, uses: UseTable[Use]) -> Use | None:
-            limit = self._tables[kind].find(user, client_id)
+            limit = self._limits.tables[kind].find(user, client_id)
             return None if limit is None else uses.find(limit.scope, limit.limit, now_ms)
 
         found = ClientUses(

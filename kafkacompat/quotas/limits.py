@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from math import isnan
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kafkacompat.metadata.client_entities import CLIENT_ID, IP, USER, ClientConfig, Entity
 
@@ -20,6 +20,8 @@ class QuotaKind(Enum):
 
 
 LEAST_LIMIT = 1e-9
+
+_KINDS = {kind.value: kind for kind in QuotaKind}
 
 CONNECTION_RATE = "connection_creation_rate"
 
@@ -51,17 +53,25 @@ class LimitTable:
 
     def add(self, entity: Entity, limit: float) -> None:
         """Add the limit of an entity; one of an address concerns no client, and is left out."""
+        if not isnan(limit):
+            table, name = self._find_place(entity)
+            # Old tools could store a limit of 0 in ZooKeeper, which nothing can be divided by.
+            table[name] = max(limit, LEAST_LIMIT)
+
+    def discard(self, entity: Entity) -> None:
+        """Remove the limit of an entity, if it has one."""
+        table, name = self._find_place(entity)
+        table.pop(name, None)
+
+    def _find_place(self, entity: Entity) -> tuple[dict[Any, float], Any]:
         names = dict(entity)
-        if IP in names or isnan(limit):
-            return
-        # Old tools could store a limit of 0 in ZooKeeper, which nothing can be divided by.
-        limit = max(limit, LEAST_LIMIT)
         if len(names) == 2:
-            self._of_pairs[names[USER], names[CLIENT_ID]] = limit
-        elif USER in names:
-            self._of_users[names[USER]] = limit
-        else:
-            self._of_clients[names[CLIENT_ID]] = limit
+            return self._of_pairs, (names[USER], names[CLIENT_ID])
+        if USER in names:
+            return self._of_users, names[USER]
+        if CLIENT_ID in names:
+            return self._of_clients, names[CLIENT_ID]
+        return {}, None
 
     def find(self, user: str, client_id: str) -> ClientLimit | None:
         """Return the limit of a client, by the first of the eight levels that has one (Kafka's ClientQuotaManager)."""
@@ -81,14 +91,31 @@ class LimitTable:
                 yield ClientLimit(client_only, clients[name])
 
 
-def build_limit_tables(clients: Mapping[Entity, ClientConfig]) -> dict[QuotaKind, LimitTable]:
-    """Sort the quotas of all entities by kind."""
-    tables = {kind: LimitTable() for kind in QuotaKind}
-    for entity, config in clients.items():
-        for kind in QuotaKind:
-            if kind.value in config.quotas:
-                tables[kind].add(entity, config.quotas[kind.value])
-    return tables
+class ClientLimits:
+    """The limits of all kinds; ``tables`` has them by kind."""
+
+    def __init__(self) -> None:
+        self.tables = {kind: LimitTable() for kind in QuotaKind}
+        self._clients: Mapping[Entity, ClientConfig] = {}
+
+    def update(self, clients: Mapping[Entity, ClientConfig]) -> None:
+        """Take over the quotas of all entities; only those that differ from before take time."""
+        old = self._clients
+        for entity, config in clients.items():
+            before = old.get(entity)
+            if before is not config and before != config:
+                self._replace(entity, before, config)
+        for entity in [entity for entity in old if entity not in clients]:
+            self._replace(entity, old[entity], None)
+        self._clients = clients
+
+    def _replace(self, entity: Entity, before: ClientConfig | None, config: ClientConfig | None) -> None:
+        for name in before.quotas if before is not None else ():
+            if name in _KINDS:
+                self.tables[_KINDS[name]].discard(entity)
+        for name, limit in config.quotas.items() if config is not None else ():
+            if name in _KINDS:
+                self.tables[_KINDS[name]].add(entity, limit)
 
 
 def build_address_limits(clients: Mapping[Entity, ClientConfig]) -> dict[str | None, float]:

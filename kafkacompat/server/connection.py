@@ -385,7 +385,11 @@ class KafkaConnection(Protocol):
             self._answer(incoming, response)
             self._pump()
             self._close_when_done()
-        elif response is not None:
+            return
+        if incoming.meter is not None:
+            # The client is gone, and what it has used counts all the same.
+            incoming.meter.finish(incoming.body_bytes, response is not None, self._shared.clock.seconds())
+        if response is not None:
             release_regions(response)
 
     def _give_up(self, problem: BaseException | None) -> None:

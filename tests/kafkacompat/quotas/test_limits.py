@@ -9,10 +9,10 @@ import pytest
 from kafkacompat.metadata.client_entities import ClientConfig, Entity, make_entity
 from kafkacompat.quotas.limits import (
     ClientLimit,
+    ClientLimits,
     LimitTable,
     QuotaKind,
     build_address_limits,
-    build_limit_tables,
 )
 
 
@@ -91,20 +91,41 @@ def test_a_client_without_an_id_counts_for_the_defaults() -> None:
 
 
 def test_quotas_are_sorted_by_kind() -> None:
-    tables = build_limit_tables(
+    limits = ClientLimits()
+    limits.update(
         {
             client("c"): ClientConfig({"producer_byte_rate": 10.0, "request_percentage": 5.0}),
             user("u"): ClientConfig({"controller_mutation_rate": 0.5}),
             make_entity([("ip", "10.0.0.1")]): ClientConfig({"connection_creation_rate": 7.0}),
         }
     )
-    found = {kind: table.find("u", "c") for kind, table in tables.items()}
+    found = {kind: table.find("u", "c") for kind, table in limits.tables.items()}
     assert found == {
         QuotaKind.PRODUCE: ClientLimit(("", "c"), 10),
         QuotaKind.FETCH: None,
         QuotaKind.REQUEST: ClientLimit(("", "c"), 5),
         QuotaKind.MUTATION: ClientLimit(("u", ""), 0.5),
     }
+
+
+def test_an_update_replaces_what_differs() -> None:
+    limits = ClientLimits()
+    kept, changed, removed, added = client("kept"), client("changed"), pair("u", "removed"), user("added")
+
+    def config(rate: float) -> ClientConfig:
+        return ClientConfig({"producer_byte_rate": rate})
+
+    def find(client_id: str, name: str = "u") -> float | None:
+        limit = limits.tables[QuotaKind.PRODUCE].find(name, client_id)
+        return None if limit is None else limit.limit
+
+    limits.update({kept: config(1), changed: config(2), removed: config(3)})
+    assert [find("kept"), find("changed"), find("removed")] == [1, 2, 3]
+    limits.update({kept: config(1), changed: ClientConfig({"consumer_byte_rate": 5.0}), added: config(4)})
+    assert [find("kept", "v"), find("changed", "v"), find("removed", "v"), find("x", "added")] == [1, None, None, 4]
+    assert limits.tables[QuotaKind.FETCH].find("v", "changed") == ClientLimit(("", "changed"), 5)
+    limits.update({})
+    assert not any(limits.tables.values())
 
 
 def test_limits_that_old_tools_stored_divide_by_nothing() -> None:

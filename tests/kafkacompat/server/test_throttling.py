@@ -189,6 +189,18 @@ def test_a_muted_connection_that_is_lost_leaves_no_timer() -> None:
     assert world.budget.held_bytes == 0
 
 
+def test_what_a_client_has_used_counts_though_it_is_gone() -> None:
+    world = ThrottledWorld(producer_byte_rate=1000)
+    pending: Pending[ProduceResponse] = Pending(Deferred())
+    world.produce(1, 20_000, pending)
+    world.lose()
+    pending.response.callback(ProduceResponse())
+    uses = world.quotas.find_uses("ANONYMOUS", "c", 0)
+    assert uses is not None
+    assert uses.produce is not None
+    assert uses.produce.measure(0) > 2000
+
+
 def test_a_muted_connection_is_closed_when_the_broker_stops() -> None:
     world = make_throttled()
     world.connection.finish()
