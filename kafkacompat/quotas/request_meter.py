@@ -81,8 +81,10 @@ class RequestMeter:
 
     def _take_percentage(self, now_s: float) -> float:
         """Return the time since the last call, in hundredths of a second: in one second those are percents."""
-        self.pause(now_s)
-        self._begun_s, busy_s, self._busy_s = now_s, self._busy_s, 0.0
+        if self._begun_s is not None:
+            self._busy_s += now_s - self._begun_s
+            self._begun_s = now_s
+        busy_s, self._busy_s = self._busy_s, 0.0
         return busy_s * 100
 
     def _throttle(self, kind: QuotaKind, throttle_ms: int) -> None:

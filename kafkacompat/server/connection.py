@@ -139,6 +139,11 @@ class KafkaConnection(Protocol):
         """Whether the rest of a frame is expected."""
         return self._frames.is_mid_frame and not self._paused
 
+    @property
+    def is_muted(self) -> bool:
+        """Whether the client waits for its throttle time."""
+        return self._muted is not None
+
     def pause_for_memory(self) -> None:
         """Stop reading until `resume_for_memory`."""
         self._short_of_memory = True
@@ -155,12 +160,14 @@ class KafkaConnection(Protocol):
         """Read nothing and start no request for this time; responses of requests in flight are sent."""
         if self._muted is None:
             self._muted = self._shared.clock.callLater(duration_ms / 1000, self._unmute)
+            self._shared.budget.choose_again()
         elif self._shared.clock.seconds() + duration_ms / 1000 > self._muted.getTime():
             self._muted.reset(duration_ms / 1000)
         self._set_reading()
 
     def _unmute(self) -> None:
         self._muted = None
+        self._shared.budget.choose_again()
         if self.transport.connected:
             self._pump()
 
