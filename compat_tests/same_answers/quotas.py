@@ -279,7 +279,8 @@ def throttled_consumers(script: Transcript, name: str) -> None:
         assert produced.responses[0].partition_responses[0].error_code == 0
     for version in range(OLDEST_SERVED[1], FetchRequest.VERSIONS.last + 1):
         client_id = f"{name}-{version:02}"
-        set_quota(script, {"client-id": client_id}, "consumer_byte_rate", 100.0)
+        # It is less than both batches, and more than one.
+        set_quota(script, {"client-id": client_id}, "consumer_byte_rate", 300.0)
         with RawClient(script.port, client_id=client_id) as client:
             answer = client.call(make_fetch(name, topic_id), FetchResponse, version)
             script.note(f"v{version}", answer)
