@@ -129,7 +129,7 @@ async def _dispatch_enclosed(
         response = enclosed.build_failure_response(incoming, problem)
     assert response is not None
     if meter is not None:
-        throttle_ms = meter.finish(incoming.body_bytes, True, services.clock.seconds())
+        throttle_ms = meter.finish(incoming.size_bytes, True, services.clock.seconds())
         raise_throttle_time(response, type(response), incoming.api_version, throttle_ms)
     return response
 

@@ -64,17 +64,11 @@ class IncomingRequest:
     client_id: str
     body: Request | None
     size_bytes: int
-    header_bytes: int = 0
     reading: Iterator[None] | None = None
     answer: list[Part] | None = None
     answer_bytes: int = 0
     answered: bool = False
     meter: Any = None
-
-    @property
-    def body_bytes(self) -> int:
-        """The size of the body."""
-        return self.size_bytes - self.header_bytes
 
 
 class ServerConnection:
@@ -113,7 +107,7 @@ class ServerConnection:
         header, position = find_reader(RequestHeader, header_version)(frame, 0)
         client_id = header.client_id or ""
         request = IncomingRequest(
-            header.request_api_key, api_version, header.correlation_id, client_id, None, len(frame), position
+            header.request_api_key, api_version, header.correlation_id, client_id, None, len(frame)
         )
         if api_version in served.versions:
             if len(frame) > MAX_SMALL_BYTES:

@@ -115,16 +115,16 @@ class ThrottledProducer:
         load = Load.of(int(QUOTA / 100))
         with RawClient(self._port, client_id="throttled", timeout_seconds=60) as client:
             request = produce_request(self._topic, {0: load.batch}, acks=1)
-            body_bytes, begun, elapsed = 0, time.monotonic(), 0.0
+            used_bytes, begun, elapsed = 0, time.monotonic(), 0.0
             while elapsed < self._seconds:
-                body_bytes += len(load.batch)
+                used_bytes += len(load.batch)
                 client.send(request, PRODUCE_VERSION)
                 answer = client.receive(ProduceResponse, PRODUCE_VERSION)
                 check(answer)
                 self.throttled_ms += answer.throttle_time_ms
                 # The bytes of the last request have the time that the client is muted for.
                 elapsed = time.monotonic() - begun + answer.throttle_time_ms / 1000
-        self.rate = body_bytes / elapsed
+        self.rate = used_bytes / elapsed
 
 
 def measure_throttled(broker: Broker, options: Options) -> Samples:

@@ -319,8 +319,9 @@ def throttled_mutations(script: Transcript, name: str) -> None:
             with RawClient(script.port, client_id=client_id) as client:
                 given: Any = client.call(request, answer, version)
             script.note(f"{label} v{version}: time", round(given.throttle_time_ms / ROUGHLY_MS))
-            given.throttle_time_ms = 0
-            script.note(f"{label} v{version}", given)
+            results = getattr(given, "topics", None) or given.results
+            # Kafka takes the topics of some requests in the order of a hash table.
+            script.note(f"{label} v{version}", sorted(topic.error_code for topic in results))
 
     topics = [CreatableTopic(name=f"{name}-{part}", num_partitions=1, replication_factor=1) for part in "ab"]
     ask("create", CreateTopicsRequest(topics=topics, timeout_ms=10_000), CreateTopicsResponse, range(2, 8))

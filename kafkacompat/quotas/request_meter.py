@@ -133,7 +133,10 @@ class RequestMeter:
             # A Metadata request that would create topics automatically is answered without them, and not throttled.
             if self._api_key in STRICT_VERSIONS:
                 self._mutation_ends_ms = now_ms + throttle_ms
-            raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED, "The throttling quota has been exceeded.")
+            reason = (
+                f"the client has used up its controller_mutation_rate={bucket.limit:g}: try again in {throttle_ms} ms"
+            )
+            raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED, reason)
         bucket.record(partitions, now_ms)
         if not is_strict:
             self._mutation_ends_ms = now_ms + bucket.find_throttle_ms(now_ms)
@@ -141,14 +144,15 @@ class RequestMeter:
 
     # What the connection charges
 
-    def finish(self, body_bytes: int, has_response: bool, now_s: float) -> int:
+    def finish(self, size_bytes: int, has_response: bool, now_s: float) -> int:
         """Charge what no handler has charged, and return the throttle time in milliseconds.
 
+        A Produce request counts with its header, as in Kafka.
         The time of a request without a response (acks=0) counts, but throttles nothing.
         """
         now_ms = _to_ms(now_s)
         if self._api_key == PRODUCE_KEY and self._uses.produce is not None:
-            self._throttle(QuotaKind.PRODUCE, self._uses.produce.record(body_bytes, now_ms))
+            self._throttle(QuotaKind.PRODUCE, self._uses.produce.record(size_bytes, now_ms))
         if has_response:
             self._charge_time(now_s)
         # Part of the mutations' throttle time has passed while they were carried out.

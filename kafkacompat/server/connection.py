@@ -310,7 +310,7 @@ class KafkaConnection(Protocol):
         """Charge a request; mute the connection if its client has used more than its quotas (KIP-219)."""
         now = self._shared.clock.seconds()
         meter.resume(now)
-        throttle_ms = meter.finish(incoming.body_bytes, response is not None, now)
+        throttle_ms = meter.finish(incoming.size_bytes, response is not None, now)
         if response is not None:
             declared = self._shared.dispatcher.handlers[incoming.api_key].response
             throttle_ms = raise_throttle_time(response, declared, incoming.api_version, throttle_ms)
@@ -395,7 +395,7 @@ class KafkaConnection(Protocol):
             return
         if incoming.meter is not None:
             # The client is gone, and what it has used counts all the same.
-            incoming.meter.finish(incoming.body_bytes, response is not None, self._shared.clock.seconds())
+            incoming.meter.finish(incoming.size_bytes, response is not None, self._shared.clock.seconds())
         if response is not None:
             release_regions(response)
 

@@ -245,12 +245,12 @@ def test_topics_beyond_the_quota_are_rejected_one_by_one() -> None:
     assert admin.throttle_ms == 0
 
 
-def test_a_rejected_topic_has_kafkas_message() -> None:
+def test_the_message_of_a_rejected_topic_says_when_to_try_again() -> None:
     admin = Admin(controller_mutation_rate=1)
     admin.create(("a", 20))
     request = CreateTopicsRequest(topics=[CreatableTopic(name="b", num_partitions=1, replication_factor=1)])
     (topic,) = admin.ask(request, CreateTopicsResponse, 7).topics
-    assert topic.error_message == "The throttling quota has been exceeded."
+    assert topic.error_message == "the client has used up its controller_mutation_rate=1: try again in 9000 ms"
 
 
 def test_invalid_topics_use_nothing() -> None:

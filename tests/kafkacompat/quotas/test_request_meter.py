@@ -30,11 +30,11 @@ class Client:
         assert meter is not None
         return meter
 
-    def finish(self, meter: RequestMeter, body_bytes: int = 0, has_response: bool = True) -> int:
-        return meter.finish(body_bytes, has_response, self.now)
+    def finish(self, meter: RequestMeter, size_bytes: int = 0, has_response: bool = True) -> int:
+        return meter.finish(size_bytes, has_response, self.now)
 
-    def produce(self, body_bytes: int, has_response: bool = True) -> int:
-        return self.finish(self.begin(PRODUCE), body_bytes, has_response)
+    def produce(self, size_bytes: int, has_response: bool = True) -> int:
+        return self.finish(self.begin(PRODUCE), size_bytes, has_response)
 
     def fetch(self, size_bytes: int) -> tuple[bool, int]:
         """Whether the response is withheld, and the throttle time."""
