@@ -2,7 +2,7 @@
 
 v1     flexible
 
-Quotas are stored and described; nothing is throttled yet. One invalid quota rejects its whole entity, and no other entity.
+One invalid quota rejects its whole entity, and no other entity.
 """
 
 from __future__ import annotations

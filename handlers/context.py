@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from twisted.python.failure import Failure
 
+from kafkacompat.metadata.topic_changes import admit_all
+from kafkacompat.quotas.client_quotas import ClientQuotas
 from kafkacompat.security.principals import ANONYMOUS, Principal
 from kafkacompat.timers import Clock, now_ms
 from kafkacompat.wire.schema import Response, Versions
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from kafkacompat.metadata.image import ImageHolder
     from kafkacompat.partitions.fetch_sessions import FetchSessions
     from kafkacompat.partitions.replica_manager import ReplicaManager
+    from kafkacompat.quotas.request_meter import RequestMeter
     from kafkacompat.security.acls.authorizer import Authorizer
     from kafkacompat.wire.releases import Release
 
@@ -50,7 +53,7 @@ class RequestContext(NamedTuple):
     """The request's connection, API version, client id and principal.
 
     ``is_forwarded`` is set at the controller for a request that another broker has forwarded in an Envelope (KIP-590); ``peer``
-    and ``principal`` are those of the client of that broker then.
+    and ``principal`` are those of the client of that broker then. ``meter`` charges a client that has quotas.
     """
 
     api_version: int
@@ -58,6 +61,17 @@ class RequestContext(NamedTuple):
     peer: Peer
     is_forwarded: bool = False
     principal: Principal = ANONYMOUS
+    meter: RequestMeter | None = None
+
+    def admit_mutations(self, clock: Clock) -> Callable[[str, int], None]:
+        """Return what charges the partitions that a request creates or deletes (KIP-599).
+
+        It is called with a topic and a number of partitions, and raises KafkaError if the client's quota is used up.
+        """
+        meter = self.meter
+        if meter is None:
+            return admit_all
+        return lambda topic, partitions: meter.admit_mutation(topic, partitions, clock.seconds())
 
 
 @dataclass(slots=True)
@@ -65,8 +79,8 @@ class Services:
     """The services that handlers call; built once by `kafkacompat.broker`.
 
     ``served`` holds the APIs that ApiVersions lists, ``features`` the feature levels. A listener that emulates an older release
-    has its own, and names the release. ``cluster`` is None on a single node, ``authorizer`` where every client may do everything. ``enclosed`` answers the requests in Envelopes, on
-    the listener that receives these.
+    has its own, and names the release. ``cluster`` is None on a single node, ``authorizer`` where every client may do everything. ``enclosed`` answers
+    the requests in Envelopes, on the listener that receives these. ``quotas`` are those of clients.
     """
 
     node_id: int
@@ -85,6 +99,7 @@ class Services:
     cluster: ClusterRole | None = None
     enclosed: EnclosedRequests | None = None
     authorizer: Authorizer | None = None
+    quotas: ClientQuotas = field(default_factory=ClientQuotas)
 
     def require_cluster(self) -> ClusterRole:
         """Return the broker's part in the cluster, for handlers that a single node does not serve."""

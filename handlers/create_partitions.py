@@ -1,7 +1,7 @@
 """CreatePartitions (key 37), v0-3: give topics more partitions.
 
 v2     flexible
-v3     quota violations are answered before they are enforced
+v3     a client that has used up its quota of changes gets THROTTLING_QUOTA_EXCEEDED (KIP-599)
 
 The answer comes once the new partitions accept writes; on a single node the request's timeout has no effect.
 """
@@ -26,10 +26,12 @@ def handle_create_partitions(
     request: CreatePartitionsRequest, context: RequestContext, services: Services
 ) -> Pending[CreatePartitionsResponse]:
     """Add partitions to every topic that the request names once."""
-    return answer_in_order(_create_partitions(request, services))
+    return answer_in_order(_create_partitions(request, context, services))
 
 
-async def _create_partitions(request: CreatePartitionsRequest, services: Services) -> CreatePartitionsResponse:
+async def _create_partitions(
+    request: CreatePartitionsRequest, context: RequestContext, services: Services
+) -> CreatePartitionsResponse:
     wanted, named_twice = split_duplicates(request.topics)
     results: list[KafkaError | None]
     try:
@@ -38,7 +40,9 @@ async def _create_partitions(request: CreatePartitionsRequest, services: Service
         if services.cluster is None and any(topic.name in known for topic in wanted):
             services.replica_manager.directories.check_room()
         more = [_parse_growth(topic) for topic in wanted]
-        growing = services.controller.create_partitions(more, validate_only=request.validate_only)
+        growing = services.controller.create_partitions(
+            more, validate_only=request.validate_only, admit=context.admit_mutations(services.clock)
+        )
         results = await wait_at_most(growing, request.timeout_ms, services)
     except KafkaError as problem:
         results = [problem.with_traceback(None)] * len(wanted)

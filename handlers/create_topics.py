@@ -3,7 +3,7 @@
 v1     validate_only; error messages
 v4     counts of -1 stand for the broker's defaults
 v5     flexible; the answer has the topic's size and configuration
-v6     quota violations are answered before they are enforced
+v6     a client that has used up its quota of changes gets THROTTLING_QUOTA_EXCEEDED (KIP-599)
 v7     the answer has the topic's id
 
 The answer comes once the leaders accept writes; on a single node the request's timeout has no effect.
@@ -32,10 +32,12 @@ def handle_create_topics(
     request: CreateTopicsRequest, context: RequestContext, services: Services
 ) -> Pending[CreateTopicsResponse]:
     """Create every topic that the request names once."""
-    return answer_in_order(_create_topics(request, services))
+    return answer_in_order(_create_topics(request, context, services))
 
 
-async def _create_topics(request: CreateTopicsRequest, services: Services) -> CreateTopicsResponse:
+async def _create_topics(
+    request: CreateTopicsRequest, context: RequestContext, services: Services
+) -> CreateTopicsResponse:
     wanted, named_twice = split_duplicates(request.topics)
     results: list[TopicImage | KafkaError]
     try:
@@ -43,7 +45,9 @@ async def _create_topics(request: CreateTopicsRequest, services: Services) -> Cr
         if services.cluster is None and any(topic.name not in known for topic in wanted):
             services.replica_manager.directories.check_room()
         new = [_parse_topic(topic) for topic in wanted]
-        creating = services.controller.create_topics(new, validate_only=request.validate_only)
+        creating = services.controller.create_topics(
+            new, validate_only=request.validate_only, admit=context.admit_mutations(services.clock)
+        )
         results = await wait_at_most(creating, request.timeout_ms, services)
     except KafkaError as problem:
         results = [problem.with_traceback(None)] * len(wanted)

@@ -2,7 +2,7 @@
 
 v3     a broker that does not delete topics returns TOPIC_DELETION_DISABLED
 v4     flexible
-v5     error messages; quota violations are answered before they are enforced
+v5     error messages; a client that has used up its quota of changes gets THROTTLING_QUOTA_EXCEEDED (KIP-599)
 v6     topics by id
 
 The answer comes once a topic of the same name can be created again. In a cluster it does not wait for
@@ -40,14 +40,17 @@ def handle_delete_topics(
         code = ErrorCode.TOPIC_DELETION_DISABLED if disabled else ErrorCode.INVALID_REQUEST
         problem = KafkaError(code, "topics cannot be deleted, as delete.topic.enable is false")
         return DeleteTopicsResponse(responses=[_build_result(topic.name, topic.topic_id, problem) for topic in wanted])
-    return answer_in_order(_delete_topics(wanted, request.timeout_ms, services))
+    return answer_in_order(_delete_topics(wanted, request.timeout_ms, context, services))
 
 
-async def _delete_topics(wanted: list[DeleteTopicState], timeout_ms: int, services: Services) -> DeleteTopicsResponse:
+async def _delete_topics(
+    wanted: list[DeleteTopicState], timeout_ms: int, context: RequestContext, services: Services
+) -> DeleteTopicsResponse:
     chosen, refused = _resolve_topics(wanted, services.controller.committed)
     results: list[KafkaError | None]
     try:
-        results = await wait_at_most(services.controller.delete_topics(list(chosen)), timeout_ms, services)
+        admit = context.admit_mutations(services.clock)
+        results = await wait_at_most(services.controller.delete_topics(list(chosen), admit=admit), timeout_ms, services)
     except KafkaError as problem:
         results = [problem.with_traceback(None)] * len(chosen)
     pairs = zip(chosen.items(), results, strict=True)

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING
 from twisted.internet.defer import Deferred
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services, UnanswerableError
+from kafkacompat.handlers.throttle_time import raise_throttle_time
+from kafkacompat.quotas.request_meter import RequestMeter, begin_request
 from kafkacompat.security.principals import Principal, unpack_principal
 from kafkacompat.timers import make_steps
 from kafkacompat.wire.apis import API_NAMES
@@ -84,7 +86,7 @@ async def _answer_enclosed(
     requests = ServerConnection(enclosed.handlers)
     try:
         incoming = requests.parse(memoryview(data))
-        response = await _dispatch_enclosed(incoming, context, enclosed)
+        response = await _dispatch_enclosed(incoming, context, enclosed, services)
     except RequestError as problem:
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, str(problem)) from None
     except UnanswerableError as problem:
@@ -111,11 +113,12 @@ def _check_api(data: bytes, enclosed: EnclosedRequests) -> None:
 
 
 async def _dispatch_enclosed(
-    incoming: IncomingRequest, context: RequestContext, enclosed: EnclosedRequests
+    incoming: IncomingRequest, context: RequestContext, enclosed: EnclosedRequests, services: Services
 ) -> Response:
-    """Answer a request as its connection does; raises RequestError and UnanswerableError."""
+    """Answer a request as its connection does, which mutes itself; raises RequestError and UnanswerableError."""
+    meter = _begin_metering(incoming, context, services) if services.quotas.active else None
     inner = RequestContext(
-        incoming.api_version, incoming.client_id, context.peer, is_forwarded=True, principal=context.principal
+        incoming.api_version, incoming.client_id, context.peer, True, principal=context.principal, meter=meter
     )
     try:
         answer = enclosed.dispatch(incoming, inner)
@@ -123,9 +126,23 @@ async def _dispatch_enclosed(
     except RequestError:
         raise
     except Exception as problem:
-        return enclosed.build_failure_response(incoming, problem)
+        response = enclosed.build_failure_response(incoming, problem)
     assert response is not None
+    if meter is not None:
+        throttle_ms = meter.finish(incoming.size_bytes, True, services.clock.seconds())
+        raise_throttle_time(response, type(response), incoming.api_version, throttle_ms)
     return response
+
+
+def _begin_metering(incoming: IncomingRequest, context: RequestContext, services: Services) -> RequestMeter | None:
+    return begin_request(
+        services.quotas,
+        incoming.api_key,
+        incoming.api_version,
+        context.principal.name,
+        incoming.client_id,
+        services.clock.seconds(),
+    )
 
 
 def _iterate_error_codes(message: Struct) -> Iterator[int]:

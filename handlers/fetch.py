@@ -22,6 +22,7 @@ From v4 on records are sent as regions of the log files: no code here reads them
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterator
+from itertools import chain
 from typing import Any, TypeAlias
 
 from twisted.internet.defer import Deferred
@@ -44,6 +45,7 @@ from kafkacompat.partitions.leadership import UNKNOWN
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.partitions.partition_reader import PartitionRead
 from kafkacompat.partitions.replica_progress import FetchingReplica
+from kafkacompat.quotas.request_meter import RequestMeter
 from kafkacompat.storage.segment import transaction_index
 from kafkacompat.timers import make_steps
 from kafkacompat.wire.apis.fetch import (
@@ -56,6 +58,7 @@ from kafkacompat.wire.apis.fetch import (
     NodeEndpoint,
     PartitionData,
 )
+from kafkacompat.wire.connection import measure_response
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 BATCHES_VERSION = 4
@@ -93,23 +96,32 @@ def handle_fetch(request: FetchRequest, context: RequestContext, services: Servi
 
     find = _find_partition(request, context, services)
 
+    reader = _find_reader(request, context, services)
+    meter = context.meter
+    if meter is not None and reader.replica is not None:
+        # The quotas of replication throttle followers.
+        meter.exempt()
+
     def answer(fetched: list[FetchedPartition]) -> FetchResponse | Deferred[FetchResponse]:
         if context.api_version < STORAGE_ERROR_VERSION:
             fetched = [_without_storage_error(outcome) for outcome in fetched]
         response = FetchResponse(session_id=fetch_context.session_id)
         hints = LeaderHints(context, services) if context.api_version >= LEADER_HINT_VERSION else None
         committed = request.isolation_level == READ_COMMITTED
-        filling = make_steps(services.clock, _fill_response(response, fetch_context, fetched, committed, hints))
+        steps = _fill_response(response, fetch_context, fetched, committed, hints, notes=meter is None)
+        if meter is not None:
+            finishing = _finish_metered(response, fetch_context, fetched, meter, context.api_version, services)
+            steps = chain(steps, finishing)
+        filling = make_steps(services.clock, steps)
         if filling is None:
             return response
         return filling.addCallback(lambda _: response).addErrback(_release_and_fail, fetched)
 
-    limits = _parse_limits(request, context.api_version, services.config.int("fetch.max.bytes"))
+    limits = _parse_limits(request, context.api_version, services.config.int("fetch.max.bytes"), meter)
     if context.api_version < BATCHES_VERSION:
         magic = 1 if context.api_version >= TIMESTAMPS_VERSION else 0
         reading = fetch_converted(find, fetch_context.wanted, limits, services.clock, services.conversions, magic)
         return _one_at_a_time(reading, answer)
-    reader = _find_reader(request, context, services)
     fetched = fetch_partitions(find, fetch_context.wanted, limits, services.clock, reader)
     response: FetchResponse | Deferred[Any] = (
         answer(fetched) if isinstance(fetched, list) else fetched.addCallback(answer)
@@ -133,8 +145,10 @@ def _find_partition(
     return guard_find(find, _find_replica_id(request, context) >= 0, services.authorizer, context, services)
 
 
-def _parse_limits(request: FetchRequest, version: int, most_bytes: int) -> FetchLimits:
+def _parse_limits(request: FetchRequest, version: int, most_bytes: int, meter: RequestMeter | None) -> FetchLimits:
     """Return the limits of a request; before v3 nothing limits all partitions together, and each returns a batch."""
+    if meter is not None and meter.max_fetch_bytes is not None:
+        most_bytes = min(most_bytes, meter.max_fetch_bytes)
     max_bytes = min(request.max_bytes, most_bytes)
     one_batch_each = version < TOTAL_LIMIT_VERSION
     committed = request.isolation_level == READ_COMMITTED
@@ -217,11 +231,12 @@ def _fill_response(
     fetched: list[FetchedPartition],
     committed: bool,
     hints: LeaderHints | None,
+    notes: bool,
 ) -> Iterator[None]:
-    """Fill the response, with a step for each partition."""
+    """Fill the response, with a step for each partition; with *notes* a session notes what the response says."""
     topic: TopicKey | None = None
     for outcome in fetched:
-        if _is_named(context, outcome):
+        if _is_named(context, outcome, notes):
             if outcome.wanted.topic != topic:
                 topic = outcome.wanted.topic
                 response.responses.append(_build_topic(topic))
@@ -229,6 +244,34 @@ def _fill_response(
         yield
     if hints is not None and hints.addresses:
         response.node_endpoints = [NodeEndpoint(**address._asdict()) for address in hints.addresses.values()]
+
+
+def _finish_metered(
+    response: FetchResponse,
+    context: FetchContext,
+    fetched: list[FetchedPartition],
+    meter: RequestMeter,
+    version: int,
+    services: Services,
+) -> Iterator[None]:
+    """Charge a filled response, and note what it says; that of a client that is throttled is empty instead, as in Kafka.
+
+    The session stays as it was, so that the next response repeats the news. A session that the request has begun is dropped.
+    """
+    size_bytes = 0
+    for measured in measure_response(response, version):
+        size_bytes = measured
+        yield
+    if not meter.charge_fetch(size_bytes, services.clock.seconds()):
+        for outcome in fetched:
+            _is_named(context, outcome, notes=True)
+            yield
+        return
+    release_unsent(fetched)
+    if not context.incremental:
+        services.fetch_sessions.discard(context)
+    response.session_id = context.session_id
+    response.responses, response.node_endpoints = [], []
 
 
 def _build_topic(topic: TopicKey) -> FetchableTopicResponse:
@@ -240,8 +283,8 @@ def _release_and_fail(failure: Failure, fetched: list[FetchedPartition]) -> Fail
     return failure
 
 
-def _is_named(context: FetchContext, outcome: FetchedPartition) -> bool:
-    """Return whether the response names a partition; a session notes what the response says."""
+def _is_named(context: FetchContext, outcome: FetchedPartition, notes: bool) -> bool:
+    """Return whether the response names a partition; a session notes what the response says if *notes* is set."""
     if context.session is None:
         return True
     read = outcome.read
@@ -250,8 +293,9 @@ def _is_named(context: FetchContext, outcome: FetchedPartition) -> bool:
         error=outcome.urgent,
         high_watermark=read.high_watermark if read else -1,
         log_start_offset=read.log_start_offset if read else -1,
+        notes=notes,
     )
-    if outcome.size_bytes and context.incremental:
+    if notes and outcome.size_bytes and context.incremental:
         context.session.move_to_end(outcome.wanted.key)
     return news or not context.incremental
 

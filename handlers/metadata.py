@@ -48,7 +48,11 @@ TOPIC_ID_VERSION = 12
 LISTENER_NOT_FOUND_VERSION = 6
 UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 # Another client may have created the topic first; a full disk is logged once elsewhere.
-NOT_WORTH_A_LINE = (ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.KAFKA_STORAGE_ERROR)
+NOT_WORTH_A_LINE = (
+    ErrorCode.TOPIC_ALREADY_EXISTS,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+    ErrorCode.THROTTLING_QUOTA_EXCEEDED,
+)
 
 MetadataResult: TypeAlias = "MetadataResponse | Pending[MetadataResponse]"
 Describe: TypeAlias = "Callable[[Any, _Sight], MetadataResponseTopic]"
@@ -100,16 +104,16 @@ async def _create_topics_and_answer(
         if missing_topic_error(name) == UNKNOWN and not is_internal(name)
     ]
     if wanted:
-        await _create_topics(wanted, services)
+        await _create_topics(wanted, context, services)
     answer = _build_answer(request, context, services)
     return await answer.response if isinstance(answer, Pending) else answer
 
 
-async def _create_topics(wanted: list[NewTopic], services: Services) -> None:
+async def _create_topics(wanted: list[NewTopic], context: RequestContext, services: Services) -> None:
     try:
         if services.cluster is None:
             services.replica_manager.directories.check_room()
-        results = await services.controller.create_topics(wanted)
+        results = await services.controller.create_topics(wanted, admit=context.admit_mutations(services.clock))
     except KafkaError as problem:
         if problem.code not in NOT_WORTH_A_LINE:
             log.warning("Cannot create %d requested topics: %s", len(wanted), problem.detail)

@@ -27,7 +27,10 @@ from kafkacompat.partitions.directories import Directories, Directory
 from kafkacompat.partitions.fetch_sessions import FetchSessions
 from kafkacompat.partitions.replica_manager import ReplicaManager
 from kafkacompat.partitions.takeover import belonged_to_kafka
-from kafkacompat.server.connection_limits import ConnectionLimits
+from kafkacompat.quotas.client_quotas import ClientQuotas
+from kafkacompat.quotas.connection_rates import Admission, ConnectionRates
+from kafkacompat.quotas.rates import QuotaWindows
+from kafkacompat.server.connection_limits import ConnectionLimits, find_connection_rate
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.emulation import emulate_release
 from kafkacompat.server.listener import KafkaServer, ListenError
@@ -35,6 +38,7 @@ from kafkacompat.server.tls import BrokerTls
 from kafkacompat.standalone import Standalone
 from kafkacompat.storage.directory.log_directory import LogDirectory, LogDirectoryError
 from kafkacompat.storage.segment.shared_files import SegmentCache
+from kafkacompat.timers import steady_ms
 from kafkacompat.upkeep.cleaning import MOST_CLEANERS, LogCleaner
 from kafkacompat.upkeep.housekeeping import Housekeeping
 from kafkacompat.upkeep.moving import PartitionMoves
@@ -213,6 +217,23 @@ class Broker:
             clock, config, self._host.files, self.replica_manager, self._host.new_workers(1, "scrub")
         )
 
+    def _build_quotas(self) -> None:
+        config = self.config
+        windows = QuotaWindows(config.int("quota.window.num"), config.int("quota.window.size.seconds") * 1000)
+        mutation_windows = QuotaWindows(
+            config.int("controller.quota.window.num"), config.int("controller.quota.window.size.seconds") * 1000
+        )
+        self.quotas = ClientQuotas(windows, mutation_windows)
+        protected = None if self._node is None else self._node.listener
+        self.connection_rates = ConnectionRates(
+            windows, lambda listener: find_connection_rate(self.effective.config, listener, protected)
+        )
+        self.metadata.watch_clients(self.quotas.update)
+        self.metadata.watch_clients(self.connection_rates.update)
+
+    def _admit(self, listener_name: str, address: str) -> Admission:
+        return self.connection_rates.admit(listener_name, address, steady_ms(self._reactor))
+
     def _handlers(self) -> Mapping[int, Handler]:
         return HANDLERS if self._node is None else CLUSTER_HANDLERS
 
@@ -228,6 +249,7 @@ class Broker:
         config = self.config
         self.token_expiry = TokenExpiry(config, self.controller, self._reactor)
         self._access = self._build_access_control()
+        self._build_quotas()
         self._services = Services(
             node_id=config.node_id,
             clock=self._reactor,
@@ -243,6 +265,7 @@ class Broker:
             cluster=None if self._node is None else self._node.member,
             features=self.coordinators.features,
             authorizer=None if self._access is None else self._access.authorizer,
+            quotas=self.quotas,
         )
         self.server = KafkaServer(
             self._reactor,
@@ -253,6 +276,8 @@ class Broker:
             max_idle_ms=config.int("connections.max.idle.ms"),
             read_ahead=self._read_ahead,
             turn_away=ConnectionLimits(lambda: self.effective.config).find_objection,
+            admit=self._admit,
+            quotas=self.quotas,
         )
 
     def _read_ahead(self, region: FileRegion, offset: int, size_bytes: int) -> Deferred[None]:
@@ -296,9 +321,9 @@ class Broker:
 
     def _bind(self, listener: Listener) -> None:
         dispatcher = self._find_dispatcher(listener)
-        admit = self._prepare_sasl(listener.name) if listener.has_sasl else None
+        begin_sasl = self._prepare_sasl(listener.name) if listener.has_sasl else None
         tls = self.tls.open(self.effective.config, listener)
-        port = self.server.listen(listener.name, listener.host, listener.port, dispatcher, admit, tls)
+        port = self.server.listen(listener.name, listener.host, listener.port, dispatcher, begin_sasl, tls)
         host = f"[{listener.host}]" if ":" in listener.host else listener.host
         self.addresses.append(f"{listener.name}://{host}:{port}")
         self.bound[listener.name] = (listener.host, port)

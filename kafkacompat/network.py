@@ -51,6 +51,12 @@ class ListeningPort(Protocol):
     def getHost(self) -> Any:
         """Return the bound address, with the attributes ``host`` and ``port``."""
 
+    def pauseProducing(self) -> None:
+        """Accept no connections for now; those that are made wait."""
+
+    def resumeProducing(self) -> None:
+        """Accept connections again."""
+
     def stopListening(self) -> Deferred[None]:
         """Accept no more connections; fires when the address is free."""
 

@@ -54,7 +54,8 @@ class ServedApi(Protocol):
 class IncomingRequest:
     """One request; ``body`` is None for an unknown version of ApiVersions, and after the response.
 
-    The body of a large request is complete after all steps of ``reading``; each step is short.
+    The body of a large request is complete after all steps of ``reading``; each step is short. ``size_bytes`` are those of header
+    and body. ``meter`` is for the caller's use.
     """
 
     api_key: int
@@ -67,6 +68,7 @@ class IncomingRequest:
     answer: list[Part] | None = None
     answer_bytes: int = 0
     answered: bool = False
+    meter: Any = None
 
 
 class ServerConnection:
@@ -215,3 +217,12 @@ def _build_frame(request: IncomingRequest, response: Response, version: int, par
 def measure_part(part: Part) -> int:
     """Return the bytes of a buffer or a file region."""
     return len(part) if isinstance(part, _BUFFERS) else part.size_bytes
+
+
+def measure_response(response: Response, version: int) -> Iterator[int]:
+    """Yield the bytes of a response as Kafka counts them for quotas: with the frame's size, without the header.
+
+    It yields 0 after each step of a large response, and the size last.
+    """
+    for parts in find_stepwise_writer(type(response), version)(response):
+        yield 0 if parts is None else _SIZE.size + sum(measure_part(part) for part in parts)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
-from compat_tests.raw_client import RawClient
-from compat_tests.same_answers.transcript import Transcript
+from compat_tests.raw_client import RawClient, produce_request
+from compat_tests.same_answers.transcript import OLDEST_SERVED, Transcript
 from compat_tests.waiting import until
 from kafkacompat.wire.apis.alter_client_quotas import (
     AlterClientQuotasRequest,
@@ -14,13 +15,24 @@ from kafkacompat.wire.apis.alter_client_quotas import (
     EntryData,
     OpData,
 )
+from kafkacompat.wire.apis.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+)
+from kafkacompat.wire.apis.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from kafkacompat.wire.apis.describe_client_quotas import (
     ComponentData,
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
 )
 from kafkacompat.wire.apis.describe_client_quotas import EntryData as Described
+from kafkacompat.wire.apis.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from kafkacompat.wire.apis.produce import ProduceRequest, ProduceResponse
+from kafkacompat.wire.record_batch import build_batch
+from kafkacompat.wire.schema import Request, Response
 
+TOPIC_ID_VERSION = 13
 EXACT, DEFAULT, ANY = range(3)
 Entity = dict[str, str | None]
 
@@ -184,4 +196,154 @@ def too_many_quotas(script: Transcript, name: str) -> None:
     script.ask("too many", AlterClientQuotasRequest(entries=entries), AlterClientQuotasResponse, 1)
 
 
-SCRIPTS = (alter_client_quotas, quota_entities, describe_client_quotas, too_many_quotas)
+USER = "ANONYMOUS"
+BATCH_BYTES = 2000
+ROUGHLY_MS = 100_000
+"""Unit of throttle times that depend on the moment of the request; those of the scripts are far from the edges."""
+
+
+def set_quota(script: Transcript, entity: Entity, key: str, value: float | None) -> None:
+    """Set a quota, or remove it, without noting anything; it is in effect then."""
+    request = AlterClientQuotasRequest(entries=[make_alteration(entity, (key, value))])
+    answer = script.client.call(request, AlterClientQuotasResponse, 1)
+    assert answer.entries[0].error_code == 0, answer
+    script.settle()
+
+
+def make_produce(topic: str, topic_id: bytes, version: int) -> ProduceRequest:
+    """A request with one record of BATCH_BYTES, whose size does not depend on the topic's name alone."""
+    batch = build_batch([(1_700_000_000_000, b"k", b"v" * BATCH_BYTES, [])])
+    request = produce_request(topic, {0: batch})
+    if version >= TOPIC_ID_VERSION:
+        request.topic_data[0].topic_id = topic_id
+    return request
+
+
+def throttled_producers(script: Transcript, name: str) -> None:
+    """The first request of a client: its throttle time follows from its size alone."""
+    topic_id = script.create_topic(name)
+    for version in range(OLDEST_SERVED[0], ProduceRequest.VERSIONS.last + 1):
+        client_id = f"{name}-{version:02}"
+        set_quota(script, {"client-id": client_id}, "producer_byte_rate", 100.0)
+        with RawClient(script.port, client_id=client_id) as client:
+            answer = client.call(make_produce(name, topic_id, version), ProduceResponse, version)
+            script.note(f"v{version}", answer.throttle_time_ms)
+            assert answer.throttle_time_ms > 0
+
+
+def throttled_levels(script: Transcript, name: str) -> None:
+    """The quota in force when that of each level is the strongest; each client has a rate of its own."""
+    script.create_topic(name)
+    client_ids = [f"{name}-{level}" for level in range(8)]
+    for level, client_id in enumerate(client_ids):
+        entities: list[Entity] = [
+            {"user": USER, "client-id": client_id},
+            {"user": USER, "client-id": None},
+            {"user": USER},
+            {"user": None, "client-id": client_id},
+            {"user": None, "client-id": None},
+            {"user": None},
+            {"client-id": client_id},
+            {"client-id": None},
+        ]
+        if entities[level] == {"user": None}:
+            # Its client would have used the rate of the user before.
+            continue
+        limited = list(enumerate(entities))[level:]
+        set_quotas(script, [(entity, 10.0 * (place + 1)) for place, entity in limited])
+        with RawClient(script.port, client_id=client_id) as client:
+            answer = client.call(make_produce(name, b"", 12), ProduceResponse, 12)
+            script.note(f"level {level}", answer.throttle_time_ms)
+        set_quotas(script, [(entity, None) for _, entity in limited])
+
+
+def set_quotas(script: Transcript, rates: list[tuple[Entity, float | None]]) -> None:
+    entries = [make_alteration(entity, ("producer_byte_rate", rate)) for entity, rate in rates]
+    answer = script.client.call(AlterClientQuotasRequest(entries=entries), AlterClientQuotasResponse, 1)
+    assert not any(entry.error_code for entry in answer.entries), answer
+    script.settle()
+
+
+def make_fetch(topic: str, topic_id: bytes, offset: int = 0, **fields: int) -> FetchRequest:
+    partition = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1_000_000)
+    topics = [FetchTopic(topic=topic, topic_id=topic_id, partitions=[partition])]
+    session: dict[str, Any] = {"session_id": 0, "session_epoch": 0, **fields}
+    return FetchRequest(max_wait_ms=100, min_bytes=1, max_bytes=1_000_000, topics=topics, **session)
+
+
+def throttled_consumers(script: Transcript, name: str) -> None:
+    """A first response with all bytes that the quota allows is more than it allows, by the bytes around them."""
+    topic_id = script.create_topic(name)
+    for _ in range(2):
+        produced = script.client.call(make_produce(name, topic_id, 12), ProduceResponse, 12)
+        assert produced.responses[0].partition_responses[0].error_code == 0
+    for version in range(OLDEST_SERVED[1], FetchRequest.VERSIONS.last + 1):
+        client_id = f"{name}-{version:02}"
+        # It is less than both batches, and more than one.
+        set_quota(script, {"client-id": client_id}, "consumer_byte_rate", 300.0)
+        with RawClient(script.port, client_id=client_id) as client:
+            answer = client.call(make_fetch(name, topic_id), FetchResponse, version)
+            script.note(f"v{version}", answer)
+            assert answer.throttle_time_ms > 0
+
+
+def throttled_sessions(script: Transcript, name: str) -> None:
+    """A session goes on after a response that was withheld."""
+    topic_id = script.create_topic(name)
+    set_quota(script, {"client-id": name}, "consumer_byte_rate", 300.0)
+    for _ in range(2):
+        script.client.call(make_produce(name, topic_id, 12), ProduceResponse, 12)
+    with RawClient(script.port, client_id=name) as client:
+        first = client.call(make_fetch(name, topic_id, session_epoch=0), FetchResponse, 12)
+        assert first.throttle_time_ms > 0
+        script.note("a session is not begun", (first.session_id, len(first.responses)))
+    set_quota(script, {"client-id": name}, "consumer_byte_rate", 500.0)
+    with RawClient(script.port, client_id=name) as client:
+        first = client.call(make_fetch(name, topic_id, session_epoch=0), FetchResponse, 12)
+        script.note("begun", (first.throttle_time_ms, first.responses))
+        again = make_fetch(name, topic_id, 0, session_id=first.session_id, session_epoch=1)
+        second = client.call(again, FetchResponse, 12)
+        is_same_session = second.session_id == first.session_id
+        script.note("withheld", (second.error_code, is_same_session, second.throttle_time_ms > 0, second.responses))
+
+
+def throttled_mutations(script: Transcript, name: str) -> None:
+    """A client that has used up its quota of changes; throttle times are rounded, as part of them passes meanwhile."""
+
+    def ask(label: str, request: Request, answer: type[Response], versions: range) -> None:
+        for version in versions:
+            client_id = f"{name}-{label}-{version}"
+            set_quota(script, {"client-id": client_id}, "controller_mutation_rate", 0.001)
+            for topic in getattr(request, "topics", []):
+                topic.name = f"{topic.name.partition('.')[0]}.{version}"
+            with RawClient(script.port, client_id=client_id) as client:
+                given: Any = client.call(request, answer, version)
+            script.note(f"{label} v{version}: time", round(given.throttle_time_ms / ROUGHLY_MS))
+            results = getattr(given, "topics", None) or given.results
+            # Kafka takes the topics of some requests in the order of a hash table.
+            script.note(f"{label} v{version}", sorted(topic.error_code for topic in results))
+
+    topics = [CreatableTopic(name=f"{name}-{part}", num_partitions=1, replication_factor=1) for part in "ab"]
+    ask("create", CreateTopicsRequest(topics=topics, timeout_ms=10_000), CreateTopicsResponse, range(2, 8))
+    checks = [CreatableTopic(name=f"{name}-{part}", num_partitions=1, replication_factor=1) for part in "cd"]
+    checking = CreateTopicsRequest(topics=checks, timeout_ms=10_000, validate_only=True)
+    ask("check", checking, CreateTopicsResponse, range(5, 8))
+    for version in range(4):
+        script.create_topic(f"{name}-e.{version}")
+        script.create_topic(f"{name}-f.{version}")
+    growing = [CreatePartitionsTopic(name=f"{name}-{part}", count=2, assignments=None) for part in "ef"]
+    request = CreatePartitionsRequest(topics=growing, timeout_ms=10_000)
+    ask("grow", request, CreatePartitionsResponse, range(4))
+
+
+SCRIPTS = (
+    alter_client_quotas,
+    quota_entities,
+    describe_client_quotas,
+    too_many_quotas,
+    throttled_producers,
+    throttled_levels,
+    throttled_consumers,
+    throttled_sessions,
+    throttled_mutations,
+)

@@ -39,6 +39,7 @@ from kafkacompat.cluster.deletion_waits import DeletionWait, DeletionWaits
 from kafkacompat.metadata.changes import MetadataChanges
 from kafkacompat.metadata.image import NO_LEADER, BrokerImage, MetadataImage, PartitionImage, TopicImage
 from kafkacompat.metadata.store import StoreError
+from kafkacompat.metadata.topic_changes import AdmitPartitions, admit_all
 from kafkacompat.metadata.znodes.administration import decode_log_dir_event
 from kafkacompat.metadata.znodes.brokers import decode_broker
 from kafkacompat.metadata.znodes.paths import Znode
@@ -355,21 +356,29 @@ class ActiveController:
 
     # Topics
 
-    def delete_topics(self, topic_ids: Sequence[bytes]) -> Deferred[list[KafkaError | None]]:
+    def delete_topics(
+        self, topic_ids: Sequence[bytes], *, admit: AdmitPartitions = admit_all
+    ) -> Deferred[list[KafkaError | None]]:
         """Delete topics; fires with None or an error for each, once all replicas that are alive have deleted them.
 
         A broker that does not answer holds this up for a while only. A topic that is being reassigned is deleted at the end of that.
         """
-        return Deferred.fromCoroutine(self._delete_topics(topic_ids))
+        return Deferred.fromCoroutine(self._delete_topics(topic_ids, admit))
 
-    async def _delete_topics(self, topic_ids: Sequence[bytes]) -> list[KafkaError | None]:
+    async def _delete_topics(self, topic_ids: Sequence[bytes], admit: AdmitPartitions) -> list[KafkaError | None]:
         names: dict[bytes, str] = {}
+        refused: dict[bytes, KafkaError] = {}
         waits: list[DeletionWait] = []
 
         async def begin() -> None:
             for topic_id in topic_ids:
                 topic = self._ledger.image.topics_by_id.get(topic_id)
                 if topic is not None:
+                    try:
+                        admit(topic.name, len(topic.partitions))
+                    except KafkaError as problem:
+                        refused[topic_id] = problem.with_traceback(None)
+                        continue
                     names[topic_id] = topic.name
                     await self._request_deletion(topic.name)
                     waits.append(self._deletion_waits.add(topic.name))
@@ -382,7 +391,7 @@ class ActiveController:
         if self._resigned:
             raise _not_controller()
         unknown = KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, "there is no topic with this id")
-        return [None if topic_id in names else unknown for topic_id in topic_ids]
+        return [None if topic_id in names else refused.get(topic_id, unknown) for topic_id in topic_ids]
 
     async def _request_deletion(self, topic: str) -> None:
         """Store that the topic is to be deleted, so that the next controller goes on if this one dies."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from twisted.internet.defer import Deferred, fail
+from twisted.internet.defer import Deferred, fail, succeed
 
 from kafkacompat.cluster.controller_link import NoBrokerError, NoControllerError
 from kafkacompat.metadata.producer_ids import ProducerIds
+from kafkacompat.metadata.topic_changes import BROKER_DEFAULT, AdmitPartitions, admit_all
 from kafkacompat.wire.apis.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 from kafkacompat.wire.apis.create_topics import (
     CreatableReplicaAssignment,
@@ -56,7 +57,9 @@ class ClusterAdministration:
         find_active: Callable[[], ActiveController | None],
         link: ControllerLink,
         metadata: ImageHolder,
+        default_partition_count: Callable[[], int],
     ) -> None:
+        self._default_partition_count = default_partition_count
         self._node_id = node_id
         self._broker_epoch = broker_epoch
         self._find_active = find_active
@@ -71,29 +74,43 @@ class ClusterAdministration:
         return self._metadata.image if active is None else active.image
 
     def create_topics(
-        self, wanted: Sequence[NewTopic], *, validate_only: bool = False
+        self, wanted: Sequence[NewTopic], *, validate_only: bool = False, admit: AdmitPartitions = admit_all
     ) -> Deferred[list[TopicImage | KafkaError]]:
         """See MetadataChanges."""
         active = self._find_active()
         if active is not None:
-            return active.changes.create_topics(wanted, validate_only=validate_only)
+            return active.changes.create_topics(wanted, validate_only=validate_only, admit=admit)
         if self._link.is_local:
             # This broker is elected and has not begun, or has just given up: nobody can do it at the moment.
             return _refuse()
+        refused = self._charge(wanted, admit)
         request = CreateTopicsRequest(
-            topics=[_describe_topic(topic) for topic in wanted],
+            topics=[_describe_topic(topic) for topic in wanted if topic.name not in refused],
             timeout_ms=int(TIMEOUT_S * 1000),
             validate_only=validate_only,
         )
+        if not request.topics:
+            return succeed([refused[topic.name] for topic in wanted])
         return self._link.send(request, TIMEOUT_S).addCallbacks(
-            self._read_created, _raise_as_kafka_error, callbackArgs=(wanted,)
+            self._read_created, _raise_as_kafka_error, callbackArgs=(wanted, refused)
         )
 
+    def _charge(self, wanted: Sequence[NewTopic], admit: AdmitPartitions) -> dict[str, KafkaError]:
+        """Charge the client here, as the controller does not learn of it; return the topics that its quota forbids."""
+        refused: dict[str, KafkaError] = {}
+        for topic in wanted:
+            count = topic.partition_count
+            try:
+                admit(topic.name, self._default_partition_count() if count == BROKER_DEFAULT else count)
+            except KafkaError as problem:
+                refused[topic.name] = problem.with_traceback(None)
+        return refused
+
     def _read_created(
-        self, response: CreateTopicsResponse, wanted: Sequence[NewTopic]
+        self, response: CreateTopicsResponse, wanted: Sequence[NewTopic], refused: Mapping[str, KafkaError]
     ) -> list[TopicImage | KafkaError]:
         results = {result.name: result for result in response.topics}
-        return [self._find_created(topic.name, results.get(topic.name)) for topic in wanted]
+        return [refused.get(topic.name) or self._find_created(topic.name, results.get(topic.name)) for topic in wanted]
 
     def _find_created(self, name: str, result: Any) -> TopicImage | KafkaError:
         if result is not None and result.error_code:
@@ -103,19 +120,21 @@ class ClusterAdministration:
             return KafkaError(ErrorCode.REQUEST_TIMED_OUT, f"this broker has not learned of topic {name} yet")
         return topic
 
-    def delete_topics(self, topic_ids: Sequence[bytes]) -> Deferred[list[Outcome]]:
+    def delete_topics(
+        self, topic_ids: Sequence[bytes], *, admit: AdmitPartitions = admit_all
+    ) -> Deferred[list[Outcome]]:
         """See ActiveController."""
         active = self._find_active()
-        return _refuse() if active is None else active.delete_topics(topic_ids)
+        return _refuse() if active is None else active.delete_topics(topic_ids, admit=admit)
 
     def create_partitions(
-        self, wanted: Sequence[NewPartitions], *, validate_only: bool = False
+        self, wanted: Sequence[NewPartitions], *, validate_only: bool = False, admit: AdmitPartitions = admit_all
     ) -> Deferred[list[Outcome]]:
         """See MetadataChanges."""
         active = self._find_active()
         if active is None:
             return _refuse()
-        return active.changes.create_partitions(wanted, validate_only=validate_only)
+        return active.changes.create_partitions(wanted, validate_only=validate_only, admit=admit)
 
     def alter_configs(
         self, wanted: Sequence[ResourceChange], *, validate_only: bool = False

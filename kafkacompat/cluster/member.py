@@ -135,7 +135,12 @@ class ClusterMember:
             node_id, lambda: self.election.controller_id, self.brokers, self._answer_locally, FORWARDING
         )
         self.administration = ClusterAdministration(
-            node_id, lambda: self.registration.epoch, lambda: self._active, self.link, metadata
+            node_id,
+            lambda: self.registration.epoch,
+            lambda: self._active,
+            self.link,
+            metadata,
+            lambda: self._effective.config.int("num.partitions"),
         )
         self._change_log = ClusterChangeLog(clock)
         self._connections = connections

@@ -19,6 +19,7 @@ _OF_MECHANISM = re.compile(
 )
 USED_LISTENER_PROPERTIES = (
     "max.connections",
+    "max.connection.creation.rate",
     "connections.max.reauth.ms",
     "sasl.enabled.mechanisms",
     "sasl.jaas.config",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from kafkacompat.metadata.topic_changes import AdmitPartitions, admit_all
+
 if TYPE_CHECKING:
     from random import Random
 
@@ -36,15 +38,17 @@ class Administration(Protocol):
         """The newest image that is known here."""
 
     def create_topics(
-        self, wanted: Sequence[NewTopic], *, validate_only: bool = False
+        self, wanted: Sequence[NewTopic], *, validate_only: bool = False, admit: AdmitPartitions = admit_all
     ) -> Deferred[list[TopicImage | KafkaError]]:
         """Create topics."""
 
-    def delete_topics(self, topic_ids: Sequence[bytes]) -> Deferred[list[Outcome]]:
+    def delete_topics(
+        self, topic_ids: Sequence[bytes], *, admit: AdmitPartitions = admit_all
+    ) -> Deferred[list[Outcome]]:
         """Delete topics."""
 
     def create_partitions(
-        self, wanted: Sequence[NewPartitions], *, validate_only: bool = False
+        self, wanted: Sequence[NewPartitions], *, validate_only: bool = False, admit: AdmitPartitions = admit_all
     ) -> Deferred[list[Outcome]]:
         """Add partitions to topics."""
 

@@ -19,7 +19,14 @@ from kafkacompat.metadata.image import MetadataImage, TopicImage
 from kafkacompat.metadata.ledger import MetadataLedger
 from kafkacompat.metadata.quota_changes import QuotaAlteration, alter_client_quotas
 from kafkacompat.metadata.scram_changes import ScramChange, alter_scram_credentials
-from kafkacompat.metadata.topic_changes import NewPartitions, NewTopic, TopicPlanner, delete_topic
+from kafkacompat.metadata.topic_changes import (
+    AdmitPartitions,
+    NewPartitions,
+    NewTopic,
+    TopicPlanner,
+    admit_all,
+    delete_topic,
+)
 from kafkacompat.security.acls.filters import AclFilter
 from kafkacompat.security.acls.model import Acl
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -41,7 +48,7 @@ class MetadataChanges:
 
     Each method fails with KafkaError; KAFKA_STORAGE_ERROR is a failure of the store. It fires when *apply* has brought the
     committed image to the replicas. What takes long of that, such as answers of other brokers, *apply* returns as a Deferred: the
-    next change does not wait for it. *is_deleting* returns whether a topic is to be deleted, though the image still has it.
+    next change does not wait for it. *admit* charges a client for partitions (KIP-599). *is_deleting* returns whether a topic is to be deleted, though the image still has it.
     """
 
     def __init__(
@@ -63,29 +70,35 @@ class MetadataChanges:
         self._rng = rng
 
     def create_topics(
-        self, wanted: Sequence[NewTopic], *, validate_only: bool = False
+        self, wanted: Sequence[NewTopic], *, validate_only: bool = False, admit: AdmitPartitions = admit_all
     ) -> Deferred[list[TopicImage | KafkaError]]:
         """Create topics; fires with each topic's image or error when their leaders accept writes."""
 
         def plan(draft: MetadataDraft) -> list[TopicImage | KafkaError]:
-            changes = TopicPlanner(self._effective.config, self._rng)
+            changes = TopicPlanner(self._effective.config, self._rng, admit=admit)
             changes.check_size(wanted)
             return [_change_or_error(changes.create_topic, draft, topic) for topic in wanted]
 
         creating = self._make_change(plan, validate_only)
         return creating if validate_only else creating.addCallback(_log_created)
 
-    def delete_topics(self, topic_ids: Sequence[bytes]) -> Deferred[list[Outcome]]:
+    def delete_topics(
+        self, topic_ids: Sequence[bytes], *, admit: AdmitPartitions = admit_all
+    ) -> Deferred[list[Outcome]]:
         """Delete topics; fires with None or an error for each, when topics of their names may be created."""
-        return self._make_change(lambda draft: _change_each(topic_ids, lambda uuid: delete_topic(draft, uuid)), False)
+
+        def plan(draft: MetadataDraft) -> list[Outcome]:
+            return _change_each(topic_ids, lambda topic_id: delete_topic(draft, topic_id, admit))
+
+        return self._make_change(plan, False)
 
     def create_partitions(
-        self, wanted: Sequence[NewPartitions], *, validate_only: bool = False
+        self, wanted: Sequence[NewPartitions], *, validate_only: bool = False, admit: AdmitPartitions = admit_all
     ) -> Deferred[list[Outcome]]:
         """Add partitions to topics; fires with None or an error for each, when the new partitions accept writes."""
 
         def plan(draft: MetadataDraft) -> list[Outcome]:
-            changes = TopicPlanner(self._effective.config, self._rng)
+            changes = TopicPlanner(self._effective.config, self._rng, admit=admit)
 
             def add(more: NewPartitions) -> None:
                 if self._is_deleting(more.name):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.client_entities import ClientConfig, Entity
@@ -138,12 +138,24 @@ class MetadataImage:
         return replace(self, topics=topics, topics_by_id=by_id)
 
 
+WatchClients: TypeAlias = "Callable[[Mapping[Entity, ClientConfig]], None]"
+
+
 class ImageHolder:
     """Holds the image that request handlers read."""
 
     def __init__(self) -> None:
         self.image = MetadataImage()
+        self._on_clients_changed: list[WatchClients] = []
+
+    def watch_clients(self, on_changed: WatchClients) -> None:
+        """Call *on_changed* with the quotas and credentials of all clients, now and after each change of them."""
+        self._on_clients_changed.append(on_changed)
+        on_changed(self.image.clients)
 
     def publish(self, image: MetadataImage) -> None:
         """Let handlers read *image* from now on, under the next version."""
-        self.image = replace(image, version=self.image.version + 1)
+        old, self.image = self.image, replace(image, version=self.image.version + 1)
+        if image.clients is not old.clients and image.clients != old.clients:
+            for on_changed in self._on_clients_changed:
+                on_changed(image.clients)

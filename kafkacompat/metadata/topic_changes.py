@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
+from typing import TypeAlias
 
 from kafkacompat.config import BrokerConfig, ConfigError
 from kafkacompat.config.resources import ResourceType
@@ -18,6 +19,13 @@ from kafkacompat.wire.errors import ErrorCode, KafkaError
 MAX_PARTITIONS_PER_REQUEST = 10_000
 BROKER_DEFAULT = -1
 """Stands for a count that the broker's configuration decides."""
+
+AdmitPartitions: TypeAlias = "Callable[[str, int], None]"
+"""Charges a topic's new or deleted partitions; raises KafkaError THROTTLING_QUOTA_EXCEEDED if the client's quota is used up."""
+
+
+def admit_all(topic: str, partitions: int) -> None:
+    """Admit any change, as of a client without a quota."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +57,19 @@ class NewPartitions:
 class TopicPlanner:
     """Plans changes of topics under a broker's *config*; a method that raises KafkaError leaves the draft unchanged.
 
-    New partitions may be placed on the brokers in *shutting_down*, but these do not become leader or in sync.
+    New partitions may be placed on the brokers in *shutting_down*, but these do not become leader or in sync. *admit* is called for
+    changes that are valid otherwise (KIP-599).
     """
 
-    def __init__(self, config: BrokerConfig, rng: Random, shutting_down: Collection[int] = ()) -> None:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        rng: Random,
+        shutting_down: Collection[int] = (),
+        admit: AdmitPartitions = admit_all,
+    ) -> None:
         self._config = config
+        self._admit = admit
         self._rng = rng
         self._shutting_down = frozenset(shutting_down)
 
@@ -80,6 +96,7 @@ class TopicPlanner:
         replicas = self._check_assignments(draft, new) if new.assignments else self._place_replicas(draft, new)
         for name in new.capped_configs:
             configs[name] = str(min(int(configs[name]), len(replicas[0])))
+        self._admit(new.name, len(replicas))
         partitions = self._build_partitions(draft, 0, replicas)
         topic = TopicImage(new.name, new_topic_id(self._rng, draft.topics_by_id), partitions)
         draft.put_topic(topic)
@@ -152,6 +169,7 @@ class TopicPlanner:
             reason = f"topic '{more.name}' has a reassignment in progress: wait for its end, or cancel it"
             raise KafkaError(ErrorCode.REASSIGNMENT_IN_PROGRESS, reason)
         replicas = self._choose_added_replicas(draft, topic, more)
+        self._admit(more.name, len(replicas))
         added = self._build_partitions(draft, have, replicas)
         draft.put_topic(topic._replace(partitions=(*topic.partitions, *added)))
 
@@ -215,9 +233,10 @@ def elect_leaders(draft: MetadataDraft, node_id: int) -> None:
         draft.put_topic(topic._replace(partitions=tuple(partitions)))
 
 
-def delete_topic(draft: MetadataDraft, topic_id: bytes) -> None:
-    """Delete one topic; raises KafkaError UNKNOWN_TOPIC_ID."""
+def delete_topic(draft: MetadataDraft, topic_id: bytes, admit: AdmitPartitions = admit_all) -> None:
+    """Delete one topic; raises KafkaError UNKNOWN_TOPIC_ID, and what *admit* raises."""
     topic = draft.topics_by_id.get(topic_id)
     if topic is None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with the id {format_topic(topic_id)}")
+    admit(topic.name, len(topic.partitions))
     draft.remove_topic(topic.name)

@@ -61,14 +61,15 @@ class WantedPartition:
         self.last_fetched_epoch = newer.last_fetched_epoch
         self.log_start_offset = newer.log_start_offset
 
-    def has_news(self, *, size_bytes: int, error: bool, high_watermark: int, log_start_offset: int) -> bool:
-        """Return whether the next response has to name the partition, and note what that response says."""
+    def has_news(
+        self, *, size_bytes: int, error: bool, high_watermark: int, log_start_offset: int, notes: bool = True
+    ) -> bool:
+        """Return whether the next response has to name the partition, and note what that response says if *notes* is set."""
         changed = high_watermark != self.told_high_watermark or log_start_offset != self.told_log_start_offset
-        self.told_high_watermark = high_watermark
-        self.told_log_start_offset = log_start_offset
-        if error:
+        if notes:
             # Every response repeats the error until it is gone, and the response after that names the partition too.
-            self.told_high_watermark = -1
+            self.told_high_watermark = -1 if error else high_watermark
+            self.told_log_start_offset = log_start_offset
         return changed or error or size_bytes > 0
 
 
@@ -158,6 +159,12 @@ class FetchSessions:
         # Most recently used last: eviction looks at the front.
         self._sessions[session_id] = self._sessions.pop(session_id)
         return FetchContext(list(session.partitions.values()), session, incremental=True)
+
+    def discard(self, context: FetchContext) -> None:
+        """Forget the session that a request has begun, as its response does not name it."""
+        if context.session is not None:
+            self._sessions.pop(context.session.session_id, None)
+            context.session = None
 
     def _find(self, session_id: int, session_epoch: int, by_topic_id: bool) -> FetchSession:
         session = self._sessions.get(session_id)

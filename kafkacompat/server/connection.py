@@ -1,15 +1,15 @@
 """One client's connection: it receives bytes, hands requests to the dispatcher, and sends responses in order.
 
 The connection stops reading, and so lets the client wait, while any of these holds: too many requests are in flight, a
-request holds up the ones after it (its order is not settled yet), the client does not read its responses, or memory for
-frames is short.
+request holds up the ones after it (its order is not settled yet), the client does not read its responses, it is throttled by a
+quota, or memory for frames is short.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import CancelledError, Deferred
@@ -17,6 +17,9 @@ from twisted.internet.protocol import Protocol
 from twisted.python.failure import Failure
 
 from kafkacompat.handlers.context import Peer, Pending, RequestContext, UnanswerableError
+from kafkacompat.handlers.throttle_time import raise_throttle_time
+from kafkacompat.quotas.client_quotas import ClientQuotas
+from kafkacompat.quotas.request_meter import RequestMeter, begin_request
 from kafkacompat.security.principals import ANONYMOUS
 from kafkacompat.server.frame_queue import FrameQueue
 from kafkacompat.server.outgoing import release_part, release_regions
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
     from kafkacompat.server.frame_budget import FrameBudget
     from kafkacompat.server.sasl_gate import SaslGate
     from kafkacompat.server.transport import ReadAhead, ZeroCopyTransport
-    from kafkacompat.timers import Clock
+    from kafkacompat.timers import Clock, DelayedCall
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +52,8 @@ class ListenerServices:
     """What the connections of one listener share.
 
     ``connections`` are those of all listeners. ``complain(host, text)`` logs a line about a client, up to a bound.
-    ``admit`` begins the authentication of a connection, on a listener with SASL.
+    ``begin_sasl`` begins the authentication of a connection, on a listener with SASL. ``quotas`` are those of clients; nothing is measured
+    while there is none.
     """
 
     listener_name: str
@@ -59,16 +63,21 @@ class ListenerServices:
     clock: Clock
     connections: set[KafkaConnection]
     complain: Callable[[str, str], None]
-    admit: Callable[[], SaslGate] | None = None
+    begin_sasl: Callable[[], SaslGate] | None = None
+    quotas: ClientQuotas = field(default_factory=ClientQuotas)
 
 
 class KafkaConnection(Protocol):
-    """A Twisted protocol over the sans-IO `ServerConnection`; the frame budget counts the memory that it holds."""
+    """A Twisted protocol over the sans-IO `ServerConnection`; the frame budget counts the memory that it holds.
+
+    Nothing is read for *delay_ms* if too many connections are made at the same time.
+    """
 
     transport: ZeroCopyTransport  # type: ignore[assignment]
 
-    def __init__(self, shared: ListenerServices, read_ahead: ReadAhead) -> None:
+    def __init__(self, shared: ListenerServices, read_ahead: ReadAhead, delay_ms: int = 0) -> None:
         self._shared = shared
+        self._delay_ms = delay_ms
         self._read_ahead = read_ahead
         self._frames = FrameQueue(shared.max_frame_bytes)
         self._requests = ServerConnection(shared.dispatcher.handlers)
@@ -82,6 +91,7 @@ class KafkaConnection(Protocol):
         self._short_of_memory = False
         self._seen_sent_bytes = 0
         self._last_taken_ms = 0
+        self._muted: DelayedCall | None = None
         self.held_bytes = 0
         self.last_received_ms = 0
         self.principal = ANONYMOUS
@@ -98,10 +108,12 @@ class KafkaConnection(Protocol):
         transport.on_drained = self._pump
         transport.read_ahead = self._read_ahead
         shared.connections.add(self)
-        if shared.admit is not None:
-            self._sasl = gate = shared.admit()
+        if shared.begin_sasl is not None:
+            self._sasl = gate = shared.begin_sasl()
             self._frames.set_limit(gate.max_receive_bytes)
             gate.start_clock(shared.clock, self.cut_off)
+        if self._delay_ms:
+            self.mute(self._delay_ms)
 
     def dataReceived(self, data: bytes) -> None:
         """Twisted: bytes have arrived."""
@@ -123,6 +135,8 @@ class KafkaConnection(Protocol):
             self._sasl.stop_clock()
             self._sasl = None
         self._frames.drop_all()
+        if self._muted is not None:
+            self._muted.cancel()
         for deferred in list(self._pending):
             deferred.cancel()
         for part in self._requests.abandon():
@@ -137,6 +151,11 @@ class KafkaConnection(Protocol):
         """Whether the rest of a frame is expected."""
         return self._frames.is_mid_frame and not self._paused
 
+    @property
+    def is_muted(self) -> bool:
+        """Whether the client waits for its throttle time."""
+        return self._muted is not None
+
     def pause_for_memory(self) -> None:
         """Stop reading until `resume_for_memory`."""
         self._short_of_memory = True
@@ -148,6 +167,21 @@ class KafkaConnection(Protocol):
         self._set_reading()
 
     # What the frame budget and the listener call
+
+    def mute(self, duration_ms: int) -> None:
+        """Read nothing and start no request for this time; responses of requests in flight are sent."""
+        if self._muted is None:
+            self._muted = self._shared.clock.callLater(duration_ms / 1000, self._unmute)
+            self._shared.budget.choose_again()
+        elif self._shared.clock.seconds() + duration_ms / 1000 > self._muted.getTime():
+            self._muted.reset(duration_ms / 1000)
+        self._set_reading()
+
+    def _unmute(self) -> None:
+        self._muted = None
+        self._shared.budget.choose_again()
+        if self.transport.connected:
+            self._pump()
 
     def cut_off(self, reason: str) -> None:
         """Close at once, and log one line with the client and the reason."""
@@ -191,7 +225,7 @@ class KafkaConnection(Protocol):
             self._shared.budget.update_held_bytes(self, held)
 
     def _set_reading(self) -> None:
-        pause = bool(self._frames.waiting) or self._short_of_memory or self._finishing
+        pause = bool(self._frames.waiting) or self._short_of_memory or self._finishing or self._muted is not None
         if pause == self._paused or not self.transport.connected:
             return
         self._paused = pause
@@ -251,6 +285,7 @@ class KafkaConnection(Protocol):
             bool(self._frames.waiting)
             and not self._turn_is_over
             and not self._held_up
+            and self._muted is None
             and self._requests.in_flight < MAX_IN_FLIGHT_REQUESTS
             and self.transport.queued_bytes + self._requests.waiting_bytes < MAX_UNSENT_BYTES
         )
@@ -260,11 +295,16 @@ class KafkaConnection(Protocol):
             self._authenticate(frame, self._sasl)
             return
         incoming = self._requests.parse(frame)
-        context = RequestContext(incoming.api_version, incoming.client_id, self.peer, principal=self.principal)
+        meter = self._begin_metering(incoming) if self._shared.quotas.active else None
+        context = RequestContext(
+            incoming.api_version, incoming.client_id, self.peer, principal=self.principal, meter=meter
+        )
         result = self._shared.dispatcher.dispatch(incoming, context)
         if isinstance(result, Pending):
             result = result.unwrap_if_ready()
         if isinstance(result, Pending):
+            if meter is not None:
+                meter.pause(self._shared.clock.seconds())
             self._wait_for(incoming, result)
         else:
             self._answer(incoming, result)
@@ -310,8 +350,36 @@ class KafkaConnection(Protocol):
         self._frames.drop_waiting()
         self.transport.loseConnection()
 
+    # Quotas
+
+    def _begin_metering(self, incoming: IncomingRequest) -> RequestMeter | None:
+        shared = self._shared
+        meter = incoming.meter = begin_request(
+            shared.quotas,
+            incoming.api_key,
+            incoming.api_version,
+            self.principal.name,
+            incoming.client_id,
+            shared.clock.seconds(),
+        )
+        return meter
+
+    def _throttle(self, meter: RequestMeter, incoming: IncomingRequest, response: Response | None) -> None:
+        """Charge a request; mute the connection if its client has used more than its quotas (KIP-219)."""
+        now = self._shared.clock.seconds()
+        meter.resume(now)
+        throttle_ms = meter.finish(incoming.size_bytes, response is not None, now)
+        if response is not None:
+            declared = self._shared.dispatcher.handlers[incoming.api_key].response
+            throttle_ms = raise_throttle_time(response, declared, incoming.api_version, throttle_ms)
+        if throttle_ms:
+            self.mute(throttle_ms)
+
     def _answer(self, incoming: IncomingRequest, response: Response | None) -> None:
         """Encode a response; one to an unknown version of ApiVersions has the layout of version 0 (KIP-511)."""
+        meter = incoming.meter
+        if meter is not None:
+            self._throttle(meter, incoming, response)
         version = incoming.api_version if incoming.body is not None else 0
         try:
             steps = self._requests.answer(incoming, response, version)
@@ -320,6 +388,8 @@ class KafkaConnection(Protocol):
             if response is not None:
                 release_regions(response)
             raise
+        if meter is not None:
+            meter.charge_rest(self._shared.clock.seconds())
         if writing is not None and response is not None:
             self._held_up += 1
             writing.addCallbacks(
@@ -380,7 +450,11 @@ class KafkaConnection(Protocol):
             self._answer(incoming, response)
             self._pump()
             self._close_when_done()
-        elif response is not None:
+            return
+        if incoming.meter is not None:
+            # The client is gone, and what it has used counts all the same.
+            incoming.meter.finish(incoming.size_bytes, response is not None, self._shared.clock.seconds())
+        if response is not None:
             release_regions(response)
 
     def _give_up(self, problem: BaseException | None) -> None:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Collection
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Protocol
 
+from kafkacompat.quotas.connection_rates import UNLIMITED, ConnectionLimit
+
 if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig
     from kafkacompat.handlers.context import Peer
-
-UNLIMITED = 2**31 - 1
 
 
 class CountedConnection(Protocol):
@@ -31,7 +31,7 @@ class ConnectionLimits:
         limit = config.int("max.connections")
         if len(connections) >= limit:
             return f"there are max.connections={limit} already"
-        limit = _listener_limit(config, listener_name)
+        limit = _read_listener_int(config, listener_name, "max.connections")
         if limit < UNLIMITED and sum(other.peer.listener_name == listener_name for other in connections) >= limit:
             return f"there are max.connections={limit} of the listener {listener_name} already"
         limit = _address_limit(config, host)
@@ -40,8 +40,15 @@ class ConnectionLimits:
         return None
 
 
-def _listener_limit(config: BrokerConfig, listener_name: str) -> int:
-    value = config.listener_value(listener_name, "max.connections")
+def find_connection_rate(config: BrokerConfig, listener_name: str, protected: str | None) -> ConnectionLimit:
+    """Return how many connections a second a listener may accept; the rate of the broker does not count for *protected*."""
+    name = "max.connection.creation.rate"
+    of_broker = UNLIMITED if listener_name == protected and len(config.listeners) > 1 else config.int(name)
+    return ConnectionLimit(_read_listener_int(config, listener_name, name), of_broker)
+
+
+def _read_listener_int(config: BrokerConfig, listener_name: str, name: str) -> int:
+    value = config.listener_value(listener_name, name)
     assert isinstance(value, int)
     return value
 

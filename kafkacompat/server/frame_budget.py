@@ -9,6 +9,8 @@ that have disconnected. Above the bound connections stop reading, by these rules
   instead of waiting for each other.
 * If that connection receives nothing for STALLED_MS, it is closed, and the next oldest reads on. While a whole request
   of it is served, the others wait.
+* The oldest frame is never that of a connection that a quota has muted: a throttled client does not hold up others. If it
+  holds memory that others wait for, it is closed.
 
 So the memory held is at most the limit, one frame, and a fair share for each connection. As in Kafka, a limit that is
 not positive means no limit.
@@ -32,6 +34,8 @@ class FrameHolder(Protocol):
 
     @property
     def is_receiving(self) -> bool: ...
+    @property
+    def is_muted(self) -> bool: ...
     def pause_for_memory(self) -> None: ...
     def resume_for_memory(self) -> None: ...
     def cut_off(self, reason: str) -> None: ...
@@ -61,9 +65,20 @@ class FrameBudget:
         elif self._paused:
             self._resume_all()
 
+    def choose_again(self) -> None:
+        """Choose the connection that reads on again, as one was muted, or is muted no longer."""
+        if self._paused and self.held_bytes > self.limit_bytes:
+            self._pause_large()
+
     def check_stalled(self) -> None:
-        """Close the connection with the oldest large frame if it holds up the others and receives nothing."""
+        """Close the connection with the oldest large frame if it holds up the others and receives nothing, or is muted."""
         if not self._paused or self.held_bytes <= self.limit_bytes:
+            return
+        muted = next((holder for holder in self._large if holder.is_muted), None)
+        if muted is not None:
+            muted.cut_off(
+                f"it is throttled, and holds {muted.held_bytes} bytes of requests while memory for requests is short"
+            )
             return
         oldest = next(iter(self._large))
         if oldest.is_receiving and self._now_ms() - oldest.last_received_ms >= STALLED_MS:
@@ -77,7 +92,7 @@ class FrameBudget:
             self._resume(holder)
 
     def _pause_large(self) -> None:
-        oldest = next(iter(self._large), None)
+        oldest = next((holder for holder in self._large if not holder.is_muted), None)
         for holder in self._large:
             if holder is not oldest and holder not in self._paused:
                 self._paused[holder] = None

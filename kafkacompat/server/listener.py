@@ -11,10 +11,13 @@ from twisted.internet.error import CannotListenError
 from twisted.internet.protocol import ServerFactory
 from twisted.internet.task import LoopingCall
 
+from kafkacompat.quotas.client_quotas import ClientQuotas
+from kafkacompat.quotas.connection_rates import ADMITTED, Admission
 from kafkacompat.server.bind_advice import explain_bind_failure
 from kafkacompat.server.connection import KafkaConnection, ListenerServices
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.frame_budget import FrameBudget
+from kafkacompat.server.held_connection import MOST_HELD, HeldConnection
 from kafkacompat.timers import Clock, steady_ms
 
 if TYPE_CHECKING:
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from kafkacompat.server.sasl_gate import SaslGate
     from kafkacompat.server.tls_server import Handshakes
     from kafkacompat.server.transport import ReadAhead
+    from kafkacompat.timers import DelayedCall
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +40,9 @@ ACCEPT_BACKLOG = 1024
 
 TurnAway = Callable[[str, str, "Collection[KafkaConnection]"], "str | None"]
 """Returns why another client of a listener, from an address, is rejected beside these connections; None accepts it."""
+
+Admit = Callable[[str, str], Admission]
+"""Counts a new client of a listener, from an address, and returns what happens to it."""
 
 
 class ListenError(Exception):
@@ -66,16 +73,25 @@ class LoggedComplaints:
 
 
 class KafkaFactory(ServerFactory):
-    """Builds the connections of one listener, over TLS if *tls* is given."""
+    """Builds the connections of one listener, over TLS if *tls* is given; ``port`` is set when it is bound."""
 
     def __init__(
-        self, shared: ListenerServices, read_ahead: ReadAhead, turn_away: TurnAway, tls: TlsListener | None = None
+        self,
+        shared: ListenerServices,
+        read_ahead: ReadAhead,
+        turn_away: TurnAway,
+        admit: Admit = lambda *_: ADMITTED,
+        tls: TlsListener | None = None,
     ) -> None:
         self.shared = shared
+        self.port: ListeningPort | None = None
         self._read_ahead = read_ahead
         self._turn_away = turn_away
         self._tls = tls
         self._handshakes: Handshakes | None = None
+        self._admit = admit
+        self._resuming: DelayedCall | None = None
+        self._held: set[HeldConnection] = set()
 
     def buildProtocol(self, addr: IAddress | None) -> Protocol | None:
         """Twisted: a client connects; None closes the connection."""
@@ -84,14 +100,44 @@ class KafkaFactory(ServerFactory):
         if reason is not None:
             shared.complain(host, f"turning away {host}: {reason}")
             return None
-        connection = KafkaConnection(shared, self._read_ahead)
-        if self._tls is None:
-            return connection
+        admission = self._admit(shared.listener_name, host)
+        if admission.closes:
+            shared.complain(host, f"turning away {host}: it makes more connections a second than its quota allows")
+            # Each of these holds a file descriptor.
+            return HeldConnection(shared.clock, admission.delay_ms, self._held) if len(self._held) < MOST_HELD else None
+        if admission.delay_ms:
+            self._pause_accepting(admission.delay_ms / 1000)
+        connection = KafkaConnection(shared, self._read_ahead, admission.delay_ms)
+        return connection if self._tls is None else self._secure(connection, self._tls)
+
+    def _secure(self, connection: KafkaConnection, tls: TlsListener) -> Protocol:
         # A broker without TLS does not pay for it.
         from kafkacompat.server.tls_server import Handshakes, TlsServer
 
         self._handshakes = self._handshakes or Handshakes()
-        return TlsServer(self._tls, connection, shared.clock, self._handshakes)
+        return TlsServer(tls, connection, self.shared.clock, self._handshakes)
+
+    def _pause_accepting(self, duration_s: float) -> None:
+        """Let new clients wait in the system's queue; this one waits for its turn with its connection open."""
+        if self.port is None:
+            return
+        if self._resuming is not None:
+            self._resuming.reset(duration_s)
+            return
+        self.port.pauseProducing()
+        self._resuming = self.shared.clock.callLater(duration_s, self._resume_accepting)
+
+    def _resume_accepting(self) -> None:
+        self._resuming = None
+        if self.port is not None and self.port.connected:
+            self.port.resumeProducing()
+
+    def stopFactory(self) -> None:
+        """Twisted: the port is closed."""
+        self.port = None
+        if self._resuming is not None:
+            self._resuming.cancel()
+            self._resuming = None
 
 
 class KafkaServer:
@@ -99,7 +145,8 @@ class KafkaServer:
 
     ``max_idle_ms`` is Kafka's ``connections.max.idle.ms`` (negative: never), ``max_queued_bytes`` its
     ``queued.max.request.bytes`` (not positive: no limit). ``network`` makes the ports. ``read_ahead`` loads file
-    regions into memory off the reactor thread; ``turn_away`` returns why a client is rejected.
+    regions into memory off the reactor thread; ``turn_away`` returns why a client is rejected, ``admit`` when it is served.
+    ``quotas`` are those of clients.
     """
 
     def __init__(
@@ -113,6 +160,8 @@ class KafkaServer:
         max_idle_ms: int,
         read_ahead: ReadAhead,
         turn_away: TurnAway = lambda *_: None,
+        admit: Admit = lambda *_: ADMITTED,
+        quotas: ClientQuotas | None = None,
     ) -> None:
         self._reactor = reactor
         self._dispatcher = dispatcher
@@ -121,6 +170,8 @@ class KafkaServer:
         self._max_idle_ms = max_idle_ms
         self._read_ahead = read_ahead
         self._turn_away = turn_away
+        self._admit = admit
+        self._quotas = ClientQuotas() if quotas is None else quotas
         self.budget = FrameBudget(max_queued_bytes, self._now_ms)
         self.connections: set[KafkaConnection] = set()
         self._complaints = LoggedComplaints(reactor)
@@ -137,12 +188,12 @@ class KafkaServer:
         host: str,
         port: int,
         dispatcher: Dispatcher | None = None,
-        admit: Callable[[], SaslGate] | None = None,
+        begin_sasl: Callable[[], SaslGate] | None = None,
         tls: TlsListener | None = None,
     ) -> int:
         """Bind one listener, with a dispatcher of its own and with TLS if given; return its port (a free one for 0).
 
-        *admit* begins the authentication of a connection, on a listener with SASL.
+        *begin_sasl* begins the authentication of a connection, on a listener with SASL.
 
         Raises ListenError, one sentence, when the address cannot be bound.
         """
@@ -154,15 +205,16 @@ class KafkaServer:
             self._reactor,
             self.connections,
             self._complaints,
-            admit,
+            begin_sasl,
+            self._quotas,
         )
-        factory = KafkaFactory(shared, self._read_ahead, self._turn_away, tls)
+        factory = KafkaFactory(shared, self._read_ahead, self._turn_away, self._admit, tls)
         try:
             listening = self._network.listen(port, factory, ACCEPT_BACKLOG, host)
         except CannotListenError as problem:
             reason = explain_bind_failure(host, port, problem.socketError)
             raise ListenError(f"listener {listener_name}: {reason}") from None
-        self._ports[listener_name] = listening
+        self._ports[listener_name] = factory.port = listening
         return int(listening.getHost().port)
 
     def start(self) -> None:

@@ -92,10 +92,19 @@ class MemoryPort:
         self._address = IPv4Address("TCP", host.name, port)
         self.factory = factory
         self.connected = True
+        self.accepting = True
 
     def getHost(self) -> IPv4Address:
         """See ListeningPort.getHost."""
         return self._address
+
+    def pauseProducing(self) -> None:
+        """See ListeningPort.pauseProducing; a test sees it in ``accepting``."""
+        self.accepting = False
+
+    def resumeProducing(self) -> None:
+        """See ListeningPort.resumeProducing."""
+        self.accepting = True
 
     def stopListening(self) -> Deferred[None]:
         """See ListeningPort.stopListening."""

@@ -73,10 +73,10 @@ remote.log.reader.threads | int | 10 | 1.. | C | Kafka's threads that read remot
 remote.log.reader.max.pending.tasks | int | 100 | 1.. | | Remote reads that may wait
 remote.fetch.max.wait.ms | int | 500 | 1.. | C | The longest a Fetch waits for a remote segment
 remote.list.offsets.request.timeout.ms | long | 30000 | 1.. | C | The longest a ListOffsets waits for a remote segment
-quota.window.num | int | 11 | 1.. | | Sample windows of client quotas
-quota.window.size.seconds | int | 1 | 1.. | | The span of one such window
-controller.quota.window.num | int | 11 | 1.. | | Sample windows of the quota of topic changes
-controller.quota.window.size.seconds | int | 1 | 1.. | | The span of one such window
+quota.window.num | int | 11 | 1.. | U | Sample windows of client quotas
+quota.window.size.seconds | int | 1 | 1.. | U | The span of one such window
+controller.quota.window.num | int | 11 | 1.. | U | Sample windows of the quota of topic changes
+controller.quota.window.size.seconds | int | 1 | 1.. | U | The span of one such window
 replication.quota.window.num | int | 11 | 1.. | U | Sample windows of replication quotas
 replication.quota.window.size.seconds | int | 1 | 1.. | U | The span of one such window
 alter.log.dirs.replication.quota.window.num | int | 11 | 1.. | | Sample windows of the quota of moves between directories

@@ -32,7 +32,7 @@ queued.max.request.bytes | long | 268435456 | | U | Bytes of all frames held at 
 max.connections | int | 2147483647 | 0.. | UC | Connections to this broker in all
 max.connections.per.ip | int | 2147483647 | 0.. | UC | Connections from one address
 max.connections.per.ip.overrides | string | | | UC | Other limits for single addresses, as address:count
-max.connection.creation.rate | int | 2147483647 | 0.. | C | New connections a second
+max.connection.creation.rate | int | 2147483647 | 0.. | UC | New connections a second
 connections.max.idle.ms | long | 600000 | | U | Idle time after which a connection is closed; negative is never
 connection.failed.authentication.delay.ms | int | 100 | 0.. | U | How long a failed authentication waits for its answer
 request.timeout.ms | int | 30000 | | U | How long another broker, or a change of a transaction, may take

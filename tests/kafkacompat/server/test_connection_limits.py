@@ -8,7 +8,8 @@ import pytest
 
 from kafkacompat.config import BrokerConfig
 from kafkacompat.handlers.context import Peer
-from kafkacompat.server.connection_limits import ConnectionLimits
+from kafkacompat.quotas.connection_rates import UNLIMITED, ConnectionLimit
+from kafkacompat.server.connection_limits import ConnectionLimits, find_connection_rate
 
 HOST = "192.0.2.1"
 
@@ -71,3 +72,31 @@ def test_the_configuration_in_effect_counts() -> None:
     assert limits.find_objection("PLAINTEXT", HOST, [make_client()]) is None
     config = config.with_changes({"max.connections": "1"}, {})
     assert limits.find_objection("PLAINTEXT", HOST, [make_client()]) is not None
+
+
+@pytest.mark.parametrize(
+    ("changes", "of_listener", "of_broker"),
+    [
+        ({}, UNLIMITED, UNLIMITED),
+        ({"max.connection.creation.rate": "50"}, 50, 50),
+        ({"listener.name.plaintext.max.connection.creation.rate": "20"}, 20, UNLIMITED),
+        (
+            {"max.connection.creation.rate": "50", "listener.name.plaintext.max.connection.creation.rate": "20"},
+            20,
+            50,
+        ),
+    ],
+)
+def test_rates_of_connections(changes: dict[str, str], of_listener: int, of_broker: int) -> None:
+    config = BrokerConfig.load("node.id=1").with_changes(changes, {})
+    assert find_connection_rate(config, "PLAINTEXT", None) == ConnectionLimit(of_listener, of_broker)
+
+
+def test_the_rate_of_the_broker_does_not_count_for_the_listener_of_brokers() -> None:
+    listeners = "listeners=PLAINTEXT://localhost:9092,BROKERS://localhost:9093"
+    protocols = "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,BROKERS:PLAINTEXT"
+    both = BrokerConfig.load(f"node.id=1\nmax.connection.creation.rate=50\n{listeners}\n{protocols}")
+    assert find_connection_rate(both, "BROKERS", "BROKERS") == ConnectionLimit(50, UNLIMITED)
+    assert find_connection_rate(both, "PLAINTEXT", "BROKERS") == ConnectionLimit(50, 50)
+    alone = BrokerConfig.load("node.id=1\nmax.connection.creation.rate=50\nlisteners=PLAINTEXT://localhost:9092")
+    assert find_connection_rate(alone, "PLAINTEXT", "PLAINTEXT") == ConnectionLimit(50, 50)

@@ -18,6 +18,7 @@ from kafkacompat.config.resources import ResourceType
 from kafkacompat.handlers import CLUSTER_HANDLERS, HANDLERS, INTER_BROKER_HANDLERS
 from kafkacompat.handlers.context import Peer
 from kafkacompat.handlers.controller_apis import CARRIED_OUT_ANYWHERE, CONTROLLER_APIS
+from kafkacompat.metadata.client_entities import ClientConfig, make_entity
 from kafkacompat.security.principals import ANONYMOUS, unpack_principal
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.emulation import emulate_release
@@ -279,6 +280,19 @@ def test_the_envelope_has_the_clients_address_and_principal(clock: Clock, contro
     assert unpack_principal(envelope.request_principal or b"") == ANONYMOUS
     assert envelope.request_data == encode_request(make_create_request("a"), 7)
     assert timeout_s == DEFAULT_PATIENCE_S + GRACE_S
+
+
+def test_the_controller_charges_the_client_of_another_broker(controller: Controller, other: Other) -> None:
+    quotas = controller.node.services.quotas
+    quotas.update({make_entity([("client-id", "test")]): ClientConfig({"controller_mutation_rate": 0.1})})
+    first = other.ask(make_create_request("a", "b"), 7)
+    assert [topic.error_code for topic in first.topics] == [0, 0]
+    assert first.throttle_time_ms == 0
+    second = other.ask(make_create_request("c"), 7)
+    assert [topic.error_code for topic in second.topics] == [ErrorCode.THROTTLING_QUOTA_EXCEEDED]
+    # Two partitions, of 1.1 that all windows allow.
+    assert second.throttle_time_ms == 9000
+    assert "c" not in controller.node.holder.image.topics
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ class Holder:
         self.held_bytes = 0
         self.last_received_ms = 0
         self.is_receiving = True
+        self.is_muted = False
         self.paused = False
         self.reason = ""
 
@@ -101,3 +102,40 @@ def test_a_stalled_oldest_frame_is_cut_off_only_when_it_holds_up_others() -> Non
     first.is_receiving = True
     world.budget.check_stalled()
     assert "memory" in first.reason
+
+
+def test_a_muted_connection_does_not_hold_up_the_others() -> None:
+    world, holders = World(), [Holder() for _ in range(3)]
+    for holder in holders:
+        world.budget.update_held_bytes(holder, LIMIT)
+    holders[0].is_muted = True
+    world.budget.choose_again()
+    assert [holder.paused for holder in holders] == [True, False, True]
+    holders[0].is_muted = False
+    world.budget.choose_again()
+    # The one that has read on meanwhile stops.
+    assert [holder.paused for holder in holders] == [False, True, True]
+
+
+def test_a_muted_connection_is_closed_while_others_wait_for_its_memory() -> None:
+    world, muted, other = World(), Holder(), Holder()
+    world.budget.update_held_bytes(muted, LIMIT)
+    muted.is_muted = True
+    world.budget.check_stalled()
+    assert not muted.reason
+    for holder in (other, Holder()):
+        world.budget.update_held_bytes(holder, LIMIT)
+    world.budget.check_stalled()
+    assert "is throttled" in muted.reason
+    assert not other.reason
+
+
+def test_with_all_muted_the_first_that_is_not_goes_on() -> None:
+    world, holders = World(), [Holder() for _ in range(2)]
+    for holder in holders:
+        holder.is_muted = True
+        world.budget.update_held_bytes(holder, LIMIT)
+    assert all(holder.paused for holder in holders)
+    holders[1].is_muted = False
+    world.budget.choose_again()
+    assert [holder.paused for holder in holders] == [True, False]

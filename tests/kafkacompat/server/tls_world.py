@@ -128,7 +128,7 @@ class TlsWorld:
             self.connections,
             lambda host, text: self.complaints.append(text),
         )
-        factory = KafkaFactory(shared, self._read_ahead, lambda *_: None, self.tls)
+        factory = KafkaFactory(shared, self._read_ahead, lambda *_: None, tls=self.tls)
         self.network.at("broker-1").listen(PORT, factory, 10, "broker-1")
 
     def _read_ahead(self, region: Any, offset: int, size_bytes: int) -> Deferred[None]:

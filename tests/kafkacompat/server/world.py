@@ -11,6 +11,7 @@ from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
 from kafkacompat.handlers.context import Pending, UnanswerableError
+from kafkacompat.quotas.client_quotas import ClientQuotas
 from kafkacompat.server.connection import KafkaConnection, ListenerServices
 from kafkacompat.server.frame_budget import FrameBudget
 from kafkacompat.wire.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -73,6 +74,7 @@ class Transport:
 
 class Served:
     request: type[Request] = HeartbeatRequest
+    response = HeartbeatResponse
     versions = Versions(0, 4)
 
 
@@ -102,7 +104,7 @@ class Dispatcher:
 
 
 class World:
-    def __init__(self, clock: Any = None) -> None:
+    def __init__(self, clock: Any = None, quotas: ClientQuotas | None = None, delay_ms: int = 0) -> None:
         self.clock: Any = clock or Clock()
         self.dispatcher = Dispatcher(self.clock)
         self.complaints: list[str] = []
@@ -116,8 +118,9 @@ class World:
             self.clock,
             self.connections,
             lambda host, text: self.complaints.append(text),
+            quotas=quotas or ClientQuotas(),
         )
-        self.connection = KafkaConnection(shared, lambda *_: Deferred())
+        self.connection = KafkaConnection(shared, lambda *_: Deferred(), delay_ms)
         self.transport = Transport()
         self.connection.makeConnection(self.transport)
 
