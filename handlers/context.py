@@ -24,7 +24,11 @@ if TYPE_CHECKING:
     from kafkacompat.metadata.image import ImageHolder
     from kafkacompat.partitions.fetch_sessions import FetchSessions
     from kafkacompat.partitions.replica_manager import ReplicaManager
+    from kafkacompat.telemetry.receiver import ClientTelemetry
     from kafkacompat.wire.releases import Release
+
+
+UNKNOWN_SOFTWARE = "unknown"
 
 
 class UnanswerableError(Exception):
@@ -45,11 +49,20 @@ class Peer:
     local_port: int
 
 
+@dataclass(slots=True)
+class ClientSoftware:
+    """The library of a connection's client and its version, as ApiVersions 3 names them; "unknown" before."""
+
+    name: str = UNKNOWN_SOFTWARE
+    version: str = UNKNOWN_SOFTWARE
+
+
 class RequestContext(NamedTuple):
     """The request's connection, API version, client id and principal.
 
     ``is_forwarded`` is set at the controller for a request that another broker has forwarded in an Envelope (KIP-590); ``peer``
-    and ``principal`` are those of the client of that broker then.
+    and ``principal`` are those of the client of that broker then. ``software`` is the connection's, which ApiVersions fills in;
+    None where there is no connection.
     """
 
     api_version: int
@@ -57,6 +70,7 @@ class RequestContext(NamedTuple):
     peer: Peer
     is_forwarded: bool = False
     principal: Principal = ANONYMOUS
+    software: ClientSoftware | None = None
 
 
 @dataclass(slots=True)
@@ -65,7 +79,7 @@ class Services:
 
     ``served`` holds the APIs that ApiVersions lists, ``features`` the feature levels. A listener that emulates an older release
     has its own, and names the release. ``cluster`` is None on a single node. ``enclosed`` answers the requests in Envelopes, on
-    the listener that receives these.
+    the listener that receives these. ``telemetry`` receives the metrics of clients, None if nobody reads them.
     """
 
     node_id: int
@@ -83,11 +97,17 @@ class Services:
     emulated: Release | None = None
     cluster: ClusterRole | None = None
     enclosed: EnclosedRequests | None = None
+    telemetry: ClientTelemetry | None = None
 
     def require_cluster(self) -> ClusterRole:
         """Return the broker's part in the cluster, for handlers that a single node does not serve."""
         assert self.cluster is not None
         return self.cluster
+
+    def require_telemetry(self) -> ClientTelemetry:
+        """Return the receiver of clients' metrics, for handlers that are served only with one."""
+        assert self.telemetry is not None
+        return self.telemetry
 
     def now_ms(self) -> int:
         """Return the milliseconds since the epoch, by the given clock."""

@@ -100,17 +100,20 @@ def handle_fetch(request: FetchRequest, context: RequestContext, services: Servi
         response = FetchResponse(session_id=fetch_context.session_id)
         hints = LeaderHints(context, services) if context.api_version >= LEADER_HINT_VERSION else None
         committed = request.isolation_level == READ_COMMITTED
-        filling = make_steps(services.clock, _fill_response(response, fetch_context, fetched, committed, hints))
+        filling = make_steps(
+            services.clock,
+            _fill_response(response, fetch_context, fetched, committed, hints, reader.replica is not None),
+        )
         if filling is None:
             return response
         return filling.addCallback(lambda _: response).addErrback(_release_and_fail, fetched)
 
+    reader = _find_reader(request, context, services)
     limits = _parse_limits(request, context.api_version, services.config.int("fetch.max.bytes"))
     if context.api_version < BATCHES_VERSION:
         magic = 1 if context.api_version >= TIMESTAMPS_VERSION else 0
         reading = fetch_converted(find, fetch_context.wanted, limits, services.clock, services.conversions, magic)
         return _one_at_a_time(reading, answer)
-    reader = _find_reader(request, context, services)
     fetched = fetch_partitions(find, fetch_context.wanted, limits, services.clock, reader)
     response: FetchResponse | Deferred[Any] = (
         answer(fetched) if isinstance(fetched, list) else fetched.addCallback(answer)
@@ -197,6 +200,7 @@ def _fill_response(
     fetched: list[FetchedPartition],
     committed: bool,
     hints: LeaderHints | None,
+    to_replica: bool,
 ) -> Iterator[None]:
     """Fill the response, with a step for each partition."""
     topic: TopicKey | None = None
@@ -206,6 +210,8 @@ def _fill_response(
                 topic = outcome.wanted.topic
                 response.responses.append(_build_topic(topic))
             response.responses[-1].partitions.append(_partition_data(outcome, committed, hints))
+            if outcome.partition is not None:
+                outcome.partition.traffic.note_fetch(outcome.size_bytes, outcome.error_code != 0, to_replica)
         yield
     if hints is not None and hints.addresses:
         response.node_endpoints = [NodeEndpoint(**address._asdict()) for address in hints.addresses.values()]

@@ -193,6 +193,9 @@ class _ProduceRequestState:
 
     def _refuse(self, response: PartitionProduceResponse, problem: BaseException, partition: Partition | None) -> None:
         fill_refused(response, problem, partition)
+        if partition is not None:
+            partition.traffic.appends += 1
+            partition.traffic.refused_appends += 1
         if response.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
             self._has_lost_leader = True
 

@@ -54,7 +54,8 @@ class ServedApi(Protocol):
 class IncomingRequest:
     """One request; ``body`` is None for an unknown version of ApiVersions, and after the response.
 
-    The body of a large request is complete after all steps of ``reading``; each step is short.
+    The body of a large request is complete after all steps of ``reading``; each step is short. ``trace`` belongs to the caller,
+    which may measure the request.
     """
 
     api_key: int
@@ -67,6 +68,7 @@ class IncomingRequest:
     answer: list[Part] | None = None
     answer_bytes: int = 0
     answered: bool = False
+    trace: Any = None
 
 
 class ServerConnection:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from twisted.internet.defer import Deferred
 
 from kafkacompat.metadata.topic_names import INTERNAL_TOPICS
+from kafkacompat.metrics.partitions import PartitionTraffic
 from kafkacompat.partitions.append_queue import AppendQueue
 from kafkacompat.partitions.fetch_watchers import FetchWatchers
 from kafkacompat.partitions.follower import FollowerPartition
@@ -70,9 +71,10 @@ class Partition:
         self.watchers = FetchWatchers(state)
         self.progress = ReplicaProgress(state, self.watchers)
         self._reader = PartitionReader(state)
-        self._appender = PartitionAppender(state, self.watchers, self.progress)
+        self.traffic = PartitionTraffic()
+        self._appender = PartitionAppender(state, self.watchers, self.progress, self.traffic)
         self._queue = AppendQueue(state, self._appender)
-        self.follower = FollowerPartition(state, self.watchers, self._queue)
+        self.follower = FollowerPartition(state, self.watchers, self._queue, self.traffic)
         self.read = self._reader.read
         self.is_internal = opened.topic in INTERNAL_TOPICS
         self._role_changed()
@@ -209,6 +211,7 @@ class Partition:
         state = self.state
         state.is_replicated = state.leading is not None and bool(state.leading.followers)
         self._appender.role_changed()
+        self.traffic.note_role(state.leading is not None, state.log.log_end_offset)
         if state.leading is None:
             self.append = self.append_to_all = self._refuse_append
         else:

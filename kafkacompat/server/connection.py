@@ -9,23 +9,25 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.protocol import Protocol
 from twisted.python.failure import Failure
 
-from kafkacompat.handlers.context import Peer, Pending, RequestContext, UnanswerableError
+from kafkacompat.handlers.context import ClientSoftware, Peer, Pending, RequestContext, UnanswerableError
+from kafkacompat.metrics.connections import ListenerTraffic
 from kafkacompat.security.principals import ANONYMOUS
 from kafkacompat.server.frame_queue import FrameQueue
 from kafkacompat.server.outgoing import release_part, release_regions
-from kafkacompat.timers import make_steps, steady_ms
+from kafkacompat.timers import make_steps
 from kafkacompat.wire.connection import IncomingRequest, RequestError, ServerConnection
 from kafkacompat.wire.frames import FrameError
 from kafkacompat.wire.schema import Response
 
 if TYPE_CHECKING:
+    from kafkacompat.metrics.requests import ConnectionWatch, RequestMetrics
     from kafkacompat.server.dispatcher import Dispatcher
     from kafkacompat.server.frame_budget import FrameBudget
     from kafkacompat.server.transport import ReadAhead, ZeroCopyTransport
@@ -46,7 +48,8 @@ MAX_UNSENT_BYTES = 1024 * 1024
 class ListenerServices:
     """What the connections of one listener share.
 
-    ``connections`` are those of all listeners. ``complain(host, text)`` logs a line about a client, up to a bound.
+    ``connections`` are those of all listeners. ``complain(host, text)`` logs a line about a client, up to a bound. ``traffic``
+    counts the connections of the listener. ``metrics`` measures requests; None if nobody reads that.
     """
 
     listener_name: str
@@ -56,6 +59,8 @@ class ListenerServices:
     clock: Clock
     connections: set[KafkaConnection]
     complain: Callable[[str, str], None]
+    traffic: ListenerTraffic = field(default_factory=ListenerTraffic)
+    metrics: RequestMetrics | None = None
 
 
 class KafkaConnection(Protocol):
@@ -79,8 +84,11 @@ class KafkaConnection(Protocol):
         self._seen_sent_bytes = 0
         self._last_taken_ms = 0
         self.held_bytes = 0
-        self.last_received_ms = 0
+        self.last_received_s = 0.0
+        self.received_bytes = 0
         self.principal = ANONYMOUS
+        self.software = ClientSoftware()
+        self.watch: ConnectionWatch | None = None if shared.metrics is None else shared.metrics.watch()
 
     # What Twisted calls
 
@@ -89,14 +97,16 @@ class KafkaConnection(Protocol):
         shared, transport = self._shared, self.transport
         here, there = transport.getHost(), transport.getPeer()
         self.peer = Peer(shared.listener_name, there.host, there.port, here.host, here.port)
-        self.last_received_ms = steady_ms(shared.clock)
+        self.last_received_s = shared.clock.seconds()
         transport.on_drained = self._pump
         transport.read_ahead = self._read_ahead
         shared.connections.add(self)
+        shared.traffic.note_opened()
 
     def dataReceived(self, data: bytes) -> None:
         """Twisted: bytes have arrived."""
-        self.last_received_ms = steady_ms(self._shared.clock)
+        self.last_received_s = self._shared.clock.seconds()
+        self.received_bytes += len(data)
         try:
             has_frame = self._frames.receive(data)
         except FrameError as problem:
@@ -110,6 +120,7 @@ class KafkaConnection(Protocol):
     def connectionLost(self, reason: Failure = Failure(ConnectionError("closed"))) -> None:  # noqa: B008
         """Twisted: the connection is closed; requests that may be abandoned are cancelled."""
         self._shared.connections.discard(self)
+        self._shared.traffic.note_closed(self.received_bytes, self.transport.sent_bytes)
         self._frames.drop_all()
         for deferred in list(self._pending):
             deferred.cancel()
@@ -118,7 +129,17 @@ class KafkaConnection(Protocol):
         # Requests that are not abandoned hold their bytes until they are done.
         self._count_held()
 
+    @property
+    def waiting_requests(self) -> int:
+        """How many requests have arrived and are not handled yet."""
+        return len(self._frames.waiting)
+
     # What the frame budget calls
+
+    @property
+    def last_received_ms(self) -> int:
+        """When the last bytes arrived, by the steady clock."""
+        return int(self.last_received_s * 1000)
 
     @property
     def is_receiving(self) -> bool:
@@ -211,15 +232,17 @@ class KafkaConnection(Protocol):
     def _start_some(self) -> None:
         """Start requests until the connection's turn is over."""
         clock = self._shared.clock
-        turn_ends = clock.seconds() + MAX_TURN_SECONDS
+        now_s = clock.seconds()
+        turn_ends = now_s + MAX_TURN_SECONDS
         for _ in range(MAX_REQUESTS_PER_TURN):
             if not self._may_start():
                 # Sending responses makes room for more requests.
                 self._send_ready()
                 if not self._may_start():
                     return
-            self._start(self._frames.take())
-            if clock.seconds() >= turn_ends:
+            self._start(self._frames.take(), now_s)
+            now_s = clock.seconds()
+            if now_s >= turn_ends:
                 break
         self._send_ready()
         if self._may_start():
@@ -240,9 +263,13 @@ class KafkaConnection(Protocol):
             and self.transport.queued_bytes + self._requests.waiting_bytes < MAX_UNSENT_BYTES
         )
 
-    def _start(self, frame: memoryview) -> None:
+    def _start(self, frame: memoryview, now_s: float) -> None:
         incoming = self._requests.parse(frame)
-        context = RequestContext(incoming.api_version, incoming.client_id, self.peer, principal=self.principal)
+        if self.watch is not None:
+            self.watch.begin(incoming, self.last_received_s, now_s)
+        context = RequestContext(
+            incoming.api_version, incoming.client_id, self.peer, principal=self.principal, software=self.software
+        )
         result = self._shared.dispatcher.dispatch(incoming, context)
         if isinstance(result, Pending):
             result = result.unwrap_if_ready()
@@ -253,6 +280,8 @@ class KafkaConnection(Protocol):
 
     def _answer(self, incoming: IncomingRequest, response: Response | None) -> None:
         """Encode a response; one to an unknown version of ApiVersions has the layout of version 0 (KIP-511)."""
+        if self.watch is not None:
+            self.watch.note_answer(incoming, response)
         version = incoming.api_version if incoming.body is not None else 0
         try:
             steps = self._requests.answer(incoming, response, version)
@@ -282,6 +311,8 @@ class KafkaConnection(Protocol):
 
     def _wait_for(self, incoming: IncomingRequest, pending: Pending[Response]) -> None:
         self._in_flight_bytes += incoming.size_bytes
+        if self.watch is not None:
+            self.watch.note_wait(incoming)
         if pending.abandonable:
             self._pending.add(pending.response)
         self._held_up += pending.in_order
@@ -337,3 +368,5 @@ class KafkaConnection(Protocol):
         parts = self._requests.take_parts()
         if parts:
             self.transport.send_parts(parts)
+        if self.watch is not None:
+            self.watch.note_sent(self._requests.in_flight, not self.transport.queued_bytes)

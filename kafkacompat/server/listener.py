@@ -11,6 +11,7 @@ from twisted.internet.error import CannotListenError
 from twisted.internet.protocol import ServerFactory
 from twisted.internet.task import LoopingCall
 
+from kafkacompat.metrics.connections import ListenerTraffic
 from kafkacompat.server.bind_advice import explain_bind_failure
 from kafkacompat.server.connection import KafkaConnection, ListenerServices
 from kafkacompat.server.dispatcher import Dispatcher
@@ -20,6 +21,7 @@ from kafkacompat.timers import Clock, steady_ms
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IAddress
 
+    from kafkacompat.metrics.requests import RequestMetrics
     from kafkacompat.network import ListeningPort, Network
     from kafkacompat.server.transport import ReadAhead
 
@@ -74,6 +76,7 @@ class KafkaFactory(ServerFactory):
         shared, host = self.shared, getattr(addr, "host", "")
         reason = self._turn_away(shared.listener_name, host, shared.connections)
         if reason is not None:
+            shared.traffic.note_turned_away()
             shared.complain(host, f"turning away {host}: {reason}")
             return None
         return KafkaConnection(shared, self._read_ahead)
@@ -84,7 +87,7 @@ class KafkaServer:
 
     ``max_idle_ms`` is Kafka's ``connections.max.idle.ms`` (negative: never), ``max_queued_bytes`` its
     ``queued.max.request.bytes`` (not positive: no limit). ``network`` makes the ports. ``read_ahead`` loads file
-    regions into memory off the reactor thread; ``turn_away`` returns why a client is rejected.
+    regions into memory off the reactor thread; ``turn_away`` returns why a client is rejected. ``metrics`` measures requests.
     """
 
     def __init__(
@@ -98,6 +101,7 @@ class KafkaServer:
         max_idle_ms: int,
         read_ahead: ReadAhead,
         turn_away: TurnAway = lambda *_: None,
+        metrics: RequestMetrics | None = None,
     ) -> None:
         self._reactor = reactor
         self._dispatcher = dispatcher
@@ -106,6 +110,9 @@ class KafkaServer:
         self._max_idle_ms = max_idle_ms
         self._read_ahead = read_ahead
         self._turn_away = turn_away
+        self._metrics = metrics
+        self.traffic: dict[str, ListenerTraffic] = {}
+        """The counters of each listener that was ever bound, by its name."""
         self.budget = FrameBudget(max_queued_bytes, self._now_ms)
         self.connections: set[KafkaConnection] = set()
         self._complaints = LoggedComplaints(reactor)
@@ -129,6 +136,8 @@ class KafkaServer:
             self._reactor,
             self.connections,
             self._complaints,
+            self.traffic.setdefault(listener_name, ListenerTraffic()),
+            self._metrics,
         )
         factory = KafkaFactory(shared, self._read_ahead, self._turn_away)
         try:

@@ -1,0 +1,190 @@
+"""The HTTP side: three pages for GET and HEAD, and connections that can neither hold memory nor stay.
+
+A connection carries one request and ends after `DEADLINE_S` at the latest, whatever its client does. The body of a request is
+dropped as it comes. If `MAX_CONNECTIONS` are open, the oldest one gives way to a new one.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from twisted.internet.error import CannotListenError
+from twisted.python.failure import Failure
+from twisted.web.http import HTTPChannel
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET, Request, Site
+
+from kafkacompat.monitoring.exposition import Format
+from kafkacompat.server.bind_advice import explain_bind_failure
+from kafkacompat.server.listener import ListenError
+
+if TYPE_CHECKING:
+    from twisted.internet.interfaces import IAddress
+
+    from kafkacompat.monitoring.exposition import Scraper
+    from kafkacompat.timers import DelayedCall
+
+log = logging.getLogger(__name__)
+
+DEADLINE_S = 30
+MAX_CONNECTIONS = 32
+PLAIN = b"text/plain; charset=utf-8"
+
+
+class Page(Resource):
+    """A page without children that serves GET and HEAD."""
+
+    isLeaf = True  # noqa: N815 (Twisted's names)
+    allowedMethods = (b"GET", b"HEAD")  # noqa: N815
+
+
+class HealthPage(Page):
+    """/healthz: the process is alive, and its reactor turns."""
+
+    def render_GET(self, request: Request) -> bytes:
+        """Twisted: answer."""
+        request.setHeader(b"Content-Type", PLAIN)
+        return b"ok\n"
+
+
+class ReadinessPage(Page):
+    """/readyz: 200 if clients are served, else 503 with the reason."""
+
+    def __init__(self, find_objection: Callable[[], str | None]) -> None:
+        super().__init__()
+        self._find_objection = find_objection
+
+    def render_GET(self, request: Request) -> bytes:
+        """Twisted: answer."""
+        request.setHeader(b"Content-Type", PLAIN)
+        objection = self._find_objection()
+        if objection is None:
+            return b"ready\n"
+        request.setResponseCode(503)
+        return f"not ready: {objection}\n".encode()
+
+
+class MetricsPage(Page):
+    """/metrics: all metrics, in the format that the client accepts."""
+
+    def __init__(self, scraper: Scraper) -> None:
+        super().__init__()
+        self._scraper = scraper
+
+    def render_GET(self, request: Request) -> int:
+        """Twisted: answer, once the metrics are collected."""
+        form = Format.choose(request.getHeader("Accept") or "")
+        gone: list[Any] = []
+        request.notifyFinish().addErrback(gone.append)
+
+        def answer(outcome: bytes | Failure) -> None:
+            if gone:
+                return
+            if isinstance(outcome, Failure):
+                log.error("The metrics cannot be collected", exc_info=outcome.value)
+                request.setResponseCode(500)
+                request.setHeader(b"Content-Type", PLAIN)
+                outcome = b"the metrics cannot be collected: see the broker's log\n"
+            else:
+                request.setHeader(b"Content-Type", form.value.encode())
+            request.setHeader(b"Content-Length", b"%d" % len(outcome))
+            request.write(outcome)
+            request.finish()
+
+        self._scraper.scrape(form).addBoth(answer)
+        return NOT_DONE_YET
+
+
+class _Request(Request):
+    """A request whose body goes nowhere."""
+
+    def gotLength(self, length: int | None) -> None:
+        """Twisted: a body of this length follows, None for an unknown one."""
+        super().gotLength(0)
+
+    def handleContentChunk(self, data: bytes) -> None:
+        """Twisted: a part of the body."""
+
+
+class _Channel(HTTPChannel):
+    """A connection with one request and a deadline, which no activity extends."""
+
+    site: BoundedSite
+    transport: Any
+    _deadline: DelayedCall | None = None
+
+    def connectionMade(self) -> None:
+        """Twisted: a client has connected."""
+        clock: Any = self.site.reactor
+        self._deadline = clock.callLater(DEADLINE_S, self.abort)
+        self.site.note_opened(self)
+        super().connectionMade()
+
+    def connectionLost(self, reason: Failure = Failure(ConnectionError("closed"))) -> None:  # noqa: B008
+        """Twisted: the connection has ended."""
+        if self._deadline is not None and self._deadline.active():
+            self._deadline.cancel()
+        self.site.note_closed(self)
+        super().connectionLost(reason)
+
+    def checkPersistence(self, request: Any, version: bytes) -> bool:
+        """Twisted: whether another request may follow."""
+        request.responseHeaders.setRawHeaders(b"Connection", [b"close"])
+        return False
+
+    def abort(self) -> None:
+        """End the connection now."""
+        self.transport.abortConnection()
+
+
+class BoundedSite(Site):
+    """The pages; ``reactor`` calls at deadlines."""
+
+    noisy = False
+    protocol = _Channel  # type: ignore[assignment]
+
+    def __init__(self, pages: dict[str, Page], reactor: Any) -> None:
+        root = Resource()
+        for path, page in pages.items():
+            root.putChild(path.encode(), page)  # type: ignore[arg-type]  # zope's interfaces have no types
+        super().__init__(root, _Request, timeout=None, reactor=reactor, parsePOSTFormSubmission=False)
+        self._channels: dict[_Channel, None] = {}
+
+    def note_opened(self, channel: _Channel) -> None:
+        """Note a new connection; the oldest one gives way to it if there are too many."""
+        if len(self._channels) >= MAX_CONNECTIONS:
+            next(iter(self._channels)).abort()
+        self._channels[channel] = None
+
+    def note_closed(self, channel: _Channel) -> None:
+        """Note the end of a connection."""
+        self._channels.pop(channel, None)
+
+    def close(self) -> None:
+        """End all connections."""
+        for channel in list(self._channels):
+            channel.abort()
+
+    def startFactory(self) -> None:
+        """Twisted: the first port is bound. There is no access log."""
+
+    def stopFactory(self) -> None:
+        """Twisted: the last port is unbound."""
+
+    def log(self, request: Any) -> None:
+        """Twisted: a request was answered."""
+
+    def buildProtocol(self, addr: IAddress | None) -> Any:
+        """Twisted: a client connects."""
+        return super().buildProtocol(addr)
+
+
+def listen_http(reactor: Any, site: BoundedSite, host: str, port: int) -> Any:
+    """Bind the listener and return Twisted's port; raises ListenError, one sentence."""
+    try:
+        return reactor.listenTCP(port, site, interface=host)
+    except CannotListenError as problem:
+        reason = explain_bind_failure(host, port, problem.socketError)
+        raise ListenError(f"kafkacompat.http.listener: {reason}") from None
