@@ -69,7 +69,7 @@ def _write(metric: Metric, form: Format) -> bytes:
 
 def _split_metric(metric: Metric) -> Iterator[Metric]:
     samples = metric.samples
-    for start in range(0, len(samples), IN_A_TURN):
+    for start in range(0, max(len(samples), 1), IN_A_TURN):
         part = Metric(metric.name, metric.documentation, metric.type)
         part.samples = samples[start : start + IN_A_TURN]
         yield part
@@ -91,6 +91,7 @@ class Scraper:
         self._list_collects = list_collects
         self._waiting: dict[Format, list[Deferred[bytes]]] = {}
         self._is_running = False
+        self._may_begin_s = 0.0
 
     def scrape(self, form: Format) -> Deferred[bytes]:
         """Return the metrics as text, from a scrape that begins after this call. The Deferred must not be cancelled."""
@@ -103,6 +104,7 @@ class Scraper:
 
     async def _run(self) -> None:
         while self._waiting:
+            await deferLater(self._clock, max(0.0, self._may_begin_s - self._clock.seconds()))  # type: ignore[arg-type]
             form = next(iter(self._waiting))
             served = self._waiting.pop(form)
             try:
@@ -113,8 +115,7 @@ class Scraper:
             else:
                 for result in served:
                     result.callback(text)
-            if self._waiting:
-                await deferLater(self._clock, PAUSE_S)  # type: ignore[arg-type]
+            self._may_begin_s = self._clock.seconds() + PAUSE_S
         self._is_running = False
 
     async def _collect(self, form: Format) -> bytes:

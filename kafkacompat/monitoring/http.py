@@ -18,7 +18,7 @@ from twisted.web.server import NOT_DONE_YET, Request, Site
 
 from kafkacompat.monitoring.exposition import Format
 from kafkacompat.server.bind_advice import explain_bind_failure
-from kafkacompat.server.listener import ListenError
+from kafkacompat.server.listener import ListenError, LoggedComplaints
 
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IAddress
@@ -31,13 +31,49 @@ log = logging.getLogger(__name__)
 DEADLINE_S = 30
 MAX_CONNECTIONS = 32
 PLAIN = b"text/plain; charset=utf-8"
+NOT_HERE = "there are /metrics, /healthz and /readyz"
+
+
+def answer_plainly(request: Request, code: int, text: str) -> bytes:
+    """Set the status of a request, and return the body."""
+    request.setResponseCode(code)
+    request.setHeader(b"Content-Type", PLAIN)
+    return f"{text}\n".encode()
 
 
 class Page(Resource):
     """A page without children that serves GET and HEAD."""
 
-    isLeaf = True  # noqa: N815 (Twisted's names)
-    allowedMethods = (b"GET", b"HEAD")  # noqa: N815
+    isLeaf = True  # noqa: N815 (Twisted's name)
+
+    def render(self, request: Request) -> Any:
+        """Twisted: answer."""
+        if request.postpath:
+            return answer_plainly(request, 404, NOT_HERE)
+        if request.method not in (b"GET", b"HEAD"):
+            request.setHeader(b"Allow", b"GET, HEAD")
+            return answer_plainly(request, 405, "only GET and HEAD are served")
+        return self.render_GET(request)
+
+    def render_GET(self, request: Request) -> Any:
+        """Answer a GET; Twisted leaves out the body for a HEAD."""
+        raise NotImplementedError
+
+
+class NoPage(Page):
+    """Every other path."""
+
+    def render(self, request: Request) -> bytes:
+        """Twisted: answer."""
+        return answer_plainly(request, 404, NOT_HERE)
+
+
+class Root(Resource):
+    """The pages by path."""
+
+    def getChild(self, path: bytes, request: Request) -> Resource:
+        """Twisted: return the page of a path that has none."""
+        return NoPage()
 
 
 class HealthPage(Page):
@@ -45,8 +81,7 @@ class HealthPage(Page):
 
     def render_GET(self, request: Request) -> bytes:
         """Twisted: answer."""
-        request.setHeader(b"Content-Type", PLAIN)
-        return b"ok\n"
+        return answer_plainly(request, 200, "ok")
 
 
 class ReadinessPage(Page):
@@ -58,12 +93,10 @@ class ReadinessPage(Page):
 
     def render_GET(self, request: Request) -> bytes:
         """Twisted: answer."""
-        request.setHeader(b"Content-Type", PLAIN)
         objection = self._find_objection()
         if objection is None:
-            return b"ready\n"
-        request.setResponseCode(503)
-        return f"not ready: {objection}\n".encode()
+            return answer_plainly(request, 200, "ready")
+        return answer_plainly(request, 503, f"not ready: {objection}")
 
 
 class MetricsPage(Page):
@@ -84,9 +117,7 @@ class MetricsPage(Page):
                 return
             if isinstance(outcome, Failure):
                 log.error("The metrics cannot be collected", exc_info=outcome.value)
-                request.setResponseCode(500)
-                request.setHeader(b"Content-Type", PLAIN)
-                outcome = b"the metrics cannot be collected: see the broker's log\n"
+                outcome = answer_plainly(request, 500, "the metrics cannot be collected: see the broker's log")
             else:
                 request.setHeader(b"Content-Type", form.value.encode())
             request.setHeader(b"Content-Length", b"%d" % len(outcome))
@@ -122,6 +153,15 @@ class _Channel(HTTPChannel):
         self.site.note_opened(self)
         super().connectionMade()
 
+    def dataReceived(self, data: bytes) -> None:
+        """Twisted: bytes have arrived. Its parser rejects most garbage, and fails at some."""
+        try:
+            super().dataReceived(data)
+        except Exception as problem:
+            host = self.transport.getPeer().host
+            self.site.complain(host, f"closing an HTTP connection of {host}: its request cannot be read: {problem!r}")
+            self.abort()
+
     def connectionLost(self, reason: Failure = Failure(ConnectionError("closed"))) -> None:  # noqa: B008
         """Twisted: the connection has ended."""
         if self._deadline is not None and self._deadline.active():
@@ -140,16 +180,17 @@ class _Channel(HTTPChannel):
 
 
 class BoundedSite(Site):
-    """The pages; ``reactor`` calls at deadlines."""
+    """The pages; ``reactor`` calls at deadlines. ``complain`` logs a line about a client, up to a bound."""
 
     noisy = False
     protocol = _Channel  # type: ignore[assignment]
 
     def __init__(self, pages: dict[str, Page], reactor: Any) -> None:
-        root = Resource()
+        root = Root()
         for path, page in pages.items():
             root.putChild(path.encode(), page)  # type: ignore[arg-type]  # zope's interfaces have no types
         super().__init__(root, _Request, timeout=None, reactor=reactor, parsePOSTFormSubmission=False)
+        self.complain = LoggedComplaints(reactor)
         self._channels: dict[_Channel, None] = {}
 
     def note_opened(self, channel: _Channel) -> None:
