@@ -99,6 +99,11 @@ class Services:
     enclosed: EnclosedRequests | None = None
     telemetry: ClientTelemetry | None = None
 
+    @property
+    def counts_traffic(self) -> bool:
+        """Whether somebody reads metrics, so that requests are counted by topic."""
+        return self.telemetry is not None
+
     def require_cluster(self) -> ClusterRole:
         """Return the broker's part in the cluster, for handlers that a single node does not serve."""
         assert self.cluster is not None

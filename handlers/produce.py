@@ -16,6 +16,7 @@ an answer waits for replicas, the connection's next requests are served.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TypeAlias
 
 from twisted.internet.defer import Deferred, DeferredList
@@ -144,11 +145,18 @@ class _ProduceRequestState:
 
     def answer_topic(self, topic: TopicProduceData) -> TopicProduceResponse:
         key = topic.topic_id if self._version >= TOPIC_ID_VERSION else topic.name
+        if self._services.counts_traffic and topic.partition_data:
+            self._count_request(key, topic.partition_data[0].index)
         return TopicProduceResponse(
             name=topic.name,
             topic_id=topic.topic_id,
             partition_responses=[self._answer_partition(key, data) for data in topic.partition_data],
         )
+
+    def _count_request(self, topic: str | bytes, index: int) -> None:
+        """Count the request with one of its partitions, for the sum over those of the topic."""
+        with suppress(KafkaError):
+            self._find(topic, index).traffic.produces += 1
 
     def _answer_partition(self, topic: str | bytes, data: PartitionProduceData) -> PartitionProduceResponse:
         response = PartitionProduceResponse(index=data.index, base_offset=-1)
@@ -194,7 +202,6 @@ class _ProduceRequestState:
     def _refuse(self, response: PartitionProduceResponse, problem: BaseException, partition: Partition | None) -> None:
         fill_refused(response, problem, partition)
         if partition is not None:
-            partition.traffic.appends += 1
             partition.traffic.refused_appends += 1
         if response.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
             self._has_lost_leader = True

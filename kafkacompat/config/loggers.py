@@ -39,7 +39,7 @@ def list_logger_levels() -> dict[str, str]:
 
 def find_level_word(level: int) -> str:
     """Return the word of log4j for the level of a message: the highest one that is not above it."""
-    return next((name for name, number in reversed(LEVELS.items()) if number <= level), "TRACE")
+    return next((name for name in reversed(list(LEVELS)) if LEVELS[name] <= level), "TRACE")
 
 
 def _level_name(logger: logging.Logger) -> str:

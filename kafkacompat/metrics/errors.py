@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import Any, TypeAlias
 
 from kafkacompat.wire.schema import Struct
@@ -13,7 +12,10 @@ FindErrors: TypeAlias = Callable[[Any], list[int]]
 FIELD = "error_code"
 
 
-@cache
+FINDERS: dict[Any, FindErrors] = {}
+"""The compiled functions by type of response."""
+
+
 def compile_error_finder(response: type[Struct]) -> FindErrors:
     """Return a function that lists the error codes of a response other than 0.
 
@@ -21,6 +23,7 @@ def compile_error_finder(response: type[Struct]) -> FindErrors:
     """
     parts = [_write_comprehension(path) for path in _list_paths(response)]
     function: FindErrors = eval(f"lambda response: {' + '.join(parts) or '[]'}")
+    FINDERS[response] = function
     return function
 
 

@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+class GrowingLog(Protocol):
+    """A partition's log."""
+
+    @property
+    def log_end_offset(self) -> int:
+        """The offset of the next record."""
+
+    @property
+    def segments(self) -> Any:
+        """The segments, oldest first, with ``base_offset`` and ``size_bytes``."""
 
 
 class PartitionTraffic:
-    """Bytes of batches of one partition: appended as leader, appended as follower, sent to consumers, sent to followers.
+    """What a partition has received and sent: records and bytes of batches, as leader and as follower, and requests.
 
-    ``appends`` and ``fetches`` count batches and responses, the ``refused_`` ones those with an error.
-
-    Records that were appended as leader are not counted: they are what the log's end has moved by while this broker led.
+    What is appended is not counted, because every batch would pay for that: it is what the log has grown by since the last
+    `update`, in the role that the broker has had since then. If compaction rewrites a segment in between, its growth is missing.
     """
 
     __slots__ = (
-        "_led_from",
-        "_led_records",
-        "appended_bytes",
-        "appends",
+        "_base_offset",
+        "_end_offset",
+        "_is_leader",
+        "_size_bytes",
         "fetches",
         "followed_bytes",
+        "led_bytes",
+        "led_records",
+        "produces",
         "refused_appends",
         "refused_fetches",
         "sent_bytes",
@@ -27,21 +42,46 @@ class PartitionTraffic:
     )
 
     def __init__(self) -> None:
-        self.appended_bytes = 0
-        self.followed_bytes = 0
-        self.sent_bytes = 0
-        self.sent_to_replicas_bytes = 0
-        self.appends = 0
-        self.refused_appends = 0
-        self.fetches = 0
-        self.refused_fetches = 0
-        self._led_records = 0
-        self._led_from: int | None = None
+        self.led_records = self.led_bytes = self.followed_bytes = 0
+        self.sent_bytes = self.sent_to_replicas_bytes = 0
+        self.produces = self.refused_appends = 0
+        self.fetches = self.refused_fetches = 0
+        self._is_leader: bool | None = None
+        self._base_offset = self._size_bytes = self._end_offset = 0
 
-    def note_role(self, is_leader: bool, log_end_offset: int) -> None:
-        """Note the role from now on, with the present end of the log."""
-        self._led_records = self.count_records(log_end_offset)
-        self._led_from = log_end_offset if is_leader else None
+    def note_role(self, is_leader: bool, opened: GrowingLog) -> None:
+        """Note the role from now on."""
+        if self._is_leader is None:
+            self.begin_at(opened)
+        else:
+            self.update(opened)
+        self._is_leader = is_leader
+
+    def begin_at(self, opened: GrowingLog) -> None:
+        """Count from the present end of a log on."""
+        active = opened.segments[-1]
+        self._base_offset, self._size_bytes = active.base_offset, active.size_bytes
+        self._end_offset = opened.log_end_offset
+
+    def update(self, opened: GrowingLog) -> None:
+        """Add what the log has grown by; one that was cut has not."""
+        grown_bytes = max(0, self._measure(opened) - self._size_bytes)
+        if self._is_leader:
+            self.led_bytes += grown_bytes
+            self.led_records += max(0, opened.log_end_offset - self._end_offset)
+        else:
+            self.followed_bytes += grown_bytes
+        self.begin_at(opened)
+
+    def _measure(self, opened: GrowingLog) -> int:
+        """Return the bytes from the beginning of the segment that was active at the last update."""
+        size_bytes, segments = 0, opened.segments
+        for slot in range(len(segments) - 1, -1, -1):
+            segment = segments[slot]
+            if segment.base_offset < self._base_offset:
+                break
+            size_bytes += segment.size_bytes
+        return size_bytes
 
     def note_fetch(self, size_bytes: int, failed: bool, to_replica: bool) -> None:
         """Count what a response says of the partition to a consumer or to a follower."""
@@ -52,10 +92,6 @@ class PartitionTraffic:
             self.sent_to_replicas_bytes += size_bytes
         else:
             self.sent_bytes += size_bytes
-
-    def count_records(self, log_end_offset: int) -> int:
-        """Return how many records were appended as leader, with the present end of the log."""
-        return self._led_records + (0 if self._led_from is None else log_end_offset - self._led_from)
 
 
 @dataclass(slots=True)

@@ -43,7 +43,7 @@ kafka_server_brokertopicmetrics_bytesin | counter | topic | Bytes of their batch
 kafka_server_brokertopicmetrics_bytesout | counter | topic | Bytes of batches in responses to consumers
 kafka_server_brokertopicmetrics_replicationbytesin | counter | topic | Bytes of batches that were fetched from leaders
 kafka_server_brokertopicmetrics_replicationbytesout | counter | topic | Bytes of batches in responses to followers
-kafka_server_brokertopicmetrics_totalproducerequests | counter | topic | Batches to append, also refused ones
+kafka_server_brokertopicmetrics_totalproducerequests | counter | topic | Produce requests with batches for the topic
 kafka_server_brokertopicmetrics_failedproducerequests | counter | topic | Batches that were refused
 kafka_server_brokertopicmetrics_totalfetchrequests | counter | topic | Partitions in responses to Fetch
 kafka_server_brokertopicmetrics_failedfetchrequests | counter | topic | Partitions with an error in responses to Fetch

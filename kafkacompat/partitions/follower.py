@@ -26,7 +26,6 @@ from kafkacompat.wire.primitives import Buffer
 if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
-    from kafkacompat.metrics.partitions import PartitionTraffic
     from kafkacompat.partitions.append_queue import AppendQueue
     from kafkacompat.partitions.fetch_watchers import FetchWatchers
     from kafkacompat.partitions.partition_state import PartitionHost, PartitionState
@@ -69,17 +68,13 @@ class FollowerPartition:
         "_leader_log_start_offset",
         "_queue",
         "_state",
-        "_traffic",
         "_truncations",
         "_unsynced",
         "_watchers",
     )
 
-    def __init__(
-        self, state: PartitionState, watchers: FetchWatchers, queue: AppendQueue, traffic: PartitionTraffic
-    ) -> None:
+    def __init__(self, state: PartitionState, watchers: FetchWatchers, queue: AppendQueue) -> None:
         self._state = state
-        self._traffic = traffic
         self._watchers = watchers
         self._queue = queue
         self._leader_high_watermark = self._leader_log_start_offset = -1
@@ -179,7 +174,6 @@ class FollowerPartition:
                 part = state.log.append_fetched(entry.records, leader_epoch=state.leader_epoch, now_ms=entry.now_ms)
                 entry.appended = part if entry.appended is None else entry.appended.followed_by(part)
                 entry.records = entry.records[part.size_bytes :]
-                self._traffic.followed_bytes += part.size_bytes
                 if not (part.batch_count and entry.records):
                     break
         except KafkaError as problem:

@@ -15,7 +15,6 @@ from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import Buffer
 
 if TYPE_CHECKING:
-    from kafkacompat.metrics.partitions import PartitionTraffic
     from kafkacompat.partitions.fetch_watchers import FetchWatchers
     from kafkacompat.partitions.partition_state import PartitionState
     from kafkacompat.partitions.replica_progress import ReplicaProgress
@@ -30,13 +29,10 @@ class PartitionAppender:
     that: it moves in `append` and in `synced`. With other replicas `ReplicaProgress` moves it.
     """
 
-    __slots__ = ("_counts_at_once", "_progress", "_state", "_traffic", "_unsynced", "_watchers")
+    __slots__ = ("_counts_at_once", "_progress", "_state", "_unsynced", "_watchers")
 
-    def __init__(
-        self, state: PartitionState, watchers: FetchWatchers, progress: ReplicaProgress, traffic: PartitionTraffic
-    ) -> None:
+    def __init__(self, state: PartitionState, watchers: FetchWatchers, progress: ReplicaProgress) -> None:
         self._state = state
-        self._traffic = traffic
         self._watchers = watchers
         self._progress = progress
         self._unsynced = UnsyncedAppends()
@@ -75,9 +71,6 @@ class PartitionAppender:
                 remember_refused(state.log, entry)
             state.report_failure(problem)
             raise
-        traffic = self._traffic
-        traffic.appends += 1
-        traffic.appended_bytes += size_bytes
         log_state = state.log.state
         if not self._counts_at_once or result.end.offset - log_state.recovery_point >= log_state.config.flush_messages:
             return self._count_later(result, size_bytes, now_ms)

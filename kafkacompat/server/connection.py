@@ -368,5 +368,6 @@ class KafkaConnection(Protocol):
         parts = self._requests.take_parts()
         if parts:
             self.transport.send_parts(parts)
-        if self.watch is not None:
-            self.watch.note_sent(self._requests.in_flight, not self.transport.queued_bytes)
+        watch = self.watch
+        if watch is not None and watch.is_due:
+            watch.note_sent(self._requests.in_flight, not self.transport.queued_bytes)

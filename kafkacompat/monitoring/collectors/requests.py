@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 PREFIX = "kafka_network_requestmetrics_"
 PARTS = {
-    "totaltimems": "total",
-    "requestqueuetimems": "queue",
-    "localtimems": "local",
-    "remotetimems": "remote",
-    "responsequeuetimems": "response_queue",
-    "responsesendtimems": "send",
+    "totaltimems": ("prompt", "total"),
+    "requestqueuetimems": ("queue",),
+    "localtimems": ("prompt", "local"),
+    "remotetimems": ("remote",),
+    "responsequeuetimems": ("response_queue",),
+    "responsesendtimems": ("send",),
 }
-"""Kafka's name of each part of a request's time, and ours."""
+"""Kafka's name of each part of a request's time, and the histograms of `RequestFigures` that have it."""
 QUANTILES = ("0.50", "0.75", "0.95", "0.98", "0.99", "0.999")
 OCTAVES = (6, 8, 10, 12, 14, 16, 18, 20, 22, 24)
 """Bounds of the histograms: 64 µs, four times as much, and so on to 17 s."""
@@ -59,8 +59,7 @@ class RequestCollector:
     def collect(self) -> Collected:
         """Yield the metrics."""
         by_name: dict[str, list[tuple[RequestKind, RequestFigures]]] = defaultdict(list)
-        for key, figures in self._figures.items():
-            kind = RequestKind(*key)
+        for kind, figures in list(self._figures.items()):
             for name in name_kinds(kind):
                 by_name[name].append((kind, figures))
         yield from self._collect_counts(by_name)
@@ -88,7 +87,7 @@ class RequestCollector:
     def _collect_part(self, part: str, by_name: Mapping[str, list[tuple[RequestKind, RequestFigures]]]) -> Family:
         family, now_s = Family(PREFIX + part), self._observed.clock.seconds()
         for name, kinds in by_name.items():
-            histograms: list[Histogram] = [getattr(figures, PARTS[part]) for _, figures in kinds]
+            histograms: list[Histogram] = [getattr(figures, own) for _, figures in kinds for own in PARTS[part]]
             count = sum(figures.count for _, figures in kinds)
             counts = add_counts(histograms)
             counts[0] += count - sum(counts)
@@ -106,7 +105,7 @@ class RequestCollector:
                 continue
             by_version: dict[int, list[Histogram]] = defaultdict(list)
             for kind, figures in kinds:
-                by_version[kind.version].append(figures.total)
+                by_version[kind.version] += (figures.prompt, figures.total)
             for version, histograms in sorted(by_version.items()):
                 add_histogram(family, histograms, request=name, version=version)
         return family

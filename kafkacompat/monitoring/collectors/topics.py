@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 PREFIX = "kafka_server_brokertopicmetrics_"
 COUNTERS = {
-    "messagesin": "",
-    "bytesin": "appended_bytes",
+    "messagesin": "led_records",
+    "bytesin": "led_bytes",
     "bytesout": "sent_bytes",
     "replicationbytesin": "followed_bytes",
     "replicationbytesout": "sent_to_replicas_bytes",
-    "totalproducerequests": "appends",
+    "totalproducerequests": "produces",
     "failedproducerequests": "refused_appends",
     "totalfetchrequests": "fetches",
     "failedfetchrequests": "refused_fetches",
 }
-"""Kafka's names, and the counters of `PartitionTraffic`; records are computed."""
+"""Kafka's names, and the counters of `PartitionTraffic`."""
 
 
 class TopicCollector:
@@ -83,6 +83,5 @@ class TopicCollector:
 def read_counts(partition: Partition) -> dict[str, int]:
     """Return the counters of a partition by Kafka's names."""
     traffic = partition.traffic
-    counts = {name: getattr(traffic, attribute) for name, attribute in COUNTERS.items() if attribute}
-    counts["messagesin"] = traffic.count_records(partition.log.log_end_offset)
-    return counts
+    traffic.update(partition.log)
+    return {name: getattr(traffic, attribute) for name, attribute in COUNTERS.items()}

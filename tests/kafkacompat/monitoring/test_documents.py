@@ -24,6 +24,23 @@ SAMPLES = {row.name + part: row for row in ROWS.values() for part in PARTS[row.k
 SELECTOR = re.compile(r"([a-z_0-9]+)\{([^}]*)\}")
 LABEL = re.compile(r"([a-zA-Z]+)\s*(?:=~|!=|!~|=)")
 ADDED_BY_PROMETHEUS = {"instance", "job"}
+NAMES_OF_DASHBOARDS = """
+kafka_controller_controllerstats_uncleanleaderelections_total
+kafka_controller_kafkacontroller_activecontrollercount kafka_controller_kafkacontroller_offlinepartitionscount
+kafka_cluster_partition_atminisr kafka_cluster_partition_underminisr kafka_log_log_size
+kafka_log_log_logstartoffset kafka_log_log_logendoffset kafka_network_requestmetrics_requests_total
+kafka_network_requestmetrics_totaltimems kafka_network_socketserver_networkprocessoravgidle_percent
+kafka_server_brokertopicmetrics_bytesin_total kafka_server_brokertopicmetrics_bytesout_total
+kafka_server_brokertopicmetrics_failedfetchrequests_total
+kafka_server_brokertopicmetrics_failedproducerequests_total kafka_server_brokertopicmetrics_messagesin_total
+kafka_server_brokertopicmetrics_totalfetchrequests_total
+kafka_server_brokertopicmetrics_totalproducerequests_total
+kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent
+kafka_server_replicamanager_isrexpands_total kafka_server_replicamanager_isrshrinks_total
+kafka_server_replicamanager_leadercount kafka_server_replicamanager_partitioncount
+kafka_server_replicamanager_underreplicatedpartitions kafka_server_socket_server_metrics_connection_count
+kafka_consumergroup_current_offset kafka_consumergroup_lag kafka_consumergroup_members process_open_fds
+"""
 
 
 def load_panels() -> list[dict[str, Any]]:
@@ -83,23 +100,4 @@ def test_the_panels_have_places_and_ids_of_their_own() -> None:
 
 def test_names_are_those_of_kafkas_rules() -> None:
     """Dashboards for Kafka, made with the rules of the JMX exporter and of Strimzi, use these names."""
-    expected = """
-        kafka_controller_controllerstats_uncleanleaderelections_total
-        kafka_controller_kafkacontroller_activecontrollercount kafka_controller_kafkacontroller_offlinepartitionscount
-        kafka_cluster_partition_atminisr kafka_cluster_partition_underminisr
-        kafka_log_log_size kafka_log_log_logstartoffset kafka_log_log_logendoffset
-        kafka_network_requestmetrics_requests_total kafka_network_requestmetrics_totaltimems
-        kafka_network_socketserver_networkprocessoravgidle_percent
-        kafka_server_brokertopicmetrics_bytesin_total kafka_server_brokertopicmetrics_bytesout_total
-        kafka_server_brokertopicmetrics_failedfetchrequests_total
-        kafka_server_brokertopicmetrics_failedproducerequests_total kafka_server_brokertopicmetrics_messagesin_total
-        kafka_server_brokertopicmetrics_totalfetchrequests_total
-        kafka_server_brokertopicmetrics_totalproducerequests_total
-        kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent
-        kafka_server_replicamanager_isrexpands_total kafka_server_replicamanager_isrshrinks_total
-        kafka_server_replicamanager_leadercount kafka_server_replicamanager_partitioncount
-        kafka_server_replicamanager_underreplicatedpartitions kafka_server_socket_server_metrics_connection_count
-        kafka_consumergroup_current_offset kafka_consumergroup_lag kafka_consumergroup_members
-        process_open_fds
-    """.split()
-    assert set(expected) <= set(SAMPLES)
+    assert set(NAMES_OF_DASHBOARDS.split()) <= set(SAMPLES)
