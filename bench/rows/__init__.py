@@ -16,6 +16,7 @@ from bench.rows import (
     groups,
     java_tools,
     latency,
+    metrics,
     produce,
     reassignment,
     scale,
@@ -29,6 +30,7 @@ ROWS: dict[str, AnyRow] = {
     row.name: row
     for kind in (
         produce,
+        metrics,
         fetch,
         sendfile,
         java_tools,
