@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred, DeferredList
 
@@ -35,7 +35,9 @@ class ReplicaAcks:
             if deadline.active():
                 deadline.cancel()
 
-        return DeferredList(self._waits).addCallback(finish)
+        waits = self._waits
+        ended: Deferred[Any] = waits[0] if len(waits) == 1 else DeferredList(waits)
+        return ended.addCallback(finish)
 
     def _expire(self) -> None:
         problem = KafkaError(ErrorCode.REQUEST_TIMED_OUT, "the in-sync replicas did not get the batch in time")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from twisted.internet.defer import Deferred
 from twisted.internet.task import LoopingCall
 
 from kafkacompat.client.connections import BrokerConnections
@@ -33,14 +35,12 @@ from kafkacompat.replication.local_follower import LocalFollowing
 from kafkacompat.replication.replica_fetcher_manager import ReplicaFetcherManager
 from kafkacompat.replication.settings import FetchSettings
 from kafkacompat.storage.directory.meta_properties import find_directory_ids
-from kafkacompat.timers import steady_ms
+from kafkacompat.timers import steady_ms, yield_in_turns
 from kafkacompat.wire.primitives import ZERO_UUID, format_uuid
 from kafkacompat.zookeeper.settings import TlsSettings, ZooKeeperSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-    from twisted.internet.defer import Deferred
 
     from kafkacompat.config import BrokerConfig
     from kafkacompat.host import Host
@@ -192,6 +192,7 @@ class ClusterNode:
         replicas.is_elsewhere = self._metadata_has_partition
         replicas.on_directory_offline = member.report_failed_directory
         member.on_topic_deleted = roles.forget
+        member.on_brokers_lost = lambda lost: Deferred.fromCoroutine(self._note_lost_brokers(lost))
 
     def _allows_unclean_election(self, topic: str) -> bool:
         value = self.member.configs.image.config(ResourceType.TOPIC, topic).get(UNCLEAN_ELECTION)
@@ -246,6 +247,12 @@ class ClusterNode:
         now = steady_ms(self._host.reactor)
         for partition in self._replicas:
             partition.check_in_sync(now)
+
+    async def _note_lost_brokers(self, lost: AbstractSet[int]) -> None:
+        assert self._replicas is not None
+        clock = self._host.reactor
+        async for partition in yield_in_turns(clock, list(self._replicas)):
+            partition.note_lost_brokers(lost, steady_ms(clock))
 
     async def announce(self, bound: Mapping[str, tuple[str, int]]) -> None:
         """Register the broker, whose listeners are *bound* to these addresses, and wait for metadata; raises ClusterError."""

@@ -26,15 +26,18 @@ def measure(broker: Broker, options: Options) -> Samples:
     """Send 400 MB to the broker and to another one that is scraped once a second, in turn; medians."""
     http_port = free_port()
     properties = {**broker.properties, "kafkacompat.http.listener": f"127.0.0.1:{http_port}"}
-    plain, measured, seconds, measured_seconds = [], [], [], []
-    with KafkacompatBroker(broker.folder.with_name(f"{broker.folder.name}-metrics"), properties) as other:
-        with scraping(http_port) as sizes:
-            for number in range(PASSES):
-                for node in (broker, other) if number % 2 else (other, broker):
-                    rates, cpu = (plain, seconds) if node is broker else (measured, measured_seconds)
-                    rate, used = run_load(node, options)
-                    rates.append(rate)
-                    cpu.append(used)
+    plain: list[float] = []
+    measured: list[float] = []
+    seconds: list[float] = []
+    measured_seconds: list[float] = []
+    folder = broker.folder.with_name(f"{broker.folder.name}-metrics")
+    with KafkacompatBroker(folder, properties) as other, scraping(http_port) as sizes:
+        for number in range(PASSES):
+            for node in (broker, other) if number % 2 else (other, broker):
+                rates, cpu = (plain, seconds) if node is broker else (measured, measured_seconds)
+                rate, used = run_load(node, options)
+                rates.append(rate)
+                cpu.append(used)
     assert sizes, "nothing was scraped"
     return {
         "MB/s without": median(plain),

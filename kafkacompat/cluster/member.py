@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
 from random import Random
@@ -144,6 +145,7 @@ class ClusterMember:
         self._unregistered: list[Deferred[None]] = []
         self.on_topics_reconfigured: Callable[[], None] = lambda: None
         self.on_topic_deleted: Callable[[TopicImage], None] = lambda topic: None
+        self.on_brokers_lost: Callable[[AbstractSet[int]], object] = lambda lost: None
 
     @property
     def is_connected(self) -> bool:
@@ -452,6 +454,8 @@ class ClusterMember:
                 self._end_wait(informed)
             for topic_id in old.topics_by_id.keys() - new.topics_by_id.keys():
                 self.on_topic_deleted(old.topics_by_id[topic_id])
+            if lost := old.brokers.keys() - new.brokers.keys():
+                self.on_brokers_lost(lost)
         return UpdateMetadataResponse(error_code=code)
 
     def _on_configs(self) -> None:

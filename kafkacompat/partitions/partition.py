@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Protocol
 
 from twisted.internet.defer import Deferred
@@ -232,6 +233,10 @@ class Partition:
     def check_in_sync(self, now_ms: int) -> None:
         """See ReplicaProgress.check_in_sync."""
         self.progress.check_in_sync(now_ms)
+
+    def note_lost_brokers(self, lost: AbstractSet[int], now_ms: int) -> None:
+        """See ReplicaProgress.note_lost_brokers."""
+        self.progress.note_lost_brokers(lost, now_ms)
 
     # Appending
 

@@ -179,7 +179,7 @@ class PartitionReader:
             region = state.log.reader.read_for_follower(offset, max_bytes, at_least_one_batch, may_block=False)
         except KafkaError as problem:
             self._fail(problem)
-        return self._result(region)._replace(log_end_offset=end_offset)
+        return self._result(region, log_end_offset=end_offset)
 
     def _read_committed(self, offset: int, max_bytes: int, at_least_one_batch: bool) -> PartitionRead:
         state = self._state
@@ -195,11 +195,14 @@ class PartitionReader:
         region: FileRegion | None,
         diverging: tuple[int, int] | None = None,
         aborted: Sequence[AbortedTransaction] = (),
+        log_end_offset: int = -1,
     ) -> PartitionRead:
         state = self._state
         end = state.high_watermark.offset
         stable = end if state.log.state.producer_state.open.first is None else state.stable_position().offset
-        return PartitionRead(region, end, stable, state.log.state.log_start_offset, diverging, aborted)
+        return PartitionRead(
+            region, end, stable, state.log.state.log_start_offset, diverging, aborted, log_end_offset=log_end_offset
+        )
 
     def _diverging(self, epoch: int, offset: int) -> tuple[int, int] | None:
         if offset < self._state.log.log_start_offset:

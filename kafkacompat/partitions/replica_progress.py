@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, NamedTuple
 
 from twisted.internet.defer import fail
@@ -237,6 +238,13 @@ class ReplicaProgress:
         if before.end_offset != offset:
             self.advance(now_ms)
         if before.log_start_offset != log_start_offset:
+            self._check_deletions()
+
+    def note_lost_brokers(self, lost: AbstractSet[int], now_ms: int) -> None:
+        """Draw the consequences for the high watermark and for deletions: neither waits for brokers that are gone."""
+        leading = self._state.leading
+        if leading is not None and not lost.isdisjoint(leading.followers):
+            self.advance(now_ms)
             self._check_deletions()
 
     # The in-sync set

@@ -31,7 +31,7 @@ from kafkacompat.replication.leader_queries import (
     read_offset_answers,
 )
 from kafkacompat.replication.rest import Rest
-from kafkacompat.timers import next_turn, yield_in_turns
+from kafkacompat.timers import make_steps, next_turn, yield_in_turns
 from kafkacompat.wire.apis.fetch import FetchRequest, FetchResponse, PartitionData, ReplicaState
 from kafkacompat.wire.apis.list_offsets import ListOffsetsResponse
 from kafkacompat.wire.apis.offset_for_leader_epoch import EpochEndOffset, OffsetForLeaderEpochResponse
@@ -82,7 +82,6 @@ class LeaderFetcher:
         self.leader_id = leader_id
         self.request_count = 0
         """Fetch requests sent."""
-        """Bytes of batches that were fetched."""
         self._sender = sender
         self._settings = settings
         self._clock = clock
@@ -198,6 +197,8 @@ class LeaderFetcher:
             await self._rest.begin(self._find_idle_s())
 
     async def _end_delays(self) -> None:
+        if not self._delays:
+            return
         async for followed in yield_in_turns(self._clock, self._pop_delayed()):
             if self._is_in(followed, DELAYED) and followed.fetch.delayed_until_s <= self._clock.seconds():
                 self._decide(followed, followed.fetch.resume, set())
@@ -374,11 +375,14 @@ class LeaderFetcher:
             min_bytes=settings.min_bytes,
             max_bytes=settings.response_max_bytes,
         )
-        async for _ in yield_in_turns(
-            self._clock, self._session.fill(request, self._members[FETCHING], self._find_position)
-        ):
-            pass
+        await self._take_steps(self._session.fill(request, self._members[FETCHING], self._find_position))
         return request
+
+    async def _take_steps(self, steps: Iterator[object]) -> None:
+        """Take every step, in several turns if they take long."""
+        remaining = make_steps(self._clock, steps)
+        if remaining is not None:
+            await remaining
 
     def _find_position(self, key: PartitionKey) -> FetchPosition | None:
         followed = self._members[FETCHING].get(key)
@@ -392,22 +396,28 @@ class LeaderFetcher:
 
     async def _take_fetched(self, response: FetchResponse, changing: set[FollowedPartition], was_full: bool) -> bool:
         """Change the logs; return False if the leader answered for other partitions than those of the session."""
-        answered, is_as_asked = 0, True
-        answers = ((self._session.find_topic(topic), data) for topic in response.responses for data in topic.partitions)
-        async for topic, data in yield_in_turns(self._clock, answers):
-            key = (topic, data.partition_index)
-            position = self._session.find_sent(key)
-            if position is None:
-                is_as_asked = False
-                continue
-            answered += 1
-            followed = self._members[FETCHING].get(key)
-            if followed is not None and followed.find_position() == position:
-                self._take_partition(followed, data, changing)
-            else:
-                # The partition was stopped meanwhile, or another leader epoch began.
-                self._session.note_unheard(key)
-        return is_as_asked and (not was_full or answered == self._session.size)
+        asked: list[bool] = []
+        answers = (
+            self._take_answer(self._session.find_topic(topic), data, changing)
+            for topic in response.responses
+            for data in topic.partitions
+        )
+        await self._take_steps(map(asked.append, answers))
+        return all(asked) and (not was_full or len(asked) == self._session.size)
+
+    def _take_answer(self, topic: str, data: PartitionData, changing: set[FollowedPartition]) -> bool:
+        """Change the log of one partition; return False if it is not one of the session's."""
+        key = (topic, data.partition_index)
+        position = self._session.find_sent(key)
+        if position is None:
+            return False
+        followed = self._members[FETCHING].get(key)
+        if followed is not None and followed.find_position() == position:
+            self._take_partition(followed, data, changing)
+        else:
+            # The partition was stopped meanwhile, or another leader epoch began.
+            self._session.note_unheard(key)
+        return True
 
     def _take_partition(
         self, followed: FollowedPartition, data: PartitionData, changing: set[FollowedPartition]

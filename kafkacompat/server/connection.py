@@ -231,6 +231,9 @@ class KafkaConnection(Protocol):
 
     def _start_some(self) -> None:
         """Start requests until the connection's turn is over."""
+        waiting = self._frames.waiting
+        if not waiting:
+            return
         clock = self._shared.clock
         now_s = clock.seconds()
         turn_ends = now_s + MAX_TURN_SECONDS
@@ -241,11 +244,13 @@ class KafkaConnection(Protocol):
                 if not self._may_start():
                     return
             self._start(self._frames.take(), now_s)
+            if not waiting:
+                break
             now_s = clock.seconds()
             if now_s >= turn_ends:
                 break
         self._send_ready()
-        if self._may_start():
+        if waiting and self._may_start():
             self._turn_is_over = True
             clock.callLater(0, self._begin_turn)
 

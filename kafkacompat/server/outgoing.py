@@ -102,10 +102,13 @@ class Outgoing:
         return sent
 
     def _consume(self, sent: int) -> None:
-        self.size_bytes -= sent
         self.sent_bytes += sent
+        if sent == self.size_bytes:
+            self.clear()
+            return
+        self.size_bytes -= sent
         sent += self._head_sent
-        while self._parts:
+        while True:
             head = self._parts[0]
             size = head.size_bytes if isinstance(head, FileRegion) else len(head)  # type: ignore[arg-type]
             if sent < size:

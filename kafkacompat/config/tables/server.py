@@ -81,7 +81,7 @@ kafkacompat.conversion.processes | int | 2 | 1.. | U | Processes that convert fo
     check large batches
 kafkacompat.http.listener | string | null | | U | Where /metrics, /healthz and /readyz are served, as host:port; without it
     nowhere
-kafkacompat.metrics.max.items | int | 1000 | 1.. | U | The most topics, partitions, groups and pushing clients, of each kind,
-    that have series of their own in /metrics
+kafkacompat.metrics.max.items | int | 1000 | 1.. | U | Topics, partitions, groups and clients that have series of
+    their own in /metrics, of each kind
 kafkacompat.log.format | string | text | json, text | U | The form of the log: lines for people, or one JSON object a line
 """

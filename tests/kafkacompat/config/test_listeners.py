@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkacompat.config import BrokerConfig, ConfigError, Listener
+from kafkacompat.config.listeners import parse_http_address
 
 
 def load_config(**given: str) -> BrokerConfig:
@@ -112,3 +113,24 @@ def test_a_release_that_is_not_known_is_refused_with_those_that_are(name: str) -
 def test_a_listener_that_is_not_there_cannot_look_like_anything() -> None:
     with pytest.raises(ConfigError, match="for no listener: name one of OLD, NEW"):
         make_emulating(older="0.9.0")
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("127.0.0.1:9464", ("127.0.0.1", 9464)),
+        (":9464", ("", 9464)),
+        ("[::1]:0", ("::1", 0)),
+        ("metrics.example.org:65535", ("metrics.example.org", 65535)),
+    ],
+)
+def test_the_address_of_the_http_listener(text: str, address: tuple[str, int]) -> None:
+    assert parse_http_address(text) == address
+
+
+@pytest.mark.parametrize(
+    "text", ["9464", "127.0.0.1", "a:b", "a:70000", "::1:9464", "http://a:1", "a b:1", "[::1", "a:-1", ""]
+)
+def test_other_addresses_of_the_http_listener_are_rejected_in_a_sentence(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"^kafkacompat\.http\.listener=.* is not valid: it takes host:port"):
+        parse_http_address(text)

@@ -94,6 +94,25 @@ def test_a_leader_that_is_alone_in_sync_has_no_successor() -> None:
     assert consumer_error(leader, 5) is ErrorCode.OFFSET_OUT_OF_RANGE
 
 
+def test_an_append_does_not_wait_for_a_broker_that_has_left() -> None:
+    alive = dict(ALIVE)
+    leader = Leader()
+    leader.view = ClusterView(1, 30_000, alive.get, leader.updates)
+    leader.lead(EPOCH + 2, (1, 2, 3), (1, 2))
+    # Broker 3 is caught up, and the controller does not let it join because it is stopping.
+    leader.fetch(0, replica=3)
+    leader.updates.refuse(ErrorCode.INELIGIBLE_REPLICA)
+    leader.write()
+    replicated = waiting(leader.partition.wait_for_replicas(1))
+    leader.fetch(1, replica=2)
+    leader.partition.note_lost_brokers({4}, leader.node.now_ms)
+    assert not has_fired(replicated)
+    del alive[3]
+    leader.partition.note_lost_brokers({3}, leader.node.now_ms)
+    assert has_fired(replicated)
+    assert leader.high_watermark.offset == 1
+
+
 def waiting(appended: object) -> Deferred[Any]:
     assert isinstance(appended, Deferred)
     assert not has_fired(appended)
