@@ -302,7 +302,7 @@ class Broker:
             # A single node does not pay for the messages between brokers.
             from kafkacompat.server.inter_broker import serve_brokers
 
-            return serve_brokers(CLUSTER_HANDLERS, self._services)
+            return serve_brokers(self._handlers(), self._services)
         return None
 
     def _bind(self, listener: Listener) -> None:
@@ -333,6 +333,9 @@ class Broker:
     def load_ahead(self) -> Iterator[None]:
         """Import step by step the modules that the first consumer would wait for otherwise."""
         yield from load_consumer_apis()
+        if self.monitor is not None:
+            self.monitor.telemetry.load_ahead()
+            yield
         _ = self.coordinators.groups
 
     # Stop

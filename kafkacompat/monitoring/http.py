@@ -196,7 +196,10 @@ class BoundedSite(Site):
     def note_opened(self, channel: _Channel) -> None:
         """Note a new connection; the oldest one gives way to it if there are too many."""
         if len(self._channels) >= MAX_CONNECTIONS:
-            next(iter(self._channels)).abort()
+            oldest = next(iter(self._channels))
+            # Its end comes in a later turn of the reactor, and more clients may connect in this one.
+            del self._channels[oldest]
+            oldest.abort()
         self._channels[channel] = None
 
     def note_closed(self, channel: _Channel) -> None:

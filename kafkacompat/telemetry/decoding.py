@@ -19,18 +19,24 @@ RESOURCE_LABELS = ("client_rack", "group_id", "transactional_id")
 """What a Java client says of itself besides its metrics."""
 
 
+def load_messages() -> tuple[Any, type[Exception]]:
+    """Import the messages of OpenTelemetry; return MetricsData, and the error for what is no message."""
+    from google.protobuf.message import DecodeError
+    from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
+
+    return MetricsData, DecodeError
+
+
 def read_points(codec: int, data: bytes, max_bytes: int) -> list[Point]:
     """Return the values of a push, with unknown kinds left out.
 
     Raises TooLargeError for more than *max_bytes* when unpacked, other MalformedErrors for what cannot be read.
     """
-    from google.protobuf.message import DecodeError
-    from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
-
+    metrics_data, decode_error = load_messages()
     unpacked = decompress(codec, data, max_bytes)
     try:
-        message = MetricsData.FromString(unpacked)
-    except DecodeError as problem:
+        message = metrics_data.FromString(unpacked)
+    except decode_error as problem:
         raise MalformedError(f"no MetricsData of OpenTelemetry: {problem}") from None
     return list(filter(None, islice(_walk(message), MAX_ELEMENTS)))
 

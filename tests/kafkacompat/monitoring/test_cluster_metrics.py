@@ -5,6 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from kafkacompat.broker import Broker
+from kafkacompat.config.resources import ResourceType
+from kafkacompat.wire.apis.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest
+from kafkacompat.wire.apis.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from tests.kafkacompat.monitoring.web import Answer, HttpClock, ask
 from tests.kafkacompat.monitoring.world import Sample, make_key, read_samples
 from tests.kafkacompat.three_brokers.support import LAG_S, NODES, Cluster
@@ -98,6 +105,18 @@ def test_elections_are_counted_by_the_controller() -> None:
     cluster.start(leader)
     cluster.wait_for_leader("t", but=[other])
     assert cluster.sum(f"{stats}uncleanleaderelections_total") == 1
+
+
+def test_clients_push_to_every_broker_of_a_cluster() -> None:
+    cluster = MonitoredCluster()
+    configs = [AlterableConfig(name="metrics", config_operation=0, value="org.apache.kafka.producer")]
+    resource = AlterConfigsResource(resource_type=ResourceType.CLIENT_METRICS, resource_name="all", configs=configs)
+    answer = cluster.ask(2, IncrementalAlterConfigsRequest(resources=[resource]))
+    assert answer.responses[0].error_code == 0
+    cluster.advance(2)
+    for node in NODES:
+        answer = cluster.ask(node, GetTelemetrySubscriptionsRequest())
+        assert (answer.error_code, answer.requested_metrics) == (0, ["org.apache.kafka.producer"])
 
 
 def test_replication_is_counted_on_both_sides() -> None:

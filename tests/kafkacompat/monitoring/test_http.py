@@ -20,7 +20,7 @@ from kafkacompat.monitoring.http import (
     listen_http,
 )
 from kafkacompat.server.listener import ListenError
-from tests.kafkacompat.monitoring.web import HttpClock, ask, connect, parse_answer
+from tests.kafkacompat.monitoring.web import HttpClock, Transport, ask, connect, parse_answer
 
 
 class Site:
@@ -138,6 +138,15 @@ def test_the_oldest_connection_gives_way() -> None:
     assert all(transport.connected for transport in held)
     assert ask(site.clock, "/healthz").status == 200
     assert [transport.connected for transport in held] == [False] + [True] * (MAX_CONNECTIONS - 1)
+
+
+def test_many_that_connect_in_one_turn_leave_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A real transport ends in a later turn."""
+    ended: list[Transport] = []
+    monkeypatch.setattr(Transport, "abortConnection", lambda transport: ended.append(transport))
+    site = Site()
+    clients = [connect(site.site)[1] for _ in range(MAX_CONNECTIONS + 10)]
+    assert ended == clients[:10]
 
 
 def test_requests_at_the_same_time_share_scrapes() -> None:
