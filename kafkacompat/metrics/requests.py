@@ -143,9 +143,11 @@ class ConnectionWatch:
         incoming.trace.handled_s = self._metrics.clock_s()
 
     def note_answer(self, incoming: IncomingRequest, response: Response | None) -> None:
-        """Note the response of a request, whose body is still there."""
+        """Note the response of a request, whose body is still there; nothing is noted of one without a `begin`."""
+        trace: RequestTrace | None = incoming.trace
+        if trace is None:
+            return
         self.is_due = True
-        trace: RequestTrace = incoming.trace
         if trace is not self.traces[0]:
             trace.is_early = True
             trace.answered_s = self._metrics.clock_s()

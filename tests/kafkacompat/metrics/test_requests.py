@@ -101,6 +101,13 @@ def test_most_requests_are_prompt() -> None:
     assert (figures.queue.sum_s, figures.local.sum_s, figures.total.sum_s) == pytest.approx((0.002, 0, 0.002))
 
 
+def test_a_request_that_has_not_begun_is_left_out() -> None:
+    metrics = RequestMetrics(lambda: START_S)
+    watch = metrics.watch()
+    watch.note_answer(make_incoming(), make_produce_response(6))
+    assert not metrics.figures and not watch.is_due
+
+
 def test_versions_of_one_connection_are_counted_apart() -> None:
     metrics = RequestMetrics(lambda: START_S)
     watch = metrics.watch()
