@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from collections.abc import Hashable, Sequence
 from operator import sub
@@ -14,7 +15,7 @@ class RecentCounts:
     """Remembers the counts of earlier scrapes, as far back as `SPAN_S` needs."""
 
     def __init__(self) -> None:
-        self._seen: dict[Hashable, deque[tuple[float, list[int]]]] = {}
+        self._seen: dict[Hashable, deque[tuple[float, Sequence[int]]]] = {}
 
     def since_earlier(self, key: Hashable, counts: Sequence[int], now_s: float) -> list[int]:
         """Return by how much *counts* have grown since a scrape that is at least `SPAN_S` ago, else since the oldest one."""
@@ -24,5 +25,5 @@ class RecentCounts:
         growth = list(map(sub, counts, seen[0][1]))
         # Many scrapers must not make this long.
         if now_s - seen[-1][0] >= SPAN_S / 4:
-            seen.append((now_s, list(counts)))
+            seen.append((now_s, array("q", counts)))
         return growth
