@@ -1,6 +1,6 @@
 """GetTelemetrySubscriptions (key 71), v0: what a client is to push, and how often (KIP-714).
 
-It is served only where somebody can read what clients push: with kafkacompat.http.listener. Kafka serves it where a metrics
+It is served only where the broker shows what clients push: with kafkacompat.http.listener. Kafka serves it where a metrics
 reporter with ClientTelemetry is configured.
 """
 

@@ -10,6 +10,6 @@ from kafkacompat.wire.apis.push_telemetry import PushTelemetryRequest, PushTelem
 def handle_push_telemetry(
     request: PushTelemetryRequest, context: RequestContext, services: Services
 ) -> PushTelemetryResponse:
-    """Keep what the client pushes, for whoever reads /metrics."""
+    """Keep what the client pushes until /metrics is read."""
     services.require_telemetry().push(request, describe_client(request.client_instance_id, context))
     return PushTelemetryResponse()
