@@ -31,9 +31,9 @@ class Format(Enum):
     OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
     @classmethod
-    def choose(cls, accept: str) -> Format:
+    def choose(cls, accept: bytes) -> Format:
         """Return the format for a client with this Accept header: OpenMetrics if it is named."""
-        return cls.OPENMETRICS if "application/openmetrics-text" in accept else cls.TEXT
+        return cls.OPENMETRICS if b"application/openmetrics-text" in accept else cls.TEXT
 
 
 class _Registry:

@@ -31,6 +31,7 @@ log = logging.getLogger(__name__)
 DEADLINE_S = 30
 MAX_CONNECTIONS = 32
 PLAIN = b"text/plain; charset=utf-8"
+BROKEN = "this page cannot be served: see the broker's log"
 NOT_HERE = "there are /metrics, /healthz and /readyz"
 
 
@@ -53,7 +54,11 @@ class Page(Resource):
         if request.method not in (b"GET", b"HEAD"):
             request.setHeader(b"Allow", b"GET, HEAD")
             return answer_plainly(request, 405, "only GET and HEAD are served")
-        return self.render_GET(request)
+        try:
+            return self.render_GET(request)
+        except Exception:
+            log.exception("A page cannot be served")
+            return answer_plainly(request, 500, BROKEN)
 
     def render_GET(self, request: Request) -> Any:
         """Answer a GET; Twisted leaves out the body for a HEAD."""
@@ -108,7 +113,7 @@ class MetricsPage(Page):
 
     def render_GET(self, request: Request) -> int:
         """Twisted: answer, once the metrics are collected."""
-        form = Format.choose(request.getHeader("Accept") or "")
+        form = Format.choose(b",".join(request.requestHeaders.getRawHeaders(b"Accept", [])))
         gone: list[Any] = []
         request.notifyFinish().addErrback(gone.append)
 
@@ -117,7 +122,7 @@ class MetricsPage(Page):
                 return
             if isinstance(outcome, Failure):
                 log.error("The metrics cannot be collected", exc_info=outcome.value)
-                outcome = answer_plainly(request, 500, "the metrics cannot be collected: see the broker's log")
+                outcome = answer_plainly(request, 500, BROKEN)
             else:
                 request.setHeader(b"Content-Type", form.value.encode())
             request.setHeader(b"Content-Length", b"%d" % len(outcome))
@@ -158,6 +163,8 @@ class _Channel(HTTPChannel):
         try:
             super().dataReceived(data)
         except Exception as problem:
+            if not self.transport.connected:
+                return
             host = self.transport.getPeer().host
             self.site.complain(host, f"closing an HTTP connection of {host}: its request cannot be read: {problem!r}")
             self.abort()

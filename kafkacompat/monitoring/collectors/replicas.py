@@ -49,7 +49,7 @@ class ReplicaCollector:
             yield make_metric(name, value)
         yield make_metric(f"{MANAGER}partitioncount", len(partitions))
         yield make_metric(f"{MANAGER}offlinereplicacount", self._observed.replicas.offline_count)
-        yield make_metric(f"{MANAGER}reassigningpartitions", self._count_reassigning())
+        yield from self._collect_reassigning()
         yield make_metric("kafka_server_replicafetchermanager_maxlag", survey.largest_lag, clientId=REPLICA_CLIENT)
         node = self._observed.node
         changes = InSyncCounts() if node is None else node.in_sync_counts
@@ -57,15 +57,14 @@ class ReplicaCollector:
         yield make_metric(f"{MANAGER}isrexpands", changes.expands)
         yield make_metric(f"{MANAGER}failedisrupdates", changes.failures)
 
-    def _count_reassigning(self) -> int:
-        image, node_id = self._observed.metadata.image, self._observed.config.node_id
-        if self._observed.node is None:
-            return 0
-        return sum(
-            partition.leader == node_id and partition.is_reassigned
-            for topic in image.topics.values()
-            for partition in topic.partitions
-        )
+    def _collect_reassigning(self) -> Collected:
+        """Count by the image: a leader does not know which of its replicas are being added."""
+        image, node_id, reassigning = self._observed.metadata.image, self._observed.config.node_id, 0
+        for number, topic in enumerate([] if self._observed.node is None else list(image.topics.values()), 1):
+            reassigning += sum(item.leader == node_id and item.is_reassigned for item in topic.partitions)
+            if number % IN_A_TURN == 0:
+                yield None
+        yield make_metric(f"{MANAGER}reassigningpartitions", reassigning)
 
 
 class _Survey:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from random import Random
 from typing import Any
 
 import pytest
@@ -118,6 +119,48 @@ def test_garbage_ends_at_once_or_at_the_deadline(garbage: bytes, caplog: pytest.
     assert "Traceback" not in caplog.text
     assert b"200" not in transport.value()
     assert site.clock.getDelayedCalls() == []
+
+
+ODD_REQUESTS = [
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    b"GET * HTTP/1.1\r\nHost: a\r\n\r\n",
+    b"GET http://here/metrics HTTP/1.1\r\nHost: a\r\n\r\n",
+    b"GET /%zz%00 HTTP/1.1\r\nHost: a\r\n\r\n",
+    b"GET /metrics HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    b"GET /metrics HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n" + b"x" * 1000,
+    b"GET /healthz HTTP/1.1\r\nContent-Length: -5\r\n\r\n",
+    b"GET /healthz HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
+    b"GET /metrics HTTP/1.1\r\nAccept: \xff\xfe\r\n\r\n",
+    b"GET /metrics HTTP/1.1\r\nCookie: " + b"a=b;" * 3000 + b"\r\n\r\n",
+    b"POST /metrics HTTP/1.1\r\nContent-Type: multipart/form-data; boundary=x\r\nContent-Length: 9\r\n\r\n" + b"x" * 9,
+]
+USUAL = b"GET /metrics HTTP/1.1\r\nHost: here\r\nAccept: text/plain\r\nContent-Length: 3\r\n\r\nabc"
+
+
+def damage(request: bytes, rng: Random) -> bytes:
+    """Change, remove or insert a few bytes."""
+    damaged = bytearray(request)
+    for _ in range(rng.randint(1, 8)):
+        place = rng.randrange(len(damaged))
+        damaged[place : place + rng.randrange(2)] = rng.choice([b"", bytes([rng.randrange(256)]), b"\r\n", b" ", b":"])
+    return bytes(damaged)
+
+
+@pytest.mark.parametrize("number", range(len(ODD_REQUESTS) + 100))
+def test_odd_requests_are_answered_or_closed(number: int, caplog: pytest.LogCaptureFixture) -> None:
+    site = Site()
+    rng = Random(number)
+    request = ODD_REQUESTS[number] if number < len(ODD_REQUESTS) else damage(USUAL, rng)
+    protocol, transport = connect(site.site)
+    for start in range(0, len(request), 1000):
+        if transport.connected:
+            protocol.dataReceived(request[start : start + 1000])
+    site.clock.advance(DEADLINE_S)
+    assert not transport.connected
+    assert site.clock.getDelayedCalls() == []
+    assert b" 500 " not in transport.value().partition(b"\r\n")[0]
+    assert "Traceback" not in caplog.text
+    assert len(caplog.records) <= 1
 
 
 def test_activity_does_not_extend_the_deadline() -> None:
