@@ -167,7 +167,7 @@ kafka_server_client_metrics_throttle | counter | | Requests that came too early
 kafka_server_client_metrics_plugin_export | counter | | Pushes that were read
 kafka_server_client_metrics_plugin_error | counter | | Pushes that could not be read
 kafkacompat_telemetry_dropped_points | counter | | Values that were not kept, because kafkacompat.metrics.max.items is reached or
-    they are of a kind that clients of Kafka do not send
+    a metric of that name is of another type; the rest of a push beyond 2,000 elements counts once
 """,
 }
 """Text tables by subject, in the order of the page."""

@@ -13,6 +13,7 @@ from kafkacompat.wire.primitives import MalformedError
 
 MAX_ELEMENTS = 2000
 """Metrics and values of one push that are read: some ten milliseconds."""
+_END = object()
 DELTA = 1
 """AGGREGATION_TEMPORALITY_DELTA."""
 RESOURCE_LABELS = ("client_rack", "group_id", "transactional_id")
@@ -27,8 +28,8 @@ def load_messages() -> tuple[Any, type[Exception]]:
     return MetricsData, DecodeError
 
 
-def read_points(codec: int, data: bytes, max_bytes: int) -> list[Point]:
-    """Return the values of a push, with unknown kinds left out.
+def read_points(codec: int, data: bytes, max_bytes: int) -> tuple[list[Point], bool]:
+    """Return the values of a push, with unknown kinds left out, and whether these are all: at most `MAX_ELEMENTS` are read.
 
     Raises TooLargeError for more than *max_bytes* when unpacked, other MalformedErrors for what cannot be read.
     """
@@ -38,7 +39,9 @@ def read_points(codec: int, data: bytes, max_bytes: int) -> list[Point]:
         message = metrics_data.FromString(unpacked)
     except decode_error as problem:
         raise MalformedError(f"no MetricsData of OpenTelemetry: {problem}") from None
-    return list(filter(None, islice(_walk(message), MAX_ELEMENTS)))
+    elements = _walk(message)
+    points = list(filter(None, islice(elements, MAX_ELEMENTS)))
+    return points, next(elements, _END) is _END
 
 
 def _walk(message: Any) -> Iterator[Point | None]:

@@ -131,11 +131,12 @@ class ClientTelemetry:
         if not request.metrics:
             return
         try:
-            points = read_points(request.compression_type, request.metrics, self.max_bytes)
+            points, is_whole = read_points(request.compression_type, request.metrics, self.max_bytes)
         except MalformedError as problem:
             self.failed += 1
             code = ErrorCode.TELEMETRY_TOO_LARGE if isinstance(problem, TooLargeError) else ErrorCode.INVALID_RECORD
             log.info("A push of metrics by client %s cannot be read: %s", client.properties.get("client_id"), problem)
             raise KafkaError(code, str(problem)) from None
         self.exported += 1
+        self.points.dropped += not is_whole
         self.points.add(client.instance_id, points)
