@@ -140,10 +140,9 @@ def test_figures_are_those_of_the_clients(monitored: MonitoredBroker, name: str)
     assert count == sum_of(samples, "kafkacompat_request_duration_seconds_count", request="Produce")
     software = "kafka_server_socket_server_metrics_connections_software"
     assert sum_of(samples, software, clientSoftwareName="confluent-kafka-python") >= 1
-    # All but the acknowledgement of the last scrape's own connections.
     assert value_of(samples, "process_open_fds") > 10
     assert value_of(samples, "process_resident_memory_bytes") > 10e6
-    assert sum_of(samples, "kafkacompat_reactor_turn_seconds_count") > 100
+    assert sum_of(samples, "kafkacompat_reactor_turn_seconds_count") > 10
     assert 0 <= value_of(samples, "kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent") <= 1
     consumer.close()
     left = monitored.scrape()
