@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kafkacompat.metadata.administration import Administration
     from kafkacompat.metadata.effective import EffectiveConfig
     from kafkacompat.metadata.image import ImageHolder
+    from kafkacompat.metrics.requests import RequestMetrics
     from kafkacompat.partitions.fetch_sessions import FetchSessions
     from kafkacompat.partitions.replica_manager import ReplicaManager
     from kafkacompat.telemetry.receiver import ClientTelemetry
@@ -79,7 +80,8 @@ class Services:
 
     ``served`` holds the APIs that ApiVersions lists, ``features`` the feature levels. A listener that emulates an older release
     has its own, and names the release. ``cluster`` is None on a single node. ``enclosed`` answers the requests in Envelopes, on
-    the listener that receives these. ``telemetry`` receives the metrics of clients, None if nobody reads them.
+    the listener that receives these. ``telemetry`` receives the metrics of clients, and ``requests`` are
+    those of the broker's requests; None without a listener that shows them.
     """
 
     node_id: int
@@ -98,11 +100,7 @@ class Services:
     cluster: ClusterRole | None = None
     enclosed: EnclosedRequests | None = None
     telemetry: ClientTelemetry | None = None
-
-    @property
-    def counts_traffic(self) -> bool:
-        """Whether somebody reads metrics, so that requests are counted by topic."""
-        return self.telemetry is not None
+    requests: RequestMetrics | None = None
 
     def require_cluster(self) -> ClusterRole:
         """Return the broker's part in the cluster, for handlers that a single node does not serve."""

@@ -145,7 +145,7 @@ class _ProduceRequestState:
 
     def answer_topic(self, topic: TopicProduceData) -> TopicProduceResponse:
         key = topic.topic_id if self._version >= TOPIC_ID_VERSION else topic.name
-        if self._services.counts_traffic and topic.partition_data:
+        if self._services.requests is not None and topic.partition_data:
             self._count_request(key, topic.partition_data[0].index)
         return TopicProduceResponse(
             name=topic.name,
@@ -201,10 +201,16 @@ class _ProduceRequestState:
 
     def _refuse(self, response: PartitionProduceResponse, problem: BaseException, partition: Partition | None) -> None:
         fill_refused(response, problem, partition)
+        self._note_error(response.error_code)
         if partition is not None:
             partition.traffic.refused_appends += 1
         if response.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
             self._has_lost_leader = True
+
+    def _note_error(self, code: int) -> None:
+        requests = self._services.requests
+        if requests is not None:
+            requests.note_produce_error(code)
 
     def _await_replicas(self, response: PartitionProduceResponse, partition: Partition, result: AppendResult) -> None:
         """Let the response wait until the in-sync replicas have the batch. A failure keeps the batch's offsets."""
@@ -215,6 +221,7 @@ class _ProduceRequestState:
         def fail(failure: Failure) -> None:
             assert failure.value is not None
             response.error_code = error_code_of(failure.value)
+            self._note_error(response.error_code)
             if response.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
                 self._has_lost_leader = True
 

@@ -238,6 +238,7 @@ class Broker:
             cluster=None if self._node is None else self._node.member,
             features=self.coordinators.features,
             telemetry=None if self.monitor is None else self.monitor.telemetry,
+            requests=None if self.monitor is None else self.monitor.requests,
         )
         self.server = KafkaServer(
             self._reactor,

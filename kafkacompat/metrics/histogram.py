@@ -28,10 +28,14 @@ class Histogram:
         self.counts = [0] * BUCKETS
         self.sum_s = 0.0
 
-    def record(self, seconds: float) -> None:
-        """Count one duration, 0 or more."""
-        self.counts[int(log2(seconds * 1_000_000 + 1) * 4)] += 1  # MICROSECONDS and STEPS: names take time to look up
-        self.sum_s += seconds
+    def record(self, seconds: float, weight: int = 1) -> None:
+        """Count *weight* equal durations; a negative one counts as none, as no clock may stop a request."""
+        if seconds < 0:
+            seconds = 0.0
+        self.counts[int(log2(seconds * 1_000_000 + 1) * 4)] += (
+            weight  # MICROSECONDS and STEPS: names take time to look up
+        )
+        self.sum_s += seconds * weight
 
     @property
     def count(self) -> int:

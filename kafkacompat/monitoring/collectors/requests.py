@@ -53,6 +53,7 @@ class RequestCollector:
 
     def __init__(self, requests: RequestMetrics, observed: Observed) -> None:
         self._figures = requests.figures
+        self._errors = requests.errors
         self._observed = observed
         self._recent = RecentCounts()
 
@@ -60,7 +61,7 @@ class RequestCollector:
         """Yield the metrics."""
         by_name: dict[str, list[tuple[RequestKind, RequestFigures]]] = defaultdict(list)
         for kind, figures in list(self._figures.items()):
-            for name in name_kinds(kind):
+            for name in name_kinds(kind) if figures.count else ():
                 by_name[name].append((kind, figures))
         yield from self._collect_counts(by_name)
         for part in PARTS:
@@ -73,14 +74,16 @@ class RequestCollector:
         requests, errors = Family(f"{PREFIX}requests"), Family(f"{PREFIX}errors")
         for name, kinds in by_name.items():
             versions: Counter[int] = Counter()
-            codes: Counter[int] = Counter()
             for kind, figures in kinds:
                 versions[kind.version] += figures.count
-                codes.update(figures.errors)
             for version, count in sorted(versions.items()):
                 requests.add(count, request=name, version=version)
-            for code, count in sorted(codes.items()):
-                errors.add(count, request=name, error=name_error(code))
+        codes: Counter[tuple[str, int]] = Counter()
+        for (api_key, is_of_replica, code), count in list(self._errors.items()):
+            for name in name_kinds(RequestKind(api_key, 0, is_of_replica)):
+                codes[name, code] += count
+        for (name, code), count in sorted(codes.items()):
+            errors.add(count, request=name, error=name_error(code))
         yield requests.metric
         yield errors.metric
 
@@ -90,7 +93,8 @@ class RequestCollector:
             histograms: list[Histogram] = [getattr(figures, own) for _, figures in kinds for own in PARTS[part]]
             count = sum(figures.count for _, figures in kinds)
             counts = add_counts(histograms)
-            counts[0] += count - sum(counts)
+            # The requests that did not wait in this part. Their number is not quite exact, as some requests stand for others.
+            counts[0] += max(0, count - sum(counts))
             recent = self._recent.since_earlier((part, name), counts, now_s)
             for quantile in QUANTILES:
                 family.add(find_quantile_s(recent, float(quantile)) * 1000, request=name, quantile=quantile)

@@ -26,6 +26,12 @@ def test_a_duration_is_between_the_bounds_of_its_bucket(seconds: float) -> None:
     assert histogram.sum_s == seconds and histogram.count == 1
 
 
+def test_a_clock_that_goes_back_does_no_harm() -> None:
+    histogram = Histogram()
+    histogram.record(-5.0)
+    assert (histogram.counts[0], histogram.sum_s) == (1, 0)
+
+
 def test_quantiles_are_off_by_a_bucket_at_most() -> None:
     rng, histogram = Random(1), Histogram()
     durations = sorted(rng.expovariate(100) for _ in range(10_000))

@@ -8,7 +8,7 @@ import pytest
 from twisted.internet.task import Clock
 
 from kafkacompat.metrics.errors import compile_error_finder
-from kafkacompat.metrics.requests import RequestKind, RequestMetrics
+from kafkacompat.metrics.requests import EVERY, MEASURED, WINDOW_S, RequestKind, RequestMetrics, count_waiting
 from kafkacompat.wire.apis.fetch import FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData, ReplicaState
 from kafkacompat.wire.apis.heartbeat import HeartbeatResponse
 from kafkacompat.wire.apis.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
@@ -51,7 +51,7 @@ def test_the_parts_of_a_request_that_waits() -> None:
     parts = figures.queue, figures.local, figures.remote, figures.send, figures.total
     assert [part.sum_s for part in parts] == [3, 1, 10, 0.5, 14.5]
     assert figures.response_queue.count == 0 and figures.count == 1
-    assert not figures.errors
+    assert not metrics.errors
 
 
 def test_a_response_that_overtakes_waits_in_the_queue() -> None:
@@ -61,9 +61,11 @@ def test_a_response_that_overtakes_waits_in_the_queue() -> None:
     first, second = make_incoming(), make_incoming()
     for incoming in (first, second):
         watch.begin(incoming, START_S, START_S)
-    watch.note_wait(first)
+        if incoming is first:
+            watch.note_wait(first)
     watch.note_answer(second, make_produce_response(0))
     watch.note_sent(2, is_drained=True)
+    assert watch.is_due
     clock.advance(4)
     watch.note_answer(first, make_produce_response(0))
     watch.note_sent(0, is_drained=True)
@@ -79,7 +81,7 @@ def test_a_response_is_sent_once_the_socket_has_it() -> None:
     watch.begin(incoming, START_S, START_S)
     watch.note_answer(incoming, None)
     watch.note_sent(0, is_drained=False)
-    assert metrics.figures[PRODUCE].count == 0 and watch.is_due
+    assert metrics.figures[PRODUCE].total.count == 0 and watch.is_due
     clock.advance(3)
     watch.note_sent(0, is_drained=True)
     assert metrics.figures[PRODUCE].send.sum_s == 3 and not watch.is_due
@@ -108,6 +110,57 @@ def test_a_request_that_has_not_begun_is_left_out() -> None:
     assert not metrics.figures and not watch.is_due
 
 
+def test_errors_are_counted_by_api() -> None:
+    metrics = RequestMetrics(lambda: START_S)
+    watch = metrics.watch()
+    for incoming, response in (
+        (make_incoming(), make_produce_response(6)),  # Produce counts its own
+        (make_incoming(12, 4), HeartbeatResponse(error_code=27)),
+        (make_incoming(1, 11, FetchRequest(replica_id=2)), FetchResponse(error_code=70)),
+    ):
+        watch.begin(incoming, START_S, START_S)
+        watch.note_answer(incoming, response)
+    metrics.note_produce_error(2)
+    assert metrics.errors == {(12, False, 27): 1, (1, True, 70): 1, (0, False, 2): 1}
+
+
+def test_of_many_prompt_requests_some_stand_for_all() -> None:
+    clock = make_clock()
+    metrics = RequestMetrics(clock.seconds)
+    watch = metrics.watch()
+    for number in range(MEASURED + 1000 * EVERY):
+        incoming, now_s = make_incoming(), clock.seconds()
+        watch.begin(incoming, now_s, now_s)
+        assert (incoming.trace is None) == (number >= 2 * MEASURED and (number - 2 * MEASURED) % EVERY != EVERY - 1)
+        watch.note_answer(incoming, None)
+        if watch.is_due:
+            watch.note_sent(0, is_drained=True)
+    figures = metrics.figures[PRODUCE]
+    assert figures.count == MEASURED + 1000 * EVERY
+    assert figures.prompt.count == pytest.approx(figures.count, abs=EVERY)
+    clock.advance(WINDOW_S)
+    watch.begin(incoming := make_incoming(), clock.seconds(), clock.seconds())
+    assert incoming.trace.weight == 1
+
+
+def test_every_request_that_waits_is_measured() -> None:
+    clock = make_clock()
+    metrics = RequestMetrics(clock.seconds)
+    watch = metrics.watch()
+    requests = [make_incoming(1, 11, FetchRequest()) for _ in range(5 * MEASURED)]
+    for number, incoming in enumerate(requests):
+        watch.begin(incoming, clock.seconds(), clock.seconds())
+        watch.note_wait(incoming)
+        assert count_waiting([watch]) == {1: number + 1}
+    clock.advance(2)
+    for left, incoming in enumerate(requests, 1):
+        watch.note_answer(incoming, FetchResponse())
+        watch.note_sent(len(requests) - left, is_drained=True)
+    (figures,) = metrics.figures.values()
+    assert (figures.remote.count, figures.remote.sum_s, figures.count) == (500, 1000, 500)
+    assert not watch.traces
+
+
 def test_versions_of_one_connection_are_counted_apart() -> None:
     metrics = RequestMetrics(lambda: START_S)
     watch = metrics.watch()
@@ -131,8 +184,8 @@ def test_followers_are_counted_apart_in_every_version() -> None:
             watch.begin(incoming, START_S, START_S)
             watch.note_answer(incoming, FetchResponse())
             watch.note_sent(0, is_drained=True)
-    counts = {tuple(kind): figures.count for kind, figures in metrics.figures.items()}
-    assert counts == {(1, 11, True): 1, (1, 11, False): 1, (1, 17, True): 1, (1, 17, False): 1}
+    counts = {tuple(kind): (figures.count, figures.prompt.count) for kind, figures in metrics.figures.items()}
+    assert counts == dict.fromkeys([(1, 11, True), (1, 11, False), (1, 17, True), (1, 17, False)], (1, 1))
 
 
 def test_errors_are_found_wherever_they_are() -> None:
