@@ -16,7 +16,6 @@ an answer waits for replicas, the connection's next requests are served.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import TypeAlias
 
 from twisted.internet.defer import Deferred, DeferredList
@@ -155,8 +154,11 @@ class _ProduceRequestState:
 
     def _count_request(self, topic: str | bytes, index: int) -> None:
         """Count the request with one of its partitions, for the sum over those of the topic."""
-        with suppress(KafkaError):
-            self._find(topic, index).traffic.produces += 1
+        try:
+            partition = self._find(topic, index)
+        except KafkaError:
+            return
+        partition.traffic.produces += 1
 
     def _answer_partition(self, topic: str | bytes, data: PartitionProduceData) -> PartitionProduceResponse:
         response = PartitionProduceResponse(index=data.index, base_offset=-1)

@@ -25,7 +25,7 @@ FETCH_KEY = 1
 REPLICA_STATE_VERSION = 15
 PROMPT_S = 0.000_1
 """A shorter wait before a request is handled is not reported as one."""
-MEASURED = 100
+MEASURED = 10
 WINDOW_S = 0.1
 EVERY = 16
 
