@@ -7,8 +7,9 @@ timestamp >= 0   offset and timestamp of the first record at or after it, or -1,
 -4 (v8)          the earliest offset on local disk, which without tiered storage is -2
 -5 (v9), -6 (v11)  positions in tiered storage, which is not served, so -1
 
-From v5 on clients get OFFSET_NOT_AVAILABLE for an offset that a new leader cannot tell yet (KIP-207), before
-LEADER_NOT_AVAILABLE. For a replica the latest offset is the log's end.
+From v5 on clients get OFFSET_NOT_AVAILABLE for an offset that a leader cannot tell: a new one (KIP-207), or one whose
+in-sync followers have stopped fetching. Before they get LEADER_NOT_AVAILABLE. For a replica the latest offset is the log's
+end.
 
 v4 adds leader epochs, v6 is flexible, v10 adds a timeout for tiered storage.
 A search by time reads the log, so it runs in the disk thread.
@@ -30,6 +31,7 @@ from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.per_partition import error_code_of
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.storage.log.log import FoundRecord
+from kafkacompat.timers import steady_ms
 from kafkacompat.wire.apis.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
@@ -49,44 +51,45 @@ CONSUMER_ID, DEBUGGING_ID = -1, -2
 OffsetResult: TypeAlias = "FoundRecord | None"
 
 
-class OffsetAsker(NamedTuple):
-    """Who asks for offsets: a client, up to the last stable offset if ``committed``, or a replica."""
+class OffsetQuery(NamedTuple):
+    """A request for offsets at a time: of a client, up to the last stable offset if ``committed``, or of a replica."""
 
-    is_client: bool
+    is_of_client: bool
     committed: bool
+    now_ms: int
 
 
-OffsetLookup: TypeAlias = "Callable[[Partition, OffsetAsker], OffsetResult | Deferred[OffsetResult]]"
+OffsetLookup: TypeAlias = "Callable[[Partition, OffsetQuery], OffsetResult | Deferred[OffsetResult]]"
 
 
-def _look_up_latest(partition: Partition, asker: OffsetAsker) -> OffsetResult:
-    if not asker.is_client:
+def _look_up_latest(partition: Partition, query: OffsetQuery) -> OffsetResult:
+    if not query.is_of_client:
         return FoundRecord(partition.log.log_end_offset, -1, partition.leader_epoch)
-    partition.check_offsets_available()
-    return FoundRecord(partition.end_offset(committed=asker.committed), -1, partition.leader_epoch)
+    partition.check_offsets_available(query.now_ms)
+    return FoundRecord(partition.end_offset(committed=query.committed), -1, partition.leader_epoch)
 
 
-def _look_up_max_timestamp(partition: Partition, asker: OffsetAsker) -> Deferred[OffsetResult]:
-    return _check_found(partition, asker, partition.find_max_timestamp(committed=asker.committed))
+def _look_up_max_timestamp(partition: Partition, query: OffsetQuery) -> Deferred[OffsetResult]:
+    return _check_found(partition, query, partition.find_max_timestamp(committed=query.committed))
 
 
-def _check_found(partition: Partition, asker: OffsetAsker, finding: Deferred[OffsetResult]) -> Deferred[OffsetResult]:
+def _check_found(partition: Partition, query: OffsetQuery, finding: Deferred[OffsetResult]) -> Deferred[OffsetResult]:
     """Fail where nothing was found because the high watermark is not known yet."""
 
     def check(found: OffsetResult) -> OffsetResult:
-        if found is None and asker.is_client:
-            partition.check_offsets_available()
+        if found is None and query.is_of_client:
+            partition.check_offsets_available(query.now_ms)
         return found
 
     return finding.addCallback(check)
 
 
-def _look_up_earliest(partition: Partition, _asker: OffsetAsker) -> OffsetResult:
+def _look_up_earliest(partition: Partition, _query: OffsetQuery) -> OffsetResult:
     offset = partition.log.log_start_offset
     return FoundRecord(offset, -1, partition.log.leader_epochs.epoch_for_offset(offset))
 
 
-def _look_up_nothing(_partition: Partition, _asker: OffsetAsker) -> OffsetResult:
+def _look_up_nothing(_partition: Partition, _query: OffsetQuery) -> OffsetResult:
     return None
 
 
@@ -120,7 +123,9 @@ class _ListOffsets:
 
     def __init__(self, request: ListOffsetsRequest, context: RequestContext, services: Services) -> None:
         self._version = context.api_version
-        self._asker = OffsetAsker(request.replica_id == CONSUMER_ID, request.isolation_level == READ_COMMITTED)
+        self._query = OffsetQuery(
+            request.replica_id == CONSUMER_ID, request.isolation_level == READ_COMMITTED, steady_ms(services.clock)
+        )
         self._only_from_leader = request.replica_id != DEBUGGING_ID
         self._replicas = services.replica_manager
         self.waiting: list[Deferred[Any]] = []
@@ -163,14 +168,14 @@ class _ListOffsets:
         else:
             partition.check_epoch(wanted.current_leader_epoch)
         if wanted.timestamp >= 0:
-            finding = partition.find_timestamp(wanted.timestamp, committed=self._asker.committed)
-            return _check_found(partition, self._asker, finding)
+            finding = partition.find_timestamp(wanted.timestamp, committed=self._query.committed)
+            return _check_found(partition, self._query, finding)
         since_version, place = LOOKUPS.get(wanted.timestamp, (None, _look_up_nothing))
         if since_version is None or self._version < since_version:
             raise KafkaError(
                 ErrorCode.UNSUPPORTED_VERSION, f"timestamp {wanted.timestamp} has no meaning in this version"
             )
-        return place(partition, self._asker)
+        return place(partition, self._query)
 
 
 def _list_duplicates(request: ListOffsetsRequest) -> set[tuple[str, int]]:

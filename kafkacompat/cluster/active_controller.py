@@ -127,8 +127,19 @@ class ActiveController:
     # Taking over and resigning
 
     def start(self) -> Deferred[None]:
-        """Read everything, settle what happened without a controller, and send every broker its state."""
-        return self._run(self._start)
+        """Read everything, settle what happened without a controller, and send every broker its state.
+
+        A controller whose start fails has resigned.
+        """
+        return self._run(self._begin)
+
+    async def _begin(self) -> None:
+        try:
+            await self._start()
+        except BaseException:
+            # The events that wait would be decided, and announced, by an image that misses what brokers did meanwhile.
+            self.resign()
+            raise
 
     async def _start(self) -> None:
         brokers = await self._read_brokers()

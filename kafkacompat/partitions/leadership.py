@@ -241,6 +241,14 @@ class LeaderState:
             if replica in self.in_sync.counted
         )
 
+    def hears_no_follower(self, now_ms: int) -> bool:
+        """Return whether no in-sync follower has fetched here lately, so that this leader may have been replaced."""
+        in_sync = [state for replica, state in self.followers.items() if replica in self.in_sync.counted]
+        # In a new leader epoch the followers have the same time for their first fetch.
+        return bool(in_sync) and all(
+            now_ms - max(follower.fetched_ms, follower.caught_up_ms) > SILENT_MS for follower in in_sync
+        )
+
     def propose_shrink(self, now_ms: int, lag_time_max_ms: int, leader_end_offset: int) -> frozenset[int] | None:
         """Propose the in-sync set without the followers that lag; None where none does, or a proposal is under way."""
         in_sync = self.in_sync

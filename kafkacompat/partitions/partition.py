@@ -321,9 +321,9 @@ class Partition:
         """See PartitionReader.check_leads."""
         self._reader.check_leads(current_leader_epoch)
 
-    def check_offsets_available(self) -> None:
+    def check_offsets_available(self, now_ms: int) -> None:
         """See PartitionReader.check_offsets_available."""
-        self._reader.check_offsets_available()
+        self._reader.check_offsets_available(now_ms)
 
     def read_as_replica(
         self,

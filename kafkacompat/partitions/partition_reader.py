@@ -98,15 +98,20 @@ class PartitionReader:
         if self._state.leading is None:
             raise self._state.not_leader()
 
-    def check_offsets_available(self) -> None:
-        """Check that the high watermark has reached the start of the leader epoch (KIP-207).
+    def check_offsets_available(self, now_ms: int) -> None:
+        """Check that the high watermark has reached the start of the leader epoch (KIP-207), and that followers fetch.
 
-        Raises KafkaError OFFSET_NOT_AVAILABLE. Until then a client could see the offsets of the partition go back.
+        Raises KafkaError OFFSET_NOT_AVAILABLE. Until then a client could see the offsets of the partition go back. A leader
+        that stood still, or was cut off, may have a successor with a higher high watermark.
         """
         leading, high_watermark = self._state.leading, self._state.high_watermark.offset
-        if leading is not None and leading.epoch_start_offset > high_watermark:
+        if leading is None:
+            return
+        if leading.epoch_start_offset > high_watermark:
             detail = f"the high watermark {high_watermark} is behind the leader epoch's start"
             raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE, detail)
+        if leading.hears_no_follower(now_ms):
+            raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE, "no in-sync follower has fetched lately")
 
     def _check_follower_read(self, offset: int, from_follower: bool) -> None:
         """Check whether this follower may answer a consumer.

@@ -94,6 +94,30 @@ def test_a_leader_that_is_alone_in_sync_has_no_successor() -> None:
     assert consumer_error(leader, 5) is ErrorCode.OFFSET_OUT_OF_RANGE
 
 
+def test_a_leader_that_hears_no_follower_does_not_tell_its_end() -> None:
+    leader = Leader(in_sync=(1, 2))
+    leader.lead(EPOCH + 2, (1, 2, 3), (1, 2, 3))
+    partition = leader.partition
+
+    def code_after(seconds: float) -> ErrorCode:
+        leader.node.clock.advance(seconds)
+        try:
+            partition.check_offsets_available(steady_ms(leader.node.clock))
+        except KafkaError as problem:
+            return problem.code
+        return ErrorCode.NONE
+
+    # The followers have time for their first fetch.
+    assert code_after(SILENT_MS / 1000) is ErrorCode.NONE
+    assert code_after(0.002) is ErrorCode.OFFSET_NOT_AVAILABLE
+    # A follower that fetches follows no other leader.
+    leader.fetch(0, replica=3)
+    assert code_after(SILENT_MS / 1000) is ErrorCode.NONE
+    assert code_after(0.002) is ErrorCode.OFFSET_NOT_AVAILABLE
+    leader.lead(EPOCH + 2, (1, 2, 3), (1,), partition_epoch=2)
+    assert code_after(60) is ErrorCode.NONE
+
+
 def test_an_append_does_not_wait_for_a_broker_that_has_left() -> None:
     alive = dict(ALIVE)
     leader = Leader()

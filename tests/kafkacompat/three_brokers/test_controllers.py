@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
@@ -9,6 +11,7 @@ from twisted.python.failure import Failure
 from kafkacompat.broker import Broker
 from kafkacompat.client.errors import RequestTimedOutError
 from kafkacompat.cluster.active_controller import ActiveController
+from kafkacompat.cluster.broadcasts import Broadcasts
 from kafkacompat.cluster.errors import ClusterError
 from kafkacompat.metadata.topic_changes import NewTopic
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -326,6 +329,34 @@ def test_a_controller_that_cannot_begin_lets_another_be_elected(monkeypatch: pyt
     assert cluster.controller() in cluster.brokers
     cluster.create("t", replicas=2)
     cluster.wait_for_leader("t")
+
+
+def test_a_controller_that_cannot_begin_handles_no_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster()
+    cluster.create("t", replicas=2)
+    begun: list[ActiveController] = []
+    announced: set[int] = set()
+    start, announce = ActiveController._start, Broadcasts.announce
+
+    async def fail_once(self: ActiveController) -> None:
+        begun.append(self)
+        if len(begun) == 1:
+            self.look_again()
+            raise ConnectionLossError
+        await start(self)
+
+    def note_announcement(self: Broadcasts, *arguments: Any) -> Any:
+        announced.add(self._sender.controller_epoch)
+        return announce(self, *arguments)
+
+    monkeypatch.setattr(ActiveController, "_start", fail_once)
+    monkeypatch.setattr(Broadcasts, "announce", note_announcement)
+    cluster.kill(cluster.controller())
+    cluster.wait(lambda: len(begun) > 1)
+    cluster.wait(lambda: is_settled(cluster))
+    failed, successor = (active._broadcasts._sender.controller_epoch for active in begun[:2])
+    assert failed not in announced
+    assert successor in announced
 
 
 def test_a_broker_starts_again_before_a_controller_that_cannot_begin(monkeypatch: pytest.MonkeyPatch) -> None:
