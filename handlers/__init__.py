@@ -138,6 +138,13 @@ SERVED_BETWEEN_BROKERS = {
 INTER_BROKER_HANDLERS = {key: Handler(key, Versions.parse(text)) for key, text in SERVED_BETWEEN_BROKERS.items()}
 """What the inter-broker listener of a broker in a cluster serves in addition, by API key."""
 
+SERVED_WITH_TELEMETRY = {
+    71: "0",  # GetTelemetrySubscriptions
+    72: "0",  # PushTelemetry
+}
+TELEMETRY_HANDLERS = {key: Handler(key, Versions.parse(text)) for key, text in SERVED_WITH_TELEMETRY.items()}
+"""What a broker serves in addition if somebody can read what clients push, by API key."""
+
 ASKED_FIRST = (3, 10, 11, 14, 12, 9, 2, 1, 8)
 """The APIs that a starting consumer calls, in that order."""
 

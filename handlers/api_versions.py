@@ -38,6 +38,9 @@ def handle_api_versions(
         return _answer_unknown_version(services)
     if context.api_version >= CLIENT_NAME_VERSION and not _is_valid(request):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    if context.api_version >= CLIENT_NAME_VERSION and context.software is not None:
+        context.software.name = request.client_software_name
+        context.software.version = request.client_software_version
     return ApiVersionsResponse(
         api_keys=[
             ApiVersion(api_key=key, min_version=versions.first, max_version=versions.last)

@@ -24,11 +24,16 @@ if TYPE_CHECKING:
     from kafkacompat.metadata.administration import Administration
     from kafkacompat.metadata.effective import EffectiveConfig
     from kafkacompat.metadata.image import ImageHolder
+    from kafkacompat.metrics.requests import RequestMetrics
     from kafkacompat.partitions.fetch_sessions import FetchSessions
     from kafkacompat.partitions.replica_manager import ReplicaManager
     from kafkacompat.quotas.request_meter import RequestMeter
     from kafkacompat.security.acls.authorizer import Authorizer
+    from kafkacompat.telemetry.receiver import ClientTelemetry
     from kafkacompat.wire.releases import Release
+
+
+UNKNOWN_SOFTWARE = "unknown"
 
 
 class UnanswerableError(Exception):
@@ -49,11 +54,20 @@ class Peer:
     local_port: int
 
 
+@dataclass(slots=True)
+class ClientSoftware:
+    """The library of a connection's client and its version, as ApiVersions 3 names them; "unknown" before."""
+
+    name: str = UNKNOWN_SOFTWARE
+    version: str = UNKNOWN_SOFTWARE
+
+
 class RequestContext(NamedTuple):
     """The request's connection, API version, client id and principal.
 
     ``is_forwarded`` is set at the controller for a request that another broker has forwarded in an Envelope (KIP-590); ``peer``
-    and ``principal`` are those of the client of that broker then. ``meter`` charges a client that has quotas.
+    and ``principal`` are those of the client of that broker then. ``software`` is the connection's, which ApiVersions fills in;
+    None where there is no connection. ``meter`` charges a client that has quotas.
     """
 
     api_version: int
@@ -61,6 +75,7 @@ class RequestContext(NamedTuple):
     peer: Peer
     is_forwarded: bool = False
     principal: Principal = ANONYMOUS
+    software: ClientSoftware | None = None
     meter: RequestMeter | None = None
 
     def admit_mutations(self, clock: Clock) -> Callable[[str, int], None]:
@@ -79,8 +94,9 @@ class Services:
     """The services that handlers call; built once by `kafkacompat.broker`.
 
     ``served`` holds the APIs that ApiVersions lists, ``features`` the feature levels. A listener that emulates an older release
-    has its own, and names the release. ``cluster`` is None on a single node, ``authorizer`` where every client may do everything. ``enclosed`` answers
-    the requests in Envelopes, on the listener that receives these. ``quotas`` are those of clients.
+    has its own, and names the release. ``cluster`` is None on a single node, ``authorizer`` where every client may do everything.
+    ``enclosed`` answers the requests in Envelopes, on the listener that receives these. ``quotas`` are those of clients. ``telemetry``
+    receives the metrics of clients, and ``requests`` are those of the broker's requests; None without a listener that shows them.
     """
 
     node_id: int
@@ -100,11 +116,18 @@ class Services:
     enclosed: EnclosedRequests | None = None
     authorizer: Authorizer | None = None
     quotas: ClientQuotas = field(default_factory=ClientQuotas)
+    telemetry: ClientTelemetry | None = None
+    requests: RequestMetrics | None = None
 
     def require_cluster(self) -> ClusterRole:
         """Return the broker's part in the cluster, for handlers that a single node does not serve."""
         assert self.cluster is not None
         return self.cluster
+
+    def require_telemetry(self) -> ClientTelemetry:
+        """Return the receiver of clients' metrics, for handlers that are served only with one."""
+        assert self.telemetry is not None
+        return self.telemetry
 
     def now_ms(self) -> int:
         """Return the milliseconds since the epoch, by the given clock."""

@@ -108,7 +108,8 @@ def handle_fetch(request: FetchRequest, context: RequestContext, services: Servi
         response = FetchResponse(session_id=fetch_context.session_id)
         hints = LeaderHints(context, services) if context.api_version >= LEADER_HINT_VERSION else None
         committed = request.isolation_level == READ_COMMITTED
-        steps = _fill_response(response, fetch_context, fetched, committed, hints, notes=meter is None)
+        to_replica = reader.replica is not None
+        steps = _fill_response(response, fetch_context, fetched, committed, hints, to_replica, notes=meter is None)
         if meter is not None:
             finishing = _finish_metered(response, fetch_context, fetched, meter, context.api_version, services)
             steps = chain(steps, finishing)
@@ -231,9 +232,10 @@ def _fill_response(
     fetched: list[FetchedPartition],
     committed: bool,
     hints: LeaderHints | None,
+    to_replica: bool,
     notes: bool,
 ) -> Iterator[None]:
-    """Fill the response, with a step for each partition; with *notes* a session notes what the response says."""
+    """Fill the response, with a step for each partition; with *notes* a session notes what the response says, and it is counted."""
     topic: TopicKey | None = None
     for outcome in fetched:
         if _is_named(context, outcome, notes):
@@ -241,6 +243,8 @@ def _fill_response(
                 topic = outcome.wanted.topic
                 response.responses.append(_build_topic(topic))
             response.responses[-1].partitions.append(_partition_data(outcome, committed, hints))
+            if notes and outcome.partition is not None:
+                outcome.partition.traffic.note_fetch(outcome.size_bytes, outcome.error_code != 0, to_replica)
         yield
     if hints is not None and hints.addresses:
         response.node_endpoints = [NodeEndpoint(**address._asdict()) for address in hints.addresses.values()]
@@ -264,7 +268,8 @@ def _finish_metered(
         yield
     if not meter.charge_fetch(size_bytes, services.clock.seconds()):
         for outcome in fetched:
-            _is_named(context, outcome, notes=True)
+            if _is_named(context, outcome, notes=True) and outcome.partition is not None:
+                outcome.partition.traffic.note_fetch(outcome.size_bytes, outcome.error_code != 0, to_replica=False)
             yield
         return
     release_unsent(fetched)

@@ -144,11 +144,21 @@ class _ProduceRequestState:
 
     def answer_topic(self, topic: TopicProduceData) -> TopicProduceResponse:
         key = topic.topic_id if self._version >= TOPIC_ID_VERSION else topic.name
+        if self._services.requests is not None and topic.partition_data:
+            self._count_request(key, topic.partition_data[0].index)
         return TopicProduceResponse(
             name=topic.name,
             topic_id=topic.topic_id,
             partition_responses=[self._answer_partition(key, data) for data in topic.partition_data],
         )
+
+    def _count_request(self, topic: str | bytes, index: int) -> None:
+        """Count the request with one of its partitions, for the sum over those of the topic."""
+        try:
+            partition = self._find(topic, index)
+        except KafkaError:
+            return
+        partition.traffic.produces += 1
 
     def _answer_partition(self, topic: str | bytes, data: PartitionProduceData) -> PartitionProduceResponse:
         response = PartitionProduceResponse(index=data.index, base_offset=-1)
@@ -193,8 +203,16 @@ class _ProduceRequestState:
 
     def _refuse(self, response: PartitionProduceResponse, problem: BaseException, partition: Partition | None) -> None:
         fill_refused(response, problem, partition)
+        self._note_error(response.error_code)
+        if partition is not None:
+            partition.traffic.refused_appends += 1
         if response.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
             self._has_lost_leader = True
+
+    def _note_error(self, code: int) -> None:
+        requests = self._services.requests
+        if requests is not None:
+            requests.note_produce_error(code)
 
     def _await_replicas(self, response: PartitionProduceResponse, partition: Partition, result: AppendResult) -> None:
         """Let the response wait until the in-sync replicas have the batch. A failure keeps the batch's offsets."""
@@ -205,6 +223,7 @@ class _ProduceRequestState:
         def fail(failure: Failure) -> None:
             assert failure.value is not None
             response.error_code = error_code_of(failure.value)
+            self._note_error(response.error_code)
             if response.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
                 self._has_lost_leader = True
 

@@ -17,7 +17,7 @@ from kafkacompat.cluster.errors import ClusterError
 from kafkacompat.config import ConfigError
 from kafkacompat.conversion import CONVERSION_TIMEOUT_S, Conversions
 from kafkacompat.coordinators import Coordinators
-from kafkacompat.handlers import CLUSTER_HANDLERS, HANDLERS, Handler, load_consumer_apis
+from kafkacompat.handlers import CLUSTER_HANDLERS, HANDLERS, TELEMETRY_HANDLERS, Handler, load_consumer_apis
 from kafkacompat.handlers.context import Services
 from kafkacompat.metadata.effective import EffectiveConfig
 from kafkacompat.metadata.image import ImageHolder
@@ -53,6 +53,9 @@ if TYPE_CHECKING:
     from kafkacompat.host import Host
     from kafkacompat.metadata.administration import Administration
     from kafkacompat.metadata.store import MetadataStore
+    from kafkacompat.metrics.turns import ReactorTurns
+    from kafkacompat.monitoring.monitor import Monitor
+    from kafkacompat.monitoring.observed import Observed
     from kafkacompat.security.sasl.jwks import Fetch
     from kafkacompat.server.authentication import Authentication
     from kafkacompat.server.sasl_gate import SaslGate
@@ -72,11 +75,14 @@ class Broker:
     """One node.
 
     After `start` the attributes name the services, and ``addresses`` the bound listeners. `stop` returns when all data is on
-    the disk.
+    the disk. ``turns`` are those of the reactor, if they are measured.
     """
 
-    def __init__(self, host: Host, config: BrokerConfig) -> None:
+    def __init__(self, host: Host, config: BrokerConfig, turns: ReactorTurns | None = None) -> None:
         self.config = config
+        self.monitor: Monitor | None = None
+        """The HTTP listener with metrics; None unless it is configured."""
+        self._turns = turns
         self.addresses: list[str] = []
         self.cluster_id = ""
         self.controller: Administration
@@ -108,6 +114,7 @@ class Broker:
 
     async def _start(self) -> None:
         self.metadata = ImageHolder()
+        self._start_monitor()
         in_cluster = self.config.optional_string("zookeeper.connect")
         if in_cluster:
             from kafkacompat.cluster_node import assign_broker_id
@@ -127,6 +134,17 @@ class Broker:
         self.token_expiry.start()
         self._running = True
         self._bind_new()
+        if self.monitor is not None:
+            self.monitor.note_running()
+
+    def _start_monitor(self) -> None:
+        """Serve /metrics and /readyz from now on, if the configuration says so; raises ListenError."""
+        if self.config.http_address is not None:
+            # Most brokers do not pay for a web server.
+            from kafkacompat.monitoring.monitor import Monitor
+
+            self.monitor = Monitor(self.config, self._reactor, self.metadata, self._host.rng, self._turns)
+            self.monitor.listen(*self.config.http_address)
 
     async def _start_alone(self) -> None:
         """Read the metadata of a single node, lead all partitions, and listen."""
@@ -206,16 +224,17 @@ class Broker:
             cluster=None if self._node is None else self._node.coordinator_cluster(),
         )
         processes = config.int("kafkacompat.conversion.processes")
-        workers = self._host.new_workers(processes, "conversion", timeout_s=CONVERSION_TIMEOUT_S)
-        self.conversions = Conversions(workers, self._host.files)
+        workers = self._workers = {
+            "conversion": self._host.new_workers(processes, "conversion", timeout_s=CONVERSION_TIMEOUT_S),
+            "compaction": self._host.new_workers(MOST_CLEANERS, "compaction"),
+            "scrub": self._host.new_workers(1, "scrub"),
+        }
+        self.conversions = Conversions(workers["conversion"], self._host.files)
         self.housekeeping = Housekeeping(clock, config, self.replica_manager)
-        workers = self._host.new_workers(MOST_CLEANERS, "compaction")
         self.log_cleaner = LogCleaner(
-            self.housekeeping, self.moves, workers, self._host.files, lambda: self.effective.config
+            self.housekeeping, self.moves, workers["compaction"], self._host.files, lambda: self.effective.config
         )
-        self.scrubbing = LogScrubber(
-            clock, config, self._host.files, self.replica_manager, self._host.new_workers(1, "scrub")
-        )
+        self.scrubbing = LogScrubber(clock, config, self._host.files, self.replica_manager, workers["scrub"])
 
     def _build_quotas(self) -> None:
         config = self.config
@@ -235,7 +254,8 @@ class Broker:
         return self.connection_rates.admit(listener_name, address, steady_ms(self._reactor))
 
     def _handlers(self) -> Mapping[int, Handler]:
-        return HANDLERS if self._node is None else CLUSTER_HANDLERS
+        handlers = HANDLERS if self._node is None else CLUSTER_HANDLERS
+        return handlers if self.monitor is None else handlers | TELEMETRY_HANDLERS
 
     def _build_access_control(self) -> AccessControl | None:
         """Build the authorizer; a broker without one does not pay for it."""
@@ -266,6 +286,8 @@ class Broker:
             features=self.coordinators.features,
             authorizer=None if self._access is None else self._access.authorizer,
             quotas=self.quotas,
+            telemetry=None if self.monitor is None else self.monitor.telemetry,
+            requests=None if self.monitor is None else self.monitor.requests,
         )
         self.server = KafkaServer(
             self._reactor,
@@ -278,6 +300,27 @@ class Broker:
             turn_away=ConnectionLimits(lambda: self.effective.config).find_objection,
             admit=self._admit,
             quotas=self.quotas,
+            metrics=None if self.monitor is None else self.monitor.requests,
+        )
+        if self.monitor is not None:
+            self.monitor.observe(self._list_services())
+
+    def _list_services(self) -> Observed:
+        from kafkacompat.monitoring.observed import Observed
+
+        return Observed(
+            config=self.config,
+            clock=self._reactor,
+            server=self.server,
+            metadata=self.metadata,
+            directories=self.directories,
+            replicas=self.replica_manager,
+            coordinators=self.coordinators,
+            cleaner=self.log_cleaner,
+            scrubber=self.scrubbing,
+            workers=self._workers,
+            disks=self._disks,
+            node=self._node,
         )
 
     def _read_ahead(self, region: FileRegion, offset: int, size_bytes: int) -> Deferred[None]:
@@ -316,7 +359,7 @@ class Broker:
             # A single node does not pay for the messages between brokers.
             from kafkacompat.server.inter_broker import serve_brokers
 
-            return serve_brokers(CLUSTER_HANDLERS, self._services)
+            return serve_brokers(self._handlers(), self._services)
         return None
 
     def _bind(self, listener: Listener) -> None:
@@ -371,6 +414,9 @@ class Broker:
     def load_ahead(self) -> Iterator[None]:
         """Import step by step the modules that the first consumer would wait for otherwise."""
         yield from load_consumer_apis()
+        if self.monitor is not None:
+            self.monitor.telemetry.load_ahead()
+            yield
         _ = self.coordinators.groups
 
     # Stop
@@ -380,6 +426,8 @@ class Broker:
         if not self._running:
             return
         self._running = False
+        if self.monitor is not None:
+            self.monitor.note_stopping()
         if self._node is not None:
             await self._node.leave()
         await gatherResults(self.server.stop_listening(), consumeErrors=True)
@@ -435,3 +483,5 @@ class Broker:
         for disk in self._disks.values():
             disk.close()
         self._disks.clear()
+        if self.monitor is not None:
+            await self.monitor.close()

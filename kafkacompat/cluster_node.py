@@ -24,10 +24,11 @@ from kafkacompat.config.resources import ResourceType
 from kafkacompat.config.sasl import find_inter_broker_objection
 from kafkacompat.coordinators import CoordinatorCluster
 from kafkacompat.metadata.codec import StoredTopics
-from kafkacompat.metadata.image import BrokerImage, ImageHolder
+from kafkacompat.metadata.image import BrokerImage, ImageHolder, MetadataImage
 from kafkacompat.metadata.znodes.brokers import ProcessHome
 from kafkacompat.metadata.znodes.paths import Znode
 from kafkacompat.metadata.znodes.topics import decode_topic
+from kafkacompat.metrics.partitions import InSyncCounts
 from kafkacompat.partitions.cluster_view import ClusterView
 from kafkacompat.partitions.discovery import find_partitions
 from kafkacompat.partitions.replication_quota import RateWindow, ReplicationQuota
@@ -115,6 +116,7 @@ class ClusterNode:
         self.member.registration.home = self._describe_home(find_directory_ids(host.files, config.log_dirs))
         self.store = self.member.store
         self.controller = self.member.administration
+        self.in_sync_counts = InSyncCounts()
         self._quotas = {side: self._build_quota() for side in THROTTLES}
         self._fetchers = self._build_fetchers()
         self._in_sync_checks = LoopingCall(self._check_in_sync)
@@ -122,6 +124,15 @@ class ClusterNode:
         self._replicas: ReplicaManager | None = None
         self._topics = StoredTopics({}, frozenset())
         self._losses: ReplicaLosses
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the session with ZooKeeper is connected."""
+        return self.member.is_connected
+
+    def find_controlled_image(self) -> MetadataImage | None:
+        """Return the metadata that this broker has as the controller; None if it is not the controller."""
+        return self.member.find_controlled_image()
 
     def _describe_home(self, directory_ids: Iterable[bytes]) -> ProcessHome:
         return ProcessHome(frozenset(map(format_uuid, directory_ids)), self._host.boot_id)
@@ -175,6 +186,7 @@ class ClusterNode:
             member.find_broker_epoch,
             updates,
             self._quotas["leader"],
+            self.in_sync_counts,
         )
         following = LocalFollowing(self._fetchers, lambda: replicas, clock)
         self._losses = losses = ReplicaLosses(

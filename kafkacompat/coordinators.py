@@ -97,6 +97,16 @@ class Coordinators:
         )
         self.events: PartitionEvents = CoordinatorEvents(replicas, self.roles)
 
+    @property
+    def used_groups(self) -> GroupCoordinator | None:
+        """The coordinator of groups, None before its first use."""
+        return self.__dict__.get("groups")
+
+    @property
+    def used_transactions(self) -> TransactionCoordinator | None:
+        """The coordinator of transactions, None before its first use."""
+        return self.__dict__.get("transactions")
+
     def _forget_topic(self, topic: TopicImage) -> None:
         self.groups.on_topics_deleted({topic.name: topic.topic_id})
         if self._cluster is None:

@@ -47,23 +47,38 @@ def do_nothing() -> None:
 class OwnedDisk(Disk, Protocol):
     """A disk that its user has to close."""
 
+    @property
+    def pending(self) -> int:
+        """How many operations wait or run."""
+
     def close(self) -> None:
         """Accept no further operations, and return when all requested ones have ended."""
 
 
 class DiskThread:
-    """The thread of one log directory, with helper threads of its own; Deferreds fire in the reactor thread."""
+    """The thread of one log directory, with helper threads of its own; Deferreds fire in the reactor thread.
+
+    The reactor thread counts the requested operations, the directory's thread those that have ended.
+    """
+
+    @property
+    def pending(self) -> int:
+        """See OwnedDisk.pending."""
+        return self._requested - self._ended
 
     def __init__(self, reactor: IReactorFromThreads, name: str) -> None:
         self._reactor = reactor
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"disk {name}")
         self._helpers = ThreadPoolExecutor(max_workers=HELPERS, thread_name_prefix=f"disk helper {name}")
+        self._requested = 0
+        self._ended = 0
 
     def run(
         self, function: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
     ) -> Deferred[Result]:
         """See Disk.run."""
         result: Deferred[Result] = Deferred()
+        self._requested += 1
 
         def work() -> None:
             finish: Callable[[Any], None] = result.callback
@@ -71,6 +86,7 @@ class DiskThread:
                 outcome: Any = function(*args, **kwargs)
             except BaseException:
                 finish, outcome = result.errback, Failure()
+            self._ended += 1
             self._reactor.callFromThread(finish, outcome)
 
         self._executor.submit(work)

@@ -55,7 +55,7 @@ class IncomingRequest:
     """One request; ``body`` is None for an unknown version of ApiVersions, and after the response.
 
     The body of a large request is complete after all steps of ``reading``; each step is short. ``size_bytes`` are those of header
-    and body. ``meter`` is for the caller's use.
+    and body. ``meter`` and ``trace`` belong to the caller, which may charge and measure the request.
     """
 
     api_key: int
@@ -69,6 +69,7 @@ class IncomingRequest:
     answer_bytes: int = 0
     answered: bool = False
     meter: Any = None
+    trace: Any = None
 
 
 class ServerConnection:

@@ -17,6 +17,7 @@ from bench.rows import (
     groups,
     java_tools,
     latency,
+    metrics,
     produce,
     quotas,
     reassignment,
@@ -34,6 +35,7 @@ ROWS: dict[str, AnyRow] = {
     for kind in (
         produce,
         acls,
+        metrics,
         fetch,
         sendfile,
         java_tools,

@@ -1,16 +1,22 @@
 """The form of the log: one line for each message, because clients chose parts of it, and no flood of errors.
 
+The lines are for people, or one JSON object each (kafkacompat.log.format).
+
 A traceback may follow a message. Its lines come from the code, except the texts of exceptions, which become one line each, too.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import traceback
+from collections.abc import Callable, Mapping
 from copy import copy
+from datetime import datetime, timezone
 from types import TracebackType
 from typing import TypeAlias
 
+from kafkacompat.config.loggers import find_level_word
 from kafkacompat.storage.files.os_errors import describe_error
 
 MAX_MESSAGE_CHARACTERS = 4000
@@ -62,10 +68,7 @@ class LineFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Logging calls this: format a record, with errors of the operating system in words."""
-        if isinstance(record.args, tuple) and any(isinstance(argument, OSError) for argument in record.args):
-            record = copy(record)
-            record.args = tuple(describe_error(arg) if isinstance(arg, OSError) else arg for arg in record.args or ())
-        return super().format(record)
+        return super().format(_with_described_errors(record))
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         """Logging calls this: format the line of a record."""
@@ -76,6 +79,38 @@ class LineFormatter(logging.Formatter):
         """Logging calls this: format the traceback of a record."""
         parts = (part.removesuffix("\n") for part in traceback.format_exception(*ei))
         return "\n".join(part if part.startswith(TRACEBACK_PREFIXES) else _to_one_line(part) for part in parts)
+
+
+class JsonFormatter(logging.Formatter):
+    """Writes one JSON object a line, with the levels of log4j; its texts are those of `LineFormatter`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines = LineFormatter()
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Logging calls this: format a record."""
+        record = _with_described_errors(record)
+        fields = {
+            "time": datetime.fromtimestamp(record.created, timezone.utc).isoformat(timespec="milliseconds")[:-6] + "Z",
+            "level": find_level_word(record.levelno),
+            "logger": record.name,
+            "message": _to_one_line(record.getMessage()),
+        }
+        if record.exc_info:
+            fields["exception"] = self._lines.formatException(record.exc_info)
+        return json.dumps(fields)
+
+
+FORMATTERS: Mapping[str, Callable[[], logging.Formatter]] = {"text": LineFormatter, "json": JsonFormatter}
+"""By the values of kafkacompat.log.format."""
+
+
+def _with_described_errors(record: logging.LogRecord) -> logging.LogRecord:
+    if isinstance(record.args, tuple) and any(isinstance(argument, OSError) for argument in record.args):
+        record = copy(record)
+        record.args = tuple(describe_error(arg) if isinstance(arg, OSError) else arg for arg in record.args or ())
+    return record
 
 
 def _to_one_line(text: str) -> str:

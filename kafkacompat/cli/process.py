@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from kafkacompat.config import BrokerConfig
+    from kafkacompat.metrics.turns import ReactorTurns
 
 log = logging.getLogger(__name__)
 
@@ -39,13 +40,21 @@ def run_broker(config: BrokerConfig) -> int:
     from kafkacompat.broker import Broker
     from kafkacompat.host import ReactorHost
 
-    broker = Broker(ReactorHost(reactor), config)
+    broker = Broker(ReactorHost(reactor), config, _measure_turns(reactor, config))
     process = _BrokerProcess(reactor, broker)
     reactor.callWhenRunning(process.start)
     reactor.addSystemEventTrigger("before", "shutdown", process.stop)
     stop_on_hangup(reactor, process.stop_reactor)
     reactor.run()
     return process.exit_code
+
+
+def _measure_turns(reactor: Any, config: BrokerConfig) -> ReactorTurns | None:
+    if config.http_address is None:
+        return None
+    from kafkacompat.cli.turns import measure_turns
+
+    return measure_turns(reactor)
 
 
 def install_reactor() -> Any:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from kafkacompat.cli.log_lines import ErrorFlood, LineFormatter
+from kafkacompat.cli.log_lines import FORMATTERS, ErrorFlood, LineFormatter
 from kafkacompat.cli.process import run_broker
 from kafkacompat.config import PROPERTIES, BrokerConfig, ConfigError
 from kafkacompat.config.environment import property_of_variable, read_environment
@@ -44,6 +44,7 @@ def serve_broker(
     except ConfigError as problem:
         print(f"kafkacompat: {problem}", file=sys.stderr)
         return EXIT_BAD_CONFIG
+    log_lines.setFormatter(FORMATTERS[config.string("kafkacompat.log.format")]())
     _warn_of_properties(config)
     return run_broker(config)
 

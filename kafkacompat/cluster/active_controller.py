@@ -51,6 +51,7 @@ from kafkacompat.zookeeper.waiting import LOSSES
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from kafkacompat.cluster.election_counts import ElectionCounts
     from kafkacompat.config import BrokerConfig
     from kafkacompat.metadata.draft import MetadataDraft
     from kafkacompat.metadata.effective import EffectiveConfig
@@ -79,7 +80,7 @@ class ActiveController:
     """The controller's work in one controller epoch. Call `start` once, and `resign` when the epoch is over.
 
     *find_topic_id* returns the id by which this broker knows a topic, zeros for none. *on_doubt* is called when ZooKeeper did not
-    make a change: another broker may be the controller.
+    make a change: another broker may be the controller. ``counts`` is of all controller epochs of this broker.
     """
 
     def __init__(
@@ -94,9 +95,11 @@ class ActiveController:
         *,
         on_doubt: Callable[[], object],
         find_topic_id: Callable[[TopicImage], bytes],
+        counts: ElectionCounts,
     ) -> None:
         self._clock = clock
         self._on_doubt = on_doubt
+        self._counts = counts
         self._zookeeper = zookeeper
         self._ledger = ledger
         self._broadcasts = broadcasts
@@ -228,6 +231,7 @@ class ActiveController:
         """Tell the brokers what differs from the last announcement; fires when they have done it."""
         old, new = self._announced, Moment(self._ledger.image, self._situation)
         self._announced = new
+        self._counts.note_changes(old.image, new.image, decision.changed)
         self._admin_nodes.notice_change(new.image)
         if not self._resigned:
             self._broadcasts.set_brokers(new.image.brokers)

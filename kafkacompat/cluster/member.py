@@ -23,6 +23,7 @@ from kafkacompat.cluster.configs import ClusterConfigs
 from kafkacompat.cluster.controller_link import ControllerLink, InterBrokerRequests
 from kafkacompat.cluster.decisions.in_sync_changes import InSyncChange, InSyncRequest
 from kafkacompat.cluster.election import CONTROLLER_EPOCH, ControllerElection, ControllerEpoch
+from kafkacompat.cluster.election_counts import ElectionCounts
 from kafkacompat.cluster.errors import ClusterError
 from kafkacompat.cluster.fence import ControllerFence
 from kafkacompat.cluster.metadata_update import apply_update
@@ -142,6 +143,7 @@ class ClusterMember:
             metadata,
             lambda: self._effective.config.int("num.partitions"),
         )
+        self.election_counts = ElectionCounts()
         self._change_log = ClusterChangeLog(clock)
         self._connections = connections
         self._active: ActiveController | None = None
@@ -155,6 +157,15 @@ class ClusterMember:
         self.on_topics_reconfigured: Callable[[], None] = lambda: None
         self.on_topic_deleted: Callable[[TopicImage], None] = lambda topic: None
         self.on_brokers_lost: Callable[[AbstractSet[int]], object] = lambda lost: None
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the session with ZooKeeper is connected."""
+        return self._zookeeper.state is SessionState.CONNECTED
+
+    def find_controlled_image(self) -> MetadataImage | None:
+        """Return the metadata that this broker has as the controller; None if it is not the controller."""
+        return None if self._active is None else self._active.image
 
     # Membership
 
@@ -382,6 +393,7 @@ class ClusterMember:
             self._rng,
             on_doubt=self.election.take_part,
             find_topic_id=self._find_topic_id,
+            counts=self.election_counts,
         )
         self._active.start().addErrback(self._report_failed_start, self._active)
         if self._config.bool("auto.leader.rebalance.enable"):

@@ -22,6 +22,7 @@ from kafkacompat.config.listeners import (
     check_advertised,
     check_bindable,
     listener_property_name,
+    parse_http_address,
     parse_listeners,
     parse_protocols,
     set_emulations,
@@ -87,6 +88,9 @@ class BrokerConfig:
         check_listener_properties(self)
         if objection := find_sasl_objection(self):
             raise ConfigError(objection)
+        http_listener = self.optional_string("kafkacompat.http.listener")
+        self.http_address = None if http_listener is None else parse_http_address(http_listener)
+        """Where metrics are served: a host ("": every address) and a port (0: a free one); None for nowhere."""
 
     @classmethod
     def load(cls, text: str | None, *overrides: Mapping[str, str]) -> BrokerConfig:

@@ -11,6 +11,7 @@ from kafkacompat.config.properties import ConfigError
 from kafkacompat.wire.releases import RELEASES
 
 _LISTENER = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]{1,5})")
+_HTTP_ADDRESS = re.compile(r"(\[[0-9a-fA-F:.%]+\]|[0-9a-zA-Z\-._]*):([0-9]{1,5})")
 EMULATE_PATTERN = re.compile(r"kafkacompat\.listener\.name\.(.+)\.emulate")
 LISTENER_PROPERTY_PATTERN = re.compile(r"listener\.name\.[^.]*\.(.*)")
 # Kafka has these per SASL mechanism too: listener.name.<listener>.<mechanism>.<name>.
@@ -133,6 +134,15 @@ def _parse_listener(option: str, entry: str, protocols: Mapping[str, str]) -> Li
     if name not in protocols:
         raise ConfigError(f"{option}={entry} has no protocol: name {name} in listener.security.protocol.map")
     return Listener(name, protocols[name], match[2], int(match[3]))
+
+
+def parse_http_address(text: str) -> tuple[str, int]:
+    """Read kafkacompat.http.listener, host:port with an IPv6 address in brackets; raises ConfigError."""
+    match = _HTTP_ADDRESS.fullmatch(text)
+    if match is None or int(match[2]) > MAX_PORT:
+        takes = f"it takes host:port with a port of 0 to {MAX_PORT}, such as 127.0.0.1:9464"
+        raise ConfigError(f"kafkacompat.http.listener={text} is not valid: {takes}")
+    return match[1].strip("[]"), int(match[2])
 
 
 def check_bindable(listeners: Iterable[Listener]) -> None:

@@ -37,6 +37,11 @@ def list_logger_levels() -> dict[str, str]:
     return {name: _level_name(logger) for name, logger in {**known, ROOT: logging.root}.items()}
 
 
+def find_level_word(level: int) -> str:
+    """Return the word of log4j for the level of a message: the highest one that is not above it."""
+    return next((name for name in reversed(list(LEVELS)) if LEVELS[name] <= level), "TRACE")
+
+
 def _level_name(logger: logging.Logger) -> str:
     """Return the finest of Kafka's levels that the logger writes; OFF when it writes none."""
     level = logger.getEffectiveLevel()

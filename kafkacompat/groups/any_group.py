@@ -58,6 +58,11 @@ class AnyGroup(ABC):
 
     @property
     @abstractmethod
+    def member_count(self) -> int:
+        """How many members the group has."""
+
+    @property
+    @abstractmethod
     def has_pending_members(self) -> bool:
         """Whether a member has an id and has not joined with it yet."""
 

@@ -104,6 +104,11 @@ class GroupCoordinator:
         self._administration = GroupAdministration(self._registry, deletion)
         self._expiration = OffsetExpiration(clock, settings, self._registry, deletion, turns)
 
+    @property
+    def groups(self) -> Mapping[str, AnyGroup]:
+        """The groups that this broker coordinates, by id."""
+        return self._registry.by_id
+
     # Elections
 
     def start(self) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from kafkacompat.metrics.partitions import InSyncCounts
 from kafkacompat.partitions.leadership import BrokerEpochs
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class ClusterView:
     """The cluster, as the partitions of one broker see it.
 
     ``node_id`` is this broker's id, ``lag_time_max_ms`` is replica.lag.time.max.ms, ``leader_quota`` the throttle of what
-    this broker sends to followers that are not in sync (KIP-73).
+    this broker sends to followers that are not in sync (KIP-73). ``changes`` counts the changes of in-sync sets.
     """
 
     node_id: int
@@ -50,3 +51,4 @@ class ClusterView:
     broker_epochs: BrokerEpochs
     updates: InSyncUpdates
     leader_quota: ReplicationQuota | None = None
+    changes: InSyncCounts = field(default_factory=InSyncCounts)

@@ -105,6 +105,11 @@ class FollowerPartition:
         return opened.recovery_point if self._state.host.commit.always else opened.log_end_offset
 
     @property
+    def lag(self) -> int:
+        """How many offsets this log lacks of what consumers may read at the leader, by its last response."""
+        return max(0, self._leader_high_watermark - self._state.log.log_end_offset)
+
+    @property
     def latest_epoch(self) -> int:
         """The leader epoch of the last batch, for Fetch's last fetched epoch; -1 if none is known."""
         return self._state.log.leader_epochs.latest

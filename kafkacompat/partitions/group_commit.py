@@ -61,6 +61,8 @@ class GroupCommit:
         self.always = always
         self.rounds = 0
         """How many rounds have begun."""
+        self.busy_s = 0.0
+        """Seconds that the rounds have taken together."""
         self._disk = disk
         self._clock = clock
         self._failed = failed
@@ -114,6 +116,7 @@ class GroupCommit:
 
     def _synced(self, _: None, shares: Sequence[_Share]) -> None:
         self._is_postponed = False
+        self.busy_s += self._clock.seconds() - self._begun_s
         goes_on = bool(self._joined)
         if goes_on:
             self._begin_round()  # the disk works while the responses are sent

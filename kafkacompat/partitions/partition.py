@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from twisted.internet.defer import Deferred
 
 from kafkacompat.metadata.topic_names import INTERNAL_TOPICS
+from kafkacompat.metrics.partitions import PartitionTraffic
 from kafkacompat.partitions.append_queue import AppendQueue
 from kafkacompat.partitions.fetch_watchers import FetchWatchers
 from kafkacompat.partitions.follower import FollowerPartition
@@ -71,6 +72,7 @@ class Partition:
         self.watchers = FetchWatchers(state)
         self.progress = ReplicaProgress(state, self.watchers)
         self._reader = PartitionReader(state)
+        self.traffic = PartitionTraffic()
         self._appender = PartitionAppender(state, self.watchers, self.progress)
         self._queue = AppendQueue(state, self._appender)
         self.follower = FollowerPartition(state, self.watchers, self._queue)
@@ -210,6 +212,7 @@ class Partition:
         state = self.state
         state.is_replicated = state.leading is not None and bool(state.leading.followers)
         self._appender.role_changed()
+        self.traffic.note_role(state.leading is not None, state.log)
         if state.leading is None:
             self.append = self.append_to_all = self._refuse_append
         else:
@@ -419,7 +422,9 @@ class Partition:
         moved.trimmer.advance_log_start_offset(state.log.log_start_offset)
         state.host.commit.leave(self._appender)
         state.host.commit.leave(self.follower)
+        self.traffic.update(state.log)
         state.log, state.host = moved, host
+        self.traffic.begin_at(moved)
         if state.leading is None or state.is_replicated:
             # The copy may have other segments than the log.
             state.high_watermark = moved.reader.find_position(state.high_watermark.offset)

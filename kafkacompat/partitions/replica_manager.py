@@ -130,6 +130,11 @@ class ReplicaManager:
         """Yield every open partition once."""
         return (partition for (topic, _), partition in self._partitions.items() if isinstance(topic, str))
 
+    @property
+    def offline_count(self) -> int:
+        """How many replicas are offline, as their log directory has failed or their log could not be opened."""
+        return sum(isinstance(topic, str) for topic, _ in self._offline)
+
     def find(self, topic: str | bytes, index: int) -> Partition:
         """Return the partition of a topic, which is given by its name or its id.
 

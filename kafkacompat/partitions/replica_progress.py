@@ -282,7 +282,9 @@ class ReplicaProgress:
         state = self._state
         if not self._is_pending(leading, pending) or committed.leader_epoch != state.leader_epoch:
             return
+        assert self.cluster is not None
         if leading.commit(committed.in_sync, committed.partition_epoch):
+            self.cluster.changes.note_change(len(pending.committed), len(committed.in_sync))
             self.take_in_sync()
 
     def take_in_sync(self, now_ms: int | None = None) -> None:
@@ -296,6 +298,8 @@ class ReplicaProgress:
             self._replicated.refuse(KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, detail))
 
     def _not_committed(self, failure: Failure, leading: LeaderState, pending: InSyncSet) -> None:
+        assert self.cluster is not None
+        self.cluster.changes.failures += 1
         problem = failure.value
         code = problem.code if isinstance(problem, KafkaError) else None
         if not self._is_pending(leading, pending):

@@ -16,19 +16,21 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.protocol import Protocol
 from twisted.python.failure import Failure
 
-from kafkacompat.handlers.context import Peer, Pending, RequestContext, UnanswerableError
+from kafkacompat.handlers.context import ClientSoftware, Peer, Pending, RequestContext, UnanswerableError
 from kafkacompat.handlers.throttle_time import raise_throttle_time
+from kafkacompat.metrics.connections import ListenerTraffic
 from kafkacompat.quotas.client_quotas import ClientQuotas
 from kafkacompat.quotas.request_meter import RequestMeter, begin_request
 from kafkacompat.security.principals import ANONYMOUS
 from kafkacompat.server.frame_queue import FrameQueue
 from kafkacompat.server.outgoing import release_part, release_regions
-from kafkacompat.timers import make_steps, steady_ms
+from kafkacompat.timers import make_steps
 from kafkacompat.wire.connection import IncomingRequest, RequestError, ServerConnection
 from kafkacompat.wire.frames import SIZE, FrameError
 from kafkacompat.wire.schema import Response
 
 if TYPE_CHECKING:
+    from kafkacompat.metrics.requests import ConnectionWatch, RequestMetrics
     from kafkacompat.security.sasl.exchange import AuthenticationFailedError
     from kafkacompat.server.dispatcher import Dispatcher
     from kafkacompat.server.frame_budget import FrameBudget
@@ -53,7 +55,7 @@ class ListenerServices:
 
     ``connections`` are those of all listeners. ``complain(host, text)`` logs a line about a client, up to a bound.
     ``begin_sasl`` begins the authentication of a connection, on a listener with SASL. ``quotas`` are those of clients; nothing is measured
-    while there is none.
+    while there is none. ``traffic`` counts the connections of the listener. ``metrics`` measures requests; None if nobody reads that.
     """
 
     listener_name: str
@@ -65,6 +67,8 @@ class ListenerServices:
     complain: Callable[[str, str], None]
     begin_sasl: Callable[[], SaslGate] | None = None
     quotas: ClientQuotas = field(default_factory=ClientQuotas)
+    traffic: ListenerTraffic = field(default_factory=ListenerTraffic)
+    metrics: RequestMetrics | None = None
 
 
 class KafkaConnection(Protocol):
@@ -93,9 +97,12 @@ class KafkaConnection(Protocol):
         self._last_taken_ms = 0
         self._muted: DelayedCall | None = None
         self.held_bytes = 0
-        self.last_received_ms = 0
+        self.last_received_s = 0.0
+        self.received_bytes = 0
         self.principal = ANONYMOUS
         self._sasl: SaslGate | None = None
+        self.software = ClientSoftware()
+        self.watch: ConnectionWatch | None = None if shared.metrics is None else shared.metrics.watch()
 
     # What Twisted calls
 
@@ -104,7 +111,7 @@ class KafkaConnection(Protocol):
         shared, transport = self._shared, self.transport
         here, there = transport.getHost(), transport.getPeer()
         self.peer = Peer(shared.listener_name, there.host, there.port, here.host, here.port)
-        self.last_received_ms = steady_ms(shared.clock)
+        self.last_received_s = shared.clock.seconds()
         transport.on_drained = self._pump
         transport.read_ahead = self._read_ahead
         shared.connections.add(self)
@@ -114,10 +121,12 @@ class KafkaConnection(Protocol):
             gate.start_clock(shared.clock, self.cut_off)
         if self._delay_ms:
             self.mute(self._delay_ms)
+        shared.traffic.note_opened()
 
     def dataReceived(self, data: bytes) -> None:
         """Twisted: bytes have arrived."""
-        self.last_received_ms = steady_ms(self._shared.clock)
+        self.last_received_s = self._shared.clock.seconds()
+        self.received_bytes += len(data)
         try:
             has_frame = self._frames.receive(data)
         except FrameError as problem:
@@ -134,6 +143,7 @@ class KafkaConnection(Protocol):
         if self._sasl is not None:
             self._sasl.stop_clock()
             self._sasl = None
+        self._shared.traffic.note_closed(self.received_bytes, self.transport.sent_bytes)
         self._frames.drop_all()
         if self._muted is not None:
             self._muted.cancel()
@@ -144,7 +154,17 @@ class KafkaConnection(Protocol):
         # Requests that are not abandoned hold their bytes until they are done.
         self._count_held()
 
+    @property
+    def waiting_requests(self) -> int:
+        """How many requests have arrived and are not handled yet."""
+        return len(self._frames.waiting)
+
     # What the frame budget calls
+
+    @property
+    def last_received_ms(self) -> int:
+        """When the last bytes arrived, by the steady clock."""
+        return int(self.last_received_s * 1000)
 
     @property
     def is_receiving(self) -> bool:
@@ -260,15 +280,19 @@ class KafkaConnection(Protocol):
         if not waiting:
             return
         clock = self._shared.clock
-        turn_ends = clock.seconds() + MAX_TURN_SECONDS
+        now_s = clock.seconds()
+        turn_ends = now_s + MAX_TURN_SECONDS
         for _ in range(MAX_REQUESTS_PER_TURN):
             if not self._may_start():
                 # Sending responses makes room for more requests.
                 self._send_ready()
                 if not self._may_start():
                     return
-            self._start(self._frames.take())
-            if not waiting or clock.seconds() >= turn_ends:
+            self._start(self._frames.take(), now_s)
+            if not waiting:
+                break
+            now_s = clock.seconds()
+            if now_s >= turn_ends:
                 break
         self._send_ready()
         if waiting and self._may_start():
@@ -290,14 +314,21 @@ class KafkaConnection(Protocol):
             and self.transport.queued_bytes + self._requests.waiting_bytes < MAX_UNSENT_BYTES
         )
 
-    def _start(self, frame: memoryview) -> None:
+    def _start(self, frame: memoryview, now_s: float) -> None:
         if self._sasl is not None and self._sasl.admits(frame):
             self._authenticate(frame, self._sasl)
             return
         incoming = self._requests.parse(frame)
+        if self.watch is not None:
+            self.watch.begin(incoming, self.last_received_s, now_s)
         meter = self._begin_metering(incoming) if self._shared.quotas.active else None
         context = RequestContext(
-            incoming.api_version, incoming.client_id, self.peer, principal=self.principal, meter=meter
+            incoming.api_version,
+            incoming.client_id,
+            self.peer,
+            principal=self.principal,
+            software=self.software,
+            meter=meter,
         )
         result = self._shared.dispatcher.dispatch(incoming, context)
         if isinstance(result, Pending):
@@ -321,6 +352,8 @@ class KafkaConnection(Protocol):
                 self.transport.send_parts([SIZE.pack(len(token)) + token])
             else:
                 incoming = self._requests.parse(frame)
+                if self.watch is not None:
+                    self.watch.begin(incoming, self.last_received_s, self.last_received_s)
                 self._answer(incoming, gate.answer(incoming, self._answer_versions))
         except gate.failure as problem:
             # No further request is started, and few bytes more are read.
@@ -335,7 +368,7 @@ class KafkaConnection(Protocol):
                 self._sasl = None
 
     def _answer_versions(self, incoming: IncomingRequest) -> Any:
-        context = RequestContext(incoming.api_version, incoming.client_id, self.peer)
+        context = RequestContext(incoming.api_version, incoming.client_id, self.peer, software=self.software)
         return self._shared.dispatcher.dispatch(incoming, context)
 
     def _end_failed(self, incoming: IncomingRequest | None, problem: AuthenticationFailedError) -> None:
@@ -380,6 +413,8 @@ class KafkaConnection(Protocol):
         meter = incoming.meter
         if meter is not None:
             self._throttle(meter, incoming, response)
+        if self.watch is not None:
+            self.watch.note_answer(incoming, response)
         version = incoming.api_version if incoming.body is not None else 0
         try:
             steps = self._requests.answer(incoming, response, version)
@@ -411,6 +446,8 @@ class KafkaConnection(Protocol):
 
     def _wait_for(self, incoming: IncomingRequest, pending: Pending[Response]) -> None:
         self._in_flight_bytes += incoming.size_bytes
+        if self.watch is not None:
+            self.watch.note_wait(incoming)
         if pending.abandonable:
             self._pending.add(pending.response)
         self._held_up += pending.in_order
@@ -470,3 +507,6 @@ class KafkaConnection(Protocol):
         parts = self._requests.take_parts()
         if parts:
             self.transport.send_parts(parts)
+        watch = self.watch
+        if watch is not None and watch.is_due:
+            watch.note_sent(self._requests.in_flight, not self.transport.queued_bytes)

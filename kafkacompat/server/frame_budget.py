@@ -30,8 +30,9 @@ class FrameHolder(Protocol):
     """A connection, as the budget sees it."""
 
     held_bytes: int
-    last_received_ms: int
 
+    @property
+    def last_received_ms(self) -> int: ...
     @property
     def is_receiving(self) -> bool: ...
     @property

@@ -11,6 +11,7 @@ from twisted.internet.error import CannotListenError
 from twisted.internet.protocol import ServerFactory
 from twisted.internet.task import LoopingCall
 
+from kafkacompat.metrics.connections import ListenerTraffic
 from kafkacompat.quotas.client_quotas import ClientQuotas
 from kafkacompat.quotas.connection_rates import ADMITTED, Admission
 from kafkacompat.server.bind_advice import explain_bind_failure
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from twisted.internet.interfaces import IAddress
     from twisted.internet.protocol import Protocol
 
+    from kafkacompat.metrics.requests import RequestMetrics
     from kafkacompat.network import ListeningPort, Network
     from kafkacompat.security.tls.listeners import TlsListener
     from kafkacompat.server.sasl_gate import SaslGate
@@ -98,6 +100,7 @@ class KafkaFactory(ServerFactory):
         shared, host = self.shared, getattr(addr, "host", "")
         reason = self._turn_away(shared.listener_name, host, shared.connections)
         if reason is not None:
+            shared.traffic.note_turned_away()
             shared.complain(host, f"turning away {host}: {reason}")
             return None
         admission = self._admit(shared.listener_name, host)
@@ -146,7 +149,7 @@ class KafkaServer:
     ``max_idle_ms`` is Kafka's ``connections.max.idle.ms`` (negative: never), ``max_queued_bytes`` its
     ``queued.max.request.bytes`` (not positive: no limit). ``network`` makes the ports. ``read_ahead`` loads file
     regions into memory off the reactor thread; ``turn_away`` returns why a client is rejected, ``admit`` when it is served.
-    ``quotas`` are those of clients.
+    ``quotas`` are those of clients. ``metrics`` measures requests.
     """
 
     def __init__(
@@ -162,6 +165,7 @@ class KafkaServer:
         turn_away: TurnAway = lambda *_: None,
         admit: Admit = lambda *_: ADMITTED,
         quotas: ClientQuotas | None = None,
+        metrics: RequestMetrics | None = None,
     ) -> None:
         self._reactor = reactor
         self._dispatcher = dispatcher
@@ -172,6 +176,9 @@ class KafkaServer:
         self._turn_away = turn_away
         self._admit = admit
         self._quotas = ClientQuotas() if quotas is None else quotas
+        self._metrics = metrics
+        self.traffic: dict[str, ListenerTraffic] = {}
+        """The counters of each listener that was ever bound, by its name."""
         self.budget = FrameBudget(max_queued_bytes, self._now_ms)
         self.connections: set[KafkaConnection] = set()
         self._complaints = LoggedComplaints(reactor)
@@ -207,6 +214,8 @@ class KafkaServer:
             self._complaints,
             begin_sasl,
             self._quotas,
+            self.traffic.setdefault(listener_name, ListenerTraffic()),
+            self._metrics,
         )
         factory = KafkaFactory(shared, self._read_ahead, self._turn_away, self._admit, tls)
         try:

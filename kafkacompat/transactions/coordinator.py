@@ -9,7 +9,7 @@ from the log. Everything runs on the reactor thread.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
@@ -73,6 +73,11 @@ class TransactionCoordinator:
         self._progress = TransactionProgress(clock, settings, registry, changes, next_producer_id)
         self._administration = TransactionAdministration(clock, registry)
         self._expiration = TransactionExpiration(clock, settings, registry, self._producers)
+
+    @property
+    def ids(self) -> Mapping[str, TransactionalId]:
+        """The transactional ids that this broker coordinates, by name."""
+        return self._registry.by_id
 
     # Elections
 

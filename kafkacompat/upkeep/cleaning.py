@@ -7,7 +7,7 @@ swaps them in. While a log is compacted nothing else removes segments from it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -24,7 +24,7 @@ from kafkacompat.storage.compaction import (
 from kafkacompat.storage.log.state import is_transient
 from kafkacompat.storage.segment.indexes import CorruptIndexError
 from kafkacompat.timers import now_ms, yield_unhurried
-from kafkacompat.upkeep.cleaning_run import CleaningRun, log_result
+from kafkacompat.upkeep.cleaning_run import CleaningCounts, CleaningRun, log_result
 from kafkacompat.upkeep.pacing import InterruptibleWait, Throttle
 from kafkacompat.wire.errors import KafkaError
 from kafkacompat.workers.processes import CodeReplacedError
@@ -78,6 +78,7 @@ class LogCleaner:
         self._rest = InterruptibleWait(clock)
         self._ended: Deferred[None] | None = None
         self._stopping = False
+        self.counts = CleaningCounts()
         housekeeping.is_cleaning = self.is_cleaning
         moves.quiet = self.give_up
 
@@ -100,6 +101,16 @@ class LogCleaner:
     def is_cleaning(self, partition: Partition) -> bool:
         """Return whether compaction is replacing a partition's segments."""
         return partition in self._cleanings
+
+    @property
+    def under_way(self) -> int:
+        """How many logs are being compacted."""
+        return len(self._cleanings)
+
+    @property
+    def uncleanable(self) -> Collection[Partition]:
+        """The partitions whose logs cannot be compacted."""
+        return self._uncleanable
 
     def give_up(self, partition: Partition) -> Deferred[None]:
         """Cancel a partition's compaction; fires when no step of it is under way."""
@@ -183,6 +194,7 @@ class LogCleaner:
                 if home is not None and not home.offline:
                     await partition.disk.run(home.storage.save_cleaner_offset, partition.log)
                 log_result(cleaning, result, self._clock.seconds())
+                self.counts.note_result(result)
         except Exception as problem:
             self._on_failure(partition, problem)
         finally:
@@ -273,6 +285,7 @@ class LogCleaner:
     def _on_failure(self, partition: Partition, problem: Exception) -> None:
         if partition.closed or self._stopping:
             return
+        self.counts.failures += 1
         self._postpone(partition)
         if isinstance(problem, CodeReplacedError):
             self._uncleanable.add(partition)  # the workers have logged why

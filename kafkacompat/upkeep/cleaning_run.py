@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred
@@ -15,6 +16,24 @@ if TYPE_CHECKING:
     from kafkacompat.storage.compaction import CleanableRange, CleaningResult
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class CleaningCounts:
+    """What all compactions so far have done, and how many have failed."""
+
+    runs: int = 0
+    failures: int = 0
+    read_bytes: int = 0
+    written_bytes: int = 0
+    removed_records: int = 0
+
+    def note_result(self, result: CleaningResult) -> None:
+        """Count a compaction that has ended."""
+        self.runs += 1
+        self.read_bytes += result.bytes_read
+        self.written_bytes += result.bytes_written
+        self.removed_records += result.records_read - result.records_kept
 
 
 class CleaningRun:

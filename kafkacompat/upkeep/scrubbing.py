@@ -60,6 +60,10 @@ class LogScrubber:
         self._begun_ms = 0
         self._reached = BEFORE_ALL_PLACES
         self._noted_s = 0.0
+        self.read_bytes = 0
+        """Bytes that were read in search of damage."""
+        self.rounds = 0
+        """Rounds that have ended."""
         self._is_news = False
         """Whether damage was found that is not in the saved notes."""
 
@@ -86,6 +90,7 @@ class LogScrubber:
             self._begun_ms, self._reached = min(notes.begun_ms, self._begun_ms), notes.reached
         while True:
             await self._run_round()
+            self.rounds += 1
             due_s = (self._begun_ms - now_ms(self._clock)) / 1000 + self._interval_s
             await self._wait(max(min(due_s, self._interval_s), 1 / 1000))
             self._begin_round()
@@ -175,6 +180,7 @@ class LogScrubber:
             if scrubbed.bad and _is_rolled(partition, segment):
                 segment.remember_corrupt(scrubbed.bad)
                 self._is_news = True
+            self.read_bytes += scrubbed.position - position
             await self._wait((scrubbed.position - position) / self._bytes_per_second)
             position, next_offset = scrubbed.position, scrubbed.next_offset
 

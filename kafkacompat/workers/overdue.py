@@ -39,6 +39,11 @@ class AnswerTimeouts:
         finally:
             del self._asked_s[process]
 
+    @property
+    def works(self) -> int:
+        """How many works have begun and not ended."""
+        return self._works
+
     def begin_work(self) -> None:
         """Start checking: a thread is about to wait for answers."""
         self._works += 1

@@ -38,6 +38,10 @@ Work = Callable[[Call], Any]
 class Workers(Protocol):
     """Runs works beside the reactor thread, several at a time, in their order."""
 
+    @property
+    def pending(self) -> int:
+        """How many works wait or run."""
+
     def run(self, work: Work) -> Deferred[Any]:
         """Run *work*; fires with its result or fails with its exception. Callers must not cancel it."""
 
@@ -67,6 +71,11 @@ class ProcessWorkers:
         self._all: set[Process] = set()
         self._closed = False
         self._idle: DelayedCall | None = None
+
+    @property
+    def pending(self) -> int:
+        """See Workers.pending."""
+        return self._overdue.works
 
     def run(self, work: Work) -> Deferred[Any]:
         """See Workers.run."""

@@ -27,12 +27,16 @@ OPEN_FILES = 1024
 class ClosableDisk(ImmediateDisk):
     """Runs everything at once."""
 
+    pending = 0
+
     def close(self) -> None:
         """Nothing is open."""
 
 
 class ImmediateWorkers:
     """Computes in the caller's thread."""
+
+    pending = 0
 
     def __init__(self) -> None:
         self._closed = False

@@ -20,6 +20,11 @@ class ManualWorkers:
         self.closed = False
         self.calls: list[str] = []
 
+    @property
+    def pending(self) -> int:
+        """See Workers.pending."""
+        return len(self.disk.waiting)
+
     def run(self, work: Callable[..., Any]) -> Deferred[Any]:
         """See Workers.run."""
         return fail(build_stopped_error()) if self.closed else self.disk.run(self._do, work)

@@ -36,6 +36,8 @@ TURNS = 1000
 
 
 class ClosableDisk(ImmediateDisk):
+    pending = 0
+
     def __init__(self) -> None:
         self.closed = False
 

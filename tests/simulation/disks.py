@@ -54,6 +54,11 @@ class SimulatedDisk(Generic[Owner]):
         self._speed = speed
         self._waiting: deque[_Work] = deque()
 
+    @property
+    def pending(self) -> int:
+        """See OwnedDisk.pending."""
+        return len(self._waiting)
+
     def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Deferred[Any]:
         """See Disk.run."""
         return self._add([partial(function, *args, **kwargs)])

@@ -63,7 +63,7 @@ metric.reporters | list | org.apache.kafka.common.metrics.JmxReporter | distinct
 metrics.num.samples | int | 2 | 1.. | | Samples of each metric
 metrics.sample.window.ms | long | 30000 | 1.. | | The span of one sample
 metrics.recording.level | string | INFO | | | The finest level of metrics recorded
-telemetry.max.bytes | int | 1048576 | 1.. | | The largest metrics push a client may send
+telemetry.max.bytes | int | 1048576 | 1.. | U | The largest metrics push a client may send
 kafkacompat.produce.validation | string | records | header, records | U | How far produced batches are checked: their
     header, or every record too
 kafkacompat.decompressed.max.bytes | long | 104857600 | 1.. | U | The most a batch may decompress to where its records
@@ -79,4 +79,9 @@ kafkacompat.scrub.interval.ms | long | 604800000 | -1.. | U | How often every ro
 kafkacompat.scrub.max.bytes.per.second | long | 10485760 | 1.. | U | How fast that is done
 kafkacompat.conversion.processes | int | 2 | 1.. | U | Processes that convert for clients older than 0.11 and
     check large batches
+kafkacompat.http.listener | string | null | | U | Where /metrics, /healthz and /readyz are served, as host:port; without it
+    nowhere
+kafkacompat.metrics.max.items | int | 1000 | 1.. | U | Topics, partitions, groups and clients that have series of
+    their own in /metrics, of each kind
+kafkacompat.log.format | string | text | json, text | U | The form of the log: lines for people, or one JSON object a line
 """

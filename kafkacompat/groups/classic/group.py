@@ -73,6 +73,11 @@ class ClassicGroup(AnyGroup):
         return self.state is EMPTY
 
     @property
+    def member_count(self) -> int:
+        """See AnyGroup."""
+        return len(self.members)
+
+    @property
     def has_pending_members(self) -> bool:
         """See AnyGroup."""
         return bool(self.pending)

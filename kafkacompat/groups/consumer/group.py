@@ -102,6 +102,11 @@ class ConsumerGroup(AnyGroup):
         return not self._contents.members
 
     @property
+    def member_count(self) -> int:
+        """See AnyGroup."""
+        return len(self._contents.members)
+
+    @property
     def has_pending_members(self) -> bool:
         """See AnyGroup. Members join with their first request."""
         return False

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import logging
 import os
 
@@ -8,6 +9,7 @@ import pytest
 
 from kafkacompat.cli.log_lines import (
     ERRORS_PERIOD_S,
+    FORMATTERS,
     MAX_ERRORS_A_PERIOD,
     MAX_MESSAGE_CHARACTERS,
     ErrorFlood,
@@ -101,3 +103,37 @@ def test_errors_of_the_operating_system_are_in_words() -> None:
         format_line("%s is not opened: %s", "t-0", error)
         == "t-0 is not opened: /data/t-0: the file system is read-only"
     )
+
+
+def format_json(level: int, message: str, *args: object, exc_info: BaseException | None = None) -> dict[str, str]:
+    """Format a message as JSON, which has to be one line."""
+    trace = (type(exc_info), exc_info, exc_info.__traceback__) if exc_info else None
+    record = logging.LogRecord("kafkacompat.test", level, __file__, 1, message, args, trace)
+    record.created = 1_700_000_000.25
+    line = FORMATTERS["json"]().format(record)
+    assert len(line.splitlines()) == 1
+    fields: dict[str, str] = json.loads(line)
+    return fields
+
+
+def test_a_json_line_has_the_words_of_log4j() -> None:
+    assert format_json(logging.WARNING, "group %s is gone", "größe") == {
+        "time": "2023-11-14T22:13:20.250Z",
+        "level": "WARN",
+        "logger": "kafkacompat.test",
+        "message": "group größe is gone",
+    }
+    levels = (1, 5, logging.DEBUG, logging.INFO, 25, logging.ERROR, logging.CRITICAL, 99)
+    words = [format_json(level, "x")["level"] for level in levels]
+    assert words == ["TRACE", "TRACE", "DEBUG", "INFO", "INFO", "ERROR", "FATAL", "FATAL"]
+
+
+def test_a_json_line_is_one_whatever_a_name_holds() -> None:
+    fields = format_json(logging.ERROR, "%s", 'a"}\n{"level": "INFO"\u2028\ud800', exc_info=raise_error("x\nforged"))
+    assert fields["level"] == "ERROR"
+    assert r"\n" in fields["message"]
+    assert fields["exception"].splitlines()[-1] == r"RuntimeError: x\nforged cannot be found"
+    long = format_json(logging.INFO, "x" * 10 * MAX_MESSAGE_CHARACTERS)["message"]
+    assert len(long) < MAX_MESSAGE_CHARACTERS + 100
+    error = OSError(errno.EROFS, os.strerror(errno.EROFS), "/data/t-0")
+    assert format_json(logging.INFO, "%s", error)["message"] == "/data/t-0: the file system is read-only"

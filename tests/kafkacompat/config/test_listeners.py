@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkacompat.config import BrokerConfig, ConfigError, Listener
+from kafkacompat.config.listeners import parse_http_address
 
 
 def load_config(**given: str) -> BrokerConfig:
@@ -123,3 +124,24 @@ def test_the_listener_between_brokers_is_chosen_by_name_or_by_protocol() -> None
         ({"security_inter_broker_protocol": "SASL_SSL"}, "CLIENTS"),
     ):
         assert load_config(**listeners, **protocols, **given).inter_broker_listener.name == name
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("127.0.0.1:9464", ("127.0.0.1", 9464)),
+        (":9464", ("", 9464)),
+        ("[::1]:0", ("::1", 0)),
+        ("metrics.example.org:65535", ("metrics.example.org", 65535)),
+    ],
+)
+def test_the_address_of_the_http_listener(text: str, address: tuple[str, int]) -> None:
+    assert parse_http_address(text) == address
+
+
+@pytest.mark.parametrize(
+    "text", ["9464", "127.0.0.1", "a:b", "a:70000", "::1:9464", "http://a:1", "a b:1", "[::1", "a:-1", ""]
+)
+def test_other_addresses_of_the_http_listener_are_rejected_in_a_sentence(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"^kafkacompat\.http\.listener=.* is not valid: it takes host:port"):
+        parse_http_address(text)

@@ -1,0 +1,4 @@
+"""The optional HTTP listener: /metrics for Prometheus, /healthz and /readyz.
+
+Nothing here is imported unless kafkacompat.http.listener is set.
+"""

@@ -1,0 +1,87 @@
+"""Bytes, records and requests by topic.
+
+The partitions count; a scrape adds what is new to the totals of the topics. So a topic's counters do not go back when one of its
+partitions moves to another broker, and a topic without a series of its own is in the series of all others from its first record on.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from kafkacompat.metrics.places import OTHER, SeriesPlaces
+from kafkacompat.monitoring.collectors import IN_A_TURN, Collected
+from kafkacompat.monitoring.table import Family
+
+if TYPE_CHECKING:
+    from kafkacompat.monitoring.observed import Observed
+    from kafkacompat.partitions.partition import Partition
+
+PREFIX = "kafka_server_brokertopicmetrics_"
+COUNTERS = {
+    "messagesin": "led_records",
+    "bytesin": "led_bytes",
+    "bytesout": "sent_bytes",
+    "replicationbytesin": "followed_bytes",
+    "replicationbytesout": "sent_to_replicas_bytes",
+    "totalproducerequests": "produces",
+    "failedproducerequests": "refused_appends",
+    "totalfetchrequests": "fetches",
+    "failedfetchrequests": "refused_fetches",
+}
+"""Kafka's names, and the counters of `PartitionTraffic`."""
+
+
+class TopicCollector:
+    """Keeps the totals of each topic between scrapes."""
+
+    def __init__(self, observed: Observed, places: SeriesPlaces[str]) -> None:
+        self._observed = observed
+        self._places = places
+        self._seen: WeakKeyDictionary[Partition, dict[str, int]] = WeakKeyDictionary()
+        self._all: Counter[str] = Counter()
+        self._by_topic: dict[str, Counter[str]] = {}
+
+    def collect(self) -> Collected:
+        """Yield the metrics."""
+        yield from self._add_news()
+        families = {name: Family(PREFIX + name) for name in COUNTERS}
+        for name, family in families.items():
+            family.add(self._all[name])
+        for number, (topic, totals) in enumerate(sorted(self._by_topic.items()), 1):
+            for name, family in families.items():
+                family.add(totals[name], topic=topic)
+            if number % IN_A_TURN == 0:
+                yield None
+        yield from (family.metric for family in families.values())
+
+    def _add_news(self) -> Collected:
+        """Add what the partitions have counted since the scrape before."""
+        topics: set[str] = set()
+        for number, partition in enumerate(list(self._observed.replicas), 1):
+            topics.add(partition.topic)
+            self._add_partition(partition)
+            if number % IN_A_TURN == 0:
+                yield None
+        for topic in self._by_topic.keys() - topics - {OTHER}:
+            del self._by_topic[topic]
+        self._places.keep(topics)
+
+    def _add_partition(self, partition: Partition) -> None:
+        counts = read_counts(partition)
+        topic = partition.topic if self._places.take(partition.topic) else OTHER
+        totals = self._by_topic.setdefault(topic, Counter())
+        before = self._seen.get(partition)
+        for name, count in counts.items():
+            new = count if before is None else count - before[name]
+            totals[name] += new
+            self._all[name] += new
+        self._seen[partition] = counts
+
+
+def read_counts(partition: Partition) -> dict[str, int]:
+    """Return the counters of a partition by Kafka's names."""
+    traffic = partition.traffic
+    traffic.update(partition.log)
+    return {name: getattr(traffic, attribute) for name, attribute in COUNTERS.items()}

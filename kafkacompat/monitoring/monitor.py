@@ -1,0 +1,119 @@
+"""The monitoring of one broker: it listens from the begin of the start to the end of the stop."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from twisted.internet.defer import maybeDeferred
+
+from kafkacompat.metrics.places import SeriesPlaces
+from kafkacompat.metrics.requests import RequestMetrics
+from kafkacompat.monitoring.collectors.connections import ConnectionCollector
+from kafkacompat.monitoring.collectors.controller import ControllerCollector
+from kafkacompat.monitoring.collectors.groups import GroupCollector
+from kafkacompat.monitoring.collectors.logs import LogCollector
+from kafkacompat.monitoring.collectors.process import BrokerProcessCollector
+from kafkacompat.monitoring.collectors.replicas import ReplicaCollector
+from kafkacompat.monitoring.collectors.requests import RequestCollector
+from kafkacompat.monitoring.collectors.telemetry import TelemetryCollector
+from kafkacompat.monitoring.collectors.topics import TopicCollector
+from kafkacompat.monitoring.collectors.transactions import TransactionCollector
+from kafkacompat.monitoring.exposition import Collect, Scraper
+from kafkacompat.monitoring.health import BrokerState, Health
+from kafkacompat.monitoring.http import BoundedSite, HealthPage, MetricsPage, ReadinessPage, listen_http
+from kafkacompat.monitoring.table import make_metric
+from kafkacompat.telemetry.receiver import ClientTelemetry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from random import Random
+
+    from prometheus_client.metrics_core import Metric
+
+    from kafkacompat.config import BrokerConfig
+    from kafkacompat.metadata.image import ImageHolder
+    from kafkacompat.metrics.turns import ReactorTurns
+    from kafkacompat.monitoring.observed import Observed
+
+log = logging.getLogger(__name__)
+
+
+class Monitor:
+    """The HTTP listener, the metrics and the health of a broker. ``turns`` is None if they cannot be measured.
+
+    ``requests`` and ``telemetry`` are for the server and its handlers.
+    """
+
+    def __init__(
+        self, config: BrokerConfig, reactor: Any, metadata: ImageHolder, rng: Random, turns: ReactorTurns | None
+    ) -> None:
+        self._limit = limit = config.int("kafkacompat.metrics.max.items")
+        self._reactor = reactor
+        self._turns = turns
+        self.requests = RequestMetrics(reactor.seconds)
+        self.telemetry = ClientTelemetry(
+            metadata, reactor, rng.randbytes, limit=limit, max_bytes=config.int("telemetry.max.bytes")
+        )
+        self.health = Health()
+        self.address: tuple[str, int] | None = None
+        """The bound address, after `listen`."""
+        self._collects: list[Collect] = []
+        self._begun_s = 0.0
+        self._scraper = Scraper(reactor, self._list_collects)
+        pages = {
+            "metrics": MetricsPage(self._scraper),
+            "healthz": HealthPage(),
+            "readyz": ReadinessPage(self.health.find_objection),
+        }
+        self._site = BoundedSite(pages, reactor)
+        self._port: Any = None
+
+    def listen(self, host: str, port: int) -> None:
+        """Bind the listener; raises ListenError."""
+        self._port = listen_http(self._reactor, self._site, host, port)
+        self.address = (host, int(self._port.getHost().port))
+        log.info("Serving /metrics, /healthz and /readyz on %s:%d", *self.address)
+
+    def observe(self, observed: Observed) -> None:
+        """Collect metrics of a broker from now on: its logs are open."""
+        self.health.observed = observed
+        limit = self._limit
+        collectors = (
+            RequestCollector(self.requests, observed),
+            TopicCollector(observed, SeriesPlaces(limit)),
+            ConnectionCollector(observed, limit),
+            ReplicaCollector(observed, limit),
+            LogCollector(observed),
+            ControllerCollector(observed, self.health),
+            GroupCollector(observed, limit),
+            TransactionCollector(observed),
+            BrokerProcessCollector(observed, self._turns),
+            TelemetryCollector(self.telemetry),
+        )
+        self._collects = [self._begin_scrape, *(collector.collect for collector in collectors), self._end_scrape]
+
+    def _list_collects(self) -> list[Collect]:
+        return self._collects
+
+    def _begin_scrape(self) -> Iterator[Metric]:
+        self._begun_s = self._reactor.seconds()
+        return iter(())
+
+    def _end_scrape(self) -> Iterator[Metric]:
+        yield make_metric("kafkacompat_scrape_seconds", self._reactor.seconds() - self._begun_s)
+
+    def note_running(self) -> None:
+        """Note that the broker serves."""
+        self.health.broker_state = BrokerState.RUNNING
+
+    def note_stopping(self) -> None:
+        """Note that the broker stops."""
+        self.health.broker_state = BrokerState.STOPPING
+
+    async def close(self) -> None:
+        """Stop listening."""
+        if self._port is not None:
+            await maybeDeferred(self._port.stopListening)
+            self._port = None
+            self._site.close()

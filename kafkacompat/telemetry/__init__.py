@@ -1,0 +1,1 @@
+"""Metrics that clients push (KIP-714): subscriptions, the clients, and the values that they have sent."""
