@@ -15,6 +15,7 @@ from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.metadata.draft import MetadataDraft
 from kafkacompat.metadata.token_changes import NewToken, TokenRules, create_token
 from kafkacompat.metadata.topic_changes import new_topic_id
+from kafkacompat.security.acls.model import AclOperation
 from kafkacompat.security.principals import Principal
 from kafkacompat.security.tokens import TokenInfo
 from kafkacompat.wire.apis.create_delegation_token import CreateDelegationTokenRequest, CreateDelegationTokenResponse
@@ -46,7 +47,7 @@ async def _create_token(
     )
     try:
         check_token_request(context)
-        if not acts_for(requester, owner, services):
+        if not acts_for(context, AclOperation.CREATE_TOKENS, owner, services):
             reason = f"{requester} may not create tokens for {owner}"
             raise KafkaError(ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED, reason)
         rules = TokenRules.read(services.config)

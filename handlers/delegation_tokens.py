@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkacompat.security.acls.model import AclOperation, AclResourceType
 from kafkacompat.security.principals import ANONYMOUS, Principal
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -21,7 +22,16 @@ def check_token_request(context: RequestContext) -> None:
         raise KafkaError(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, reason)
 
 
-def acts_for(requester: Principal, owner: Principal, services: Services) -> bool:
-    """Return whether a user may create tokens for an owner and see the owner's tokens: itself, and super users."""
+def acts_for(context: RequestContext, operation: AclOperation, owner: Principal, services: Services) -> bool:
+    """Return whether a client may create the tokens of an owner, or see them (KIP-373).
+
+    Users act for themselves. With an authorizer they act for others by a right on these users; without one only super users do.
+    """
+    requester = context.principal
+    if requester[:2] == owner[:2]:
+        return True
+    if services.authorizer is not None:
+        kind, host = AclResourceType.USER, context.peer.host
+        return services.authorizer.decide(requester, host, operation, kind, str(owner)).allowed
     supers = (name.strip() for name in services.config.given.get("super.users", "").split(";"))
-    return requester[:2] == owner[:2] or str(requester) in supers
+    return str(requester) in supers

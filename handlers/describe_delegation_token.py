@@ -9,7 +9,7 @@ from __future__ import annotations
 from kafkacompat.handlers.context import RequestContext, Services
 from kafkacompat.handlers.delegation_tokens import acts_for, check_token_request
 from kafkacompat.metadata.token_changes import TokenRules
-from kafkacompat.security.principals import Principal
+from kafkacompat.security.acls.model import AclOperation, AclResourceType
 from kafkacompat.security.tokens import TokenInfo
 from kafkacompat.wire.apis.describe_delegation_token import (
     DescribedDelegationToken,
@@ -36,7 +36,7 @@ def handle_describe_delegation_token(
         tokens=[
             _describe_token(token, rules)
             for token in services.metadata.image.tokens.values()
-            if _is_wanted(token, owners) and _is_visible(token, context.principal, services)
+            if _is_wanted(token, owners) and _is_visible(token, context, services)
         ]
     )
 
@@ -46,8 +46,17 @@ def _is_wanted(token: TokenInfo, owners: set[tuple[str, str]] | None) -> bool:
     return owners is None or any(principal[:2] in owners for principal in (token.owner, *token.renewers))
 
 
-def _is_visible(token: TokenInfo, requester: Principal, services: Services) -> bool:
-    return token.may_be_renewed_by(requester) or acts_for(requester, token.owner, services)
+def _is_visible(token: TokenInfo, context: RequestContext, services: Services) -> bool:
+    """Return whether a client sees a token: its owner and renewers do, and clients with a right on the token or its owner."""
+    if token.may_be_renewed_by(context.principal):
+        return True
+    if acts_for(context, AclOperation.DESCRIBE_TOKENS, token.owner, services):
+        return True
+    if services.authorizer is None:
+        return False
+    client = context.principal, context.peer.host
+    kind = AclResourceType.DELEGATION_TOKEN
+    return services.authorizer.decide(*client, AclOperation.DESCRIBE, kind, token.token_id).allowed
 
 
 def _describe_token(token: TokenInfo, rules: TokenRules) -> DescribedDelegationToken:

@@ -20,7 +20,8 @@ def raise_throttle_time(response: Response, declared: type[Response], version: i
     """Note a throttle time in a response unless it has a longer one; return the longer one.
 
     *declared* is the API's response class. A version without the field changes nothing: its client is throttled all the same. In a
-    response that the controller has encoded the field comes first, as it does in every API that is forwarded.
+    response that the controller has encoded the field comes first; those for delegation tokens, where it comes last, keep the
+    controller's time.
     """
     field = declared.FIELDS.get(_FIELD)
     if field is None or version not in field.versions:

@@ -13,6 +13,7 @@ from kafkacompat.handlers.context import Pending
 from kafkacompat.metadata import codec
 from kafkacompat.metadata.token_expiry import TokenExpiry
 from kafkacompat.metadata.znodes.tokens import decode_token
+from kafkacompat.security.acls.authorizer import Authorizer
 from kafkacompat.security.principals import ANONYMOUS, Principal
 from kafkacompat.wire.apis.create_delegation_token import (
     CreatableRenewers,
@@ -31,6 +32,7 @@ from kafkacompat.wire.schema import Request, Response
 from tests.handlers.admin_node import AdminNode
 from tests.handlers.node import context_of, handle_request, reread_response
 from tests.kafkacompat.metadata.deferreds import outcome
+from tests.kafkacompat.security.acls.rules import build_table
 
 Answer = TypeVar("Answer", bound=Response)
 
@@ -198,6 +200,23 @@ def test_tokens_for_others() -> None:
     made = world.create(ADMIN, **owner)
     assert (made.error_code, made.principal_name, made.token_requester_principal_name) == (0, "alice", "admin")
     assert len(world.describe(ALICE).tokens) == 1
+
+
+def test_rights_on_other_users_and_on_tokens() -> None:
+    world = World()
+    token_id = world.create(ALICE).token_id
+    table = build_table(
+        "+bob CREATE_TOKENS USER User:alice",
+        f"+carol DESCRIBE DELEGATION_TOKEN {token_id}",
+        "+admin DESCRIBE_TOKENS USER User:alice",
+    )
+    world.node.services.authorizer = Authorizer(lambda: table)
+    owner: dict[str, Any] = {"owner_principal_type": "User", "owner_principal_name": "alice"}
+    refused = ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED
+    assert [world.create(user, **owner).error_code for user in (BOB, CAROL, ADMIN)] == [0, refused, refused]
+    assert [token.token_id for token in world.describe(CAROL).tokens] == [token_id]
+    assert len(world.describe(ADMIN).tokens) == 2
+    assert world.describe(Principal("User", "dave")).tokens == []
 
 
 @pytest.mark.parametrize("user", [ANONYMOUS, ALICE._replace(by_token=True)])

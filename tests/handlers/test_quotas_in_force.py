@@ -391,10 +391,10 @@ def test_the_throttle_time_of_an_encoded_response_is_read_and_raised(version: in
     assert response.data == encode(500)
 
 
-def test_every_forwarded_response_has_its_throttle_time_first() -> None:
+def test_forwarded_responses_but_those_for_tokens_have_their_throttle_time_first() -> None:
     from kafkacompat.handlers.controller_apis import CONTROLLER_APIS
     from kafkacompat.wire.apis import find_api
 
-    for key in CONTROLLER_APIS:
+    for key in CONTROLLER_APIS.keys() - {38, 39, 40}:
         fields = find_api(key).response.FIELDS
         assert next(iter(fields)) == "throttle_time_ms", key
