@@ -26,6 +26,8 @@ from kafkacompat.wire.headers import API_VERSIONS_KEY
 
 CLIENT_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 CLIENT_NAME_VERSION = 3
+MAX_CHARACTERS = 200
+"""Characters of a name that are kept for each connection."""
 LEVEL_0_VERSION = 4
 OWN_RANGE_RELEASE = "2.4"
 
@@ -39,8 +41,8 @@ def handle_api_versions(
     if context.api_version >= CLIENT_NAME_VERSION and not _is_valid(request):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     if context.api_version >= CLIENT_NAME_VERSION and context.software is not None:
-        context.software.name = request.client_software_name
-        context.software.version = request.client_software_version
+        context.software.name = request.client_software_name[:MAX_CHARACTERS]
+        context.software.version = request.client_software_version[:MAX_CHARACTERS]
     return ApiVersionsResponse(
         api_keys=[
             ApiVersion(api_key=key, min_version=versions.first, max_version=versions.last)

@@ -16,6 +16,8 @@ from kafkacompat.wire.apis.get_telemetry_subscriptions import (
 from kafkacompat.wire.compression import Codec
 from kafkacompat.wire.primitives import format_uuid
 
+MAX_CHARACTERS = 200
+"""Characters of a client id that are kept for each client."""
 ACCEPTED_CODECS = (Codec.ZSTD, Codec.LZ4, Codec.GZIP, Codec.SNAPPY)
 
 
@@ -43,7 +45,7 @@ def describe_client(instance_id: bytes, context: RequestContext) -> Mapping[str,
     software = context.software
     return {
         "client_instance_id": format_uuid(instance_id),
-        "client_id": context.client_id,
+        "client_id": context.client_id[:MAX_CHARACTERS],
         "client_software_name": UNKNOWN_SOFTWARE if software is None else software.name,
         "client_software_version": UNKNOWN_SOFTWARE if software is None else software.version,
         "client_source_address": context.peer.host,

@@ -72,6 +72,19 @@ class Access:
         """The metadata that handlers read."""
         return self.services.metadata.image
 
+    def find_topic_name(self, topic: str | bytes, indexes: Iterable[int]) -> str | None:
+        """Return the name of a topic that is given by its name or its id; None for an unknown id.
+
+        A partition may be open before the metadata has its topic's id, and for a while after it has lost it.
+        """
+        if isinstance(topic, str):
+            return topic
+        known = self.image.topics_by_id.get(topic)
+        if known is not None:
+            return known.name
+        opened = (self.services.replica_manager.find_name(topic, index) for index in indexes)
+        return next(filter(None, opened), None)
+
     def may(
         self, operation: AclOperation, kind: AclResourceType, name: str, *, is_noted: bool = True, count: int = 1
     ) -> bool:

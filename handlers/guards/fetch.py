@@ -7,7 +7,7 @@ from collections.abc import Callable
 from kafkacompat.handlers.context import RequestContext, Services
 from kafkacompat.handlers.guards.access import Access
 from kafkacompat.handlers.guards.table import FETCH, FETCH_CHECKS
-from kafkacompat.partitions.fetch_sessions import TopicKey, WantedPartition
+from kafkacompat.partitions.fetch_sessions import WantedPartition
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.security.acls.authorizer import Authorizer
 from kafkacompat.security.acls.model import CLUSTER_NAME
@@ -26,26 +26,25 @@ def guard_find(
     """
     access = Access(authorizer, FETCH, context, services)
     read_topic, act_for_cluster = FETCH_CHECKS
-    known: dict[TopicKey, bool] = {}
+    known: dict[str, bool] = {}
     table: AclTable | None = None
 
-    def may_read(topic: TopicKey) -> bool:
+    def may_read(name: str) -> bool:
         if is_follower:
             return access.may(act_for_cluster.operation, act_for_cluster.kind, CLUSTER_NAME)
-        image = access.image.topics_by_id.get(topic) if isinstance(topic, bytes) else None
-        name = topic if isinstance(topic, str) else image and image.name
-        # The error of an unknown id says nothing about any name.
-        return name is None or access.may(read_topic.operation, read_topic.kind, name)
+        return access.may(read_topic.operation, read_topic.kind, name)
 
     def find_readable(wanted: WantedPartition) -> Partition:
         nonlocal table
         if authorizer.table is not table:
             table = authorizer.table
             known.clear()
-        topic = wanted.topic
-        if topic not in known:
-            known[topic] = may_read(topic)
-        if not known[topic]:
+        name = access.find_topic_name(wanted.topic, [wanted.partition])
+        if name is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, "there is no topic with this id")
+        if name not in known:
+            known[name] = may_read(name)
+        if not known[name]:
             raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "the topic may not be read")
         return find(wanted)
 

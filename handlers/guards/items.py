@@ -31,8 +31,7 @@ def name_topic_from(version: int, field: str = "name") -> NameOf:
         if access.version < version:
             name: str = getattr(item, field)
             return name
-        topic = access.image.topics_by_id.get(item.topic_id)
-        return None if topic is None else topic.name
+        return access.find_topic_name(item.topic_id, [data.index for data in getattr(item, "partition_data", ())])
 
     return find_name
 

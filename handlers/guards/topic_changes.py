@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafkacompat.handlers.guards.access import Access, Handle, change_response
 from kafkacompat.handlers.guards.items import answer_rest, find_refused, leave_out, name_field
@@ -11,6 +11,9 @@ from kafkacompat.handlers.guards.topics import CREATE_TOPIC, DELETE_TOPIC, TOPIC
 from kafkacompat.security.acls.model import AclOperation
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.primitives import ZERO_UUID
+
+if TYPE_CHECKING:
+    from kafkacompat.metadata.image import MetadataImage
 
 _CREATED = Items(("topics",), ("topics",))
 
@@ -40,8 +43,8 @@ def guard_topic_deletion(request: Any, access: Access, handle: Handle) -> Any:
         return handle(request)
     wanted = [(topic.name, topic.topic_id, topic) for topic in request.topics]
     wanted += [(name, ZERO_UUID, name) for name in request.topic_names]
-    image = access.image
-    names = [_find_name(name, topic_id, access) for name, topic_id, _ in wanted]
+    image = access.services.controller.committed
+    names = [_find_name(name, topic_id, image) for name, topic_id, _ in wanted]
     described = access.select(AclOperation.DESCRIBE, TOPIC, filter(None, names))
     deletable = access.select(AclOperation.DELETE, TOPIC, filter(None, names))
     result = find_struct(request, "responses")
@@ -78,9 +81,9 @@ def guard_topic_deletion(request: Any, access: Access, handle: Handle) -> Any:
     return change_response(handle(rest), add)
 
 
-def _find_name(name: str | None, topic_id: bytes, access: Access) -> str | None:
+def _find_name(name: str | None, topic_id: bytes, image: MetadataImage) -> str | None:
     """Return the name of a topic to delete; None if the handler rejects it, because it is not given once, or unknown."""
     if name is not None:
         return name if topic_id == ZERO_UUID else None
-    topic = access.image.topics_by_id.get(topic_id)
+    topic = image.topics_by_id.get(topic_id)
     return None if topic is None else topic.name

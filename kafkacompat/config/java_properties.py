@@ -50,5 +50,6 @@ def _unescape_text(text: str) -> str:
 def _unescape_one(match: re.Match[str]) -> str:
     escape = match[1]
     if escape == "u":
-        raise ValueError(f"\\u in {match.string!r} is not followed by four hexadecimal digits")
+        # The text may be a secret.
+        raise ValueError("a \\u is not followed by four hexadecimal digits: write \\\\u for a backslash and a u")
     return chr(int(escape[1:], 16)) if len(escape) > 1 else _LETTERS.get(escape, escape)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkacompat.metrics.errors import FINDERS, compile_error_finder
 from kafkacompat.metrics.histogram import Histogram
+from kafkacompat.wire.headers import API_VERSIONS_KEY
 
 if TYPE_CHECKING:
     from kafkacompat.wire.connection import IncomingRequest
@@ -28,6 +29,8 @@ PROMPT_S = 0.000_1
 MEASURED = 10
 WINDOW_S = 0.1
 EVERY = 16
+UNKNOWN_VERSION = -1
+"""The version of requests whose version is not served: a client can send all there are of ApiVersions."""
 
 
 class RequestKind(NamedTuple):
@@ -165,8 +168,11 @@ class ConnectionWatch:
     def begin(self, incoming: IncomingRequest, received_s: float, started_s: float) -> None:
         """Note that the handling of a request begins."""
         figures = self._figures.get(incoming.api_key)
-        if figures is None or figures.kind.version != incoming.api_version:
-            kind = RequestKind(incoming.api_key, incoming.api_version, False)
+        version = incoming.api_version
+        if incoming.body is None and incoming.api_key == API_VERSIONS_KEY:
+            version = UNKNOWN_VERSION
+        if figures is None or figures.kind.version != version:
+            kind = RequestKind(incoming.api_key, version, False)
             figures = self._figures[incoming.api_key] = self._metrics.find_figures(kind)
         figures.count += 1
         self._begun += 1

@@ -19,6 +19,7 @@ from kafkacompat.storage.log.log import Log, OffsetPosition
 from kafkacompat.storage.log.state import is_transient
 from kafkacompat.timers import Clock, DelayedCall, now_ms, run_few_at_a_time
 from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.primitives import ZERO_UUID
 
 if TYPE_CHECKING:
     from twisted.python.failure import Failure
@@ -209,7 +210,7 @@ class ReplicaManager:
         if self._unfrozen == FROZEN_TOGETHER:
             self._unfrozen = 0
             gc.freeze()
-        for topic in (partition.topic, opened.topic_id):
+        for topic in _list_names(partition.topic, opened.topic_id):
             self._partitions[topic, partition.index] = partition
             self._offline.discard((topic, partition.index))
         if directory.offline:
@@ -219,7 +220,7 @@ class ReplicaManager:
 
     def _cannot_open(self, topic: TopicImage, index: int, problem: BaseException | None) -> None:
         log.error("%s-%d cannot be opened and is offline: %s", topic.name, index, problem)
-        self._offline |= {(topic.name, index), (topic.topic_id, index)}
+        self._offline |= {(name, index) for name in _list_names(topic.name, topic.topic_id)}
 
     def take_topic_id(self, partition: Partition, topic_id: bytes) -> None:
         """Give a partition the id that its topic had not when the log was opened; the folder has it after the next flush."""
@@ -301,7 +302,7 @@ class ReplicaManager:
         self.on_directory_offline()
 
     def _take_offline(self, partition: Partition, directory: Directory) -> None:
-        for topic in (partition.topic, partition.log.topic_id):
+        for topic in _list_names(partition.topic, partition.log.topic_id):
             self._partitions.pop((topic, partition.index), None)
             self._offline.add((topic, partition.index))
         refusal = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"log directory {directory.storage.path} is offline")
@@ -434,3 +435,10 @@ def _sync_recovered(opened: Log, directory: Directory) -> Log | Deferred[Log]:
         return failure
 
     return directory.disk.run(opened.maintenance.flush_recovered).addCallbacks(lambda _: opened, not_synced)
+
+
+def _list_names(topic: str, topic_id: bytes) -> Iterator[str | bytes]:
+    """Yield by what a topic is found: its name, and its id unless it has none. Many topics may have none."""
+    yield topic
+    if topic_id != ZERO_UUID:
+        yield topic_id

@@ -18,7 +18,7 @@ LOGIN_MODULES: Mapping[str, str] = {
 """The family of mechanisms that each known login module is for."""
 
 _FLAGS = ("REQUIRED", "REQUISITE", "SUFFICIENT", "OPTIONAL")
-_MAX_SHOWN = 80
+_CLASS_NAME = re.compile(r"[\w.$]{1,80}LoginModule")
 
 _TOKEN = re.compile(
     r"""[\x00-\x20]+                        # white space
@@ -76,8 +76,9 @@ def find_login(entries: list[LoginEntry], family: str) -> LoginEntry | None:
 def _parse_entry(first: _Token, tokens: Iterator[_Token]) -> LoginEntry:
     module = first.text
     if first.kind == "mark" or module not in LOGIN_MODULES:
-        shown = module if len(module) <= _MAX_SHOWN else f"{module[:_MAX_SHOWN]}..."
-        raise JaasError(f"the login module {shown!r} is not served: it takes one of {', '.join(LOGIN_MODULES)}")
+        # Any other text may be a part of a password, where an option is written wrongly.
+        shown = f" {module!r}" if _CLASS_NAME.fullmatch(module) else ""
+        raise JaasError(f"the login module{shown} is not served: it takes one of {', '.join(LOGIN_MODULES)}")
     flag = next(tokens, _Token("mark", ""))
     if flag.text.upper() not in _FLAGS:
         raise JaasError(f"no control flag follows the login module: it takes one of {', '.join(_FLAGS).lower()}")

@@ -147,6 +147,7 @@ class KafkaConnection(Protocol):
         self._frames.drop_all()
         if self._muted is not None:
             self._muted.cancel()
+            self._muted = None
         for deferred in list(self._pending):
             deferred.cancel()
         for part in self._requests.abandon():

@@ -67,6 +67,12 @@ def test_malformed_texts(text: str, words: str) -> None:
         parse_jaas(text)
 
 
+def test_a_part_of_a_password_is_not_shown_as_a_module() -> None:
+    with pytest.raises(JaasError, match="the login module is not served") as refused:
+        parse_jaas(f"{PLAIN} required username=a password=s3c;ret.part required;")
+    assert "part" not in str(refused.value)
+
+
 def test_no_secret_is_shown() -> None:
     (entry,) = parse_jaas(f'{PLAIN} required user_alice="alice-secret" password="pw-secret";')
     assert "secret" not in repr(entry) and "user_alice" in repr(entry)
