@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from kafkacompat.history.events import READ_COMMITTED, Commit, End, Event, Fetched, Finished, HistoryPartition
+from kafkacompat.history.events import (
+    READ_COMMITTED,
+    Commit,
+    End,
+    Event,
+    Fetched,
+    Finished,
+    HistoryPartition,
+    Positioned,
+    Read,
+)
 from tests.simulation.settings import COPIES
 from tests.simulation.verdict import GROUP_TOPIC, TRANSACTION_TOPIC, judge
 
@@ -32,3 +42,15 @@ def test_an_offset_ahead_is_found_beside_losses_elsewhere(lossy: list[str]) -> N
     assert judge(make_history(5), lossy) == []
     [sentence] = judge(make_history(7), lossy)
     assert sentence.startswith("offset ahead")
+
+
+def test_copiers_need_no_offsets_when_their_copies_are_lost() -> None:
+    other = HistoryPartition("orders", 1)
+    history: list[Event] = [
+        *make_history(5),
+        # The second copier has committed nothing for the partition whose offset it fetches.
+        Fetched(1, "copier.1", "copiers", other, -1, asked_ns=1),
+        Positioned(1, "copier.1", PLACE, 0),
+        Read(2, "copier.1", READ_COMMITTED, PLACE, []),
+    ]
+    assert judge(history, {f"{COPIES}-0"}) == []

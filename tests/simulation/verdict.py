@@ -69,6 +69,8 @@ class _Rest:
         unjudged = [event for event in commits if not self._has_commit(event)]
         self._commits = {(event.client, event.number) for event in unjudged}
         self._offsets = {(event.group, event.place) for event in unjudged}
+        copying = {event.group for event in commits if event.transaction is not None}
+        self._groups = set() if self._has_copies else copying
         self._texts = {value_text(*value) for value in self._values}
 
     def __iter__(self) -> Iterator[Event]:
@@ -109,7 +111,9 @@ class _Rest:
 
     def keep_fetched(self, event: Fetched) -> bool:
         """Whether a fetched offset counts."""
-        return self._has_groups and self._is_sound(event.place) and (event.group, event.place) not in self._offsets
+        is_sound = self._has_groups and self._is_sound(event.place) and (event.group, event.place) not in self._offsets
+        # A group without copies is not judged as a whole: its other fetches would make it one that has to be complete.
+        return is_sound and event.group not in self._groups
 
     def keep_reading(self, event: Positioned | Read | Finished | Listed) -> bool:
         """Whether an event of a reader counts."""
