@@ -21,6 +21,8 @@ from compat_tests.waiting import until
 from kafkacompat.wire.apis import find_api
 from kafkacompat.wire.schema import Request
 
+pytestmark = pytest.mark.compare
+
 KAFKA_ANSWERS = Path(__file__).parent / "authorization" / "kafka-4.3.1.json"
 
 PROPERTIES = {

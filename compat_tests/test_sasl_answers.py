@@ -38,6 +38,8 @@ from kafkacompat.wire.apis.sasl_authenticate import SaslAuthenticateRequest
 from kafkacompat.wire.apis.sasl_handshake import SaslHandshakeRequest
 from kafkacompat.wire.errors import ErrorCode
 
+pytestmark = pytest.mark.compare
+
 
 @pytest.fixture(scope="module")
 def node(broker_kind: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SaslNode]:
