@@ -26,7 +26,7 @@ from compat_tests.clusters import KafkacompatCluster
 from compat_tests.confluent import create_topic
 from compat_tests.java_tools import compile_java, run_java
 from compat_tests.ports import free_port
-from compat_tests.tls import TlsBroker
+from compat_tests.tls import PASSWORD, TlsBroker
 from compat_tests.waiting import until
 from kafkacompat.security.tls.names import format_name
 from tests.fakes import certificates
@@ -56,12 +56,12 @@ def secure(broker_kind: str, tmp_path_factory: pytest.TempPathFactory, authority
 
 
 def settings_of(secure: TlsBroker, listener: str, member: Path, client: str) -> dict[str, Any]:
-    shown = member if listener == "MUTUAL" else None
+    shown = None if listener == "SSL" else member
     make = {"confluent": secure.librdkafka, "kafka-python": secure.kafka_python}[client]
     return make(shown, listener)
 
 
-@pytest.mark.parametrize("listener", ["SSL", "MUTUAL"])
+@pytest.mark.parametrize("listener", ["SSL", "MUTUAL", "LOGIN"])
 def test_confluent_kafka_produces_and_consumes(secure: TlsBroker, member: Path, listener: str, name: str) -> None:
     create_topic(secure.broker, name)
     settings = settings_of(secure, listener, member, "confluent")
@@ -80,7 +80,16 @@ def test_confluent_kafka_produces_and_consumes(secure: TlsBroker, member: Path, 
     assert values == [f"{number}".encode() * 1000 for number in range(100)]
 
 
-@pytest.mark.parametrize("listener", ["SSL", "MUTUAL"])
+def test_a_wrong_password_fails_over_tls_and_a_certificate_does_not_replace_it(
+    secure: TlsBroker, member: Path, name: str
+) -> None:
+    settings = {**settings_of(secure, "LOGIN", member, "confluent"), "sasl.password": "wrong"}
+    with pytest.raises(KafkaException):
+        AdminClient(settings).list_topics(timeout=3)
+    assert AdminClient({**settings, "sasl.password": PASSWORD}).list_topics(timeout=20).brokers
+
+
+@pytest.mark.parametrize("listener", ["SSL", "MUTUAL", "LOGIN"])
 def test_kafka_python_produces_and_consumes(secure: TlsBroker, member: Path, listener: str, name: str) -> None:
     create_topic(secure.broker, name)
     settings = settings_of(secure, listener, member, "kafka-python")
@@ -94,7 +103,7 @@ def test_kafka_python_produces_and_consumes(secure: TlsBroker, member: Path, lis
     consumer.close()
 
 
-@pytest.mark.parametrize("listener", ["SSL", "MUTUAL"])
+@pytest.mark.parametrize("listener", ["SSL", "MUTUAL", "LOGIN"])
 def test_kafkas_tools_connect_by_a_command_config(
     secure: TlsBroker, authority: Authority, member: Path, listener: str, name: str, tmp_path: Path
 ) -> None:

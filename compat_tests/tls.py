@@ -1,4 +1,7 @@
-"""Brokers and clients with TLS: beside its PLAINTEXT listener a broker has SSL, and MUTUAL where clients show certificates."""
+"""Brokers and clients with TLS: beside its PLAINTEXT listener a broker has others by TLS.
+
+Clients show certificates on MUTUAL, and passwords on LOGIN.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ from compat_tests.brokers import Broker, KafkaBroker
 from compat_tests.certificates import Authority
 from compat_tests.ports import free_port
 
-LISTENERS = ("SSL", "MUTUAL")
+LISTENERS = {"SSL": "SSL", "MUTUAL": "SSL", "LOGIN": "SASL_SSL"}
+"""The protocol of each listener."""
+USER, PASSWORD = "alice", "alice-pa55word"
+_PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 
 class TlsBroker:
@@ -26,7 +32,7 @@ class TlsBroker:
         self.ports = {name: free_port() for name in LISTENERS}
         self.key_store = authority.issue("broker")
         listeners = {"PLAINTEXT": broker.port, **self.ports}
-        protocols = {"PLAINTEXT": "PLAINTEXT", "SSL": "SSL", "MUTUAL": "SSL"}
+        protocols = {"PLAINTEXT": "PLAINTEXT", **LISTENERS}
         broker.properties.update(
             {
                 "advertised.listeners": _join(listeners),
@@ -35,6 +41,9 @@ class TlsBroker:
                 "ssl.truststore.type": "PEM",
                 "ssl.truststore.location": str(authority.certificate),
                 "listener.name.mutual.ssl.client.auth": "required",
+                "listener.name.login.ssl.client.auth": "requested",
+                "sasl.enabled.mechanisms": "PLAIN",
+                "listener.name.login.plain.sasl.jaas.config": f'{_PLAIN} required user_{USER}="{PASSWORD}";',
                 **(properties or {}),
             }
         )
@@ -69,15 +78,21 @@ class TlsBroker:
         }
         if member is not None:
             settings.update({"ssl.certificate.location": str(member), "ssl.key.location": str(member)})
+        if LISTENERS[listener] == "SASL_SSL":
+            login = {"sasl.mechanism": "PLAIN", "sasl.username": USER, "sasl.password": PASSWORD}
+            settings.update({"security.protocol": "sasl_ssl", **login})
         return settings
 
     def kafka_python(self, member: Path | None = None, listener: str = "SSL") -> dict[str, Any]:
         """Return the settings of kafka-python."""
-        return {
+        settings: dict[str, Any] = {
             "bootstrap_servers": self.bootstrap(listener),
-            "security_protocol": "SSL",
+            "security_protocol": LISTENERS[listener],
             "ssl_context": self.context(member),
         }
+        if LISTENERS[listener] == "SASL_SSL":
+            settings.update(sasl_mechanism="PLAIN", sasl_plain_username=USER, sasl_plain_password=PASSWORD)
+        return settings
 
     def java(self, folder: Path, member: Path | None = None) -> Path:
         """Write the file for --command-config of Kafka's tools; the client's key store is PKCS#12."""

@@ -18,6 +18,7 @@ from kafkacompat.wire.apis.create_delegation_token import CreateDelegationTokenR
 from kafkacompat.wire.apis.expire_delegation_token import ExpireDelegationTokenRequest
 from kafkacompat.wire.compiler import decode_message
 from kafkacompat.wire.connection import EncodedResponse
+from tests.kafkacompat.three_brokers import test_tls as tls
 from tests.kafkacompat.three_brokers.support import CHROOT, NODES, PORT, Cluster
 
 SASL_PORT = 9093
@@ -112,6 +113,21 @@ def test_brokers_log_in_by_scram_with_a_user_that_was_there_before_them() -> Non
     cluster.create("t")
     assert cluster.produce(cluster.leader("t"), "t", b"x").error_code == 0
     cluster.wait_for_in_sync("t", list(NODES))
+
+
+def test_brokers_authenticate_themselves_over_tls() -> None:
+    """SASL_SSL: the user is the one of SASL, also where the client has a certificate."""
+    cluster = Cluster([])
+    for node in NODES:
+        certified = tls.secure(node, tls.issue_for_brokers(f"broker-{node}"))
+        protocols = {"listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,BROKERS:SASL_SSL"}
+        cluster.start(node, **{**certified, **secure(node), **protocols})
+    cluster.create("t")
+    leader = cluster.leader("t")
+    assert cluster.produce(leader, "t", b"x" * 100_000).error_code == 0
+    cluster.wait_for_in_sync("t", list(NODES))
+    cluster.advance(2)
+    assert users_of(cluster, leader) == {"User:broker"}
 
 
 def ask_as(cluster: Cluster, node: int, user: Principal, request: Any) -> Any:
