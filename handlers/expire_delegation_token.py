@@ -16,7 +16,7 @@ from kafkacompat.wire.errors import KafkaError
 def handle_expire_delegation_token(
     request: ExpireDelegationTokenRequest, context: RequestContext, services: Services
 ) -> Pending[ExpireDelegationTokenResponse]:
-    """Expire a token of which the requester is the owner or a renewer."""
+    """Expire a token; only its owner and its renewers may do that."""
     return answer_in_order(_expire_token(request, context, services))
 
 

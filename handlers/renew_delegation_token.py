@@ -16,7 +16,7 @@ from kafkacompat.wire.errors import KafkaError
 def handle_renew_delegation_token(
     request: RenewDelegationTokenRequest, context: RequestContext, services: Services
 ) -> Pending[RenewDelegationTokenResponse]:
-    """Renew a token of which the requester is the owner or a renewer."""
+    """Renew a token; only its owner and its renewers may do that."""
     return answer_in_order(_renew_token(request, context, services))
 
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
@@ -54,12 +55,12 @@ class Clock(Protocol):
         """Call *callable* after *delay* seconds."""
 
 
-class SteadyClock:
+class SteadyClock(ABC):
     """A clock whose ``seconds`` go on evenly when the machine's clock is set, so that no timer stands still or ends early."""
 
+    @abstractmethod
     def time_of_day(self) -> float:
         """Return the time of the machine's clock, in seconds since the epoch."""
-        raise NotImplementedError
 
 
 def now_ms(clock: Clock) -> int:

@@ -93,17 +93,24 @@ def ports_without(cluster: Cluster, *nodes: int) -> dict[int, int]:
     return {node: broker.port for node, broker in cluster.brokers.items() if node not in nodes}
 
 
-def measure_kill(cluster: Cluster, _: Options) -> Samples:
-    """Kill the leader under load; the seconds until the next acknowledgement and fetch."""
+@contextmanager
+def using_leader(cluster: Cluster) -> Iterator[tuple[int, Writer, Reader]]:
+    """Run a cluster; yield the leader of a partition, which is not the controller, and clients that have used it for a while."""
     with running(cluster):
-        victim, topic = create_led_elsewhere(cluster)
+        leader, topic = create_led_elsewhere(cluster)
         ports = ports_without(cluster)
         writer, reader = Writer(ports, topic), Reader(ports, topic)
         with at_work(writer, reader):
             pause(STEADY_SECONDS)
-            killed = time.monotonic()
-            cluster.kill(victim)
-            await_after(killed, writer, reader)
+            yield leader, writer, reader
+
+
+def measure_kill(cluster: Cluster, _: Options) -> Samples:
+    """Kill the leader under load; the seconds until the next acknowledgement and fetch."""
+    with using_leader(cluster) as (victim, writer, reader):
+        killed = time.monotonic()
+        cluster.kill(victim)
+        await_after(killed, writer, reader)
     return {
         "session timeout s": SESSION_MS / 1e3,
         "kill to acknowledgement s": writer.first_after(killed) - killed,
@@ -162,17 +169,12 @@ def create_led_elsewhere(cluster: Cluster) -> tuple[int, str]:
 
 def measure_shutdown(cluster: Cluster, _: Options) -> Samples:
     """Stop the leader under load, as an administrator does, and start it again."""
-    with running(cluster):
-        victim, topic = create_led_elsewhere(cluster)
-        ports = ports_without(cluster)
-        writer, reader = Writer(ports, topic), Reader(ports, topic)
-        with at_work(writer, reader):
-            pause(STEADY_SECONDS)
-            begun = time.monotonic()
-            cluster.stop_node(victim)
-            pause(STEADY_SECONDS)
-            cluster.start_node(victim)
-            pause(STEADY_SECONDS)
+    with using_leader(cluster) as (victim, writer, reader):
+        begun = time.monotonic()
+        cluster.stop_node(victim)
+        pause(STEADY_SECONDS)
+        cluster.start_node(victim)
+        pause(STEADY_SECONDS)
     return {"longest produce gap s": writer.longest_gap(begun), "longest fetch gap s": reader.longest_gap(begun)}
 
 

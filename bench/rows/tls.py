@@ -80,7 +80,7 @@ def measure_handshakes(secured: TlsBroker, options: Options) -> Samples:
 
 
 def shake_hands(port: int, context: ssl.SSLContext, count: int) -> None:
-    """Make connections one after another, none of which continues a session."""
+    """Make connections one after another, each with a session of its own."""
     for _ in range(count):
         plain = socket.create_connection(("127.0.0.1", port), 30)
         with context.wrap_socket(plain, server_hostname="127.0.0.1"):

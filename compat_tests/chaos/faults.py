@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any
 
 from compat_tests.chaos.clocks import write_clock
@@ -21,6 +22,8 @@ LONGEST_IN_SYNC_SECONDS = 40.0
 LONGEST_OUT_OF_SYNC_SECONDS = 20.0
 LONGEST_SESSION_SECONDS = 15.0
 FILLER_BYTES = 1 << 20
+CONTROLLER: dict[str, Any] = {"target": "controller", "number": 0}
+"""The arguments of a fault that hits the controller."""
 
 
 @contextmanager
@@ -52,18 +55,6 @@ def pause_broker(world: FaultWorld, **arguments: Any) -> Iterator[str]:
         yield BROKERS[node]
     finally:
         os.kill(world.cluster.brokers[node].pid, signal.SIGCONT)
-
-
-@contextmanager
-def kill_controller(world: FaultWorld) -> Iterator[str]:
-    with kill_broker(world, target="controller", number=0) as name:
-        yield name
-
-
-@contextmanager
-def pause_controller(world: FaultWorld) -> Iterator[str]:
-    with pause_broker(world, target="controller", number=0) as name:
-        yield name
 
 
 @contextmanager
@@ -140,12 +131,6 @@ def cut_broker_from_controller(world: FaultWorld, **arguments: Any) -> Iterator[
     if node == controller:
         node = node % len(BROKERS) + 1
     with _cut(world, node, [BROKERS[controller]]) as name:
-        yield name
-
-
-@contextmanager
-def cut_controller_off(world: FaultWorld) -> Iterator[str]:
-    with cut_brokers_apart(world, target="controller", number=0) as name:
         yield name
 
 
@@ -257,8 +242,8 @@ FAULTS: dict[str, Callable[..., AbstractContextManager[str]]] = {
     "broker killed": kill_broker,
     "all brokers killed": kill_all_brokers,
     "broker paused": pause_broker,
-    "controller killed": kill_controller,
-    "controller paused": pause_controller,
+    "controller killed": partial(kill_broker, **CONTROLLER),
+    "controller paused": partial(pause_broker, **CONTROLLER),
     "zookeeper killed": kill_zookeeper,
     "zookeeper restarted": restart_zookeeper,
     "zookeeper paused": pause_zookeeper,
@@ -269,7 +254,7 @@ FAULTS: dict[str, Callable[..., AbstractContextManager[str]]] = {
     "broker cut from zookeeper": cut_broker_from_zookeeper,
     "broker cut from controller": cut_broker_from_controller,
     "zookeeper cut off": cut_zookeeper_off,
-    "controller cut off": cut_controller_off,
+    "controller cut off": partial(cut_brokers_apart, **CONTROLLER),
     "links slow": slow_links,
     "links lossy": slow_links,
     "disk full": fill_disk,

@@ -7,6 +7,7 @@ dropped as it comes. If `MAX_CONNECTIONS` are open, the oldest one gives way to 
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,7 @@ def answer_plainly(request: Request, code: int, text: str) -> bytes:
     return f"{text}\n".encode()
 
 
-class Page(Resource):
+class Page(Resource, ABC):
     """A page without children that serves GET and HEAD."""
 
     isLeaf = True  # noqa: N815 (Twisted's name)
@@ -60,13 +61,15 @@ class Page(Resource):
             log.exception("A page cannot be served")
             return answer_plainly(request, 500, BROKEN)
 
+    @abstractmethod
     def render_GET(self, request: Request) -> Any:
         """Answer a GET; Twisted leaves out the body for a HEAD."""
-        raise NotImplementedError
 
 
-class NoPage(Page):
+class NoPage(Resource):
     """Every other path."""
+
+    isLeaf = True  # noqa: N815 (Twisted's name)
 
     def render(self, request: Request) -> bytes:
         """Twisted: answer."""

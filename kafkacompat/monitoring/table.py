@@ -131,7 +131,7 @@ kafka_consumergroup_members | gauge | consumergroup | Members of a group
 kafka_consumergroup_current_offset | gauge | consumergroup, topic, partition | The committed offset
 kafka_consumergroup_current_offset_sum | gauge | consumergroup, topic | The sum of a topic's committed offsets
 kafka_consumergroup_lag | gauge | consumergroup, topic, partition | Records from the committed offset to the high watermark, for
-    partitions of which this broker has a replica
+    partitions whose replica this broker has
 kafka_consumergroup_lag_sum | gauge | consumergroup, topic | The sum of these lags
 """,
     "Transactions": """
