@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from twisted.internet.defer import Deferred, DeferredLock
 
+from kafkacompat.cluster.notifications import Notifications
 from kafkacompat.metadata.codec import decode_image
 from kafkacompat.metadata.store import StoreEntry, StoreError
 from kafkacompat.metadata.znodes.paths import ACL_PATHS, Znode
 from kafkacompat.metadata.znodes.security import decode_acl_change, parse_acl_key
 from kafkacompat.security.acls.model import AclPattern
 from kafkacompat.security.acls.table import NO_ACLS, NO_RULES, AclTable, RuleSet
-from kafkacompat.zookeeper.client import NodeExistsError, NoNodeError, WatchEvent, WatchKind, ZooKeeper
+from kafkacompat.zookeeper.client import NodeExistsError, WatchEvent, WatchKind, ZooKeeper
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 CHANGES = (Znode.ACL_CHANGES.path(), Znode.EXTENDED_ACL_CHANGES.path())
-
-NOTIFICATION_LIFETIME_MS = 15 * 60 * 1000
 
 
 class AclStore(Protocol):
@@ -50,7 +49,7 @@ class ClusterAcls:
         self._store = store
         self._on_changed = on_changed
         self._lock = DeferredLock()
-        self._seen: dict[str, set[str]] = {folder: set() for folder in CHANGES}
+        self._folders = [Notifications(zookeeper, folder, self._on_notification) for folder in CHANGES]
         self._is_loaded = False
         self.table = NO_ACLS
 
@@ -67,8 +66,8 @@ class ClusterAcls:
             with suppress(NodeExistsError):
                 await self._zookeeper.create(path, b"", make_path=True)
         # The watches first: a change in between is read twice rather than never.
-        for folder in CHANGES:
-            self._seen[folder] = set(await self._zookeeper.children(folder, self._on_notification))
+        for folder in self._folders:
+            await folder.begin()
         entries = await self._store.load_acls()
         self.table = AclTable(self._decode_sound(entries)) if self._is_loaded else decode_image(entries).acls
         self._is_loaded = True
@@ -94,39 +93,11 @@ class ClusterAcls:
 
     async def _follow(self) -> None:
         keys: dict[str, None] = {}
-        for folder in CHANGES:
-            keys.update(dict.fromkeys(await self._read_notifications(folder)))
+        for folder in self._folders:
+            for change in await folder.read_new(decode_acl_change):
+                keys.update(dict.fromkeys(change.keys))
         if keys:
             entries = await self._store.read(list(keys))
             gone = {pattern: NO_RULES for key in keys if (pattern := parse_acl_key(key)) is not None}
             self.table = self.table.replace({**gone, **self._decode_sound(entries)})
             self._on_changed()
-
-    async def _read_notifications(self, folder: str) -> list[str]:
-        """Return the keys that new notifications name, and remove the old notifications."""
-        names = set(await self._zookeeper.children(folder, self._on_notification))
-        new, old = sorted(names - self._seen[folder]), sorted(names & self._seen[folder])
-        self._seen[folder] = names
-        keys: list[str] = []
-        newest_ms = 0
-        for name in new:
-            path = f"{folder}/{name}"
-            try:
-                value, stat = await self._zookeeper.get(path)
-                newest_ms = max(newest_ms, stat.ctime_ms)
-                keys += decode_acl_change(path, value).keys
-            except NoNodeError:
-                continue
-            except StoreError as problem:
-                log.warning("Left out a change of access rules: %s", problem)
-        await self._purge([f"{folder}/{name}" for name in old], newest_ms)
-        return keys
-
-    async def _purge(self, paths: Sequence[str], now_ms: int) -> None:
-        """Remove the notifications that are too old at the time of the newest one. The time is that of ZooKeeper."""
-        for path in paths:
-            stat = await self._zookeeper.exists(path)
-            if stat is not None and now_ms - stat.ctime_ms <= NOTIFICATION_LIFETIME_MS:
-                return
-            with suppress(NoNodeError):
-                await self._zookeeper.delete(path)

@@ -22,6 +22,7 @@ from kafkacompat.cluster.decisions.leader_balance import ElectionType, elect_lea
 from kafkacompat.cluster.decisions.reassignment import keep_unfinished, reassign_stored
 from kafkacompat.cluster.decisions.situation import Decision, Situation, TopicPartition, changes_unclean_elections
 from kafkacompat.cluster.decisions.topic_deletion import resume_deletions
+from kafkacompat.cluster.notifications import Notifications
 from kafkacompat.metadata.store import StoreError
 from kafkacompat.metadata.topic_changes import new_topic_id
 from kafkacompat.metadata.znodes.administration import (
@@ -48,9 +49,6 @@ CONFIG_CHANGES = Znode.CONFIG_CHANGES.path()
 ISR_CHANGES = Znode.ISR_CHANGES.path()
 PREFERRED_ELECTION = Znode.PREFERRED_ELECTION.path()
 REASSIGNMENT = Znode.REASSIGNMENT.path()
-
-NOTIFICATION_LIFETIME_MS = 15 * 60 * 1000
-"""How long a notification of changed configurations stays for brokers that have lost their connection (as in Kafka)."""
 
 READS_AT_ONCE = 64
 
@@ -86,7 +84,7 @@ class AdminNodes:
         self._topics: frozenset[str] = frozenset()
         self._watched: set[str] = set()
         self._without_id: set[str] = set()
-        self._notifications: frozenset[str] = frozenset()
+        self._notifications = Notifications(zookeeper, CONFIG_CHANGES, self._on_config_changes)
         self._reassignments: Mapping[TopicPartition, Sequence[int]] = {}
         self._reassignments_version = 0
 
@@ -96,7 +94,7 @@ class AdminNodes:
         The ledger has the brokers already. What the nodes hold is carried out afterwards.
         """
         # The watch first: a change in between is read twice rather than never.
-        self._notifications = frozenset(await self._zookeeper.children(CONFIG_CHANGES, self._on_config_changes))
+        await self._notifications.begin()
         await self._ledger.load()
         await self._accept_topics(self._ledger.image.topics.keys(), {})
         self._read_all()
@@ -319,23 +317,9 @@ class AdminNodes:
         self._watch(self._read_config_changes, "changed configurations", event)
 
     async def _read_config_changes(self) -> None:
-        names = frozenset(await self._zookeeper.children(CONFIG_CHANGES, self._on_config_changes))
-        new, self._notifications = sorted(names - self._notifications), names
-        newest_ms = 0
-        keys: dict[str, None] = {}
-        for name in new:
-            path = f"{CONFIG_CHANGES}/{name}"
-            try:
-                value, stat = await self._zookeeper.get(path)
-                newest_ms = max(newest_ms, stat.ctime_ms)
-                keys[decode_config_change(path, value)] = None
-            except NoNodeError:
-                continue
-            except StoreError as problem:
-                log.warning("Left out a change of configurations: %s", problem)
+        keys = await self._notifications.read_new(decode_config_change)
         if keys:
-            await self._take_configs(list(keys))
-        await self._purge_notifications(sorted(names.difference(new)), newest_ms)
+            await self._take_configs(list(dict.fromkeys(keys)))
 
     async def _take_configs(self, keys: Collection[str]) -> None:
         """Read changed configurations; they may allow the elections that partitions without a leader wait for."""
@@ -345,18 +329,6 @@ class AdminNodes:
         if before.configs != after.configs:
             names = after.topics.keys() if changes_unclean_elections(before, after) else ()
             await self._decide(partial(_elect_and_resume, names))
-
-    async def _purge_notifications(self, names: Sequence[str], now_ms: int) -> None:
-        """Delete the notifications, given in their order, that are too old at the time of the newest one.
-
-        The time is that of ZooKeeper, which created them all.
-        """
-        for name in names:
-            path = f"{CONFIG_CHANGES}/{name}"
-            stat = await self._zookeeper.exists(path)
-            if stat is not None and now_ms - stat.ctime_ms <= NOTIFICATION_LIFETIME_MS:
-                return
-            await self._delete(path)
 
     # Nodes
 

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred, DeferredLock
 
+from kafkacompat.cluster.notifications import Notifications
 from kafkacompat.metadata.codec import decode_image
 from kafkacompat.metadata.store import StoreEntry, StoreError
 from kafkacompat.metadata.znodes.configs import decode_config_change
 from kafkacompat.metadata.znodes.paths import Znode
-from kafkacompat.zookeeper.client import NoNodeError, WatchEvent, WatchKind, ZooKeeper
+from kafkacompat.zookeeper.client import WatchEvent, WatchKind, ZooKeeper
 
 if TYPE_CHECKING:
     from kafkacompat.metadata.image import MetadataImage
@@ -32,12 +33,11 @@ class ClusterConfigs:
     """Keeps ``image``, whose configs and clients are those of ZooKeeper; ``on_changed`` is called after each change."""
 
     def __init__(self, zookeeper: ZooKeeper, store: MetadataStore, on_changed: Callable[[], None]) -> None:
-        self._zookeeper = zookeeper
         self._store = store
         self._on_changed = on_changed
         self._lock = DeferredLock()
         self._entries: dict[str, StoreEntry] = {}
-        self._seen: set[str] = set()
+        self._notifications = Notifications(zookeeper, CHANGES, self._on_notification)
         self._is_loaded = False
         self.image = decode_image({})
 
@@ -50,7 +50,7 @@ class ClusterConfigs:
 
     async def _load(self) -> None:
         # The watch first: a change in between is read twice rather than never.
-        self._seen = set(await self._zookeeper.children(CHANGES, self._on_notification))
+        await self._notifications.begin()
         entries = await self._store.load()
         configs = {key: entry for key, entry in entries.items() if key.startswith("/config/")}
         self._entries = self._keep_sound(configs) if self._is_loaded else configs
@@ -98,17 +98,7 @@ class ClusterConfigs:
             following.addErrback(lambda failure: log.error("Cannot read changed configurations: %s", failure.value))
 
     async def _follow(self) -> None:
-        names = set(await self._zookeeper.children(CHANGES, self._on_notification))
-        new, self._seen = sorted(names - self._seen), names
-        keys: dict[str, None] = {}
-        for name in new:
-            path = f"{CHANGES}/{name}"
-            try:
-                value, _ = await self._zookeeper.get(path)
-                keys[decode_config_change(path, value)] = None
-            except NoNodeError:
-                continue
-            except StoreError as problem:
-                log.warning("Left out a change of configurations: %s", problem)
+        # The controller removes the old ones.
+        keys = await self._notifications.read_new(decode_config_change, removes_old=False)
         if keys:
-            await self._read(list(keys))
+            await self._read(list(dict.fromkeys(keys)))

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred, DeferredLock
 
+from kafkacompat.cluster.notifications import Notifications
 from kafkacompat.metadata.store import StoreError
 from kafkacompat.metadata.znodes.paths import TOKEN_PATHS, Znode
 from kafkacompat.metadata.znodes.tokens import decode_token, decode_token_change
-from kafkacompat.zookeeper.client import NodeExistsError, NoNodeError, WatchEvent, WatchKind, ZooKeeper
+from kafkacompat.zookeeper.client import NodeExistsError, WatchEvent, WatchKind, ZooKeeper
 
 if TYPE_CHECKING:
     from kafkacompat.metadata.store import MetadataStore
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 TOKENS, CHANGES = Znode.TOKENS.path(), Znode.TOKEN_CHANGES.path()
-NOTIFICATION_LIFETIME_MS = 15 * 60 * 1000
-"""Older notifications are deleted, as by brokers of Kafka: each broker has read them, or reads all tokens when it returns."""
 
 
 class ClusterTokens:
@@ -42,7 +41,7 @@ class ClusterTokens:
         self._is_enabled = is_enabled
         self._on_changed = on_changed
         self._lock = DeferredLock()
-        self._seen: set[str] = set()
+        self._notifications = Notifications(zookeeper, CHANGES, self._on_notification)
         self.tokens: Mapping[str, TokenInfo] = {}
 
     async def load(self) -> None:
@@ -55,7 +54,7 @@ class ClusterTokens:
             with suppress(NodeExistsError):
                 await self._zookeeper.create(path, b"", make_path=True)
         # The watch first: a change in between is read twice rather than never.
-        self._seen = set(await self._zookeeper.children(CHANGES, self._on_notification))
+        await self._notifications.begin()
         keys = await self._store.keys(f"{TOKENS}/")
         self.tokens = {}
         await self._read([key.removeprefix(f"{TOKENS}/") for key in keys])
@@ -79,24 +78,6 @@ class ClusterTokens:
             following.addErrback(lambda failure: log.error("Cannot read changed tokens: %s", failure.value))
 
     async def _follow(self) -> None:
-        names = set(await self._zookeeper.children(CHANGES, self._on_notification))
-        new, self._seen = sorted(names - self._seen), names
-        newest_ms = 0
-        token_ids: dict[str, None] = {}
-        for name in new:
-            with suppress(NoNodeError):
-                value, stat = await self._zookeeper.get(f"{CHANGES}/{name}")
-                newest_ms = max(newest_ms, stat.ctime_ms)
-                token_ids[decode_token_change(f"{CHANGES}/{name}", value)] = None
+        token_ids = dict.fromkeys(await self._notifications.read_new(decode_token_change))
         if token_ids:
             await self._read([token_id for token_id in token_ids if token_id and "/" not in token_id])
-            await self._purge(sorted(names.difference(new)), newest_ms)
-
-    async def _purge(self, names: Sequence[str], now_ms: int) -> None:
-        """Delete the notifications, given in their order, that are too old at the time of the newest one."""
-        for name in names:
-            stat = await self._zookeeper.exists(f"{CHANGES}/{name}")
-            if stat is not None and now_ms - stat.ctime_ms <= NOTIFICATION_LIFETIME_MS:
-                return
-            with suppress(NoNodeError):
-                await self._zookeeper.delete(f"{CHANGES}/{name}")
