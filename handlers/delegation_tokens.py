@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkacompat.security.acls.authorizer import parse_super_users
 from kafkacompat.security.acls.model import AclOperation, AclResourceType
 from kafkacompat.security.principals import ANONYMOUS, Principal
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -33,5 +34,4 @@ def acts_for(context: RequestContext, operation: AclOperation, owner: Principal,
     if services.authorizer is not None:
         kind, host = AclResourceType.USER, context.peer.host
         return services.authorizer.decide(requester, host, operation, kind, str(owner)).allowed
-    supers = (name.strip() for name in services.config.given.get("super.users", "").split(";"))
-    return str(requester) in supers
+    return requester in parse_super_users(services.config.optional_string("super.users") or "")

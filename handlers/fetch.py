@@ -101,6 +101,7 @@ def handle_fetch(request: FetchRequest, context: RequestContext, services: Servi
     if meter is not None and reader.replica is not None:
         # The quotas of replication throttle followers.
         meter.exempt()
+        meter = None
 
     def answer(fetched: list[FetchedPartition]) -> FetchResponse | Deferred[FetchResponse]:
         if context.api_version < STORAGE_ERROR_VERSION:
@@ -111,9 +112,7 @@ def handle_fetch(request: FetchRequest, context: RequestContext, services: Servi
         to_replica = reader.replica is not None
         steps = _fill_response(response, fetch_context, fetched, committed, hints, to_replica, notes=meter is None)
         if meter is not None:
-            finishing = _finish_metered(
-                response, fetch_context, fetched, meter, context.api_version, services, to_replica
-            )
+            finishing = _finish_metered(response, fetch_context, fetched, meter, context.api_version, services)
             steps = chain(steps, finishing)
         filling = make_steps(services.clock, steps)
         if filling is None:
@@ -259,7 +258,6 @@ def _finish_metered(
     meter: RequestMeter,
     version: int,
     services: Services,
-    to_replica: bool,
 ) -> Iterator[None]:
     """Charge a filled response, and note what it says; that of a client that is throttled is empty instead, as in Kafka.
 
@@ -272,7 +270,7 @@ def _finish_metered(
     if not meter.charge_fetch(size_bytes, services.clock.seconds()):
         for outcome in fetched:
             if _is_named(context, outcome, notes=True) and outcome.partition is not None:
-                outcome.partition.traffic.note_fetch(outcome.size_bytes, outcome.error_code != 0, to_replica)
+                outcome.partition.traffic.note_fetch(outcome.size_bytes, outcome.error_code != 0, to_replica=False)
             yield
         return
     release_unsent(fetched)

@@ -15,6 +15,7 @@ from kafkacompat.handlers.guards.refusals import (
     refuse_whole,
 )
 from kafkacompat.security.acls.model import AclOperation, AclResourceType
+from kafkacompat.security.principals import ANONYMOUS
 from kafkacompat.wire.errors import KafkaError
 
 
@@ -92,6 +93,8 @@ def guard_new_token(request: Any, access: Access, handle: Handle) -> Any:
     """Let a client create a delegation token for another user (CreateDelegationToken, KIP-373)."""
     check = Check(AclOperation.CREATE_TOKENS, AclResourceType.USER)
     own = access.context.principal
+    if own.by_token or own == ANONYMOUS:
+        return handle(request)  # which refuses every request of such a client
     owner = (request.owner_principal_type or own.kind, request.owner_principal_name or own.name)
     if owner == own[:2] or access.may(check.operation, check.kind, ":".join(owner)):
         return handle(request)

@@ -23,7 +23,7 @@ from kafkacompat.metadata.store_changes import StoreForm
 from kafkacompat.metadata.znodes.paths import Znode
 from kafkacompat.metadata.zookeeper_store import ZooKeeperStore
 from kafkacompat.security.sasl.scram import make_salt
-from kafkacompat.security.scram import MIN_ITERATIONS, ScramMechanism
+from kafkacompat.security.scram import MAX_ITERATIONS, MIN_ITERATIONS, ScramMechanism
 from kafkacompat.storage.directory.meta_properties import LogDirectoryError
 from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.wire.errors import KafkaError
@@ -85,12 +85,15 @@ def parse_user(text: str, ask_password: Callable[[str], str]) -> ScramUpsertion:
     iterations = options.get("iterations", str(MIN_ITERATIONS))
     if not iterations.isdecimal():
         raise UserError(f"iterations={iterations} of the user {name} is no whole number")
+    if not MIN_ITERATIONS <= int(iterations[:9]) <= MAX_ITERATIONS:
+        limits = f"{MIN_ITERATIONS} to {MAX_ITERATIONS}"
+        raise UserError(f"iterations={iterations} of the user {name} is not valid: it takes {limits}")
     mechanism = _MECHANISMS[match["mechanism"]]
     password = options.get("password") or ask_password(f"{match['mechanism']} of the user {name}")
     if not password:
         raise UserError(f"the password of the user {name} is empty")
     salt = make_salt(secrets.token_bytes(64))
-    salted = hashlib.pbkdf2_hmac(mechanism.digest, password.encode(), salt, max(int(iterations), 1))
+    salted = hashlib.pbkdf2_hmac(mechanism.digest, password.encode(), salt, int(iterations))
     return ScramUpsertion(name, mechanism, int(iterations), salt, salted)
 
 
@@ -99,7 +102,10 @@ def _parse_options(text: str) -> Mapping[str, str]:
     for number, option in enumerate(filter(None, text.split(",")), 1):
         name, equals, value = option.partition("=")
         if not equals or name.strip() not in _OPTIONS:
-            raise UserError(f"option {number} of a user is not one of {', '.join(f'{name}=...' for name in _OPTIONS)}")
+            raise UserError(
+                f"option {number} of a user is not one of {', '.join(f'{name}=...' for name in _OPTIONS)}:"
+                " leave out a password with a comma, and the command asks for it"
+            )
         options[name.strip()] = value.strip().strip('"')
     return options
 

@@ -102,7 +102,9 @@ def _check_authorizer(config: ReadableConfig) -> str | None:
     path = config.value("kafkacompat.audit.log")
     if path and not name:
         advice = f"set authorizer.class.name={AUTHORIZERS[0]}, or remove it"
-        return f"kafkacompat.audit.log={path} has nothing to tell without an authorizer: {advice}"
+        return f"kafkacompat.audit.log={path} has no effect without an authorizer: {advice}"
+    if not path and config.value("kafkacompat.audit.log.allowed"):
+        return "kafkacompat.audit.log.allowed=true has no effect without kafkacompat.audit.log: name a file"
     return None
 
 
@@ -165,6 +167,10 @@ def check_inter_broker_listener(config: ReadableConfig) -> None:
     """Raise ConfigError for an inter.broker.listener.name that names no listener, or that is set beside a protocol."""
     name = config.optional_string("inter.broker.listener.name")
     if name is None:
+        protocol = config.string("security.inter.broker.protocol")
+        is_served = any(listener.protocol == protocol for listener in config.listeners)
+        if "security.inter.broker.protocol" in config.given and not is_served:
+            raise ConfigError(f"security.inter.broker.protocol={protocol} is not valid: no listener has this protocol")
         return
     if "security.inter.broker.protocol" in config.given:
         raise ConfigError("inter.broker.listener.name and security.inter.broker.protocol exclude each other: set one")

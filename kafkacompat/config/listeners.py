@@ -16,7 +16,8 @@ EMULATE_PATTERN = re.compile(r"kafkacompat\.listener\.name\.(.+)\.emulate")
 LISTENER_PROPERTY_PATTERN = re.compile(r"listener\.name\.[^.]*\.(.*)")
 # Kafka has these per SASL mechanism too: listener.name.<listener>.<mechanism>.<name>.
 _OF_MECHANISM = re.compile(
-    r".*(sasl\.jaas\.config|sasl\.login\.class|sasl\.(?:login|server)\.callback\.handler\.class|connections\.max\.reauth\.ms)"
+    r".*(sasl\.jaas\.config|sasl\.login\.class|sasl\.(?:login|server)\.callback\.handler\.class|connections\.max\.reauth\.ms"
+    r"|sasl\.oauthbearer\.[a-z.]*)"
 )
 USED_LISTENER_PROPERTIES = (
     "max.connections",
@@ -24,7 +25,15 @@ USED_LISTENER_PROPERTIES = (
     "connections.max.reauth.ms",
     "sasl.enabled.mechanisms",
     "sasl.jaas.config",
+    "sasl.oauthbearer.clock.skew.seconds",
+    "sasl.oauthbearer.expected.audience",
+    "sasl.oauthbearer.expected.issuer",
+    "sasl.oauthbearer.jwks.endpoint.refresh.ms",
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
     "sasl.oauthbearer.jwks.endpoint.url",
+    "sasl.oauthbearer.scope.claim.name",
+    "sasl.oauthbearer.sub.claim.name",
     "sasl.server.callback.handler.class",
     "sasl.server.max.receive.size",
     "ssl.allow.dn.changes",

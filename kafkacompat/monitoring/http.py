@@ -22,8 +22,6 @@ from kafkacompat.server.bind_advice import explain_bind_failure
 from kafkacompat.server.listener import ListenError, LoggedComplaints
 
 if TYPE_CHECKING:
-    from twisted.internet.interfaces import IAddress
-
     from kafkacompat.monitoring.exposition import Scraper
     from kafkacompat.timers import DelayedCall
 
@@ -229,10 +227,6 @@ class BoundedSite(Site):
 
     def log(self, request: Any) -> None:
         """Twisted: a request was answered."""
-
-    def buildProtocol(self, addr: IAddress | None) -> Any:
-        """Twisted: a client connects."""
-        return super().buildProtocol(addr)
 
 
 def listen_http(reactor: Any, site: BoundedSite, host: str, port: int) -> Any:

@@ -124,10 +124,6 @@ class UseTable(Generic[Use]):
         self._uses = kept
         self._on_forgotten()
 
-    def clear(self) -> None:
-        """Forget all."""
-        self._uses.clear()
-
 
 def shorten_key(parts: tuple[str, ...]) -> tuple[str, ...] | bytes:
     """Return a key of bounded size for these texts."""

@@ -29,13 +29,6 @@ class Point(NamedTuple):
     is_delta: bool = False
 
 
-class StoredMetric(NamedTuple):
-    """A metric of a client, with its values by their labels."""
-
-    is_counter: bool
-    values: dict[Labels, float]
-
-
 def clean_name(name: str) -> str:
     """Return the name of a metric as Prometheus allows it after a prefix."""
     return _OTHER_CHARACTERS.sub("_", name.removeprefix(ORIGIN))[:MAX_LABEL_CHARACTERS]

@@ -54,7 +54,7 @@ def render_run(run: Mapping[str, Any] | None) -> str:
     if run is None:
         return "No run is recorded.\n"
     last = run["first_seed"] + run["seeds"] - 1
-    failed = f"failed: {', '.join(map(str, run['failed']))}" if run["failed"] else "none failed"
+    failed = f"{len(run['failed'])} failed ({', '.join(map(str, run['failed']))})" if run["failed"] else "none failed"
     hours = run["virtual_s"] / 3600
     sentence = (
         f"The last recorded run: seeds {run['first_seed']:,} to {last:,}, {failed}. It simulated {hours:.1f} hours in"

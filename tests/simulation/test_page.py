@@ -45,7 +45,7 @@ def test_failed_seeds_are_named(tmp_path: Path) -> None:
     record_tally(tmp_path / "results", Tally(runs=1, failed=[outcome]), range(1, 2), None)
     record_tally(tmp_path / "results", Tally(runs=1, failed=[outcome]), range(1, 301), BUG)
     results = read_results(tmp_path / "results")
-    assert "seeds 1 to 1, failed: 1. It" in render_run(results["run"])
+    assert "seeds 1 to 1, 1 failed (1). It" in render_run(results["run"])
     assert "by seed 1 |" in render_plants(results["plants"])
 
 

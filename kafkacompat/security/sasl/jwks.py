@@ -55,6 +55,7 @@ class FileKeys:
         self._path = unquote(urlsplit(url).path)
         self._stamp: tuple[int, int, int] | None = None
         self._keys: KeySet | None = None
+        self._problem = ""
 
     def current(self) -> KeySet | None:
         """See KeySource.current."""
@@ -64,8 +65,12 @@ class FileKeys:
             if stamp != self._stamp:
                 self._stamp = stamp
                 self._keys = self._read()
+                self._problem = ""
         except (OSError, ValueError) as problem:
-            log.error("Cannot read the keys of tokens in %s: %s", self._path, problem)
+            # Each login looks at the file.
+            if str(problem) != self._problem:
+                self._problem = str(problem)
+                log.error("Cannot read the keys of tokens in %s: %s", self._path, problem)
         return self._keys
 
     def _read(self) -> KeySet:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from kafkacompat.config.listeners import listener_property_name
@@ -80,6 +80,9 @@ def read_sasl_settings(config: BrokerConfig, listener_name: str) -> SaslSettings
     if max_receive_bytes < 0:
         max_receive_bytes = config.int("socket.request.max.bytes")
     reader = _MechanismReader(config, listener_name)
+    for mechanism in mechanisms:
+        if mechanism != OAUTHBEARER:
+            reader.refuse_handler(mechanism)
     return SaslSettings(
         mechanisms,
         reader.read_users() if PLAIN in mechanisms else None,
@@ -128,7 +131,6 @@ class _MechanismReader:
             raise ConfigError(f"{name}=... is not valid: {problem}") from None
 
     def read_users(self) -> PlainUsers:
-        self._refuse_handler(PLAIN)
         name, login = self.find_login(PLAIN)
         users = PlainUsers({} if login is None else login.options)
         if not users:
@@ -136,13 +138,17 @@ class _MechanismReader:
             raise ConfigError(f"{name} names no users of PLAIN: set it as {words}")
         return users
 
-    def read_max_session_ms(self, mechanism: str) -> int:
-        name, text = self.find(mechanism, MAX_REAUTH)
+    def _read(self, mechanism: str, name: str) -> Any:
+        """Return the parsed value of a property, the default if it is not set. Raises ConfigError."""
+        given, text = self.find(mechanism, name)
         if text is None:
-            return self._config.int(MAX_REAUTH)
+            return self._config.value(name)
         row = self._config.row(name)
         assert row is not None
-        value = row._replace(name=name).parse(text)
+        return row._replace(name=given).parse(text)
+
+    def read_max_session_ms(self, mechanism: str) -> int:
+        value = self._read(mechanism, MAX_REAUTH)
         assert isinstance(value, int)
         return value
 
@@ -173,24 +179,34 @@ class _MechanismReader:
             raise ConfigError(f"{name}={url} is not valid: it takes a URL of {', '.join(URL_SCHEMES)}")
         if parts.username or parts.password:
             raise ConfigError(f"{name} is not valid: it takes a URL without a user and a password")
-        config = self._config
+
+        def read(rest: str) -> Any:
+            return self._read(OAUTHBEARER, f"sasl.oauthbearer.{rest}")
+
         jwks = JwksSettings(
             url,
-            max(config.int("sasl.oauthbearer.jwks.endpoint.refresh.ms") / 1000, MIN_REFRESH_S),
-            max(config.int("sasl.oauthbearer.jwks.endpoint.retry.backoff.ms") / 1000, MIN_BACKOFF_S),
-            max(config.int("sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms") / 1000, MIN_BACKOFF_S),
+            max(read("jwks.endpoint.refresh.ms") / 1000, MIN_REFRESH_S),
+            max(read("jwks.endpoint.retry.backoff.ms") / 1000, MIN_BACKOFF_S),
+            max(read("jwks.endpoint.retry.backoff.max.ms") / 1000, MIN_BACKOFF_S),
         )
         return OAuthSettings(
             None,
             jwks,
-            tuple(config.list("sasl.oauthbearer.expected.audience")),
-            config.optional_string("sasl.oauthbearer.expected.issuer"),
-            config.int("sasl.oauthbearer.clock.skew.seconds"),
-            config.string("sasl.oauthbearer.scope.claim.name"),
-            config.string("sasl.oauthbearer.sub.claim.name"),
+            tuple(read("expected.audience") or ()),
+            read("expected.issuer"),
+            read("clock.skew.seconds"),
+            read("scope.claim.name"),
+            read("sub.claim.name"),
         )
 
-    def _refuse_handler(self, mechanism: str) -> None:
+    def refuse_handler(self, mechanism: str) -> None:
+        """Raise ConfigError for a class that would check the credentials of a mechanism other than OAUTHBEARER.
+
+        Kafka's own class for tokens may be named for all mechanisms of a listener.
+        """
         name, handler = self.find(mechanism, CALLBACK_HANDLER)
-        if handler is not None and handler.strip() not in SECURED_HANDLERS:
+        is_for_mechanism = name == listener_property_name(
+            self._listener_name, f"{mechanism.lower()}.{CALLBACK_HANDLER}"
+        )
+        if handler is not None and (is_for_mechanism or handler.strip() not in SECURED_HANDLERS):
             raise ConfigError(f"{name}={handler} is not served, as no class is loaded by its name: remove it")

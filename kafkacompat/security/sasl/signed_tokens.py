@@ -46,6 +46,7 @@ class KeySet:
 
     def __init__(self, keys: list[Mapping[str, Any]]) -> None:
         self._keys = keys
+        self._made: dict[tuple[int, str], jwt.PyJWK | None] = {}
 
     @classmethod
     def parse(cls, text: str | bytes) -> KeySet:
@@ -62,13 +63,19 @@ class KeySet:
     def find(self, key_id: str | None, algorithm: str) -> list[jwt.PyJWK]:
         """Return the keys that a token's header may mean: that of its id, or every one that fits the algorithm."""
         fitting = [
-            key
-            for key in self._keys
+            self._make(number, algorithm)
+            for number, key in enumerate(self._keys)
             if algorithm in ALGORITHMS[key["kty"]]
             and (key_id is None or key.get("kid") == key_id)
             and key.get("alg", algorithm) == algorithm
         ]
-        return [made for key in fitting if (made := _make_key(key, algorithm)) is not None]
+        return [key for key in fitting if key is not None]
+
+    def _make(self, number: int, algorithm: str) -> jwt.PyJWK | None:
+        """Return a key, which is read at its first use; None for one that cannot be."""
+        if (number, algorithm) not in self._made:
+            self._made[number, algorithm] = _make_key(self._keys[number], algorithm)
+        return self._made[number, algorithm]
 
 
 def _make_key(key: Mapping[str, Any], algorithm: str) -> jwt.PyJWK | None:

@@ -67,9 +67,10 @@ def test_users_that_are_not_valid(tmp_path: Path, user: str, words: str) -> None
     assert not (tmp_path / "data").exists()
 
 
-def test_too_few_iterations(tmp_path: Path) -> None:
-    result = run("SCRAM-SHA-256=[name=alice,password=x,iterations=100]", "--data", str(tmp_path))
-    assert result.exit_code == 1 and "iterations must be 4096" in result.output
+@pytest.mark.parametrize("iterations", ["100", "4095", "16385", "99999999999"])
+def test_iterations_that_are_not_valid(tmp_path: Path, iterations: str) -> None:
+    result = run(f"SCRAM-SHA-256=[name=alice,password=x,iterations={iterations}]", "--data", str(tmp_path))
+    assert result.exit_code == 2 and "it takes 4096 to 16384" in result.output
 
 
 def test_one_place(tmp_path: Path) -> None:

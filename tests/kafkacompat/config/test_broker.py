@@ -166,7 +166,7 @@ def test_a_change_for_this_broker_wins_over_one_for_the_cluster() -> None:
             "group.consumer.assignors=x.Y is not served: it takes some of",
         ),
         ("node.id=1\nauthorizer.class.name=x.Y", "authorizer.class.name=x.Y is not served: it takes org.apache"),
-        ("node.id=1\nkafkacompat.audit.log=/a", "kafkacompat.audit.log=/a has nothing to tell without an authorizer"),
+        ("node.id=1\nkafkacompat.audit.log=/a", "kafkacompat.audit.log=/a has no effect without an authorizer"),
         ("node.id=1\nsuper.users=User:a;b", "super.users=User:a;b is not valid: it takes the form User:alice;User:bob"),
         (
             "node.id=1\nlog.dirs=/a,/b\ncordoned.log.dirs=/b,/c",

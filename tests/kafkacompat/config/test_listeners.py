@@ -121,7 +121,6 @@ def test_the_listener_between_brokers_is_chosen_by_name_or_by_protocol() -> None
         ({}, "CLIENTS"),
         ({"inter_broker_listener_name": "brokers"}, "BROKERS"),
         ({"security_inter_broker_protocol": "SSL"}, "BROKERS"),
-        ({"security_inter_broker_protocol": "SASL_SSL"}, "CLIENTS"),
     ):
         assert load_config(**listeners, **protocols, **given).inter_broker_listener.name == name
 
@@ -145,3 +144,9 @@ def test_the_address_of_the_http_listener(text: str, address: tuple[str, int]) -
 def test_other_addresses_of_the_http_listener_are_rejected_in_a_sentence(text: str) -> None:
     with pytest.raises(ConfigError, match=r"^kafkacompat\.http\.listener=.* is not valid: it takes host:port"):
         parse_http_address(text)
+
+
+def test_a_protocol_between_brokers_that_no_listener_has_is_rejected() -> None:
+    given = {"listeners": "PLAINTEXT://localhost:9092", "security_inter_broker_protocol": "SSL"}
+    with pytest.raises(ConfigError, match="no listener has this protocol"):
+        load_config(**given)

@@ -109,6 +109,7 @@ def test_an_image_of_other_topics_changes_no_subscription() -> None:
     client = world.subscribe()
     world.metadata.publish(world.metadata.image)
     world.push(client, make_push("a"))
+    assert world.telemetry.find_client(client.instance_id) is client
 
 
 def test_requests_that_come_too_early_are_throttled() -> None:
