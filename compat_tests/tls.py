@@ -94,15 +94,18 @@ class TlsBroker:
             settings.update(sasl_mechanism="PLAIN", sasl_plain_username=USER, sasl_plain_password=PASSWORD)
         return settings
 
-    def java(self, folder: Path, member: Path | None = None) -> Path:
+    def java(self, folder: Path, member: Path | None = None, listener: str = "SSL") -> Path:
         """Write the file for --command-config of Kafka's tools; the client's key store is PKCS#12."""
         lines = [
-            "security.protocol=SSL",
+            f"security.protocol={LISTENERS[listener]}",
             "ssl.truststore.type=PEM",
             f"ssl.truststore.location={self.authority.certificate}",
         ]
         if member is not None:
             lines += [f"ssl.keystore.location={member}", "ssl.keystore.type=PKCS12", "ssl.keystore.password=password"]
+        if LISTENERS[listener] == "SASL_SSL":
+            login = f'sasl.jaas.config={_PLAIN} required username="{USER}" password="{PASSWORD}";'
+            lines += ["sasl.mechanism=PLAIN", login]
         path = folder / f"client-{'plain' if member is None else 'mutual'}.properties"
         path.write_text("\n".join(lines) + "\n")
         return path
