@@ -172,12 +172,17 @@ def test_plans_hide_secrets(secured: SecuredBroker, spark: Any, name: str, tmp_p
     write(spark, options, name, 1)
     batch = spark.read.format("kafka").options(**options, subscribe=name).load()
     stream = spark.readStream.format("kafka").options(**options, subscribe=name).load()
-    writer = stream.selectExpr("raise_error('x') as value").writeStream.format("kafka").options(**options, topic=name)
+    writer = (
+        stream.selectExpr("string(raise_error('x')) as value")
+        .writeStream.format("kafka")
+        .options(**options, topic=name)
+    )
     query = writer.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True).start()
-    with pytest.raises(StreamingQueryException) as failure:
+    with pytest.raises(StreamingQueryException):
         query.awaitTermination(120)
-    assert f"kafka.ssl.keystore.key={REDACTION}" in str(failure.value)
-    for shown in (str(batch._jdf.queryExecution().toString()), str(failure.value)):
+    failure = str(query._jsq.exception().get().toString())
+    assert f"kafka.ssl.keystore.key={REDACTION}" in failure
+    for shown in (str(batch._jdf.queryExecution().toString()), failure):
         assert PASSWORD not in shown
         assert "PRIVATE KEY" not in shown
 
