@@ -35,19 +35,15 @@ ERRORS = {
 
 
 class Check(NamedTuple):
-    """A right that an API asks for: an operation on a type of resource.
-
-    Without the right the client gets the error of `ERRORS`. If ``hides`` is set, the answer leaves the resource out instead.
-    """
+    """A right that an API asks for: an operation on a type of resource."""
 
     operation: AclOperation
     kind: AclResourceType
-    hides: bool = False
 
     @property
     def error(self) -> ErrorCode:
-        """The error of a refusal; NONE if the resource is left out."""
-        return ErrorCode.NONE if self.hides else ERRORS[self.kind]
+        """The error of a refusal."""
+        return ERRORS[self.kind]
 
 
 class Access:

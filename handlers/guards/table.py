@@ -1,7 +1,9 @@
-"""The one table of rights: what each API asks for, and the guard that asks.
+"""The one table of rights: the rights that each API asks for, and the guard that asks.
 
 The rules are those of Apache Kafka 4.3.1 (KafkaApis, AuthHelper, ControllerApis), and of 3.9 for requests between brokers.
-`compat_tests/test_authorization.py` asks Kafka and this broker about each right of the table.
+`compat_tests/test_authorization.py` asks Kafka and this broker about each right of the table, and
+`tests/handlers/guards/test_answers_of_kafka.py` proves that each guard asks for the rights of its row and for no others. The error
+of a refusal follows from the type of the resource (`access.ERRORS`).
 """
 
 from __future__ import annotations
@@ -49,39 +51,48 @@ _READ_GROUP = _on_named((Operation.READ, Kind.GROUP, "group_id"))
 _CLUSTER_ACTION = _on_cluster(Operation.CLUSTER_ACTION)
 _WRITE_TRANSACTION = (Operation.WRITE, Kind.TRANSACTIONAL_ID, "transactional_id")
 _DELETE_GROUP = Check(Operation.DELETE, Kind.GROUP)
-_SHOWS_CLUSTER = Check(Operation.DESCRIBE, Kind.CLUSTER, hides=True)
+_DESCRIBE_CLUSTER = Check(Operation.DESCRIBE, Kind.CLUSTER)
+_CREATE_ON_CLUSTER = Check(Operation.CREATE, Kind.CLUSTER)
+_ACT_FOR_CLUSTER = Check(Operation.CLUSTER_ACTION, Kind.CLUSTER)
 
 TABLE: dict[int, Row] = {
     0: Row((topics.WRITE_TOPIC, topics.WRITE_TRANSACTION), topics.guard_produce),
     2: _on_topics(Operation.DESCRIBE, _OFFSETS),
-    3: Row((topics.DESCRIBE_TOPIC, topics.CREATE_TOPIC, _SHOWS_CLUSTER), described_topics.guard_metadata),
+    3: Row(
+        (topics.DESCRIBE_TOPIC, topics.CREATE_TOPIC, _CREATE_ON_CLUSTER, _DESCRIBE_CLUSTER),
+        described_topics.guard_metadata,
+    ),
     8: Row(
         (groups.READ_GROUP, groups.READ_TOPIC),
         groups.guard_commit([(groups.READ_GROUP, "group_id")], _TOPICS, name_topic_from(10)),
     ),
     9: Row((groups.DESCRIBE_GROUP, groups.DESCRIBE_TOPIC), groups.guard_fetched_offsets),
-    10: Row((groups.DESCRIBE_GROUP, groups.DESCRIBE_TRANSACTION), groups.guard_coordinators),
+    10: Row((groups.DESCRIBE_GROUP, groups.DESCRIBE_TRANSACTION, _ACT_FOR_CLUSTER), groups.guard_coordinators),
     11: _READ_GROUP,  # JoinGroup
     12: _READ_GROUP,  # Heartbeat
     13: _READ_GROUP,  # LeaveGroup
     14: _READ_GROUP,  # SyncGroup
     15: Row((groups.DESCRIBE_GROUP,), groups.guard_described_groups),
-    16: Row((groups.DESCRIBE_GROUP._replace(hides=True), _SHOWS_CLUSTER), groups.guard_group_list),
+    16: Row((groups.DESCRIBE_GROUP, _DESCRIBE_CLUSTER), groups.guard_group_list),
     19: Row(
-        (topics.CREATE_TOPIC, Check(Operation.DESCRIBE_CONFIGS, Kind.TOPIC, hides=True)), topic_changes.guard_new_topics
+        (topics.CREATE_TOPIC, _CREATE_ON_CLUSTER, Check(Operation.DESCRIBE_CONFIGS, Kind.TOPIC)),
+        topic_changes.guard_new_topics,
     ),
-    20: Row((topics.DELETE_TOPIC, topics.DESCRIBE_TOPIC), topic_changes.guard_topic_deletion),
+    20: Row(
+        (topics.DELETE_TOPIC, topics.DESCRIBE_TOPIC, Check(Operation.DELETE, Kind.CLUSTER)),
+        topic_changes.guard_topic_deletion,
+    ),
     21: _on_topics(Operation.DELETE, Items(_TOPICS.asked, _TOPICS.answered, {"low_watermark": -1})),
     22: Row(
         (topics.WRITE_TRANSACTION, Check(Operation.IDEMPOTENT_WRITE, Kind.CLUSTER), topics.WRITE_TOPIC),
         whole.guard_new_producer,
     ),
-    23: Row((topics.DESCRIBE_TOPIC,), topics.guard_epochs),
-    24: Row((topics.WRITE_TRANSACTION, topics.WRITE_TOPIC), topics.guard_transaction_partitions),
+    23: Row((topics.DESCRIBE_TOPIC, _ACT_FOR_CLUSTER), topics.guard_epochs),
+    24: Row((topics.WRITE_TRANSACTION, topics.WRITE_TOPIC, _ACT_FOR_CLUSTER), topics.guard_transaction_partitions),
     25: _on_named(_WRITE_TRANSACTION, (Operation.READ, Kind.GROUP, "group_id")),  # AddOffsetsToTxn
     26: _on_named(_WRITE_TRANSACTION),  # EndTxn
     27: Row(
-        (Check(Operation.ALTER, Kind.CLUSTER), Check(Operation.CLUSTER_ACTION, Kind.CLUSTER)),
+        (Check(Operation.ALTER, Kind.CLUSTER), _ACT_FOR_CLUSTER),
         whole.guard_markers(Items(("markers", "topics", "partition_indexes"), ("markers", "topics", "partitions"))),
     ),
     28: Row(
@@ -113,13 +124,11 @@ TABLE: dict[int, Row] = {
     51: _on_cluster(Operation.ALTER),  # AlterUserScramCredentials
     55: _on_cluster(Operation.DESCRIBE),  # DescribeQuorum
     57: _on_cluster(Operation.ALTER),  # UpdateFeatures
-    60: Row((_SHOWS_CLUSTER,), described_topics.guard_described_cluster),
+    60: Row((_DESCRIBE_CLUSTER,), described_topics.guard_described_cluster),
     61: _on_topics(Operation.READ, Items(("topics", "partition_indexes"), ("topics", "partitions"))),
     64: _on_cluster(Operation.ALTER),  # UnregisterBroker
-    65: Row(
-        (groups.DESCRIBE_TRANSACTION, groups.DESCRIBE_TOPIC._replace(hides=True)), groups.guard_described_transactions
-    ),
-    66: Row((groups.DESCRIBE_TRANSACTION._replace(hides=True),), groups.guard_transaction_list),
+    65: Row((groups.DESCRIBE_TRANSACTION, groups.DESCRIBE_TOPIC), groups.guard_described_transactions),
+    66: Row((groups.DESCRIBE_TRANSACTION,), groups.guard_transaction_list),
     68: Row((groups.READ_GROUP, groups.DESCRIBE_TOPIC), groups.guard_heartbeat),
     69: Row((groups.DESCRIBE_GROUP, groups.DESCRIBE_TOPIC), groups.guard_consumer_groups),
     74: _on_cluster(Operation.DESCRIBE_CONFIGS),  # ListConfigResources
@@ -138,7 +147,7 @@ TABLE: dict[int, Row] = {
 """By API key."""
 
 FETCH = 1
-FETCH_CHECKS = (Check(Operation.READ, Kind.TOPIC), Check(Operation.CLUSTER_ACTION, Kind.CLUSTER))
+FETCH_CHECKS = (Check(Operation.READ, Kind.TOPIC), _ACT_FOR_CLUSTER)
 """The rights for Fetch, which its handler asks for: a session has more partitions than the request names."""
 
 FREE = {
