@@ -14,8 +14,8 @@ from kafkacompat.security.sasl.mechanism import OAUTHBEARER, PLAIN, ServerMechan
 from kafkacompat.security.sasl.oauthbearer import OAuthBearerServer, TokenCheck
 from kafkacompat.security.sasl.plain import PlainServer, PlainUsers
 from kafkacompat.security.sasl.scram import ScramServer, ScramStore, TokenLogin
-from kafkacompat.security.sasl.settings import OAuthSettings, SaslSettings, read_sasl_settings
-from kafkacompat.security.sasl.unsecured_tokens import check_unsecured_token
+from kafkacompat.security.sasl.settings import JwksSettings, SaslSettings, TokenRules, read_sasl_settings
+from kafkacompat.security.sasl.unsecured_tokens import UnsecuredRules, check_unsecured_token
 from kafkacompat.security.scram import ScramCredential, ScramMechanism
 from kafkacompat.security.token_logins import TokenLogins
 from kafkacompat.server.sasl_gate import SaslGate
@@ -118,34 +118,25 @@ class Authentication:
                 starts[name] = partial(OAuthBearerServer, self._build_token_check(settings.oauth))
         return starts
 
-    def _build_token_check(self, settings: OAuthSettings) -> TokenCheck:
-        if settings.jwks is None:
-            assert settings.unsecured is not None
-            return partial(check_unsecured_token, rules=settings.unsecured, now_ms=self._now_ms)
+    def _build_token_check(self, rules: TokenRules) -> TokenCheck:
+        if isinstance(rules, UnsecuredRules):
+            return partial(check_unsecured_token, rules=rules, now_ms=self._now_ms)
         # A broker without such a listener does not pay for the library.
-        from kafkacompat.security.sasl.signed_tokens import SignedRules, SignedTokens
+        from kafkacompat.security.sasl.signed_tokens import SignedTokens
 
-        source = self._find_keys(settings)
-        rules = SignedRules(
-            settings.audience,
-            settings.issuer,
-            settings.clock_skew_s,
-            settings.scope_claim,
-            settings.subject_claim,
-        )
+        source = self._find_keys(rules.jwks)
         return SignedTokens(rules, source.current, self._now_ms, source.note_unknown).check
 
-    def _find_keys(self, settings: OAuthSettings) -> KeySource:
+    def _find_keys(self, settings: JwksSettings) -> KeySource:
         from kafkacompat.security.sasl.jwks import FetchedKeys, FileKeys
 
-        assert settings.jwks is not None
-        url = settings.jwks.url
+        url = settings.url
         if url not in self._key_sources:
             source: KeySource
             if url.startswith("file:"):
                 source = FileKeys(url)
             else:
-                source = FetchedKeys(settings.jwks, self._make_fetch(), self._clock, self._rng)
+                source = FetchedKeys(settings, self._make_fetch(), self._clock, self._rng)
             self._key_sources[url] = source
             source.start()
         return self._key_sources[url]
