@@ -8,7 +8,7 @@ from twisted.internet import error
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from kafkacompat.client.backoff import Backoff
+from kafkacompat.backoff import Backoff
 from kafkacompat.client.errors import (
     ConnectionLostError,
     RequestNotSentError,
