@@ -23,7 +23,7 @@ from kafkacompat.metadata.store_changes import StoreForm
 from kafkacompat.metadata.znodes.paths import Znode
 from kafkacompat.metadata.zookeeper_store import ZooKeeperStore
 from kafkacompat.security.sasl.scram import make_salt
-from kafkacompat.security.scram import MAX_ITERATIONS, MIN_ITERATIONS, ScramMechanism
+from kafkacompat.security.scram import MAX_ITERATIONS, MIN_ITERATIONS, SCRAM_MECHANISMS, ScramMechanism
 from kafkacompat.storage.directory.meta_properties import LogDirectoryError
 from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.wire.errors import KafkaError
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 EXIT_BAD_INPUT = 2
 
 _USER = re.compile(r"(?P<mechanism>[A-Z0-9-]+)=\[(?P<options>.*)\]", re.DOTALL)
-_MECHANISMS = {mechanism.sasl_name: mechanism for mechanism in ScramMechanism}
 _OPTIONS = ("name", "password", "iterations")
 
 
@@ -75,8 +74,8 @@ def _print_refusal(problem: Exception, exit_code: int) -> int:
 def parse_user(text: str, ask_password: Callable[[str], str]) -> ScramUpsertion:
     """Parse ``SCRAM-SHA-256=[name=alice,password=...,iterations=4096]``; a missing password is asked for. Raises UserError."""
     match = _USER.fullmatch(text)
-    if match is None or match["mechanism"] not in _MECHANISMS:
-        names = " or ".join(_MECHANISMS)
+    if match is None or match["mechanism"] not in SCRAM_MECHANISMS:
+        names = " or ".join(SCRAM_MECHANISMS)
         raise UserError(f"a user is given as MECHANISM=[name=NAME,password=PASSWORD,iterations=N] with {names}")
     options = _parse_options(match["options"])
     name = options.get("name", "")
@@ -88,7 +87,7 @@ def parse_user(text: str, ask_password: Callable[[str], str]) -> ScramUpsertion:
     if not MIN_ITERATIONS <= int(iterations[:9]) <= MAX_ITERATIONS:
         limits = f"{MIN_ITERATIONS} to {MAX_ITERATIONS}"
         raise UserError(f"iterations={iterations} of the user {name} is not valid: it takes {limits}")
-    mechanism = _MECHANISMS[match["mechanism"]]
+    mechanism = SCRAM_MECHANISMS[match["mechanism"]]
     password = options.get("password") or ask_password(f"{match['mechanism']} of the user {name}")
     if not password:
         raise UserError(f"the password of the user {name} is empty")
