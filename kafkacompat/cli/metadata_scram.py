@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -47,6 +48,7 @@ def add_users(users: Sequence[str], directory: str | None, connect: str | None) 
     """Create or replace credentials in a stopped node's directory or in ZooKeeper; returns the exit code."""
     try:
         changes = [parse_user(text, _ask_password) for text in users]
+        _check_distinct(changes)
         if connect is not None:
             parse_connect(connect)
     except (UserError, ZooKeeperError) as problem:
@@ -64,6 +66,15 @@ def add_users(users: Sequence[str], directory: str | None, connect: str | None) 
         name = ScramMechanism(change.mechanism).sasl_name
         click.echo(escape_control_characters(f"Added {name} of the user {change.user}"))
     return 0
+
+
+def _check_distinct(changes: Sequence[ScramUpsertion]) -> None:
+    """Raise UserError if a user is given twice: one change of the metadata has one credential of each user."""
+    for user, times in Counter(change.user for change in changes).items():
+        if times > 1:
+            raise UserError(
+                f"the user {user} is given {times} times: run the command once for each mechanism of a user"
+            )
 
 
 def _print_refusal(problem: Exception, exit_code: int) -> int:
