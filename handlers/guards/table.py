@@ -146,7 +146,6 @@ TABLE: dict[int, Row] = {
 }
 """By API key."""
 
-FETCH = 1
 FETCH_CHECKS = (Check(Operation.READ, Kind.TOPIC), _ACT_FOR_CLUSTER)
 """The rights for Fetch, which its handler asks for: a session has more partitions than the request names."""
 

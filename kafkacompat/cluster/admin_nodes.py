@@ -24,7 +24,6 @@ from kafkacompat.cluster.decisions.situation import Decision, Situation, TopicPa
 from kafkacompat.cluster.decisions.topic_deletion import resume_deletions
 from kafkacompat.cluster.notifications import Notifications
 from kafkacompat.metadata.store import StoreError
-from kafkacompat.metadata.topic_changes import new_topic_id
 from kafkacompat.metadata.znodes.administration import (
     decode_isr_change,
     decode_preferred_election,
@@ -34,7 +33,7 @@ from kafkacompat.metadata.znodes.administration import (
 from kafkacompat.metadata.znodes.configs import decode_config_change
 from kafkacompat.metadata.znodes.paths import Znode
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.wire.primitives import ZERO_UUID
+from kafkacompat.wire.primitives import ZERO_UUID, new_uuid
 from kafkacompat.zookeeper.client import BadVersionError, NodeStat, NoNodeError, WatchEvent, WatchKind, ZooKeeper
 
 if TYPE_CHECKING:
@@ -217,7 +216,7 @@ class AdminNodes:
         known = self._find_topic_id(topic) if in_sync else ZERO_UUID
         if known != ZERO_UUID or (in_sync and not in_sync & self._ledger.image.brokers.keys()):
             return known
-        return new_topic_id(self._rng)
+        return new_uuid(self._rng)
 
     # Elections
 
