@@ -10,12 +10,13 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from kafkacompat.cli.columns import escape_control_characters
 from kafkacompat.cli.metadata_export import EXIT_REFUSED, StoppedNode
+from kafkacompat.cli.zookeeper_work import work_on_zookeeper
 from kafkacompat.metadata.draft import MetadataDraft
 from kafkacompat.metadata.ledger import MetadataLedger
 from kafkacompat.metadata.scram_changes import ScramUpsertion, alter_scram_credentials
@@ -32,6 +33,7 @@ from kafkacompat.zookeeper.client import NodeExistsError, ZooKeeperError
 from kafkacompat.zookeeper.settings import ZooKeeperSettings, parse_connect
 
 if TYPE_CHECKING:
+    from kafkacompat.timers import Clock
     from kafkacompat.zookeeper.client import ZooKeeper
 
 EXIT_BAD_INPUT = 2
@@ -142,36 +144,10 @@ async def _change(store: MetadataStore, changes: Sequence[ScramUpsertion], form:
 
 
 def _change_in_zookeeper(connect: str, changes: Sequence[ScramUpsertion]) -> None:
-    """Run the reactor for the change."""
-    from kafkacompat.cli.process import install_reactor
-
-    reactor = install_reactor()
-    from twisted.internet.defer import Deferred
-    from twisted.python.failure import Failure
-
-    from kafkacompat.zookeeper.kazoo_client import KazooZooKeeper
-
-    results: list[Any] = []
-
-    def start() -> None:
-        zookeeper = KazooZooKeeper(reactor, ZooKeeperSettings(connect, create_chroot=True))
-        work = Deferred.fromCoroutine(_write_to_zookeeper(zookeeper, reactor, changes))
-        work.addBoth(results.append)
-        work.addBoth(lambda _: reactor.stop())
-
-    reactor.callWhenRunning(start)
-    reactor.run()
-    if not results:
-        raise ZooKeeperError("the change was interrupted; run it again")
-    if isinstance(results[0], Failure):
-        results[0].raiseException()
-
-
-async def _write_to_zookeeper(zookeeper: ZooKeeper, clock: Any, changes: Sequence[ScramUpsertion]) -> None:
-    await zookeeper.start()
-    try:
+    async def change(zookeeper: ZooKeeper, clock: Clock) -> None:
         with suppress(NodeExistsError):
             await zookeeper.create(Znode.CONFIG_CHANGES.path(), b"", make_path=True)
         await _change(ZooKeeperStore(zookeeper, clock), changes, StoreForm(has_tree=True))
-    finally:
-        await zookeeper.close()
+
+    settings = ZooKeeperSettings(connect, create_chroot=True)
+    work_on_zookeeper(settings, change, "the change was interrupted; run it again")

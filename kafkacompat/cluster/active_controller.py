@@ -19,6 +19,7 @@ from twisted.internet.defer import Deferred, DeferredLock
 from kafkacompat.cluster.admin_nodes import AdminNodes
 from kafkacompat.cluster.bounces import find_bounced
 from kafkacompat.cluster.broadcasts import Broadcasts
+from kafkacompat.cluster.deciding import Results, decide_each
 from kafkacompat.cluster.decisions.broadcasts import Moment
 from kafkacompat.cluster.decisions.broker_changes import (
     ShutdownDecision,
@@ -459,41 +460,15 @@ class ActiveController:
 
     def reassign_partitions(
         self, wanted: Mapping[TopicPartition, Sequence[int] | None], *, factor_may_change: bool = True
-    ) -> Deferred[Mapping[TopicPartition, KafkaError | None]]:
+    ) -> Deferred[Results]:
         """Start, replace or cancel (None) reassignments; fires with None or an error for each partition."""
+        reassign = partial(reassign_partitions, wanted=wanted, factor_may_change=factor_may_change)
+        return self._run(lambda: decide_each(self._decide, reassign))
 
-        async def reassign() -> Mapping[TopicPartition, KafkaError | None]:
-            outcome: dict[TopicPartition, KafkaError | None] = {}
-
-            def decide(draft: MetadataDraft, situation: Situation) -> Decision:
-                results = reassign_partitions(draft, situation, wanted, factor_may_change=factor_may_change)
-                outcome.clear()
-                outcome.update(results.results)
-                return Decision(situation, results.changed)
-
-            await self._decide(decide)
-            return outcome
-
-        return self._run(reassign)
-
-    def elect_leaders(
-        self, kind: ElectionType, wanted: Sequence[TopicPartition] | None
-    ) -> Deferred[Mapping[TopicPartition, KafkaError | None]]:
+    def elect_leaders(self, kind: ElectionType, wanted: Sequence[TopicPartition] | None) -> Deferred[Results]:
         """Elect leaders (ElectLeaders); fires with None or an error for each partition."""
-
-        async def elect() -> Mapping[TopicPartition, KafkaError | None]:
-            outcome: dict[TopicPartition, KafkaError | None] = {}
-
-            def decide(draft: MetadataDraft, situation: Situation) -> Decision:
-                results = elect_leaders(draft, situation, kind, wanted)
-                outcome.clear()
-                outcome.update(results.results)
-                return Decision(situation, results.changed)
-
-            await self._decide(decide)
-            return outcome
-
-        return self._run(elect)
+        elect = partial(elect_leaders, kind=kind, wanted=wanted)
+        return self._run(lambda: decide_each(self._decide, elect))
 
     def balance_leaders(self) -> None:
         """Move leaderships back to preferred replicas where a broker leads too few of them."""

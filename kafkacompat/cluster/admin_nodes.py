@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from twisted.internet.defer import Deferred, gatherResults
 
 from kafkacompat.cluster.bounces import find_bounced
+from kafkacompat.cluster.deciding import Decide, Results, decide_each
 from kafkacompat.cluster.decisions.broker_changes import elect_leaderless, end_reassignments, fail_over
 from kafkacompat.cluster.decisions.foreign_topics import accept_topics
 from kafkacompat.cluster.decisions.leader_balance import ElectionType, elect_leaders
@@ -32,7 +33,7 @@ from kafkacompat.metadata.znodes.administration import (
 )
 from kafkacompat.metadata.znodes.configs import decode_config_change
 from kafkacompat.metadata.znodes.paths import Znode
-from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.primitives import ZERO_UUID, new_uuid
 from kafkacompat.zookeeper.client import BadVersionError, NodeStat, NoNodeError, WatchEvent, WatchKind, ZooKeeper
 
@@ -53,7 +54,6 @@ READS_AT_ONCE = 64
 
 Work: TypeAlias = Callable[[], Coroutine[Deferred[Any], Any, None]]
 Handle: TypeAlias = Callable[[Work, str], None]
-Decide: TypeAlias = "Callable[[Callable[[MetadataDraft, Situation], Decision]], Coroutine[Deferred[Any], Any, object]]"
 
 
 class AdminNodes:
@@ -230,16 +230,10 @@ class AdminNodes:
         except StoreError as problem:
             log.error("Left out an election: %s", problem)
             wanted = []
-        outcome: dict[TopicPartition, KafkaError | None] = {}
-
-        def decide(draft: MetadataDraft, situation: Situation) -> Decision:
-            results = elect_leaders(draft, situation, ElectionType.PREFERRED, wanted)
-            outcome.clear()
-            outcome.update(results.results)
-            return Decision(situation, results.changed)
-
-        await self._decide(decide)
-        _log_problems("election", outcome, ErrorCode.ELECTION_NOT_NEEDED)
+        results = await decide_each(
+            self._decide, lambda draft, situation: elect_leaders(draft, situation, ElectionType.PREFERRED, wanted)
+        )
+        _log_problems("election", results, ErrorCode.ELECTION_NOT_NEEDED)
         await self._delete(PREFERRED_ELECTION, stat.version)
 
     # Reassignments
@@ -262,17 +256,11 @@ class AdminNodes:
         await self._settle_reassignments()
 
     async def _begin_reassignments(self, wanted: Mapping[TopicPartition, Sequence[int]]) -> None:
-        outcome: dict[TopicPartition, KafkaError | None] = {}
-
-        def decide(draft: MetadataDraft, situation: Situation) -> Decision:
-            results = reassign_stored(draft, situation, wanted)
-            outcome.clear()
-            outcome.update(results.results)
-            return Decision(situation, results.changed)
-
         if wanted:
-            await self._decide(decide)
-            _log_problems("reassignment", outcome)
+            results = await decide_each(
+                self._decide, lambda draft, situation: reassign_stored(draft, situation, wanted)
+            )
+            _log_problems("reassignment", results)
 
     async def _settle_reassignments(self) -> None:
         """Take reassignments that have ended out of the node, and delete it with the last one."""
@@ -359,9 +347,7 @@ def _elect_and_resume(names: Collection[str], draft: MetadataDraft, situation: S
     return resume_deletions(draft, situation, gone).after(elected)
 
 
-def _log_problems(
-    what: str, outcome: Mapping[TopicPartition, KafkaError | None], expected: ErrorCode | None = None
-) -> None:
-    for key, problem in outcome.items():
+def _log_problems(what: str, results: Results, expected: ErrorCode | None = None) -> None:
+    for key, problem in results.items():
         if problem is not None and problem.code != expected:
             log.warning("The %s of %s-%d that a tool has requested fails: %s", what, *key, problem)
