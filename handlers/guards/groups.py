@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from copy import copy
 from typing import Any
 
-from kafkacompat.handlers.guards.access import Access, Check, Guard, Handle, change_response, in_turns, wait_for
+from kafkacompat.handlers.guards.access import Access, Guard, Handle, change_response, in_turns, wait_for
 from kafkacompat.handlers.guards.items import (
     NameOf,
     answer_rest,
@@ -25,6 +25,16 @@ from kafkacompat.handlers.guards.refusals import (
     refuse_request,
     refuse_whole,
 )
+from kafkacompat.handlers.guards.rights import (
+    ACT_FOR_CLUSTER,
+    DELETE_GROUP,
+    DESCRIBE_GROUP,
+    DESCRIBE_TOPIC,
+    DESCRIBE_TRANSACTION,
+    READ_GROUP,
+    READ_TOPIC,
+    Check,
+)
 from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.security.acls.model import AclOperation, AclResourceType
 from kafkacompat.wire.errors import ErrorCode
@@ -32,12 +42,6 @@ from kafkacompat.wire.errors import ErrorCode
 FEW = 250
 """Names that are asked about in one turn."""
 GROUP, TOPIC = AclResourceType.GROUP, AclResourceType.TOPIC
-READ_GROUP = Check(AclOperation.READ, GROUP)
-DESCRIBE_GROUP = Check(AclOperation.DESCRIBE, GROUP)
-DELETE_GROUP = Check(AclOperation.DELETE, GROUP)
-READ_TOPIC = Check(AclOperation.READ, TOPIC)
-DESCRIBE_TOPIC = Check(AclOperation.DESCRIBE, TOPIC)
-DESCRIBE_TRANSACTION = Check(AclOperation.DESCRIBE, AclResourceType.TRANSACTIONAL_ID)
 
 
 def guard_commit(rights: Iterable[tuple[Check, str]], items: Items, find_name: NameOf) -> Guard:
@@ -121,7 +125,7 @@ def guard_coordinators(request: Any, access: Access, handle: Handle) -> Any:
     """Name the coordinators of what a client may describe (FindCoordinator)."""
     check = _COORDINATOR_CHECKS.get(request.key_type)
     if check is None:
-        access.require(Check(AclOperation.CLUSTER_ACTION, AclResourceType.CLUSTER))
+        access.require(ACT_FOR_CLUSTER)
         return handle(request)
     if access.version < 4:
         if access.may(check.operation, check.kind, request.key):

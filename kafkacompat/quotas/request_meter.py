@@ -10,9 +10,9 @@ from __future__ import annotations
 from kafkacompat.quotas.client_quotas import EXEMPT_APIS, NO_USES, ClientQuotas, ClientUses
 from kafkacompat.quotas.limits import QuotaKind
 from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.headers import PRODUCE_KEY
 from kafkacompat.wire.primitives import MAX_INT32
 
-PRODUCE_KEY = 0
 STRICT_VERSIONS = {
     19: 6,  # CreateTopics
     20: 5,  # DeleteTopics

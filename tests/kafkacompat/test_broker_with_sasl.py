@@ -152,7 +152,7 @@ def test_a_token_from_request_to_login(tmp_path: Path) -> None:
     world.run(world.broker.start())
     token = world.ask(CreateDelegationTokenRequest(max_lifetime_ms=-1))
     assert token.error_code == 0
-    authentication: Any = world.broker._authentication
+    authentication: Any = world.broker.listeners._authentication
     login = authentication._find_token(ScramMechanism.SHA_512, token.token_id)
     assert login.owner.name == "alice" and login.expires_at_ms == token.expiry_timestamp_ms
     world.clock.advance(86_400_001 / 1000)

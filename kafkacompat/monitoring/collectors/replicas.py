@@ -105,7 +105,7 @@ class _Survey:
         leading = partition.state.leading
         assert leading is not None
         in_sync, replicas = len(leading.in_sync.committed), len(leading.followers) + 1
-        least = leading.least_in_sync(opened_min_in_sync(partition))
+        least = leading.least_in_sync(partition.log.config.min_insync_replicas)
         flags = in_sync < replicas, in_sync < least, in_sync == least
         self.totals[f"{MANAGER}leadercount"] += 1
         for (flag, suffix), is_set in zip(IN_SYNC_FLAGS.items(), flags, strict=True):
@@ -123,8 +123,3 @@ class _Survey:
         if self._has_others:
             for name, value in self._others.items():
                 self.families[name].add(value, topic=OTHER, partition=OTHER)
-
-
-def opened_min_in_sync(partition: Partition) -> int:
-    """Return min.insync.replicas of a partition's topic."""
-    return partition.log.config.min_insync_replicas

@@ -11,15 +11,14 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from kafkacompat.security.sasl.mechanism import PLAIN, SaslError
-from kafkacompat.security.scram import MIN_ITERATIONS, ScramMechanism
+from kafkacompat.security.scram import MIN_ITERATIONS, SCRAM_MECHANISMS
 
 _SERVER_FIRST = re.compile(
     r"(?:m=[^,]+,)?r=(?P<nonce>[\x21-\x2b\x2d-\x7e]+),s=(?P<salt>[A-Za-z0-9+/=]+),i=(?P<iterations>[0-9]{1,9})(?:,.*)?"
 )
 _SERVER_FINAL = re.compile(r"v=(?P<signature>[A-Za-z0-9+/=]+)(?:,.*)?")
 _GS2_HEADER = "n,,"
-_MECHANISMS = {mechanism.sasl_name: mechanism for mechanism in ScramMechanism}
-MAX_ITERATIONS = 100_000
+MAX_REQUESTED_ITERATIONS = 100_000
 """More would hold up the broker for longer than 50 ms."""
 
 
@@ -68,7 +67,7 @@ class ScramClient:
     """One authentication by SCRAM; it also checks that the server knows the credential."""
 
     def __init__(self, login: ClientLogin, nonce: str) -> None:
-        self._mechanism = _MECHANISMS[login.mechanism]
+        self._mechanism = SCRAM_MECHANISMS[login.mechanism]
         self._password = login.password
         self._nonce = nonce
         name = login.username.replace("=", "=3D").replace(",", "=2C")
@@ -96,7 +95,7 @@ class ScramClient:
         if not match["nonce"].startswith(self._nonce) or match["nonce"] == self._nonce:
             raise SaslError("the other broker's SCRAM nonce does not continue this broker's")
         iterations = int(match["iterations"])
-        if not MIN_ITERATIONS <= iterations <= MAX_ITERATIONS:
+        if not MIN_ITERATIONS <= iterations <= MAX_REQUESTED_ITERATIONS:
             raise SaslError(f"the other broker asks for {iterations} iterations of SCRAM, which is out of bounds")
         digest = self._mechanism.digest
         salted = self._salt_password(_decode(match["salt"]), iterations)

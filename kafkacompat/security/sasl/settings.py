@@ -49,16 +49,19 @@ class JwksSettings:
 
 
 @dataclass(frozen=True)
-class OAuthSettings:
-    """How bearer tokens are checked: unsecured ones, or signed ones with the keys of a JWKS."""
+class SignedRules:
+    """What a signed token must claim (the properties sasl.oauthbearer...), and the keys that its signature is checked with."""
 
-    unsecured: UnsecuredRules | None
-    jwks: JwksSettings | None
+    jwks: JwksSettings
     audience: tuple[str, ...] = ()
     issuer: str | None = None
     clock_skew_s: int = 30
     scope_claim: str = "scope"
     subject_claim: str = "sub"
+
+
+TokenRules = UnsecuredRules | SignedRules
+"""How bearer tokens are checked."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ class SaslSettings:
 
     mechanisms: tuple[str, ...]
     users: PlainUsers | None
-    oauth: OAuthSettings | None
+    oauth: TokenRules | None
     max_session_ms: Mapping[str, int]
     max_receive_bytes: int
 
@@ -152,7 +155,7 @@ class _MechanismReader:
         assert isinstance(value, int)
         return value
 
-    def read_oauth(self) -> OAuthSettings:
+    def read_oauth(self) -> TokenRules:
         handler_name, handler = self.find(OAUTHBEARER, CALLBACK_HANDLER)
         if handler is not None and handler.strip() not in SECURED_HANDLERS:
             raise ConfigError(
@@ -171,9 +174,9 @@ class _MechanismReader:
                 f"OAUTHBEARER of the listener {self._listener_name} has no keys to check tokens with: set {JWKS_URL},"
                 f' or, for trials only, allow unsecured tokens by unsecuredValidatorPrincipalClaimName="sub" in {jaas_name}'
             )
-        return OAuthSettings(unsecured, None)
+        return unsecured
 
-    def _read_signed(self, name: str, url: str) -> OAuthSettings:
+    def _read_signed(self, name: str, url: str) -> SignedRules:
         parts = urlsplit(url)
         if parts.scheme not in URL_SCHEMES or not (parts.path if parts.scheme == "file" else parts.hostname):
             raise ConfigError(f"{name}={url} is not valid: it takes a URL of {', '.join(URL_SCHEMES)}")
@@ -189,8 +192,7 @@ class _MechanismReader:
             max(read("jwks.endpoint.retry.backoff.ms") / 1000, MIN_BACKOFF_S),
             max(read("jwks.endpoint.retry.backoff.max.ms") / 1000, MIN_BACKOFF_S),
         )
-        return OAuthSettings(
-            None,
+        return SignedRules(
             jwks,
             tuple(read("expected.audience") or ()),
             read("expected.issuer"),
