@@ -200,8 +200,10 @@ def _select_topics(request: MetadataRequest, context: RequestContext, sight: _Si
 
 
 def _find_topic_by_id(topic_id: bytes, sight: _Sight) -> TopicImage | MetadataResponseTopic:
-    unknown = MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
-    return sight.image.topics_by_id.get(topic_id) or unknown
+    topic = sight.image.topics_by_id.get(topic_id)
+    if topic is None:
+        return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
+    return topic
 
 
 def _find_topic_by_name(name: str, sight: _Sight) -> TopicImage | MetadataResponseTopic:

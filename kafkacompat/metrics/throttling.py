@@ -7,10 +7,10 @@ from typing import TypeAlias
 
 from kafkacompat.metrics.places import OTHER
 
-Scope: TypeAlias = "tuple[str, ...]"
+ClientNames: TypeAlias = "tuple[str, ...]"
 """The clients that share a quota: a user and a client id; an empty text stands for any."""
 
-OTHERS: Scope = (OTHER, OTHER)
+OTHERS: ClientNames = (OTHER, OTHER)
 """All clients without figures of their own."""
 IDLE_MS = 3_600_000
 """Time after which a client that was not throttled again loses its figures, as in Kafka."""
@@ -37,10 +37,10 @@ class ThrottledClients:
 
     def __init__(self, limit: int = MOST_CLIENTS) -> None:
         self.total = ThrottleFigures()
-        self.by_client: dict[Scope, ThrottleFigures] = {}
+        self.by_client: dict[ClientNames, ThrottleFigures] = {}
         self._limit = limit
 
-    def add(self, client: Scope, throttle_ms: int, now_ms: int) -> None:
+    def add(self, client: ClientNames, throttle_ms: int, now_ms: int) -> None:
         """Count one throttle time of a client."""
         self.total.add(throttle_ms, now_ms)
         if client not in self.by_client and len(self.by_client) >= self._limit:

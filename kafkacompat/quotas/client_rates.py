@@ -6,7 +6,7 @@ from collections.abc import Callable
 from hashlib import blake2b
 from typing import Generic, Protocol, TypeVar
 
-from kafkacompat.metrics.throttling import OTHERS, Scope
+from kafkacompat.metrics.throttling import OTHERS, ClientNames
 from kafkacompat.quotas.rates import QuotaWindows, SampledRate, TokenBucket
 
 MOST_RATES = 10_000
@@ -19,7 +19,7 @@ class LimitedUse(Protocol):
     """What the clients of one scope have used, and their limit. ``scope`` names them; it is OTHERS for a long name."""
 
     limit: float
-    scope: Scope
+    scope: ClientNames
 
     @property
     def last_used_ms(self) -> int: ...
@@ -35,7 +35,7 @@ class LimitedRate:
 
     def __init__(self, windows: QuotaWindows, longest_throttle_ms: int | None = None) -> None:
         self.limit = 0.0
-        self.scope: Scope = OTHERS
+        self.scope: ClientNames = OTHERS
         self._rate = SampledRate(windows)
         self.longest_throttle_ms = longest_throttle_ms
 
@@ -70,7 +70,7 @@ class LimitedBucket:
 
     def __init__(self, windows: QuotaWindows) -> None:
         self.limit = 0.0
-        self.scope: Scope = OTHERS
+        self.scope: ClientNames = OTHERS
         self._bucket = TokenBucket(windows)
 
     @property

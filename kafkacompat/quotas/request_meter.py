@@ -7,7 +7,7 @@ longest throttle time of all kinds, and then reads nothing from the client for t
 
 from __future__ import annotations
 
-from kafkacompat.metrics.throttling import OTHERS, Scope
+from kafkacompat.metrics.throttling import OTHERS, ClientNames
 from kafkacompat.quotas.client_quotas import EXEMPT_APIS, NO_USES, ClientQuotas, ClientUses
 from kafkacompat.quotas.limits import QuotaKind
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -164,7 +164,7 @@ class RequestMeter:
             self._quotas.throttled[self._kind].add(self._find_scope(), self.throttle_ms, now_ms)
         return self.throttle_ms
 
-    def _find_scope(self) -> Scope:
+    def _find_scope(self) -> ClientNames:
         """Return the clients that share the quota for which this one is throttled."""
         use = self._uses[_KINDS.index(self._kind)]
         return OTHERS if use is None else use.scope
