@@ -240,7 +240,7 @@ class Broker:
         mutation_windows = QuotaWindows(
             config.int("controller.quota.window.num"), config.int("controller.quota.window.size.seconds") * 1000
         )
-        self.quotas = ClientQuotas(windows, mutation_windows)
+        self.quotas = ClientQuotas(windows, mutation_windows, config.int("kafkacompat.metrics.max.items"))
         protected = None if self._node is None else self._node.listener
         self.connection_rates = ConnectionRates(
             windows, lambda listener: find_connection_rate(self.effective.config, listener, protected)
@@ -327,6 +327,7 @@ class Broker:
             workers=self._workers,
             disks=self._disks,
             node=self._node,
+            quotas=self.quotas,
         )
 
     def _read_ahead(self, region: FileRegion, offset: int, size_bytes: int) -> Deferred[None]:

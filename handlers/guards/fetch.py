@@ -18,6 +18,12 @@ from kafkacompat.wire.headers import FETCH_KEY
 Find = Callable[[WantedPartition], Partition]
 
 
+def may_follow(authorizer: Authorizer, context: RequestContext, services: Services) -> bool:
+    """Return whether a client may fetch as a follower; a refusal is noted when it reads a partition."""
+    operation = FETCH_CHECKS[1].operation
+    return Access(authorizer, FETCH, context, services).may_on_cluster(operation, is_noted=False)
+
+
 def guard_find(
     find: Find, is_follower: bool, authorizer: Authorizer, context: RequestContext, services: Services
 ) -> Find:

@@ -1,4 +1,4 @@
-"""The replicas of this broker: leaders, in-sync sets, logs. One pass over all partitions makes all of these."""
+"""The replicas of this broker: leaders, in-sync sets, logs."""
 
 from __future__ import annotations
 
@@ -33,21 +33,25 @@ class ReplicaCollector:
     def __init__(self, observed: Observed, limit: int) -> None:
         self._observed = observed
         self._places: SeriesPlaces[tuple[str, int]] = SeriesPlaces(limit)
+        self._survey = _Survey(self._places)
+
+    def begin_pass(self) -> None:
+        """See PartitionCounter."""
+        self._survey = _Survey(self._places)
+
+    def add_partition(self, partition: Partition) -> None:
+        """See PartitionCounter."""
+        self._survey.add(partition)
 
     def collect(self) -> Collected:
         """Yield the metrics."""
-        survey = _Survey(self._places)
-        partitions = list(self._observed.replicas)
-        for number, partition in enumerate(partitions, 1):
-            survey.add(partition)
-            if number % IN_A_TURN == 0:
-                yield None
-        self._places.keep({(partition.topic, partition.index) for partition in partitions})
+        survey = self._survey
+        self._places.keep(survey.existing)
         survey.add_others()
         yield from (family.metric for family in survey.families.values())
         for name, value in survey.totals.items():
             yield make_metric(name, value)
-        yield make_metric(f"{MANAGER}partitioncount", len(partitions))
+        yield make_metric(f"{MANAGER}partitioncount", len(survey.existing))
         yield make_metric(f"{MANAGER}offlinereplicacount", self._observed.replicas.offline_count)
         yield from self._collect_reassigning()
         yield make_metric("kafka_server_replicafetchermanager_maxlag", survey.largest_lag, clientId=REPLICA_CLIENT)
@@ -75,13 +79,16 @@ class _Survey:
         self.totals = {f"{MANAGER}leadercount": 0, f"{MANAGER}produceridcount": 0}
         self.totals |= {f"{MANAGER}{flag}{suffix}": 0 for flag, suffix in IN_SYNC_FLAGS.items()}
         self.largest_lag = 0
+        self.existing: set[tuple[str, int]] = set()
         self._places = places
         self._others = dict.fromkeys(SUMMED, 0)
         self._has_others = False
 
     def add(self, partition: Partition) -> None:
         """Add a partition to the totals, and to the series if it has a place."""
-        has_place = self._places.take((partition.topic, partition.index))
+        key = partition.topic, partition.index
+        self.existing.add(key)
+        has_place = self._places.take(key)
         opened = partition.log
         sizes = opened.size_bytes, len(opened.segments)
         self.totals[f"{MANAGER}produceridcount"] += len(opened.producer_state.producers)

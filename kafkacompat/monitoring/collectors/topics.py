@@ -15,7 +15,6 @@ from kafkacompat.monitoring.collectors import IN_A_TURN, Collected
 from kafkacompat.monitoring.table import Family
 
 if TYPE_CHECKING:
-    from kafkacompat.monitoring.observed import Observed
     from kafkacompat.partitions.partition import Partition
 
 PREFIX = "kafka_server_brokertopicmetrics_"
@@ -36,39 +35,20 @@ COUNTERS = {
 class TopicCollector:
     """Keeps the totals of each topic between scrapes."""
 
-    def __init__(self, observed: Observed, places: SeriesPlaces[str]) -> None:
-        self._observed = observed
+    def __init__(self, places: SeriesPlaces[str]) -> None:
         self._places = places
         self._seen: WeakKeyDictionary[Partition, dict[str, int]] = WeakKeyDictionary()
         self._all: Counter[str] = Counter()
         self._by_topic: dict[str, Counter[str]] = {}
+        self._topics: set[str] = set()
 
-    def collect(self) -> Collected:
-        """Yield the metrics."""
-        yield from self._add_news()
-        families = {name: Family(PREFIX + name) for name in COUNTERS}
-        for name, family in families.items():
-            family.add(self._all[name])
-        for number, (topic, totals) in enumerate(sorted(self._by_topic.items()), 1):
-            for name, family in families.items():
-                family.add(totals[name], topic=topic)
-            if number % IN_A_TURN == 0:
-                yield None
-        yield from (family.metric for family in families.values())
+    def begin_pass(self) -> None:
+        """See PartitionCounter."""
+        self._topics.clear()
 
-    def _add_news(self) -> Collected:
-        """Add what the partitions have counted since the scrape before."""
-        topics: set[str] = set()
-        for number, partition in enumerate(list(self._observed.replicas), 1):
-            topics.add(partition.topic)
-            self._add_partition(partition)
-            if number % IN_A_TURN == 0:
-                yield None
-        for topic in self._by_topic.keys() - topics - {OTHER}:
-            del self._by_topic[topic]
-        self._places.keep(topics)
-
-    def _add_partition(self, partition: Partition) -> None:
+    def add_partition(self, partition: Partition) -> None:
+        """Add what the partition has counted since the scrape before."""
+        self._topics.add(partition.topic)
         counts = read_counts(partition)
         topic = partition.topic if self._places.take(partition.topic) else OTHER
         totals = self._by_topic.setdefault(topic, Counter())
@@ -78,6 +58,21 @@ class TopicCollector:
             totals[name] += new
             self._all[name] += new
         self._seen[partition] = counts
+
+    def collect(self) -> Collected:
+        """Yield the metrics."""
+        for topic in self._by_topic.keys() - self._topics - {OTHER}:
+            del self._by_topic[topic]
+        self._places.keep(self._topics)
+        families = {name: Family(PREFIX + name) for name in COUNTERS}
+        for name, family in families.items():
+            family.add(self._all[name])
+        for number, (topic, totals) in enumerate(sorted(self._by_topic.items()), 1):
+            for name, family in families.items():
+                family.add(totals[name], topic=topic)
+            if number % IN_A_TURN == 0:
+                yield None
+        yield from (family.metric for family in families.values())
 
 
 def read_counts(partition: Partition) -> dict[str, int]:
