@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from cryptography import x509
@@ -32,8 +33,12 @@ class Credentials:
     key_store: KeyStore
     trusted: tuple[x509.Certificate, ...] | None
     server: SSL.Context
-    client: SSL.Context
     rules: MappingRules
+
+    @cached_property
+    def client(self) -> SSL.Context:
+        """The context of connections to other brokers, built at its first use: only one listener has such connections."""
+        return build_client_context(self.settings, self.key_store, self.trusted)
 
     @property
     def name(self) -> str:
@@ -58,13 +63,12 @@ def load_credentials(settings: TlsSettings, read: ReadFile) -> Credentials:
     rules = parse_mapping_rules(settings.mapping_rules)
     try:
         server = build_server_context(settings, key_store, trusted)
-        client = build_client_context(settings, key_store, trusted)
     except SSL.Error as problem:
         reason = problem.args[0][-1][-1] if problem.args and problem.args[0] else "an unknown reason"
         raise ConfigError(
             f"{settings.key_store.source}: OpenSSL does not accept the key or certificate: {reason}"
         ) from None
-    return Credentials(settings, key_store, trusted, server, client, rules)
+    return Credentials(settings, key_store, trusted, server, rules)
 
 
 def check_replacement(before: Credentials, after: Credentials) -> None:

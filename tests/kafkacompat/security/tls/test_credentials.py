@@ -100,3 +100,10 @@ def test_cipher_suites_choose_the_versions() -> None:
     check_mutual_trust("SSL", only_old)
     with pytest.raises(ConfigError, match="cannot connect"):
         check_mutual_trust("SSL", only_new, only_old)
+
+
+def test_the_context_of_a_client_is_built_at_its_first_use() -> None:
+    credentials = load(shared_member("a"))
+    assert "client" not in vars(credentials)
+    check_mutual_trust("SSL", credentials)
+    assert credentials.client is vars(credentials)["client"]
