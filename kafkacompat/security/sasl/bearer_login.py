@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -19,14 +18,13 @@ from kafkacompat.security.sasl.client import BearerClient, ClientMechanism
 from kafkacompat.security.sasl.login_settings import BearerSettings, RefreshRules
 from kafkacompat.security.sasl.mechanism import OAUTHBEARER, SaslError
 from kafkacompat.security.sasl.token_requests import (
-    MAX_TOKEN_BYTES,
     ClientToken,
     TokenEndpoint,
     TokenFile,
     TokenRequestError,
     parse_client_token,
+    read_token_file,
 )
-from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.timers import Clock, DelayedCall, now_ms
 
 log = logging.getLogger(__name__)
@@ -145,16 +143,3 @@ def find_renewal_ms(token: ClientToken, now_ms: int, rules: RefreshRules, chance
     begin_ms = now_ms if token.issued_at_ms is None else token.issued_at_ms
     proposed_ms = begin_ms + int((end_ms - begin_ms) * share)
     return max(min(proposed_ms, end_ms - 1000 * rules.buffer_s), now_ms + 1000 * rules.min_period_s)
-
-
-def read_token_file(path: str) -> str:
-    """Return the text of a file with a token; raises TokenRequestError."""
-    try:
-        with Path(path).open("rb") as file:
-            data = file.read(MAX_TOKEN_BYTES + 1)
-    except OSError as problem:
-        problem.filename = None
-        raise TokenRequestError(f"{path} cannot be read: {describe_error(problem)}") from None
-    if len(data) > MAX_TOKEN_BYTES or not data.isascii():
-        raise TokenRequestError(f"{path} holds no token")
-    return data.decode().strip()

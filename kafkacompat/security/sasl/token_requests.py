@@ -10,6 +10,7 @@ import base64
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -17,6 +18,7 @@ from kafkacompat.security.sasl.client import LoginUnavailableError
 from kafkacompat.security.sasl.oauthbearer import TokenError
 from kafkacompat.security.sasl.unsecured_tokens import decode_json_part, is_number
 from kafkacompat.security.tls.settings import StoreSettings
+from kafkacompat.storage.files.os_errors import describe_error
 
 MAX_TOKEN_BYTES = 256 * 1024
 """The most bytes of a provider's answer, and of a file with a token."""
@@ -127,6 +129,19 @@ def parse_client_token(text: str, subject_claim: str) -> ClientToken:
         raise TokenRequestError("the claim iat of the token is no time", is_final=True)
     issued_at_ms = None if issued is None else round(issued * 1000)
     return ClientToken(text.strip(), subject.strip(), issued_at_ms, round(expiry * 1000))
+
+
+def read_token_file(path: str) -> str:
+    """Return the text of a file with a token; raises TokenRequestError."""
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(MAX_TOKEN_BYTES + 1)
+    except OSError as problem:
+        problem.filename = None
+        raise TokenRequestError(f"{path} cannot be read: {describe_error(problem)}") from None
+    if len(data) > MAX_TOKEN_BYTES or not data.isascii():
+        raise TokenRequestError(f"{path} holds no token")
+    return data.decode().strip()
 
 
 def _parse_object(body: bytes) -> dict[str, Any]:
