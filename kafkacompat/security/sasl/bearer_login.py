@@ -33,6 +33,7 @@ RENEWAL_PAUSE_S = 10.0
 """Pause after a renewal that has failed, or has brought a token that has expired."""
 MIN_WAIT_S = 1.0
 """A file with a token that nobody renews is read at most this often."""
+MIN_BACKOFF_S = 0.01
 
 Post = Callable[[], "Deferred[tuple[int, bytes]]"]
 """Requests a token; fires with the status and the body of the answer, and fails with any exception if there is none."""
@@ -58,6 +59,7 @@ class BearerLogin:
         self._problem = "none was requested yet"
         self._renewal: DelayedCall | None = None
         self._retrieving: Deferred[None] | None = None
+        self._is_stopped = False
 
     def start(self, new_nonce: Callable[[], str]) -> ClientMechanism:
         """See Login.start."""
@@ -72,6 +74,7 @@ class BearerLogin:
 
     def stop(self) -> None:
         """Retrieve no more tokens."""
+        self._is_stopped = True
         if self._renewal is not None and self._renewal.active():
             self._renewal.cancel()
         if self._retrieving is not None:
@@ -92,7 +95,7 @@ class BearerLogin:
         self._retrieving.addCallbacks(lambda _: self._plan_renewal(), self._report)
 
     def _report(self, failure: Any) -> None:
-        if not failure.check(CancelledError):
+        if not self._is_stopped:
             log.warning("Cannot renew the bearer token of this broker, trying again: %s", failure.value)
             self._renew_later(RENEWAL_PAUSE_S)
 
@@ -100,15 +103,16 @@ class BearerLogin:
         """Retrieve a token, and repeat what may succeed later, as long as Kafka does; raises TokenRequestError."""
         settings = self._settings
         ends_at = self._clock.seconds() + settings.max_backoff_s
-        wait_s = settings.backoff_s
+        wait_s = max(settings.backoff_s, MIN_BACKOFF_S)
         while True:
             try:
                 self._token = parse_client_token(await self._fetch(), settings.subject_claim)
+                self._problem = "it has expired"
                 return
             except TokenRequestError as problem:
                 self._problem = str(problem)
                 left_s = ends_at - self._clock.seconds()
-                if problem.is_final or left_s <= 0:
+                if problem.is_final or self._is_stopped or left_s <= 0:
                     raise
             await deferLater(self._clock, min(wait_s, left_s))  # type: ignore[arg-type]
             wait_s *= 2

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from cryptography.hazmat.primitives.serialization import Encoding
-from twisted.internet.defer import Deferred, succeed
+from OpenSSL import SSL
+from twisted.internet.defer import CancelledError, Deferred, succeed
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.internet.ssl import Certificate, trustRootFromCertificates
 from twisted.python.failure import Failure
@@ -21,6 +22,7 @@ from zope.interface import implementer
 from kafkacompat.security.sasl.bearer_login import Post
 from kafkacompat.security.sasl.jwks import MAX_JWKS_BYTES, Fetch
 from kafkacompat.security.sasl.token_requests import TokenEndpoint
+from kafkacompat.security.tls.failures import describe_tls_error
 from kafkacompat.security.tls.stores import read_file, read_trust_store
 
 CONNECT_TIMEOUT_S = 10.0
@@ -91,8 +93,8 @@ def make_fetch(reactor: Any) -> Fetch:
 
     def fetch_in_time(url: str) -> Deferred[bytes]:
         fetching = Deferred.fromCoroutine(fetch(url))
-        fetching.addTimeout(TIMEOUT_S, reactor)
-        return fetching
+        fetching.addTimeout(TIMEOUT_S, reactor, _report_timeout)
+        return fetching.addErrback(_explain)
 
     return fetch_in_time
 
@@ -109,8 +111,8 @@ def make_post(reactor: Any, endpoint: TokenEndpoint) -> Post:
 
     def post_in_time() -> Deferred[tuple[int, bytes]]:
         posting = Deferred.fromCoroutine(post())
-        posting.addTimeout(endpoint.connect_timeout_s + endpoint.read_timeout_s, reactor)
-        return posting
+        posting.addTimeout(endpoint.connect_timeout_s + endpoint.read_timeout_s, reactor, _report_timeout)
+        return posting.addErrback(_explain)
 
     return post_in_time
 
@@ -127,3 +129,18 @@ def _read_body(response: Any) -> Deferred[bytes]:
     body = _Body()
     response.deliverBody(body)
     return body.result
+
+
+def _report_timeout(_: object, timeout_s: float) -> None:
+    raise FetchError(f"there was no answer within {timeout_s:g} s")
+
+
+def _explain(failure: Failure) -> None:
+    """Raise FetchError with the words of the first cause; Twisted lists several. A cancelled request stays one."""
+    causes: list[Failure] = getattr(failure.value, "reasons", None) or [failure]
+    if causes[0].check(FetchError, CancelledError):
+        causes[0].raiseException()
+    cause = causes[0].value
+    if isinstance(cause, SSL.Error):
+        raise FetchError(f"TLS fails: {describe_tls_error(cause)}")
+    raise FetchError(str(cause).rstrip(".") or type(cause).__name__)
