@@ -7,6 +7,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from http.client import HTTPException
 from typing import Any
 
 from cryptography.hazmat.primitives.serialization import Encoding
@@ -91,6 +92,10 @@ def request_token(endpoint: TokenEndpoint) -> tuple[int, bytes]:
             return response.status, response.read(MAX_TOKEN_BYTES)
     except urllib.error.HTTPError as problem:
         return problem.code, problem.read(MAX_TOKEN_BYTES)
+    except urllib.error.URLError as problem:
+        raise OSError(str(problem.reason)) from problem
+    except HTTPException as problem:
+        raise OSError(f"the answer is not HTTP: {problem}") from problem
 
 
 def _build_context(endpoint: TokenEndpoint) -> ssl.SSLContext:
