@@ -83,6 +83,9 @@ class Channel:
         rng: Random,
     ) -> None:
         self.address = address
+        self._peer = (
+            str(address) if settings.listener_name is None else f"{address} (listener {settings.listener_name})"
+        )
         self._settings = settings
         self._network = network
         self._clock = clock
@@ -131,14 +134,14 @@ class Channel:
             try:
                 response = self._protocol.send(exchange.request)
             except NoCommonVersionError as problem:
-                exchange.end(UnsupportedRequestError(f"{exchange.name} was not sent to {self.address}: {problem}"))
+                exchange.end(UnsupportedRequestError(f"{exchange.name} was not sent to {self._peer}: {problem}"))
             except Exception as problem:
                 exchange.end(problem)
             else:
                 response.addCallbacks(exchange.end, self._fail_sent, errbackArgs=(exchange,))
 
     def _fail_sent(self, failure: Failure, exchange: _Exchange) -> None:
-        text = f"{exchange.name} has no response from {self.address}"
+        text = f"{exchange.name} has no response from {self._peer}"
         if exchange.has_expired:
             exchange.end(RequestTimedOutError(f"{text} within {exchange.timeout_s:g} s"))
         else:
@@ -146,7 +149,7 @@ class Channel:
 
     def _fail_unsent(self, unsent: dict[_Exchange, None], reason: str) -> None:
         for exchange in unsent:
-            exchange.end(RequestNotSentError(f"{exchange.name} was not sent to {self.address}: {reason}"))
+            exchange.end(RequestNotSentError(f"{exchange.name} was not sent to {self._peer}: {reason}"))
 
     def _expire(self, exchange: _Exchange) -> None:
         if exchange in self._unsent:

@@ -92,7 +92,7 @@ class Inheritance:
         return max(allocated, *(folder.producer_id + 1 for folder in self._found)) + PRODUCER_ID_LEAP
 
     def fill_draft(self, draft: MetadataDraft) -> None:
-        """Put topics, configurations, client entities and access rules into an empty draft."""
+        """Put topics, configurations, client entities, delegation tokens and access rules into an empty draft."""
         self.warnings.clear()
         for topic in self._build_topics():
             draft.put_topic(topic)
@@ -100,6 +100,8 @@ class Inheritance:
         if self._kraft is not None:
             self._put_configs(draft, self._kraft)
             self._put_clients(draft, self._kraft)
+            for token in self._kraft.tokens.values():
+                draft.put_token(token)
             draft.put_rules(group_acls(self._kraft.acls.values()))
 
     # Topics

@@ -381,7 +381,8 @@ class KafkaConnection(Protocol):
         """Answer a failed authentication, and close."""
         if not self.transport.connected:
             return
-        text = f"closing {self.peer.host}:{self.peer.port}: its authentication has failed: {problem}"
+        words = f"its authentication has failed on listener {self.peer.listener_name}: {problem.code.name}: {problem}"
+        text = f"closing {self.peer.host}:{self.peer.port}: {words}"
         self._shared.complain(self.peer.host, text)
         if incoming is not None and problem.response is not None:
             self._answer(incoming, problem.response)

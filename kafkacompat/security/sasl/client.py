@@ -1,4 +1,4 @@
-"""The client's side of PLAIN and SCRAM, by which brokers authenticate themselves to each other."""
+"""The client's side of SASL, by which brokers authenticate themselves to each other."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import base64
 import hashlib
 import hmac
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
+
+from twisted.internet.defer import Deferred, succeed
 
 from kafkacompat.security.sasl.mechanism import PLAIN, SaslError
 from kafkacompat.security.scram import MIN_ITERATIONS, SCRAM_MECHANISMS
@@ -22,15 +24,6 @@ MAX_REQUESTED_ITERATIONS = 100_000
 """More would hold up the broker for longer than 50 ms."""
 
 
-@dataclass(frozen=True)
-class ClientLogin:
-    """Who this broker is to other brokers; the representation shows no password."""
-
-    mechanism: str
-    username: str
-    password: str = field(repr=False)
-
-
 class ClientMechanism(Protocol):
     """One authentication by one mechanism, on the side of the client."""
 
@@ -41,11 +34,43 @@ class ClientMechanism(Protocol):
         """Return the next message, None when the exchange is complete; raises SaslError."""
 
 
-def start_login(login: ClientLogin, new_nonce: Callable[[], str]) -> ClientMechanism:
-    """Begin an authentication."""
-    if login.mechanism == PLAIN:
-        return PlainClient(login)
-    return ScramClient(login, new_nonce())
+class Login(Protocol):
+    """Who a client is, and the mechanism by which it proves that."""
+
+    @property
+    def mechanism(self) -> str:
+        """The name of the mechanism."""
+
+    def start(self, new_nonce: Callable[[], str]) -> ClientMechanism:
+        """Begin an authentication; raises SaslError if that is not possible at present."""
+
+
+class LoginUnavailableError(Exception):
+    """What a login needs cannot be retrieved; the message is a sentence without a secret."""
+
+
+@dataclass(frozen=True)
+class ClientLogin:
+    """A name with its password for PLAIN or SCRAM, whose representation shows no password.
+
+    ``by_token`` says that the name is the id of a delegation token, and the password its HMAC.
+    """
+
+    mechanism: str
+    username: str
+    password: str = field(repr=False)
+    by_token: bool = False
+
+    def start(self, new_nonce: Callable[[], str]) -> ClientMechanism:
+        """See Login.start."""
+        return PlainClient(self) if self.mechanism == PLAIN else ScramClient(self, new_nonce())
+
+    def begin(self) -> Deferred[None]:
+        """Retrieve what the login needs; a password is there."""
+        return succeed(None)
+
+    def stop(self) -> None:
+        """Retrieve nothing more."""
 
 
 class PlainClient:
@@ -63,6 +88,23 @@ class PlainClient:
         return None
 
 
+class BearerClient:
+    """One authentication by OAUTHBEARER."""
+
+    def __init__(self, token: str, extensions: Mapping[str, str]) -> None:
+        self._token = token
+        self._extensions = extensions
+
+    def begin(self) -> bytes:
+        """See ClientMechanism.begin."""
+        pairs = {"auth": f"Bearer {self._token}", **self._extensions}
+        return ("n,,\x01" + "".join(f"{name}={value}\x01" for name, value in pairs.items()) + "\x01").encode()
+
+    def evaluate(self, challenge: bytes) -> bytes | None:
+        """See ClientMechanism.evaluate: a broker that refuses the token says so once the client has confirmed it."""
+        return b"\x01" if challenge else None
+
+
 class ScramClient:
     """One authentication by SCRAM; it also checks that the server knows the credential."""
 
@@ -71,7 +113,7 @@ class ScramClient:
         self._password = login.password
         self._nonce = nonce
         name = login.username.replace("=", "=3D").replace(",", "=2C")
-        self._bare = f"n={name},r={nonce}"
+        self._bare = f"n={name},r={nonce}" + (",tokenauth=true" if login.by_token else "")
         self._expected: bytes | None = None
 
     def begin(self) -> bytes:

@@ -57,6 +57,12 @@ class AuthenticationFailedError(Exception):
         super().__init__(reason)
         self.response = response
 
+    @property
+    def code(self) -> ErrorCode:
+        """Kafka's name of the failure; a client without a request header receives none."""
+        code = 0 if self.response is None else self.response.error_code  # type: ignore[attr-defined]
+        return ErrorCode(code or ErrorCode.SASL_AUTHENTICATION_FAILED)
+
 
 @dataclass(frozen=True)
 class Offer:

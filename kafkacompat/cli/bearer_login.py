@@ -1,0 +1,106 @@
+"""Bearer tokens of commands, which wait for them; brokers have `kafkacompat.security.sasl.bearer_login`."""
+
+from __future__ import annotations
+
+import ssl
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from http.client import HTTPException
+from typing import Any
+
+from cryptography.hazmat.primitives.serialization import Encoding
+
+from kafkacompat.security.sasl.client import BearerClient, ClientMechanism
+from kafkacompat.security.sasl.login_settings import BearerSettings
+from kafkacompat.security.sasl.mechanism import OAUTHBEARER, SaslError
+from kafkacompat.security.sasl.token_requests import (
+    MAX_TOKEN_BYTES,
+    ClientToken,
+    TokenEndpoint,
+    TokenFile,
+    TokenRequestError,
+    parse_client_token,
+    read_token_file,
+)
+from kafkacompat.security.tls.stores import read_file, read_trust_store
+from kafkacompat.storage.files.os_errors import describe_error
+
+TOKEN_MARGIN_MS = 30_000
+"""A token that expires sooner is replaced before a login."""
+
+
+def _read_time_ms() -> int:
+    return int(time.time() * 1000)
+
+
+class BlockingBearerLogin:
+    """A login by bearer tokens, each retrieved when it is needed.
+
+    ``post`` requests a token, and raises OSError; ``now_ms`` returns the time of day.
+    """
+
+    mechanism = OAUTHBEARER
+
+    def __init__(
+        self,
+        settings: BearerSettings,
+        post: Callable[[TokenEndpoint], tuple[int, bytes]],
+        now_ms: Callable[[], int] = _read_time_ms,
+    ) -> None:
+        self._settings = settings
+        self._post = post
+        self._now_ms = now_ms
+        self._token: ClientToken | None = None
+
+    def start(self, new_nonce: Callable[[], str]) -> ClientMechanism:
+        """See Login.start."""
+        now_ms = self._now_ms()
+        if self._token is None or self._token.expires_at_ms - now_ms < TOKEN_MARGIN_MS:
+            try:
+                self._token = parse_client_token(self._fetch(now_ms), self._settings.subject_claim)
+            except TokenRequestError as problem:
+                raise SaslError(f"there is no bearer token: {problem}") from None
+        return BearerClient(self._token.text, self._settings.extensions)
+
+    def _fetch(self, now_ms: int) -> str:
+        origin = self._settings.origin
+        if isinstance(origin, TokenFile):
+            return read_token_file(origin.path)
+        if not isinstance(origin, TokenEndpoint):
+            return origin.build_token(now_ms)
+        try:
+            return origin.read_answer(*self._post(origin))
+        except OSError as problem:
+            raise TokenRequestError(f"{origin.url} does not answer: {describe_error(problem)}") from problem
+
+
+class _NoRedirection(urllib.request.HTTPRedirectHandler):
+    """Follows no redirection, as the secret goes to one URL only."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+def request_token(endpoint: TokenEndpoint) -> tuple[int, bytes]:
+    """Request a token; raises OSError."""
+    opener = urllib.request.build_opener(_NoRedirection, urllib.request.HTTPSHandler(context=_build_context(endpoint)))
+    request = urllib.request.Request(endpoint.url, endpoint.build_body(), endpoint.build_headers())
+    try:
+        with opener.open(request, timeout=endpoint.connect_timeout_s + endpoint.read_timeout_s) as response:
+            return response.status, response.read(MAX_TOKEN_BYTES)
+    except urllib.error.HTTPError as problem:
+        return problem.code, problem.read(MAX_TOKEN_BYTES)
+    except urllib.error.URLError as problem:
+        raise OSError(str(problem.reason)) from problem
+    except HTTPException as problem:
+        raise OSError(f"the answer is not HTTP: {problem}") from problem
+
+
+def _build_context(endpoint: TokenEndpoint) -> ssl.SSLContext:
+    if endpoint.trust_store is None:
+        return ssl.create_default_context()
+    trusted = read_trust_store(endpoint.trust_store, read_file) or ()
+    texts = (certificate.public_bytes(Encoding.PEM).decode() for certificate in trusted)
+    return ssl.create_default_context(cadata="".join(texts))
