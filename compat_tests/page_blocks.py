@@ -1,7 +1,7 @@
 """Runs what a page of the documentation shows: its commands, the files that it writes, and its programs.
 
 A block ``sh`` runs in a shell, ``python`` as a program, ``properties`` is written to the file that its first line names. An
-indented block is one command: ``kafkacompat`` serves until the end, a tool of Kafka's runs to its end, ``keytool`` gets passwords.
+indented block is one command: ``kafkacompat serve`` serves until the end, all others run to their end, ``keytool`` gets passwords.
 """
 
 from __future__ import annotations
@@ -69,8 +69,10 @@ class PageRun:
         (self.folder / name).write_text(text)
 
     def _run_command(self, words: list[str]) -> None:
-        if words[0] == "kafkacompat":
+        if words[:2] == ["kafkacompat", "serve"]:
             self._serve(words[1:])
+        elif words[0] == "kafkacompat":
+            self._call([sys.executable, "-m", *words])
         elif words[0] in _TOOLS:
             self._call(java_command(_TOOLS[words[0]], words[1:]))
         else:

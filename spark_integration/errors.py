@@ -56,16 +56,22 @@ KNOWN_FAILURES: Sequence[KnownFailure] = (
         "Kafka's client does not take its options ({0}): correct --command-config or --option",
     ),
     KnownFailure(
-        r"Timed out waiting for a node assignment|TimeoutException",
-        "no broker answered in time: is it running, and do its advertised listeners lead there?",
-    ),
-    KnownFailure(
         r"SaslAuthenticationException: ([^\n]*)",
         "the broker refuses the credentials ({0}): check sasl.jaas.config in the file of --command-config",
     ),
     KnownFailure(
-        r"SslAuthenticationException: ([^\n]*)",
+        r"(?:UnsupportedSaslMechanism|IllegalSaslState)Exception: ([^\n]*)",
+        "the broker has no such login ({0}): check sasl.mechanism in the file of --command-config",
+    ),
+    # The last cause of a failed handshake names what is wrong.
+    KnownFailure(
+        r"SslAuthenticationException: (?:.*Caused by: [\w.$]+: )?([^\n]*)",
         "the TLS handshake failed ({0}): check ssl.* in the file of --command-config",
+    ),
+    KnownFailure(
+        r"Timed out waiting for a node assignment|TimeoutException",
+        "no broker answered in time: is it running, do its advertised listeners lead there, and is their "
+        "security.protocol that in the file of --command-config?",
     ),
     KnownFailure(
         r"(Topic|Group|Cluster)AuthorizationException: ([^\n]*)",

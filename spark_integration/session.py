@@ -24,6 +24,7 @@ from spark_integration.runtime.settings import (
     LOOPBACK,
     check_master_and_memory,
     is_local,
+    is_secret,
     merge_settings,
     session_settings,
 )
@@ -98,7 +99,9 @@ def _start_session(
 
 def _start_spark(name: str, master: str, settings: Mapping[str, str]) -> SparkSession:
     if SparkContext._gateway is None:
-        conf = SparkConf().setAll([("spark.master", master), ("spark.app.name", name), *settings.items()])
+        # The command line of the JVM holds these settings. Secrets follow once it runs, on no command line.
+        shown = [(key, value) for key, value in settings.items() if not is_secret(key)]
+        conf = SparkConf().setAll([("spark.master", master), ("spark.app.name", name), *shown])
         with _filtered_standard_error() as stderr:
             SparkContext._ensure_initialized(gateway=launch_gateway(conf, {"stderr": stderr}))
     builder = SparkSession.builder.master(master).appName(name)

@@ -16,7 +16,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
 from spark_integration.errors import PipelineError, explain_failure
-from spark_integration.topics.cluster import Cluster, client_properties
+from spark_integration.topics.cluster import Cluster, add_token_login, client_properties
 from spark_integration.topics.offsets import TopicPartition
 
 TIMEOUT_MS = 10_000
@@ -63,6 +63,7 @@ class LogBatchReader:
 
     def __init__(self, spark: SparkSession, cluster: Cluster, source: Mapping[str, str]) -> None:
         jvm: Any = spark._jvm
+        self._jvm = jvm
         self._kafka = jvm.org.apache.kafka
         self._java = jvm.java
         self._bytes = jvm.org.apache.kafka.common.utils.Utils.toArray
@@ -134,10 +135,7 @@ class LogBatchReader:
     def _make_client(self) -> Any:
         """Assemble Kafka's client as Kafka's own classes do: 3.4.1, which Spark 3.5 has, has no function for it."""
         clients, network, log = self._kafka.clients, self._kafka.common.network, self._kafka.common.utils.LogContext()
-        settings = self._java.util.HashMap()
-        for name, value in self._properties.items():
-            settings.put(name, value)
-        config = clients.admin.AdminClientConfig(settings)
+        config = clients.admin.AdminClientConfig(add_token_login(self._jvm, self._properties))
         channels = clients.ClientUtils.createChannelBuilder(config, self._time, log)
         metrics = self._kafka.common.metrics.Metrics()
         selector = network.Selector(IDLE_MS, metrics, self._time, "audit", channels, log)

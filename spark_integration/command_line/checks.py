@@ -15,8 +15,9 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from spark_integration.errors import PipelineError
-from spark_integration.runtime.settings import is_local
+from spark_integration.runtime.settings import is_local, is_secret
 from spark_integration.state.manifest import DESCRIPTION
+from spark_integration.topics.client_settings import KAFKA
 from spark_integration.topics.offsets import parse_offsets
 
 CONNECT_S = 0.7
@@ -78,6 +79,21 @@ def check_assignment(text: str) -> None:
 
 def _are_partitions(numbers: Any) -> bool:
     return isinstance(numbers, list) and all(type(number) is int and number >= 0 for number in numbers)
+
+
+def check_for_secrets(option: str, values: Mapping[str, str], prefix: str, place: str) -> None:
+    """Raise PipelineError if one of *values* whose name begins with *prefix* is a secret; *place* is where it belongs."""
+    for name in values:
+        if name.startswith(prefix) and is_secret(name):
+            raise PipelineError(f"{option} {name} shows a secret in the list of processes: put it into {place}")
+
+
+def check_client_files(cluster: Mapping[str, str]) -> None:
+    """Raise PipelineError if a file that the options of a Kafka client name cannot be read."""
+    for name in ("ssl.truststore.location", "ssl.keystore.location"):
+        path = cluster.get(f"{KAFKA}{name}")
+        if path is not None and not os.access(path, os.R_OK):
+            raise PipelineError(f"{name}={path} cannot be read: name a file that exists, and check its permissions")
 
 
 def check_reachable(option: str, text: str) -> None:

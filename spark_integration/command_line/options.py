@@ -12,7 +12,6 @@ A command takes groups of options, and receives each group as one value::
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,12 +19,16 @@ from typing import Any
 
 import click
 
-from spark_integration.command_line.checks import check_addresses, check_assignment, check_source_offsets
+from spark_integration.command_line.checks import (
+    check_addresses,
+    check_assignment,
+    check_for_secrets,
+    check_source_offsets,
+)
 from spark_integration.errors import PipelineError
 from spark_integration.queries.settings import StreamOptions
+from spark_integration.topics.client_settings import KAFKA, read_kafka_options
 from spark_integration.topics.names import TargetNames
-
-_PROPERTY = re.compile(r"([^\s=:]+)\s*[=:]?\s*(.*)")
 
 Command = Callable[..., Any]
 Decorator = Callable[[Command], Command]
@@ -133,20 +136,10 @@ def parse_pairs(words: Iterable[str]) -> dict[str, str]:
     return {name: value for name, _, value in split}
 
 
-def read_properties(path: Path) -> dict[str, str]:
-    """Read a client.properties file as Kafka's tools take it: ``name=value`` lines, # comments.
-
-    A name ends at ``=``, ``:`` or a space. A line that ends with a backslash continues in the next line, whose
-    indentation is skipped (java.util.Properties, but for its escapes).
-    """
-    text = re.sub(r"\\\n[ \t]*", "", path.read_text(encoding="utf-8"))
-    lines = [line.strip() for line in text.splitlines()]
-    matches = [_PROPERTY.fullmatch(line) for line in lines if line and not line.startswith(("#", "!"))]
-    return {match[1]: match[2] for match in matches if match}
-
-
 def _collect_session(values: dict[str, Any]) -> SessionOptions:
-    return SessionOptions(values.pop("master"), values.pop("driver_memory"), parse_pairs(values.pop("conf")))
+    conf = parse_pairs(values.pop("conf"))
+    check_for_secrets("--conf", conf, "spark.kafka.", "spark-defaults.conf in the folder SPARK_CONF_DIR")
+    return SessionOptions(values.pop("master"), values.pop("driver_memory"), conf)
 
 
 session_options = collect_options(
@@ -178,7 +171,7 @@ def cluster_options(name: str = "cluster", prefix: str = "") -> Decorator:
 
     def collect(values: dict[str, Any]) -> dict[str, str]:
         bootstrap, config, further = (values.pop(key) for key in keys)
-        return _cluster_properties(f"--{prefix}bootstrap-server", bootstrap, config, further)
+        return _collect_cluster(prefix, bootstrap, config, further)
 
     return collect_options(name, _cluster_declarations(prefix), collect)
 
@@ -210,12 +203,12 @@ def _cluster_declarations(prefix: str, required: bool = True) -> list[Decorator]
     ]
 
 
-def _cluster_properties(
-    option_name: str, bootstrap: str, config: Path | None, further: Sequence[str]
-) -> dict[str, str]:
-    check_addresses(option_name, bootstrap)
-    properties = {f"kafka.{name}": value for name, value in (read_properties(config) if config else {}).items()}
-    return {**properties, **parse_pairs(further), "kafka.bootstrap.servers": bootstrap}
+def _collect_cluster(prefix: str, bootstrap: str, config: Path | None, further: Sequence[str]) -> dict[str, str]:
+    check_addresses(f"--{prefix}bootstrap-server", bootstrap)
+    options = parse_pairs(further)
+    check_for_secrets(f"--{prefix}option", options, KAFKA, f"the file of --{prefix}command-config")
+    from_file = read_kafka_options(config) if config else {}
+    return {**from_file, **options, f"{KAFKA}bootstrap.servers": bootstrap}
 
 
 # Options that name what is read: exactly one of them is given.
@@ -291,7 +284,7 @@ def source_options(stream: bool = True, required: bool = True, without: Sequence
         isolation = values.pop("isolation")
         if bootstrap is None:
             return _no_source(given)
-        cluster = _cluster_properties("--bootstrap-server", bootstrap, config, further)
+        cluster = _collect_cluster("", bootstrap, config, further)
         return _build_source(cluster, given, isolation)
 
     return collect_options("source", [*_cluster_declarations("", required), *declared, isolation_option], collect)

@@ -80,6 +80,7 @@ def check_before_start(
                 check(name, local)
     for name, cluster in clusters.items():
         if cluster:
+            checks.check_client_files(cluster)
             checks.check_reachable(name, cluster["kafka.bootstrap.servers"])
 
 

@@ -12,7 +12,6 @@ from spark_integration.command_line.options import (
     SessionOptions,
     collect_options,
     option,
-    read_properties,
     session_options,
     source_options,
     stream_options,
@@ -21,6 +20,7 @@ from spark_integration.command_line.running import check_before_start, pipeline_
 from spark_integration.errors import PipelineError
 from spark_integration.queries.settings import StreamOptions
 from spark_integration.queries.summary import Summary
+from spark_integration.topics.client_settings import read_properties
 from spark_integration.validate.registry import RegistryOptions, make_registry_options
 from spark_integration.validate.settings import (
     CONFLUENT,

@@ -13,7 +13,8 @@ from pyspark.sql import functions as sql
 from spark_integration.errors import PipelineError
 from spark_integration.mirror.offset_map import MirrorLink, MirrorOffsetMap, OffsetPair, OffsetPairs
 from spark_integration.state.checkpoint import read_planned_batch
-from spark_integration.topics.cluster import KAFKA, Cluster, OffsetSpec, TopicDescription
+from spark_integration.topics.client_settings import KAFKA
+from spark_integration.topics.cluster import Cluster, OffsetSpec, TopicDescription
 from spark_integration.topics.creation import APPEARS_S, POLL_S, CreatedTopics, configs_to_copy, ensure_topics
 from spark_integration.topics.names import TargetNames
 from spark_integration.topics.offsets import Offsets, TopicPartition

@@ -10,7 +10,8 @@ from pyspark.sql import functions as sql
 from spark_integration.errors import PipelineError
 from spark_integration.rollup.events import REASON
 from spark_integration.rollup.settings import RollupSettings
-from spark_integration.topics.cluster import KAFKA, Cluster
+from spark_integration.topics.client_settings import KAFKA
+from spark_integration.topics.cluster import Cluster
 from spark_integration.topics.origin import HEADERS_TYPE, add_origin
 from spark_integration.topics.sink import json_options, write_batch
 from spark_integration.topics.source import find_source_topics

@@ -11,6 +11,9 @@ from spark_integration.errors import PipelineError
 from spark_integration.runtime.packages import cache_folder, package_configs
 
 LOOPBACK = "127.0.0.1"
+SECRET = r"password|passphrase|secret|jaas|keystore[.]key\b"
+# Spark's own pattern, and ours: Spark knows nothing of the private keys that Kafka's clients take as text.
+REDACTED = f"(?i){SECRET}|token|access[.]?key"
 LOG_SETTINGS = Path(__file__).resolve().parent / "log4j2.properties"
 MASTERS = r"local(\[[^]]+\])?|local-cluster\[[^]]+\]|spark://[^:/,]+:\d+(,[^:/,]+:\d+)*|yarn|k8s://.+"
 
@@ -48,11 +51,17 @@ def session_settings(
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
+        "spark.redaction.regex": REDACTED,
         **package_configs(packages),
     }
     if importlib.util.find_spec("pyarrow"):
         settings["spark.sql.execution.arrow.pyspark.enabled"] = "true"
     return settings | (_local_settings() if is_local(master) else _cluster_settings(folders))
+
+
+def is_secret(name: str) -> bool:
+    """Return whether the option or setting of this name holds a secret."""
+    return re.search(SECRET, name, re.IGNORECASE) is not None
 
 
 def merge_settings(settings: Mapping[str, str], configs: Mapping[str, str]) -> dict[str, str]:

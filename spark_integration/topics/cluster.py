@@ -15,10 +15,10 @@ from pyspark.errors import IllegalArgumentException
 from pyspark.sql import SparkSession
 
 from spark_integration.errors import PipelineError, explain_failure
+from spark_integration.topics.client_settings import KAFKA
 from spark_integration.topics.offsets import Offsets, TopicPartition
 
 TIMEOUT_MS = 15_000
-KAFKA = "kafka."
 
 
 class OffsetSpec(Enum):
@@ -48,6 +48,20 @@ def admin_properties(options: Mapping[str, str]) -> dict[str, str]:
     return {"request.timeout.ms": min("10000", given["default.api.timeout.ms"], key=int), **given}
 
 
+def add_token_login(jvm: Any, properties: Mapping[str, str]) -> Any:
+    """Return properties of a Kafka client as a map of Java's.
+
+    If Spark holds a delegation token for the cluster (``spark.kafka.clusters.*``), they log in by it, as those of
+    Spark's source and sink do (its KafkaConfigUpdater).
+    """
+    given = jvm.java.util.HashMap()
+    for name, value in properties.items():
+        given.put(name, value)
+    in_scala = jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(given)
+    updater = jvm.org.apache.spark.kafka010.KafkaConfigUpdater("kafkacompat", in_scala)
+    return updater.setAuthenticationConfigIfNeeded().build()
+
+
 class Cluster:
     """The Admin client of one cluster; every failure is a PipelineError.
 
@@ -57,10 +71,8 @@ class Cluster:
     def __init__(self, spark: SparkSession, options: Mapping[str, str]) -> None:
         self._jvm: Any = spark._jvm
         self.bootstrap = options[f"{KAFKA}bootstrap.servers"]
-        properties = self._jvm.java.util.Properties()
-        for name, value in admin_properties(options).items():
-            properties.setProperty(name, value)
         with self._explain_failures():
+            properties = add_token_login(self._jvm, admin_properties(options))
             self._admin: Any = self._jvm.org.apache.kafka.clients.admin.AdminClient.create(properties)
 
     def close(self) -> None:

@@ -46,7 +46,17 @@ KAFKA = "java.util.concurrent.ExecutionException: org.apache.kafka.common.errors
             f"{KAFKA}SaslAuthenticationException: Authentication failed: Invalid username\n\tat a.b",
             "(Authentication failed: Invalid username)",
         ),
+        (
+            f"{KAFKA}UnsupportedSaslMechanismException: Client SASL mechanism 'PLAIN' not enabled in the server",
+            "has no such login (Client SASL mechanism 'PLAIN' not enabled in the server): check sasl.mechanism",
+        ),
         (f"{KAFKA}SslAuthenticationException: SSL handshake failed", "(SSL handshake failed)"),
+        (
+            f"{KAFKA}SslAuthenticationException: SSL handshake failed\n\tat a.b(c)\n"
+            "Caused by: javax.net.ssl.SSLHandshakeException: PKIX path building failed: a.Odd: no path\n\tat a.b(c)\n"
+            "Caused by: a.SunCertPathBuilderException: unable to find valid certification path\n\tat a.b(c)",
+            "the TLS handshake failed (unable to find valid certification path): check ssl.*",
+        ),
         (f"{KAFKA}GroupAuthorizationException: Not authorized to access group: g", "access group: g"),
         (f"{KAFKA}TopicAuthorizationException: Not authorized to access topics: [t]", "access topics: [t]"),
         (

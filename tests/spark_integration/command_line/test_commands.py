@@ -206,6 +206,15 @@ def test_both_clusters_of_a_mirror_are_asked(tmp_path: Path, port: int, closed_p
     )
 
 
+def test_a_trust_store_that_does_not_exist(tmp_path: Path, port: int) -> None:
+    config = tmp_path / "client.properties"
+    config.write_text("security.protocol=SSL\nssl.truststore.location=/nowhere/ca.pem\n")
+    done = archive(f"127.0.0.1:{port}", tmp_path, "--command-config", str(config))
+    assert done.output == (
+        "Error: ssl.truststore.location=/nowhere/ca.pem cannot be read: name a file that exists, and check its permissions\n"
+    )
+
+
 def test_a_file_in_the_place_of_a_folder(tmp_path: Path, port: int) -> None:
     (tmp_path / "archive").touch()
     done = archive(f"127.0.0.1:{port}", tmp_path)

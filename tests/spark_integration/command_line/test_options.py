@@ -13,7 +13,6 @@ from spark_integration.command_line.options import (
     SessionOptions,
     cluster_options,
     parse_pairs,
-    read_properties,
     session_options,
     source_options,
     stream_options,
@@ -46,23 +45,6 @@ def test_a_bad_pair_is_refused() -> None:
             parse_pairs([word])
 
 
-def test_properties(tmp_path: Path) -> None:
-    """Like java.util.Properties: several signs between name and value, values over several lines."""
-    file = tmp_path / "client.properties"
-    file.write_text(
-        "# a comment\n! another\n\nsecurity.protocol = SASL_SSL\nsasl.mechanism:PLAIN\nssl.endpoint.identification.algorithm=\n"
-        'sasl.jaas.config=org.apache.kafka.PlainLoginModule required \\\n    username="a=b" \\\n    password="c: d";\n'
-        "client.id  job\n"
-    )
-    assert read_properties(file) == {
-        "security.protocol": "SASL_SSL",
-        "sasl.mechanism": "PLAIN",
-        "ssl.endpoint.identification.algorithm": "",
-        "sasl.jaas.config": 'org.apache.kafka.PlainLoginModule required username="a=b" password="c: d";',
-        "client.id": "job",
-    }
-
-
 def test_clusters(tmp_path: Path) -> None:
     """Options override the file, and the address overrides both."""
     file = tmp_path / "client.properties"
@@ -80,6 +62,25 @@ def test_clusters(tmp_path: Path) -> None:
         "kafka.client.id": "word",
         "kafka.retries": "3",
     }
+
+
+@pytest.mark.parametrize("name", ["kafka.sasl.jaas.config", "kafka.ssl.key.password", "kafka.ssl.keystore.key"])
+def test_secrets_are_refused_on_the_command_line(name: str) -> None:
+    words = ["--target-bootstrap-server", "h:1", "--target-option", f"{name}=hunter2"]
+    with pytest.raises(PipelineError) as refusal:
+        parse_words(cluster_options("target", "target-"), *words)
+    assert str(refusal.value) == (
+        f"--target-option {name} shows a secret in the list of processes: put it into the file of --target-command-config"
+    )
+
+
+def test_secrets_of_kafka_are_refused_among_sparks_properties() -> None:
+    name = "spark.kafka.clusters.a.ssl.truststore.password"
+    with pytest.raises(PipelineError, match=f"^--conf {name} shows a secret.*: put it into spark-defaults.conf in"):
+        parse_words(session_options, "--conf", f"{name}=hunter2")
+    kept = {"spark.kafka.clusters.a.sasl.token.mechanism": "SCRAM-SHA-512", "spark.hadoop.fs.s3a.secret.key": "x"}
+    words = [word for name, value in kept.items() for word in ("--conf", f"{name}={value}")]
+    assert parse_words(session_options, *words).conf == kept
 
 
 def test_a_source() -> None:

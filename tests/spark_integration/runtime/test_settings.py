@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from spark_integration.errors import PipelineError
-from spark_integration.runtime.settings import check_master_and_memory, is_local, merge_settings, session_settings
+from spark_integration.runtime.settings import (
+    REDACTED,
+    check_master_and_memory,
+    is_local,
+    is_secret,
+    merge_settings,
+    session_settings,
+)
 
 
 @pytest.fixture
@@ -73,6 +81,26 @@ def test_a_cluster_gets_the_jars_and_no_driver_address(jars: list[Path]) -> None
     assert settings["spark.jars"] == f"{jars[0]}/kafka.jar,{jars[1]}/delta.jar"
     assert settings["spark.driver.extraClassPath"] == f"{jars[0]}/*:{jars[1]}/*"
     assert not settings.keys() & {"spark.driver.host", "spark.driver.bindAddress", "spark.sql.warehouse.dir"}
+
+
+@pytest.mark.parametrize(
+    ("name", "secret"),
+    [
+        ("kafka.sasl.jaas.config", True),
+        ("spark.kafka.clusters.a.ssl.key.password", True),
+        ("kafka.ssl.keystore.key", True),
+        ("kafka.ssl.keystore.location", False),
+        ("spark.kafka.clusters.a.sasl.token.mechanism", False),
+    ],
+)
+def test_names_of_secrets(name: str, secret: bool) -> None:
+    assert is_secret(name) is secret
+
+
+def test_spark_hides_what_it_hides_by_itself_and_private_keys() -> None:
+    for name in ("kafka.ssl.keystore.key", "fs.s3a.access.key", "auth.token", 'sasl.jaas.config=x password="y"'):
+        assert re.search(REDACTED, name)
+    assert not re.search(REDACTED, "kafka.ssl.truststore.location")
 
 
 def test_settings_of_the_user_go_before_ours_or_stand_beside_them() -> None:
