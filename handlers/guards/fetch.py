@@ -21,7 +21,7 @@ Find = Callable[[WantedPartition], Partition]
 def may_follow(authorizer: Authorizer, context: RequestContext, services: Services) -> bool:
     """Return whether a client may fetch as a follower; a refusal is noted when it reads a partition."""
     operation = FETCH_CHECKS[1].operation
-    return Access(authorizer, FETCH, context, services).may_on_cluster(operation, is_noted=False)
+    return Access(authorizer, FETCH_KEY, context, services).may_on_cluster(operation, is_noted=False)
 
 
 def guard_find(
