@@ -35,18 +35,25 @@ class FetchError(Exception):
 
 
 class _Body(Protocol):
-    """Collects a response up to MAX_JWKS_BYTES."""
+    """Collects a response up to MAX_JWKS_BYTES; if ``result`` is cancelled, the connection ends."""
 
     def __init__(self) -> None:
-        self.result: Deferred[bytes] = Deferred()
+        self.result: Deferred[bytes] = Deferred(lambda _: self._end_connection())
         self._data = bytearray()
 
     def dataReceived(self, data: bytes) -> None:
         """Twisted: a part of the response."""
+        if self.result.called:
+            return
         self._data += data
-        if len(self._data) > MAX_JWKS_BYTES and not self.result.called:
+        if len(self._data) > MAX_JWKS_BYTES:
             self.result.errback(FetchError(f"the answer has more than {MAX_JWKS_BYTES} bytes"))
-            self.transport.abortConnection()  # type: ignore[union-attr]
+            self._end_connection()
+
+    def _end_connection(self) -> None:
+        # Twisted gives a body a transport that cannot abort; over TLS, loseConnection would wait for the peer.
+        if self.transport is not None:
+            self.transport.stopProducing()  # type: ignore[attr-defined]
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """Twisted: the end of the response."""

@@ -69,6 +69,7 @@ def test_an_answer_has_a_bound() -> None:
     exchange = Exchange()
     exchange.answer("200 OK", bytes(MAX_JWKS_BYTES + 1))
     assert "has more than" in str(exchange.outcome.value)
+    assert exchange.transport.producerState == "stopped"
 
 
 def test_a_provider_that_cannot_be_reached() -> None:
@@ -88,6 +89,15 @@ def test_a_provider_that_says_nothing() -> None:
     assert exchange.outcome.check(FetchError) and exchange.transport.disconnecting
     assert str(exchange.outcome.value) == "there was no answer within 5 s"
     exchange.protocol.connectionLost(Failure(ConnectionDone()))
+
+
+def test_a_provider_that_stops_in_the_middle_of_its_answer() -> None:
+    """The connection ends with the request: the rest of the answer takes no memory."""
+    exchange = Exchange()
+    exchange.connect().dataReceived(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n{")
+    exchange.reactor.advance(5.1)
+    assert str(exchange.outcome.value) == "there was no answer within 5 s"
+    assert exchange.transport.producerState == "stopped"
 
 
 def test_a_cancelled_request_is_no_failure_of_the_provider() -> None:
