@@ -94,6 +94,7 @@ class BearerClient:
     def __init__(self, token: str, extensions: Mapping[str, str]) -> None:
         self._token = token
         self._extensions = extensions
+        self._is_refused = False
 
     def begin(self) -> bytes:
         """See ClientMechanism.begin."""
@@ -102,6 +103,9 @@ class BearerClient:
 
     def evaluate(self, challenge: bytes) -> bytes | None:
         """See ClientMechanism.evaluate: a broker that refuses the token says so once the client has confirmed it."""
+        if challenge and self._is_refused:
+            raise SaslError("the other broker refuses the bearer token twice, instead of ending the exchange")
+        self._is_refused = bool(challenge)
         return b"\x01" if challenge else None
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,8 @@ _SUCCESS = (200, 201)
 _FINAL_STATUSES = frozenset({400, 401, 402, 403, 404, 405, 406, 407, 409, 410, 411, 413, 414, 415, 501, 505})
 """The statuses that no further attempt changes, as Kafka lists them."""
 _MOST_SHOWN = 200
+_TOKEN = re.compile(r"[\w=-]+\.(?P<claims>[\w=-]+)\.[\w=-]*", re.ASCII)
+"""A JWT in its compact form (RFC 7515, section 7.1); an unsecured one has no signature."""
 
 
 class TokenRequestError(LoginUnavailableError):
@@ -113,11 +116,11 @@ class UnsecuredClaims(NamedTuple):
 
 def parse_client_token(text: str, subject_claim: str) -> ClientToken:
     """Read the claims of a token; raises TokenRequestError. The text of a token never shows in a message."""
-    parts = text.strip().split(".")
-    if len(parts) != 3 or not all(parts[:2]):
-        raise TokenRequestError("the token does not have three parts", is_final=True)
+    match = _TOKEN.fullmatch(text.strip())
+    if match is None:
+        raise TokenRequestError("the token is not three parts of Base64, separated by dots", is_final=True)
     try:
-        claims = decode_json_part(parts[1])
+        claims = decode_json_part(match["claims"])
     except TokenError:
         raise TokenRequestError("the claims of the token are not JSON in Base64", is_final=True) from None
     subject, issued, expiry = claims.get(subject_claim), claims.get("iat"), claims.get("exp")

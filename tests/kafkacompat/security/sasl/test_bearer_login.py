@@ -16,6 +16,7 @@ from twisted.internet.task import Clock
 
 from kafkacompat.security.principals import Principal
 from kafkacompat.security.sasl.bearer_login import BearerLogin, find_renewal_ms
+from kafkacompat.security.sasl.client import BearerClient
 from kafkacompat.security.sasl.login_settings import BearerSettings, RefreshRules
 from kafkacompat.security.sasl.mechanism import SaslError
 from kafkacompat.security.sasl.oauthbearer import BearerToken, OAuthBearerServer, TokenError
@@ -178,6 +179,8 @@ def test_answers_without_a_token(status: int, body: bytes, is_final: bool) -> No
         "",
         "a.b",
         "a.!.c",
+        make_token(9) + "\x01auth=Bearer x",
+        make_token(9) + "\ud800",
         make_token(9, sub=""),
         make_token(9, sub=3),
         make_token(-1),
@@ -274,6 +277,13 @@ def test_both_sides_with_unsecured_tokens() -> None:
     assert server.principal == Principal("User", "broker")
     assert server.expires_at_ms == (NOW_S + 60) * 1000
     provider.login.stop()
+
+
+def test_an_exchange_with_a_broker_that_refuses_without_end_ends() -> None:
+    client = BearerClient("token", {})
+    assert client.evaluate(b"{}") == b"\x01"
+    with pytest.raises(SaslError, match="refuses the bearer token twice"):
+        client.evaluate(b"{}")
 
 
 def test_a_refused_token_is_confirmed_so_that_the_broker_says_why() -> None:
