@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,10 +16,12 @@ if TYPE_CHECKING:
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 DEFAULT_MECHANISM = "GSSAPI"
+ENCODED_HEADER = "sasl.oauthbearer.header.urlencode"
+"""A property of Kafka's clients alone."""
 
 
 class ClientSecurity(NamedTuple):
-    """How connections are encrypted, and who this client is; None for a listener that does not ask for it."""
+    """How connections are encrypted, and how this client authenticates itself; None for a listener that needs neither."""
 
     tls: ClientTls | None = None
     login: Login | None = None
@@ -67,5 +70,9 @@ def _read_login(config: BrokerConfig) -> Login:
     if isinstance(settings, ClientLogin):
         return settings
     from kafkacompat.cli.bearer_login import BlockingBearerLogin, request_token
+    from kafkacompat.security.sasl.token_requests import TokenEndpoint
 
+    if isinstance(settings.origin, TokenEndpoint):
+        is_encoded = config.given.get(ENCODED_HEADER, "").strip().lower() == "true"
+        settings = replace(settings, origin=replace(settings.origin, encodes_credentials=is_encoded))
     return BlockingBearerLogin(settings, request_token)

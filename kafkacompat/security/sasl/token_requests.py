@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import urlencode
+from urllib.parse import quote_plus, urlencode
 
 from kafkacompat.security.sasl.client import LoginUnavailableError
 from kafkacompat.security.sasl.oauthbearer import TokenError
@@ -53,7 +53,11 @@ class ClientToken(NamedTuple):
 
 @dataclass(frozen=True)
 class TokenEndpoint:
-    """Where an identity provider issues tokens, and to whom; ``trust_store`` is None for the authorities of the system."""
+    """Where an identity provider issues tokens, and for which client id.
+
+    ``trust_store`` is None for the authorities of the system. ``encodes_credentials`` encodes both parts of the Authorization header
+    as in a URL (KIP-1025).
+    """
 
     url: str
     client_id: str
@@ -62,13 +66,15 @@ class TokenEndpoint:
     connect_timeout_s: float = 10.0
     read_timeout_s: float = 30.0
     trust_store: StoreSettings | None = None
+    encodes_credentials: bool = False
 
     def build_headers(self) -> dict[str, str]:
         """Return the headers of a request."""
-        credentials = base64.b64encode(f"{self.client_id}:{self.client_secret}".encode()).decode()
+        encode = quote_plus if self.encodes_credentials else str
+        credentials = f"{encode(self.client_id)}:{encode(self.client_secret)}"
         return {
             "Accept": "application/json",
-            "Authorization": f"Basic {credentials}",
+            "Authorization": f"Basic {base64.b64encode(credentials.encode()).decode()}",
             "Cache-Control": "no-cache",
             "Content-Type": "application/x-www-form-urlencoded",
         }

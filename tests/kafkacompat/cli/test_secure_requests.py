@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import struct
 from pathlib import Path
 from typing import Any
@@ -228,6 +229,19 @@ def test_a_command_retrieves_a_token_when_it_needs_one() -> None:
     first, second, third, fourth = (login.start(never).begin() for _ in range(4))
     assert first.startswith(b"n,,\x01auth=Bearer ")
     assert first == second == third != fourth
+
+
+@pytest.mark.parametrize(("encoded", "credentials"), [("false", "me:a b%"), ("true", "me:a+b%25")])
+def test_an_authorization_header_may_be_encoded(encoded: str, credentials: str, tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text(
+        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=OAUTHBEARER\nsasl.oauthbearer.token.endpoint.url=https://issuer/token\n"
+        "sasl.oauthbearer.client.credentials.client.id=me\nsasl.oauthbearer.client.credentials.client.secret=a b%\n"
+        f"sasl.oauthbearer.header.urlencode={encoded}\n"
+    )
+    login: Any = read_command_config(path).login
+    header = login._settings.origin.build_headers()["Authorization"]
+    assert base64.b64decode(header.removeprefix("Basic ")).decode() == credentials
 
 
 def test_a_provider_that_does_not_answer() -> None:
