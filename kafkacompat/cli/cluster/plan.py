@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from kafkacompat.cli.cluster.folder import BROKER_PREFIX, ClusterCommandError
 from kafkacompat.cli.cluster.launcher import ProcessPlan, await_ready_line
+from kafkacompat.cli.cluster.start_checks import check_distinct_ports
 from kafkacompat.cli.cluster.supervision import EXIT_BAD_CONFIG
 from kafkacompat.cli.serve import read_properties
 from kafkacompat.config import BrokerConfig, ConfigError
@@ -70,7 +71,7 @@ def check_options(options: ClusterOptions, environment: Mapping[str, str]) -> st
             **options.overrides,
         }
         config = _load_config(options, environment)
-        _check_ports(options, find_addresses(options, environment))
+        _check_ports(options, environment)
     except ConfigError as problem:
         raise ClusterCommandError(str(problem), EXIT_BAD_CONFIG) from problem
     for name in REPLICATION_FACTORS:
@@ -93,10 +94,10 @@ def find_addresses(options: ClusterOptions, environment: Mapping[str, str]) -> l
     return [(first.host, options.port), *((listener.host, listener.port) for listener in further)]
 
 
-def _check_ports(options: ClusterOptions, addresses: Sequence[tuple[str, int]]) -> None:
-    """Raise ConfigError if the brokers' listeners cannot have ports that follow each other."""
-    taken: dict[int, int] = {}
-    for _, first_port in addresses:
+def _check_ports(options: ClusterOptions, environment: Mapping[str, str]) -> None:
+    """Raise ConfigError or ClusterCommandError if the brokers' listeners cannot have ports that follow each other."""
+    first_ports = [port for _, port in find_addresses(options, environment)]
+    for first_port in first_ports:
         last_port = first_port + options.brokers - 1
         if last_port > MAX_PORT:
             shown = f"--port {first_port}" if first_port == options.port else f"the port {first_port} of a listener"
@@ -104,12 +105,14 @@ def _check_ports(options: ClusterOptions, addresses: Sequence[tuple[str, int]]) 
                 f"{shown} is too high for {options.brokers} brokers: "
                 f"the last one would listen on {last_port}, and {MAX_PORT} is the highest port"
             )
-        for port in range(first_port, last_port + 1) if first_port else ():
-            if taken.setdefault(port, first_port) != first_port:
-                raise ConfigError(
-                    f"the port {port} is needed twice, as each of {options.brokers} brokers has the ports after {first_port} and"
-                    f" {taken[port]}: keep the ports of listeners further apart"
-                )
+    check_distinct_ports(first_ports, options.brokers)
+    # The advertised ports of the last broker exist, too.
+    _move_listeners(_load_config(options, environment), _count_ports(first_ports, options.brokers))
+
+
+def _count_ports(first_ports: Sequence[int], number: int) -> list[int]:
+    """Return the ports of the broker of that number; a port 0 stays."""
+    return [port and port + number - 1 for port in first_ports]
 
 
 def _load_config(options: ClusterOptions, environment: Mapping[str, str]) -> BrokerConfig:
@@ -172,7 +175,7 @@ def plan_broker(number: int, options: ClusterOptions, environment: Mapping[str, 
     command = [sys.executable, "-m", "kafkacompat", "serve"]
     overrides = broker_overrides(number, options, environment, zookeeper=zookeeper)
     config = _load_config(options, environment)
-    ports = [port and port + number - 1 for _, port in find_addresses(options, environment)]
+    ports = _count_ports([port for _, port in find_addresses(options, environment)], number)
     if len(ports) == 1 and not config.advertised_listeners:
         command += ["--port", str(ports[0])]
     else:

@@ -120,9 +120,9 @@ class _ClusterStart:
         own_log = self._folder.log if self._folder.log.exists() else None
         launcher = ProcessLauncher({plan.name: plan for plan in plans}, reactor.callFromThread, own_log)
         own = this_process()
-        state = ClusterState(
-            "starting", own.pid, own.started, "", connect, [_make_record(plan) for plan in plans], growths=0
-        )
+        records = [_make_record(plan) for plan in plans]
+        addresses = find_addresses(self._options, os.environ)
+        state = ClusterState("starting", own.pid, own.started, "", connect, records, growths=0, addresses=addresses)
 
         def end(exit_code: int) -> None:
             self._exit_code = exit_code

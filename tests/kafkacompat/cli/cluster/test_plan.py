@@ -116,6 +116,12 @@ def test_advertised_ports_count_too(tmp_path: Path) -> None:
     assert overrides["advertised.listeners"] == "PLAINTEXT://kafka:2001"
 
 
+def test_advertised_ports_exist_for_every_broker(tmp_path: Path) -> None:
+    text = "listeners=PLAINTEXT://:1000\nadvertised.listeners=PLAINTEXT://kafka:65534"
+    with pytest.raises(ClusterCommandError, match=r"advertised.listeners=PLAINTEXT://kafka:65536 is not valid"):
+        check_options(options_with(write_properties(tmp_path, text), port=1000), {})
+
+
 def test_listeners_whose_ports_meet_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ClusterCommandError, match="the port 9094 is needed twice, as each of 3 brokers has the ports"):
         check_options(options_with(write_properties(tmp_path, TWO.format(port=9094))), {})
