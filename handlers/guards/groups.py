@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from copy import copy
+from itertools import chain
 from typing import Any
 
 from kafkacompat.handlers.guards.access import Access, Guard, Handle, change_response, in_turns, wait_for
@@ -37,6 +38,7 @@ from kafkacompat.handlers.guards.rights import (
 )
 from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.security.acls.model import AclOperation, AclResourceType
+from kafkacompat.timers import yield_in_turns
 from kafkacompat.wire.errors import ErrorCode
 
 FEW = 250
@@ -159,10 +161,10 @@ _describe_consumer_groups = guard_items(DESCRIBE_GROUP, _CONSUMER_GROUPS, name_i
 async def guard_consumer_groups(request: Any, access: Access, handle: Handle) -> Any:
     """Describe the groups that a client may describe, if it may describe all topics of their members too."""
     response = await wait_for(_describe_consumer_groups(request, access, handle))
-    names = {name for group in response.groups for name in _list_assigned(group)}
-    allowed = await access.select_in_turns(AclOperation.DESCRIBE, TOPIC, names)
-    for index, group in enumerate(response.groups):
-        if not allowed.issuperset(_list_assigned(group)):
+    assigned = await _list_assigned(response.groups, access)
+    allowed = await access.select_in_turns(AclOperation.DESCRIBE, TOPIC, chain.from_iterable(assigned))
+    for index, (group, names) in enumerate(zip(response.groups, assigned, strict=True)):
+        if not allowed.issuperset(names):
             response.groups[index] = type(group)(
                 group_id=group.group_id,
                 error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
@@ -173,13 +175,14 @@ async def guard_consumer_groups(request: Any, access: Access, handle: Handle) ->
     return response
 
 
-def _list_assigned(group: Any) -> set[str]:
-    return {
-        topic.topic_name
-        for member in group.members
-        for assignment in (member.assignment, member.target_assignment)
-        for topic in assignment.topic_partitions
-    }
+async def _list_assigned(groups: Sequence[Any], access: Access) -> list[set[str]]:
+    """Return for each group the topics that its members have, or are to have."""
+    assigned = [set[str]() for _ in groups]
+    members = ((names, member) for names, group in zip(assigned, groups, strict=True) for member in group.members)
+    async for names, member in yield_in_turns(access.services.clock, members):
+        for assignment in (member.assignment, member.target_assignment):
+            names.update(topic.topic_name for topic in assignment.topic_partitions)
+    return assigned
 
 
 def guard_heartbeat(request: Any, access: Access, handle: Handle) -> Any:

@@ -10,10 +10,20 @@ import pytest
 
 from kafkacompat.handlers import add_partitions_to_txn, metadata
 from kafkacompat.handlers.context import Pending, Services
+from kafkacompat.handlers.guards.access import Access
+from kafkacompat.handlers.guards.groups import guard_consumer_groups
 from kafkacompat.handlers.metadata import PARTITIONS_IN_A_STEP
 from kafkacompat.metadata.image import ImageHolder, MetadataImage
+from kafkacompat.security.acls.authorizer import Authorizer
 from kafkacompat.wire.apis.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
-from kafkacompat.wire.apis.consumer_group_describe import ConsumerGroupDescribeRequest, DescribedGroup, Member
+from kafkacompat.wire.apis.consumer_group_describe import (
+    Assignment,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DescribedGroup,
+    Member,
+    TopicPartitions,
+)
 from kafkacompat.wire.apis.metadata import MetadataRequest
 from kafkacompat.wire.errors import ErrorCode
 from tests.fakes.busy_clock import LOOKS_A_TURN, BusyClock
@@ -21,6 +31,7 @@ from tests.handlers.admin_node import AdminNode
 from tests.handlers.coordinator_node import make_topic
 from tests.handlers.node import context_of, handle_request, make_services
 from tests.kafkacompat.metadata.deferreds import outcome
+from tests.kafkacompat.security.acls.rules import build_table
 
 MANY = 2_000
 
@@ -47,6 +58,18 @@ class Entries:
             turns.append(self.handled - before)
             before = self.handled
         return outcome(pending.response), [count for count in turns if count]
+
+
+class CountedList(list[Any]):
+    """A list without elements that counts how often it is read."""
+
+    def __init__(self, entries: Entries) -> None:
+        super().__init__()
+        self._entries = entries
+
+    def __iter__(self) -> Iterator[Any]:
+        self._entries.handled += 1
+        return super().__iter__()
 
 
 @pytest.fixture
@@ -78,6 +101,26 @@ def test_members_of_consumer_groups(entries: Entries) -> None:
     response, turns = entries.answer(handle_request(request, context_of(1), services))
     assert [(group.group_id, len(group.members)) for group in response.groups] == [("a", 100), ("b", 100)]
     assert response.groups[0].authorized_operations > 0
+    assert max(turns) <= LOOKS_A_TURN + 1
+
+
+def test_members_whose_topics_are_asked_about(entries: Entries) -> None:
+    """The response of the handler is there at once; the guard goes through its members."""
+    topics = [TopicPartitions(topic_name="t", partitions=[0])]
+
+    def make_member(number: int) -> Member:
+        member = Member(member_id=f"m{number}", assignment=Assignment(topic_partitions=topics))
+        member.target_assignment = Assignment(topic_partitions=CountedList(entries))
+        return member
+
+    groups = [DescribedGroup(group_id=name, members=[*map(make_member, range(100))]) for name in "ab"]
+    table = build_table("+ANONYMOUS DESCRIBE GROUP a", "+ANONYMOUS DESCRIBE GROUP b", "+ANONYMOUS DESCRIBE TOPIC t")
+    access = Access(Authorizer(lambda: table), 69, context_of(1), make_services(clock=entries.clock))
+    request = ConsumerGroupDescribeRequest(group_ids=["a", "b"])
+    pending = guard_consumer_groups(request, access, lambda _: ConsumerGroupDescribeResponse(groups=groups))
+    response, turns = entries.answer(pending)
+    assert [(group.error_code, len(group.members)) for group in response.groups] == [(0, 100), (0, 100)]
+    assert sum(turns) == 200
     assert max(turns) <= LOOKS_A_TURN + 1
 
 
