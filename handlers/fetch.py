@@ -192,7 +192,7 @@ def _may_follow(context: RequestContext, services: Services) -> bool:
         return services.enclosed is not None
     from kafkacompat.handlers.guards.fetch import may_follow
 
-    return may_follow(services.authorizer, context, services)
+    return may_follow(services.authorizer, context)
 
 
 def _one_at_a_time(

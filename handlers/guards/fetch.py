@@ -18,10 +18,10 @@ from kafkacompat.wire.headers import FETCH_KEY
 Find = Callable[[WantedPartition], Partition]
 
 
-def may_follow(authorizer: Authorizer, context: RequestContext, services: Services) -> bool:
-    """Return whether a client may fetch as a follower; a refusal is noted when it reads a partition."""
-    operation = FETCH_CHECKS[1].operation
-    return Access(authorizer, FETCH_KEY, context, services).may_on_cluster(operation, is_noted=False)
+def may_follow(authorizer: Authorizer, context: RequestContext) -> bool:
+    """Return whether a client may fetch as a follower; the decision is noted when it reads a partition."""
+    operation, kind = FETCH_CHECKS[1]
+    return authorizer.decide(context.principal, context.peer.host, operation, kind, CLUSTER_NAME).allowed
 
 
 def guard_find(
