@@ -53,7 +53,7 @@ class ControllerDecisions(Protocol):
         """Start, replace or cancel (None) reassignments; fires with None or an error for each partition."""
 
 
-class ControllerAnswers(Protocol):
+class BrokerAnswers(Protocol):
     """The controller's answers to requests of brokers, with NOT_CONTROLLER on any other broker."""
 
     async def alter_partition(self, request: AlterPartitionRequest, version: int) -> AlterPartitionResponse:
@@ -77,7 +77,7 @@ class ClusterRole(Protocol):
     def forwarding(self) -> ControllerRequests: ...
 
     @property
-    def answers(self) -> ControllerAnswers: ...
+    def answers(self) -> BrokerAnswers: ...
 
     def require_active(self) -> ControllerDecisions:
         """Return the controller; raises KafkaError NOT_CONTROLLER on any other broker."""

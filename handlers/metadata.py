@@ -174,7 +174,7 @@ def _build_answer(request: MetadataRequest, context: RequestContext, services: S
         cluster_id=image.cluster_id,
         controller_id=image.controller_id,
     )
-    later = make_steps(services.clock, _describe_topics(response.topics, (find(each, sight) for each in wanted), sight))
+    later = make_steps(services.clock, _describe_topics(response.topics, (find(key, sight) for key in wanted), sight))
     if later is None:
         return _add_authorized_operations(response, request)
     return Pending(later.addCallback(lambda _: _add_authorized_operations(response, request)), in_order=True)
@@ -236,7 +236,7 @@ def _describe_topic(described: list[MetadataResponseTopic], topic: TopicImage, s
         if start:
             yield
         part = topic.partitions[start : start + PARTITIONS_IN_A_STEP]
-        partitions += [_describe_partition(each, sight) for each in part]
+        partitions += [_describe_partition(partition, sight) for partition in part]
 
 
 def _describe_partition(each: PartitionImage, sight: _Sight) -> MetadataResponsePartition:

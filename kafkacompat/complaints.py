@@ -19,7 +19,7 @@ OTHERS = "others"
 class LoggedComplaints:
     """Logs at most *most_lines* lines about a client in each *period_s* seconds.
 
-    A client is any text, such as an address. If lines were left out, one tells their number when the next period begins.
+    A client is any text, such as an address. If lines were left out, a line has their number when the next period begins.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ class ClientSecurity(NamedTuple):
 
 
 def read_command_config(path: Path | None) -> ClientSecurity:
-    """Read a file of client properties, of which those about security count. Raises ConfigError, which names the file."""
+    """Read the properties about security from a file of client properties. Raises ConfigError, which names the file."""
     if path is None:
         return ClientSecurity()
     try:

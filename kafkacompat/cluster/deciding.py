@@ -1,4 +1,4 @@
-"""Decisions about partitions that a request or a tool names, each of which succeeds or fails by itself."""
+"""Decisions about the partitions that a request or a tool names: each succeeds or fails by itself."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 RENEWAL_PAUSE_S = 10.0
 """Pause after a renewal that has failed, or has brought a token that has expired."""
 MIN_WAIT_S = 1.0
-"""A file with a token that nobody renews is read at most this often."""
+"""The least time between two reads of a file whose token is not renewed."""
 MIN_BACKOFF_S = 0.01
 
 Post = Callable[[], "Deferred[tuple[int, bytes]]"]
@@ -40,7 +40,7 @@ Post = Callable[[], "Deferred[tuple[int, bytes]]"]
 
 
 class BearerLogin:
-    """Who this process is by its present token.
+    """A login by the present bearer token, which is renewed in time.
 
     Call `begin` before the first authentication, and `stop` at the end. ``make_post`` raises ConfigError for an endpoint that
     cannot be reached in the way it is configured.

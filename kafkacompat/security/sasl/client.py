@@ -35,7 +35,7 @@ class ClientMechanism(Protocol):
 
 
 class Login(Protocol):
-    """Who a client is, and the mechanism by which it proves that."""
+    """The identity of a client, and the mechanism by which the client proves it."""
 
     @property
     def mechanism(self) -> str:

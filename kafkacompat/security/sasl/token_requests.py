@@ -103,7 +103,7 @@ class TokenEndpoint:
 
 
 class TokenFile(NamedTuple):
-    """A file that holds a token, which somebody else renews."""
+    """A file that holds a token, which another program renews."""
 
     path: str
 
