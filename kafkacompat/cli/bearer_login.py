@@ -31,6 +31,10 @@ TOKEN_MARGIN_MS = 30_000
 """A token that expires sooner is replaced before a login."""
 
 
+Post = Callable[[], tuple[int, bytes]]
+"""Requests a token; returns the status and the body of the answer, and raises OSError if there is none."""
+
+
 def _read_time_ms() -> int:
     return int(time.time() * 1000)
 
@@ -38,7 +42,8 @@ def _read_time_ms() -> int:
 class BlockingBearerLogin:
     """A login by bearer tokens, each retrieved when it is needed.
 
-    ``post`` requests a token, and raises OSError; ``now_ms`` returns the time of day.
+    ``make_post`` raises ConfigError for an endpoint that cannot be reached in the way it is configured. ``now_ms`` returns the time of
+    day.
     """
 
     mechanism = OAUTHBEARER
@@ -46,11 +51,11 @@ class BlockingBearerLogin:
     def __init__(
         self,
         settings: BearerSettings,
-        post: Callable[[TokenEndpoint], tuple[int, bytes]],
+        make_post: Callable[[TokenEndpoint], Post],
         now_ms: Callable[[], int] = _read_time_ms,
     ) -> None:
         self._settings = settings
-        self._post = post
+        self._post = make_post(settings.origin) if isinstance(settings.origin, TokenEndpoint) else None
         self._now_ms = now_ms
         self._token: ClientToken | None = None
 
@@ -70,8 +75,9 @@ class BlockingBearerLogin:
             return read_token_file(origin.path)
         if not isinstance(origin, TokenEndpoint):
             return origin.build_token(now_ms)
+        assert self._post is not None
         try:
-            return origin.read_answer(*self._post(origin))
+            return origin.read_answer(*self._post())
         except OSError as problem:
             raise TokenRequestError(f"{origin.url} does not answer: {describe_error(problem)}") from problem
 
@@ -83,19 +89,24 @@ class _NoRedirection(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def request_token(endpoint: TokenEndpoint) -> tuple[int, bytes]:
-    """Request a token; raises OSError."""
+def make_post(endpoint: TokenEndpoint) -> Post:
+    """Return the function that requests a token. Raises ConfigError for a bad trust store."""
     opener = urllib.request.build_opener(_NoRedirection, urllib.request.HTTPSHandler(context=_build_context(endpoint)))
     request = urllib.request.Request(endpoint.url, endpoint.build_body(), endpoint.build_headers())
-    try:
-        with opener.open(request, timeout=endpoint.connect_timeout_s + endpoint.read_timeout_s) as response:
-            return response.status, response.read(MAX_TOKEN_BYTES)
-    except urllib.error.HTTPError as problem:
-        return problem.code, problem.read(MAX_TOKEN_BYTES)
-    except urllib.error.URLError as problem:
-        raise OSError(str(problem.reason)) from problem
-    except HTTPException as problem:
-        raise OSError(f"the answer is not HTTP: {problem}") from problem
+    timeout_s = endpoint.connect_timeout_s + endpoint.read_timeout_s
+
+    def post() -> tuple[int, bytes]:
+        try:
+            with opener.open(request, timeout=timeout_s) as response:
+                return response.status, response.read(MAX_TOKEN_BYTES)
+        except urllib.error.HTTPError as problem:
+            return problem.code, problem.read(MAX_TOKEN_BYTES)
+        except urllib.error.URLError as problem:
+            raise OSError(str(problem.reason)) from problem
+        except HTTPException as problem:
+            raise OSError(f"the answer is not HTTP: {problem}") from problem
+
+    return post
 
 
 def _build_context(endpoint: TokenEndpoint) -> ssl.SSLContext:

@@ -69,10 +69,10 @@ def _read_login(config: BrokerConfig) -> Login:
     settings = read_login_settings(config, None, mechanism)
     if isinstance(settings, ClientLogin):
         return settings
-    from kafkacompat.cli.bearer_login import BlockingBearerLogin, request_token
+    from kafkacompat.cli.bearer_login import BlockingBearerLogin, make_post
     from kafkacompat.security.sasl.token_requests import TokenEndpoint
 
     if isinstance(settings.origin, TokenEndpoint):
         is_encoded = config.given.get(ENCODED_HEADER, "").strip().lower() == "true"
         settings = replace(settings, origin=replace(settings.origin, encodes_credentials=is_encoded))
-    return BlockingBearerLogin(settings, request_token)
+    return BlockingBearerLogin(settings, make_post)

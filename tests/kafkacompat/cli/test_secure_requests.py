@@ -29,6 +29,7 @@ from tests.fakes.certificates import Authority, shared_authority, shared_member
 from tests.kafkacompat.server.tls_world import make_properties, open_listener
 
 PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
+BEARER_MODULE = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
 VERSIONS = {3: 2, 17: 1, 36: 1}
 
 
@@ -197,6 +198,16 @@ def test_why_a_login_fails(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN"}, "sasl.jaas.config has no username"),
         ({"security_protocol": "SSL", "ssl_truststore_location": "/no/file"}, "ssl.truststore.location=/no/file"),
         (
+            {
+                "security_protocol": "SASL_PLAINTEXT",
+                "sasl_mechanism": "OAUTHBEARER",
+                "sasl_oauthbearer_token_endpoint_url": "https://issuer/token",
+                "sasl_jaas_config": f'{BEARER_MODULE} required clientId="a" clientSecret="secret" ssl.truststore.type="PEM"'
+                ' ssl.truststore.location="/no/file";',
+            },
+            "ssl.truststore.location=/no/file cannot be read",
+        ),
+        (
             {"security_protocol": "SASL_SSL", "sasl_mechanism": "PLAIN", "sasl_jaas_config": jaas()[:-1]},
             "sasl.jaas.config=... is not valid: a login module's options do not end with a semicolon",
         ),
@@ -221,10 +232,14 @@ def never() -> str:
     raise AssertionError("no nonce is needed")
 
 
+def no_post() -> tuple[int, bytes]:
+    raise AssertionError("no token is requested")
+
+
 def test_a_command_retrieves_a_token_when_it_needs_one() -> None:
     times = iter((0, 1_000, 29_000, 31_000))
     login = BlockingBearerLogin(
-        BearerSettings(UnsecuredClaims({"sub": "me"}, 60)), lambda _: (0, b""), lambda: next(times)
+        BearerSettings(UnsecuredClaims({"sub": "me"}, 60)), lambda _: no_post, lambda: next(times)
     )
     first, second, third, fourth = (login.start(never).begin() for _ in range(4))
     assert first.startswith(b"n,,\x01auth=Bearer ")
@@ -245,11 +260,11 @@ def test_an_authorization_header_may_be_encoded(encoded: str, credentials: str, 
 
 
 def test_a_provider_that_does_not_answer() -> None:
-    def refuse(_: TokenEndpoint) -> tuple[int, bytes]:
+    def refuse() -> tuple[int, bytes]:
         raise ConnectionRefusedError(111, "Connection refused")
 
     endpoint = TokenEndpoint("http://issuer/token", "me", "hush-secret")
     with pytest.raises(SaslError, match=r"there is no bearer token: http://issuer/token does not answer: .*refused"):
-        BlockingBearerLogin(BearerSettings(endpoint), refuse).start(never)
+        BlockingBearerLogin(BearerSettings(endpoint), lambda _: refuse).start(never)
     with pytest.raises(SaslError, match="status 401"):
-        BlockingBearerLogin(BearerSettings(endpoint), lambda _: (401, b"{}")).start(never)
+        BlockingBearerLogin(BearerSettings(endpoint), lambda _: lambda: (401, b"{}")).start(never)
