@@ -16,8 +16,6 @@ from twisted.python.failure import Failure
 from twisted.web.client import Agent, BrowserLikePolicyForHTTPS, ResponseDone
 from twisted.web.http import PotentialDataLoss
 from twisted.web.http_headers import Headers
-from twisted.web.iweb import IBodyProducer
-from zope.interface import implementer
 
 from kafkacompat.security.sasl.bearer_login import Post
 from kafkacompat.security.sasl.jwks import MAX_JWKS_BYTES, Fetch
@@ -53,7 +51,7 @@ class _Body(Protocol):
     def _end_connection(self) -> None:
         # Twisted gives a body a transport that cannot abort; over TLS, loseConnection would wait for the peer.
         if self.transport is not None:
-            self.transport.stopProducing()  # type: ignore[attr-defined]
+            self.transport.stopProducing()
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         """Twisted: the end of the response."""
@@ -65,9 +63,8 @@ class _Body(Protocol):
             self.result.errback(reason)
 
 
-@implementer(IBodyProducer)
 class _Bytes:
-    """The body of a request."""
+    """The body of a request (Twisted's IBodyProducer)."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -108,7 +105,7 @@ def make_fetch(reactor: Any) -> Fetch:
 
 def make_post(reactor: Any, endpoint: TokenEndpoint) -> Post:
     """Return the function that requests a token. Redirections are not followed. Raises ConfigError for a bad trust store."""
-    agent = Agent(reactor, _build_policy(endpoint), endpoint.connect_timeout_s)
+    agent: Any = Agent(reactor, _build_policy(endpoint), endpoint.connect_timeout_s)
     headers = {name.encode(): [value.encode()] for name, value in endpoint.build_headers().items()}
 
     async def post() -> tuple[int, bytes]:
@@ -142,12 +139,12 @@ def _report_timeout(_: object, timeout_s: float) -> None:
     raise FetchError(f"there was no answer within {timeout_s:g} s")
 
 
-def _explain(failure: Failure) -> None:
-    """Raise FetchError with the words of the first cause; Twisted lists several. A cancelled request stays one."""
+def _explain(failure: Failure) -> Failure:
+    """Return a FetchError with the words of the first cause; Twisted lists several. A cancelled request stays one."""
     causes: list[Failure] = getattr(failure.value, "reasons", None) or [failure]
     if causes[0].check(FetchError, CancelledError):
-        causes[0].raiseException()
+        return causes[0]
     cause = causes[0].value
     if isinstance(cause, SSL.Error):
-        raise FetchError(f"TLS fails: {describe_tls_error(cause)}")
-    raise FetchError(str(cause).rstrip(".") or type(cause).__name__)
+        return Failure(FetchError(f"TLS fails: {describe_tls_error(cause)}"))
+    return Failure(FetchError(str(cause).rstrip(".") or type(cause).__name__))

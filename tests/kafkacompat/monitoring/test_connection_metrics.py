@@ -133,8 +133,9 @@ def test_refused_connections_count_by_limit() -> None:
     factory = KafkaFactory(shared, lambda *_: Deferred(), lambda *_: objections.pop(0), lambda *_: admissions.pop(0))
     scraper = Scraper(shared)
     assert scraper.scrape()["ip_connection_accept_throttle_time", ()] == 0
+    client: Any = IPv4Address("TCP", "192.0.2.1", 5555)
     for _ in range(5):
-        factory.buildProtocol(IPv4Address("TCP", "192.0.2.1", 5555))
+        factory.buildProtocol(client)
     samples = scraper.scrape()
     for limit in ("max.connections", "max.connections.per.ip", "connection_creation_rate"):
         assert samples["kafkacompat_connections_turned_away_total", (limit,)] == 1

@@ -111,7 +111,7 @@ class TlsClient(PlainClient):
 class TlsWorld:
     """A listener that answers with what its dispatcher says, after *delay_ms*; ``complaints`` are the lines of its log."""
 
-    def __init__(self, delay_ms: int = 0, **changes: str) -> None:
+    def __init__(self, *, delay_ms: int = 0, **changes: str) -> None:
         self.clock: Any = Clock()
         self.clock.advance(NOW)
         self.network = MemoryNetwork(self.clock)
