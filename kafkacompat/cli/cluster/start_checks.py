@@ -47,15 +47,16 @@ def _list_further_brokers(data: Path, brokers: int) -> Iterator[tuple[int, Path]
 
 def check_distinct_ports(first_ports: Iterable[int], brokers: int) -> None:
     """Raise ClusterCommandError if listeners need the same port; broker 1 has *first_ports*, the next broker the next ones."""
-    taken: dict[int, int] = {}
+    taken: set[int] = set()
     for first_port in filter(None, first_ports):
-        for port in range(first_port, first_port + brokers):
-            if taken.setdefault(port, first_port) != first_port:
-                raise ClusterCommandError(
-                    f"the port {port} is needed twice, as each of {brokers} brokers has the ports after {first_port} and"
-                    f" {taken[port]}: keep the ports of listeners further apart",
-                    EXIT_BAD_CONFIG,
-                )
+        ports = set(range(first_port, first_port + brokers))
+        if taken & ports:
+            raise ClusterCommandError(
+                f"the port {min(taken & ports)} is needed twice, as {brokers} brokers take this number of ports from that"
+                " of each listener on: keep the ports of listeners further apart",
+                EXIT_BAD_CONFIG,
+            )
+        taken |= ports
 
 
 def check_ports(host: str, first_port: int, count: int) -> None:

@@ -57,7 +57,7 @@ def test_fewer_brokers_and_ports_that_do_not_exist_are_refused() -> None:
 
 @pytest.mark.parametrize(
     ("port", "words"),
-    [(9096, "the port 9096 is needed twice, as each of 5 brokers"), (65_533, "the last one would listen on 65537")],
+    [(9096, "the port 9096 is needed twice, as 5 brokers"), (65_533, "the last one would listen on 65537")],
 )
 def test_every_listener_needs_a_port_for_each_broker(port: int, words: str) -> None:
     state = running_state()
