@@ -127,8 +127,11 @@ def guard_coordinators(request: Any, access: Access, handle: Handle) -> Any:
     """Name the coordinators of what a client may describe (FindCoordinator)."""
     check = _COORDINATOR_CHECKS.get(request.key_type)
     if check is None:
-        access.require(ACT_FOR_CLUSTER)
-        return handle(request)
+        if access.may_on_cluster(ACT_FOR_CLUSTER.operation):
+            return handle(request)
+        if access.version < 4:
+            return refuse_whole(request, ACT_FOR_CLUSTER.error, node_id=-1, port=-1)
+        return refuse_request(request, _COORDINATED, ACT_FOR_CLUSTER.error)
     if access.version < 4:
         if access.may(check.operation, check.kind, request.key):
             return handle(request)
