@@ -19,7 +19,7 @@ from tests.kafkacompat.server.world import make_request
 class World(TlsWorld):
     """A broker, "broker-2", that connects to the listener of another."""
 
-    def __init__(self, *, client: dict[str, str] | None = None, **changes: Any) -> None:
+    def __init__(self, *, client: dict[str, str] | None = None, **changes: str) -> None:
         super().__init__(**changes)
         properties = client or make_properties(shared_member("broker-2"))
         self.tls_network = TlsNetwork(self.network.at("broker-2"), open_listener(properties), self.clock)
