@@ -136,6 +136,9 @@ def _find_partition(
     request: FetchRequest, context: RequestContext, services: Services
 ) -> Callable[[WantedPartition], Partition]:
     """Return the function that finds what the client wants, and may read."""
+    is_follower = _find_replica_id(request, context) >= 0
+    if is_follower and services.cluster is not None and services.enclosed is None:
+        return _refuse_follower
 
     def find(wanted: WantedPartition) -> Partition:
         return services.replica_manager.find(wanted.topic, wanted.partition)
@@ -145,7 +148,12 @@ def _find_partition(
     # Without an authorizer a broker does not pay for the guards.
     from kafkacompat.handlers.guards.fetch import guard_find
 
-    return guard_find(find, _find_replica_id(request, context) >= 0, services.authorizer, context, services)
+    return guard_find(find, is_follower, services.authorizer, context, services)
+
+
+def _refuse_follower(wanted: WantedPartition) -> Partition:
+    """Refuse to let a client of a listener that is not for brokers act as a replica, which would vouch for records."""
+    raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "followers fetch on the listener between brokers")
 
 
 def _parse_limits(request: FetchRequest, version: int, most_bytes: int, meter: RequestMeter | None) -> FetchLimits:
