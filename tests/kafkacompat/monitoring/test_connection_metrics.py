@@ -132,9 +132,10 @@ def test_refused_connections_count_by_limit() -> None:
     admissions = [Admission(400, closes=True), Admission(100), ADMITTED]
     factory = KafkaFactory(shared, lambda *_: Deferred(), lambda *_: objections.pop(0), lambda *_: admissions.pop(0))
     scraper = Scraper(shared)
+    address: Any = IPv4Address("TCP", "192.0.2.1", 5555)
     assert scraper.scrape()["ip_connection_accept_throttle_time", ()] == 0
     for _ in range(5):
-        factory.buildProtocol(IPv4Address("TCP", "192.0.2.1", 5555))
+        factory.buildProtocol(address)
     samples = scraper.scrape()
     for limit in ("max.connections", "max.connections.per.ip", "connection_creation_rate"):
         assert samples["kafkacompat_connections_turned_away_total", (limit,)] == 1
