@@ -95,7 +95,7 @@ def find_addresses(options: ClusterOptions, environment: Mapping[str, str]) -> l
 
 def _check_ports(options: ClusterOptions, addresses: Sequence[tuple[str, int]]) -> None:
     """Raise ConfigError if the brokers' listeners cannot have ports that follow each other."""
-    taken: dict[int, int] = {}
+    taken: set[int] = set()
     for _, first_port in addresses:
         last_port = first_port + options.brokers - 1
         if last_port > MAX_PORT:
@@ -104,12 +104,13 @@ def _check_ports(options: ClusterOptions, addresses: Sequence[tuple[str, int]]) 
                 f"{shown} is too high for {options.brokers} brokers: "
                 f"the last one would listen on {last_port}, and {MAX_PORT} is the highest port"
             )
-        for port in range(first_port, last_port + 1) if first_port else ():
-            if taken.setdefault(port, first_port) != first_port:
-                raise ConfigError(
-                    f"the port {port} is needed twice, as each of {options.brokers} brokers has the ports after {first_port} and"
-                    f" {taken[port]}: keep the ports of listeners further apart"
-                )
+        ports = set(range(first_port, last_port + 1)) if first_port else set()
+        if taken & ports:
+            raise ConfigError(
+                f"the port {min(taken & ports)} is needed twice, as {options.brokers} brokers take this number of ports from that"
+                " of each listener on: keep the ports of listeners further apart"
+            )
+        taken |= ports
 
 
 def _load_config(options: ClusterOptions, environment: Mapping[str, str]) -> BrokerConfig:

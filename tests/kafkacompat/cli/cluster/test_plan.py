@@ -117,8 +117,10 @@ def test_advertised_ports_count_too(tmp_path: Path) -> None:
 
 
 def test_listeners_whose_ports_meet_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ClusterCommandError, match="the port 9094 is needed twice, as each of 3 brokers has the ports"):
+    with pytest.raises(ClusterCommandError, match="the port 9094 is needed twice, as 3 brokers take this number"):
         check_options(options_with(write_properties(tmp_path, TWO.format(port=9094))), {})
+    with pytest.raises(ClusterCommandError, match="the port 9092 is needed twice"):
+        check_options(options_with(write_properties(tmp_path, TWO.format(port=9092))), {})
     check_options(options_with(write_properties(tmp_path, TWO.format(port=9095))), {})
     with pytest.raises(ClusterCommandError, match="the port 65534 of a listener is too high for 3 brokers"):
         check_options(options_with(write_properties(tmp_path, TWO.format(port=65534))), {})
