@@ -586,7 +586,7 @@ QUESTIONS: tuple[Question, ...] = (
         "alter-configs",
         33,
         2,
-        {"resources": [_CHANGED[0], _CHANGED[1], _CHANGED[2]], "validate_only": True},
+        {"resources": _CHANGED, "validate_only": True},
         [(Operation.ALTER_CONFIGS, kind) for kind in _ON_CONFIGS],
     ),
     Question(

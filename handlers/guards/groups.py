@@ -35,6 +35,7 @@ from kafkacompat.handlers.guards.rights import (
     READ_TOPIC,
     Check,
 )
+from kafkacompat.handlers.guards.whole import guard_cluster
 from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.security.acls.model import AclOperation, AclResourceType
 from kafkacompat.wire.errors import ErrorCode
@@ -119,14 +120,20 @@ async def _fetch_of_groups(request: Any, access: Access, handle: Handle) -> Any:
 
 _COORDINATED = Items(("coordinator_keys",), ("coordinators",), {"node_id": -1, "host": "", "port": -1})
 _COORDINATOR_CHECKS = {0: DESCRIBE_GROUP, 1: DESCRIBE_TRANSACTION}
+_SHARE_GROUPS_VERSION = 6
+_guard_share_coordinators = guard_cluster(ACT_FOR_CLUSTER, _COORDINATED)
 
 
 def guard_coordinators(request: Any, access: Access, handle: Handle) -> Any:
-    """Name the coordinators of what a client may describe (FindCoordinator)."""
+    """Name the coordinators of groups and transactions that a client may describe (FindCoordinator).
+
+    Those of share groups are for brokers; before version 6 the handler rejects their type.
+    """
     check = _COORDINATOR_CHECKS.get(request.key_type)
     if check is None:
-        access.require(ACT_FOR_CLUSTER)
-        return handle(request)
+        if access.version < _SHARE_GROUPS_VERSION:
+            return handle(request)
+        return _guard_share_coordinators(request, access, handle)
     if access.version < 4:
         if access.may(check.operation, check.kind, request.key):
             return handle(request)
