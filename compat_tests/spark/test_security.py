@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Producer
+from pyspark.errors import StreamingQueryException
 
 from compat_tests.brokers import ROOT
 from compat_tests.certificates import Authority
@@ -163,22 +164,29 @@ def test_tokens_that_spark_obtains(secured: SecuredBroker, name: str, tmp_path: 
 
 
 @pytest.mark.spark
-def test_plans_hide_secrets(secured: SecuredBroker, spark: Any, name: str) -> None:
+def test_plans_hide_secrets(secured: SecuredBroker, spark: Any, name: str, tmp_path: Path) -> None:
+    """A batch that reads, and a stream that writes and fails: its failure shows its plan."""
     create_topic(secured.broker, name)
     secrets = {**secured.certificate_as_text(), "sasl.jaas.config": secured.login()["sasl.jaas.config"]}
-    options = secured.options("MUTUAL", secrets)
-    for reader in (spark.read, spark.readStream):
-        plan = str(reader.format("kafka").options(**options, subscribe=name).load()._jdf.queryExecution().toString())
-        assert PASSWORD not in plan
-        assert "PRIVATE KEY" not in plan
-    assert REDACTION in plan
+    options = {**secured.options("MUTUAL", secrets), "startingOffsets": "earliest"}
+    write(spark, options, name, 1)
+    batch = spark.read.format("kafka").options(**options, subscribe=name).load()
+    stream = spark.readStream.format("kafka").options(**options, subscribe=name).load()
+    writer = stream.selectExpr("raise_error('x') as value").writeStream.format("kafka").options(**options, topic=name)
+    query = writer.option("checkpointLocation", str(tmp_path)).trigger(availableNow=True).start()
+    with pytest.raises(StreamingQueryException) as failure:
+        query.awaitTermination(120)
+    assert f"kafka.ssl.keystore.key={REDACTION}" in str(failure.value)
+    for shown in (str(batch._jdf.queryExecution().toString()), str(failure.value)):
+        assert PASSWORD not in shown
+        assert "PRIVATE KEY" not in shown
 
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
         ("password", "the broker refuses the credentials (Authentication failed during authentication due to invalid"),
-        ("authority", "the TLS handshake failed (unable to find valid certification path to requested target)"),
+        ("authority", "the TLS handshake failed (Path does not chain with any of the trust anchors)"),
     ],
 )
 @pytest.mark.spark
@@ -208,7 +216,7 @@ def test_the_page(secured: SecuredBroker, tmp_path: Path, monkeypatch: pytest.Mo
     assert producer.flush(30) == 0
     shutil.copy(secured.authority.certificate, tmp_path / "ca.pem")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    page = PageRun(tmp_path, {"9094": str(secured.ports["LOGIN"])})
+    page = PageRun(tmp_path, {"localhost:9094": secured.bootstrap("LOGIN")})
     for block in find_blocks(find_section((ROOT / "docs" / "SPARK.md").read_text(), "Security")):
         page.run(block)
     assert list((tmp_path / "archive").rglob("*.parquet"))

@@ -57,7 +57,7 @@ def add_users(users: Sequence[str], directory: str | None, connect: str | None) 
         return _print_refusal(problem, EXIT_BAD_INPUT)
     try:
         if directory is not None:
-            os.makedirs(directory, 0o700, exist_ok=True)
+            os.makedirs(directory, exist_ok=True)
             with StoppedNode.hold([directory]) as node:
                 node.change_metadata(lambda store: _change(store, changes, StoreForm()))
         elif connect is not None:

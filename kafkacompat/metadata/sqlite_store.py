@@ -146,7 +146,7 @@ class SqliteStore:
             ) from problem
 
     def _open(self) -> sqlite3.Connection:
-        self.path.parent.mkdir(0o700, parents=True, exist_ok=True)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
         # The file has credentials. SQLite creates the files beside it with the same rights.
         with suppress(FileExistsError):
             os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))

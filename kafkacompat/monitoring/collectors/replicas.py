@@ -20,6 +20,8 @@ SUMMED = (f"{LOG}size", f"{LOG}numlogsegments")
 SINGLE = (f"{LOG}logstartoffset", f"{LOG}logendoffset")
 IN_SYNC_FLAGS = {"underreplicated": "partitions", "underminisr": "partitioncount", "atminisr": "partitioncount"}
 """The flags of a partition, and the suffix of the number of flagged partitions in Kafka's names."""
+LEADERS, PRODUCER_IDS = f"{MANAGER}leadercount", f"{MANAGER}produceridcount"
+FLAGGED = tuple(MANAGER + flag + suffix for flag, suffix in IN_SYNC_FLAGS.items())
 LED = tuple(
     PARTITION + name for name in ("insyncreplicascount", "replicascount", "laststableoffsetlag", *IN_SYNC_FLAGS)
 )
@@ -76,8 +78,7 @@ class _Survey:
 
     def __init__(self, places: SeriesPlaces[tuple[str, int]]) -> None:
         self.families = {name: Family(name) for name in (*SUMMED, *SINGLE, *LED, FOLLOWER_LAG)}
-        self.totals = {f"{MANAGER}leadercount": 0, f"{MANAGER}produceridcount": 0}
-        self.totals |= {f"{MANAGER}{flag}{suffix}": 0 for flag, suffix in IN_SYNC_FLAGS.items()}
+        self.totals = dict.fromkeys((LEADERS, PRODUCER_IDS, *FLAGGED), 0)
         self.largest_lag = 0
         self.existing: set[tuple[str, int]] = set()
         self._places = places
@@ -91,7 +92,7 @@ class _Survey:
         has_place = self._places.take(key)
         opened = partition.log
         sizes = opened.size_bytes, len(opened.segments)
-        self.totals[f"{MANAGER}produceridcount"] += len(opened.producer_state.producers)
+        self.totals[PRODUCER_IDS] += len(opened.producer_state.producers)
         if has_place:
             values = (*sizes, opened.log_start_offset, opened.log_end_offset)
             self._add_values((*SUMMED, *SINGLE), values, partition)
@@ -114,9 +115,9 @@ class _Survey:
         in_sync, replicas = len(leading.in_sync.committed), len(leading.followers) + 1
         least = leading.least_in_sync(partition.log.config.min_insync_replicas)
         flags = in_sync < replicas, in_sync < least, in_sync == least
-        self.totals[f"{MANAGER}leadercount"] += 1
-        for (flag, suffix), is_set in zip(IN_SYNC_FLAGS.items(), flags, strict=True):
-            self.totals[f"{MANAGER}{flag}{suffix}"] += is_set
+        self.totals[LEADERS] += 1
+        for name, is_set in zip(FLAGGED, flags, strict=True):
+            self.totals[name] += is_set
         if has_place:
             unstable = partition.high_watermark.offset - partition.last_stable_offset
             self._add_values(LED, (in_sync, replicas, unstable, *flags), partition)

@@ -7,6 +7,8 @@ partitions moves to another broker, and a topic without a series of its own is i
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from operator import attrgetter, sub
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -15,6 +17,7 @@ from kafkacompat.monitoring.collectors import IN_A_TURN, Collected
 from kafkacompat.monitoring.table import Family
 
 if TYPE_CHECKING:
+    from kafkacompat.metrics.partitions import PartitionTraffic
     from kafkacompat.partitions.partition import Partition
 
 PREFIX = "kafka_server_brokertopicmetrics_"
@@ -30,6 +33,7 @@ COUNTERS = {
     "failedfetchrequests": "refused_fetches",
 }
 """Kafka's names, and the counters of `PartitionTraffic`."""
+read_counts: Callable[[PartitionTraffic], tuple[int, ...]] = attrgetter(*COUNTERS.values())
 
 
 class TopicCollector:
@@ -37,7 +41,7 @@ class TopicCollector:
 
     def __init__(self, places: SeriesPlaces[str]) -> None:
         self._places = places
-        self._seen: WeakKeyDictionary[Partition, dict[str, int]] = WeakKeyDictionary()
+        self._seen: WeakKeyDictionary[Partition, tuple[int, ...]] = WeakKeyDictionary()
         self._all: Counter[str] = Counter()
         self._by_topic: dict[str, Counter[str]] = {}
         self._topics: set[str] = set()
@@ -49,12 +53,14 @@ class TopicCollector:
     def add_partition(self, partition: Partition) -> None:
         """Add what the partition has counted since the scrape before."""
         self._topics.add(partition.topic)
-        counts = read_counts(partition)
+        traffic = partition.traffic
+        traffic.update(partition.log)
+        counts, before = read_counts(traffic), self._seen.get(partition)
+        if counts == before:
+            return
         topic = partition.topic if self._places.take(partition.topic) else OTHER
         totals = self._by_topic.setdefault(topic, Counter())
-        before = self._seen.get(partition)
-        for name, count in counts.items():
-            new = count if before is None else count - before[name]
+        for name, new in zip(COUNTERS, counts if before is None else map(sub, counts, before), strict=True):
             totals[name] += new
             self._all[name] += new
         self._seen[partition] = counts
@@ -73,10 +79,3 @@ class TopicCollector:
             if number % IN_A_TURN == 0:
                 yield None
         yield from (family.metric for family in families.values())
-
-
-def read_counts(partition: Partition) -> dict[str, int]:
-    """Return the counters of a partition by Kafka's names."""
-    traffic = partition.traffic
-    traffic.update(partition.log)
-    return {name: getattr(traffic, attribute) for name, attribute in COUNTERS.items()}
