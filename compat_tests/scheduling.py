@@ -9,15 +9,17 @@ from xdist.scheduler import LoadScopeScheduling
 
 SPARK = "compat_tests/spark"
 LONGEST_GROUPS = (
-    "compat_tests/test_same_answers.py",
-    SPARK,
-    "compat_tests/test_compaction.py",
-    "compat_tests/test_takeover.py",
-    "compat_tests/test_java_tools.py",
-    "compat_tests/test_matrix.py",
     "compat_tests/test_chaos.py",
-    "compat_tests/test_releases.py",
+    SPARK,
+    "compat_tests/test_same_answers.py",
+    "compat_tests/test_tls.py",
+    "compat_tests/test_sasl.py",
+    "compat_tests/test_compaction.py",
+    "compat_tests/test_cluster_command.py",
+    "compat_tests/test_java_tools.py",
+    "compat_tests/test_history.py",
     "compat_tests/test_old_clients.py",
+    "compat_tests/test_takeover.py",
 )
 """The groups that take longest, the longest first."""
 

@@ -103,6 +103,7 @@ def test_transactions_and_producers_are_listed(broker: Broker, name: str) -> Non
     assert [line.split()[:4] for line in described[1:]] == [["4242", "3", "-1", "1"]]
 
 
+@pytest.mark.tools
 def test_groups_are_listed_by_type_and_state_and_lose_offsets(broker: Broker, name: str) -> None:
     make_topic(broker, name)
     read = ("--from-beginning", "--max-messages", "2", "--timeout-ms", "20000", "--group", name)

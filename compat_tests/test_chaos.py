@@ -65,7 +65,7 @@ def test_a_minute_of_everything(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("_only_ours")
-@pytest.mark.parametrize("options", [(), ("--loopback",)])
+@pytest.mark.parametrize("options", [(), pytest.param(("--loopback",), marks=pytest.mark.tools)])
 def test_nothing_is_left_behind_after_sigint(tmp_path: Path, options: tuple[str, ...]) -> None:
     networks = network_namespaces()
     running = chaos(tmp_path, "--scenario", "kills", "--seconds", "60", *options)

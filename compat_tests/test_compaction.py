@@ -374,6 +374,7 @@ def consume_all(broker: Broker, isolation: str) -> list[tuple[int, bytes | None,
     return found
 
 
+@pytest.mark.compare
 def test_transactions_are_compacted_as_kafka_does(written: KafkaBroker, tmp_path: Path) -> None:
     """Our broker compacts a copy of the log, Kafka the log itself; then Kafka serves our result."""
     before = read_stored(written.data_folder / f"{TOPIC}-0", 1 << 60)

@@ -26,6 +26,7 @@ FEW = {
 }
 
 
+@pytest.mark.tools
 def test_a_recorded_history_with_kills_has_no_findings(broker_kind: str, broker: Broker, tmp_path: Path) -> None:
     own = ("--kills", "2", "--seconds", "6")
     client_properties = tmp_path / "client.properties"

@@ -80,6 +80,7 @@ def test_consumer_groups_are_listed_described_and_reset(broker: Broker, name: st
     assert name not in run_tool(broker, CONSUMER_GROUPS, "--list").splitlines()
 
 
+@pytest.mark.tools
 def test_offsets_are_listed_and_records_deleted(broker: Broker, name: str, tmp_path: Path) -> None:
     create_topic(broker, name)
     console_produce(broker, name, [str(number) for number in range(10)])
@@ -93,6 +94,7 @@ def test_offsets_are_listed_and_records_deleted(broker: Broker, name: str, tmp_p
     assert re.fullmatch(rf"{name}:0:\d", run_tool(broker, offsets, "--topic", name, "--time", "max-timestamp").strip())
 
 
+@pytest.mark.tools
 def test_configs(broker: Broker, name: str) -> None:
     create_topic(broker, name)
     entity = ("--entity-type", "topics", "--entity-name", name)
@@ -162,6 +164,7 @@ def test_quotas(broker: Broker, name: str) -> None:
     assert "InvalidRequestException" in negative and "producer_byte_rate" in negative
 
 
+@pytest.mark.tools
 def test_passwords(broker: Broker, name: str) -> None:
     user = ("--entity-type", "users", "--entity-name", name)
     password = "SCRAM-SHA-256=[iterations=8192,password=hunter2]"
@@ -201,7 +204,7 @@ def test_delegation_tokens_need_another_listener(broker: Broker, tmp_path: Path,
     assert "UnsupportedByAuthenticationException: Delegation Token requests are not allowed on PLAINTEXT" in said
 
 
-@pytest.mark.parametrize("codec", ["none", "lz4"])
+@pytest.mark.parametrize("codec", [pytest.param("none", marks=pytest.mark.tools), "lz4"])
 def test_performance_tools(broker: Broker, name: str, codec: str) -> None:
     create_topic(broker, name, 3)
     load = ("--num-records", "50000", "--record-size", "200", "--throughput", "-1")

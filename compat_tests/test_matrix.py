@@ -33,7 +33,9 @@ def stage(broker_kind: str, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         yield running
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize(
+    "name", ["confluent-kafka", *(pytest.param(name, marks=pytest.mark.tools) for name in ("java", "kafka-python"))]
+)
 def test_a_client_goes_through_the_programme(stage: Stage, name: str) -> None:
     steps = check_programme(stage, name)
     assert steps[0] == "installing"

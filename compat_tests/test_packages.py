@@ -20,6 +20,7 @@ from compat_tests.raw_client import RawClient
 from compat_tests.test_bad_input import create_topic, produce, stored_values
 from kafkacompat.wire.record_batch import build_batch
 
+pytestmark = pytest.mark.packages
 INSTALL_SECONDS = 600
 OTHER_PYTHONS = [version for version in ("3.10", "3.11", "3.12", "3.13") if version != f"3.{sys.version_info.minor}"]
 
@@ -119,7 +120,6 @@ def test_the_source_package_serves_where_there_is_no_compiler(packages: Packages
     _check_installed(programs, tmp_path, "plain (not compiled for this Python)")
 
 
-@pytest.mark.tools
 @pytest.mark.parametrize("version", OTHER_PYTHONS)
 def test_the_source_package_serves_on_other_pythons(packages: Packages, tmp_path: Path, version: str) -> None:
     _check_installed(_install_package(_other_python(version), packages.source, tmp_path), tmp_path, "compiled")

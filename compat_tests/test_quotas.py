@@ -172,6 +172,7 @@ def test_an_older_administrator_is_throttled_and_not_rejected(limited: Broker, n
 # By hand
 
 
+@pytest.mark.tools
 def test_a_raw_producer_stays_within_five_percent_of_its_quota(limited: Broker, name: str) -> None:
     """Throttle times are those that bring the rate to the quota: neither more bytes a second nor fewer."""
     quota, size_bytes = 100_000, 2000

@@ -38,7 +38,7 @@ from kafkacompat.wire.headers import ResponseHeader, response_header_version
 from kafkacompat.wire.schema import Request, Struct
 from tests.wire.random_messages import seeded_random
 
-ROUNDS = int(os.environ.get("TEST_ROUNDS") or 12)
+ROUNDS = int(os.environ.get("TEST_ROUNDS") or 6)
 """How often each connection asks for every version of every API."""
 CONNECTIONS = 3
 MOST_AT_ONCE = 5

@@ -211,6 +211,7 @@ def test_served_versions_are_kafkas(both: tuple[Broker, Broker], version: int) -
     assert later <= {PRODUCE}
 
 
+@pytest.mark.compare
 def test_answers_after_a_kill_are_the_same(both: tuple[Broker, Broker]) -> None:
     """The last test: the brokers are killed, and have other properties then."""
     found = compare_answers("outlive_a_kill", *map(answers_after_a_kill, both))

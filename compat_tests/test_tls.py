@@ -103,7 +103,7 @@ def test_kafka_python_produces_and_consumes(secure: TlsBroker, member: Path, lis
     consumer.close()
 
 
-@pytest.mark.parametrize("listener", ["SSL", "MUTUAL", "LOGIN"])
+@pytest.mark.parametrize("listener", [pytest.param("SSL", marks=pytest.mark.tools), "MUTUAL", "LOGIN"])
 def test_kafkas_tools_connect_by_a_command_config(
     secure: TlsBroker, authority: Authority, member: Path, listener: str, name: str, tmp_path: Path
 ) -> None:
