@@ -25,7 +25,7 @@ class AbortableTransport(StringTransport):
     """A transport in memory that can be closed at once, too."""
 
     def abortConnection(self) -> None:
-        self.loseConnection()
+        self.disconnecting = True
 
 
 class Exchange:
@@ -38,7 +38,8 @@ class Exchange:
         self.posting.addBoth(self._note)
         self.factory: Any
         self.host, self.port, self.factory, *_ = self.reactor.tcpClients[0]
-        self.transport = AbortableTransport()
+        make_transport: Any = AbortableTransport
+        self.transport = make_transport()
 
     def _note(self, outcome: Any) -> None:
         self.outcome = outcome
