@@ -5,15 +5,17 @@ The provider's certificate is checked by the system's authorities, or by those t
 
 from __future__ import annotations
 
+from io import BytesIO
 from typing import Any
 
 from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL
-from twisted.internet.defer import CancelledError, Deferred, succeed
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.internet.ssl import Certificate, trustRootFromCertificates
+from twisted.internet.task import Cooperator
 from twisted.python.failure import Failure
-from twisted.web.client import Agent, BrowserLikePolicyForHTTPS, ResponseDone
+from twisted.web.client import Agent, BrowserLikePolicyForHTTPS, FileBodyProducer, ResponseDone
 from twisted.web.http import PotentialDataLoss
 from twisted.web.http_headers import Headers
 
@@ -63,28 +65,6 @@ class _Body(Protocol):
             self.result.errback(reason)
 
 
-class _Bytes:
-    """The body of a request (Twisted's IBodyProducer)."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self.length = len(data)
-
-    def startProducing(self, consumer: Any) -> Deferred[None]:
-        """Twisted: write the body."""
-        consumer.write(self._data)
-        return succeed(None)
-
-    def stopProducing(self) -> None:
-        """Twisted: the connection has ended."""
-
-    def pauseProducing(self) -> None:
-        """Twisted: the body is written at once."""
-
-    def resumeProducing(self) -> None:
-        """Twisted: the body is written at once."""
-
-
 def make_fetch(reactor: Any) -> Fetch:
     """Return the function that fetches a URL. Redirections are not followed."""
     agent = Agent(reactor, connectTimeout=CONNECT_TIMEOUT_S)
@@ -105,11 +85,12 @@ def make_fetch(reactor: Any) -> Fetch:
 
 def make_post(reactor: Any, endpoint: TokenEndpoint) -> Post:
     """Return the function that requests a token. Redirections are not followed. Raises ConfigError for a bad trust store."""
-    agent: Any = Agent(reactor, _build_policy(endpoint), endpoint.connect_timeout_s)
+    agent = Agent(reactor, _build_policy(endpoint), endpoint.connect_timeout_s)
+    cooperator = Cooperator(scheduler=lambda step: reactor.callLater(0, step))
     headers = {name.encode(): [value.encode()] for name, value in endpoint.build_headers().items()}
 
     async def post() -> tuple[int, bytes]:
-        body = _Bytes(endpoint.build_body())
+        body: Any = FileBodyProducer(BytesIO(endpoint.build_body()), cooperator)
         response: Any = await agent.request(b"POST", endpoint.url.encode(), Headers(headers), body)
         return response.code, await _read_body(response)
 
@@ -140,7 +121,7 @@ def _report_timeout(_: object, timeout_s: float) -> None:
 
 
 def _explain(failure: Failure) -> Failure:
-    """Return a FetchError with the words of the first cause; Twisted lists several. A cancelled request stays one."""
+    """Return FetchError with the words of the first cause; Twisted lists several. A cancelled request stays one."""
     causes: list[Failure] = getattr(failure.value, "reasons", None) or [failure]
     if causes[0].check(FetchError, CancelledError):
         return causes[0]

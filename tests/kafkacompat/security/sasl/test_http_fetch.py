@@ -21,6 +21,13 @@ from tests.fakes.certificates import shared_authority
 ENDPOINT = TokenEndpoint("http://127.0.0.1:8080/token?x=1", "me", "hush", "kafka", 2.0, 3.0)
 
 
+class AbortableTransport(StringTransport):
+    """A transport in memory that can be closed at once, too."""
+
+    def abortConnection(self) -> None:
+        self.disconnecting = True
+
+
 class Exchange:
     """One request of a token, and its outcome."""
 
@@ -31,16 +38,16 @@ class Exchange:
         self.posting.addBoth(self._note)
         self.factory: Any
         self.host, self.port, self.factory, *_ = self.reactor.tcpClients[0]
+        make_transport: Any = AbortableTransport
+        self.transport = make_transport()
 
     def _note(self, outcome: Any) -> None:
         self.outcome = outcome
 
     def connect(self) -> Any:
-        self.protocol: Any = self.factory.buildProtocol(None)
-        transport: Any = StringTransport()
-        transport.abortConnection = transport.loseConnection
-        self.transport = transport
+        self.protocol = self.factory.buildProtocol(None)
         self.protocol.makeConnection(self.transport)
+        self.reactor.advance(0)
         return self.protocol
 
     def answer(self, status: str, body: bytes) -> None:
