@@ -132,11 +132,11 @@ def test_an_address_that_leads_nowhere_is_refused(exported: Path, connect: str) 
 def test_an_import_renames_the_metadata(data: Path, exported: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     imported: list[tuple[str, dict[str, bytes]]] = []
 
-    def import_values(connect: str, values: dict[str, bytes]) -> int:
+    def run_import(connect: str, values: dict[str, bytes]) -> int:
         imported.append((connect, values))
         return len(values)
 
-    monkeypatch.setattr("kafkacompat.cli.metadata_import._import_values", import_values)
+    monkeypatch.setattr("kafkacompat.cli.metadata_import._import_values", run_import)
     result = run("import", exported, "--zookeeper", ZOOKEEPER, "--data", data)
     assert result.exit_code == 0
     assert result.stdout == f"Imported 5 keys; start the broker with zookeeper.connect={ZOOKEEPER}\n"
