@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from twisted.internet.defer import Deferred
 
+from kafkacompat.bound_listeners import BoundListeners
 from kafkacompat.broker import Broker
 from kafkacompat.client.connections import BrokerConnections
 from kafkacompat.client.errors import RequestNotSentError
@@ -224,7 +225,7 @@ def test_keys_are_fetched_for_signed_tokens(tmp_path: Path, monkeypatch: pytest.
         fetched.append(url)
         return Deferred()
 
-    monkeypatch.setattr(world.broker, "_make_fetch", lambda: fetch)
+    monkeypatch.setattr(BoundListeners, "_make_fetch", lambda _: fetch)
     world.run(world.broker.start())
     assert fetched == ["https://issuer/keys"]
     world.run(world.broker.stop())
