@@ -5,19 +5,19 @@ The provider's certificate is checked by the system's authorities, or by those t
 
 from __future__ import annotations
 
+from io import BytesIO
 from typing import Any
 
 from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL
-from twisted.internet.defer import CancelledError, Deferred, succeed
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.internet.ssl import Certificate, trustRootFromCertificates
+from twisted.internet.task import Cooperator
 from twisted.python.failure import Failure
-from twisted.web.client import Agent, BrowserLikePolicyForHTTPS, ResponseDone
+from twisted.web.client import Agent, BrowserLikePolicyForHTTPS, FileBodyProducer, ResponseDone
 from twisted.web.http import PotentialDataLoss
 from twisted.web.http_headers import Headers
-from twisted.web.iweb import IBodyProducer
-from zope.interface import implementer
 
 from kafkacompat.security.sasl.bearer_login import Post
 from kafkacompat.security.sasl.jwks import MAX_JWKS_BYTES, Fetch
@@ -58,29 +58,6 @@ class _Body(Protocol):
             self.result.errback(reason)
 
 
-@implementer(IBodyProducer)
-class _Bytes:
-    """The body of a request."""
-
-    def __init__(self, data: bytes) -> None:
-        self._data = data
-        self.length = len(data)
-
-    def startProducing(self, consumer: Any) -> Deferred[None]:
-        """Twisted: write the body."""
-        consumer.write(self._data)
-        return succeed(None)
-
-    def stopProducing(self) -> None:
-        """Twisted: the connection has ended."""
-
-    def pauseProducing(self) -> None:
-        """Twisted: the body is written at once."""
-
-    def resumeProducing(self) -> None:
-        """Twisted: the body is written at once."""
-
-
 def make_fetch(reactor: Any) -> Fetch:
     """Return the function that fetches a URL. Redirections are not followed."""
     agent = Agent(reactor, connectTimeout=CONNECT_TIMEOUT_S)
@@ -102,10 +79,11 @@ def make_fetch(reactor: Any) -> Fetch:
 def make_post(reactor: Any, endpoint: TokenEndpoint) -> Post:
     """Return the function that requests a token. Redirections are not followed. Raises ConfigError for a bad trust store."""
     agent = Agent(reactor, _build_policy(endpoint), endpoint.connect_timeout_s)
+    cooperator = Cooperator(scheduler=lambda step: reactor.callLater(0, step))
     headers = {name.encode(): [value.encode()] for name, value in endpoint.build_headers().items()}
 
     async def post() -> tuple[int, bytes]:
-        body = _Bytes(endpoint.build_body())
+        body: Any = FileBodyProducer(BytesIO(endpoint.build_body()), cooperator)
         response: Any = await agent.request(b"POST", endpoint.url.encode(), Headers(headers), body)
         return response.code, await _read_body(response)
 
@@ -135,12 +113,12 @@ def _report_timeout(_: object, timeout_s: float) -> None:
     raise FetchError(f"there was no answer within {timeout_s:g} s")
 
 
-def _explain(failure: Failure) -> None:
-    """Raise FetchError with the words of the first cause; Twisted lists several. A cancelled request stays one."""
+def _explain(failure: Failure) -> Failure:
+    """Return FetchError with the words of the first cause; Twisted lists several. A cancelled request stays one."""
     causes: list[Failure] = getattr(failure.value, "reasons", None) or [failure]
     if causes[0].check(FetchError, CancelledError):
-        causes[0].raiseException()
+        return causes[0]
     cause = causes[0].value
     if isinstance(cause, SSL.Error):
-        raise FetchError(f"TLS fails: {describe_tls_error(cause)}")
-    raise FetchError(str(cause).rstrip(".") or type(cause).__name__)
+        return Failure(FetchError(f"TLS fails: {describe_tls_error(cause)}"))
+    return Failure(FetchError(str(cause).rstrip(".") or type(cause).__name__))
