@@ -91,7 +91,10 @@ class _NoRedirection(urllib.request.HTTPRedirectHandler):
 
 def make_post(endpoint: TokenEndpoint) -> Post:
     """Return the function that requests a token. Raises ConfigError for a bad trust store."""
-    opener = urllib.request.build_opener(_NoRedirection, urllib.request.HTTPSHandler(context=_build_context(endpoint)))
+    # As in Kafka, the environment's proxies are not used: with a URL of http: they would receive the secret.
+    no_proxies = urllib.request.ProxyHandler({})
+    https = urllib.request.HTTPSHandler(context=_build_context(endpoint))
+    opener = urllib.request.build_opener(no_proxies, _NoRedirection, https)
     request = urllib.request.Request(endpoint.url, endpoint.build_body(), endpoint.build_headers())
     timeout_s = endpoint.connect_timeout_s + endpoint.read_timeout_s
 

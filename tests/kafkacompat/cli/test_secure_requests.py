@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import struct
+import urllib.request
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kafkacompat.cli.bearer_login import BlockingBearerLogin
+from kafkacompat.cli.bearer_login import BlockingBearerLogin, make_post
 from kafkacompat.cli.command_config import ClientSecurity, read_command_config
 from kafkacompat.cli.requests import BlockingConnection, NoResponseError
 from kafkacompat.config import ConfigError
@@ -268,3 +269,17 @@ def test_a_provider_that_does_not_answer() -> None:
         BlockingBearerLogin(BearerSettings(endpoint), lambda _: refuse).start(never)
     with pytest.raises(SaslError, match="status 401"):
         BlockingBearerLogin(BearerSettings(endpoint), lambda _: lambda: (401, b"{}")).start(never)
+
+
+def test_a_secret_goes_to_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    used: list[str] = []
+
+    def open_request(opener: urllib.request.OpenerDirector, *_: Any, **__: Any) -> None:
+        used.extend(type(handler).__name__ for handler in opener.handlers)  # type: ignore[attr-defined]
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(urllib.request.OpenerDirector, "open", open_request)
+    with pytest.raises(ConnectionRefusedError):
+        make_post(TokenEndpoint("http://issuer/token", "me", "hush-secret"))()
+    assert "HTTPHandler" in used and "ProxyHandler" not in used
