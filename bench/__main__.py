@@ -1,4 +1,4 @@
-"""``python -m bench [rows]``: measures, shows its progress, and writes docs/BENCHMARKS.md."""
+"""``python -m bench [rows]``: measures, shows its progress, and writes docs/BENCHMARKS.md, and figures of other pages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from bench import failures, plot, report
+from bench import failures, plot, readme, report
 from bench.row import AnyRow, Options
 from bench.rows import ROWS
 from bench.runner import Results, run_row
@@ -90,6 +90,7 @@ def main(arguments: Sequence[str]) -> int:
             report.add_result(row.name, results, describe_conditions(options.scale, settings.note))
             report.write_report()
             failures.write_page(report.load_results())
+            readme.write_page(report.load_results())
             plot.draw_plot(report.load_results(), report.PLOT)
     return 0
 

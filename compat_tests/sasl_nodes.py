@@ -150,9 +150,7 @@ def log_in_scram(
 ) -> SaslAuthenticateResponse:
     """Authenticate; returns the first response with an error, or the last."""
     handshake(client, mechanism)
-    scram = ScramClient(ClientLogin(mechanism, user, password), "a-client-nonce")
-    if by_token:
-        scram._bare += ",tokenauth=true"
+    scram = ScramClient(ClientLogin(mechanism, user, password, by_token), "a-client-nonce")
     response = authenticate(client, scram.begin())
     if response.error_code:
         return response

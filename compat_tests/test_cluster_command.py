@@ -26,10 +26,13 @@ from compat_tests.java_tools import run_java
 from compat_tests.ports import free_port
 from compat_tests.processes import is_alive
 from compat_tests.raw_client import RawClient, produce_request
+from compat_tests.sasl_nodes import PASSWORDS, PLAIN_MODULE
+from compat_tests.test_oauth import OLD_KEY, make_key_set, make_token
 from compat_tests.waiting import until
 from kafkacompat.config import BrokerConfig, ConfigError
 from kafkacompat.wire.apis.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from kafkacompat.wire.apis.produce import ProduceResponse
+from tests.fakes import certificates
 
 LONGEST_S = 120
 LOAD_RATE = 500
@@ -129,30 +132,69 @@ def read_ready_line(supervisor: subprocess.Popen[str], errors: Path) -> list[str
     return line.split()[3].split(",")
 
 
+def write_secured_properties(folder: Path, port: int) -> tuple[Path, list[str]]:
+    """Write the properties of brokers whose clients log in over TLS, and which send each other tokens from a file.
+
+    Returns the file, and the option with the properties of a client. BROKERS begins at *port*.
+    """
+    member = certificates.shared_member("broker")
+    (folder / "broker.pem").write_text(member.pem())
+    (folder / "ca.pem").write_text(certificates.shared_authority().pem)
+    (folder / "keys.json").write_bytes(make_key_set(old=OLD_KEY))
+    (folder / "broker.token").write_text(make_token(sub="broker", exp=int(time.time()) + 600))
+    properties = folder / "server.properties"
+    properties.write_text(
+        f"""listeners=CLIENTS://127.0.0.1:9092,BROKERS://127.0.0.1:{port}
+listener.security.protocol.map=CLIENTS:SASL_SSL,BROKERS:SASL_PLAINTEXT
+inter.broker.listener.name=BROKERS
+listener.name.clients.sasl.enabled.mechanisms=PLAIN
+listener.name.clients.plain.sasl.jaas.config={PLAIN_MODULE} required user_alice="{PASSWORDS["alice"]}";
+listener.name.clients.ssl.keystore.type=PEM
+listener.name.clients.ssl.keystore.location={folder}/broker.pem
+listener.name.brokers.sasl.enabled.mechanisms=OAUTHBEARER
+sasl.mechanism.inter.broker.protocol=OAUTHBEARER
+sasl.oauthbearer.jwks.endpoint.url=file://{folder}/keys.json
+sasl.oauthbearer.expected.audience=kafka
+sasl.oauthbearer.token.endpoint.url=file://{folder}/broker.token
+offsets.topic.replication.factor=3
+"""
+    )
+    client = folder / "client.properties"
+    client.write_text(
+        f"""security.protocol=SASL_SSL
+ssl.truststore.type=PEM
+ssl.truststore.location={folder}/ca.pem
+sasl.mechanism=PLAIN
+sasl.jaas.config={PLAIN_MODULE} required username="alice" password="{PASSWORDS["alice"]}";
+"""
+    )
+    return properties, ["--command-config", str(client)]
+
+
 @pytest.mark.usefixtures("_only_ours")
 @needs_zookeeper
-def test_three_brokers_start_are_described_restarted_and_stopped(start: Start, tmp_path: Path) -> None:
+def test_three_secured_brokers_start_are_described_restarted_and_stopped(start: Start, tmp_path: Path) -> None:
     port = free_ports(3)
-    supervisor = start("--port", str(port))
+    properties, config = write_secured_properties(tmp_path, free_ports(3))
+    supervisor = start("--port", str(port), "--brokers", "3", str(properties))
     addresses = read_ready_line(supervisor, tmp_path / "stderr")
     assert addresses == [f"127.0.0.1:{port + number}" for number in range(3)]
-    assert all(answers_api_versions(port + number) for number in range(3))
     pids = pids_by_name(tmp_path)
     assert list(pids) == ["zookeeper", *BROKERS]
     assert all(is_alive(pid) for pid in pids.values())
 
-    done = run(tmp_path, "status", "--json")
+    done = run(tmp_path, "status", "--json", *config)
     assert done.returncode == 0, done.stderr
     described = json.loads(done.stdout)
     assert [process["stage"] for process in described["processes"]] == ["ready"] * 4
-    # Each broker describes itself alone until serve has an effect for zookeeper.connect: then the list holds three brokers,
-    # one controller and, with a topic of three replicas, their leaders and lags.
-    assert described["brokers"][0]["port"] == port
-    assert described["brokers"][0]["problem"] == ""
+    assert [(node["port"], node["problem"]) for node in described["brokers"]] == [(port + n, "") for n in range(3)]
+    refused = run(tmp_path, "status")
+    assert refused.returncode == 2 and "it closes the connection" in refused.stderr
+    spread = run(tmp_path, "grow", *config)
+    assert (spread.returncode, "nothing moves" in spread.stdout) == (0, True), spread.stderr
 
     os.kill(pids["broker-2"], signal.SIGKILL)
     until(lambda: pids_by_name(tmp_path)["broker-2"] not in (None, pids["broker-2"]))
-    until(lambda: answers_api_versions(port + 1))
     assert "broker-2 ended with signal 9" in (tmp_path / "stderr").read_text()
     until(lambda: read_state(tmp_path)["processes"][2]["stage"] == "ready")
     assert read_state(tmp_path)["processes"][2]["restarts"] == 1
@@ -163,7 +205,11 @@ def test_three_brokers_start_are_described_restarted_and_stopped(start: Start, t
     assert not any(is_alive(pid) for pid in pids.values())
     assert read_state(tmp_path)["stage"] == "ended"
     for name in BROKERS:
-        assert (tmp_path / "kafkacompat-cluster" / name / "data" / ".kafka_cleanshutdown").exists()
+        folder = tmp_path / "kafkacompat-cluster" / name
+        assert (folder / "data" / ".kafka_cleanshutdown").exists()
+        log = (folder / "broker.log").read_text()
+        assert "authentication has failed" not in log and "not accepted" not in log
+        assert "eyJ" not in log and PASSWORDS["alice"] not in log
 
 
 @pytest.mark.usefixtures("_only_ours")

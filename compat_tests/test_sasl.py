@@ -15,6 +15,7 @@ import pytest
 from compat_tests.brokers import ROOT
 from compat_tests.java_tools import run_java
 from compat_tests.ports import free_port
+from compat_tests.predecessors import image_of_a_kill
 from compat_tests.raw_client import ClosedError, RawClient
 from compat_tests.sasl_nodes import (
     PASSWORDS,
@@ -25,6 +26,7 @@ from compat_tests.sasl_nodes import (
     TOKEN_KEY,
     SaslKafkacompat,
     SaslNode,
+    add_sasl_listener,
     authenticate,
     handshake,
     log_in_by_token,
@@ -148,6 +150,24 @@ def test_a_token_that_expires_under_a_transaction(node: SaslNode, name: str) -> 
                 bearer.call(end, EndTxnResponse, 3)
         assert not log_in_by_token(node, token.token_id, password) or node.plain.kind == "kafka"
         until(lambda: find_transaction_state(plain, name) == "CompleteAbort")
+
+
+def test_a_token_of_kafka_is_valid_after_a_takeover(node: SaslNode, tmp_path: Path) -> None:
+    """The new broker knows the token by the records of Kafka's controller, and its secret by the same key."""
+    if node.plain.kind != "kafka":
+        pytest.skip("a directory of Kafka is taken over")
+    with RawClient(node.port) as alice:
+        log_in_plain(alice)
+        request = CreateDelegationTokenRequest(max_lifetime_ms=-1)
+        token = alice.call(request, CreateDelegationTokenResponse, 3)
+    password = base64.b64encode(bytes(token.hmac)).decode()
+    until(lambda: log_in_by_token(node, token.token_id, password))
+    successor = SaslKafkacompat(tmp_path / "node")
+    port = add_sasl_listener(successor)
+    successor.prepare()
+    image_of_a_kill(node.plain, successor.data_folder)
+    with successor, RawClient(port) as bearer:
+        assert not log_in_scram(bearer, "SCRAM-SHA-512", token.token_id, password, by_token=True).error_code
 
 
 def find_transaction_state(client: RawClient, transactional_id: str) -> str:

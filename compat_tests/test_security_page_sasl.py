@@ -13,8 +13,9 @@ from compat_tests import page_blocks
 from compat_tests.brokers import ROOT
 from compat_tests.page_blocks import PageRun, find_blocks, find_section
 from compat_tests.ports import free_port
-from kafkacompat.cluster_node import find_inter_broker_login
 from kafkacompat.config import BrokerConfig
+from kafkacompat.security.sasl.client import ClientLogin
+from kafkacompat.security.sasl.login_settings import read_login_settings
 
 PAGE = (ROOT / "docs" / "SECURITY.md").read_text()
 TOKEN_TOOL = "org.apache.kafka.tools.DelegationTokenCommand"
@@ -49,8 +50,9 @@ def test_users_and_tokens_as_the_page_shows_them(run_sections: RunSections) -> N
     page = run_sections("Users and passwords", "Delegation tokens")
     assert "Traceback" not in page.log and "password" not in page.log
     config = BrokerConfig.load((page.folder / "broker-1.properties").read_text())
-    login = find_inter_broker_login(config, "SECURED")
-    assert login is not None and (login.mechanism, login.username) == ("SCRAM-SHA-512", "broker")
+    login = read_login_settings(config, "SECURED", config.string("sasl.mechanism.inter.broker.protocol"))
+    assert isinstance(login, ClientLogin)
+    assert (login.mechanism, login.username) == ("SCRAM-SHA-512", "broker")
 
 
 def test_oauth_as_the_page_shows_it(run_sections: RunSections) -> None:

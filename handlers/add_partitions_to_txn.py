@@ -8,7 +8,7 @@ v5     as v4; the broker knows TRANSACTION_ABORTABLE
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from twisted.internet.defer import Deferred
 
@@ -83,9 +83,12 @@ async def _add_and_report(
 
 
 async def _add_partitions(wanted: AddPartitionsToTxnTransaction, version: int, services: Services) -> PartitionCodes:
-    partitions = _list_partitions(wanted.topics)
-    judged = yield_in_turns(services.clock, partitions)
-    refused = {each: code async for each in judged if (code := _check_partition(each, version, services))}
+    partitions: dict[TopicPartition, None] = {}
+    refused: PartitionCodes = {}
+    async for partition in yield_in_turns(services.clock, _list_partitions(wanted.topics)):
+        partitions[partition] = None
+        if code := _check_partition(partition, version, services):
+            refused[partition] = code
     if refused:
         return dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED) | refused
     producer = ProducerIdentity(wanted.producer_id, wanted.producer_epoch)
@@ -99,9 +102,8 @@ async def _add_partitions(wanted: AddPartitionsToTxnTransaction, version: int, s
     return dict.fromkeys(partitions, as_fencing_code(code, version, PRODUCER_FENCED_VERSION))
 
 
-def _list_partitions(topics: Sequence[AddPartitionsToTxnTopic]) -> dict[TopicPartition, None]:
-    """Return each partition once, in the order of the request."""
-    return {(topic.name, partition): None for topic in topics for partition in topic.partitions}
+def _list_partitions(topics: Sequence[AddPartitionsToTxnTopic]) -> Iterator[TopicPartition]:
+    return ((topic.name, partition) for topic in topics for partition in topic.partitions)
 
 
 def _check_partition(partition: TopicPartition, version: int, services: Services) -> ErrorCode:

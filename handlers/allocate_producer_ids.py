@@ -12,4 +12,4 @@ def handle_allocate_producer_ids(
     request: AllocateProducerIdsRequest, context: RequestContext, services: Services
 ) -> Pending[AllocateProducerIdsResponse]:
     """Answer with a block that no other broker has."""
-    return Pending(Deferred.fromCoroutine(services.require_cluster().allocate_producer_ids(request)))
+    return Pending(Deferred.fromCoroutine(services.require_cluster().answers.allocate_producer_ids(request)))

@@ -8,7 +8,7 @@ A config that the request does not name goes back to its default. Loggers cannot
 from __future__ import annotations
 
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.handlers.config_alteration import alter_resources, check_keys, check_stored_type, fill_results
+from kafkacompat.handlers.config_alteration import alter_resources, check_keys, check_stored_type
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.metadata.config_changes import ConfigOperation, ConfigOperationType, ResourceChange
@@ -34,13 +34,10 @@ async def _alter_configs(
     def plan(resource: AlterConfigsResource) -> ResourceChange:
         return _plan_replacement(resource, context, services)
 
-    outcomes = await alter_resources(request.resources, plan, services, validate_only=request.validate_only)
-    responses = [
-        AlterConfigsResourceResponse(resource_type=resource.resource_type, resource_name=resource.resource_name)
-        for resource in request.resources
-    ]
-    fill_results(responses, outcomes)
-    return AlterConfigsResponse(responses=responses)
+    results = await alter_resources(
+        request.resources, plan, AlterConfigsResourceResponse, services, validate_only=request.validate_only
+    )
+    return AlterConfigsResponse(responses=results)
 
 
 def _plan_replacement(resource: AlterConfigsResource, context: RequestContext, services: Services) -> ResourceChange:

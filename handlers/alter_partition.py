@@ -17,4 +17,6 @@ def handle_alter_partition(
     request: AlterPartitionRequest, context: RequestContext, services: Services
 ) -> Pending[AlterPartitionResponse]:
     """Answer with the state of each partition, or its error."""
-    return Pending(Deferred.fromCoroutine(services.require_cluster().alter_partition(request, context.api_version)))
+    return Pending(
+        Deferred.fromCoroutine(services.require_cluster().answers.alter_partition(request, context.api_version))
+    )

@@ -14,6 +14,7 @@ from kafkacompat.cluster.decisions.situation import TopicPartition
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.controller_apis import build_refusal
 from kafkacompat.handlers.ordering import answer_in_order
+from kafkacompat.handlers.per_partition import list_by_topic
 from kafkacompat.handlers.waiting import wait_at_most
 from kafkacompat.metadata.image import MetadataImage, PartitionImage
 from kafkacompat.metadata.placement import check_assignment
@@ -55,12 +56,12 @@ async def _reassign_partitions(
     except KafkaError as problem:
         refusal: AlterPartitionReassignmentsResponse = build_refusal(request, problem.with_traceback(None))
         return refusal
-    topics: dict[str, list[ReassignablePartitionResponse]] = {}
-    for (topic, index), outcome in outcomes.items():
-        result = ReassignablePartitionResponse(partition_index=index, error_message=None)
-        if outcome is not None:
-            result.error_code, result.error_message = outcome.code, outcome.detail
-        topics.setdefault(topic, []).append(result)
+    topics = list_by_topic(
+        outcomes,
+        lambda index, code, detail: ReassignablePartitionResponse(
+            partition_index=index, error_code=code, error_message=detail
+        ),
+    )
     return AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change,
         error_message=None,

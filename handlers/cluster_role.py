@@ -53,6 +53,19 @@ class ControllerDecisions(Protocol):
         """Start, replace or cancel (None) reassignments; fires with None or an error for each partition."""
 
 
+class BrokerAnswers(Protocol):
+    """The controller's answers to requests of brokers, with NOT_CONTROLLER on any other broker."""
+
+    async def alter_partition(self, request: AlterPartitionRequest, version: int) -> AlterPartitionResponse:
+        """Change in-sync sets."""
+
+    async def shut_down_broker(self, request: ControlledShutdownRequest) -> ControlledShutdownResponse:
+        """Move the leaderships of a broker."""
+
+    async def allocate_producer_ids(self, request: AllocateProducerIdsRequest) -> AllocateProducerIdsResponse:
+        """Allocate a block of producer ids."""
+
+
 class ClusterRole(Protocol):
     """A broker's part in the cluster.
 
@@ -62,6 +75,9 @@ class ClusterRole(Protocol):
 
     @property
     def forwarding(self) -> ControllerRequests: ...
+
+    @property
+    def answers(self) -> BrokerAnswers: ...
 
     def require_active(self) -> ControllerDecisions:
         """Return the controller; raises KafkaError NOT_CONTROLLER on any other broker."""
@@ -77,15 +93,6 @@ class ClusterRole(Protocol):
 
     def update_metadata(self, request: UpdateMetadataRequest) -> UpdateMetadataResponse:
         """Take over brokers and partitions."""
-
-    async def alter_partition(self, request: AlterPartitionRequest, version: int) -> AlterPartitionResponse:
-        """Change in-sync sets."""
-
-    async def shut_down_broker(self, request: ControlledShutdownRequest) -> ControlledShutdownResponse:
-        """Move the leaderships of a broker."""
-
-    async def allocate_producer_ids(self, request: AllocateProducerIdsRequest) -> AllocateProducerIdsResponse:
-        """Allocate a block of producer ids."""
 
 
 class EnclosedRequests(Protocol):

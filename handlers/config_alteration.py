@@ -23,27 +23,41 @@ class Resource(Protocol):
     resource_name: str
 
 
-class Result(Protocol):
-    """A resource's result in either response."""
-
-    error_code: int
-    error_message: str | None
-
-
 ResourceT = TypeVar("ResourceT", bound=Resource)
+ResultT = TypeVar("ResultT")
+"""A resource's result in either response."""
 
 
 async def alter_resources(
     resources: Sequence[ResourceT],
     plan: Callable[[ResourceT], ResourceChange | None],
+    make_result: Callable[..., ResultT],
     services: Services,
     *,
     validate_only: bool,
-) -> list[Outcome]:
-    """Change every resource that is named once; return the error of each, or None, in the order of the request.
+) -> list[ResultT]:
+    """Change every resource that is named once; return the result of each, in the order of the request.
 
     *plan* returns the change of a resource, or None if it has already made the change; it raises KafkaError.
     """
+    outcomes = await _change_resources(resources, plan, services, validate_only)
+    return [
+        make_result(
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+            error_code=ErrorCode.NONE if outcome is None else outcome.code,
+            error_message=None if outcome is None else outcome.detail,
+        )
+        for resource, outcome in zip(resources, outcomes, strict=True)
+    ]
+
+
+async def _change_resources(
+    resources: Sequence[ResourceT],
+    plan: Callable[[ResourceT], ResourceChange | None],
+    services: Services,
+    validate_only: bool,
+) -> list[Outcome]:
     times = Counter((resource.resource_type, resource.resource_name) for resource in resources)
     outcomes: list[Outcome] = [None] * len(resources)
     changes: dict[int, ResourceChange] = {}
@@ -92,11 +106,3 @@ def check_stored_type(resource: Resource, context: RequestContext, services: Ser
     if resource.resource_type == ResourceType.BROKER and not context.is_forwarded and name not in ("", str(node_id)):
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"'{name}' is not the id of this broker, {node_id}")
     return ResourceType(resource.resource_type)
-
-
-def fill_results(results: Iterable[Result], outcomes: Iterable[Outcome]) -> None:
-    """Write each resource's error into its result."""
-    for result, outcome in zip(results, outcomes, strict=True):
-        result.error_message = None
-        if outcome is not None:
-            result.error_code, result.error_message = outcome.code, outcome.detail

@@ -17,4 +17,4 @@ def handle_controlled_shutdown(
     request: ControlledShutdownRequest, context: RequestContext, services: Services
 ) -> Pending[ControlledShutdownResponse]:
     """Answer with the partitions that the broker still leads."""
-    return Pending(Deferred.fromCoroutine(services.require_cluster().shut_down_broker(request)))
+    return Pending(Deferred.fromCoroutine(services.require_cluster().answers.shut_down_broker(request)))

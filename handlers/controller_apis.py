@@ -35,6 +35,10 @@ class _Error(TypedDict):
     error_message: str | None
 
 
+_Refuse = Callable[[Any, _Error], Response]
+"""Rejects a request as a whole."""
+
+
 def build_refusal(request: Request, problem: KafkaError) -> Any:
     """Return the response to a request, of an API in `CONTROLLER_APIS`, that fails as a whole."""
     error = _Error(error_code=int(problem.code), error_message=problem.detail or None)
@@ -65,26 +69,18 @@ def _refuse_partitions(request: partitions.CreatePartitionsRequest, error: _Erro
     )
 
 
-def _refuse_configs(request: configs.AlterConfigsRequest, error: _Error) -> Response:
-    return configs.AlterConfigsResponse(
-        responses=[
-            configs.AlterConfigsResourceResponse(
-                resource_type=resource.resource_type, resource_name=resource.resource_name, **error
-            )
-            for resource in request.resources
-        ]
-    )
+def _refuse_resources(response: Callable[..., Response], result: Callable[..., Any]) -> _Refuse:
+    """Return the function that rejects a request about the configs of resources."""
 
+    def refuse(request: Any, error: _Error) -> Response:
+        return response(
+            responses=[
+                result(resource_type=resource.resource_type, resource_name=resource.resource_name, **error)
+                for resource in request.resources
+            ]
+        )
 
-def _refuse_config_changes(request: changes.IncrementalAlterConfigsRequest, error: _Error) -> Response:
-    return changes.IncrementalAlterConfigsResponse(
-        responses=[
-            changes.AlterConfigsResourceResponse(
-                resource_type=resource.resource_type, resource_name=resource.resource_name, **error
-            )
-            for resource in request.resources
-        ]
-    )
+    return refuse
 
 
 def _refuse_elections(request: elections.ElectLeadersRequest, error: _Error) -> Response:
@@ -140,18 +136,18 @@ def _refuse_acl_deletions(request: delete_acls.DeleteAclsRequest, error: _Error)
     return delete_acls.DeleteAclsResponse(filter_results=[result] * len(request.filters))
 
 
-CONTROLLER_APIS: dict[int, Callable[[Any, _Error], Response]] = {
+CONTROLLER_APIS: dict[int, _Refuse] = {
     19: _refuse_creations,
     20: _refuse_deletions,
     30: _refuse_acls,
     31: _refuse_acl_deletions,
-    33: _refuse_configs,
+    33: _refuse_resources(configs.AlterConfigsResponse, configs.AlterConfigsResourceResponse),
     37: _refuse_partitions,
     38: lambda request, error: CreateDelegationTokenResponse(error_code=error["error_code"]),
     39: lambda request, error: RenewDelegationTokenResponse(error_code=error["error_code"], expiry_timestamp_ms=-1),
     40: lambda request, error: ExpireDelegationTokenResponse(error_code=error["error_code"], expiry_timestamp_ms=-1),
     43: _refuse_elections,
-    44: _refuse_config_changes,
+    44: _refuse_resources(changes.IncrementalAlterConfigsResponse, changes.AlterConfigsResourceResponse),
     45: _refuse_reassignments,
     46: lambda request, error: ListPartitionReassignmentsResponse(**error),
     49: _refuse_quotas,

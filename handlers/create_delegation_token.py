@@ -14,13 +14,12 @@ from kafkacompat.handlers.delegation_tokens import NO_TIMESTAMP_MS, acts_for, ch
 from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.metadata.draft import MetadataDraft
 from kafkacompat.metadata.token_changes import NewToken, TokenRules, create_token
-from kafkacompat.metadata.topic_changes import new_topic_id
 from kafkacompat.security.acls.model import AclOperation
 from kafkacompat.security.principals import Principal
 from kafkacompat.security.tokens import TokenInfo
 from kafkacompat.wire.apis.create_delegation_token import CreateDelegationTokenRequest, CreateDelegationTokenResponse
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.wire.primitives import format_uuid
+from kafkacompat.wire.primitives import format_uuid, new_uuid
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +69,7 @@ async def _commit(
     renewers = [Principal(renewer.principal_type, renewer.principal_name) for renewer in request.renewers]
 
     def plan(draft: MetadataDraft, rng: Random) -> TokenInfo:
-        token_id = format_uuid(new_topic_id(rng))
+        token_id = format_uuid(new_uuid(rng))
         wanted = NewToken(token_id, owner, requester, renewers, request.max_lifetime_ms)
         return create_token(draft, rules, wanted, services.now_ms())
 

@@ -1,9 +1,11 @@
-"""What the requests for delegation tokens have in common: who may send them, and for whom."""
+"""What the requests for delegation tokens have in common: which clients may send them, for which users, and changes of expiry."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from kafkacompat.metadata.token_changes import TokenRules
 from kafkacompat.security.acls.authorizer import parse_super_users
 from kafkacompat.security.acls.model import AclOperation, AclResourceType
 from kafkacompat.security.principals import ANONYMOUS, Principal
@@ -11,6 +13,10 @@ from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from kafkacompat.handlers.context import RequestContext, Services
+    from kafkacompat.metadata.draft import MetadataDraft
+
+Change = Callable[["MetadataDraft", TokenRules, Principal, bytes, int, int], int]
+"""`renew_token` or `expire_token`."""
 
 NO_TIMESTAMP_MS = -1
 
@@ -35,3 +41,18 @@ def acts_for(context: RequestContext, operation: AclOperation, owner: Principal,
         kind, host = AclResourceType.USER, context.peer.host
         return services.authorizer.decide(requester, host, operation, kind, str(owner)).allowed
     return requester in parse_super_users(services.config.optional_string("super.users") or "")
+
+
+async def change_expiry(
+    change: Change, hmac: bytes, period_ms: int, context: RequestContext, services: Services
+) -> tuple[ErrorCode, int]:
+    """Renew or expire the token with an HMAC; return the error, and when the token expires."""
+    try:
+        check_token_request(context)
+        rules, secret = TokenRules.read(services.config), bytes(hmac)
+        expires_at_ms = await services.controller.change_tokens(
+            lambda draft, _: change(draft, rules, context.principal, secret, period_ms, services.now_ms())
+        )
+    except KafkaError as problem:
+        return problem.code, NO_TIMESTAMP_MS
+    return ErrorCode.NONE, expires_at_ms

@@ -16,6 +16,7 @@ from kafkacompat.cluster.decisions.situation import TopicPartition
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.controller_apis import build_refusal
 from kafkacompat.handlers.ordering import answer_in_order
+from kafkacompat.handlers.per_partition import list_by_topic
 from kafkacompat.handlers.waiting import wait_at_most
 from kafkacompat.metadata.image import NO_LEADER, MetadataImage
 from kafkacompat.wire.apis.elect_leaders import (
@@ -54,12 +55,10 @@ async def _elect_leaders(request: ElectLeadersRequest, services: Services) -> El
     except KafkaError as problem:
         refusal: ElectLeadersResponse = build_refusal(request, problem.with_traceback(None))
         return refusal
-    topics: dict[str, list[PartitionResult]] = {}
-    for (topic, index), outcome in outcomes.items():
-        result = PartitionResult(partition_id=index, error_message=None)
-        if outcome is not None:
-            result.error_code, result.error_message = outcome.code, outcome.detail
-        topics.setdefault(topic, []).append(result)
+    topics = list_by_topic(
+        outcomes,
+        lambda index, code, detail: PartitionResult(partition_id=index, error_code=code, error_message=detail),
+    )
     return ElectLeadersResponse(
         replica_election_results=[
             ReplicaElectionResult(topic=topic, partition_result=results) for topic, results in topics.items()

@@ -76,6 +76,7 @@ RACK_AWARE_SELECTOR = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 READ_COMMITTED = 1
 
 CONSUMER = FetchReader(reads_followers=True)
+Count: TypeAlias = "Callable[[FetchedPartition], None]"
 FetchResult: TypeAlias = "FetchResponse | Pending[FetchResponse]"
 
 
@@ -98,7 +99,7 @@ def handle_fetch(request: FetchRequest, context: RequestContext, services: Servi
 
     reader = _find_reader(request, context, services)
     meter = context.meter
-    if meter is not None and reader.replica is not None:
+    if meter is not None and reader.replica is not None and _may_follow(context, services):
         # The quotas of replication throttle followers.
         meter.exempt()
         meter = None
@@ -109,10 +110,10 @@ def handle_fetch(request: FetchRequest, context: RequestContext, services: Servi
         response = FetchResponse(session_id=fetch_context.session_id)
         hints = LeaderHints(context, services) if context.api_version >= LEADER_HINT_VERSION else None
         committed = request.isolation_level == READ_COMMITTED
-        to_replica = reader.replica is not None
-        steps = _fill_response(response, fetch_context, fetched, committed, hints, to_replica, notes=meter is None)
+        count = _find_count(reader, services)
+        steps = _fill_response(response, fetch_context, fetched, committed, hints, count, notes=meter is None)
         if meter is not None:
-            finishing = _finish_metered(response, fetch_context, fetched, meter, context.api_version, services)
+            finishing = _finish_metered(response, fetch_context, fetched, count, meter, context.api_version, services)
             steps = chain(steps, finishing)
         filling = make_steps(services.clock, steps)
         if filling is None:
@@ -135,6 +136,9 @@ def _find_partition(
     request: FetchRequest, context: RequestContext, services: Services
 ) -> Callable[[WantedPartition], Partition]:
     """Return the function that finds what the client wants, and may read."""
+    is_follower = _find_replica_id(request, context) >= 0
+    if is_follower and services.cluster is not None and services.enclosed is None:
+        return _refuse_follower
 
     def find(wanted: WantedPartition) -> Partition:
         return services.replica_manager.find(wanted.topic, wanted.partition)
@@ -144,7 +148,12 @@ def _find_partition(
     # Without an authorizer a broker does not pay for the guards.
     from kafkacompat.handlers.guards.fetch import guard_find
 
-    return guard_find(find, _find_replica_id(request, context) >= 0, services.authorizer, context, services)
+    return guard_find(find, is_follower, services.authorizer, context, services)
+
+
+def _refuse_follower(wanted: WantedPartition) -> Partition:
+    """Refuse to let a client of a listener that is not for brokers act as a replica, which would vouch for records."""
+    raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED, "followers fetch on the listener between brokers")
 
 
 def _parse_limits(request: FetchRequest, version: int, most_bytes: int, meter: RequestMeter | None) -> FetchLimits:
@@ -180,6 +189,18 @@ def _find_reader(request: FetchRequest, context: RequestContext, services: Servi
         return UNKNOWN if leading is None else leading.find_nearest_replica(offset, rack, racks)
 
     return FetchReader(reads_followers=True, find_nearest=find_nearest)
+
+
+def _may_follow(context: RequestContext, services: Services) -> bool:
+    """Return whether a client that names the id of a replica may be one, so that the quotas of clients do not count for it.
+
+    Followers fetch on the listener of the brokers, which alone answers Envelopes; with an authorizer they have ClusterAction.
+    """
+    if services.enclosed is None or services.authorizer is None:
+        return services.enclosed is not None
+    from kafkacompat.handlers.guards.fetch import may_follow
+
+    return may_follow(services.authorizer, context)
 
 
 def _one_at_a_time(
@@ -227,13 +248,26 @@ def _parse_forgotten_partitions(request: FetchRequest, by_topic_id: bool) -> lis
     ]
 
 
+def _find_count(reader: FetchReader, services: Services) -> Count | None:
+    """Return the function that counts a partition of a response for the metrics; None without metrics."""
+    if services.requests is None:
+        return None
+    to_replica = reader.replica is not None
+
+    def count(outcome: FetchedPartition) -> None:
+        if outcome.partition is not None:
+            outcome.partition.traffic.note_fetch(outcome.size_bytes, outcome.error_code != 0, to_replica)
+
+    return count
+
+
 def _fill_response(
     response: FetchResponse,
     context: FetchContext,
     fetched: list[FetchedPartition],
     committed: bool,
     hints: LeaderHints | None,
-    to_replica: bool,
+    count: Count | None,
     notes: bool,
 ) -> Iterator[None]:
     """Fill the response, with a step for each partition; with *notes* a session notes what the response says, and it is counted."""
@@ -244,8 +278,8 @@ def _fill_response(
                 topic = outcome.wanted.topic
                 response.responses.append(_build_topic(topic))
             response.responses[-1].partitions.append(_partition_data(outcome, committed, hints))
-            if notes and outcome.partition is not None:
-                outcome.partition.traffic.note_fetch(outcome.size_bytes, outcome.error_code != 0, to_replica)
+            if count is not None and notes:
+                count(outcome)
         yield
     if hints is not None and hints.addresses:
         response.node_endpoints = [NodeEndpoint(**address._asdict()) for address in hints.addresses.values()]
@@ -255,6 +289,7 @@ def _finish_metered(
     response: FetchResponse,
     context: FetchContext,
     fetched: list[FetchedPartition],
+    count: Count | None,
     meter: RequestMeter,
     version: int,
     services: Services,
@@ -269,8 +304,8 @@ def _finish_metered(
         yield
     if not meter.charge_fetch(size_bytes, services.clock.seconds()):
         for outcome in fetched:
-            if _is_named(context, outcome, notes=True) and outcome.partition is not None:
-                outcome.partition.traffic.note_fetch(outcome.size_bytes, outcome.error_code != 0, to_replica=False)
+            if _is_named(context, outcome, notes=True) and count is not None:
+                count(outcome)
             yield
         return
     release_unsent(fetched)

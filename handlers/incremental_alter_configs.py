@@ -8,7 +8,7 @@ Each resource changes as a whole or not at all, independently of the others.
 from __future__ import annotations
 
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.handlers.config_alteration import alter_resources, check_keys, check_stored_type, fill_results
+from kafkacompat.handlers.config_alteration import alter_resources, check_keys, check_stored_type
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.logger_levels import change_levels
 from kafkacompat.handlers.ordering import answer_in_order
@@ -40,13 +40,10 @@ async def _alter_configs(
             return None
         return ResourceChange(check_stored_type(resource, context, services), resource.resource_name, operations)
 
-    outcomes = await alter_resources(request.resources, plan, services, validate_only=request.validate_only)
-    responses = [
-        AlterConfigsResourceResponse(resource_type=resource.resource_type, resource_name=resource.resource_name)
-        for resource in request.resources
-    ]
-    fill_results(responses, outcomes)
-    return IncrementalAlterConfigsResponse(responses=responses)
+    results = await alter_resources(
+        request.resources, plan, AlterConfigsResourceResponse, services, validate_only=request.validate_only
+    )
+    return IncrementalAlterConfigsResponse(responses=results)
 
 
 def _parse_operations(resource: AlterConfigsResource) -> list[ConfigOperation]:

@@ -17,7 +17,7 @@ not know the topic, and names leaders that may still refuse.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kafkacompat.handlers.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
@@ -47,6 +47,7 @@ log = logging.getLogger(__name__)
 TOPIC_ID_VERSION = 12
 LISTENER_NOT_FOUND_VERSION = 6
 UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+PARTITIONS_IN_A_STEP = 100
 # Another client may have created the topic first; a full disk is logged once elsewhere.
 NOT_WORTH_A_LINE = (
     ErrorCode.TOPIC_ALREADY_EXISTS,
@@ -55,7 +56,8 @@ NOT_WORTH_A_LINE = (
 )
 
 MetadataResult: TypeAlias = "MetadataResponse | Pending[MetadataResponse]"
-Describe: TypeAlias = "Callable[[Any, _Sight], MetadataResponseTopic]"
+Find: TypeAlias = "Callable[[Any, _Sight], TopicImage | MetadataResponseTopic]"
+"""Returns a topic, or the answer for one that does not exist."""
 
 
 class _Sight(ClusterSight):
@@ -166,13 +168,13 @@ def _list_topics_to_create(request: MetadataRequest, context: RequestContext, se
 def _build_answer(request: MetadataRequest, context: RequestContext, services: Services) -> MetadataResult:
     sight = _Sight(context, services)
     image = sight.image
-    describe, wanted = _select_topics(request, context, sight)
+    find, wanted = _select_topics(request, context, sight)
     response = MetadataResponse(
         brokers=[MetadataResponseBroker(**broker._asdict()) for broker in sight.reachable.values()],
         cluster_id=image.cluster_id,
         controller_id=image.controller_id,
     )
-    later = make_steps(services.clock, map(response.topics.append, (describe(each, sight) for each in wanted)))
+    later = make_steps(services.clock, _describe_topics(response.topics, (find(key, sight) for key in wanted), sight))
     if later is None:
         return _add_authorized_operations(response, request)
     return Pending(later.addCallback(lambda _: _add_authorized_operations(response, request)), in_order=True)
@@ -188,36 +190,53 @@ def _add_authorized_operations(response: MetadataResponse, request: MetadataRequ
     return response
 
 
-def _select_topics(request: MetadataRequest, context: RequestContext, sight: _Sight) -> tuple[Describe, Iterable[Any]]:
-    """Return the function that describes a topic, and its arguments."""
+def _select_topics(request: MetadataRequest, context: RequestContext, sight: _Sight) -> tuple[Find, Iterable[Any]]:
+    """Return the function that finds a topic, and its arguments."""
     if _asks_for_all(request, context):
-        return _describe_topic, sight.image.topics.values()
+        return lambda topic, _: topic, sight.image.topics.values()
     if ids := _list_topic_ids(request):
-        return _describe_topic_by_id, ids
-    return _describe_topic_by_name, _list_topic_names(request)
+        return _find_topic_by_id, ids
+    return _find_topic_by_name, _list_topic_names(request)
 
 
-def _describe_topic_by_id(topic_id: bytes, sight: _Sight) -> MetadataResponseTopic:
+def _find_topic_by_id(topic_id: bytes, sight: _Sight) -> TopicImage | MetadataResponseTopic:
     topic = sight.image.topics_by_id.get(topic_id)
     if topic is None:
         return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
-    return _describe_topic(topic, sight)
+    return topic
 
 
-def _describe_topic_by_name(name: str, sight: _Sight) -> MetadataResponseTopic:
+def _find_topic_by_name(name: str, sight: _Sight) -> TopicImage | MetadataResponseTopic:
     topic = sight.image.topics.get(name)
     if topic is None:
         return MetadataResponseTopic(error_code=missing_topic_error(name), name=name, is_internal=is_internal(name))
-    return _describe_topic(topic, sight)
+    return topic
 
 
-def _describe_topic(topic: TopicImage, sight: _Sight) -> MetadataResponseTopic:
-    return MetadataResponseTopic(
-        name=topic.name,
-        topic_id=topic.topic_id,
-        is_internal=is_internal(topic.name),
-        partitions=[_describe_partition(each, sight) for each in topic.partitions],
+def _describe_topics(
+    described: list[MetadataResponseTopic], topics: Iterable[TopicImage | MetadataResponseTopic], sight: _Sight
+) -> Iterator[None]:
+    """Add the topics to a response, with a step for each, and for each few partitions of a large one."""
+    for topic in topics:
+        if isinstance(topic, MetadataResponseTopic):
+            described.append(topic)
+        else:
+            yield from _describe_topic(described, topic, sight)
+        yield
+
+
+def _describe_topic(described: list[MetadataResponseTopic], topic: TopicImage, sight: _Sight) -> Iterator[None]:
+    partitions: list[MetadataResponsePartition] = []
+    described.append(
+        MetadataResponseTopic(
+            name=topic.name, topic_id=topic.topic_id, is_internal=is_internal(topic.name), partitions=partitions
+        )
     )
+    for start in range(0, len(topic.partitions), PARTITIONS_IN_A_STEP):
+        if start:
+            yield
+        part = topic.partitions[start : start + PARTITIONS_IN_A_STEP]
+        partitions += [_describe_partition(partition, sight) for partition in part]
 
 
 def _describe_partition(each: PartitionImage, sight: _Sight) -> MetadataResponsePartition:

@@ -1,12 +1,19 @@
-"""Turns the failure of one partition into its error code; the other partitions of the request are not affected."""
+"""Errors of single partitions in a response; the other partitions of the request are not affected."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeVar
 
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
+if TYPE_CHECKING:
+    from kafkacompat.cluster.decisions.situation import TopicPartition
+
 log = logging.getLogger(__name__)
+
+ResultT = TypeVar("ResultT")
 
 
 def error_code_of(problem: BaseException) -> ErrorCode:
@@ -15,3 +22,14 @@ def error_code_of(problem: BaseException) -> ErrorCode:
         return problem.code
     log.error("a partition's part of a request failed", exc_info=problem)
     return ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def list_by_topic(
+    outcomes: Mapping[TopicPartition, KafkaError | None], make_result: Callable[[int, ErrorCode, str | None], ResultT]
+) -> dict[str, list[ResultT]]:
+    """Return the results of partitions by topic; *make_result* takes a partition's number, its error and the message."""
+    topics: dict[str, list[ResultT]] = {}
+    for (topic, index), outcome in outcomes.items():
+        code, detail = (ErrorCode.NONE, None) if outcome is None else (outcome.code, outcome.detail)
+        topics.setdefault(topic, []).append(make_result(index, code, detail))
+    return topics

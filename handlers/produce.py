@@ -203,16 +203,12 @@ class _ProduceRequestState:
 
     def _refuse(self, response: PartitionProduceResponse, problem: BaseException, partition: Partition | None) -> None:
         fill_refused(response, problem, partition)
-        self._note_error(response.error_code)
-        if partition is not None:
-            partition.traffic.refused_appends += 1
+        if self._services.requests is not None:
+            self._services.requests.note_produce_error(response.error_code)
+            if partition is not None:
+                partition.traffic.refused_appends += 1
         if response.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
             self._has_lost_leader = True
-
-    def _note_error(self, code: int) -> None:
-        requests = self._services.requests
-        if requests is not None:
-            requests.note_produce_error(code)
 
     def _await_replicas(self, response: PartitionProduceResponse, partition: Partition, result: AppendResult) -> None:
         """Let the response wait until the in-sync replicas have the batch. A failure keeps the batch's offsets."""
@@ -223,7 +219,8 @@ class _ProduceRequestState:
         def fail(failure: Failure) -> None:
             assert failure.value is not None
             response.error_code = error_code_of(failure.value)
-            self._note_error(response.error_code)
+            if self._services.requests is not None:
+                self._services.requests.note_produce_error(response.error_code)
             if response.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
                 self._has_lost_leader = True
 

@@ -6,11 +6,10 @@ v2     flexible
 from __future__ import annotations
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
-from kafkacompat.handlers.delegation_tokens import NO_TIMESTAMP_MS, check_token_request
+from kafkacompat.handlers.delegation_tokens import change_expiry
 from kafkacompat.handlers.ordering import answer_in_order
-from kafkacompat.metadata.token_changes import TokenRules, renew_token
+from kafkacompat.metadata.token_changes import renew_token
 from kafkacompat.wire.apis.renew_delegation_token import RenewDelegationTokenRequest, RenewDelegationTokenResponse
-from kafkacompat.wire.errors import KafkaError
 
 
 def handle_renew_delegation_token(
@@ -23,12 +22,5 @@ def handle_renew_delegation_token(
 async def _renew_token(
     request: RenewDelegationTokenRequest, context: RequestContext, services: Services
 ) -> RenewDelegationTokenResponse:
-    try:
-        check_token_request(context)
-        rules, secret, period_ms = TokenRules.read(services.config), bytes(request.hmac), request.renew_period_ms
-        expires_at_ms = await services.controller.change_tokens(
-            lambda draft, _: renew_token(draft, rules, context.principal, secret, period_ms, services.now_ms())
-        )
-    except KafkaError as problem:
-        return RenewDelegationTokenResponse(error_code=problem.code, expiry_timestamp_ms=NO_TIMESTAMP_MS)
-    return RenewDelegationTokenResponse(expiry_timestamp_ms=expires_at_ms)
+    code, expires_at_ms = await change_expiry(renew_token, request.hmac, request.renew_period_ms, context, services)
+    return RenewDelegationTokenResponse(error_code=code, expiry_timestamp_ms=expires_at_ms)

@@ -7,12 +7,13 @@ clients. The stop goes backwards: the broker accepts no clients, answers its req
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred, DeferredList, gatherResults
 from twisted.internet.task import deferLater
 
+from kafkacompat.bound_listeners import BoundListeners
 from kafkacompat.cluster.errors import ClusterError
 from kafkacompat.config import ConfigError
 from kafkacompat.conversion import CONVERSION_TIMEOUT_S, Conversions
@@ -32,7 +33,6 @@ from kafkacompat.quotas.connection_rates import Admission, ConnectionRates
 from kafkacompat.quotas.rates import QuotaWindows
 from kafkacompat.server.connection_limits import ConnectionLimits, find_connection_rate
 from kafkacompat.server.dispatcher import Dispatcher
-from kafkacompat.server.emulation import emulate_release
 from kafkacompat.server.listener import KafkaServer, ListenError
 from kafkacompat.server.tls import BrokerTls
 from kafkacompat.standalone import Standalone
@@ -48,7 +48,7 @@ from kafkacompat.zookeeper.client import ZooKeeperError
 if TYPE_CHECKING:
     from kafkacompat.access_control import AccessControl
     from kafkacompat.cluster_node import ClusterNode
-    from kafkacompat.config import BrokerConfig, Listener
+    from kafkacompat.config import BrokerConfig
     from kafkacompat.disk import OwnedDisk
     from kafkacompat.host import Host
     from kafkacompat.metadata.administration import Administration
@@ -56,9 +56,6 @@ if TYPE_CHECKING:
     from kafkacompat.metrics.turns import ReactorTurns
     from kafkacompat.monitoring.monitor import Monitor
     from kafkacompat.monitoring.observed import Observed
-    from kafkacompat.security.sasl.jwks import Fetch
-    from kafkacompat.server.authentication import Authentication
-    from kafkacompat.server.sasl_gate import SaslGate
     from kafkacompat.storage.segment.shared_files import FileRegion
 
 log = logging.getLogger(__name__)
@@ -83,20 +80,21 @@ class Broker:
         self.monitor: Monitor | None = None
         """The HTTP listener with metrics; None unless it is configured."""
         self._turns = turns
-        self.addresses: list[str] = []
         self.cluster_id = ""
         self.controller: Administration
         self._host = host
         self._reactor = host.reactor
         self._disks: dict[str, OwnedDisk] = {}
         self._directories: list[Directory] = []
-        self.bound: dict[str, tuple[str, int]] = {}
-        """The address of each listener."""
         self._side: Standalone | ClusterNode | None = None
         self._node: ClusterNode | None = None
-        self._authentication: Authentication | None = None
         self._running = False
         self._access: AccessControl | None = None
+
+    @property
+    def addresses(self) -> list[str]:
+        """The bound listeners as URLs."""
+        return self.listeners.addresses
 
     # Start
 
@@ -132,8 +130,8 @@ class Broker:
         self.scrubbing.start()
         self.log_cleaner.start()
         self.token_expiry.start()
-        self._running = True
-        self._bind_new()
+        self._running = self.listeners.binds_new = True
+        self.listeners.bind_new()
         if self.monitor is not None:
             self.monitor.note_running()
 
@@ -175,7 +173,7 @@ class Broker:
         await side.start(self.directories)
         await self._listen()
         try:
-            await side.announce(self.bound)
+            await side.announce(self.listeners.bound)
         except BaseException:
             await self._stop_listening()
             raise
@@ -242,7 +240,7 @@ class Broker:
         mutation_windows = QuotaWindows(
             config.int("controller.quota.window.num"), config.int("controller.quota.window.size.seconds") * 1000
         )
-        self.quotas = ClientQuotas(windows, mutation_windows)
+        self.quotas = ClientQuotas(windows, mutation_windows, config.int("kafkacompat.metrics.max.items"))
         protected = None if self._node is None else self._node.listener
         self.connection_rates = ConnectionRates(
             windows, lambda listener: find_connection_rate(self.effective.config, listener, protected)
@@ -302,6 +300,14 @@ class Broker:
             quotas=self.quotas,
             metrics=None if self.monitor is None else self.monitor.requests,
         )
+        self.listeners = BoundListeners(
+            self.server,
+            self.tls,
+            self._handlers(),
+            self._services,
+            self._host.rng,
+            None if self._node is None else self._node.listener,
+        )
         if self.monitor is not None:
             self.monitor.observe(self._list_services())
 
@@ -321,6 +327,7 @@ class Broker:
             workers=self._workers,
             disks=self._disks,
             node=self._node,
+            quotas=self.quotas,
         )
 
     def _read_ahead(self, region: FileRegion, offset: int, size_bytes: int) -> Deferred[None]:
@@ -328,88 +335,22 @@ class Broker:
         return self._disk("read-ahead").run(region.load, offset, size_bytes)
 
     async def _listen(self) -> None:
-        """Bind the listeners of the properties file, except those that were removed while the broker ran."""
-        wanted = {listener.name for listener in self.effective.config.listeners}
-        self.tls.update(self.effective.config)
         try:
-            for listener in self.config.listeners:
-                if listener.name in wanted:
-                    self._bind(listener)
+            self.listeners.bind(self.config.listeners)
         except (ConfigError, ListenError):
             await self._stop_listening()
             raise
         self.server.start()
         self.tls.start()
-        self.effective.on_changed = self._update_listeners
+        self.effective.on_changed = self.listeners.update
 
     async def _stop_listening(self) -> None:
         """Give up a start that has failed."""
-        if self._authentication is not None:
-            self._authentication.stop()
+        self.listeners.stop_authentication()
         self.coordinators.stop()
         self.tls.stop()
         await gatherResults(self.server.stop_listening(), consumeErrors=True)
         self.server.finish()
-
-    def _find_dispatcher(self, listener: Listener) -> Dispatcher | None:
-        """Return the dispatcher of a listener that does not serve what most do."""
-        if listener.emulate:
-            return emulate_release(listener.emulate, self._handlers(), self._services)
-        if self._node is not None and listener.name == self._node.listener:
-            # A single node does not pay for the messages between brokers.
-            from kafkacompat.server.inter_broker import serve_brokers
-
-            return serve_brokers(self._handlers(), self._services)
-        return None
-
-    def _bind(self, listener: Listener) -> None:
-        dispatcher = self._find_dispatcher(listener)
-        begin_sasl = self._prepare_sasl(listener.name) if listener.has_sasl else None
-        tls = self.tls.open(self.effective.config, listener)
-        port = self.server.listen(listener.name, listener.host, listener.port, dispatcher, begin_sasl, tls)
-        host = f"[{listener.host}]" if ":" in listener.host else listener.host
-        self.addresses.append(f"{listener.name}://{host}:{port}")
-        self.bound[listener.name] = (listener.host, port)
-
-    def _prepare_sasl(self, listener_name: str) -> Callable[[], SaslGate]:
-        """Return what begins the authentication of a listener's connections; raises ListenError for wrong properties."""
-        # A broker without such a listener does not pay for these modules.
-        from kafkacompat.server.authentication import Authentication
-
-        if self._authentication is None:
-            self._authentication = Authentication(
-                self.effective, self.metadata, self._reactor, self._host.rng, self._make_fetch
-            )
-        authentication = self._authentication
-        try:
-            authentication.prepare(listener_name)
-        except ConfigError as problem:
-            raise ListenError(str(problem)) from None
-        return lambda: authentication.admit(listener_name)
-
-    def _make_fetch(self) -> Fetch:
-        from kafkacompat.security.sasl.http_fetch import make_fetch
-
-        return make_fetch(self._reactor)
-
-    def _update_listeners(self) -> None:
-        """Unbind the listeners whose names are gone, then bind those whose names are new."""
-        self.tls.update(self.effective.config)
-        wanted = {listener.name for listener in self.effective.config.listeners}
-        gone = self.server.listening - wanted
-        self.addresses = [address for address in self.addresses if address.partition("://")[0] not in gone]
-        unbinding = gatherResults([self.server.give_up(name) for name in gone], consumeErrors=True)
-        unbinding.addCallback(lambda _: self._bind_new())
-
-    def _bind_new(self) -> None:
-        """Bind the listeners that were added while the broker ran; a failure does not stop the broker."""
-        for listener in self.effective.config.listeners if self._running else ():
-            if listener.name not in self.server.listening:
-                try:
-                    self._bind(listener)
-                    log.info("Listening on %s", self.addresses[-1])
-                except (ConfigError, ListenError) as problem:
-                    log.error("%s", problem)
 
     def load_ahead(self) -> Iterator[None]:
         """Import step by step the modules that the first consumer would wait for otherwise."""
@@ -425,7 +366,7 @@ class Broker:
         """Answer the requests in flight, flush, write checkpoints and release everything."""
         if not self._running:
             return
-        self._running = False
+        self._running = self.listeners.binds_new = False
         if self.monitor is not None:
             self.monitor.note_stopping()
         if self._node is not None:
@@ -434,8 +375,7 @@ class Broker:
         self.housekeeping.stop()
         self.scrubbing.stop()
         self.token_expiry.stop()
-        if self._authentication is not None:
-            self._authentication.stop()
+        self.listeners.stop_authentication()
         self.tls.stop()
         self.coordinators.stop()
         self.server.finish()

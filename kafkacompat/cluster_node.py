@@ -10,6 +10,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import LoopingCall
 
 from kafkacompat.client.connections import BrokerConnections
+from kafkacompat.client.inter_broker_login import find_inter_broker_login
 from kafkacompat.client.settings import ConnectionSettings
 from kafkacompat.cluster.assigned_replicas import AssignedReplicas, RoleReceiver
 from kafkacompat.cluster.broker_id import choose_broker_id
@@ -21,7 +22,6 @@ from kafkacompat.cluster.member import ClusterMember
 from kafkacompat.config import ConfigError
 from kafkacompat.config.protocol_version import find_protocol_release, find_version_cap
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.config.sasl import find_inter_broker_objection
 from kafkacompat.coordinators import CoordinatorCluster
 from kafkacompat.metadata.codec import StoredTopics
 from kafkacompat.metadata.image import BrokerImage, ImageHolder, MetadataImage
@@ -36,6 +36,7 @@ from kafkacompat.partitions.takeover import find_owning_cluster
 from kafkacompat.replication.local_follower import LocalFollowing
 from kafkacompat.replication.replica_fetcher_manager import ReplicaFetcherManager
 from kafkacompat.replication.settings import FetchSettings
+from kafkacompat.security.sasl.client import LoginUnavailableError
 from kafkacompat.storage.directory.meta_properties import find_directory_ids
 from kafkacompat.timers import steady_ms, yield_in_turns
 from kafkacompat.wire.primitives import ZERO_UUID, format_uuid
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
     from kafkacompat.network import Network
     from kafkacompat.partitions.directories import Directories
     from kafkacompat.partitions.replica_manager import ReplicaManager
-    from kafkacompat.security.sasl.client import ClientLogin
     from kafkacompat.wire.schema import Request
 
 WILDCARD_HOSTS = ("", "0.0.0.0", "::")
@@ -100,11 +100,16 @@ class ClusterNode:
         # Directories of a cluster show that its chroot exists: a missing one is a wrong one.
         settings = read_zookeeper_settings(config)._replace(create_chroot=self._own_cluster_id is None)
         zookeeper = host.open_zookeeper(settings)
+        try:
+            self._login = find_inter_broker_login(config, self.listener, host.reactor, host.rng)
+        except ConfigError as problem:
+            raise ClusterError(str(problem)) from None
         connections = BrokerConnections(
             ConnectionSettings(
                 f"broker-{config.node_id}",
                 cap=partial(find_version_cap, self._release),
-                login=find_inter_broker_login(config, self.listener),
+                login=self._login,
+                listener_name=self.listener,
             ),
             network,
             host.reactor,
@@ -171,9 +176,18 @@ class ClusterNode:
 
     async def find_cluster_id(self) -> str:
         """Join the cluster; returns its id. Raises ClusterError, StoreError and ZooKeeperError, and has changed nothing then."""
+        await self._log_in()
         new_cluster_id = format_uuid(self._host.rng.randbytes(16))
         self._topics = await self.member.join(self._own_cluster_id, new_cluster_id, self._addresses)
         return self._metadata.image.cluster_id
+
+    async def _log_in(self) -> None:
+        """Retrieve what this broker authenticates itself with at others; raises ClusterError."""
+        try:
+            if self._login is not None:
+                await self._login.begin()
+        except LoginUnavailableError as problem:
+            raise ClusterError(f"listener {self.listener}: this broker cannot log in at others: {problem}") from None
 
     def serve_replicas(self, replicas: ReplicaManager, roles: RoleReceiver) -> None:
         """Carry out the controller's orders on *replicas*; *roles* learns what this broker leads."""
@@ -290,6 +304,8 @@ class ClusterNode:
         """Leave the cluster."""
         if self._in_sync_checks.running:
             self._in_sync_checks.stop()
+        if self._login is not None:
+            self._login.stop()
         await self.member.leave()
 
 
@@ -313,22 +329,6 @@ def find_addresses(config: BrokerConfig, bound: Mapping[str, tuple[str, int]]) -
             )
         addresses[listener.name] = (host, port)
     return addresses
-
-
-def find_inter_broker_login(config: BrokerConfig, listener_name: str) -> ClientLogin | None:
-    """Return how this broker authenticates itself at others, None where it need not; raises ClusterError."""
-    listener = next(listener for listener in config.listeners if listener.name == listener_name.upper())
-    if not listener.has_sasl:
-        return None
-    # A broker without such a listener does not pay for these modules.
-    from kafkacompat.security.sasl.settings import read_client_login
-
-    try:
-        if objection := find_inter_broker_objection(config, listener.name):
-            raise ConfigError(objection)
-        return read_client_login(config, listener.name, config.string("sasl.mechanism.inter.broker.protocol"))
-    except ConfigError as problem:
-        raise ClusterError(str(problem)) from None
 
 
 async def assign_broker_id(host: Host, config: BrokerConfig) -> BrokerConfig:

@@ -162,3 +162,12 @@ class KafkaError(Exception):
 
     def __str__(self) -> str:
         return f"{self.code.name}: {self.detail}" if self.detail else self.code.name
+
+
+def describe_code(code: int, message: str | None) -> str:
+    """Return the name of an error code, with a broker's message if there is one."""
+    try:
+        name = ErrorCode(code).name
+    except ValueError:
+        name = f"error {code}"
+    return f"{name} ({message})" if message else name

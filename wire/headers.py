@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from kafkacompat.wire.schema import Message, Request, Response, int16, int32, string
 
-API_VERSIONS_KEY = 18
+PRODUCE_KEY = 0
+FETCH_KEY = 1
 CONTROLLED_SHUTDOWN_KEY = 7
+API_VERSIONS_KEY = 18
+"""Keys of APIs that layers below the handlers treat in a way of their own."""
 
 
 class RequestHeader(Message, versions="0-2", flexible="2+"):

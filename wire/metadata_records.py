@@ -1,8 +1,8 @@
 """The records of `__cluster_metadata`, the log of Kafka's KRaft controllers (KIP-500, KIP-631).
 
 A record's value begins with three unsigned varints: the version of the frame, the record's type and its version; the
-fields follow. Records have no key. Declared here are the types about topics, configurations, quotas, passwords, access
-rules and producer ids, with the versions of Kafka 4.3.
+fields follow. Records have no key. Declared here are the types about topics, configurations, quotas, passwords, delegation
+tokens, access rules and producer ids, with the versions of Kafka 4.3.
 """
 
 from __future__ import annotations
@@ -89,6 +89,18 @@ class RemoveTopicRecord(Message, versions="0", flexible="0+"):
     topic_id: bytes = uuid()
 
 
+class DelegationTokenRecord(Message, versions="0", flexible="0+"):
+    """A delegation token without its secret, which replaces an earlier state; principals are TYPE:NAME, times milliseconds."""
+
+    owner: str = string()
+    requester: str = string()
+    renewers: list[str] = array(string())
+    issue_timestamp: int = int64()
+    max_timestamp: int = int64()
+    expiration_timestamp: int = int64()
+    token_id: str = string()
+
+
 class UserScramCredentialRecord(Message, versions="0", flexible="0+"):
     """The SCRAM keys of a user's password."""
 
@@ -150,6 +162,12 @@ class RemoveAccessControlEntryRecord(Message, versions="0", flexible="0+"):
     id: bytes = uuid()
 
 
+class RemoveDelegationTokenRecord(Message, versions="0", flexible="0+"):
+    """A delegation token is removed."""
+
+    token_id: str = string()
+
+
 class BeginTransactionRecord(Message, versions="0", flexible="0+"):
     """The following records take effect at the EndTransactionRecord (KIP-868)."""
 
@@ -172,6 +190,7 @@ RECORD_TYPES: Mapping[int, type[Message]] = {
     4: ConfigRecord,
     5: PartitionChangeRecord,
     9: RemoveTopicRecord,
+    10: DelegationTokenRecord,
     11: UserScramCredentialRecord,
     14: ClientQuotaRecord,
     15: ProducerIdsRecord,
@@ -181,6 +200,7 @@ RECORD_TYPES: Mapping[int, type[Message]] = {
     23: BeginTransactionRecord,
     24: EndTransactionRecord,
     25: AbortTransactionRecord,
+    26: RemoveDelegationTokenRecord,
 }
 
 _TYPE_NUMBERS: Mapping[type[Message], int] = {record: number for number, record in RECORD_TYPES.items()}

@@ -1,4 +1,4 @@
-"""The protocol's variable-length integers, the text form of ids, and the error that every reader raises.
+"""The protocol's variable-length integers, ids and their text form, and the error that every reader raises.
 
 Two families exist side by side: *unsigned* varints carry lengths and tags of flexible
 messages (KIP-482), *zig-zag* varints carry everything inside a record of a v2 batch.
@@ -7,7 +7,8 @@ messages (KIP-482), *zig-zag* varints carry everything inside a record of a v2 b
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Container
+from random import Random
 from typing import TypeAlias
 
 Buffer: TypeAlias = "bytes | bytearray | memoryview"
@@ -118,6 +119,18 @@ def read_short_varint(
 def encode_varint(value: int) -> bytes:
     """Encode a zig-zag varint or varlong (64-bit signed at most)."""
     return encode_uvarint((value << 1) ^ (value >> 63))
+
+
+def new_uuid(rng: Random, taken: Container[bytes] = ()) -> bytes:
+    """Return a random UUID (version 4, as Kafka's) that is not taken and whose text does not begin with '-'.
+
+    On a command line, a leading '-' would make an id an option.
+    """
+    while True:
+        bits = rng.getrandbits(128) & ~(0xF << 76 | 0x3 << 62) | 0x4 << 76 | 0x2 << 62
+        uuid = bits.to_bytes(16, "big")
+        if uuid[0] >> 2 != 62 and uuid not in taken:
+            return uuid
 
 
 def format_uuid(uuid: bytes) -> str:

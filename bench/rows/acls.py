@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bench.load import Load, produce
 from bench.row import Goal, Options, Row, Samples
-from bench.topics import a_topic
-from bench.usage import Usage
+from bench.rows.produce import run_load
 from compat_tests.brokers import Broker
 from compat_tests.raw_client import RawClient
 from kafkacompat.security.acls.model import CLUSTER_NAME, AclOperation, AclPermission, AclResourceType, PatternType
 from kafkacompat.wire.apis.create_acls import AclCreation, CreateAclsRequest, CreateAclsResponse
 
-PARTITIONS = 6
 REQUESTS = 4000
+WARM_UP_REQUESTS = 800
 RULES_AT_ONCE = 1000
 STAGES = (0, 1_000, 100_000)
 
@@ -31,12 +29,12 @@ def measure(broker: Broker, options: Options) -> Samples:
     samples: Samples = {}
     with broker, plain:
         for each in (plain, broker):
-            _produce(each, options, 0.2)
+            run_load(each, options.count(WARM_UP_REQUESTS))
         made = 0
         for count in STAGES:
             made = _create_rules(broker, made, options.count(count) if count else 0)
-            without = _produce(plain, options)
-            with_rules = _produce(broker, options)
+            without = run_load(plain, options.count(REQUESTS))
+            with_rules = run_load(broker, options.count(REQUESTS))
             samples[f"records/s with {count} rules"] = with_rules["records/s"]
             samples[f"share at {count} rules"] = with_rules["records/s"] / without["records/s"]
             samples[f"CPU share at {count} rules"] = (
@@ -48,13 +46,6 @@ def measure(broker: Broker, options: Options) -> Samples:
 
 def _without_authorizer(properties: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in properties.items() if name not in PROPERTIES}
-
-
-def _produce(broker: Broker, options: Options, share: float = 1.0) -> Samples:
-    load, requests = Load.of(), max(1, int(options.count(REQUESTS) * share))
-    with a_topic(broker, PARTITIONS) as topic, Usage(broker) as usage:
-        records = produce(broker.port, topic, load, partitions=PARTITIONS, requests=requests)
-    return usage.samples(records, requests * PARTITIONS * len(load.batch))
 
 
 def _create_rules(broker: Broker, made: int, wanted: int) -> int:

@@ -260,7 +260,7 @@ ROWS = [
         "cluster-latency",
         "Three nodes: latency at 1,000 records a second, acks=all",
         "One 100-byte record a request, one partition with three replicas; a consumer long-polls beside the producer. "
-        "The article does not say how many replicas its partition had, nor what acks was.",
+        "The article gives neither the number of replicas of its partition nor its acks.",
         measure_latency,
         [
             Goal(f"{what} {share} us", 1.0, at_least=False)

@@ -5,20 +5,18 @@ from __future__ import annotations
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from statistics import median
 
-from bench.load import Load, produce
 from bench.row import RECORDS, Goal, Options, Row, Samples
-from bench.rows.produce import PARTITIONS, REQUESTS
-from bench.topics import a_topic
-from bench.usage import Usage
+from bench.rows.produce import REQUESTS, run_load
 from compat_tests.brokers import Broker, KafkacompatBroker
 from compat_tests.ports import free_port
 
 PASSES = 10
 SCRAPE_INTERVAL_S = 5.0
+CPU = "broker CPU s per million records"
 SHARE = "share of the throughput without"
 
 
@@ -26,36 +24,26 @@ def measure(broker: Broker, options: Options) -> Samples:
     """Send 800 MB to the broker and to another one that is scraped every five seconds, in turn; medians."""
     http_port = free_port()
     properties = {**broker.properties, "kafkacompat.http.listener": f"127.0.0.1:{http_port}"}
-    plain: list[float] = []
-    measured: list[float] = []
-    seconds: list[float] = []
-    measured_seconds: list[float] = []
+    without: list[Samples] = []
+    measured: list[Samples] = []
     folder = broker.folder.with_name(f"{broker.folder.name}-metrics")
     with KafkacompatBroker(folder, properties) as other, scraping(http_port) as sizes:
         for number in range(PASSES):
             for node in (broker, other) if number % 2 else (other, broker):
-                rates, cpu = (plain, seconds) if node is broker else (measured, measured_seconds)
-                rate, used = run_load(node, options)
-                rates.append(rate)
-                cpu.append(used)
+                (without if node is broker else measured).append(run_load(node, options.count(REQUESTS)))
     assert sizes, "nothing was scraped"
     return {
-        "MB/s without": median(plain),
-        "MB/s with": median(measured),
-        SHARE: median(mine / theirs for mine, theirs in zip(measured, plain, strict=True)),
-        "CPU s without": median(seconds),
-        "CPU s with": median(measured_seconds),
+        "MB/s without": _find_median(without, "MB/s"),
+        "MB/s with": _find_median(measured, "MB/s"),
+        SHARE: median(mine["MB/s"] / theirs["MB/s"] for mine, theirs in zip(measured, without, strict=True)),
+        f"{CPU} without": _find_median(without, CPU),
+        f"{CPU} with": _find_median(measured, CPU),
         "KB a scrape": median(sizes) / 1000,
     }
 
 
-def run_load(broker: Broker, options: Options) -> tuple[float, float]:
-    """Return MB/s and the broker's CPU seconds."""
-    load, requests = Load.of(), options.count(REQUESTS)
-    size_bytes = requests * PARTITIONS * len(load.batch)
-    with a_topic(broker, PARTITIONS) as topic, Usage(broker) as usage:
-        produce(broker.port, topic, load, partitions=PARTITIONS, requests=requests)
-    return size_bytes / usage.seconds / 1e6, usage.cpu_seconds
+def _find_median(runs: Sequence[Samples], metric: str) -> float:
+    return median(run[metric] for run in runs)
 
 
 @contextmanager

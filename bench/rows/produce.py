@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ssl import SSLContext
+
 from bench.load import Load, produce
 from bench.row import HEADER, KAFKA, RECORDS, Goal, Options, Row, Samples, throughput_goals
 from bench.topics import a_topic, record_count
@@ -12,15 +14,19 @@ PARTITIONS = 6
 REQUESTS = 8000
 
 
-def measure(broker: Broker, options: Options) -> Samples:
-    """Send 800 MB of batches and check the number of records in the log."""
+def run_load(broker: Broker, requests: int, port: int | None = None, tls: SSLContext | None = None) -> Samples:
+    """Send *requests* of six batches, to the listener at *port* by TLS if given, and check the number of records in the log."""
     load = Load.of()
     with a_topic(broker, PARTITIONS) as topic:
-        requests = options.count(REQUESTS)
         with Usage(broker) as usage:
-            records = produce(broker.port, topic, load, partitions=PARTITIONS, requests=requests)
+            records = produce(port or broker.port, topic, load, partitions=PARTITIONS, requests=requests, tls=tls)
         assert record_count(broker, topic, PARTITIONS) == records
     return usage.samples(records, requests * PARTITIONS * len(load.batch))
+
+
+def measure(broker: Broker, options: Options) -> Samples:
+    """Send 800 MB of batches."""
+    return run_load(broker, options.count(REQUESTS))
 
 
 def measure_first(broker: Broker, options: Options) -> Samples:

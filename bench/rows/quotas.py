@@ -7,11 +7,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from bench.load import PRODUCE_VERSION, RECORD_BYTES, Load, check, produce
+from bench.load import PRODUCE_VERSION, RECORD_BYTES, Load, check
 from bench.paced import Pace, run_pace
 from bench.row import Goal, Options, Row, Samples
+from bench.rows.produce import REQUESTS, run_load
 from bench.topics import a_topic
-from bench.usage import Usage
 from compat_tests.brokers import Broker
 from compat_tests.raw_client import RawClient, produce_request
 from compat_tests.waiting import until
@@ -27,8 +27,6 @@ from kafkacompat.wire.apis.produce import ProduceResponse
 
 ENTITIES = 10_000
 PORTION = 1000
-PARTITIONS = 6
-REQUESTS = 8000
 LOAD_CLIENT = "raw-client"
 """The client id of the raw load client."""
 NO_BOUND = 1e15
@@ -75,22 +73,15 @@ def many_quotas(broker: Broker) -> Iterator[None]:
 
 def measure_entities(broker: Broker, options: Options) -> Samples:
     """Run the raw produce load without quotas, and with 10,000."""
-    without = _run_load(broker, options)
+    without = run_load(broker, options.count(REQUESTS))
     with many_quotas(broker):
-        beside = _run_load(broker, options)
+        beside = run_load(broker, options.count(REQUESTS))
     return {
         "without quotas: records/s": without["records/s"],
         "with 10,000 quotas: records/s": beside["records/s"],
         "ratio": beside["records/s"] / without["records/s"],
         "resident MB": beside["resident MB"],
     }
-
-
-def _run_load(broker: Broker, options: Options) -> Samples:
-    load, requests = Load.of(), options.count(REQUESTS)
-    with a_topic(broker, PARTITIONS) as topic, Usage(broker) as usage:
-        records = produce(broker.port, topic, load, partitions=PARTITIONS, requests=requests)
-    return usage.samples(records, requests * PARTITIONS * len(load.batch))
 
 
 class ThrottledProducer:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from bench.load import Load, fetch, produce, run_in_threads
 from bench.row import RECORDS, Goal, Options, Row, Samples, throughput_goals
-from bench.rows.produce import PARTITIONS
-from bench.topics import a_topic, record_count
+from bench.rows.produce import PARTITIONS, run_load
+from bench.topics import a_topic
 from bench.usage import Usage
 from compat_tests.brokers import Broker
 from compat_tests.certificates import Authority
@@ -40,16 +40,8 @@ def measure_on_new_broker(measure: Measure, broker: Broker, options: Options) ->
 
 
 def measure_produce(secured: TlsBroker, options: Options) -> Samples:
-    """Send 400 MB of batches and check the number of records in the log."""
-    load, broker = Load.of(), secured.broker
-    requests = options.count(REQUESTS)
-    with a_topic(broker, PARTITIONS) as topic:
-        with Usage(broker) as usage:
-            records = produce(
-                secured.ports["SSL"], topic, load, partitions=PARTITIONS, requests=requests, tls=secured.context()
-            )
-        assert record_count(broker, topic, PARTITIONS) == records
-    return usage.samples(records, requests * PARTITIONS * len(load.batch))
+    """Send 400 MB of batches."""
+    return run_load(secured.broker, options.count(REQUESTS), secured.ports["SSL"], secured.context())
 
 
 def measure_fetch(secured: TlsBroker, options: Options) -> Samples:

@@ -299,6 +299,14 @@ QUESTIONS: tuple[Question, ...] = (
         for version in (2, 4)
         for key_type, names in ((0, GROUPS), (1, TRANSACTIONS))
     ),
+    # No client names such a key: Kafka rejects it after the check of the right.
+    Question(
+        "find-coordinator-of-share-group",
+        10,
+        6,
+        {"key_type": 2, "coordinator_keys": ["allowed-group"]},
+        [(Operation.CLUSTER_ACTION, Kind.CLUSTER)],
+    ),
     Question(
         "find-one-coordinator", 10, 2, {"key_type": 0, "key": "allowed-group"}, [(Operation.DESCRIBE, Kind.GROUP)]
     ),
@@ -400,6 +408,13 @@ QUESTIONS: tuple[Question, ...] = (
             ]
         },
         [(Operation.DELETE, Kind.TOPIC), (Operation.DESCRIBE, Kind.TOPIC)],
+    ),
+    Question(
+        "delete-topics-of-the-cluster",
+        20,
+        5,
+        {"topic_names": [TO_DELETE], "timeout_ms": 30_000},
+        [(Operation.DELETE, Kind.CLUSTER)],
     ),
     Question(
         "delete-records",
@@ -571,7 +586,7 @@ QUESTIONS: tuple[Question, ...] = (
         "alter-configs",
         33,
         2,
-        {"resources": [_CHANGED[0], _CHANGED[1], _CHANGED[2]], "validate_only": True},
+        {"resources": _CHANGED, "validate_only": True},
         [(Operation.ALTER_CONFIGS, kind) for kind in _ON_CONFIGS],
     ),
     Question(

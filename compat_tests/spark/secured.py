@@ -124,11 +124,11 @@ def run_watched(module: str, arguments: Sequence[str], folder: Path, stdin: str 
 
 def read_command_lines(session: int) -> set[str]:
     """Return the command lines of a session's processes."""
-    found = set()
+    command_lines = set()
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             if os.getsid(int(folder.name)) == session:
-                found.add((folder / "cmdline").read_text(errors="replace").replace("\0", " "))
+                command_lines.add((folder / "cmdline").read_text(errors="replace").replace("\0", " "))
         except (ProcessLookupError, FileNotFoundError):
             continue
-    return found
+    return command_lines

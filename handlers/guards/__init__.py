@@ -13,8 +13,9 @@ from typing import Any
 from kafkacompat.handlers import Handler
 from kafkacompat.handlers.context import RequestContext, Services
 from kafkacompat.handlers.guards.access import Access, Guard
-from kafkacompat.handlers.guards.table import FETCH, FREE, TABLE
+from kafkacompat.handlers.guards.table import FREE, TABLE
 from kafkacompat.security.acls.authorizer import Authorizer
+from kafkacompat.wire.headers import FETCH_KEY
 
 
 class GuardedHandler(Handler):
@@ -41,6 +42,6 @@ class GuardedHandler(Handler):
 def guard_handlers(handlers: Mapping[int, Handler], authorizer: Authorizer) -> dict[int, Handler]:
     """Return the handlers with their guards; raises KeyError for an API that is not in the table."""
     return {
-        key: handler if key == FETCH or key in FREE else GuardedHandler(handler, authorizer, TABLE[key].guard)
+        key: handler if key == FETCH_KEY or key in FREE else GuardedHandler(handler, authorizer, TABLE[key].guard)
         for key, handler in handlers.items()
     }

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kafkacompat.handlers.authorized_operations import list_bits
 from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.handlers.guards.rights import Check
 from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.security.acls.authorizer import Attempt, Authorizer
 from kafkacompat.security.acls.model import CLUSTER_NAME, AclOperation, AclResourceType
 from kafkacompat.timers import yield_in_turns
 from kafkacompat.wire.apis import find_api
-from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from kafkacompat.metadata.image import MetadataImage
@@ -22,32 +23,6 @@ Handle = Callable[[Any], Any]
 """Answers a request without any check."""
 Guard = Callable[[Any, "Access", Handle], Any]
 """Answers a request, or the part of it that its client may make."""
-
-ERRORS = {
-    AclResourceType.TOPIC: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-    AclResourceType.GROUP: ErrorCode.GROUP_AUTHORIZATION_FAILED,
-    AclResourceType.CLUSTER: ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
-    AclResourceType.TRANSACTIONAL_ID: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
-    AclResourceType.DELEGATION_TOKEN: ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
-    AclResourceType.USER: ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,
-}
-"""The error of a refusal, by the type of the resource."""
-
-
-class Check(NamedTuple):
-    """A right that an API asks for: an operation on a type of resource.
-
-    Without the right the client gets the error of `ERRORS`. If ``hides`` is set, the answer leaves the resource out instead.
-    """
-
-    operation: AclOperation
-    kind: AclResourceType
-    hides: bool = False
-
-    @property
-    def error(self) -> ErrorCode:
-        """The error of a refusal; NONE if the resource is left out."""
-        return ErrorCode.NONE if self.hides else ERRORS[self.kind]
 
 
 class Access:

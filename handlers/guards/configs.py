@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.handlers.guards.access import Access, Check, Guard, Handle, change_response
+from kafkacompat.handlers.guards.access import Access, Guard, Handle, change_response
 from kafkacompat.handlers.guards.items import leave_out
 from kafkacompat.handlers.guards.refusals import Items, make_response, refuse_items
+from kafkacompat.handlers.guards.rights import Check
 from kafkacompat.security.acls.model import CLUSTER_NAME, AclOperation, AclResourceType
 
 PROTECTED_AS = {

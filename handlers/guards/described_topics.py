@@ -11,7 +11,7 @@ from typing import Any
 from kafkacompat.handlers.guards.access import Access, Handle, change_response, in_turns, wait_for
 from kafkacompat.handlers.guards.items import leave_out
 from kafkacompat.handlers.guards.refusals import find_struct, make_response
-from kafkacompat.handlers.guards.topics import CREATE_TOPIC, DESCRIBE_TOPIC, TOPIC
+from kafkacompat.handlers.guards.rights import CREATE_TOPIC, DESCRIBE_TOPIC
 from kafkacompat.metadata.topic_names import is_internal
 from kafkacompat.security.acls.model import AclOperation, AclResourceType
 from kafkacompat.timers import yield_in_turns
@@ -25,7 +25,7 @@ async def guard_metadata(request: Any, access: Access, handle: Handle) -> Any:
     if request.topics is None or (version == 0 and not request.topics):
         response = await wait_for(handle(request))
         names = (topic.name for topic in response.topics)
-        described = await access.select_in_turns(AclOperation.DESCRIBE, TOPIC, names, is_noted=False)
+        described = await access.select_in_turns(AclOperation.DESCRIBE, AclResourceType.TOPIC, names, is_noted=False)
         response.topics = [topic for topic in response.topics if topic.name in described]
         return await _fill_operations(response, request, access)
     if any(_is_malformed(topic, version) for topic in request.topics):
@@ -60,7 +60,7 @@ async def _refuse_undescribable(request: Any, access: Access) -> list[tuple[Any,
     """Return the requested topics that the client may not describe, with their answers."""
     topic_class = find_struct(request, "topics")
     named = [(item, name) for item in request.topics if (name := _find_name(item, access)) is not None]
-    described = await access.select_in_turns(AclOperation.DESCRIBE, TOPIC, (name for _, name in named))
+    described = await access.select_in_turns(AclOperation.DESCRIBE, AclResourceType.TOPIC, (name for _, name in named))
     return [
         (
             item,
@@ -81,10 +81,10 @@ async def _refuse_uncreatable(request: Any, access: Access) -> list[tuple[Any, A
         return []
     known = access.image.topics
     names = (item.name for item in request.topics if item.topic_id == ZERO_UUID and item.name not in known)
-    missing = await access.select_in_turns(AclOperation.DESCRIBE, TOPIC, names, is_noted=False)
+    missing = await access.select_in_turns(AclOperation.DESCRIBE, AclResourceType.TOPIC, names, is_noted=False)
     if not missing or access.may_on_cluster(AclOperation.CREATE, is_noted=False):
         return []
-    missing -= await access.select_in_turns(AclOperation.CREATE, TOPIC, missing)
+    missing -= await access.select_in_turns(AclOperation.CREATE, AclResourceType.TOPIC, missing)
     topic_class = find_struct(request, "topics")
     return [
         (item, topic_class(error_code=CREATE_TOPIC.error, name=item.name, is_internal=is_internal(item.name)))
@@ -97,7 +97,7 @@ async def _fill_operations(response: Any, request: Any, access: Access) -> Any:
     if request.include_topic_authorized_operations:
         async for topic in yield_in_turns(access.services.clock, response.topics):
             if topic.name is not None:
-                topic.topic_authorized_operations = access.list_operations(TOPIC, topic.name)
+                topic.topic_authorized_operations = access.list_operations(AclResourceType.TOPIC, topic.name)
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = _list_cluster_operations(access)
     return response
@@ -131,7 +131,7 @@ async def guard_topic_pages(request: Any, access: Access, handle: Handle) -> Any
         return await wait_for(handle(request))
     first = "" if cursor is None else cursor.topic_name
     candidates = [name for name in (names or access.image.topics) if name >= first]
-    described = await access.select_in_turns(AclOperation.DESCRIBE, TOPIC, candidates)
+    described = await access.select_in_turns(AclOperation.DESCRIBE, AclResourceType.TOPIC, candidates)
     refusals = [
         topic_class(error_code=DESCRIBE_TOPIC.error, name=name)
         async for name in yield_in_turns(access.services.clock, names and candidates)
@@ -145,6 +145,6 @@ async def guard_topic_pages(request: Any, access: Access, handle: Handle) -> Any
         rest.cursor = None
     response = await wait_for(handle(rest))
     async for topic in yield_in_turns(access.services.clock, response.topics):
-        topic.topic_authorized_operations = access.list_operations(TOPIC, topic.name)
+        topic.topic_authorized_operations = access.list_operations(AclResourceType.TOPIC, topic.name)
     response.topics.extend(refusals)
     return response

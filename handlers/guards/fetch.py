@@ -6,15 +6,22 @@ from collections.abc import Callable
 
 from kafkacompat.handlers.context import RequestContext, Services
 from kafkacompat.handlers.guards.access import Access
-from kafkacompat.handlers.guards.table import FETCH, FETCH_CHECKS
+from kafkacompat.handlers.guards.table import FETCH_CHECKS
 from kafkacompat.partitions.fetch_sessions import WantedPartition
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.security.acls.authorizer import Authorizer
 from kafkacompat.security.acls.model import CLUSTER_NAME
 from kafkacompat.security.acls.table import AclTable
 from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.headers import FETCH_KEY
 
 Find = Callable[[WantedPartition], Partition]
+
+
+def may_follow(authorizer: Authorizer, context: RequestContext) -> bool:
+    """Return whether a client may fetch as a follower; the decision is noted when it reads a partition."""
+    operation, kind = FETCH_CHECKS[1]
+    return authorizer.decide(context.principal, context.peer.host, operation, kind, CLUSTER_NAME).allowed
 
 
 def guard_find(
@@ -24,7 +31,7 @@ def guard_find(
 
     A topic is asked about once, and again when other rules are in effect: a fetch that waits while a right is taken away ends.
     """
-    access = Access(authorizer, FETCH, context, services)
+    access = Access(authorizer, FETCH_KEY, context, services)
     read_topic, act_for_cluster = FETCH_CHECKS
     known: dict[str, bool] = {}
     table: AclTable | None = None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from copy import copy
+from itertools import chain
 from typing import Any
 
-from kafkacompat.handlers.guards.access import Access, Check, Guard, Handle, change_response, in_turns, wait_for
+from kafkacompat.handlers.guards.access import Access, Guard, Handle, change_response, in_turns, wait_for
 from kafkacompat.handlers.guards.items import (
     NameOf,
     answer_rest,
@@ -25,19 +26,25 @@ from kafkacompat.handlers.guards.refusals import (
     refuse_request,
     refuse_whole,
 )
+from kafkacompat.handlers.guards.rights import (
+    ACT_FOR_CLUSTER,
+    DELETE_GROUP,
+    DESCRIBE_GROUP,
+    DESCRIBE_TOPIC,
+    DESCRIBE_TRANSACTION,
+    READ_GROUP,
+    READ_TOPIC,
+    Check,
+)
+from kafkacompat.handlers.guards.whole import guard_cluster
 from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.security.acls.model import AclOperation, AclResourceType
+from kafkacompat.timers import yield_in_turns
 from kafkacompat.wire.errors import ErrorCode
 
 FEW = 250
 """Names that are asked about in one turn."""
 GROUP, TOPIC = AclResourceType.GROUP, AclResourceType.TOPIC
-READ_GROUP = Check(AclOperation.READ, GROUP)
-DESCRIBE_GROUP = Check(AclOperation.DESCRIBE, GROUP)
-DELETE_GROUP = Check(AclOperation.DELETE, GROUP)
-READ_TOPIC = Check(AclOperation.READ, TOPIC)
-DESCRIBE_TOPIC = Check(AclOperation.DESCRIBE, TOPIC)
-DESCRIBE_TRANSACTION = Check(AclOperation.DESCRIBE, AclResourceType.TRANSACTIONAL_ID)
 
 
 def guard_commit(rights: Iterable[tuple[Check, str]], items: Items, find_name: NameOf) -> Guard:
@@ -115,14 +122,20 @@ async def _fetch_of_groups(request: Any, access: Access, handle: Handle) -> Any:
 
 _COORDINATED = Items(("coordinator_keys",), ("coordinators",), {"node_id": -1, "host": "", "port": -1})
 _COORDINATOR_CHECKS = {0: DESCRIBE_GROUP, 1: DESCRIBE_TRANSACTION}
+_SHARE_GROUPS_VERSION = 6
+_guard_share_coordinators = guard_cluster(ACT_FOR_CLUSTER, _COORDINATED)
 
 
 def guard_coordinators(request: Any, access: Access, handle: Handle) -> Any:
-    """Name the coordinators of what a client may describe (FindCoordinator)."""
+    """Name the coordinators of groups and transactions that a client may describe (FindCoordinator).
+
+    Those of share groups are for brokers; before version 6 the handler rejects their type.
+    """
     check = _COORDINATOR_CHECKS.get(request.key_type)
     if check is None:
-        access.require(Check(AclOperation.CLUSTER_ACTION, AclResourceType.CLUSTER))
-        return handle(request)
+        if access.version < _SHARE_GROUPS_VERSION:
+            return handle(request)
+        return _guard_share_coordinators(request, access, handle)
     if access.version < 4:
         if access.may(check.operation, check.kind, request.key):
             return handle(request)
@@ -155,10 +168,10 @@ _describe_consumer_groups = guard_items(DESCRIBE_GROUP, _CONSUMER_GROUPS, name_i
 async def guard_consumer_groups(request: Any, access: Access, handle: Handle) -> Any:
     """Describe the groups that a client may describe, if it may describe all topics of their members too."""
     response = await wait_for(_describe_consumer_groups(request, access, handle))
-    names = {name for group in response.groups for name in _list_assigned(group)}
-    allowed = await access.select_in_turns(AclOperation.DESCRIBE, TOPIC, names)
-    for index, group in enumerate(response.groups):
-        if not allowed.issuperset(_list_assigned(group)):
+    assigned = await _list_assigned(response.groups, access)
+    allowed = await access.select_in_turns(AclOperation.DESCRIBE, TOPIC, chain.from_iterable(assigned))
+    for index, (group, names) in enumerate(zip(response.groups, assigned, strict=True)):
+        if not allowed.issuperset(names):
             response.groups[index] = type(group)(
                 group_id=group.group_id,
                 error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
@@ -169,13 +182,14 @@ async def guard_consumer_groups(request: Any, access: Access, handle: Handle) ->
     return response
 
 
-def _list_assigned(group: Any) -> set[str]:
-    return {
-        topic.topic_name
-        for member in group.members
-        for assignment in (member.assignment, member.target_assignment)
-        for topic in assignment.topic_partitions
-    }
+async def _list_assigned(groups: Sequence[Any], access: Access) -> list[set[str]]:
+    """Return for each group the topics that its members have, or are to have."""
+    assigned = [set[str]() for _ in groups]
+    members = ((names, member) for names, group in zip(assigned, groups, strict=True) for member in group.members)
+    async for names, member in yield_in_turns(access.services.clock, members):
+        for assignment in (member.assignment, member.target_assignment):
+            names.update(topic.topic_name for topic in assignment.topic_partitions)
+    return assigned
 
 
 def guard_heartbeat(request: Any, access: Access, handle: Handle) -> Any:

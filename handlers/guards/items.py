@@ -6,8 +6,9 @@ from collections.abc import Callable
 from copy import copy
 from typing import Any
 
-from kafkacompat.handlers.guards.access import Access, Check, Guard, Handle, change_response
+from kafkacompat.handlers.guards.access import Access, Guard, Handle, change_response
 from kafkacompat.handlers.guards.refusals import Items, make_response, refuse_items
+from kafkacompat.handlers.guards.rights import Check
 from kafkacompat.wire.errors import ErrorCode
 
 NameOf = Callable[[Any, Access], "str | None"]

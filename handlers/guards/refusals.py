@@ -103,7 +103,7 @@ def refuse_whole(request: Request, code: ErrorCode, **fields: Any) -> Any:
     return make_response(request, error_code=code, **fields)
 
 
-def refuse_request(request: Request, items: Items, code: ErrorCode, **fields: Any) -> Any:
+def refuse_request(request: Request, items: Items, code: ErrorCode) -> Any:
     """Return the response in which every item of a request gets the error."""
     refused = refuse_items(request, items, getattr(request, items.asked[0]) or (), code)
-    return make_response(request, **{items.answered[0]: refused}, **fields)
+    return make_response(request, **{items.answered[0]: refused})

@@ -1,17 +1,20 @@
-"""The one table of rights: what each API asks for, and the guard that asks.
+"""The one table of rights: the rights that each API asks for, and the guard that asks.
 
 The rules are those of Apache Kafka 4.3.1 (KafkaApis, AuthHelper, ControllerApis), and of 3.9 for requests between brokers.
-`compat_tests/test_authorization.py` asks Kafka and this broker about each right of the table.
+`compat_tests/test_authorization.py` asks Kafka and this broker about each right of the table, and
+`tests/handlers/guards/test_answers_of_kafka.py` proves that each guard asks for the rights of its row and for no others. The error
+of a refusal follows from the type of the resource (`rights.ERRORS`).
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from kafkacompat.handlers.guards import configs, described_topics, groups, topic_changes, topics, whole
-from kafkacompat.handlers.guards.access import Check, Guard
+from kafkacompat.handlers.guards import configs, described_topics, groups, rights, topic_changes, topics, whole
+from kafkacompat.handlers.guards.access import Guard
 from kafkacompat.handlers.guards.items import guard_items, name_field, name_itself, name_topic_from
 from kafkacompat.handlers.guards.refusals import Items
+from kafkacompat.handlers.guards.rights import Check
 from kafkacompat.security.acls.model import AclOperation as Operation
 from kafkacompat.security.acls.model import AclResourceType as Kind
 
@@ -48,46 +51,47 @@ _OFFSETS = Items(_TOPICS.asked, _TOPICS.answered, {"offset": -1, "timestamp": -1
 _READ_GROUP = _on_named((Operation.READ, Kind.GROUP, "group_id"))
 _CLUSTER_ACTION = _on_cluster(Operation.CLUSTER_ACTION)
 _WRITE_TRANSACTION = (Operation.WRITE, Kind.TRANSACTIONAL_ID, "transactional_id")
-_DELETE_GROUP = Check(Operation.DELETE, Kind.GROUP)
-_SHOWS_CLUSTER = Check(Operation.DESCRIBE, Kind.CLUSTER, hides=True)
 
 TABLE: dict[int, Row] = {
-    0: Row((topics.WRITE_TOPIC, topics.WRITE_TRANSACTION), topics.guard_produce),
+    0: Row((rights.WRITE_TOPIC, rights.WRITE_TRANSACTION), topics.guard_produce),
     2: _on_topics(Operation.DESCRIBE, _OFFSETS),
-    3: Row((topics.DESCRIBE_TOPIC, topics.CREATE_TOPIC, _SHOWS_CLUSTER), described_topics.guard_metadata),
-    8: Row(
-        (groups.READ_GROUP, groups.READ_TOPIC),
-        groups.guard_commit([(groups.READ_GROUP, "group_id")], _TOPICS, name_topic_from(10)),
+    3: Row(
+        (rights.DESCRIBE_TOPIC, rights.CREATE_TOPIC, rights.CREATE_ANY_TOPIC, rights.DESCRIBE_CLUSTER),
+        described_topics.guard_metadata,
     ),
-    9: Row((groups.DESCRIBE_GROUP, groups.DESCRIBE_TOPIC), groups.guard_fetched_offsets),
-    10: Row((groups.DESCRIBE_GROUP, groups.DESCRIBE_TRANSACTION), groups.guard_coordinators),
+    8: Row(
+        (rights.READ_GROUP, rights.READ_TOPIC),
+        groups.guard_commit([(rights.READ_GROUP, "group_id")], _TOPICS, name_topic_from(10)),
+    ),
+    9: Row((rights.DESCRIBE_GROUP, rights.DESCRIBE_TOPIC), groups.guard_fetched_offsets),
+    10: Row((rights.DESCRIBE_GROUP, rights.DESCRIBE_TRANSACTION, rights.ACT_FOR_CLUSTER), groups.guard_coordinators),
     11: _READ_GROUP,  # JoinGroup
     12: _READ_GROUP,  # Heartbeat
     13: _READ_GROUP,  # LeaveGroup
     14: _READ_GROUP,  # SyncGroup
-    15: Row((groups.DESCRIBE_GROUP,), groups.guard_described_groups),
-    16: Row((groups.DESCRIBE_GROUP._replace(hides=True), _SHOWS_CLUSTER), groups.guard_group_list),
+    15: Row((rights.DESCRIBE_GROUP,), groups.guard_described_groups),
+    16: Row((rights.DESCRIBE_GROUP, rights.DESCRIBE_CLUSTER), groups.guard_group_list),
     19: Row(
-        (topics.CREATE_TOPIC, Check(Operation.DESCRIBE_CONFIGS, Kind.TOPIC, hides=True)), topic_changes.guard_new_topics
+        (rights.CREATE_TOPIC, rights.CREATE_ANY_TOPIC, rights.DESCRIBE_TOPIC_CONFIGS),
+        topic_changes.guard_new_topics,
     ),
-    20: Row((topics.DELETE_TOPIC, topics.DESCRIBE_TOPIC), topic_changes.guard_topic_deletion),
+    20: Row(
+        (rights.DELETE_TOPIC, rights.DESCRIBE_TOPIC, rights.DELETE_ANY_TOPIC),
+        topic_changes.guard_topic_deletion,
+    ),
     21: _on_topics(Operation.DELETE, Items(_TOPICS.asked, _TOPICS.answered, {"low_watermark": -1})),
-    22: Row(
-        (topics.WRITE_TRANSACTION, Check(Operation.IDEMPOTENT_WRITE, Kind.CLUSTER), topics.WRITE_TOPIC),
-        whole.guard_new_producer,
+    22: Row((rights.WRITE_TRANSACTION, rights.WRITE_IDEMPOTENTLY, rights.WRITE_TOPIC), whole.guard_new_producer),
+    23: Row((rights.DESCRIBE_TOPIC, rights.ACT_FOR_CLUSTER), topics.guard_epochs),
+    24: Row(
+        (rights.WRITE_TRANSACTION, rights.WRITE_TOPIC, rights.ACT_FOR_CLUSTER), topics.guard_transaction_partitions
     ),
-    23: Row((topics.DESCRIBE_TOPIC,), topics.guard_epochs),
-    24: Row((topics.WRITE_TRANSACTION, topics.WRITE_TOPIC), topics.guard_transaction_partitions),
     25: _on_named(_WRITE_TRANSACTION, (Operation.READ, Kind.GROUP, "group_id")),  # AddOffsetsToTxn
     26: _on_named(_WRITE_TRANSACTION),  # EndTxn
-    27: Row(
-        (Check(Operation.ALTER, Kind.CLUSTER), Check(Operation.CLUSTER_ACTION, Kind.CLUSTER)),
-        whole.guard_markers(Items(("markers", "topics", "partition_indexes"), ("markers", "topics", "partitions"))),
-    ),
+    27: Row((rights.ALTER_CLUSTER, rights.ACT_FOR_CLUSTER), whole.guard_markers),
     28: Row(
-        (topics.WRITE_TRANSACTION, groups.READ_GROUP, groups.READ_TOPIC),
+        (rights.WRITE_TRANSACTION, rights.READ_GROUP, rights.READ_TOPIC),
         groups.guard_commit(
-            [(topics.WRITE_TRANSACTION, "transactional_id"), (groups.READ_GROUP, "group_id")],
+            [(rights.WRITE_TRANSACTION, "transactional_id"), (rights.READ_GROUP, "group_id")],
             _TOPICS,
             name_field("name"),
         ),
@@ -97,33 +101,33 @@ TABLE: dict[int, Row] = {
     31: _on_cluster(Operation.ALTER, Items(("filters",), ("filter_results",))),  # DeleteAcls
     32: _on_resources(Operation.DESCRIBE_CONFIGS, "results"),
     33: _on_resources(Operation.ALTER_CONFIGS, "responses"),
-    34: Row((Check(Operation.ALTER, Kind.CLUSTER),), whole.guard_moves),
+    34: Row((rights.ALTER_CLUSTER,), whole.guard_moves),
     35: _on_cluster(Operation.DESCRIBE),  # DescribeLogDirs
     37: _on_topics(Operation.ALTER, Items(("topics",), ("results",))),  # CreatePartitions
-    38: Row((Check(Operation.CREATE_TOKENS, Kind.USER),), whole.guard_new_token),
-    42: Row((_DELETE_GROUP,), guard_items(_DELETE_GROUP, Items(("groups_names",), ("results",)), name_itself)),
+    38: Row((rights.CREATE_TOKENS,), whole.guard_new_token),
+    42: Row(
+        (rights.DELETE_GROUP,), guard_items(rights.DELETE_GROUP, Items(("groups_names",), ("results",)), name_itself)
+    ),
     43: _on_cluster(Operation.ALTER),  # ElectLeaders
     44: _on_resources(Operation.ALTER_CONFIGS, "responses"),
     45: _on_cluster(Operation.ALTER),  # AlterPartitionReassignments
     46: _on_cluster(Operation.DESCRIBE),  # ListPartitionReassignments
-    47: Row((_DELETE_GROUP, groups.READ_TOPIC), groups.guard_offset_deletion),
+    47: Row((rights.DELETE_GROUP, rights.READ_TOPIC), groups.guard_offset_deletion),
     48: _on_cluster(Operation.DESCRIBE_CONFIGS),  # DescribeClientQuotas
     49: _on_cluster(Operation.ALTER_CONFIGS),  # AlterClientQuotas
     50: _on_cluster(Operation.DESCRIBE),  # DescribeUserScramCredentials
     51: _on_cluster(Operation.ALTER),  # AlterUserScramCredentials
     55: _on_cluster(Operation.DESCRIBE),  # DescribeQuorum
     57: _on_cluster(Operation.ALTER),  # UpdateFeatures
-    60: Row((_SHOWS_CLUSTER,), described_topics.guard_described_cluster),
+    60: Row((rights.DESCRIBE_CLUSTER,), described_topics.guard_described_cluster),
     61: _on_topics(Operation.READ, Items(("topics", "partition_indexes"), ("topics", "partitions"))),
     64: _on_cluster(Operation.ALTER),  # UnregisterBroker
-    65: Row(
-        (groups.DESCRIBE_TRANSACTION, groups.DESCRIBE_TOPIC._replace(hides=True)), groups.guard_described_transactions
-    ),
-    66: Row((groups.DESCRIBE_TRANSACTION._replace(hides=True),), groups.guard_transaction_list),
-    68: Row((groups.READ_GROUP, groups.DESCRIBE_TOPIC), groups.guard_heartbeat),
-    69: Row((groups.DESCRIBE_GROUP, groups.DESCRIBE_TOPIC), groups.guard_consumer_groups),
+    65: Row((rights.DESCRIBE_TRANSACTION, rights.DESCRIBE_TOPIC), groups.guard_described_transactions),
+    66: Row((rights.DESCRIBE_TRANSACTION,), groups.guard_transaction_list),
+    68: Row((rights.READ_GROUP, rights.DESCRIBE_TOPIC), groups.guard_heartbeat),
+    69: Row((rights.DESCRIBE_GROUP, rights.DESCRIBE_TOPIC), groups.guard_consumer_groups),
     74: _on_cluster(Operation.DESCRIBE_CONFIGS),  # ListConfigResources
-    75: Row((topics.DESCRIBE_TOPIC,), described_topics.guard_topic_pages),
+    75: Row((rights.DESCRIBE_TOPIC,), described_topics.guard_topic_pages),
     80: _on_cluster(Operation.ALTER),  # AddRaftVoter
     81: _on_cluster(Operation.ALTER),  # RemoveRaftVoter
     # Requests of controllers and brokers.
@@ -137,8 +141,7 @@ TABLE: dict[int, Row] = {
 }
 """By API key."""
 
-FETCH = 1
-FETCH_CHECKS = (Check(Operation.READ, Kind.TOPIC), Check(Operation.CLUSTER_ACTION, Kind.CLUSTER))
+FETCH_CHECKS = (rights.READ_TOPIC, rights.ACT_FOR_CLUSTER)
 """The rights for Fetch, which its handler asks for: a session has more partitions than the request names."""
 
 FREE = {

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from kafkacompat.handlers.guards.access import Access, Handle, change_response
 from kafkacompat.handlers.guards.items import answer_rest, find_refused, leave_out, name_field
 from kafkacompat.handlers.guards.refusals import MESSAGES, Items, find_struct, make_response
-from kafkacompat.handlers.guards.topics import CREATE_TOPIC, DELETE_TOPIC, TOPIC
-from kafkacompat.security.acls.model import AclOperation
+from kafkacompat.handlers.guards.rights import CREATE_TOPIC, DELETE_TOPIC
+from kafkacompat.security.acls.model import AclOperation, AclResourceType
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.primitives import ZERO_UUID
 
@@ -24,7 +24,7 @@ def guard_new_topics(request: Any, access: Access, handle: Handle) -> Any:
     if not access.may_on_cluster(AclOperation.CREATE, is_noted=False):
         refused = find_refused(request, _CREATED, CREATE_TOPIC, name_field("name"), access)
     names = [topic.name for topic in request.topics]
-    shown = access.select(AclOperation.DESCRIBE_CONFIGS, TOPIC, names, is_noted=False)
+    shown = access.select(AclOperation.DESCRIBE_CONFIGS, AclResourceType.TOPIC, names, is_noted=False)
 
     def hide_configs(response: Any) -> Any:
         for topic in response.topics:
@@ -45,8 +45,8 @@ def guard_topic_deletion(request: Any, access: Access, handle: Handle) -> Any:
     wanted += [(name, ZERO_UUID, name) for name in request.topic_names]
     image = access.services.controller.committed
     names = [_find_name(name, topic_id, image) for name, topic_id, _ in wanted]
-    described = access.select(AclOperation.DESCRIBE, TOPIC, filter(None, names))
-    deletable = access.select(AclOperation.DELETE, TOPIC, filter(None, names))
+    described = access.select(AclOperation.DESCRIBE, AclResourceType.TOPIC, filter(None, names))
+    deletable = access.select(AclOperation.DELETE, AclResourceType.TOPIC, filter(None, names))
     result = find_struct(request, "responses")
     refusals: list[Any] = []
     refused: list[Any] = []

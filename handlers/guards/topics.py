@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafkacompat.handlers.context import UnanswerableError
-from kafkacompat.handlers.guards.access import Access, Check, Handle, change_response, wait_for
+from kafkacompat.handlers.guards.access import Access, Handle, change_response, wait_for
 from kafkacompat.handlers.guards.items import (
     answer_rest,
     find_refused,
@@ -14,6 +14,7 @@ from kafkacompat.handlers.guards.items import (
     name_topic_from,
 )
 from kafkacompat.handlers.guards.refusals import Items, make_response, refuse_items, refuse_request
+from kafkacompat.handlers.guards.rights import ACT_FOR_CLUSTER, DESCRIBE_TOPIC, WRITE_TOPIC, WRITE_TRANSACTION
 from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.metadata.topic_names import is_internal
 from kafkacompat.partitions.producing import any_is_transactional
@@ -22,11 +23,6 @@ from kafkacompat.timers import yield_in_turns
 from kafkacompat.wire.errors import ErrorCode
 
 TOPIC = AclResourceType.TOPIC
-WRITE_TRANSACTION = Check(AclOperation.WRITE, AclResourceType.TRANSACTIONAL_ID)
-WRITE_TOPIC = Check(AclOperation.WRITE, TOPIC)
-DESCRIBE_TOPIC = Check(AclOperation.DESCRIBE, TOPIC)
-CREATE_TOPIC = Check(AclOperation.CREATE, TOPIC)
-DELETE_TOPIC = Check(AclOperation.DELETE, TOPIC)
 
 _PRODUCED = Items(
     ("topic_data", "partition_data"),
@@ -67,7 +63,7 @@ _ADDED = Items(("v3_and_below_topics", "partitions"), ("results_by_topic_v3_and_
 def guard_transaction_partitions(request: Any, access: Access, handle: Handle) -> Any:
     """Let a client add partitions to its transaction (AddPartitionsToTxn); from version 4 on brokers do that."""
     if access.version >= 4:
-        access.require(Check(AclOperation.CLUSTER_ACTION, AclResourceType.CLUSTER))
+        access.require(ACT_FOR_CLUSTER)
         return handle(request)
     if not access.may(WRITE_TRANSACTION.operation, WRITE_TRANSACTION.kind, request.v3_and_below_transactional_id):
         return refuse_request(request, _ADDED, WRITE_TRANSACTION.error)

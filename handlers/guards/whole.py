@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafkacompat.handlers.controller_apis import CONTROLLER_APIS, build_refusal
-from kafkacompat.handlers.guards.access import Access, Check, Guard, Handle
+from kafkacompat.handlers.guards.access import Access, Guard, Handle
 from kafkacompat.handlers.guards.refusals import (
     MESSAGES,
     Items,
@@ -13,6 +13,13 @@ from kafkacompat.handlers.guards.refusals import (
     refuse_items,
     refuse_request,
     refuse_whole,
+)
+from kafkacompat.handlers.guards.rights import (
+    ALTER_CLUSTER,
+    CREATE_TOKENS,
+    WRITE_IDEMPOTENTLY,
+    WRITE_TRANSACTION,
+    Check,
 )
 from kafkacompat.security.acls.model import AclOperation, AclResourceType
 from kafkacompat.security.principals import ANONYMOUS
@@ -54,35 +61,30 @@ _MOVED = Items(("topics", "partitions"), ("results", "partitions"))
 
 def guard_moves(request: Any, access: Access, handle: Handle) -> Any:
     """Let a client that may alter the cluster move replicas between log directories (AlterReplicaLogDirs)."""
-    check = Check(AclOperation.ALTER, AclResourceType.CLUSTER)
-    if access.may_on_cluster(check.operation):
+    if access.may_on_cluster(AclOperation.ALTER):
         return handle(request)
     topics = [topic for directory in request.dirs for topic in directory.topics]
-    return make_response(request, results=refuse_items(request, _MOVED, topics, check.error))
+    return make_response(request, results=refuse_items(request, _MOVED, topics, ALTER_CLUSTER.error))
 
 
-def guard_markers(items: Items) -> Guard:
+_MARKERS = Items(("markers", "topics", "partition_indexes"), ("markers", "topics", "partitions"))
+
+
+def guard_markers(request: Any, access: Access, handle: Handle) -> Any:
     """Let administrators and brokers write the markers that end transactions (WriteTxnMarkers)."""
-
-    def guard(request: Any, access: Access, handle: Handle) -> Any:
-        if access.may_on_cluster(AclOperation.ALTER, is_noted=False) or access.may_on_cluster(
-            AclOperation.CLUSTER_ACTION
-        ):
-            return handle(request)
-        refused = refuse_request(request, items, Check(AclOperation.ALTER, AclResourceType.CLUSTER).error)
-        return refused
-
-    return guard
+    if access.may_on_cluster(AclOperation.ALTER, is_noted=False) or access.may_on_cluster(AclOperation.CLUSTER_ACTION):
+        return handle(request)
+    return refuse_request(request, _MARKERS, ALTER_CLUSTER.error)
 
 
 def guard_new_producer(request: Any, access: Access, handle: Handle) -> Any:
     """Let a client become a producer (InitProducerId): a transactional one by its id, else by any topic it may write to."""
     name = request.transactional_id
     if name is not None:
-        check = Check(AclOperation.WRITE, AclResourceType.TRANSACTIONAL_ID)
+        check = WRITE_TRANSACTION
         is_allowed = access.may(check.operation, check.kind, name)
     else:
-        check = Check(AclOperation.IDEMPOTENT_WRITE, AclResourceType.CLUSTER)
+        check = WRITE_IDEMPOTENTLY
         is_allowed = access.may_on_cluster(check.operation, is_noted=False) or access.may_on_any(
             AclOperation.WRITE, AclResourceType.TOPIC
         )
@@ -91,7 +93,7 @@ def guard_new_producer(request: Any, access: Access, handle: Handle) -> Any:
 
 def guard_new_token(request: Any, access: Access, handle: Handle) -> Any:
     """Let a client create a delegation token for another user (CreateDelegationToken, KIP-373)."""
-    check = Check(AclOperation.CREATE_TOKENS, AclResourceType.USER)
+    check = CREATE_TOKENS
     own = access.context.principal
     if own.by_token or own == ANONYMOUS:
         return handle(request)  # which refuses every request of such a client

@@ -91,7 +91,8 @@ def add_scram(users: Sequence[str], directory: str | None, zookeeper: str | None
     SCRAM-SHA-256=[name=alice] or SCRAM-SHA-512=[name=alice,iterations=8192]. The command asks for the password, or reads
     it from standard input, one line a user. password=... is accepted, too, but shows in lists of processes.
 
-    The exit code is 0, 1 if a broker runs on the directory or the change is refused, or 2 if a user is not valid.
+    The exit code is 0, 1 if a broker runs on the directory or the change is refused, or 2 if a user is not valid or is
+    given twice.
 
     \b
     Examples:

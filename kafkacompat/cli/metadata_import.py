@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from kafkacompat.cli.columns import escape_control_characters
 from kafkacompat.cli.metadata_export import EXIT_REFUSED, StoppedNode
+from kafkacompat.cli.zookeeper_work import work_on_zookeeper
 from kafkacompat.cluster.errors import ClusterError
 from kafkacompat.cluster.importing import import_metadata
 from kafkacompat.metadata.codec import CLUSTER_ID
@@ -24,6 +25,7 @@ from kafkacompat.zookeeper.client import ZooKeeperError
 from kafkacompat.zookeeper.settings import ZooKeeperSettings, parse_connect
 
 if TYPE_CHECKING:
+    from kafkacompat.timers import Clock
     from kafkacompat.zookeeper.client import ZooKeeper
 
 EXIT_BAD_INPUT = 2
@@ -42,7 +44,7 @@ def import_file(file: Path, connect: str, directories: Sequence[str]) -> int:
             node = held.enter_context(StoppedNode.hold(directories)) if directories else None
             if node is not None:
                 _check_node(node, values, file)
-            count = _run_import(connect, values)
+            count = _import_values(connect, values)
             if node is not None:
                 node.rename_metadata()
     except (StoreError, LogDirectoryError, ZooKeeperError, ClusterError, OSError) as problem:
@@ -64,37 +66,11 @@ def _check_node(node: StoppedNode, values: Mapping[str, bytes], file: Path) -> N
         raise StoreError(f"the metadata have changed since {file} was written; export them again")
 
 
-def _run_import(connect: str, values: Mapping[str, bytes]) -> int:
-    """Run the reactor for the import; returns the number of keys."""
-    from kafkacompat.cli.process import install_reactor
+def _import_values(connect: str, values: Mapping[str, bytes]) -> int:
+    """Import into ZooKeeper; return the number of keys."""
 
-    reactor = install_reactor()
-    from twisted.internet.defer import Deferred
-    from twisted.python.failure import Failure
-
-    from kafkacompat.zookeeper.kazoo_client import KazooZooKeeper
-
-    results: list[Any] = []
-
-    def start() -> None:
-        work = Deferred.fromCoroutine(
-            _write_to_zookeeper(KazooZooKeeper(reactor, ZooKeeperSettings(connect)), reactor, values)
-        )
-        work.addBoth(results.append)
-        work.addBoth(lambda _: reactor.stop())
-
-    reactor.callWhenRunning(start)
-    reactor.run()
-    if not results:
-        raise ZooKeeperError("the import was interrupted; run it again to complete it")
-    if isinstance(results[0], Failure):
-        results[0].raiseException()
-    return int(results[0])
-
-
-async def _write_to_zookeeper(zookeeper: ZooKeeper, clock: Any, values: Mapping[str, bytes]) -> int:
-    await zookeeper.start()
-    try:
+    async def import_values(zookeeper: ZooKeeper, clock: Clock) -> int:
         return await import_metadata(zookeeper, ZooKeeperStore(zookeeper, clock), values)
-    finally:
-        await zookeeper.close()
+
+    interruption = "the import was interrupted; run it again to complete it"
+    return work_on_zookeeper(ZooKeeperSettings(connect), import_values, interruption)

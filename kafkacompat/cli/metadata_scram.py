@@ -7,14 +7,16 @@ import os
 import re
 import secrets
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from kafkacompat.cli.columns import escape_control_characters
 from kafkacompat.cli.metadata_export import EXIT_REFUSED, StoppedNode
+from kafkacompat.cli.zookeeper_work import work_on_zookeeper
 from kafkacompat.metadata.draft import MetadataDraft
 from kafkacompat.metadata.ledger import MetadataLedger
 from kafkacompat.metadata.scram_changes import ScramUpsertion, alter_scram_credentials
@@ -23,7 +25,7 @@ from kafkacompat.metadata.store_changes import StoreForm
 from kafkacompat.metadata.znodes.paths import Znode
 from kafkacompat.metadata.zookeeper_store import ZooKeeperStore
 from kafkacompat.security.sasl.scram import make_salt
-from kafkacompat.security.scram import MAX_ITERATIONS, MIN_ITERATIONS, ScramMechanism
+from kafkacompat.security.scram import MAX_ITERATIONS, MIN_ITERATIONS, SCRAM_MECHANISMS, ScramMechanism
 from kafkacompat.storage.directory.meta_properties import LogDirectoryError
 from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.wire.errors import KafkaError
@@ -31,12 +33,12 @@ from kafkacompat.zookeeper.client import NodeExistsError, ZooKeeperError
 from kafkacompat.zookeeper.settings import ZooKeeperSettings, parse_connect
 
 if TYPE_CHECKING:
+    from kafkacompat.timers import Clock
     from kafkacompat.zookeeper.client import ZooKeeper
 
 EXIT_BAD_INPUT = 2
 
 _USER = re.compile(r"(?P<mechanism>[A-Z0-9-]+)=\[(?P<options>.*)\]", re.DOTALL)
-_MECHANISMS = {mechanism.sasl_name: mechanism for mechanism in ScramMechanism}
 _OPTIONS = ("name", "password", "iterations")
 
 
@@ -48,6 +50,7 @@ def add_users(users: Sequence[str], directory: str | None, connect: str | None) 
     """Create or replace credentials in a stopped node's directory or in ZooKeeper; returns the exit code."""
     try:
         changes = [parse_user(text, _ask_password) for text in users]
+        _check_distinct(changes)
         if connect is not None:
             parse_connect(connect)
     except (UserError, ZooKeeperError) as problem:
@@ -67,6 +70,15 @@ def add_users(users: Sequence[str], directory: str | None, connect: str | None) 
     return 0
 
 
+def _check_distinct(changes: Sequence[ScramUpsertion]) -> None:
+    """Raise UserError if a user is given twice: one change of the metadata has one credential of each user."""
+    for user, times in Counter(change.user for change in changes).items():
+        if times > 1:
+            raise UserError(
+                f"the user {user} is given {times} times: run the command once for each mechanism of a user"
+            )
+
+
 def _print_refusal(problem: Exception, exit_code: int) -> int:
     click.echo(escape_control_characters(f"kafkacompat: {describe_error(problem)}"), err=True)
     return exit_code
@@ -75,8 +87,8 @@ def _print_refusal(problem: Exception, exit_code: int) -> int:
 def parse_user(text: str, ask_password: Callable[[str], str]) -> ScramUpsertion:
     """Parse ``SCRAM-SHA-256=[name=alice,password=...,iterations=4096]``; a missing password is asked for. Raises UserError."""
     match = _USER.fullmatch(text)
-    if match is None or match["mechanism"] not in _MECHANISMS:
-        names = " or ".join(_MECHANISMS)
+    if match is None or match["mechanism"] not in SCRAM_MECHANISMS:
+        names = " or ".join(SCRAM_MECHANISMS)
         raise UserError(f"a user is given as MECHANISM=[name=NAME,password=PASSWORD,iterations=N] with {names}")
     options = _parse_options(match["options"])
     name = options.get("name", "")
@@ -88,7 +100,7 @@ def parse_user(text: str, ask_password: Callable[[str], str]) -> ScramUpsertion:
     if not MIN_ITERATIONS <= int(iterations[:9]) <= MAX_ITERATIONS:
         limits = f"{MIN_ITERATIONS} to {MAX_ITERATIONS}"
         raise UserError(f"iterations={iterations} of the user {name} is not valid: it takes {limits}")
-    mechanism = _MECHANISMS[match["mechanism"]]
+    mechanism = SCRAM_MECHANISMS[match["mechanism"]]
     password = options.get("password") or ask_password(f"{match['mechanism']} of the user {name}")
     if not password:
         raise UserError(f"the password of the user {name} is empty")
@@ -132,36 +144,10 @@ async def _change(store: MetadataStore, changes: Sequence[ScramUpsertion], form:
 
 
 def _change_in_zookeeper(connect: str, changes: Sequence[ScramUpsertion]) -> None:
-    """Run the reactor for the change."""
-    from kafkacompat.cli.process import install_reactor
-
-    reactor = install_reactor()
-    from twisted.internet.defer import Deferred
-    from twisted.python.failure import Failure
-
-    from kafkacompat.zookeeper.kazoo_client import KazooZooKeeper
-
-    results: list[Any] = []
-
-    def start() -> None:
-        zookeeper = KazooZooKeeper(reactor, ZooKeeperSettings(connect, create_chroot=True))
-        work = Deferred.fromCoroutine(_write_to_zookeeper(zookeeper, reactor, changes))
-        work.addBoth(results.append)
-        work.addBoth(lambda _: reactor.stop())
-
-    reactor.callWhenRunning(start)
-    reactor.run()
-    if not results:
-        raise ZooKeeperError("the change was interrupted; run it again")
-    if isinstance(results[0], Failure):
-        results[0].raiseException()
-
-
-async def _write_to_zookeeper(zookeeper: ZooKeeper, clock: Any, changes: Sequence[ScramUpsertion]) -> None:
-    await zookeeper.start()
-    try:
+    async def change(zookeeper: ZooKeeper, clock: Clock) -> None:
         with suppress(NodeExistsError):
             await zookeeper.create(Znode.CONFIG_CHANGES.path(), b"", make_path=True)
         await _change(ZooKeeperStore(zookeeper, clock), changes, StoreForm(has_tree=True))
-    finally:
-        await zookeeper.close()
+
+    settings = ZooKeeperSettings(connect, create_chroot=True)
+    work_on_zookeeper(settings, change, "the change was interrupted; run it again")

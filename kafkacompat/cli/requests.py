@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import secrets
 import socket
 import struct
 from typing import TYPE_CHECKING, TypeVar
 
+from kafkacompat.cli.command_config import ClientSecurity
 from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.wire import compiler
 from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -16,9 +18,15 @@ from kafkacompat.wire.schema import Request, Response
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from kafkacompat.cli.tls_stream import TlsStream
+    from kafkacompat.security.sasl.client import Login
+    from kafkacompat.security.tls.client import ClientTls
+
 ANSWER_TIMEOUT_S = 10.0
 MAX_RESPONSE_BYTES = 100 * 1024 * 1024
 CLIENT_ID = "kafkacompat"
+NO_SECURITY = ClientSecurity()
+NONCE_BYTES = 16
 DEFAULT_PORT = 9092
 
 ResponseType = TypeVar("ResponseType", bound=Response)
@@ -37,21 +45,27 @@ def parse_address(text: str) -> tuple[str, int]:
 
 
 class BlockingConnection:
-    """A connection to one broker, without TLS and SASL."""
+    """A connection to one broker."""
 
-    def __init__(self, host: str, port: int, timeout_s: float = ANSWER_TIMEOUT_S) -> None:
-        """Connect, and request the broker's versions; raises NoResponseError."""
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        timeout_s: float = ANSWER_TIMEOUT_S,
+        *,
+        security: ClientSecurity = NO_SECURITY,
+    ) -> None:
+        """Connect, request the broker's versions, and authenticate; raises NoResponseError."""
         self._correlation_id = 0
-        try:
-            self._socket = socket.create_connection((host, port), timeout_s)
-        except (OSError, UnicodeError) as problem:
-            raise NoResponseError(describe_error(problem)) from problem
+        self._socket = _connect(host, port, timeout_s, security.tls)
         try:
             served = self._exchange(ApiVersionsRequest(), ApiVersionsResponse, 0).api_keys
+            self._served = {api.api_key: (api.min_version, api.max_version) for api in served}
+            if security.login is not None:
+                self._log_in(security.login)
         except NoResponseError:
             self.close()
             raise
-        self._served = {api.api_key: (api.min_version, api.max_version) for api in served}
 
     def __enter__(self) -> Self:
         return self
@@ -75,6 +89,22 @@ class BlockingConnection:
         if version is None:
             raise NoResponseError(f"it serves no known version of {type(request).__name__.removesuffix('Request')}")
         return self._exchange(request, response, version)
+
+    def _log_in(self, login: Login) -> None:
+        # A command without SASL does not pay for these modules.
+        from kafkacompat.client.login import BrokerLogin, LoginError
+        from kafkacompat.wire.apis.sasl_authenticate import SaslAuthenticateResponse
+        from kafkacompat.wire.apis.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+
+        authentication = BrokerLogin(login, lambda: secrets.token_hex(NONCE_BYTES))
+        try:
+            request: Request | None = authentication.begin()
+            while request is not None:
+                is_handshake = isinstance(request, SaslHandshakeRequest)
+                kind = SaslHandshakeResponse if is_handshake else SaslAuthenticateResponse
+                request = authentication.receive(self.request(request, kind))
+        except LoginError as problem:
+            raise NoResponseError(str(problem)) from None
 
     def _exchange(self, request: Request, response: type[ResponseType], version: int) -> ResponseType:
         self._correlation_id += 1
@@ -113,6 +143,28 @@ class BlockingConnection:
         while len(data) < size_bytes:
             part = self._socket.recv(min(size_bytes - len(data), 1 << 20))
             if not part:
-                raise NoResponseError("it closes the connection, as listeners with TLS or SASL do")
+                raise NoResponseError(
+                    "it closes the connection, as listeners with TLS or SASL do, for which there is --command-config"
+                )
             data += part
         return bytes(data)
+
+
+def _connect(host: str, port: int, timeout_s: float, tls: ClientTls | None) -> socket.socket | TlsStream:
+    """Connect, with TLS if it is given; raises NoResponseError."""
+    try:
+        plain = socket.create_connection((host, port), timeout_s)
+    except (OSError, UnicodeError) as problem:
+        raise NoResponseError(describe_error(problem)) from problem
+    if tls is None:
+        return plain
+    from kafkacompat.cli.tls_stream import TlsStream
+
+    try:
+        return TlsStream(plain, tls, host)
+    except TimeoutError as problem:
+        plain.close()
+        raise NoResponseError(f"it does not answer within {timeout_s:g} s") from problem
+    except OSError as problem:
+        plain.close()
+        raise NoResponseError(describe_error(problem)) from problem

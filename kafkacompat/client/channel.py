@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet import error
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from kafkacompat.client.backoff import Backoff
+from kafkacompat.backoff import Backoff
 from kafkacompat.client.errors import (
     ConnectionLostError,
     RequestNotSentError,
@@ -17,6 +18,7 @@ from kafkacompat.client.errors import (
 )
 from kafkacompat.client.login import BrokerLogin
 from kafkacompat.client.protocol import BrokerProtocol
+from kafkacompat.security.scram import draw_nonce
 from kafkacompat.wire.client_connection import ClientConnection, NoCommonVersionError
 
 if TYPE_CHECKING:
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
     from kafkacompat.timers import Clock, DelayedCall
     from kafkacompat.wire.schema import Request
 
-NONCE_BITS = 130
 _CONNECT_FAILURES = {
     error.ConnectionRefusedError: "nothing listens there",
     error.TCPTimedOutError: "there is no reply",
@@ -82,6 +83,9 @@ class Channel:
         rng: Random,
     ) -> None:
         self.address = address
+        self._peer = (
+            str(address) if settings.listener_name is None else f"{address} (listener {settings.listener_name})"
+        )
         self._settings = settings
         self._network = network
         self._clock = clock
@@ -130,14 +134,14 @@ class Channel:
             try:
                 response = self._protocol.send(exchange.request)
             except NoCommonVersionError as problem:
-                exchange.end(UnsupportedRequestError(f"{exchange.name} was not sent to {self.address}: {problem}"))
+                exchange.end(UnsupportedRequestError(f"{exchange.name} was not sent to {self._peer}: {problem}"))
             except Exception as problem:
                 exchange.end(problem)
             else:
                 response.addCallbacks(exchange.end, self._fail_sent, errbackArgs=(exchange,))
 
     def _fail_sent(self, failure: Failure, exchange: _Exchange) -> None:
-        text = f"{exchange.name} has no response from {self.address}"
+        text = f"{exchange.name} has no response from {self._peer}"
         if exchange.has_expired:
             exchange.end(RequestTimedOutError(f"{text} within {exchange.timeout_s:g} s"))
         else:
@@ -145,7 +149,7 @@ class Channel:
 
     def _fail_unsent(self, unsent: dict[_Exchange, None], reason: str) -> None:
         for exchange in unsent:
-            exchange.end(RequestNotSentError(f"{exchange.name} was not sent to {self.address}: {reason}"))
+            exchange.end(RequestNotSentError(f"{exchange.name} was not sent to {self._peer}: {reason}"))
 
     def _expire(self, exchange: _Exchange) -> None:
         if exchange in self._unsent:
@@ -177,7 +181,7 @@ class Channel:
     def _connect(self) -> None:
         settings = self._settings
         requests = ClientConnection(settings.client_id, settings.cap)
-        login = None if settings.login is None else BrokerLogin(settings.login, self._new_nonce)
+        login = None if settings.login is None else BrokerLogin(settings.login, partial(draw_nonce, self._rng))
         protocol = BrokerProtocol(
             self._clock, requests, settings.max_frame_bytes, self._begin_sending, self._end, login
         )
@@ -191,9 +195,6 @@ class Channel:
         attempt.addErrback(lambda failure: protocol.close(f"cannot connect: {_explain_failure(failure)}"))
         # Cancelling an attempt that has ended does nothing.
         self._attempt = attempt
-
-    def _new_nonce(self) -> str:
-        return f"{self._rng.getrandbits(NONCE_BITS):x}"
 
     def _begin_sending(self) -> None:
         self._was_ready = True

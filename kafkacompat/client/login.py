@@ -1,14 +1,15 @@
-"""The authentication of this broker at another one: the requests that it sends, without a socket (KIP-152, KIP-368)."""
+"""The authentication of a broker, or of a command, at a broker: the requests that it sends, without a socket (KIP-152, KIP-368)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from kafkacompat.security.sasl.client import ClientLogin, ClientMechanism, start_login
+from kafkacompat.security.sasl.client import ClientMechanism, Login
 from kafkacompat.security.sasl.mechanism import SaslError
 from kafkacompat.wire.apis.sasl_authenticate import SaslAuthenticateRequest
 from kafkacompat.wire.apis.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+from kafkacompat.wire.errors import describe_code
 from kafkacompat.wire.schema import Request
 
 RENEWED_AFTER = 0.85
@@ -16,13 +17,13 @@ RENEWED_AFTER = 0.85
 
 
 class LoginError(Exception):
-    """The other broker does not accept this broker's login; the message is one sentence."""
+    """The broker does not accept a login; the message is one sentence."""
 
 
 class BrokerLogin:
     """One connection's authentication. ``renewed_after_s`` is when to authenticate again, None if the session has no limit."""
 
-    def __init__(self, login: ClientLogin, new_nonce: Callable[[], str]) -> None:
+    def __init__(self, login: Login, new_nonce: Callable[[], str]) -> None:
         self._login = login
         self._new_nonce = new_nonce
         self._mechanism: ClientMechanism | None = None
@@ -38,7 +39,8 @@ class BrokerLogin:
         if isinstance(response, SaslHandshakeResponse):
             return self._send_first(response)
         if response.error_code:
-            raise LoginError(f"this broker's login is not accepted: {response.error_message or response.error_code}")
+            reason = describe_code(response.error_code, response.error_message)
+            raise LoginError(f"the login by {self._login.mechanism} is not accepted: {reason}")
         assert self._mechanism is not None
         try:
             token = self._mechanism.evaluate(bytes(response.auth_bytes))
@@ -53,8 +55,10 @@ class BrokerLogin:
     def _send_first(self, response: SaslHandshakeResponse) -> Request:
         if response.error_code:
             offered = ", ".join(response.mechanisms) or "none"
-            raise LoginError(
-                f"the other broker does not accept the SASL mechanism {self._login.mechanism}: it offers {offered}"
-            )
-        self._mechanism = start_login(self._login, self._new_nonce)
+            name = describe_code(response.error_code, None)
+            raise LoginError(f"the SASL mechanism {self._login.mechanism} is not accepted: {name}, it offers {offered}")
+        try:
+            self._mechanism = self._login.start(self._new_nonce)
+        except SaslError as problem:
+            raise LoginError(str(problem)) from None
         return SaslAuthenticateRequest(auth_bytes=self._mechanism.begin())

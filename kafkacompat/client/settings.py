@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kafkacompat.security.sasl.client import ClientLogin
+from kafkacompat.security.sasl.client import Login
 from kafkacompat.wire.client_connection import VersionCap
 
 MAX_FRAME_BYTES = 0x7FFFFFFF
@@ -31,7 +31,7 @@ class ConnectionSettings:
     back-off grows from ``reconnect_backoff_s`` to ``max_reconnect_backoff_s`` (``reconnect.backoff.ms`` and
     ``reconnect.backoff.max.ms``). A larger response than ``max_frame_bytes`` ends the connection. ``cap`` returns the
     highest version of an API key that may be sent, by ``inter.broker.protocol.version``. ``login`` is this broker's login by
-    SASL, None where the brokers' listener has none.
+    SASL, None where the brokers' listener has none. ``listener_name`` is for messages.
     """
 
     client_id: str
@@ -40,4 +40,5 @@ class ConnectionSettings:
     max_reconnect_backoff_s: float = 1.0
     max_frame_bytes: int = MAX_FRAME_BYTES
     cap: VersionCap = lambda _: None
-    login: ClientLogin | None = None
+    login: Login | None = None
+    listener_name: str | None = None

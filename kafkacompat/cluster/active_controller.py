@@ -7,18 +7,19 @@ controller epoch, and `Broadcasts` tells the brokers. What waits for brokers doe
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Coroutine, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from twisted.internet.defer import Deferred, DeferredLock
+from twisted.internet.defer import Deferred
 
 from kafkacompat.cluster.admin_nodes import AdminNodes
 from kafkacompat.cluster.bounces import find_bounced
 from kafkacompat.cluster.broadcasts import Broadcasts
+from kafkacompat.cluster.controller_events import ControllerEvents
+from kafkacompat.cluster.deciding import Results, decide_each
 from kafkacompat.cluster.decisions.broadcasts import Moment
 from kafkacompat.cluster.decisions.broker_changes import (
     ShutdownDecision,
@@ -34,19 +35,17 @@ from kafkacompat.cluster.decisions.in_sync_changes import InSyncRequest, change_
 from kafkacompat.cluster.decisions.leader_balance import ElectionType, balance_leaders, elect_leaders
 from kafkacompat.cluster.decisions.reassignment import reassign_partitions
 from kafkacompat.cluster.decisions.situation import Decision, Situation, TopicPartition, changes_unclean_elections
-from kafkacompat.cluster.decisions.topic_deletion import explain_wait, queue_deletions, record_answers
-from kafkacompat.cluster.deletion_waits import DeletionWait, DeletionWaits
+from kafkacompat.cluster.decisions.topic_deletion import record_answers
+from kafkacompat.cluster.failed_directories import FailedDirectories
+from kafkacompat.cluster.topic_deletions import TopicDeletions
 from kafkacompat.metadata.changes import MetadataChanges
 from kafkacompat.metadata.image import NO_LEADER, BrokerImage, MetadataImage, PartitionImage, TopicImage
-from kafkacompat.metadata.store import StoreError
 from kafkacompat.metadata.topic_changes import AdmitPartitions, admit_all
-from kafkacompat.metadata.znodes.administration import decode_log_dir_event
 from kafkacompat.metadata.znodes.brokers import decode_broker
 from kafkacompat.metadata.znodes.paths import Znode
 from kafkacompat.timers import Clock
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.zookeeper.client import NoNodeError, WatchEvent, WatchKind, ZooKeeper, ZooKeeperError
-from kafkacompat.zookeeper.waiting import LOSSES
+from kafkacompat.zookeeper.client import NoNodeError, WatchEvent, WatchKind, ZooKeeper
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -60,13 +59,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 BROKER_IDS = Znode.BROKER_IDS.path()
-DELETED_TOPICS = Znode.DELETED_TOPICS.path()
-LOG_DIR_EVENTS = Znode.LOG_DIR_EVENTS.path()
-
-REPEAT_S = 0.5
-"""Pause before what ZooKeeper did not confirm is tried again."""
-
-Result = TypeVar("Result")
 Decide: TypeAlias = "Callable[[MetadataDraft, Situation], Decision]"
 
 
@@ -97,30 +89,35 @@ class ActiveController:
         find_topic_id: Callable[[TopicImage], bytes],
         counts: ElectionCounts,
     ) -> None:
-        self._clock = clock
-        self._on_doubt = on_doubt
         self._counts = counts
         self._zookeeper = zookeeper
         self._ledger = ledger
         self._broadcasts = broadcasts
         self._effective = effective
-        self._may_delete_topics = static_config.bool("delete.topic.enable")
         self._situation = Situation(unclean_by_default=static_config.bool("unclean.leader.election.enable"))
         self._announced = Moment(MetadataImage(), self._situation)
-        self._lock = DeferredLock()
-        self._resigned = False
-        self._deletion_waits = DeletionWaits()
+        self._events = ControllerEvents(clock, on_doubt)
         self.changes = MetadataChanges(
             ledger,
             self._apply_change,
-            self._lock,
+            self._events.lock,
             static_config,
             effective,
             rng,
             lambda topic: self._situation.is_queued(topic),
         )
         self._admin_nodes = AdminNodes(
-            zookeeper, ledger, rng, self._handle, self._decide, lambda: self._situation, find_topic_id
+            zookeeper, ledger, rng, self._events.handle, self._decide, lambda: self._situation, find_topic_id
+        )
+        self._failed_directories = FailedDirectories(zookeeper, self._events, self._query_brokers)
+        self._deletions = TopicDeletions(
+            zookeeper,
+            ledger,
+            broadcasts,
+            self._events,
+            self._decide,
+            lambda: self._situation,
+            may_delete=static_config.bool("delete.topic.enable"),
         )
         broadcasts.on_replica_answers = self._on_replica_answers
         broadcasts.on_deletion_answers = self._on_deletion_answers
@@ -132,7 +129,7 @@ class ActiveController:
 
         A controller whose start fails has resigned.
         """
-        return self._run(self._begin)
+        return self._events.run(self._begin)
 
     async def _begin(self) -> None:
         try:
@@ -146,14 +143,14 @@ class ActiveController:
         brokers = await self._read_brokers()
         self._ledger.image = replace(self._ledger.image, brokers=brokers)
         await self._admin_nodes.load()
-        deleting = await self._read_deletions()
+        deleting = await self._deletions.read()
         # An earlier controller need not have seen the brokers that had registered before it: it may have died before it began.
         known = [topic for name, topic in self._ledger.image.topics.items() if name not in deleting]
         bounced = await find_bounced(self._zookeeper, brokers, known)
         self._announced = Moment(self._ledger.image, self._situation)
         await self._decide(lambda draft, situation: take_over(draft, situation, deleting, bounced), started=brokers)
         # The answers of all brokers to the orders of this start say the same as these events.
-        await self._delete_log_dir_events(await self._zookeeper.children(LOG_DIR_EVENTS, self._on_log_dir_events))
+        await self._failed_directories.begin()
 
     @property
     def image(self) -> MetadataImage:
@@ -162,50 +159,16 @@ class ActiveController:
 
     def look_again(self) -> None:
         """Read again what the watches of a lost connection may have missed."""
-        self._handle(self._change_brokers, "a change of the brokers")
-        self._handle(self._queue_deletions, "topics to delete")
-        self._handle(self._query_log_dirs, "failed log directories")
+        self._events.handle(self._change_brokers, "a change of the brokers")
+        self._deletions.look_again()
+        self._failed_directories.look_again()
         self._admin_nodes.look_again()
 
     def resign(self) -> None:
         """Do nothing any more: another controller may be at work."""
-        self._resigned = True
+        self._events.stop()
         self._broadcasts.close()
-        self._deletion_waits.fail(_not_controller())
-
-    def _run(self, work: Callable[[], Coroutine[Deferred[Any], Any, Result]]) -> Deferred[Result]:
-        async def run() -> Result:
-            if self._resigned:
-                raise _not_controller()
-            return await work()
-
-        return self._lock.run(lambda: Deferred.fromCoroutine(run()))
-
-    def _handle(self, work: Callable[[], Coroutine[Deferred[Any], Any, None]], what: str) -> None:
-        """Handle an event that nobody waits for."""
-
-        def report(failure: Any) -> None:
-            if self._resigned:
-                return
-            if _is_unconfirmed(failure.value):
-                log.warning("The controller tries again to handle %s: %s", what, failure.value)
-                self._on_doubt()
-                self._clock.callLater(REPEAT_S, self._handle, work, what)
-            else:
-                log.error("The controller failed to handle %s", what, exc_info=failure.value)
-
-        self._run(work).addErrback(report)
-
-    async def _insist(self, request: Callable[[], Deferred[Result]]) -> Result:
-        """Repeat a request to ZooKeeper until it is answered; raises KafkaError NOT_CONTROLLER after `resign`."""
-        while not self._resigned:
-            try:
-                return await request()
-            except LOSSES:
-                pause: Deferred[None] = Deferred()
-                self._clock.callLater(REPEAT_S, pause.callback, None)
-                await pause
-        raise _not_controller()
+        self._deletions.stop()
 
     # Deciding and announcing
 
@@ -216,9 +179,7 @@ class ActiveController:
         led = [key for key in decision.changed if self._has_leader(key)]
         self._situation = decision.situation.without_doubts(led)
         announced = self._announce(decision, started, queried)
-        for topic in decision.finished:
-            await self._finish_deletion(topic)
-        self._deletion_waits.notice(decision.situation.deletions)
+        await self._deletions.note_decision(decision)
         return Announced(announced)
 
     def _has_leader(self, key: TopicPartition) -> bool:
@@ -233,7 +194,7 @@ class ActiveController:
         self._announced = new
         self._counts.note_changes(old.image, new.image, decision.changed)
         self._admin_nodes.notice_change(new.image)
-        if not self._resigned:
+        if not self._events.is_stopped:
             self._broadcasts.set_brokers(new.image.brokers)
         return self._broadcasts.announce(old, new, decision.stops, started, queried)
 
@@ -242,8 +203,12 @@ class ActiveController:
         may_elect = changes_unclean_elections(self._announced.image, image)
         announced = self._announce(Decision(self._situation))
         if may_elect:
-            self._handle(self._elect_leaderless, "a change of unclean elections")
+            self._events.handle(self._elect_leaderless, "a change of unclean elections")
         return announced
+
+    async def _query_brokers(self, brokers: Collection[int]) -> None:
+        """Ask brokers for the states of their replicas."""
+        await self._decide(lambda draft, situation: Decision(situation), queried=brokers)
 
     async def _elect_leaderless(self) -> None:
         await self._decide(lambda draft, situation: Decision(situation, elect_leaderless(draft, situation)))
@@ -264,7 +229,7 @@ class ActiveController:
 
     def _on_brokers(self, event: WatchEvent) -> None:
         if event.kind is not WatchKind.LOST:
-            self._handle(self._change_brokers, "a change of the brokers")
+            self._events.handle(self._change_brokers, "a change of the brokers")
 
     async def _change_brokers(self) -> None:
         old = self._ledger.image.brokers
@@ -297,7 +262,7 @@ class ActiveController:
             return shutdown.decision
 
         # The broker closes its listeners once it has the answer: until then the new leaders are to lead.
-        await (await self._run(lambda: self._decide(decide))).fired
+        await (await self._events.run(lambda: self._decide(decide))).fired
         return tuple(remaining)
 
     # What brokers answer
@@ -328,37 +293,9 @@ class ActiveController:
             if present is not None and present.epoch == broker.epoch:
                 await self._decide(decide)
 
-        self._handle(handle, what)
+        self._events.handle(handle, what)
 
-    # Failed log directories
-
-    def _on_log_dir_events(self, event: WatchEvent) -> None:
-        if event.kind is not WatchKind.LOST:
-            self._handle(self._query_log_dirs, "failed log directories")
-
-    async def _query_log_dirs(self) -> None:
-        """Ask the brokers that have reported failed log directories for their replicas: their answers tell which failed."""
-        names = await self._zookeeper.children(LOG_DIR_EVENTS, self._on_log_dir_events)
-        queried = set()
-        for name in sorted(names):
-            path = f"{LOG_DIR_EVENTS}/{name}"
-            try:
-                value, _ = await self._zookeeper.get(path)
-                queried.add(decode_log_dir_event(path, value))
-            except NoNodeError:
-                continue
-            except StoreError as problem:
-                log.warning("Left out a report of a failed log directory: %s", problem)
-        if queried:
-            await self._decide(lambda draft, situation: Decision(situation), queried=queried)
-        await self._delete_log_dir_events(names)
-
-    async def _delete_log_dir_events(self, names: Iterable[str]) -> None:
-        for name in names:
-            with suppress(NoNodeError):
-                await self._insist(partial(self._zookeeper.delete, f"{LOG_DIR_EVENTS}/{name}"))
-
-    # Topics
+    # Requests of brokers and clients
 
     def delete_topics(
         self, topic_ids: Sequence[bytes], *, admit: AdmitPartitions = admit_all
@@ -367,87 +304,18 @@ class ActiveController:
 
         A broker that does not answer holds this up for a while only. A topic that is being reassigned is deleted at the end of that.
         """
-        return Deferred.fromCoroutine(self._delete_topics(topic_ids, admit))
-
-    async def _delete_topics(self, topic_ids: Sequence[bytes], admit: AdmitPartitions) -> list[KafkaError | None]:
-        names: dict[bytes, str] = {}
-        refused: dict[bytes, KafkaError] = {}
-        waits: list[DeletionWait] = []
-
-        async def begin() -> None:
-            for topic_id in topic_ids:
-                topic = self._ledger.image.topics_by_id.get(topic_id)
-                if topic is not None:
-                    try:
-                        admit(topic.name, len(topic.partitions))
-                    except KafkaError as problem:
-                        refused[topic_id] = problem.with_traceback(None)
-                        continue
-                    names[topic_id] = topic.name
-                    await self._request_deletion(topic.name)
-                    waits.append(self._deletion_waits.add(topic.name))
-            await self._begin_deletions(names.values())
-
-        await self._run(begin)
-        for wait in waits:
-            await wait.started
-        await self._broadcasts.wait_a_while([wait.settled for wait in waits])
-        if self._resigned:
-            raise _not_controller()
-        unknown = KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, "there is no topic with this id")
-        return [None if topic_id in names else refused.get(topic_id, unknown) for topic_id in topic_ids]
-
-    async def _request_deletion(self, topic: str) -> None:
-        """Store that the topic is to be deleted, so that the next controller goes on if this one dies."""
-        path = Znode.DELETED_TOPIC.path(topic=topic)
-        if await self._zookeeper.exists(path) is None:
-            await self._zookeeper.create(path, b"")
-
-    async def _finish_deletion(self, topic: str) -> None:
-        # No topic of this name can be created before: the next controller would delete it.
-        with suppress(NoNodeError):
-            await self._insist(partial(self._zookeeper.delete, Znode.DELETED_TOPIC.path(topic=topic)))
-        log.info("Deleted topic %s", topic)
-
-    def _on_deleted_topics(self, event: WatchEvent) -> None:
-        if event.kind is not WatchKind.LOST:
-            self._handle(self._queue_deletions, "topics to delete")
-
-    async def _read_deletions(self) -> list[str]:
-        """Return the topics to delete; without delete.topic.enable none, and the requests of old tools are removed."""
-        names = await self._zookeeper.children(DELETED_TOPICS, self._on_deleted_topics)
-        if self._may_delete_topics or not names:
-            return names
-        log.warning("Left out the deletion of the topics %s, because delete.topic.enable is false", sorted(names))
-        for name in names:
-            with suppress(NoNodeError):
-                await self._zookeeper.delete(Znode.DELETED_TOPIC.path(topic=name))
-        return []
-
-    async def _queue_deletions(self) -> None:
-        names = await self._read_deletions()
-        new = [name for name in names if not self._situation.is_queued(name)]
-        if new:
-            await self._begin_deletions(new)
-
-    async def _begin_deletions(self, names: Collection[str]) -> None:
-        await self._decide(lambda draft, situation: queue_deletions(draft, situation, names))
-        for name in names:
-            if reason := explain_wait(self._ledger.image, self._situation, name):
-                log.info("The deletion of topic %s waits: %s", name, reason)
-
-    # Requests of brokers and clients
+        return Deferred.fromCoroutine(self._deletions.delete(topic_ids, admit))
 
     def change_in_sync_sets(self, request: InSyncRequest) -> Deferred[Sequence[PartitionImage | ErrorCode]]:
         """Change in-sync sets as a leader requests (AlterPartition); fires with the state or an error for each change."""
-        return self._run(lambda: self._change_in_sync_sets(request))
+        return self._events.run(lambda: self._change_in_sync_sets(request))
 
     async def _change_in_sync_sets(self, request: InSyncRequest) -> Sequence[PartitionImage | ErrorCode]:
         results = await self._ledger.commit(lambda draft: change_in_sync_sets(draft, self._situation, request))
         self._announce(Decision(self._situation, results.changed))
         reassigned = [key for key in results.changed if self._is_reassigned(key)]
         if reassigned:
-            self._handle(lambda: self._complete_reassignments(reassigned), "the end of reassignments")
+            self._events.handle(lambda: self._complete_reassignments(reassigned), "the end of reassignments")
         return results.results
 
     def _is_reassigned(self, key: TopicPartition) -> bool:
@@ -459,41 +327,15 @@ class ActiveController:
 
     def reassign_partitions(
         self, wanted: Mapping[TopicPartition, Sequence[int] | None], *, factor_may_change: bool = True
-    ) -> Deferred[Mapping[TopicPartition, KafkaError | None]]:
+    ) -> Deferred[Results]:
         """Start, replace or cancel (None) reassignments; fires with None or an error for each partition."""
+        reassign = partial(reassign_partitions, wanted=wanted, factor_may_change=factor_may_change)
+        return self._events.run(lambda: decide_each(self._decide, reassign))
 
-        async def reassign() -> Mapping[TopicPartition, KafkaError | None]:
-            outcome: dict[TopicPartition, KafkaError | None] = {}
-
-            def decide(draft: MetadataDraft, situation: Situation) -> Decision:
-                results = reassign_partitions(draft, situation, wanted, factor_may_change=factor_may_change)
-                outcome.clear()
-                outcome.update(results.results)
-                return Decision(situation, results.changed)
-
-            await self._decide(decide)
-            return outcome
-
-        return self._run(reassign)
-
-    def elect_leaders(
-        self, kind: ElectionType, wanted: Sequence[TopicPartition] | None
-    ) -> Deferred[Mapping[TopicPartition, KafkaError | None]]:
+    def elect_leaders(self, kind: ElectionType, wanted: Sequence[TopicPartition] | None) -> Deferred[Results]:
         """Elect leaders (ElectLeaders); fires with None or an error for each partition."""
-
-        async def elect() -> Mapping[TopicPartition, KafkaError | None]:
-            outcome: dict[TopicPartition, KafkaError | None] = {}
-
-            def decide(draft: MetadataDraft, situation: Situation) -> Decision:
-                results = elect_leaders(draft, situation, kind, wanted)
-                outcome.clear()
-                outcome.update(results.results)
-                return Decision(situation, results.changed)
-
-            await self._decide(decide)
-            return outcome
-
-        return self._run(elect)
+        elect = partial(elect_leaders, kind=kind, wanted=wanted)
+        return self._events.run(lambda: decide_each(self._decide, elect))
 
     def balance_leaders(self) -> None:
         """Move leaderships back to preferred replicas where a broker leads too few of them."""
@@ -504,7 +346,7 @@ class ActiveController:
                 lambda draft, situation: Decision(situation, balance_leaders(draft, situation, percentage))
             )
 
-        self._handle(balance, "the balance of leaders")
+        self._events.handle(balance, "the balance of leaders")
 
     def allocate_producer_ids(self, broker_id: int, broker_epoch: int) -> Deferred[range]:
         """Allocate a block of producer ids to a broker.
@@ -521,15 +363,4 @@ class ActiveController:
                 raise KafkaError(ErrorCode.STALE_BROKER_EPOCH, reason)
             return await self._ledger.allocate_producer_ids(broker_id)
 
-        return self._run(allocate)
-
-
-def _not_controller() -> KafkaError:
-    return KafkaError(ErrorCode.NOT_CONTROLLER, "another broker has become the controller")
-
-
-def _is_unconfirmed(problem: BaseException) -> bool:
-    """Whether ZooKeeper did not confirm a change, or could not be read."""
-    if isinstance(problem, KafkaError):
-        return problem.code is ErrorCode.KAFKA_STORAGE_ERROR
-    return isinstance(problem, StoreError | ZooKeeperError)
+        return self._events.run(allocate)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from twisted.internet.defer import Deferred, gatherResults
 
 from kafkacompat.cluster.bounces import find_bounced
+from kafkacompat.cluster.deciding import Decide, Results, decide_each
 from kafkacompat.cluster.decisions.broker_changes import elect_leaderless, end_reassignments, fail_over
 from kafkacompat.cluster.decisions.foreign_topics import accept_topics
 from kafkacompat.cluster.decisions.leader_balance import ElectionType, elect_leaders
@@ -24,7 +25,6 @@ from kafkacompat.cluster.decisions.situation import Decision, Situation, TopicPa
 from kafkacompat.cluster.decisions.topic_deletion import resume_deletions
 from kafkacompat.cluster.notifications import Notifications
 from kafkacompat.metadata.store import StoreError
-from kafkacompat.metadata.topic_changes import new_topic_id
 from kafkacompat.metadata.znodes.administration import (
     decode_isr_change,
     decode_preferred_election,
@@ -33,8 +33,8 @@ from kafkacompat.metadata.znodes.administration import (
 )
 from kafkacompat.metadata.znodes.configs import decode_config_change
 from kafkacompat.metadata.znodes.paths import Znode
-from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.wire.primitives import ZERO_UUID
+from kafkacompat.wire.errors import ErrorCode
+from kafkacompat.wire.primitives import ZERO_UUID, new_uuid
 from kafkacompat.zookeeper.client import BadVersionError, NodeStat, NoNodeError, WatchEvent, WatchKind, ZooKeeper
 
 if TYPE_CHECKING:
@@ -54,7 +54,6 @@ READS_AT_ONCE = 64
 
 Work: TypeAlias = Callable[[], Coroutine[Deferred[Any], Any, None]]
 Handle: TypeAlias = Callable[[Work, str], None]
-Decide: TypeAlias = "Callable[[Callable[[MetadataDraft, Situation], Decision]], Coroutine[Deferred[Any], Any, object]]"
 
 
 class AdminNodes:
@@ -217,7 +216,7 @@ class AdminNodes:
         known = self._find_topic_id(topic) if in_sync else ZERO_UUID
         if known != ZERO_UUID or (in_sync and not in_sync & self._ledger.image.brokers.keys()):
             return known
-        return new_topic_id(self._rng)
+        return new_uuid(self._rng)
 
     # Elections
 
@@ -231,16 +230,10 @@ class AdminNodes:
         except StoreError as problem:
             log.error("Left out an election: %s", problem)
             wanted = []
-        outcome: dict[TopicPartition, KafkaError | None] = {}
-
-        def decide(draft: MetadataDraft, situation: Situation) -> Decision:
-            results = elect_leaders(draft, situation, ElectionType.PREFERRED, wanted)
-            outcome.clear()
-            outcome.update(results.results)
-            return Decision(situation, results.changed)
-
-        await self._decide(decide)
-        _log_problems("election", outcome, ErrorCode.ELECTION_NOT_NEEDED)
+        results = await decide_each(
+            self._decide, lambda draft, situation: elect_leaders(draft, situation, ElectionType.PREFERRED, wanted)
+        )
+        _log_problems("election", results, ErrorCode.ELECTION_NOT_NEEDED)
         await self._delete(PREFERRED_ELECTION, stat.version)
 
     # Reassignments
@@ -263,17 +256,11 @@ class AdminNodes:
         await self._settle_reassignments()
 
     async def _begin_reassignments(self, wanted: Mapping[TopicPartition, Sequence[int]]) -> None:
-        outcome: dict[TopicPartition, KafkaError | None] = {}
-
-        def decide(draft: MetadataDraft, situation: Situation) -> Decision:
-            results = reassign_stored(draft, situation, wanted)
-            outcome.clear()
-            outcome.update(results.results)
-            return Decision(situation, results.changed)
-
         if wanted:
-            await self._decide(decide)
-            _log_problems("reassignment", outcome)
+            results = await decide_each(
+                self._decide, lambda draft, situation: reassign_stored(draft, situation, wanted)
+            )
+            _log_problems("reassignment", results)
 
     async def _settle_reassignments(self) -> None:
         """Take reassignments that have ended out of the node, and delete it with the last one."""
@@ -360,9 +347,7 @@ def _elect_and_resume(names: Collection[str], draft: MetadataDraft, situation: S
     return resume_deletions(draft, situation, gone).after(elected)
 
 
-def _log_problems(
-    what: str, outcome: Mapping[TopicPartition, KafkaError | None], expected: ErrorCode | None = None
-) -> None:
-    for key, problem in outcome.items():
+def _log_problems(what: str, results: Results, expected: ErrorCode | None = None) -> None:
+    for key, problem in results.items():
         if problem is not None and problem.code != expected:
             log.warning("The %s of %s-%d that a tool has requested fails: %s", what, *key, problem)

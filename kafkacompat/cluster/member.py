@@ -20,8 +20,8 @@ from kafkacompat.cluster.administration import ClusterAdministration
 from kafkacompat.cluster.broadcasts import Broadcasts
 from kafkacompat.cluster.change_log import ClusterChangeLog
 from kafkacompat.cluster.configs import ClusterConfigs
+from kafkacompat.cluster.controller_answers import ControllerAnswers
 from kafkacompat.cluster.controller_link import ControllerLink, InterBrokerRequests
-from kafkacompat.cluster.decisions.in_sync_changes import InSyncChange, InSyncRequest
 from kafkacompat.cluster.election import CONTROLLER_EPOCH, ControllerElection, ControllerEpoch
 from kafkacompat.cluster.election_counts import ElectionCounts
 from kafkacompat.cluster.errors import ClusterError
@@ -29,9 +29,10 @@ from kafkacompat.cluster.fence import ControllerFence
 from kafkacompat.cluster.metadata_update import apply_update
 from kafkacompat.cluster.orders import Sender
 from kafkacompat.cluster.registration import BrokerRegistration
+from kafkacompat.cluster.start_waits import StartWaits
 from kafkacompat.cluster.tokens import ClusterTokens
 from kafkacompat.metadata.codec import StoredTopics, decode_image, decode_topics
-from kafkacompat.metadata.image import MetadataImage, PartitionImage, TopicImage
+from kafkacompat.metadata.image import MetadataImage, TopicImage
 from kafkacompat.metadata.ledger import MetadataLedger
 from kafkacompat.metadata.store import ConflictError, StoreChange, StoreError
 from kafkacompat.metadata.store_changes import StoreForm
@@ -39,19 +40,10 @@ from kafkacompat.metadata.znodes.administration import encode_log_dir_event
 from kafkacompat.metadata.znodes.paths import Znode
 from kafkacompat.metadata.znodes.topics import encode_topic
 from kafkacompat.metadata.zookeeper_store import ZooKeeperStore
-from kafkacompat.timers import Clock, DelayedCall
-from kafkacompat.wire.apis.allocate_producer_ids import AllocateProducerIdsRequest, AllocateProducerIdsResponse
-from kafkacompat.wire.apis.alter_partition import (
-    AlterPartitionRequest,
-    AlterPartitionResponse,
-    PartitionResult,
-    TopicResult,
-)
-from kafkacompat.wire.apis.controlled_shutdown import (
-    ControlledShutdownRequest,
-    ControlledShutdownResponse,
-    RemainingPartition,
-)
+from kafkacompat.timers import Clock
+from kafkacompat.wire.apis.allocate_producer_ids import AllocateProducerIdsRequest
+from kafkacompat.wire.apis.alter_partition import AlterPartitionRequest
+from kafkacompat.wire.apis.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
 from kafkacompat.wire.apis.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
 from kafkacompat.wire.apis.stop_replica import StopReplicaRequest, StopReplicaResponse
 from kafkacompat.wire.apis.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
@@ -60,7 +52,7 @@ from kafkacompat.wire.primitives import ZERO_UUID
 from kafkacompat.zookeeper.client import ConnectionLossError, SessionState, ZooKeeper, ZooKeeperError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection
 
     from kafkacompat.client.connections import BrokerConnections
     from kafkacompat.cluster.assigned_replicas import AssignedReplicas
@@ -74,9 +66,6 @@ log = logging.getLogger(__name__)
 ORDER_TIMEOUT_S = 30.0
 FORWARDING = "forwarded requests"
 """The connections that Envelopes take: a forwarded request may wait for other brokers."""
-
-INFORMATION_TIMEOUT_S = 10.0
-"""Longest time that clients of a starting broker wait for its first metadata."""
 
 NEWEST_ALTER_PARTITION = 3
 
@@ -96,7 +85,8 @@ class ClusterMember:
     """One broker's part in the cluster.
 
     Call `join`, set ``replicas``, then `announce` when the broker accepts requests, and `leave` at its end. ``administration``
-    is what handlers ask of the controller. ``store`` is the cluster's metadata, for what no controller writes.
+    has the requests of handlers to the controller, ``answers`` the answers of the controller, if it is this broker. ``store`` is the
+    cluster's metadata, for the parts that no controller writes.
     """
 
     replicas: AssignedReplicas
@@ -143,6 +133,7 @@ class ClusterMember:
             metadata,
             lambda: self._effective.config.int("num.partitions"),
         )
+        self.answers = ControllerAnswers(self.require_active)
         self.election_counts = ElectionCounts()
         self._change_log = ClusterChangeLog(clock)
         self._connections = connections
@@ -152,8 +143,7 @@ class ClusterMember:
         self._returning = DeferredLock()
         self._balance = LoopingCall(self._balance_leaders)
         self._balance.clock = clock  # type: ignore[assignment]
-        self._uninformed: dict[Deferred[None], DelayedCall] = {}
-        self._unregistered: list[Deferred[None]] = []
+        self._waits = StartWaits(clock)
         self.on_topics_reconfigured: Callable[[], None] = lambda: None
         self.on_topic_deleted: Callable[[TopicImage], None] = lambda topic: None
         self.on_brokers_lost: Callable[[AbstractSet[int]], object] = lambda lost: None
@@ -218,32 +208,16 @@ class ClusterMember:
             else:
                 break
         self._broker = broker
-        unregistered, self._unregistered = self._unregistered, []
-        for registered in unregistered:
-            registered.callback(None)
+        self._waits.note_registered()
         await self.election.take_part()
 
     def _wait_until_registered(self) -> Deferred[None]:
         """Fire when this broker is registered. Before, an order may be for an earlier start of the same broker."""
-        if self.registration.epoch >= 0:
-            return succeed(None)
-        registered: Deferred[None] = Deferred()
-        self._unregistered.append(registered)
-        return registered
+        return succeed(None) if self.registration.epoch >= 0 else self._waits.wait_until_registered()
 
     def wait_until_informed(self) -> Deferred[None]:
         """Fire when the controller has sent this broker metadata, and after INFORMATION_TIMEOUT_S at the latest."""
-        if self._metadata.image.brokers:
-            return succeed(None)
-        informed: Deferred[None] = Deferred()
-        self._uninformed[informed] = self._clock.callLater(INFORMATION_TIMEOUT_S, self._end_wait, informed)
-        return informed
-
-    def _end_wait(self, informed: Deferred[None]) -> None:
-        timeout = self._uninformed.pop(informed)
-        if timeout.active():
-            timeout.cancel()
-        informed.callback(None)
+        return succeed(None) if self._metadata.image.brokers else self._waits.wait_until_informed()
 
     def find_broker_epoch(self, node_id: int) -> int | None:
         """Return the epoch of a live broker, -1 where it is not known; None for a broker that is not alive."""
@@ -339,8 +313,7 @@ class ClusterMember:
     async def leave(self) -> None:
         """Resign, and end the session: the registration goes with it."""
         self._leaving = True
-        for informed in list(self._uninformed):
-            self._end_wait(informed)
+        self._waits.note_informed()
         await self.election.stop()
         await self._zookeeper.close()
         self._connections.close()
@@ -468,8 +441,7 @@ class ClusterMember:
             old, new = self._metadata.image, apply_update(self._metadata.image, request)
             self._metadata.publish(self._merge_configs(new))
             self._change_log.note_update(old, new, {topic.topic_name for topic in request.topic_states})
-            for informed in list(self._uninformed):
-                self._end_wait(informed)
+            self._waits.note_informed()
             for topic_id in old.topics_by_id.keys() - new.topics_by_id.keys():
                 self.on_topic_deleted(old.topics_by_id[topic_id])
             if lost := old.brokers.keys() - new.brokers.keys():
@@ -491,89 +463,11 @@ class ClusterMember:
     def _on_acls(self) -> None:
         self._metadata.publish(replace(self._metadata.image, acls=self.acls.table))
 
-    # What the controller answers
-
     def require_active(self) -> ActiveController:
+        """Return the controller, if it is this broker; raises KafkaError NOT_CONTROLLER."""
         if self._active is None:
             raise KafkaError(ErrorCode.NOT_CONTROLLER, "another broker is the controller")
         return self._active
-
-    async def alter_partition(self, request: AlterPartitionRequest, version: int) -> AlterPartitionResponse:
-        """Change in-sync sets (AlterPartition)."""
-        changes = [
-            _read_change(topic.topic_id if version > 1 else topic.topic_name, data, version)
-            for topic in request.topics
-            for data in topic.partitions
-        ]
-        try:
-            results = await self.require_active().change_in_sync_sets(
-                InSyncRequest(request.broker_id, request.broker_epoch, version, changes)
-            )
-        except KafkaError as problem:
-            return AlterPartitionResponse(error_code=problem.code)
-        return _build_in_sync_answer(request, results)
-
-    async def shut_down_broker(self, request: ControlledShutdownRequest) -> ControlledShutdownResponse:
-        """Move the leaderships of a broker (ControlledShutdown)."""
-        try:
-            remaining = await self.require_active().shut_down_broker(request.broker_id, request.broker_epoch)
-        except KafkaError as problem:
-            return ControlledShutdownResponse(error_code=problem.code)
-        return ControlledShutdownResponse(
-            remaining_partitions=[
-                RemainingPartition(topic_name=key.topic, partition_index=key.partition) for key in remaining
-            ]
-        )
-
-    async def allocate_producer_ids(self, request: AllocateProducerIdsRequest) -> AllocateProducerIdsResponse:
-        """Allocate a block of producer ids (AllocateProducerIds)."""
-        try:
-            block = await self.require_active().allocate_producer_ids(request.broker_id, request.broker_epoch)
-        except KafkaError as problem:
-            return AllocateProducerIdsResponse(error_code=problem.code)
-        return AllocateProducerIdsResponse(producer_id_start=block.start, producer_id_len=len(block))
-
-
-def _read_change(topic: str | bytes, data: Any, version: int) -> InSyncChange:
-    members = data.new_isr_with_epochs if version > 2 else []
-    return InSyncChange(
-        topic,
-        data.partition_index,
-        data.leader_epoch,
-        data.partition_epoch,
-        tuple(member.broker_id for member in members) if version > 2 else tuple(data.new_isr),
-        tuple(member.broker_epoch for member in members),
-        bool(data.leader_recovery_state),
-    )
-
-
-def _build_in_sync_answer(
-    request: AlterPartitionRequest, results: Sequence[PartitionImage | ErrorCode]
-) -> AlterPartitionResponse:
-    left = iter(results)
-    return AlterPartitionResponse(
-        topics=[
-            TopicResult(
-                topic_name=topic.topic_name,
-                topic_id=topic.topic_id,
-                partitions=[_build_result(data.partition_index, next(left)) for data in topic.partitions],
-            )
-            for topic in request.topics
-        ]
-    )
-
-
-def _build_result(index: int, result: PartitionImage | ErrorCode) -> PartitionResult:
-    if isinstance(result, ErrorCode):
-        return PartitionResult(partition_index=index, error_code=result)
-    return PartitionResult(
-        partition_index=index,
-        leader_id=result.leader,
-        leader_epoch=result.leader_epoch,
-        isr=list(result.in_sync_replicas),
-        leader_recovery_state=int(result.is_recovering),
-        partition_epoch=result.partition_epoch,
-    )
 
 
 _LOCAL_ANSWERS: dict[type[Request], Callable[[ClusterMember, Any], Any]] = {
@@ -581,9 +475,11 @@ _LOCAL_ANSWERS: dict[type[Request], Callable[[ClusterMember, Any], Any]] = {
     StopReplicaRequest: ClusterMember.stop_replicas,
     UpdateMetadataRequest: ClusterMember.update_metadata,
     AlterPartitionRequest: lambda member, request: Deferred.fromCoroutine(
-        member.alter_partition(request, NEWEST_ALTER_PARTITION)
+        member.answers.alter_partition(request, NEWEST_ALTER_PARTITION)
     ),
-    ControlledShutdownRequest: lambda member, request: Deferred.fromCoroutine(member.shut_down_broker(request)),
-    AllocateProducerIdsRequest: lambda member, request: Deferred.fromCoroutine(member.allocate_producer_ids(request)),
+    ControlledShutdownRequest: lambda member, request: Deferred.fromCoroutine(member.answers.shut_down_broker(request)),
+    AllocateProducerIdsRequest: lambda member, request: Deferred.fromCoroutine(
+        member.answers.allocate_producer_ids(request)
+    ),
 }
 """What this broker answers itself instead of sending itself a request."""

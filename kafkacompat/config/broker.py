@@ -124,13 +124,33 @@ class BrokerConfig:
             shown = self.text("advertised.listeners")
             reason = f"advertised.listeners={shown} tells clients another address"
             raise ConfigError(f"--host and --port are not enough: {reason}; set listeners and that one by --override")
-        moved = self.listeners[0].name
+        return BrokerConfig({**self.given, "listeners": self._move_listeners({self.listeners[0].name: (host, port)})})
+
+    def with_ports(self, ports: Mapping[str, builtins.int]) -> BrokerConfig:
+        """Return the configuration with its listeners bound to other ports, by their names.
+
+        Advertised ports move as far as the ports that they stand for.
+        """
+        given = {**self.given, "listeners": self._move_listeners({name: (None, port) for name, port in ports.items()})}
+        if self.value("advertised.listeners") is not None:
+            bound = {listener.name: listener.port for listener in self.listeners}
+            advertised = parse_listeners(
+                "advertised.listeners", self.list("advertised.listeners"), self._read_protocols()
+            )
+            entries = [
+                listener.with_address(None, listener.port + ports.get(name, bound[name]) - bound[name]).entry
+                for listener in advertised
+                if (name := listener.name) in bound
+            ]
+            given["advertised.listeners"] = ",".join(entries)
+        return BrokerConfig(given)
+
+    def _move_listeners(self, addresses: Mapping[str, tuple[str | None, builtins.int | None]]) -> str:
+        """Return the property listeners with other addresses."""
         listeners = parse_listeners("listeners", self.list("listeners"), self._read_protocols())
-        entries = [
-            listener.with_address(host, port).entry if listener.name == moved else listener.entry
-            for listener in listeners
-        ]
-        return BrokerConfig({**self.given, "listeners": ",".join(entries)})
+        return ",".join(
+            listener.with_address(*addresses.get(listener.name, (None, None))).entry for listener in listeners
+        )
 
     def with_changes(self, cluster: Mapping[str, str], broker: Mapping[str, str]) -> BrokerConfig:
         """Return the configuration with changes made while the broker runs, for the cluster and for this broker.

@@ -16,8 +16,7 @@ EMULATE_PATTERN = re.compile(r"kafkacompat\.listener\.name\.(.+)\.emulate")
 LISTENER_PROPERTY_PATTERN = re.compile(r"listener\.name\.[^.]*\.(.*)")
 # Kafka has these per SASL mechanism too: listener.name.<listener>.<mechanism>.<name>.
 _OF_MECHANISM = re.compile(
-    r".*(sasl\.jaas\.config|sasl\.login\.class|sasl\.(?:login|server)\.callback\.handler\.class|connections\.max\.reauth\.ms"
-    r"|sasl\.oauthbearer\.[a-z.]*)"
+    r".*(sasl\.jaas\.config|sasl\.server\.callback\.handler\.class|connections\.max\.reauth\.ms|sasl\.(?:login|oauthbearer)\.[a-z.]*)"
 )
 USED_LISTENER_PROPERTIES = (
     "max.connections",
@@ -25,6 +24,17 @@ USED_LISTENER_PROPERTIES = (
     "connections.max.reauth.ms",
     "sasl.enabled.mechanisms",
     "sasl.jaas.config",
+    "sasl.login.callback.handler.class",
+    "sasl.login.connect.timeout.ms",
+    "sasl.login.read.timeout.ms",
+    "sasl.login.refresh.buffer.seconds",
+    "sasl.login.refresh.min.period.seconds",
+    "sasl.login.refresh.window.factor",
+    "sasl.login.refresh.window.jitter",
+    "sasl.login.retry.backoff.max.ms",
+    "sasl.login.retry.backoff.ms",
+    "sasl.oauthbearer.client.credentials.client.id",
+    "sasl.oauthbearer.client.credentials.client.secret",
     "sasl.oauthbearer.clock.skew.seconds",
     "sasl.oauthbearer.expected.audience",
     "sasl.oauthbearer.expected.issuer",
@@ -32,8 +42,12 @@ USED_LISTENER_PROPERTIES = (
     "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
     "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
     "sasl.oauthbearer.jwks.endpoint.url",
+    "sasl.oauthbearer.jwt.retriever.class",
+    "sasl.oauthbearer.jwt.validator.class",
+    "sasl.oauthbearer.scope",
     "sasl.oauthbearer.scope.claim.name",
     "sasl.oauthbearer.sub.claim.name",
+    "sasl.oauthbearer.token.endpoint.url",
     "sasl.server.callback.handler.class",
     "sasl.server.max.receive.size",
     "ssl.allow.dn.changes",

@@ -8,8 +8,6 @@ if TYPE_CHECKING:
     from kafkacompat.config.broker import BrokerConfig
 
 SERVED_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
-INTER_BROKER_MECHANISMS = SERVED_MECHANISMS[:-1]
-"""The mechanisms by which this broker can authenticate itself at other brokers."""
 
 
 def find_sasl_objection(config: BrokerConfig) -> str | None:
@@ -32,6 +30,6 @@ def find_inter_broker_objection(config: BrokerConfig, listener_name: str) -> str
     """Return the sentence that rejects the mechanism by which brokers of a cluster authenticate themselves, or None."""
     listener = next(listener for listener in config.listeners if listener.name == listener_name)
     mechanism = config.string("sasl.mechanism.inter.broker.protocol")
-    if not listener.has_sasl or mechanism in INTER_BROKER_MECHANISMS:
+    if not listener.has_sasl or mechanism in SERVED_MECHANISMS:
         return None
-    return f"sasl.mechanism.inter.broker.protocol={mechanism} is not served: set one of {', '.join(INTER_BROKER_MECHANISMS)}"
+    return f"sasl.mechanism.inter.broker.protocol={mechanism} is not served: set one of {', '.join(SERVED_MECHANISMS)}"

@@ -9,7 +9,7 @@ Everything runs on the reactor thread.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from twisted.internet.defer import Deferred, succeed
 
@@ -45,6 +45,7 @@ from kafkacompat.groups.settings import GroupSettings
 from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.timers import Clock, make_cooperator
 from kafkacompat.wire.apis.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
+from kafkacompat.wire.apis.consumer_group_describe import Member
 from kafkacompat.wire.apis.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kafkacompat.wire.apis.describe_groups import DescribedGroup
 from kafkacompat.wire.apis.join_group import JoinGroupRequest, JoinGroupResponse
@@ -284,8 +285,8 @@ class GroupCoordinator:
         """DescribeGroups for one group; an unknown group has the code GROUP_ID_NOT_FOUND."""
         return self._kinds.classic.describe(group_id)
 
-    def describe_consumer_group(self, group_id: str) -> DescribedConsumerGroup:
-        """ConsumerGroupDescribe for one group; an unknown group has the code GROUP_ID_NOT_FOUND."""
+    def describe_consumer_group(self, group_id: str) -> tuple[DescribedConsumerGroup, Iterator[Member]]:
+        """ConsumerGroupDescribe for one group without its members, and these one by one; GROUP_ID_NOT_FOUND if it is unknown."""
         return self._kinds.consumer.describe(group_id)
 
     def delete(self, group_id: str) -> DeleteAnswer:

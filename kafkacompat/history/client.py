@@ -132,7 +132,7 @@ class HistoryClient:
         self._stopped_at: float | None = None
         self._last_text = ""
         # Unbuffered, so that recorded events survive a kill.
-        self._part = os.open(orders.recording_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        self._part = os.open(orders.recording_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         signal.signal(signal.SIGTERM, self._stop)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 

@@ -16,7 +16,13 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from kafkacompat.metadata.znodes.paths import DEFAULT_NAME, decode_name, encode_name
-from kafkacompat.security.scram import ScramCredential, ScramMechanism, format_credential, parse_credential
+from kafkacompat.security.scram import (
+    SCRAM_MECHANISMS,
+    ScramCredential,
+    ScramMechanism,
+    format_credential,
+    parse_credential,
+)
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
 
@@ -26,7 +32,6 @@ Entity = tuple[tuple[str, "str | None"], ...]
 _FOLDERS = {USER: "users", CLIENT_ID: "clients", IP: "ips"}
 _TYPES = {folder: kind for kind, folder in _FOLDERS.items()}
 _ROOTS = tuple(f"/config/{folder}/" for folder in _TYPES)
-_MECHANISMS = {mechanism.sasl_name: mechanism for mechanism in ScramMechanism}
 
 
 class ClientConfig(NamedTuple):
@@ -82,8 +87,10 @@ def format_client_values(config: ClientConfig) -> dict[str, str]:
 
 def parse_client_values(values: Mapping[str, str]) -> ClientConfig:
     """Parse the texts that `format_client_values` wrote; raises ValueError."""
-    quotas = {key: float(text) for key, text in values.items() if key not in _MECHANISMS}
-    credentials = {_MECHANISMS[key]: parse_credential(text) for key, text in values.items() if key in _MECHANISMS}
+    quotas = {key: float(text) for key, text in values.items() if key not in SCRAM_MECHANISMS}
+    credentials = {
+        SCRAM_MECHANISMS[key]: parse_credential(text) for key, text in values.items() if key in SCRAM_MECHANISMS
+    }
     return ClientConfig(quotas, credentials)
 
 

@@ -23,8 +23,8 @@ from kafkacompat.metadata.ledger import MetadataLedger
 from kafkacompat.metadata.local_replicas import LocalReplicas, PartitionEvents
 from kafkacompat.metadata.producer_ids import ProducerIds
 from kafkacompat.metadata.store import MetadataStore, StoreError
-from kafkacompat.metadata.topic_changes import elect_leaders, new_topic_id
-from kafkacompat.wire.primitives import format_uuid
+from kafkacompat.metadata.topic_changes import elect_leaders
+from kafkacompat.wire.primitives import format_uuid, new_uuid
 
 log = logging.getLogger(__name__)
 
@@ -83,7 +83,7 @@ class Controller:
             reason = f"the metadata belongs to the cluster {stored} and the log directories to {cluster_id}"
             raise StoreError(f"{reason}; start with directories of one cluster")
         if not stored:
-            stored = cluster_id or format_uuid(new_topic_id(self._rng))
+            stored = cluster_id or format_uuid(new_uuid(self._rng))
             nothing = Inheritance(self._static_config, (), None, self._rng)
             inheritance = nothing if inherit is None else await inherit()
             await self._ledger.initialize_store(stored, inheritance, self._static_config.node_id)

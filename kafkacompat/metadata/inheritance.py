@@ -20,11 +20,10 @@ from kafkacompat.metadata.client_entities import CLIENT_ID, IP, USER
 from kafkacompat.metadata.draft import MetadataDraft
 from kafkacompat.metadata.image import MetadataImage, PartitionImage, TopicImage
 from kafkacompat.metadata.kraft import KraftCluster
-from kafkacompat.metadata.topic_changes import new_topic_id
 from kafkacompat.metadata.topic_names import check_topic_name
 from kafkacompat.security.acls.table import group_acls
 from kafkacompat.wire.errors import KafkaError
-from kafkacompat.wire.primitives import ZERO_UUID
+from kafkacompat.wire.primitives import ZERO_UUID, new_uuid
 
 KEEP_EVERYTHING = {"cleanup.policy": "delete", "retention.bytes": "-1", "retention.ms": "-1"}
 """The configs of a topic with unknown configs: neither retention nor compaction removes its records."""
@@ -93,7 +92,7 @@ class Inheritance:
         return max(allocated, *(folder.producer_id + 1 for folder in self._found)) + PRODUCER_ID_LEAP
 
     def fill_draft(self, draft: MetadataDraft) -> None:
-        """Put topics, configurations, client entities and access rules into an empty draft."""
+        """Put topics, configurations, client entities, delegation tokens and access rules into an empty draft."""
         self.warnings.clear()
         for topic in self._build_topics():
             draft.put_topic(topic)
@@ -101,6 +100,8 @@ class Inheritance:
         if self._kraft is not None:
             self._put_configs(draft, self._kraft)
             self._put_clients(draft, self._kraft)
+            for token in self._kraft.tokens.values():
+                draft.put_token(token)
             draft.put_rules(group_acls(self._kraft.acls.values()))
 
     # Topics
@@ -112,7 +113,7 @@ class Inheritance:
         known = {name: uuid for uuid, name in self._kraft.topics.items()} if self._kraft else {}
         # A topic that Kafka's controllers do not know was deleted.
         for name in sorted(folders if self._kraft is None else known):
-            topic_id = known.get(name) or _find_most_common_id(folders[name]) or new_topic_id(self._rng)
+            topic_id = known.get(name) or _find_most_common_id(folders[name]) or new_uuid(self._rng)
             own = [folder for folder in folders[name] if folder.topic_id in (topic_id, ZERO_UUID)]
             if topic := self._build_topic(name, topic_id, own):
                 yield topic

@@ -17,7 +17,9 @@ from kafkacompat.security.acls.model import (
     AclResourceType,
     PatternType,
 )
+from kafkacompat.security.principals import parse_principal
 from kafkacompat.security.scram import ScramCredential, ScramMechanism
+from kafkacompat.security.tokens import TokenInfo
 from kafkacompat.wire.metadata_records import (
     NO_LEADER_CHANGE,
     AbortTransactionRecord,
@@ -25,11 +27,13 @@ from kafkacompat.wire.metadata_records import (
     BeginTransactionRecord,
     ClientQuotaRecord,
     ConfigRecord,
+    DelegationTokenRecord,
     EndTransactionRecord,
     PartitionChangeRecord,
     PartitionRecord,
     ProducerIdsRecord,
     RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
     RemoveTopicRecord,
     RemoveUserScramCredentialRecord,
     TopicRecord,
@@ -41,10 +45,11 @@ from kafkacompat.wire.schema import Message
 
 
 class KraftCluster:
-    """Topics with their partitions' leader epochs, configurations, the quotas and credentials of clients, and access rules.
+    """Topics with their partitions' leader epochs, configurations, the quotas and credentials of clients, tokens, and access rules.
 
-    ``topics`` maps a topic's id to its name, ``leader_epochs`` (id, partition) to an epoch. ``acls`` has rules
-    by their ids in the log. ``next_producer_id`` is the first producer id that was not allocated to a broker.
+    ``topics`` maps a topic's id to its name, ``leader_epochs`` (id, partition) to an epoch. ``tokens`` has delegation tokens by
+    their ids, ``acls`` rules by their ids in the log. ``next_producer_id`` is the first producer id that was not allocated to a
+    broker.
     """
 
     def __init__(self) -> None:
@@ -52,6 +57,7 @@ class KraftCluster:
         self.leader_epochs: dict[tuple[bytes, int], int] = {}
         self.configs: dict[ConfigKey, dict[str, str]] = {}
         self.clients: dict[Entity, ClientConfig] = {}
+        self.tokens: dict[str, TokenInfo] = {}
         self.acls: dict[bytes, Acl] = {}
         self.next_producer_id = 0
         self._open: list[Message] | None = None
@@ -129,6 +135,25 @@ class KraftCluster:
             credentials[ScramMechanism(mechanism)] = credential
         self.clients[make_user_entity(user)] = config._replace(credentials=credentials)
 
+    def _apply_token(self, record: DelegationTokenRecord) -> None:
+        """Add or change a token; raises MalformedError for one whose users cannot be read."""
+        try:
+            owner, requester, *renewers = map(parse_principal, (record.owner, record.requester, *record.renewers))
+        except ValueError as problem:
+            raise MalformedError(f"the delegation token {record.token_id} cannot be read: {problem}") from None
+        self.tokens[record.token_id] = TokenInfo(
+            record.token_id,
+            owner,
+            requester,
+            tuple(renewers),
+            record.issue_timestamp,
+            record.expiration_timestamp,
+            record.max_timestamp,
+        )
+
+    def _apply_token_removal(self, record: RemoveDelegationTokenRecord) -> None:
+        self.tokens.pop(record.token_id, None)
+
     def _apply_producer_ids(self, record: ProducerIdsRecord) -> None:
         self.next_producer_id = max(self.next_producer_id, record.next_producer_id)
 
@@ -162,6 +187,8 @@ _APPLY: Mapping[type[Message], Callable[[KraftCluster, Any], None]] = {
     ClientQuotaRecord: KraftCluster._apply_quota,
     UserScramCredentialRecord: KraftCluster._apply_credential,
     RemoveUserScramCredentialRecord: KraftCluster._apply_credential_removal,
+    DelegationTokenRecord: KraftCluster._apply_token,
+    RemoveDelegationTokenRecord: KraftCluster._apply_token_removal,
     ProducerIdsRecord: KraftCluster._apply_producer_ids,
     AccessControlEntryRecord: KraftCluster._apply_acl,
     RemoveAccessControlEntryRecord: KraftCluster._apply_acl_removal,

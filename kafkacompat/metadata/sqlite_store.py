@@ -10,7 +10,7 @@ import itertools
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from twisted.internet.defer import Deferred
@@ -147,6 +147,9 @@ class SqliteStore:
 
     def _open(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        # The file has credentials. SQLite creates the files beside it with the same rights.
+        with suppress(FileExistsError):
+            os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         connection = sqlite3.connect(self.path, isolation_level=None, timeout=0)
         try:
             for setting in _SETTINGS:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import TypeAlias
@@ -15,6 +15,7 @@ from kafkacompat.metadata.image import NO_LEADER, PartitionImage, TopicImage
 from kafkacompat.metadata.placement import check_assignment, new_partition, place_added_replicas, place_replicas
 from kafkacompat.metadata.topic_names import CLUSTER_METADATA_TOPIC, check_topic_name, format_topic
 from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.primitives import new_uuid
 
 MAX_PARTITIONS_PER_REQUEST = 10_000
 BROKER_DEFAULT = -1
@@ -98,7 +99,7 @@ class TopicPlanner:
             configs[name] = str(min(int(configs[name]), len(replicas[0])))
         self._admit(new.name, len(replicas))
         partitions = self._build_partitions(draft, 0, replicas)
-        topic = TopicImage(new.name, new_topic_id(self._rng, draft.topics_by_id), partitions)
+        topic = TopicImage(new.name, new_uuid(self._rng, draft.topics_by_id), partitions)
         draft.put_topic(topic)
         draft.put_config((ResourceType.TOPIC, new.name), configs)
         return topic
@@ -198,18 +199,6 @@ def _check_count(partitions: int) -> None:
     if partitions > MAX_PARTITIONS_PER_REQUEST:
         reason = f"{partitions} partitions are more than {MAX_PARTITIONS_PER_REQUEST}, the most of one request"
         raise KafkaError(ErrorCode.POLICY_VIOLATION, reason)
-
-
-def new_topic_id(rng: Random, taken: Container[bytes] = ()) -> bytes:
-    """Return a random UUID (version 4, as Kafka's) that is not taken and whose text does not begin with '-'.
-
-    On a command line, a leading '-' would make an id an option.
-    """
-    while True:
-        bits = rng.getrandbits(128) & ~(0xF << 76 | 0x3 << 62) | 0x4 << 76 | 0x2 << 62
-        uuid = bits.to_bytes(16, "big")
-        if uuid[0] >> 2 != 62 and uuid not in taken:
-            return uuid
 
 
 def elect_leaders(draft: MetadataDraft, node_id: int) -> None:

@@ -1,11 +1,13 @@
-"""Quantiles of the last minutes, from counts that only grow: the difference to an earlier scrape."""
+"""Quantiles and means of the last minutes, from counts that only grow: the difference to an earlier scrape."""
 
 from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from operator import sub
+
+from kafkacompat.metrics.throttling import ThrottleFigures
 
 SPAN_S = 60.0
 """The least time that quantiles cover, unless the first scrape was more recent."""
@@ -27,3 +29,17 @@ class RecentCounts:
         if now_s - seen[-1][0] >= SPAN_S / 4:
             seen.append((now_s, array("q", counts)))
         return growth
+
+    def keep(self, existing: Collection[Hashable]) -> None:
+        """Forget all other keys."""
+        for key in [key for key in self._seen if key not in existing]:
+            del self._seen[key]
+
+
+class RecentMean(RecentCounts):
+    """The means of recent throttle times."""
+
+    def find(self, key: Hashable, figures: ThrottleFigures, now_s: float) -> float:
+        """Return the mean in milliseconds, 0 if there was none."""
+        count, total_ms = self.since_earlier(key, (figures.count, figures.total_ms), now_s)
+        return total_ms / count if count else 0.0

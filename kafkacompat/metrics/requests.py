@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkacompat.metrics.errors import FINDERS, compile_error_finder
 from kafkacompat.metrics.histogram import Histogram
-from kafkacompat.wire.headers import API_VERSIONS_KEY
+from kafkacompat.wire.headers import API_VERSIONS_KEY, FETCH_KEY, PRODUCE_KEY
 
 if TYPE_CHECKING:
     from kafkacompat.wire.connection import IncomingRequest
     from kafkacompat.wire.schema import Response
 
-PRODUCE_KEY = 0
-FETCH_KEY = 1
 REPLICA_STATE_VERSION = 15
 PROMPT_S = 0.000_1
 """A shorter wait before a request is handled is not reported as one."""

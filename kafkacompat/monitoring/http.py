@@ -17,9 +17,10 @@ from twisted.web.http import HTTPChannel
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request, Site
 
+from kafkacompat.complaints import LoggedComplaints
 from kafkacompat.monitoring.exposition import Format
 from kafkacompat.server.bind_advice import explain_bind_failure
-from kafkacompat.server.listener import ListenError, LoggedComplaints
+from kafkacompat.server.listener import ListenError
 
 if TYPE_CHECKING:
     from kafkacompat.monitoring.exposition import Scraper
@@ -198,7 +199,7 @@ class BoundedSite(Site):
         for path, page in pages.items():
             root.putChild(path.encode(), page)  # type: ignore[arg-type]  # zope's interfaces have no types
         super().__init__(root, _Request, timeout=None, reactor=reactor, parsePOSTFormSubmission=False)
-        self.complain = LoggedComplaints(reactor)
+        self.complain = LoggedComplaints(reactor, say=log.warning)
         self._channels: dict[_Channel, None] = {}
 
     def note_opened(self, channel: _Channel) -> None:

@@ -13,7 +13,9 @@ from kafkacompat.monitoring.collectors.connections import ConnectionCollector
 from kafkacompat.monitoring.collectors.controller import ControllerCollector
 from kafkacompat.monitoring.collectors.groups import GroupCollector
 from kafkacompat.monitoring.collectors.logs import LogCollector
+from kafkacompat.monitoring.collectors.partitions import PartitionPass
 from kafkacompat.monitoring.collectors.process import BrokerProcessCollector
+from kafkacompat.monitoring.collectors.quotas import QuotaCollector
 from kafkacompat.monitoring.collectors.replicas import ReplicaCollector
 from kafkacompat.monitoring.collectors.requests import RequestCollector
 from kafkacompat.monitoring.collectors.telemetry import TelemetryCollector
@@ -79,15 +81,19 @@ class Monitor:
         """Collect metrics of a broker from now on: its logs are open."""
         self.health.observed = observed
         limit = self._limit
+        topics, replicas = TopicCollector(SeriesPlaces(limit)), ReplicaCollector(observed, limit)
+        logs, transactions = LogCollector(observed), TransactionCollector(observed)
         collectors = (
             RequestCollector(self.requests, observed),
-            TopicCollector(observed, SeriesPlaces(limit)),
+            PartitionPass(observed, (topics, replicas, logs, transactions)),
+            topics,
             ConnectionCollector(observed, limit),
-            ReplicaCollector(observed, limit),
-            LogCollector(observed),
+            QuotaCollector(observed),
+            replicas,
+            logs,
             ControllerCollector(observed, self.health),
             GroupCollector(observed, limit),
-            TransactionCollector(observed),
+            transactions,
             BrokerProcessCollector(observed, self._turns),
             TelemetryCollector(self.telemetry),
         )

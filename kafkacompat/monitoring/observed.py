@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from kafkacompat.metadata.image import ImageHolder
     from kafkacompat.partitions.directories import Directories
     from kafkacompat.partitions.replica_manager import ReplicaManager
+    from kafkacompat.quotas.client_quotas import ClientQuotas
     from kafkacompat.server.listener import KafkaServer
     from kafkacompat.timers import Clock
     from kafkacompat.upkeep.cleaning import LogCleaner
@@ -43,3 +44,4 @@ class Observed:
     workers: Mapping[str, WorkQueue]
     disks: Mapping[str, WorkQueue]
     node: ClusterNode | None
+    quotas: ClientQuotas

@@ -56,8 +56,30 @@ kafka_server_socket_server_metrics_incoming_byte | counter | listener, networkPr
 kafka_server_socket_server_metrics_outgoing_byte | counter | listener, networkProcessor | Bytes that clients have received
 kafka_server_socket_server_metrics_connections_software | gauge | clientSoftwareName, clientSoftwareVersion, listener,
     networkProcessor | Open connections by the client's library, as ApiVersions names it
-kafkacompat_connections_turned_away | counter | listener | Clients beyond max.connections and its kind
+kafka_server_socket_server_metrics_successful_authentication | counter | listener, networkProcessor, mechanism | Clients that
+    were authenticated: by SASL, or, with the mechanism SSL, by the TLS handshake on a listener without SASL
+kafka_server_socket_server_metrics_failed_authentication | counter | listener, networkProcessor, mechanism | Clients that were
+    not; the mechanism SSL counts TLS handshakes that failed on any listener
+kafka_server_socket_server_metrics_successful_reauthentication | counter | listener, networkProcessor, mechanism | Connected
+    clients that were authenticated again
+kafka_server_socket_server_metrics_failed_reauthentication | counter | listener, networkProcessor, mechanism | Connected clients
+    that were not
+kafka_server_socket_server_metrics_expired_connections_killed_count | gauge | listener, networkProcessor | Connections that were
+    closed because their session had ended
+kafka_server_socket_server_metrics_connection_accept_throttle_time | gauge | listener | Milliseconds that connections beyond
+    max.connection.creation.rate waited, the mean of the last minute or more
+kafka_server_socket_server_metrics_ip_connection_accept_throttle_time | gauge | listener | The same for connections of an address
+    beyond its quota, which were closed after that time
+kafkacompat_connections_turned_away | counter | listener, limit | Clients that were not accepted, by the limit: max.connections,
+    max.connections.per.ip or connection_creation_rate
 kafkacompat_frame_bytes | gauge | | Bytes of all requests that are held in memory
+""",
+    "Quotas": """
+kafka_server_quota_throttle_time | gauge | resource, user, clientId | Milliseconds for which the clients of a quota were throttled,
+    the mean of the last minute or more; clients that were not throttled for an hour have none
+kafkacompat_throttled_responses | counter | resource | Responses with a throttle time, by the quota that asked for the longest one:
+    Produce, Fetch, Request or ControllerMutation
+kafkacompat_throttle_seconds | counter | resource | The sum of these throttle times
 """,
     "Replicas": """
 kafka_server_replicamanager_partitioncount | gauge | | Replicas on this broker

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from kafkacompat.metadata.client_entities import ClientConfig, Entity
+from kafkacompat.metrics.throttling import MOST_CLIENTS, ThrottledClients
 from kafkacompat.quotas.client_rates import MAX_KEY_LENGTH, LimitedBucket, LimitedRate, Use, UseTable
 from kafkacompat.quotas.limits import ClientLimits, QuotaKind
 from kafkacompat.quotas.rates import DEFAULT_WINDOWS, QuotaWindows
@@ -46,31 +47,24 @@ class ClientUses(NamedTuple):
 NO_USES = ClientUses(None, None, None, None)
 
 
-class ThrottleFigures:
-    """How often clients were throttled, and for how many milliseconds in all, since the start."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.total_ms = 0
-
-    def add(self, throttle_ms: int) -> None:
-        """Count one throttle time."""
-        self.count += 1
-        self.total_ms += throttle_ms
-
-
 class ClientQuotas:
     """Quotas of bytes, request time and controller mutations; ``active`` is False while there is no quota at all.
 
-    ``throttled`` are figures by kind, for metrics. ``windows`` are those of bytes and of request time.
+    ``throttled`` has the throttle times by kind, for metrics; *most_series* bounds the clients that have their own. ``windows`` are
+    those of bytes and of request time.
     """
 
     def __init__(
-        self, windows: QuotaWindows = DEFAULT_WINDOWS, mutation_windows: QuotaWindows = DEFAULT_WINDOWS
+        self,
+        windows: QuotaWindows = DEFAULT_WINDOWS,
+        mutation_windows: QuotaWindows = DEFAULT_WINDOWS,
+        most_series: int = MOST_CLIENTS,
     ) -> None:
         self.active = False
         self.windows = windows
-        self.throttled: Mapping[QuotaKind, ThrottleFigures] = {kind: ThrottleFigures() for kind in QuotaKind}
+        self.throttled: Mapping[QuotaKind, ThrottledClients] = {
+            kind: ThrottledClients(most_series) for kind in QuotaKind
+        }
         self._limits = ClientLimits()
         self._resolved: dict[tuple[str, str], ClientUses | None] = {}
         forget = self._resolved.clear

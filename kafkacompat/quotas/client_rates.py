@@ -6,6 +6,7 @@ from collections.abc import Callable
 from hashlib import blake2b
 from typing import Generic, Protocol, TypeVar
 
+from kafkacompat.metrics.throttling import OTHERS, ClientNames
 from kafkacompat.quotas.rates import QuotaWindows, SampledRate, TokenBucket
 
 MOST_RATES = 10_000
@@ -15,9 +16,10 @@ MAX_KEY_LENGTH = 256
 
 
 class LimitedUse(Protocol):
-    """What the clients of one scope have used, and their limit."""
+    """What the clients of one scope have used, and their limit. ``scope`` names them; it is OTHERS for a long name."""
 
     limit: float
+    scope: ClientNames
 
     @property
     def last_used_ms(self) -> int: ...
@@ -29,10 +31,11 @@ class LimitedUse(Protocol):
 class LimitedRate:
     """A rate with its limit."""
 
-    __slots__ = ("_rate", "limit", "longest_throttle_ms")
+    __slots__ = ("_rate", "limit", "longest_throttle_ms", "scope")
 
     def __init__(self, windows: QuotaWindows, longest_throttle_ms: int | None = None) -> None:
         self.limit = 0.0
+        self.scope: ClientNames = OTHERS
         self._rate = SampledRate(windows)
         self.longest_throttle_ms = longest_throttle_ms
 
@@ -63,10 +66,11 @@ class LimitedRate:
 class LimitedBucket:
     """A token bucket with its limit."""
 
-    __slots__ = ("_bucket", "limit")
+    __slots__ = ("_bucket", "limit", "scope")
 
     def __init__(self, windows: QuotaWindows) -> None:
         self.limit = 0.0
+        self.scope: ClientNames = OTHERS
         self._bucket = TokenBucket(windows)
 
     @property
@@ -113,6 +117,7 @@ class UseTable(Generic[Use]):
             if len(self._uses) >= MOST_RATES:
                 self._make_room(now_ms)
             use = self._uses[key] = self._make()
+            use.scope = parts if key is parts else OTHERS
         use.limit = limit
         return use
 

@@ -11,7 +11,6 @@ from ipaddress import IPv6Address, ip_address
 from typing import NamedTuple
 
 from kafkacompat.metadata.client_entities import ClientConfig, Entity
-from kafkacompat.quotas.client_quotas import ThrottleFigures
 from kafkacompat.quotas.client_rates import LimitedRate, UseTable
 from kafkacompat.quotas.limits import LEAST_LIMIT, build_address_limits
 from kafkacompat.quotas.rates import QuotaWindows
@@ -48,14 +47,9 @@ class _Listener:
 
 
 class ConnectionRates:
-    """Decides on new connections; ``listener_throttled`` and ``address_throttled`` are figures for metrics.
-
-    ``find_limit`` returns the limits of a listener in effect at that moment.
-    """
+    """Decides on new connections; ``find_limit`` returns the limits of a listener in effect at that moment."""
 
     def __init__(self, windows: QuotaWindows, find_limit: Callable[[str], ConnectionLimit]) -> None:
-        self.listener_throttled = ThrottleFigures()
-        self.address_throttled = ThrottleFigures()
         self._windows = windows
         self._find_limit = find_limit
         self._broker = self._make_rate()
@@ -76,14 +70,10 @@ class ConnectionRates:
         limit = self._find_limit(listener_name)
         address_limit = self._find_address_limit(address) if self._address_limits else None
         if address_limit is not None and (throttle_ms := self._charge_address(address, address_limit, now_ms)):
-            self.address_throttled.add(throttle_ms)
             return Admission(throttle_ms, closes=True)
         if limit.of_listener >= UNLIMITED and limit.of_broker >= UNLIMITED:
             return ADMITTED
-        delay_ms = self._charge_listener(listener_name, limit, now_ms)
-        if delay_ms:
-            self.listener_throttled.add(delay_ms)
-        return Admission(delay_ms)
+        return Admission(self._charge_listener(listener_name, limit, now_ms))
 
     def _find_address_limit(self, address: str) -> float | None:
         limits = self._address_limits

@@ -7,12 +7,15 @@ longest throttle time of all kinds, and then reads nothing from the client for t
 
 from __future__ import annotations
 
+from kafkacompat.metrics.throttling import OTHERS, ClientNames
 from kafkacompat.quotas.client_quotas import EXEMPT_APIS, NO_USES, ClientQuotas, ClientUses
 from kafkacompat.quotas.limits import QuotaKind
 from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.headers import PRODUCE_KEY
 from kafkacompat.wire.primitives import MAX_INT32
 
-PRODUCE_KEY = 0
+_KINDS = (QuotaKind.PRODUCE, QuotaKind.FETCH, QuotaKind.REQUEST, QuotaKind.MUTATION)
+"""The kinds in the order of `ClientUses`."""
 STRICT_VERSIONS = {
     19: 6,  # CreateTopics
     20: 5,  # DeleteTopics
@@ -158,8 +161,13 @@ class RequestMeter:
         # Part of the mutations' throttle time has passed while they were carried out.
         self._throttle(QuotaKind.MUTATION, self._mutation_ends_ms - now_ms)
         if self.throttle_ms:
-            self._quotas.throttled[self._kind].add(self.throttle_ms)
+            self._quotas.throttled[self._kind].add(self._find_scope(), self.throttle_ms, now_ms)
         return self.throttle_ms
+
+    def _find_scope(self) -> ClientNames:
+        """Return the clients that share the quota for which this one is throttled."""
+        use = self._uses[_KINDS.index(self._kind)]
+        return OTHERS if use is None else use.scope
 
     def charge_rest(self, now_s: float) -> None:
         """Charge the time of encoding the response, which the next request is throttled for."""

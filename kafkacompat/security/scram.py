@@ -5,11 +5,15 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+from collections.abc import Mapping
 from enum import IntEnum
+from random import Random
 from typing import NamedTuple
 
 MIN_ITERATIONS = 4096
 MAX_ITERATIONS = 16384
+"""Bounds of the iterations of a new credential, as in Kafka."""
+_NONCE_BITS = 130
 
 
 class ScramMechanism(IntEnum):
@@ -29,6 +33,10 @@ class ScramMechanism(IntEnum):
         return self.name.replace("_", "").lower()
 
 
+SCRAM_MECHANISMS: Mapping[str, ScramMechanism] = {mechanism.sasl_name: mechanism for mechanism in ScramMechanism}
+"""The mechanisms by the names that clients choose them by."""
+
+
 class ScramCredential(NamedTuple):
     """Keys that prove a client's knowledge of its password to the broker, and the broker's to the client."""
 
@@ -39,6 +47,11 @@ class ScramCredential(NamedTuple):
 
     def __repr__(self) -> str:
         return f"ScramCredential(iterations={self.iterations}, the rest is secret)"
+
+
+def draw_nonce(rng: Random) -> str:
+    """Return the random text by which one side of an authentication makes it unlike any other."""
+    return f"{rng.getrandbits(_NONCE_BITS):033x}"
 
 
 def derive_credential(

@@ -14,9 +14,9 @@ from kafkacompat.security.sasl.mechanism import OAUTHBEARER, PLAIN, ServerMechan
 from kafkacompat.security.sasl.oauthbearer import OAuthBearerServer, TokenCheck
 from kafkacompat.security.sasl.plain import PlainServer, PlainUsers
 from kafkacompat.security.sasl.scram import ScramServer, ScramStore, TokenLogin
-from kafkacompat.security.sasl.settings import OAuthSettings, SaslSettings, read_sasl_settings
-from kafkacompat.security.sasl.unsecured_tokens import check_unsecured_token
-from kafkacompat.security.scram import ScramCredential, ScramMechanism
+from kafkacompat.security.sasl.settings import JwksSettings, SaslSettings, TokenRules, read_sasl_settings
+from kafkacompat.security.sasl.unsecured_tokens import UnsecuredRules, check_unsecured_token
+from kafkacompat.security.scram import SCRAM_MECHANISMS, ScramCredential, ScramMechanism, draw_nonce
 from kafkacompat.security.token_logins import TokenLogins
 from kafkacompat.server.sasl_gate import SaslGate
 from kafkacompat.timers import Clock, now_ms, steady_ms
@@ -31,9 +31,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-NONCE_BITS = 130
 _SALT_BYTES = 16
-_SCRAM = {mechanism.sasl_name: mechanism for mechanism in ScramMechanism}
 
 
 class _Listener(NamedTuple):
@@ -73,7 +71,7 @@ class Authentication:
             self._tokens = TokenLogins(
                 secret_key, lambda: metadata.image.tokens, lambda: rng.randbytes(_SALT_BYTES), self._now_ms
             )
-        self._scram = ScramStore(self._find_user, self._find_token, self._new_nonce, rng.randbytes(32))
+        self._scram = ScramStore(self._find_user, self._find_token, partial(draw_nonce, rng), rng.randbytes(32))
 
     def prepare(self, listener_name: str) -> None:
         """Read the properties of a listener; raises ConfigError."""
@@ -110,42 +108,33 @@ class Authentication:
     def _start_mechanisms(self, settings: SaslSettings) -> Mapping[str, Callable[[], ServerMechanism]]:
         starts: dict[str, Callable[[], ServerMechanism]] = {}
         for name in settings.mechanisms:
-            if name in _SCRAM:
-                starts[name] = partial(ScramServer, _SCRAM[name], self._scram)
+            if name in SCRAM_MECHANISMS:
+                starts[name] = partial(ScramServer, SCRAM_MECHANISMS[name], self._scram)
             elif name == PLAIN:
                 starts[name] = partial(PlainServer, settings.users or PlainUsers({}))
             elif name == OAUTHBEARER and settings.oauth is not None:
                 starts[name] = partial(OAuthBearerServer, self._build_token_check(settings.oauth))
         return starts
 
-    def _build_token_check(self, settings: OAuthSettings) -> TokenCheck:
-        if settings.jwks is None:
-            assert settings.unsecured is not None
-            return partial(check_unsecured_token, rules=settings.unsecured, now_ms=self._now_ms)
+    def _build_token_check(self, rules: TokenRules) -> TokenCheck:
+        if isinstance(rules, UnsecuredRules):
+            return partial(check_unsecured_token, rules=rules, now_ms=self._now_ms)
         # A broker without such a listener does not pay for the library.
-        from kafkacompat.security.sasl.signed_tokens import SignedRules, SignedTokens
+        from kafkacompat.security.sasl.signed_tokens import SignedTokens
 
-        source = self._find_keys(settings)
-        rules = SignedRules(
-            settings.audience,
-            settings.issuer,
-            settings.clock_skew_s,
-            settings.scope_claim,
-            settings.subject_claim,
-        )
+        source = self._find_keys(rules.jwks)
         return SignedTokens(rules, source.current, self._now_ms, source.note_unknown).check
 
-    def _find_keys(self, settings: OAuthSettings) -> KeySource:
+    def _find_keys(self, settings: JwksSettings) -> KeySource:
         from kafkacompat.security.sasl.jwks import FetchedKeys, FileKeys
 
-        assert settings.jwks is not None
-        url = settings.jwks.url
+        url = settings.url
         if url not in self._key_sources:
             source: KeySource
             if url.startswith("file:"):
                 source = FileKeys(url)
             else:
-                source = FetchedKeys(settings.jwks, self._make_fetch(), self._clock, self._rng)
+                source = FetchedKeys(settings, self._make_fetch(), self._clock, self._rng)
             self._key_sources[url] = source
             source.start()
         return self._key_sources[url]
@@ -158,6 +147,3 @@ class Authentication:
 
     def _find_token(self, mechanism: ScramMechanism, token_id: str) -> TokenLogin | None:
         return None if self._tokens is None else self._tokens.find(mechanism, token_id)
-
-    def _new_nonce(self) -> str:
-        return f"{self._rng.getrandbits(NONCE_BITS):033x}"

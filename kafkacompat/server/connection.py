@@ -18,7 +18,7 @@ from twisted.python.failure import Failure
 
 from kafkacompat.handlers.context import ClientSoftware, Peer, Pending, RequestContext, UnanswerableError
 from kafkacompat.handlers.throttle_time import raise_throttle_time
-from kafkacompat.metrics.connections import ListenerTraffic
+from kafkacompat.metrics.connections import TLS, ListenerTraffic
 from kafkacompat.quotas.client_quotas import ClientQuotas
 from kafkacompat.quotas.request_meter import RequestMeter, begin_request
 from kafkacompat.security.principals import ANONYMOUS
@@ -74,14 +74,14 @@ class ListenerServices:
 class KafkaConnection(Protocol):
     """A Twisted protocol over the sans-IO `ServerConnection`; the frame budget counts the memory that it holds.
 
-    Nothing is read for *delay_ms* if too many connections are made at the same time.
+    Nothing is read for ``delay_ms`` if too many connections are made at the same time.
     """
 
     transport: ZeroCopyTransport  # type: ignore[assignment]
 
     def __init__(self, shared: ListenerServices, read_ahead: ReadAhead, delay_ms: int = 0) -> None:
         self._shared = shared
-        self._delay_ms = delay_ms
+        self.delay_ms = delay_ms
         self._read_ahead = read_ahead
         self._frames = FrameQueue(shared.max_frame_bytes)
         self._requests = ServerConnection(shared.dispatcher.handlers)
@@ -118,9 +118,9 @@ class KafkaConnection(Protocol):
         if shared.begin_sasl is not None:
             self._sasl = gate = shared.begin_sasl()
             self._frames.set_limit(gate.max_receive_bytes)
-            gate.start_clock(shared.clock, self.cut_off)
-        if self._delay_ms:
-            self.mute(self._delay_ms)
+            gate.start(shared.clock, shared.traffic, self.delay_ms, self.cut_off)
+        if self.delay_ms:
+            self.mute(self.delay_ms)
         shared.traffic.note_opened()
 
     def dataReceived(self, data: bytes) -> None:
@@ -154,6 +154,11 @@ class KafkaConnection(Protocol):
             release_part(part)
         # Requests that are not abandoned hold their bytes until they are done.
         self._count_held()
+
+    def note_handshake(self, *, succeeded: bool) -> None:
+        """Count a TLS handshake that has failed, or that has authenticated the client, as the listener has no SASL."""
+        if self._sasl is None or not succeeded:
+            self._shared.traffic.note_authentication(TLS, succeeded=succeeded)
 
     @property
     def waiting_requests(self) -> int:
@@ -376,7 +381,8 @@ class KafkaConnection(Protocol):
         """Answer a failed authentication, and close."""
         if not self.transport.connected:
             return
-        text = f"closing {self.peer.host}:{self.peer.port}: its authentication has failed: {problem}"
+        words = f"its authentication has failed on listener {self.peer.listener_name}: {problem.code.name}: {problem}"
+        text = f"closing {self.peer.host}:{self.peer.port}: {words}"
         self._shared.complain(self.peer.host, text)
         if incoming is not None and problem.response is not None:
             self._answer(incoming, problem.response)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kafkacompat.quotas.connection_rates import UNLIMITED, ConnectionLimit
 
@@ -13,10 +13,20 @@ if TYPE_CHECKING:
     from kafkacompat.handlers.context import Peer
 
 
+MAX_CONNECTIONS, MAX_PER_ADDRESS = "max.connections", "max.connections.per.ip"
+
+
 class CountedConnection(Protocol):
     """A connection, as these limits see it."""
 
     peer: Peer
+
+
+class Objection(NamedTuple):
+    """Why a client is not accepted: the name of the limit, and a text that continues a sentence."""
+
+    limit: str
+    text: str
 
 
 class ConnectionLimits:
@@ -25,18 +35,22 @@ class ConnectionLimits:
     def __init__(self, config: Callable[[], BrokerConfig]) -> None:
         self._config = config
 
-    def find_objection(self, listener_name: str, host: str, connections: Collection[CountedConnection]) -> str | None:
+    def find_objection(
+        self, listener_name: str, host: str, connections: Collection[CountedConnection]
+    ) -> Objection | None:
         """Return why another client from this address is rejected beside the existing connections; None accepts it."""
         config = self._config()
-        limit = config.int("max.connections")
+        limit = config.int(MAX_CONNECTIONS)
         if len(connections) >= limit:
-            return f"there are max.connections={limit} already"
-        limit = _read_listener_int(config, listener_name, "max.connections")
+            return Objection(MAX_CONNECTIONS, f"there are {MAX_CONNECTIONS}={limit} already")
+        limit = _read_listener_int(config, listener_name, MAX_CONNECTIONS)
         if limit < UNLIMITED and sum(other.peer.listener_name == listener_name for other in connections) >= limit:
-            return f"there are max.connections={limit} of the listener {listener_name} already"
+            return Objection(
+                MAX_CONNECTIONS, f"there are {MAX_CONNECTIONS}={limit} of the listener {listener_name} already"
+            )
         limit = _address_limit(config, host)
         if limit < UNLIMITED and sum(other.peer.host == host for other in connections) >= limit:
-            return f"there are max.connections.per.ip={limit} from its address already"
+            return Objection(MAX_PER_ADDRESS, f"there are {MAX_PER_ADDRESS}={limit} from its address already")
         return None
 
 
@@ -58,7 +72,7 @@ def _address_limit(config: BrokerConfig, host: str) -> int:
         address, _, limit = entry.rpartition(":")
         if _is_same_address(address.strip(), host):
             return int(limit)
-    return config.int("max.connections.per.ip")
+    return config.int(MAX_PER_ADDRESS)
 
 
 def _is_same_address(address: str, host: str) -> bool:

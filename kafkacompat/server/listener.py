@@ -11,9 +11,11 @@ from twisted.internet.error import CannotListenError
 from twisted.internet.protocol import ServerFactory
 from twisted.internet.task import LoopingCall
 
+from kafkacompat.complaints import LoggedComplaints
 from kafkacompat.metrics.connections import ListenerTraffic
 from kafkacompat.quotas.client_quotas import ClientQuotas
 from kafkacompat.quotas.connection_rates import ADMITTED, Admission
+from kafkacompat.quotas.limits import CONNECTION_RATE
 from kafkacompat.server.bind_advice import explain_bind_failure
 from kafkacompat.server.connection import KafkaConnection, ListenerServices
 from kafkacompat.server.dispatcher import Dispatcher
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from kafkacompat.metrics.requests import RequestMetrics
     from kafkacompat.network import ListeningPort, Network
     from kafkacompat.security.tls.listeners import TlsListener
+    from kafkacompat.server.connection_limits import Objection
     from kafkacompat.server.sasl_gate import SaslGate
     from kafkacompat.server.tls_server import Handshakes
     from kafkacompat.server.transport import ReadAhead
@@ -36,11 +39,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SWEEP_INTERVAL_S = 5
-COMPLAINTS_PER_SECOND = 100
 ACCEPT_BACKLOG = 1024
 
 
-TurnAway = Callable[[str, str, "Collection[KafkaConnection]"], "str | None"]
+TurnAway = Callable[[str, str, "Collection[KafkaConnection]"], "Objection | None"]
 """Returns why another client of a listener, from an address, is rejected beside these connections; None accepts it."""
 
 Admit = Callable[[str, str], Admission]
@@ -49,29 +51,6 @@ Admit = Callable[[str, str], Admission]
 
 class ListenError(Exception):
     """A listener's address cannot be bound."""
-
-
-class LoggedComplaints:
-    """Logs at most COMPLAINTS_PER_SECOND lines about a client: a hostile one must not fill the disk with log lines."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._said: dict[str, int] = {}
-        self._since = clock.seconds()
-
-    def __call__(self, host: str, text: str) -> None:
-        if self._clock.seconds() - self._since >= 1:
-            self._start_over()
-        said = self._said[host] = self._said.get(host, 0) + 1
-        if said <= COMPLAINTS_PER_SECOND:
-            log.warning("%s", text)
-
-    def _start_over(self) -> None:
-        for host, said in self._said.items():
-            if said > COMPLAINTS_PER_SECOND:
-                log.warning("%d more lines like these about %s", said - COMPLAINTS_PER_SECOND, host)
-        self._said.clear()
-        self._since = self._clock.seconds()
 
 
 class KafkaFactory(ServerFactory):
@@ -98,17 +77,20 @@ class KafkaFactory(ServerFactory):
     def buildProtocol(self, addr: IAddress | None) -> Protocol | None:
         """Twisted: a client connects; None closes the connection."""
         shared, host = self.shared, getattr(addr, "host", "")
-        reason = self._turn_away(shared.listener_name, host, shared.connections)
-        if reason is not None:
-            shared.traffic.note_turned_away()
-            shared.complain(host, f"turning away {host}: {reason}")
+        objection = self._turn_away(shared.listener_name, host, shared.connections)
+        if objection is not None:
+            shared.traffic.turned_away[objection.limit] += 1
+            shared.complain(host, f"turning away {host}: {objection.text}")
             return None
         admission = self._admit(shared.listener_name, host)
         if admission.closes:
+            shared.traffic.turned_away[CONNECTION_RATE] += 1
+            shared.traffic.held.add(admission.delay_ms, steady_ms(shared.clock))
             shared.complain(host, f"turning away {host}: it makes more connections a second than its quota allows")
             # Each of these holds a file descriptor.
             return HeldConnection(shared.clock, admission.delay_ms, self._held) if len(self._held) < MOST_HELD else None
         if admission.delay_ms:
+            shared.traffic.delayed.add(admission.delay_ms, steady_ms(shared.clock))
             self._pause_accepting(admission.delay_ms / 1000)
         connection = KafkaConnection(shared, self._read_ahead, admission.delay_ms)
         return connection if self._tls is None else self._secure(connection, self._tls)
@@ -181,7 +163,7 @@ class KafkaServer:
         """The counters of each listener that was ever bound, by its name."""
         self.budget = FrameBudget(max_queued_bytes, self._now_ms)
         self.connections: set[KafkaConnection] = set()
-        self._complaints = LoggedComplaints(reactor)
+        self._complaints = LoggedComplaints(reactor, say=log.warning)
         self._ports: dict[str, ListeningPort] = {}
         self._sweep = LoopingCall(self.sweep)
         self._sweep.clock = reactor  # type: ignore[assignment]

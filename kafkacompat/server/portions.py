@@ -74,6 +74,10 @@ DIVISIBLE: dict[int, Sequence[DivisibleRequest]] = {
     61: [  # DescribeProducers
         DivisibleRequest(("topics", "partition_indexes"), ("topics", "partitions"), repeats=False)
     ],
+    65: [  # DescribeTransactions
+        DivisibleRequest(("transactional_ids",), ("transaction_states",), repeats=False)
+    ],
+    69: [DivisibleRequest(("group_ids",), ("groups",), repeats=False)],  # ConsumerGroupDescribe
 }
 
 

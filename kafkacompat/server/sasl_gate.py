@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from kafkacompat.metrics.connections import ListenerTraffic
+from kafkacompat.metrics.places import OTHER
 from kafkacompat.security.principals import Principal
 from kafkacompat.security.sasl.exchange import (
     SASL_AUTHENTICATE,
     SASL_HANDSHAKE,
     AuthenticationFailedError,
     SaslExchange,
+    SessionEndedError,
     Stage,
     UnexpectedRequestError,
 )
@@ -38,6 +42,7 @@ class SaslGate:
         self.failure_delay_s = failure_delay_s
         self._exchange = exchange
         self._deadline: DelayedCall | None = None
+        self._traffic = ListenerTraffic()
 
     @property
     def takes_bare_token(self) -> bool:
@@ -65,8 +70,31 @@ class SaslGate:
             raise RequestError(f"a request of {len(frame)} bytes has no whole header")
         try:
             return self._exchange.admits(_API_KEY.unpack_from(frame)[0])
-        except UnexpectedRequestError as problem:
+        except SessionEndedError as problem:
+            self._traffic.expired += 1
             raise RequestError(str(problem)) from None
+        except UnexpectedRequestError as problem:
+            self._note_outcome(succeeded=False, repeated=self._exchange.is_repeated)
+            raise RequestError(str(problem)) from None
+
+    @contextmanager
+    def _note_outcomes(self) -> Iterator[None]:
+        """Count the outcome of the authentication if a message ends it; turn UnexpectedRequestError into RequestError."""
+        repeated = self._exchange.is_repeated
+        try:
+            yield
+        except AuthenticationFailedError:
+            self._note_outcome(succeeded=False, repeated=repeated)
+            raise
+        except UnexpectedRequestError as problem:
+            self._note_outcome(succeeded=False, repeated=repeated)
+            raise RequestError(str(problem)) from None
+        if self.principal is not None:
+            self._note_outcome(succeeded=True, repeated=repeated)
+
+    def _note_outcome(self, *, succeeded: bool, repeated: bool) -> None:
+        mechanism = self._exchange.mechanism_name or OTHER
+        self._traffic.note_authentication(mechanism, succeeded=succeeded, repeated=repeated)
 
     def answer(self, incoming: IncomingRequest, answer_versions: Callable[[IncomingRequest], Any]) -> Response:
         """Return the response to a request of the authentication; raises AuthenticationFailedError and RequestError."""
@@ -74,13 +102,11 @@ class SaslGate:
         for _ in incoming.reading or ():
             pass
         body: Any = incoming.body
-        try:
+        with self._note_outcomes():
             if incoming.api_key == SASL_HANDSHAKE:
                 return self._exchange.choose_mechanism(body, incoming.api_version)
             if incoming.api_key == SASL_AUTHENTICATE:
                 return self._exchange.authenticate(body)
-        except UnexpectedRequestError as problem:
-            raise RequestError(str(problem)) from None
         versions: Response | None = answer_versions(incoming)
         if versions is None:
             raise RequestError("this listener does not answer ApiVersions, as the release that it behaves like")
@@ -89,15 +115,17 @@ class SaslGate:
 
     def answer_bare(self, frame: memoryview) -> bytes:
         """Return the answer to a message of the mechanism; raises AuthenticationFailedError and RequestError."""
-        try:
+        with self._note_outcomes():
             return self._exchange.authenticate_bare(bytes(frame))
-        except UnexpectedRequestError as problem:
-            raise RequestError(str(problem)) from None
 
-    def start_clock(self, clock: Clock, on_timeout: Callable[[str], None]) -> None:
-        """Call *on_timeout* with a reason unless the client authenticates itself in time."""
+    def start(self, clock: Clock, traffic: ListenerTraffic, delay_ms: int, on_timeout: Callable[[str], None]) -> None:
+        """Count outcomes in *traffic*, and call *on_timeout* with a reason unless the client authenticates itself in time.
+
+        The time begins after *delay_ms*, in which nothing is read from the client.
+        """
+        self._traffic = traffic
         reason = f"it has not authenticated itself within {AUTHENTICATION_TIMEOUT_S:g} s"
-        self._deadline = clock.callLater(AUTHENTICATION_TIMEOUT_S, on_timeout, reason)
+        self._deadline = clock.callLater(AUTHENTICATION_TIMEOUT_S + delay_ms / 1000, on_timeout, reason)
 
     def stop_clock(self) -> None:
         """Let the deadline pass."""

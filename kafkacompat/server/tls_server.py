@@ -43,7 +43,7 @@ class TlsServer(TlsTransport):
         self._connection: KafkaConnection | None = connection
         self._handshakes = handshakes
         self._is_shaking_hands = True
-        super().__init__(tls.accept(), connection, clock, self._name_user, connection.cut_off)
+        super().__init__(tls.accept(), connection, clock, self._name_user, self._end, connection.delay_ms)
 
     def connectionMade(self) -> None:
         """Twisted: a client has connected."""
@@ -72,6 +72,13 @@ class TlsServer(TlsTransport):
     def _name_user(self, session: TlsSession) -> None:
         assert self._connection is not None
         self._connection.principal = self._tls.find_principal(session)
+        self._connection.note_handshake(succeeded=True)
+
+    def _end(self, reason: str) -> None:
+        assert self._connection is not None
+        if self._is_shaking_hands:
+            self._connection.note_handshake(succeeded=False)
+        self._connection.cut_off(reason)
 
     def connectionLost(self, reason: Failure) -> None:  # type: ignore[override]
         """Twisted: the connection is lost."""

@@ -39,7 +39,8 @@ class TlsTransport(Protocol):
     """A transport over TLS over another transport, which it is the protocol of.
 
     It calls the methods of *protocol* as the transport would, with plain bytes. ``on_up(session)`` is called when the
-    handshake is complete and raises TlsError to end the connection; ``on_failed(reason)`` is called when TLS has failed.
+    handshake is complete and raises TlsError to end the connection; ``on_failed(reason)`` is called when TLS has failed. The
+    time for the handshake begins after *delay_ms*, in which the protocol reads nothing.
     """
 
     transport: PartSender  # type: ignore[assignment]
@@ -51,7 +52,9 @@ class TlsTransport(Protocol):
         clock: Clock,
         on_up: Callable[[TlsSession], None],
         on_failed: Callable[[str], None],
+        delay_ms: int = 0,
     ) -> None:
+        self._delay_ms = delay_ms
         self.connected = False
         self.read_ahead: ReadAhead | None = None
         self.on_drained: Callable[[], None] | None = None
@@ -125,7 +128,8 @@ class TlsTransport(Protocol):
         self.connected = True
         self.transport.on_drained = self._on_drained
         self._deadline = self._clock.callLater(
-            HANDSHAKE_TIMEOUT_S, lambda: self._fail(f"the TLS handshake has taken more than {HANDSHAKE_TIMEOUT_S} s")
+            HANDSHAKE_TIMEOUT_S + self._delay_ms / 1000,
+            lambda: self._fail(f"the TLS handshake has taken more than {HANDSHAKE_TIMEOUT_S} s"),
         )
 
     def dataReceived(self, data: bytes) -> None:

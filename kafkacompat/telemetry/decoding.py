@@ -7,7 +7,7 @@ from itertools import islice
 from math import isfinite
 from typing import Any
 
-from kafkacompat.telemetry.points import MAX_LABEL_CHARACTERS, MAX_LABELS, Labels, Point, clean_label
+from kafkacompat.telemetry.points import CLIENT_LABELS, MAX_LABEL_CHARACTERS, MAX_LABELS, Labels, Point, clean_label
 from kafkacompat.wire.compression import decompress
 from kafkacompat.wire.primitives import MalformedError
 
@@ -76,7 +76,7 @@ def _read_labels(attributes: Iterable[Any]) -> Labels:
     labels = {}
     for attribute in attributes:
         kind = attribute.value.WhichOneof("value")
-        if kind in ("string_value", "bool_value", "int_value", "double_value"):
-            value = str(getattr(attribute.value, kind))[:MAX_LABEL_CHARACTERS]
-            labels[clean_label(attribute.key)] = value
+        name = clean_label(attribute.key)
+        if kind in ("string_value", "bool_value", "int_value", "double_value") and name not in CLIENT_LABELS:
+            labels[name] = str(getattr(attribute.value, kind))[:MAX_LABEL_CHARACTERS]
     return tuple(labels.items())

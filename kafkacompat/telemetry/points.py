@@ -11,6 +11,8 @@ from kafkacompat.metrics.places import SeriesPlaces
 Labels: TypeAlias = "tuple[tuple[str, str], ...]"
 
 ORIGIN = "org.apache.kafka."
+CLIENT_LABELS = ("client_instance_id", "client_id", "client_software_name", "client_software_version")
+"""The labels that say which client has pushed a value; a client cannot set them."""
 MAX_NAMES = 1000
 POINTS_PER_CLIENT = 10
 """Values for each allowed client, on average; a Java producer has some 30, but few brokers have that many clients."""

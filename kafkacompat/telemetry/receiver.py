@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from kafkacompat.complaints import LoggedComplaints
 from kafkacompat.telemetry.clients import TelemetryClient
 from kafkacompat.telemetry.decoding import load_messages, read_points
 from kafkacompat.telemetry.points import PointStore
@@ -14,7 +15,7 @@ from kafkacompat.telemetry.subscriptions import ClientProperties, Subscriptions
 from kafkacompat.timers import steady_ms
 from kafkacompat.wire.compression import Codec, TooLargeError
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.wire.primitives import ZERO_UUID, MalformedError
+from kafkacompat.wire.primitives import ZERO_UUID, MalformedError, format_uuid
 
 if TYPE_CHECKING:
     from kafkacompat.metadata.image import ImageHolder
@@ -25,6 +26,10 @@ log = logging.getLogger(__name__)
 
 MAX_CLIENTS = 16_384
 """As in Kafka."""
+COMPLAINTS_PERIOD_S = 60.0
+"""Time in which one unreadable push of a client is logged."""
+MAX_CHARACTERS = 100
+"""Characters of a client id in a log line."""
 RESERVED_IDS = frozenset({ZERO_UUID, bytes(15) + b"\1"})
 ASKS_AGAIN_AFTER = (ErrorCode.UNKNOWN_SUBSCRIPTION_ID, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
 """Errors after which a client asks for its subscription at once."""
@@ -50,6 +55,7 @@ class ClientTelemetry:
         self._random_bytes = random_bytes
         self._subscriptions = Subscriptions()
         self._clients: OrderedDict[bytes, TelemetryClient] = OrderedDict()
+        self._complain = LoggedComplaints(clock, most_lines=1, period_s=COMPLAINTS_PERIOD_S, say=log.info)
 
     def list_clients(self) -> list[TelemetryClient]:
         """Forget the clients that have been silent for too long, with their values, and return the others."""
@@ -135,8 +141,12 @@ class ClientTelemetry:
         except MalformedError as problem:
             self.failed += 1
             code = ErrorCode.TELEMETRY_TOO_LARGE if isinstance(problem, TooLargeError) else ErrorCode.INVALID_RECORD
-            log.info("A push of metrics by client %s cannot be read: %s", client.properties.get("client_id"), problem)
+            self._complain_of(client, problem)
             raise KafkaError(code, str(problem)) from None
         self.exported += 1
         self.points.dropped += not is_whole
         self.points.add(client.instance_id, points)
+
+    def _complain_of(self, client: TelemetryClient, problem: MalformedError) -> None:
+        instance, client_id = format_uuid(client.instance_id), client.properties.get("client_id", "")[:MAX_CHARACTERS]
+        self._complain(instance, f"A push of metrics by client {client_id!r} ({instance}) cannot be read: {problem}")

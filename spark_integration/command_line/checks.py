@@ -84,7 +84,8 @@ def _are_partitions(numbers: Any) -> bool:
 def check_for_secrets(option: str, values: Mapping[str, str], prefix: str, place: str) -> None:
     """Raise PipelineError if one of *values* whose name begins with *prefix* is a secret; *place* is where it belongs."""
     for name in values:
-        if name.startswith(prefix) and is_secret(name):
+        # Spark does not distinguish the case of its options.
+        if name.lower().startswith(prefix) and is_secret(name):
             raise PipelineError(f"{option} {name} shows a secret in the list of processes: put it into {place}")
 
 

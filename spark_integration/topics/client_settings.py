@@ -12,6 +12,7 @@ KAFKA = "kafka."
 """Prefix of the options that Spark passes on to Kafka's clients."""
 _NAME_AND_VALUE = re.compile(r"((?:\\.|[^\\\s=:])*)[ \t\f]*[=:]?[ \t\f]*(.*)")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
+_BLANKS = " \t\f"
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
@@ -35,13 +36,12 @@ def read_properties(path: Path) -> dict[str, str]:
 
 def _join_lines(text: str) -> Iterator[str]:
     """Yield the lines without comments; a line that ends with a backslash continues in the next one."""
-    lines = iter(text.split("\n"))
-    for line in lines:
-        joined = line.strip()
+    lines = (line.lstrip(_BLANKS).rstrip("\r") for line in text.split("\n"))
+    for joined in lines:
         if not joined or joined.startswith(("#", "!")):
             continue
         while (len(joined) - len(joined.rstrip("\\"))) % 2:
-            joined = joined[:-1] + next(lines, "").strip()
+            joined = joined[:-1] + next(lines, "")
         yield joined
 
 

@@ -65,6 +65,10 @@ class FakeRole:
         self.orders: list[Any] = []
         self.failure: KafkaError | None = None
 
+    @property
+    def answers(self) -> FakeRole:
+        return self
+
     def require_active(self) -> FakeController:
         if self.active is None:
             raise KafkaError(ErrorCode.NOT_CONTROLLER, "another broker is the controller")

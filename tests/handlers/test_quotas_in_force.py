@@ -17,6 +17,7 @@ from kafkacompat.metadata.topic_changes import NewTopic
 from kafkacompat.quotas.client_quotas import ClientQuotas
 from kafkacompat.quotas.rates import QuotaWindows
 from kafkacompat.quotas.request_meter import begin_request
+from kafkacompat.security.acls.authorizer import Attempt, Authorizer
 from kafkacompat.wire.apis.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
@@ -42,6 +43,7 @@ from tests.handlers.admin_node import AdminNode
 from tests.handlers.data_node import T_ID, DataNode, make_batch
 from tests.handlers.node import Answer, context_of, handle_request, reread_response
 from tests.kafkacompat.metadata.deferreds import outcome
+from tests.kafkacompat.security.acls.rules import build_table
 
 FETCH_VERSION = 12
 THROTTLED = ErrorCode.THROTTLING_QUOTA_EXCEEDED
@@ -196,12 +198,54 @@ def test_old_consumers_are_throttled_too() -> None:
     assert consumer.throttle_ms > 0
 
 
-def test_a_follower_is_not_throttled() -> None:
+def fetch_as_follower(enclosed: object, authorizer: Authorizer | None = None) -> int:
+    """The throttle time of a client that fetches with the id of a replica."""
     consumer = Consumer(consumer_byte_rate=1)
+    services: Any = consumer.data.services
+    services.enclosed, services.authorizer = enclosed, authorizer
     consumer.append(9000)
-    for _ in range(3):
+    for _ in range(FETCHES):
         consumer.fetch(0, replica_id=2, session_epoch=-1)
-        assert consumer.throttle_ms == 0
+    return consumer.throttle_ms
+
+
+BETWEEN_BROKERS = object()
+FETCHES = 3
+
+
+@pytest.mark.parametrize("rules", [None, ["+ANONYMOUS CLUSTER_ACTION CLUSTER kafka-cluster"]])
+def test_a_follower_is_not_throttled(rules: list[str] | None) -> None:
+    table = None if rules is None else build_table(*rules)
+    authorizer = None if table is None else Authorizer(lambda: table)
+    assert fetch_as_follower(BETWEEN_BROKERS, authorizer) == 0
+
+
+class Notes:
+    """Notes the attempts of clients."""
+
+    def __init__(self) -> None:
+        self.allowed: list[Attempt] = []
+
+    def note_denied(self, attempt: Attempt) -> None:
+        raise AssertionError(f"{attempt} is allowed")
+
+    def note_allowed(self, attempt: Attempt) -> None:
+        self.allowed.append(attempt)
+
+
+def test_the_right_of_a_follower_is_noted_once_for_each_fetch() -> None:
+    table = build_table("+ANONYMOUS CLUSTER_ACTION CLUSTER kafka-cluster")
+    authorizer = Authorizer(lambda: table)
+    authorizer.observer = notes = Notes()
+    authorizer.notes_allowed = True
+    assert fetch_as_follower(BETWEEN_BROKERS, authorizer) == 0
+    assert len(notes.allowed) == FETCHES
+
+
+def test_a_client_that_only_has_the_id_of_a_replica_is_throttled() -> None:
+    assert fetch_as_follower(enclosed=None) > 0
+    table = build_table("+ANONYMOUS READ TOPIC t")
+    assert fetch_as_follower(BETWEEN_BROKERS, Authorizer(lambda: table)) > 0
 
 
 def test_a_large_response_is_measured_in_steps() -> None:

@@ -44,6 +44,23 @@ def test_a_follower_reads_up_to_the_logs_end(version: int) -> None:
     assert data.log_start_offset == (0 if version >= 5 else -1)
 
 
+@pytest.mark.parametrize("version", [4, 12, 17])
+def test_a_client_of_another_listener_is_no_follower(version: int) -> None:
+    """CVE-2018-1288: it would read what is not committed, and let records count as replicated."""
+    node = ReplicatedNode()
+    node.lead()
+    node.write(3)
+    services: Any = node.services
+    services.cluster, services.enclosed = object(), None
+    leading: Any = node.partition.state.leading
+    refused = node.fetch(3, replica=2, version=version)
+    assert (refused.error_code, refused.records) == (ErrorCode.TOPIC_AUTHORIZATION_FAILED, b"")
+    assert leading.followers[2].end_offset != 3
+    services.enclosed = object()
+    assert node.fetch(3, replica=2, version=version).error_code == 0
+    assert leading.followers[2].end_offset == 3
+
+
 def test_a_consumer_reads_up_to_the_high_watermark() -> None:
     node = ReplicatedNode()
     node.write(3)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from twisted.internet.defer import Deferred
 
+from kafkacompat.bound_listeners import BoundListeners
 from kafkacompat.broker import Broker
 from kafkacompat.client.connections import BrokerConnections
 from kafkacompat.client.errors import RequestNotSentError
@@ -152,7 +153,7 @@ def test_a_token_from_request_to_login(tmp_path: Path) -> None:
     world.run(world.broker.start())
     token = world.ask(CreateDelegationTokenRequest(max_lifetime_ms=-1))
     assert token.error_code == 0
-    authentication: Any = world.broker._authentication
+    authentication: Any = world.broker.listeners._authentication
     login = authentication._find_token(ScramMechanism.SHA_512, token.token_id)
     assert login.owner.name == "alice" and login.expires_at_ms == token.expiry_timestamp_ms
     world.clock.advance(86_400_001 / 1000)
@@ -224,7 +225,7 @@ def test_keys_are_fetched_for_signed_tokens(tmp_path: Path, monkeypatch: pytest.
         fetched.append(url)
         return Deferred()
 
-    monkeypatch.setattr(world.broker, "_make_fetch", lambda: fetch)
+    monkeypatch.setattr(BoundListeners, "_make_fetch", lambda _: fetch)
     world.run(world.broker.start())
     assert fetched == ["https://issuer/keys"]
     world.run(world.broker.stop())

@@ -123,9 +123,9 @@ def test_figures_count_throttle_times_by_kind(world: QuotaWorld) -> None:
     world.set_quota("producer_byte_rate", 1000)
     throttle_ms = world.call(THROTTLED, world.make_produce(15_000)).throttle_time_ms
     assert throttle_ms > 0
-    figures = {kind: figure for kind, figure in world.broker.quotas.throttled.items() if figure.count}
-    assert figures.keys() == {QuotaKind.PRODUCE}
-    assert figures[QuotaKind.PRODUCE].total_ms == throttle_ms
+    clients = {kind: clients.by_client for kind, clients in world.broker.quotas.throttled.items() if clients.by_client}
+    assert clients.keys() == {QuotaKind.PRODUCE}
+    assert clients[QuotaKind.PRODUCE][("", THROTTLED)].total_ms == throttle_ms
 
 
 def test_connections_wait_for_their_turn_by_a_dynamic_rate(world: QuotaWorld) -> None:
@@ -140,7 +140,7 @@ def test_connections_wait_for_their_turn_by_a_dynamic_rate(world: QuotaWorld) ->
         if number == 9:
             assert world.clock.seconds() - begun < 1
     assert 2 < world.clock.seconds() - begun < 5
-    assert world.broker.connection_rates.listener_throttled.count == 3
+    assert world.broker.server.traffic["PLAINTEXT"].delayed.count == 3
 
 
 def test_an_address_is_turned_away_beyond_its_rate(world: QuotaWorld) -> None:
@@ -153,3 +153,5 @@ def test_an_address_is_turned_away_beyond_its_rate(world: QuotaWorld) -> None:
         except Exception:
             refused += 1
     assert refused == 3
+    traffic = world.broker.server.traffic["PLAINTEXT"]
+    assert (traffic.turned_away["connection_creation_rate"], traffic.held.count) == (3, 3)

@@ -176,7 +176,7 @@ class Machine:
         self.files = self._end().hand_over()
 
     def lose_power(self, names: str, contents: str) -> None:
-        """End the process, and lose what was not synced; nobody is notified. See `power_failures` for the ways."""
+        """End the process, and lose unsynced data; no other process is notified. See `power_failures` for the ways."""
         self.world.cuts.isolate(self.name)
         self.has_no_power = True
         self.boots += 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from kafkacompat.wire.primitives import (
@@ -9,6 +11,7 @@ from kafkacompat.wire.primitives import (
     encode_uvarint,
     encode_varint,
     format_uuid,
+    new_uuid,
     parse_uuid,
     read_short_varint,
     read_uvarint,
@@ -99,3 +102,16 @@ def test_uuids_are_spelled_for_addresses() -> None:
 def test_a_bad_uuid_is_refused(text: str) -> None:
     with pytest.raises(ValueError):
         parse_uuid(text)
+
+
+def test_new_ids_are_random_uuids_that_no_command_line_takes_for_an_option() -> None:
+    rng = Random(3)
+    ids = [new_uuid(rng) for _ in range(2000)]
+    assert len(set(ids)) == 2000
+    assert {uuid[6] >> 4 for uuid in ids} == {4} and {uuid[8] >> 6 for uuid in ids} == {2}
+    assert all(uuid[0] >> 2 != 62 for uuid in ids)
+
+
+def test_an_id_that_is_taken_is_not_given_again() -> None:
+    first = new_uuid(Random(3))
+    assert new_uuid(Random(3), {first}) != first

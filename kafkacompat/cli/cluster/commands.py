@@ -25,6 +25,14 @@ def _data_option(help_text: str) -> Callable[..., Any]:
     )
 
 
+_command_config_option = click.option(
+    "--command-config",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Properties of a client, as Kafka's tools take them: security.protocol, ssl.* and sasl.*.",
+)
+
+
 @click.group()
 def cluster() -> None:
     """Start, stop, grow and describe clusters of several brokers.
@@ -71,6 +79,7 @@ def start(
     PROPERTIES is a server.properties file of Apache Kafka for all brokers. The command sets node.id, the port, log.dirs
     and zookeeper.connect of each broker. Broker 1 has its data and its log in broker-1 in the folder of the cluster.
     Without PROPERTIES, topics have three replicas if there are three brokers, and min.insync.replicas is one less.
+    If there are several listeners, --port is for the first one. Each further one counts from its own port.
 
     Without --zookeeper, and without zookeeper.connect in PROPERTIES, the command starts a ZooKeeper on 127.0.0.1:2181, or
     on the next free port. This needs a JDK and, the first time, Maven.
@@ -126,8 +135,9 @@ def stop(data: Path) -> None:
     "--bootstrap-server",
     "bootstrap",
     metavar="HOST:PORT,...",
-    help="Brokers of any cluster, without TLS and SASL: spread its partitions, and start no broker.",
+    help="Brokers of any cluster: spread its partitions, and start no broker.",
 )
+@_command_config_option
 @_data_option("Folder of a cluster that `start` started.")
 @click.option(
     "--throttle",
@@ -138,7 +148,13 @@ def stop(data: Path) -> None:
 @click.option("--dry-run", is_flag=True, help="Show the plan, and change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Write the plan as one line of JSON instead of tables.")
 def grow(
-    brokers: int | None, bootstrap: str | None, data: Path, throttle: int | None, dry_run: bool, as_json: bool
+    brokers: int | None,
+    bootstrap: str | None,
+    command_config: Path | None,
+    data: Path,
+    throttle: int | None,
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
     """Add brokers to a cluster, and spread its partitions over all brokers while clients work.
 
@@ -162,13 +178,14 @@ def grow(
       kafkacompat cluster grow --brokers 5 --throttle 50000000
       kafkacompat cluster grow --brokers 5 --dry-run
       kafkacompat cluster grow --bootstrap-server kafka1:9092,kafka2:9092 --throttle 50000000
+      kafkacompat cluster grow --brokers 5 --command-config client.properties
     """
     from kafkacompat.cli.cluster.grow import GrowOptions
     from kafkacompat.cli.cluster.grow import grow as run
 
     if brokers is not None and bootstrap is not None:
         raise click.UsageError("--brokers needs the folder of a cluster: leave out --bootstrap-server")
-    sys.exit(run(GrowOptions(brokers, bootstrap, data, throttle, dry_run, as_json)))
+    sys.exit(run(GrowOptions(brokers, bootstrap, data, throttle, dry_run, as_json, command_config)))
 
 
 @cluster.command()
@@ -176,11 +193,12 @@ def grow(
     "--bootstrap-server",
     "bootstrap",
     metavar="HOST:PORT,...",
-    help="Brokers of any cluster, without TLS and SASL. Without it, the cluster in the folder of --data.",
+    help="Brokers of any cluster. Without it, the cluster in the folder of --data.",
 )
+@_command_config_option
 @_data_option("Folder of a cluster that `start` started.")
 @click.option("--json", "as_json", is_flag=True, help="Write one line of JSON with every partition instead of tables.")
-def status(bootstrap: str | None, data: Path, as_json: bool) -> None:
+def status(bootstrap: str | None, command_config: Path | None, data: Path, as_json: bool) -> None:
     """Show brokers, controller, lag and missing replicas of any cluster.
 
     The lag of a replica is the number of records between the end of its log and the end of its leader's log. The command
@@ -196,9 +214,9 @@ def status(bootstrap: str | None, data: Path, as_json: bool) -> None:
     \b
     Examples:
       kafkacompat cluster status
-      kafkacompat cluster status --bootstrap-server kafka1:9092,kafka2:9092
+      kafkacompat cluster status --bootstrap-server kafka1:9092,kafka2:9092 --command-config client.properties
       kafkacompat cluster status --json | jq .under_replicated_partitions
     """
     from kafkacompat.cli.cluster.status import status as run
 
-    sys.exit(run(bootstrap, data, as_json=as_json))
+    sys.exit(run(bootstrap, data, command_config, as_json=as_json))

@@ -85,7 +85,8 @@ class ClusterState:
     """The contents of the state file; ``bootstrap`` is complete once the cluster was ready.
 
     ``growths`` counts the requests for further brokers that the supervisor has read. It is None if that is of an older release,
-    which SIGUSR1 would end.
+    which SIGUSR1 would end. ``addresses`` are the hosts and ports of the listeners of broker 1, a host "" for every address and a port 0
+    for a free one.
     """
 
     stage: str
@@ -96,6 +97,7 @@ class ClusterState:
     processes: list[ProcessRecord] = field(default_factory=list)
     version: int = STATE_VERSION
     growths: int | None = None
+    addresses: list[tuple[str, int]] = field(default_factory=list)
 
     @property
     def brokers(self) -> list[ProcessRecord]:
@@ -179,7 +181,8 @@ def _parse_state(fields: dict[str, Any]) -> ClusterState:
     if fields["version"] != STATE_VERSION:
         raise ValueError(f"version {fields['version']}")
     processes = [ProcessRecord(**record) for record in fields.pop("processes")]
-    return ClusterState(**fields, processes=processes)
+    addresses = [(str(host), int(port)) for host, port in fields.pop("addresses", ())]
+    return ClusterState(**fields, processes=processes, addresses=addresses)
 
 
 def this_process() -> ProcessIdentity:

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from kafkacompat.cli.cluster.reassigning import ClusterMover
 from kafkacompat.cli.cluster.spread_run import SpreadPlan, SpreadRun
 from kafkacompat.cli.cluster.status import EXIT_UNREADABLE, MOST_ROWS, make_console, make_table
 from kafkacompat.cli.columns import escape_control_characters
+from kafkacompat.cli.command_config import read_command_config
 from kafkacompat.cli.progress import byte_progress
 from kafkacompat.cli.requests import BlockingConnection, NoResponseError, parse_address
 from kafkacompat.storage.files.os_errors import describe_error
@@ -36,6 +38,7 @@ class GrowOptions(NamedTuple):
     throttle: int | None
     dry_run: bool
     as_json: bool
+    command_config: Path | None = None
 
 
 def grow(options: GrowOptions) -> int:
@@ -63,6 +66,8 @@ def _refuse(sentence: str, code: int) -> int:
 
 def _grow(options: GrowOptions) -> None:
     further: range = range(0)
+    # Before brokers are added: a wrong file must not leave half of the work done.
+    connect = partial(BlockingConnection, security=read_command_config(options.command_config))
     folder = ClusterFolder(options.data)
     if options.bootstrap is not None:
         servers = options.bootstrap
@@ -75,7 +80,7 @@ def _grow(options: GrowOptions) -> None:
         else:
             state = add_brokers(folder, wanted, _pause)
         servers = state.bootstrap
-    run = SpreadRun(ClusterMover([parse_address(server) for server in servers.split(",")], BlockingConnection), _pause)
+    run = SpreadRun(ClusterMover([parse_address(server) for server in servers.split(",")], connect), _pause)
     if options.bootstrap is None and not options.dry_run:
         run.await_brokers(range(1, wanted + 1))
     plan = run.plan(further)

@@ -10,7 +10,7 @@ import signal
 from collections.abc import Callable
 
 from kafkacompat.cli.cluster.folder import ClusterCommandError, ClusterFolder, ClusterState
-from kafkacompat.cli.cluster.start_checks import check_ports
+from kafkacompat.cli.cluster.start_checks import check_distinct_ports, check_ports
 from kafkacompat.cli.cluster.supervision import EXIT_BAD_CONFIG
 from kafkacompat.cli.requests import parse_address
 from kafkacompat.config.listeners import MAX_PORT
@@ -47,14 +47,20 @@ def check_growth(state: ClusterState, brokers: int) -> None:
             f"--brokers {brokers} is less than the {present} brokers that run, and grow removes none", EXIT_BAD_CONFIG
         )
     if brokers > present:
-        host, first_port = parse_address(state.brokers[0].address)
-        if first_port + brokers - 1 > MAX_PORT:
-            raise ClusterCommandError(
-                f"--brokers {brokers} is too many: the last one would listen on {first_port + brokers - 1}, "
-                f"and {MAX_PORT} is the highest port",
-                EXIT_BAD_CONFIG,
-            )
-        check_ports(host, first_port + present, brokers - present)
+        # The state of an older release has the first listener only.
+        addresses = [(host, port) for host, port in state.addresses if port] or [
+            parse_address(state.brokers[0].address)
+        ]
+        for _, first_port in addresses:
+            if first_port + brokers - 1 > MAX_PORT:
+                raise ClusterCommandError(
+                    f"--brokers {brokers} is too many: the last one would listen on {first_port + brokers - 1}, "
+                    f"and {MAX_PORT} is the highest port",
+                    EXIT_BAD_CONFIG,
+                )
+        check_distinct_ports([port for _, port in addresses], brokers)
+        for host, first_port in addresses:
+            check_ports(host, first_port + present, brokers - present)
 
 
 def add_brokers(folder: ClusterFolder, brokers: int, pause: Callable[[float], None]) -> ClusterState:

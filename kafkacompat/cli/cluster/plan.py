@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from kafkacompat.cli.cluster.folder import BROKER_PREFIX, ClusterCommandError
 from kafkacompat.cli.cluster.launcher import ProcessPlan, await_ready_line
+from kafkacompat.cli.cluster.start_checks import check_distinct_ports
 from kafkacompat.cli.cluster.supervision import EXIT_BAD_CONFIG
 from kafkacompat.cli.serve import read_properties
 from kafkacompat.config import BrokerConfig, ConfigError
@@ -63,13 +64,6 @@ def check_options(options: ClusterOptions, environment: Mapping[str, str]) -> st
             raise ClusterCommandError(
                 f"--override {name}={options.overrides[name]} is not possible: {reason}", EXIT_BAD_CONFIG
             )
-    last_port = options.port + options.brokers - 1
-    if last_port > MAX_PORT:
-        raise ClusterCommandError(
-            f"--port {options.port} is too high for {options.brokers} brokers: "
-            f"the last one would listen on {last_port}, and {MAX_PORT} is the highest port",
-            EXIT_BAD_CONFIG,
-        )
     try:
         given = {
             **_parse_given(read_properties(options.properties)),
@@ -77,6 +71,7 @@ def check_options(options: ClusterOptions, environment: Mapping[str, str]) -> st
             **options.overrides,
         }
         config = _load_config(options, environment)
+        _check_ports(options, environment)
     except ConfigError as problem:
         raise ClusterCommandError(str(problem), EXIT_BAD_CONFIG) from problem
     for name in REPLICATION_FACTORS:
@@ -89,16 +84,41 @@ def check_options(options: ClusterOptions, environment: Mapping[str, str]) -> st
     return options.zookeeper or given.get(ZOOKEEPER_CONNECT, "").strip() or None
 
 
-def find_host(options: ClusterOptions, environment: Mapping[str, str]) -> str:
-    """Return the host that all brokers listen on, "" for every address of the machine; raises ConfigError."""
-    return _load_config(options, environment).listeners[0].host
+def find_addresses(options: ClusterOptions, environment: Mapping[str, str]) -> list[tuple[str, int]]:
+    """Return the host and the port of each listener of the first broker; raises ConfigError.
+
+    The first listener has the port of the options, each further one its own. The next broker has the next port of each. A host
+    is "" for every address of the machine, a port 0 for a free one.
+    """
+    first, *further = _load_config(options, environment).listeners
+    return [(first.host, options.port), *((listener.host, listener.port) for listener in further)]
+
+
+def _check_ports(options: ClusterOptions, environment: Mapping[str, str]) -> None:
+    """Raise ConfigError or ClusterCommandError if the brokers' listeners cannot have ports that follow each other."""
+    first_ports = [port for _, port in find_addresses(options, environment)]
+    for first_port in first_ports:
+        last_port = first_port + options.brokers - 1
+        if last_port > MAX_PORT:
+            shown = f"--port {first_port}" if first_port == options.port else f"the port {first_port} of a listener"
+            raise ConfigError(
+                f"{shown} is too high for {options.brokers} brokers: "
+                f"the last one would listen on {last_port}, and {MAX_PORT} is the highest port"
+            )
+    check_distinct_ports(first_ports, options.brokers)
+    # The advertised ports of the last broker exist, too.
+    _move_listeners(_load_config(options, environment), _count_ports(first_ports, options.brokers))
+
+
+def _count_ports(first_ports: Sequence[int], number: int) -> list[int]:
+    """Return the ports of the broker of that number; a port 0 stays."""
+    return [port and port + number - 1 for port in first_ports]
 
 
 def _load_config(options: ClusterOptions, environment: Mapping[str, str]) -> BrokerConfig:
     # Brokers check zookeeper.connect themselves, when they know whether they find it.
     overrides = {**broker_overrides(1, options, environment, zookeeper=""), ZOOKEEPER_CONNECT: ""}
-    config = BrokerConfig.load(read_properties(options.properties), read_environment(environment), overrides)
-    return config.with_address(None, options.port)
+    return BrokerConfig.load(read_properties(options.properties), read_environment(environment), overrides)
 
 
 def _parse_given(text: str | None) -> dict[str, str]:
@@ -152,8 +172,15 @@ def broker_name(number: int) -> str:
 def plan_broker(number: int, options: ClusterOptions, environment: Mapping[str, str], zookeeper: str) -> ProcessPlan:
     """Return how the broker of that number, from 1, is started."""
     folder = options.data / broker_name(number)
-    command = [sys.executable, "-m", "kafkacompat", "serve", "--port", str(options.port + number - 1)]
-    for name, value in broker_overrides(number, options, environment, zookeeper=zookeeper).items():
+    command = [sys.executable, "-m", "kafkacompat", "serve"]
+    overrides = broker_overrides(number, options, environment, zookeeper=zookeeper)
+    config = _load_config(options, environment)
+    ports = _count_ports([port for _, port in find_addresses(options, environment)], number)
+    if len(ports) == 1 and not config.advertised_listeners:
+        command += ["--port", str(ports[0])]
+    else:
+        overrides |= _move_listeners(config, ports)
+    for name, value in overrides.items():
         command += ["--override", f"{name}={value}"]
     if options.properties is not None:
         command.append(str(options.properties.resolve()))
@@ -164,3 +191,9 @@ def plan_broker(number: int, options: ClusterOptions, environment: Mapping[str, 
         log=folder / "broker.log",
         await_ready=await_ready_line,
     )
+
+
+def _move_listeners(config: BrokerConfig, ports: Sequence[int]) -> dict[str, str]:
+    """Return the properties by which the listeners have these ports."""
+    moved = config.with_ports({listener.name: port for listener, port in zip(config.listeners, ports, strict=True)})
+    return {name: moved.given[name] for name in ("listeners", "advertised.listeners") if name in moved.given}

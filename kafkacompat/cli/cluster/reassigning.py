@@ -40,7 +40,7 @@ from kafkacompat.wire.apis.list_partition_reassignments import (
     ListPartitionReassignmentsResponse,
 )
 from kafkacompat.wire.apis.metadata import MetadataRequest, MetadataResponse
-from kafkacompat.wire.errors import ErrorCode
+from kafkacompat.wire.errors import ErrorCode, describe_code
 from kafkacompat.wire.schema import Request, Response
 
 RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
@@ -129,7 +129,7 @@ class ClusterMover:
         request = ListPartitionReassignmentsRequest()
         response = self._request_controller(layout, request, ListPartitionReassignmentsResponse)
         if response.error_code:
-            raise NoResponseError(_describe_code(response.error_code, response.error_message))
+            raise NoResponseError(describe_code(response.error_code, response.error_message))
         for topic in response.topics:
             for partition in topic.partitions:
                 yield topic.name, partition.partition_index, partition.adding_replicas, partition.removing_replicas
@@ -277,12 +277,4 @@ def _make_resource(kind: ResourceType, name: str, entries: Mapping[str, str | No
 
 def _check(subject: str, code: int, message: str | None) -> None:
     if code:
-        raise ClusterCommandError(f"{subject}: {_describe_code(code, message)}")
-
-
-def _describe_code(code: int, message: str | None) -> str:
-    try:
-        name = ErrorCode(code).name
-    except ValueError:
-        name = f"error {code}"
-    return f"{name} ({message})" if message else name
+        raise ClusterCommandError(f"{subject}: {describe_code(code, message)}")

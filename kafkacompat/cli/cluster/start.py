@@ -18,7 +18,7 @@ import click
 
 from kafkacompat.cli.cluster.folder import ClusterCommandError, ClusterFolder, ClusterState, ProcessRecord, this_process
 from kafkacompat.cli.cluster.launcher import ProcessLauncher, ProcessPlan
-from kafkacompat.cli.cluster.plan import ClusterOptions, broker_name, check_options, find_host, plan_broker
+from kafkacompat.cli.cluster.plan import ClusterOptions, broker_name, check_options, find_addresses, plan_broker
 from kafkacompat.cli.cluster.start_checks import check_folder, check_ports
 from kafkacompat.cli.cluster.supervision import ClusterSupervision
 from kafkacompat.cli.cluster.supervisor import READY_PREFIX, Supervisor
@@ -93,7 +93,9 @@ class _ClusterStart:
         if not self._folder.try_lock():
             raise ClusterCommandError(describe_running(self._folder))
         refuse_running(self._folder)
-        check_ports(find_host(self._options, os.environ), self._options.port, self._options.brokers)
+        for host, port in find_addresses(self._options, os.environ):
+            if port:
+                check_ports(host, port, self._options.brokers)
         plans: list[ProcessPlan] = []
         if java is not None and jars is not None:
             port = choose_port()
@@ -118,9 +120,9 @@ class _ClusterStart:
         own_log = self._folder.log if self._folder.log.exists() else None
         launcher = ProcessLauncher({plan.name: plan for plan in plans}, reactor.callFromThread, own_log)
         own = this_process()
-        state = ClusterState(
-            "starting", own.pid, own.started, "", connect, [_make_record(plan) for plan in plans], growths=0
-        )
+        records = [_make_record(plan) for plan in plans]
+        addresses = find_addresses(self._options, os.environ)
+        state = ClusterState("starting", own.pid, own.started, "", connect, records, growths=0, addresses=addresses)
 
         def end(exit_code: int) -> None:
             self._exit_code = exit_code

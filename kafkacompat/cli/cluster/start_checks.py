@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from kafkacompat.cli.cluster.folder import BROKER_PREFIX, ClusterCommandError
+from kafkacompat.cli.cluster.supervision import EXIT_BAD_CONFIG
 from kafkacompat.metadata.sqlite_store import FILE_NAME
 from kafkacompat.server.bind_advice import explain_bind_failure
 from kafkacompat.storage.directory.partition_folders import parse_folder_name
@@ -42,6 +43,20 @@ def _list_further_brokers(data: Path, brokers: int) -> Iterator[tuple[int, Path]
         if (number := folder.name.removeprefix(BROKER_PREFIX)).isdecimal() and int(number) > brokers
     }
     return iter(sorted(folders.items(), reverse=True))
+
+
+def check_distinct_ports(first_ports: Iterable[int], brokers: int) -> None:
+    """Raise ClusterCommandError if listeners need the same port; broker 1 has *first_ports*, the next broker the next ones."""
+    taken: set[int] = set()
+    for first_port in filter(None, first_ports):
+        ports = set(range(first_port, first_port + brokers))
+        if taken & ports:
+            raise ClusterCommandError(
+                f"the port {min(taken & ports)} is needed twice, as {brokers} brokers take this number of ports from that"
+                " of each listener on: keep the ports of listeners further apart",
+                EXIT_BAD_CONFIG,
+            )
+        taken |= ports
 
 
 def check_ports(host: str, first_port: int, count: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from rich.text import Text
 from kafkacompat.cli.cluster.folder import ClusterCommandError, ClusterFolder, ProcessRecord
 from kafkacompat.cli.cluster.reading import BrokerDescription, ClusterDescription, PartitionDescription, read_cluster
 from kafkacompat.cli.columns import escape_control_characters
+from kafkacompat.cli.command_config import read_command_config
 from kafkacompat.cli.requests import BlockingConnection, NoResponseError, parse_address
 
 EXIT_HEALTHY, EXIT_UNHEALTHY, EXIT_UNREADABLE = 0, 1, 2
@@ -24,12 +26,13 @@ MOST_ROWS = 50
 WIDTH_WITHOUT_TERMINAL = 160
 
 
-def status(bootstrap: str | None, data: Path, *, as_json: bool) -> int:
+def status(bootstrap: str | None, data: Path, command_config: Path | None = None, *, as_json: bool) -> int:
     """Show the state of a cluster; returns the exit code."""
     try:
         processes, servers = ([], bootstrap) if bootstrap is not None else _read_folder(data)
         addresses = [parse_address(server) for server in servers.split(",")]
-        view = read_cluster(addresses, BlockingConnection)
+        connect = partial(BlockingConnection, security=read_command_config(command_config))
+        view = read_cluster(addresses, connect)
     except (ClusterCommandError, ValueError) as problem:
         return _refuse(str(problem))
     except NoResponseError as problem:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import NamedTuple
 
 from kafkacompat.cluster.decisions.elections import elect_offline, elect_preferred
 from kafkacompat.cluster.decisions.situation import (
+    PartitionResults,
     Presence,
     Situation,
     TopicPartition,
@@ -34,16 +34,9 @@ NO_CANDIDATE = {
 }
 
 
-class ElectionResults(NamedTuple):
-    """None or an error for each partition, and the partitions that the draft changed."""
-
-    results: dict[TopicPartition, KafkaError | None]
-    changed: tuple[TopicPartition, ...]
-
-
 def elect_leaders(
     draft: MetadataDraft, situation: Situation, kind: ElectionType, wanted: Iterable[TopicPartition] | None = None
-) -> ElectionResults:
+) -> PartitionResults:
     """Elect leaders for the given partitions, or for all; a request for all returns only those that needed an election.
 
     An unclean election is allowed whatever the topic's configuration says. Errors: UNKNOWN_TOPIC_OR_PARTITION,
@@ -61,7 +54,7 @@ def elect_leaders(
         if problem is None or wanted is not None or problem.code != ErrorCode.ELECTION_NOT_NEEDED:
             results[key] = problem
     changed = change_partitions(draft, lambda key, partition: elections.elect(key, partition) or partition, electable)
-    return ElectionResults(results, changed)
+    return PartitionResults(results, changed)
 
 
 class _Elections:

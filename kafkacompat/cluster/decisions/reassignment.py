@@ -7,10 +7,10 @@ ends when all replicas of the target are in sync and one of them can lead.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from kafkacompat.cluster.decisions.elections import elect_offline, elect_reassigned, raise_leader_epoch
 from kafkacompat.cluster.decisions.situation import (
+    PartitionResults,
     Presence,
     Situation,
     TopicPartition,
@@ -23,20 +23,13 @@ from kafkacompat.metadata.image import NO_LEADER, MetadataImage, PartitionImage
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 
-class ReassignmentResults(NamedTuple):
-    """None or an error for each partition, and the partitions that the draft changed."""
-
-    results: dict[TopicPartition, KafkaError | None]
-    changed: tuple[TopicPartition, ...]
-
-
 def reassign_partitions(
     draft: MetadataDraft,
     situation: Situation,
     wanted: Mapping[TopicPartition, Sequence[int] | None],
     *,
     factor_may_change: bool = True,
-) -> ReassignmentResults:
+) -> PartitionResults:
     """Start, replace or cancel (None) reassignments, as AlterPartitionReassignments requests.
 
     Errors: INVALID_REPLICA_ASSIGNMENT, NO_REASSIGNMENT_IN_PROGRESS, UNKNOWN_TOPIC_OR_PARTITION; INVALID_REPLICATION_FACTOR unless
@@ -48,7 +41,7 @@ def reassign_partitions(
 
 def reassign_stored(
     draft: MetadataDraft, situation: Situation, stored: Mapping[TopicPartition, Sequence[int]]
-) -> ReassignmentResults:
+) -> PartitionResults:
     """Start the reassignments that an old tool wrote to /admin/reassign_partitions.
 
     As in Kafka, the tool has checked the brokers: those that are not alive are waited for. Entries whose reassignment is in
@@ -64,7 +57,7 @@ def _reassign_each(
     live: Collection[int] | None,
     *,
     factor_may_change: bool = True,
-) -> ReassignmentResults:
+) -> PartitionResults:
     """Reassign partitions; new replicas must be on a *live* broker, or anywhere if that is None."""
     presence = Presence(draft.brokers, situation)
     results: dict[TopicPartition, KafkaError | None] = {}
@@ -81,7 +74,7 @@ def _reassign_each(
         else:
             results[key] = None
             changed += _begin(draft, presence, key, assigned)
-    return ReassignmentResults(results, tuple(changed))
+    return PartitionResults(results, tuple(changed))
 
 
 def _check_reassignment(

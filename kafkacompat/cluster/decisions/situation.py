@@ -14,6 +14,7 @@ from typing import NamedTuple
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.draft import MetadataDraft
 from kafkacompat.metadata.image import MetadataImage, PartitionImage
+from kafkacompat.wire.errors import KafkaError
 
 UNCLEAN_ELECTION = "unclean.leader.election.enable"
 
@@ -139,6 +140,13 @@ class Decision(NamedTuple):
             (*earlier.stops, *self.stops),
             (*earlier.finished, *self.finished),
         )
+
+
+class PartitionResults(NamedTuple):
+    """None or an error for each partition of a request, and the partitions that the draft changed."""
+
+    results: dict[TopicPartition, KafkaError | None]
+    changed: tuple[TopicPartition, ...]
 
 
 class Presence:

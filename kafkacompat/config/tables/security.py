@@ -16,7 +16,7 @@ sasl.mechanism.controller.protocol | string | GSSAPI | | | The mechanism towards
 sasl.mechanism.inter.broker.protocol | string | GSSAPI | | UB | The mechanism among brokers
 sasl.jaas.config | password | null | | UB | The login modules and their options
 sasl.client.callback.handler.class | class | null | | | The class that answers a client login's questions
-sasl.login.callback.handler.class | class | null | | | The class that answers a login's questions
+sasl.login.callback.handler.class | class | null | | U | The class that answers a login's questions
 sasl.login.class | class | null | | | The class that logs in
 sasl.server.callback.handler.class | class | null | | U | The class that checks the credentials of clients
 sasl.server.max.receive.size | int | 524288 | | U | The largest token taken before authentication
@@ -26,14 +26,14 @@ sasl.kerberos.principal.to.local.rules | list | DEFAULT | distinct | B | How Ker
 sasl.kerberos.service.name | string | null | | B | The Kerberos name of this service
 sasl.kerberos.ticket.renew.jitter | double | 0.05 | | B | The random share of the renewal time
 sasl.kerberos.ticket.renew.window.factor | double | 0.8 | | B | The share of a ticket's life after which it is renewed
-sasl.login.connect.timeout.ms | int | null | | | How long connecting to the identity provider may take
-sasl.login.read.timeout.ms | int | null | | | How long reading from the identity provider may take
-sasl.login.refresh.buffer.seconds | short | 300 | | B | Time left before expiry when a login is refreshed
-sasl.login.refresh.min.period.seconds | short | 60 | | B | The least time between two refreshes
-sasl.login.refresh.window.factor | double | 0.8 | | B | The share of a login's life after which it is refreshed
-sasl.login.refresh.window.jitter | double | 0.05 | | B | The random share of that time
-sasl.login.retry.backoff.ms | long | 100 | | | The first pause after a failed login
-sasl.login.retry.backoff.max.ms | long | 10000 | | | The longest pause after a failed login
+sasl.login.connect.timeout.ms | int | null | | U | How long connecting to the identity provider may take
+sasl.login.read.timeout.ms | int | null | | U | How long reading from the identity provider may take
+sasl.login.refresh.buffer.seconds | short | 300 | | UB | Time left before expiry when a login is refreshed
+sasl.login.refresh.min.period.seconds | short | 60 | | UB | The least time between two refreshes
+sasl.login.refresh.window.factor | double | 0.8 | | UB | The share of a login's life after which it is refreshed
+sasl.login.refresh.window.jitter | double | 0.05 | | UB | The random share of that time
+sasl.login.retry.backoff.ms | long | 100 | | U | The first pause after a failed login
+sasl.login.retry.backoff.max.ms | long | 10000 | | U | The longest pause after a failed login
 sasl.oauthbearer.assertion.algorithm | string | RS256 | any case: ES256, RS256 | | The algorithm that signs assertions
 sasl.oauthbearer.assertion.claim.aud | string | null | | | The audience that assertions claim
 sasl.oauthbearer.assertion.claim.exp.seconds | int | 300 | 0..86400 | | How long assertions hold
@@ -45,8 +45,8 @@ sasl.oauthbearer.assertion.file | string | null | | | A file with a ready assert
 sasl.oauthbearer.assertion.private.key.file | string | null | | | The key that signs assertions
 sasl.oauthbearer.assertion.private.key.passphrase | password | null | | | The passphrase of that key
 sasl.oauthbearer.assertion.template.file | string | null | | | A file with an assertion's fixed parts
-sasl.oauthbearer.client.credentials.client.id | string | null | | | The client id for the identity provider
-sasl.oauthbearer.client.credentials.client.secret | password | null | | | The secret of that client id
+sasl.oauthbearer.client.credentials.client.id | string | null | | U | The client id for the identity provider
+sasl.oauthbearer.client.credentials.client.secret | password | null | | U | The secret of that client id
 sasl.oauthbearer.clock.skew.seconds | int | 30 | | U | How far two clocks may differ
 sasl.oauthbearer.expected.audience | list | | distinct | U | Audiences of which a token must name one
 sasl.oauthbearer.expected.issuer | string | null | | U | The issuer a token must name
@@ -54,14 +54,14 @@ sasl.oauthbearer.jwks.endpoint.refresh.ms | long | 3600000 | | U | How often the
 sasl.oauthbearer.jwks.endpoint.retry.backoff.ms | long | 100 | | U | The first pause after a failed fetch of keys
 sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms | long | 10000 | | U | The longest pause after a failed fetch of keys
 sasl.oauthbearer.jwks.endpoint.url | string | null | | U | Where the provider's keys are fetched
-sasl.oauthbearer.jwt.retriever.class | class | org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever | | |
+sasl.oauthbearer.jwt.retriever.class | class | org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever | | U |
     The class that fetches tokens
-sasl.oauthbearer.jwt.validator.class | class | org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator | | |
+sasl.oauthbearer.jwt.validator.class | class | org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator | | U |
     The class that checks tokens
-sasl.oauthbearer.scope | string | null | | | The scope asked for
+sasl.oauthbearer.scope | string | null | | U | The scope asked for
 sasl.oauthbearer.scope.claim.name | string | scope | | U | The claim that holds the scope
 sasl.oauthbearer.sub.claim.name | string | sub | | U | The claim that holds the subject
-sasl.oauthbearer.token.endpoint.url | string | null | | | Where tokens are fetched
+sasl.oauthbearer.token.endpoint.url | string | null | | U | Where tokens are fetched
 ssl.allow.dn.changes | boolean | false | | U | A new certificate may have another name
 ssl.allow.san.changes | boolean | false | | U | A new certificate may have other alternative names
 ssl.cipher.suites | list | | distinct | UB | The cipher suites offered

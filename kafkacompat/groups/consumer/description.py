@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from kafkacompat.groups.consumer.group import ConsumerGroup
 from kafkacompat.groups.consumer.member import ConsumerMember
@@ -14,20 +14,21 @@ CLASSIC_MEMBER = 0
 CONSUMER_MEMBER = 1
 
 
-def describe_consumer_group(group: ConsumerGroup, default_assignor: str, image: MetadataImage) -> DescribedGroup:
-    """Describe a consumer group."""
+def describe_consumer_group(
+    group: ConsumerGroup, default_assignor: str, image: MetadataImage
+) -> tuple[DescribedGroup, Iterator[Member]]:
+    """Describe a consumer group without its members, and the members one by one as they are now."""
     contents = group.contents
-    return DescribedGroup(
+    described = DescribedGroup(
         group_id=group.group_id,
         group_state=group.state_name,
         group_epoch=contents.epoch,
         assignment_epoch=contents.assignment_epoch,
         assignor_name=find_preferred_assignor(contents.members.values()) or default_assignor,
-        members=[
-            _describe_member(member, contents.targets.get(member.member_id, {}), image)
-            for member in contents.members.values()
-        ],
     )
+    # Members and targets are values, which later changes replace.
+    present = [(member, contents.targets.get(member.member_id, {})) for member in contents.members.values()]
+    return described, (_describe_member(member, target, image) for member, target in present)
 
 
 def _describe_member(member: ConsumerMember, target: Mapping[bytes, Iterable[int]], image: MetadataImage) -> Member:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from twisted.internet.task import Cooperator
 
@@ -27,7 +27,7 @@ from kafkacompat.groups.consumer.timeouts import Timeouts
 from kafkacompat.groups.registry import GroupRegistry
 from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.timers import Clock
-from kafkacompat.wire.apis.consumer_group_describe import DescribedGroup
+from kafkacompat.wire.apis.consumer_group_describe import DescribedGroup, Member
 from kafkacompat.wire.apis.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kafkacompat.wire.apis.join_group import JoinGroupRequest
 from kafkacompat.wire.apis.leave_group import MemberIdentity
@@ -123,14 +123,15 @@ class ConsumerGroups:
 
     # For administrators
 
-    def describe(self, group_id: str) -> DescribedGroup:
-        """ConsumerGroupDescribe for one group."""
+    def describe(self, group_id: str) -> tuple[DescribedGroup, Iterator[Member]]:
+        """ConsumerGroupDescribe for one group: without its members, and these one by one."""
         try:
             return self._describe(group_id)
         except KafkaError as problem:
-            return DescribedGroup(group_id=group_id, error_code=problem.code, error_message=problem.detail or None)
+            text = problem.detail or None
+            return DescribedGroup(group_id=group_id, error_code=problem.code, error_message=text), iter(())
 
-    def _describe(self, group_id: str) -> DescribedGroup:
+    def _describe(self, group_id: str) -> tuple[DescribedGroup, Iterator[Member]]:
         check_groups_served(self._settings)
         if not group_id:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID)

@@ -1,4 +1,4 @@
-"""What the metrics are computed from, one file for each subject.
+"""What the metrics are computed from, one file for each subject. `partitions` makes the one pass over all partitions.
 
 A collector is an iterator of metrics that is made for each scrape. It yields None where others may have a turn: no turn covers
 all partitions.

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from kafkacompat.monitoring.collectors import IN_A_TURN, Collected
+from kafkacompat.monitoring.collectors import Collected
 from kafkacompat.monitoring.table import Family, make_metric
 
 if TYPE_CHECKING:
     from kafkacompat.monitoring.observed import Observed
+    from kafkacompat.partitions.partition import Partition
 
 MANAGER = "kafka_log_logmanager_"
 
@@ -19,6 +20,15 @@ class LogCollector:
 
     def __init__(self, observed: Observed) -> None:
         self._observed = observed
+        self._damaged = 0
+
+    def begin_pass(self) -> None:
+        """See PartitionCounter."""
+        self._damaged = 0
+
+    def add_partition(self, partition: Partition) -> None:
+        """See PartitionCounter."""
+        self._damaged += sum(len(segment.corrupt) for segment in partition.log.segments if segment.corrupt)
 
     def collect(self) -> Collected:
         """Yield the metrics."""
@@ -27,12 +37,7 @@ class LogCollector:
         scrubber = self._observed.scrubber
         yield make_metric("kafkacompat_scrub_read_bytes", scrubber.read_bytes)
         yield make_metric("kafkacompat_scrub_rounds", scrubber.rounds)
-        damaged = 0
-        for number, partition in enumerate(list(self._observed.replicas), 1):
-            damaged += sum(len(segment.corrupt) for segment in partition.log.segments if segment.corrupt)
-            if number % IN_A_TURN == 0:
-                yield None
-        yield make_metric("kafkacompat_damaged_batches", damaged)
+        yield make_metric("kafkacompat_damaged_batches", self._damaged)
 
     def _collect_directories(self) -> Collected:
         names = (f"{MANAGER}logdirectoryoffline", "kafkacompat_log_directory_full", "kafkacompat_group_commit_rounds")

@@ -1,4 +1,4 @@
-"""The replicas of this broker: leaders, in-sync sets, logs. One pass over all partitions makes all of these."""
+"""The replicas of this broker: leaders, in-sync sets, logs."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ SUMMED = (f"{LOG}size", f"{LOG}numlogsegments")
 SINGLE = (f"{LOG}logstartoffset", f"{LOG}logendoffset")
 IN_SYNC_FLAGS = {"underreplicated": "partitions", "underminisr": "partitioncount", "atminisr": "partitioncount"}
 """The flags of a partition, and the suffix of the number of flagged partitions in Kafka's names."""
+LEADERS, PRODUCER_IDS = f"{MANAGER}leadercount", f"{MANAGER}produceridcount"
+FLAGGED = tuple(MANAGER + flag + suffix for flag, suffix in IN_SYNC_FLAGS.items())
 LED = tuple(
     PARTITION + name for name in ("insyncreplicascount", "replicascount", "laststableoffsetlag", *IN_SYNC_FLAGS)
 )
@@ -33,21 +35,25 @@ class ReplicaCollector:
     def __init__(self, observed: Observed, limit: int) -> None:
         self._observed = observed
         self._places: SeriesPlaces[tuple[str, int]] = SeriesPlaces(limit)
+        self._survey = _Survey(self._places)
+
+    def begin_pass(self) -> None:
+        """See PartitionCounter."""
+        self._survey = _Survey(self._places)
+
+    def add_partition(self, partition: Partition) -> None:
+        """See PartitionCounter."""
+        self._survey.add(partition)
 
     def collect(self) -> Collected:
         """Yield the metrics."""
-        survey = _Survey(self._places)
-        partitions = list(self._observed.replicas)
-        for number, partition in enumerate(partitions, 1):
-            survey.add(partition)
-            if number % IN_A_TURN == 0:
-                yield None
-        self._places.keep({(partition.topic, partition.index) for partition in partitions})
+        survey = self._survey
+        self._places.keep(survey.existing)
         survey.add_others()
         yield from (family.metric for family in survey.families.values())
         for name, value in survey.totals.items():
             yield make_metric(name, value)
-        yield make_metric(f"{MANAGER}partitioncount", len(partitions))
+        yield make_metric(f"{MANAGER}partitioncount", len(survey.existing))
         yield make_metric(f"{MANAGER}offlinereplicacount", self._observed.replicas.offline_count)
         yield from self._collect_reassigning()
         yield make_metric("kafka_server_replicafetchermanager_maxlag", survey.largest_lag, clientId=REPLICA_CLIENT)
@@ -72,19 +78,21 @@ class _Survey:
 
     def __init__(self, places: SeriesPlaces[tuple[str, int]]) -> None:
         self.families = {name: Family(name) for name in (*SUMMED, *SINGLE, *LED, FOLLOWER_LAG)}
-        self.totals = {f"{MANAGER}leadercount": 0, f"{MANAGER}produceridcount": 0}
-        self.totals |= {f"{MANAGER}{flag}{suffix}": 0 for flag, suffix in IN_SYNC_FLAGS.items()}
+        self.totals = dict.fromkeys((LEADERS, PRODUCER_IDS, *FLAGGED), 0)
         self.largest_lag = 0
+        self.existing: set[tuple[str, int]] = set()
         self._places = places
         self._others = dict.fromkeys(SUMMED, 0)
         self._has_others = False
 
     def add(self, partition: Partition) -> None:
         """Add a partition to the totals, and to the series if it has a place."""
-        has_place = self._places.take((partition.topic, partition.index))
+        key = partition.topic, partition.index
+        self.existing.add(key)
+        has_place = self._places.take(key)
         opened = partition.log
         sizes = opened.size_bytes, len(opened.segments)
-        self.totals[f"{MANAGER}produceridcount"] += len(opened.producer_state.producers)
+        self.totals[PRODUCER_IDS] += len(opened.producer_state.producers)
         if has_place:
             values = (*sizes, opened.log_start_offset, opened.log_end_offset)
             self._add_values((*SUMMED, *SINGLE), values, partition)
@@ -105,11 +113,11 @@ class _Survey:
         leading = partition.state.leading
         assert leading is not None
         in_sync, replicas = len(leading.in_sync.committed), len(leading.followers) + 1
-        least = leading.least_in_sync(opened_min_in_sync(partition))
+        least = leading.least_in_sync(partition.log.config.min_insync_replicas)
         flags = in_sync < replicas, in_sync < least, in_sync == least
-        self.totals[f"{MANAGER}leadercount"] += 1
-        for (flag, suffix), is_set in zip(IN_SYNC_FLAGS.items(), flags, strict=True):
-            self.totals[f"{MANAGER}{flag}{suffix}"] += is_set
+        self.totals[LEADERS] += 1
+        for name, is_set in zip(FLAGGED, flags, strict=True):
+            self.totals[name] += is_set
         if has_place:
             unstable = partition.high_watermark.offset - partition.last_stable_offset
             self._add_values(LED, (in_sync, replicas, unstable, *flags), partition)
@@ -123,8 +131,3 @@ class _Survey:
         if self._has_others:
             for name, value in self._others.items():
                 self.families[name].add(value, topic=OTHER, partition=OTHER)
-
-
-def opened_min_in_sync(partition: Partition) -> int:
-    """Return min.insync.replicas of a partition's topic."""
-    return partition.log.config.min_insync_replicas

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from kafkacompat.metrics.histogram import add_counts, find_bound_s, find_quantile_s, list_cumulative
 from kafkacompat.metrics.recent import RecentCounts
-from kafkacompat.metrics.requests import FETCH_KEY, RequestFigures, RequestKind, RequestMetrics, count_waiting
+from kafkacompat.metrics.requests import RequestFigures, RequestKind, RequestMetrics, count_waiting
 from kafkacompat.monitoring.collectors import Collected
 from kafkacompat.monitoring.table import Family, make_metric
 from kafkacompat.wire.apis import API_NAMES
 from kafkacompat.wire.errors import ErrorCode
+from kafkacompat.wire.headers import FETCH_KEY, PRODUCE_KEY
 
 if TYPE_CHECKING:
     from kafkacompat.metrics.histogram import Histogram
@@ -31,7 +32,6 @@ PARTS = {
 QUANTILES = ("0.50", "0.75", "0.95", "0.98", "0.99", "0.999")
 OCTAVES = (6, 8, 10, 12, 14, 16, 18, 20, 22, 24)
 """Bounds of the histograms: 64 µs, four times as much, and so on to 17 s."""
-PRODUCE_KEY = 0
 DELAYED = {"Produce": PRODUCE_KEY, "Fetch": FETCH_KEY}
 
 

@@ -8,13 +8,13 @@ from prometheus_client.metrics_core import Metric
 
 from kafkacompat.monitoring.collectors import Collected
 from kafkacompat.monitoring.table import CLIENT_PREFIX, make_metric
+from kafkacompat.telemetry.points import CLIENT_LABELS
 from kafkacompat.wire.primitives import format_uuid
 
 if TYPE_CHECKING:
     from kafkacompat.telemetry.receiver import ClientTelemetry
 
 SERVER = "kafka_server_client_metrics_"
-CLIENT_LABELS = ("client_id", "client_software_name", "client_software_version")
 MAX_CHARACTERS = 200
 
 
@@ -34,17 +34,24 @@ class TelemetryCollector:
         yield make_metric(f"{SERVER}plugin_export", telemetry.exported)
         yield make_metric(f"{SERVER}plugin_error", telemetry.failed)
         yield make_metric("kafkacompat_telemetry_dropped_points", telemetry.points.dropped)
-        labels = {client.instance_id: self._describe(client.instance_id) for client in clients}
+        labels: dict[bytes, dict[str, str] | None] = {}
         for name, is_counter in telemetry.points:
             metric = Metric(CLIENT_PREFIX + name, "A metric that clients push", "counter" if is_counter else "gauge")
             suffix = "_total" if is_counter else ""
             for client, own, value in telemetry.points.list_values(name):
-                metric.add_sample(CLIENT_PREFIX + name + suffix, {**dict(own), **labels.get(client, {})}, value)
+                if client not in labels:
+                    # Clients come, push and go in the turns of a scrape.
+                    labels[client] = self._describe(client)
+                if (of_client := labels[client]) is not None:
+                    metric.add_sample(CLIENT_PREFIX + name + suffix, {**dict(own), **of_client}, value)
             yield metric
             yield None
 
-    def _describe(self, instance_id: bytes) -> dict[str, str]:
+    def _describe(self, instance_id: bytes) -> dict[str, str] | None:
+        """Return the labels of a client; None for one that was forgotten."""
         client = self._telemetry.find_client(instance_id)
-        properties = {} if client is None else client.properties
-        own = {name: properties.get(name, "")[:MAX_CHARACTERS] for name in CLIENT_LABELS}
-        return {"client_instance_id": format_uuid(instance_id), **own}
+        if client is None:
+            return None
+        instance, *names = CLIENT_LABELS
+        own = {name: client.properties.get(name, "")[:MAX_CHARACTERS] for name in names}
+        return {instance: format_uuid(instance_id), **own}

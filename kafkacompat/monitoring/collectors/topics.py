@@ -7,6 +7,8 @@ partitions moves to another broker, and a topic without a series of its own is i
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from operator import attrgetter, sub
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -15,7 +17,7 @@ from kafkacompat.monitoring.collectors import IN_A_TURN, Collected
 from kafkacompat.monitoring.table import Family
 
 if TYPE_CHECKING:
-    from kafkacompat.monitoring.observed import Observed
+    from kafkacompat.metrics.partitions import PartitionTraffic
     from kafkacompat.partitions.partition import Partition
 
 PREFIX = "kafka_server_brokertopicmetrics_"
@@ -31,21 +33,43 @@ COUNTERS = {
     "failedfetchrequests": "refused_fetches",
 }
 """Kafka's names, and the counters of `PartitionTraffic`."""
+read_counts: Callable[[PartitionTraffic], tuple[int, ...]] = attrgetter(*COUNTERS.values())
 
 
 class TopicCollector:
     """Keeps the totals of each topic between scrapes."""
 
-    def __init__(self, observed: Observed, places: SeriesPlaces[str]) -> None:
-        self._observed = observed
+    def __init__(self, places: SeriesPlaces[str]) -> None:
         self._places = places
-        self._seen: WeakKeyDictionary[Partition, dict[str, int]] = WeakKeyDictionary()
+        self._seen: WeakKeyDictionary[Partition, tuple[int, ...]] = WeakKeyDictionary()
         self._all: Counter[str] = Counter()
         self._by_topic: dict[str, Counter[str]] = {}
+        self._topics: set[str] = set()
+
+    def begin_pass(self) -> None:
+        """See PartitionCounter."""
+        self._topics.clear()
+
+    def add_partition(self, partition: Partition) -> None:
+        """Add what the partition has counted since the scrape before."""
+        self._topics.add(partition.topic)
+        traffic = partition.traffic
+        traffic.update(partition.log)
+        counts, before = read_counts(traffic), self._seen.get(partition)
+        if counts == before:
+            return
+        topic = partition.topic if self._places.take(partition.topic) else OTHER
+        totals = self._by_topic.setdefault(topic, Counter())
+        for name, new in zip(COUNTERS, counts if before is None else map(sub, counts, before), strict=True):
+            totals[name] += new
+            self._all[name] += new
+        self._seen[partition] = counts
 
     def collect(self) -> Collected:
         """Yield the metrics."""
-        yield from self._add_news()
+        for topic in self._by_topic.keys() - self._topics - {OTHER}:
+            del self._by_topic[topic]
+        self._places.keep(self._topics)
         families = {name: Family(PREFIX + name) for name in COUNTERS}
         for name, family in families.items():
             family.add(self._all[name])
@@ -55,33 +79,3 @@ class TopicCollector:
             if number % IN_A_TURN == 0:
                 yield None
         yield from (family.metric for family in families.values())
-
-    def _add_news(self) -> Collected:
-        """Add what the partitions have counted since the scrape before."""
-        topics: set[str] = set()
-        for number, partition in enumerate(list(self._observed.replicas), 1):
-            topics.add(partition.topic)
-            self._add_partition(partition)
-            if number % IN_A_TURN == 0:
-                yield None
-        for topic in self._by_topic.keys() - topics - {OTHER}:
-            del self._by_topic[topic]
-        self._places.keep(topics)
-
-    def _add_partition(self, partition: Partition) -> None:
-        counts = read_counts(partition)
-        topic = partition.topic if self._places.take(partition.topic) else OTHER
-        totals = self._by_topic.setdefault(topic, Counter())
-        before = self._seen.get(partition)
-        for name, count in counts.items():
-            new = count if before is None else count - before[name]
-            totals[name] += new
-            self._all[name] += new
-        self._seen[partition] = counts
-
-
-def read_counts(partition: Partition) -> dict[str, int]:
-    """Return the counters of a partition by Kafka's names."""
-    traffic = partition.traffic
-    traffic.update(partition.log)
-    return {name: getattr(traffic, attribute) for name, attribute in COUNTERS.items()}

@@ -10,6 +10,7 @@ from kafkacompat.monitoring.table import Family, make_metric
 
 if TYPE_CHECKING:
     from kafkacompat.monitoring.observed import Observed
+    from kafkacompat.partitions.partition import Partition
 
 
 class TransactionCollector:
@@ -17,6 +18,16 @@ class TransactionCollector:
 
     def __init__(self, observed: Observed) -> None:
         self._observed = observed
+        self._open = 0
+
+    def begin_pass(self) -> None:
+        """See PartitionCounter."""
+        self._open = 0
+
+    def add_partition(self, partition: Partition) -> None:
+        """See PartitionCounter."""
+        if partition.is_leader:
+            self._open += len(partition.log.producer_state.open)
 
     def collect(self) -> Collected:
         """Yield the metrics."""
@@ -32,10 +43,4 @@ class TransactionCollector:
         for state, count in sorted(states.items()):
             ids.add(count, state=state)
         yield ids.metric
-        transactions = 0
-        for number, partition in enumerate(list(self._observed.replicas), 1):
-            if partition.is_leader:
-                transactions += len(partition.log.producer_state.open)
-            if number % IN_A_TURN == 0:
-                yield None
-        yield make_metric("kafkacompat_open_transactions", transactions)
+        yield make_metric("kafkacompat_open_transactions", self._open)

@@ -1,4 +1,4 @@
-"""The audit log: a file of JSON lines that tells who was refused what, and by choice who was allowed what.
+"""The audit log: a file of JSON lines that records each refused operation, and by choice each allowed one.
 
 Lines wait in memory for the disk's thread, so that no request waits for the disk. There are at most MOST_WAITING of them: beyond
 that lines are left out, and a line tells their number. The broker serves on if the disk fails.

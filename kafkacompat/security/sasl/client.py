@@ -1,4 +1,4 @@
-"""The client's side of PLAIN and SCRAM, by which brokers authenticate themselves to each other."""
+"""The client's side of SASL, by which brokers authenticate themselves to each other."""
 
 from __future__ import annotations
 
@@ -6,30 +6,22 @@ import base64
 import hashlib
 import hmac
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from twisted.internet.defer import Deferred, succeed
+
 from kafkacompat.security.sasl.mechanism import PLAIN, SaslError
-from kafkacompat.security.scram import MIN_ITERATIONS, ScramMechanism
+from kafkacompat.security.scram import MIN_ITERATIONS, SCRAM_MECHANISMS
 
 _SERVER_FIRST = re.compile(
     r"(?:m=[^,]+,)?r=(?P<nonce>[\x21-\x2b\x2d-\x7e]+),s=(?P<salt>[A-Za-z0-9+/=]+),i=(?P<iterations>[0-9]{1,9})(?:,.*)?"
 )
 _SERVER_FINAL = re.compile(r"v=(?P<signature>[A-Za-z0-9+/=]+)(?:,.*)?")
 _GS2_HEADER = "n,,"
-_MECHANISMS = {mechanism.sasl_name: mechanism for mechanism in ScramMechanism}
-MAX_ITERATIONS = 100_000
+MAX_REQUESTED_ITERATIONS = 100_000
 """More would hold up the broker for longer than 50 ms."""
-
-
-@dataclass(frozen=True)
-class ClientLogin:
-    """Who this broker is to other brokers; the representation shows no password."""
-
-    mechanism: str
-    username: str
-    password: str = field(repr=False)
 
 
 class ClientMechanism(Protocol):
@@ -42,11 +34,43 @@ class ClientMechanism(Protocol):
         """Return the next message, None when the exchange is complete; raises SaslError."""
 
 
-def start_login(login: ClientLogin, new_nonce: Callable[[], str]) -> ClientMechanism:
-    """Begin an authentication."""
-    if login.mechanism == PLAIN:
-        return PlainClient(login)
-    return ScramClient(login, new_nonce())
+class Login(Protocol):
+    """The identity of a client, and the mechanism by which the client proves it."""
+
+    @property
+    def mechanism(self) -> str:
+        """The name of the mechanism."""
+
+    def start(self, new_nonce: Callable[[], str]) -> ClientMechanism:
+        """Begin an authentication; raises SaslError if that is not possible at present."""
+
+
+class LoginUnavailableError(Exception):
+    """What a login needs cannot be retrieved; the message is a sentence without a secret."""
+
+
+@dataclass(frozen=True)
+class ClientLogin:
+    """A name with its password for PLAIN or SCRAM, whose representation shows no password.
+
+    ``by_token`` says that the name is the id of a delegation token, and the password its HMAC.
+    """
+
+    mechanism: str
+    username: str
+    password: str = field(repr=False)
+    by_token: bool = False
+
+    def start(self, new_nonce: Callable[[], str]) -> ClientMechanism:
+        """See Login.start."""
+        return PlainClient(self) if self.mechanism == PLAIN else ScramClient(self, new_nonce())
+
+    def begin(self) -> Deferred[None]:
+        """Retrieve what the login needs; a password is there."""
+        return succeed(None)
+
+    def stop(self) -> None:
+        """Retrieve nothing more."""
 
 
 class PlainClient:
@@ -64,15 +88,36 @@ class PlainClient:
         return None
 
 
+class BearerClient:
+    """One authentication by OAUTHBEARER."""
+
+    def __init__(self, token: str, extensions: Mapping[str, str]) -> None:
+        self._token = token
+        self._extensions = extensions
+        self._is_refused = False
+
+    def begin(self) -> bytes:
+        """See ClientMechanism.begin."""
+        pairs = {"auth": f"Bearer {self._token}", **self._extensions}
+        return ("n,,\x01" + "".join(f"{name}={value}\x01" for name, value in pairs.items()) + "\x01").encode()
+
+    def evaluate(self, challenge: bytes) -> bytes | None:
+        """See ClientMechanism.evaluate: a broker that refuses the token says so once the client has confirmed it."""
+        if challenge and self._is_refused:
+            raise SaslError("the other broker refuses the bearer token twice, instead of ending the exchange")
+        self._is_refused = bool(challenge)
+        return b"\x01" if challenge else None
+
+
 class ScramClient:
     """One authentication by SCRAM; it also checks that the server knows the credential."""
 
     def __init__(self, login: ClientLogin, nonce: str) -> None:
-        self._mechanism = _MECHANISMS[login.mechanism]
+        self._mechanism = SCRAM_MECHANISMS[login.mechanism]
         self._password = login.password
         self._nonce = nonce
         name = login.username.replace("=", "=3D").replace(",", "=2C")
-        self._bare = f"n={name},r={nonce}"
+        self._bare = f"n={name},r={nonce}" + (",tokenauth=true" if login.by_token else "")
         self._expected: bytes | None = None
 
     def begin(self) -> bytes:
@@ -96,7 +141,7 @@ class ScramClient:
         if not match["nonce"].startswith(self._nonce) or match["nonce"] == self._nonce:
             raise SaslError("the other broker's SCRAM nonce does not continue this broker's")
         iterations = int(match["iterations"])
-        if not MIN_ITERATIONS <= iterations <= MAX_ITERATIONS:
+        if not MIN_ITERATIONS <= iterations <= MAX_REQUESTED_ITERATIONS:
             raise SaslError(f"the other broker asks for {iterations} iterations of SCRAM, which is out of bounds")
         digest = self._mechanism.digest
         salted = self._salt_password(_decode(match["salt"]), iterations)

@@ -46,12 +46,22 @@ class UnexpectedRequestError(Exception):
     """A request may not come at this point: the connection is closed."""
 
 
+class SessionEndedError(UnexpectedRequestError):
+    """A request comes after the end of the session, and the client has not authenticated itself again."""
+
+
 class AuthenticationFailedError(Exception):
     """The authentication has failed; the text is for the log. ``response`` goes to the client, later, before the end."""
 
     def __init__(self, reason: str, response: Response | None) -> None:
         super().__init__(reason)
         self.response = response
+
+    @property
+    def code(self) -> ErrorCode:
+        """Kafka's name of the failure; a client without a request header receives none."""
+        code = 0 if self.response is None else self.response.error_code  # type: ignore[attr-defined]
+        return ErrorCode(code or ErrorCode.SASL_AUTHENTICATION_FAILED)
 
 
 @dataclass(frozen=True)
@@ -76,6 +86,7 @@ class SaslExchange:
     """The authentication of one connection.
 
     ``principal`` is the user once ``stage`` is REQUESTS, ``takes_bare_token`` is set while the next frame has no request header.
+    ``mechanism_name`` is empty before one was chosen.
     ``steady_ms`` measures durations, ``now_ms`` is the time of day.
     """
 
@@ -87,7 +98,7 @@ class SaslExchange:
         self.takes_bare_token = False
         self.principal: Principal | None = None
         self._mechanism: ServerMechanism | None = None
-        self._mechanism_name = ""
+        self.mechanism_name = ""
         self._requests = 0
         self._ends_at_ms: int | None = None
         self._reauthenticated_at_ms: int | None = None
@@ -98,7 +109,8 @@ class SaslExchange:
         return self._ends_at_ms is not None
 
     @property
-    def _is_repeated(self) -> bool:
+    def is_repeated(self) -> bool:
+        """Whether an authentication now would be a repeated one."""
         return self.principal is not None
 
     # Before a request is parsed
@@ -128,7 +140,7 @@ class SaslExchange:
             self._requests = 0
             return True
         if now_ms > self._ends_at_ms:
-            raise UnexpectedRequestError("its session has ended, and it has not authenticated itself again")
+            raise SessionEndedError("its session has ended, and it has not authenticated itself again")
         return False
 
     # Requests
@@ -148,22 +160,22 @@ class SaslExchange:
                 f"the SASL mechanism {name[:40]!r} is not enabled",
                 SaslHandshakeResponse(error_code=code, mechanisms=names),
             )
-        if self._is_repeated and version == 0:
+        if self.is_repeated and version == 0:
             raise UnexpectedRequestError(
                 "it authenticates itself again by SaslHandshake 0, which has no re-authentication"
             )
-        if self._is_repeated and name != self._mechanism_name:
+        if self.is_repeated and name != self.mechanism_name:
             self.stage = Stage.OTHER_MECHANISM
         else:
             self.stage = Stage.TOKEN
             self.takes_bare_token = version == 0
-            self._mechanism, self._mechanism_name = start(), name
+            self._mechanism, self.mechanism_name = start(), name
         return SaslHandshakeResponse(mechanisms=names)
 
     def authenticate(self, request: SaslAuthenticateRequest) -> SaslAuthenticateResponse:
         """Answer SaslAuthenticate; raises AuthenticationFailedError."""
         if self.stage is Stage.OTHER_MECHANISM:
-            raise self._fail(f"it authenticates itself again by another mechanism than {self._mechanism_name}", None)
+            raise self._fail(f"it authenticates itself again by another mechanism than {self.mechanism_name}", None)
         try:
             answer = self._evaluate(bytes(request.auth_bytes))
         except SaslError as problem:
@@ -205,7 +217,7 @@ class SaslExchange:
         assert mechanism is not None
         self.principal, self._mechanism = mechanism.principal, None
         self.stage, self.takes_bare_token = Stage.REQUESTS, False
-        limits = [limit] if (limit := self._offer.max_session_ms.get(self._mechanism_name, 0)) > 0 else []
+        limits = [limit] if (limit := self._offer.max_session_ms.get(self.mechanism_name, 0)) > 0 else []
         if mechanism.expires_at_ms is not None:
             limits.append(mechanism.expires_at_ms - self._now_ms())
         if not limits:
@@ -224,9 +236,9 @@ class SaslExchange:
         """Return the text that the client receives."""
         if problem.client_message is not None:
             return problem.client_message
-        what = "re-authentication" if self._is_repeated else "authentication"
+        what = "re-authentication" if self.is_repeated else "authentication"
         return (
-            f"Authentication failed during {what} due to invalid credentials with SASL mechanism {self._mechanism_name}"
+            f"Authentication failed during {what} due to invalid credentials with SASL mechanism {self.mechanism_name}"
         )
 
 

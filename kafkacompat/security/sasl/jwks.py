@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from twisted.internet.defer import Deferred
 
+from kafkacompat.backoff import Backoff
 from kafkacompat.security.sasl.settings import JwksSettings
 from kafkacompat.security.sasl.signed_tokens import KeySet
 from kafkacompat.timers import Clock, DelayedCall
@@ -26,7 +27,6 @@ MIN_EXPEDITED_S = 5.0
 SAME_KEY_S = 60.0
 """Tokens with the same unknown key lead to at most one fetch in this time."""
 MAX_UNKNOWN_KEYS = 100
-JITTER = 0.2
 
 Fetch = Callable[[str], "Deferred[bytes]"]
 """Fetches a URL; fails with any exception."""
@@ -101,9 +101,8 @@ class FetchedKeys:
         self._settings = settings
         self._fetch = fetch
         self._clock = clock
-        self._rng = rng
         self._keys: KeySet | None = None
-        self._backoff_s = settings.backoff_s
+        self._backoff = Backoff(settings.backoff_s, settings.max_backoff_s, rng)
         self._fetching: Deferred[Any] | None = None
         self._next: DelayedCall | None = None
         self._expedited_at = -MIN_EXPEDITED_S
@@ -145,18 +144,16 @@ class FetchedKeys:
     def _take(self, data: bytes) -> float:
         """Take fetched keys over; return when to fetch them again."""
         self._keys = KeySet.parse(data)
-        self._backoff_s = self._settings.backoff_s
+        self._backoff.reset()
         return self._settings.refresh_s
 
     def _report(self, failure: object) -> float:
         """Log a failure; return when to try again."""
-        wait_s = self._backoff_s * self._rng.uniform(1 - JITTER, 1 + JITTER)
-        self._backoff_s = min(self._backoff_s * 2, self._settings.max_backoff_s)
         if not self._is_stopped:
             log.warning(
                 "Cannot fetch the keys of tokens from %s: %s", self._settings.url, getattr(failure, "value", "")
             )
-        return wait_s
+        return self._backoff.next_s()
 
     def _schedule(self, wait_s: float) -> None:
         self._fetching = None

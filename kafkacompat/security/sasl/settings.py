@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 from kafkacompat.config.listeners import listener_property_name
 from kafkacompat.config.properties import ConfigError
 from kafkacompat.security.jaas import JaasError, LoginEntry, find_login, parse_jaas
-from kafkacompat.security.sasl.client import ClientLogin
 from kafkacompat.security.sasl.mechanism import OAUTHBEARER, PLAIN
 from kafkacompat.security.sasl.plain import PlainUsers
 from kafkacompat.security.sasl.unsecured_tokens import UnsecuredRules
@@ -30,10 +29,10 @@ URL_SCHEMES = ("file", "http", "https")
 MIN_REFRESH_S, MIN_BACKOFF_S = 1.0, 0.01
 """Shorter times would keep the broker busy with fetches."""
 
-_OAUTH = "org.apache.kafka.common.security.oauthbearer."
+KAFKAS_OAUTH = "org.apache.kafka.common.security.oauthbearer."
 SECURED_HANDLERS = (
-    f"{_OAUTH}OAuthBearerValidatorCallbackHandler",
-    f"{_OAUTH}secured.OAuthBearerValidatorCallbackHandler",
+    f"{KAFKAS_OAUTH}OAuthBearerValidatorCallbackHandler",
+    f"{KAFKAS_OAUTH}secured.OAuthBearerValidatorCallbackHandler",
 )
 """The names, in Kafka's releases, of the class that checks signed tokens."""
 
@@ -49,16 +48,19 @@ class JwksSettings:
 
 
 @dataclass(frozen=True)
-class OAuthSettings:
-    """How bearer tokens are checked: unsecured ones, or signed ones with the keys of a JWKS."""
+class SignedRules:
+    """What a signed token must claim (the properties sasl.oauthbearer...), and the keys that its signature is checked with."""
 
-    unsecured: UnsecuredRules | None
-    jwks: JwksSettings | None
+    jwks: JwksSettings
     audience: tuple[str, ...] = ()
     issuer: str | None = None
     clock_skew_s: int = 30
     scope_claim: str = "scope"
     subject_claim: str = "sub"
+
+
+TokenRules = UnsecuredRules | SignedRules
+"""How bearer tokens are checked."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ class SaslSettings:
 
     mechanisms: tuple[str, ...]
     users: PlainUsers | None
-    oauth: OAuthSettings | None
+    oauth: TokenRules | None
     max_session_ms: Mapping[str, int]
     max_receive_bytes: int
 
@@ -79,7 +81,7 @@ def read_sasl_settings(config: BrokerConfig, listener_name: str) -> SaslSettings
     assert isinstance(mechanisms, tuple) and isinstance(max_receive_bytes, int)
     if max_receive_bytes < 0:
         max_receive_bytes = config.int("socket.request.max.bytes")
-    reader = _MechanismReader(config, listener_name)
+    reader = MechanismReader(config, listener_name)
     for mechanism in mechanisms:
         if mechanism != OAUTHBEARER:
             reader.refuse_handler(mechanism)
@@ -92,33 +94,24 @@ def read_sasl_settings(config: BrokerConfig, listener_name: str) -> SaslSettings
     )
 
 
-def read_client_login(config: BrokerConfig, listener_name: str, mechanism: str) -> ClientLogin:
-    """Read how this broker authenticates itself at other brokers' inter-broker listener; raises ConfigError."""
-    name, login = _MechanismReader(config, listener_name).find_login(mechanism)
-    if login is None or not {"username", "password"} <= set(login.options):
-        raise ConfigError(
-            f"{name} has no username and password for {mechanism}, by which this broker authenticates itself at other brokers:"
-            " add them as options of the login module"
-        )
-    return ClientLogin(mechanism, login.options["username"], login.options["password"])
+class MechanismReader:
+    """Reads the properties that may be set for one mechanism of a listener; without a listener, those for no listener."""
 
-
-class _MechanismReader:
-    """Reads the properties that may be set for one mechanism of a listener."""
-
-    def __init__(self, config: BrokerConfig, listener_name: str) -> None:
+    def __init__(self, config: BrokerConfig, listener_name: str | None) -> None:
         self._config = config
         self._listener_name = listener_name
 
     def find(self, mechanism: str, name: str) -> tuple[str, str | None]:
         """Return the most specific name that is set, and its text; the first name and None if none is."""
-        own = [
-            listener_property_name(self._listener_name, f"{mechanism.lower()}.{name}"),
-            listener_property_name(self._listener_name, name),
-            name,
-        ]
-        given = self._config.given
-        return next(((key, given[key]) for key in own if key in given), (own[0], None))
+        names, given = self._list_names(mechanism, name), self._config.given
+        return next(((key, given[key]) for key in names if key in given), (names[0], None))
+
+    def _list_names(self, mechanism: str, name: str) -> list[str]:
+        """Return the names that set a property for the mechanism, the most specific first."""
+        if self._listener_name is None:
+            return [name]
+        own = (f"{mechanism.lower()}.{name}", name)
+        return [*(listener_property_name(self._listener_name, prefixed) for prefixed in own), name]
 
     def find_login(self, mechanism: str) -> tuple[str, LoginEntry | None]:
         """Return the name of the property with the login modules, and the module of a mechanism. Raises ConfigError."""
@@ -138,7 +131,7 @@ class _MechanismReader:
             raise ConfigError(f"{name} names no users of PLAIN: set it as {words}")
         return users
 
-    def _read(self, mechanism: str, name: str) -> Any:
+    def read(self, mechanism: str, name: str) -> Any:
         """Return the parsed value of a property, the default if it is not set. Raises ConfigError."""
         given, text = self.find(mechanism, name)
         if text is None:
@@ -148,11 +141,11 @@ class _MechanismReader:
         return row._replace(name=given).parse(text)
 
     def read_max_session_ms(self, mechanism: str) -> int:
-        value = self._read(mechanism, MAX_REAUTH)
+        value = self.read(mechanism, MAX_REAUTH)
         assert isinstance(value, int)
         return value
 
-    def read_oauth(self) -> OAuthSettings:
+    def read_oauth(self) -> TokenRules:
         handler_name, handler = self.find(OAUTHBEARER, CALLBACK_HANDLER)
         if handler is not None and handler.strip() not in SECURED_HANDLERS:
             raise ConfigError(
@@ -171,9 +164,9 @@ class _MechanismReader:
                 f"OAUTHBEARER of the listener {self._listener_name} has no keys to check tokens with: set {JWKS_URL},"
                 f' or, for trials only, allow unsecured tokens by unsecuredValidatorPrincipalClaimName="sub" in {jaas_name}'
             )
-        return OAuthSettings(unsecured, None)
+        return unsecured
 
-    def _read_signed(self, name: str, url: str) -> OAuthSettings:
+    def _read_signed(self, name: str, url: str) -> SignedRules:
         parts = urlsplit(url)
         if parts.scheme not in URL_SCHEMES or not (parts.path if parts.scheme == "file" else parts.hostname):
             raise ConfigError(f"{name}={url} is not valid: it takes a URL of {', '.join(URL_SCHEMES)}")
@@ -181,7 +174,7 @@ class _MechanismReader:
             raise ConfigError(f"{name} is not valid: it takes a URL without a user and a password")
 
         def read(rest: str) -> Any:
-            return self._read(OAUTHBEARER, f"sasl.oauthbearer.{rest}")
+            return self.read(OAUTHBEARER, f"sasl.oauthbearer.{rest}")
 
         jwks = JwksSettings(
             url,
@@ -189,8 +182,7 @@ class _MechanismReader:
             max(read("jwks.endpoint.retry.backoff.ms") / 1000, MIN_BACKOFF_S),
             max(read("jwks.endpoint.retry.backoff.max.ms") / 1000, MIN_BACKOFF_S),
         )
-        return OAuthSettings(
-            None,
+        return SignedRules(
             jwks,
             tuple(read("expected.audience") or ()),
             read("expected.issuer"),
@@ -205,8 +197,6 @@ class _MechanismReader:
         Kafka's own class for tokens may be named for all mechanisms of a listener.
         """
         name, handler = self.find(mechanism, CALLBACK_HANDLER)
-        is_for_mechanism = name == listener_property_name(
-            self._listener_name, f"{mechanism.lower()}.{CALLBACK_HANDLER}"
-        )
+        is_for_mechanism = name == self._list_names(mechanism, CALLBACK_HANDLER)[0]
         if handler is not None and (is_for_mechanism or handler.strip() not in SECURED_HANDLERS):
             raise ConfigError(f"{name}={handler} is not served, as no class is loaded by its name: remove it")

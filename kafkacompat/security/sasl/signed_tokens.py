@@ -10,11 +10,12 @@ import json
 import logging
 from collections.abc import Callable, Mapping
 from itertools import chain
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, TypeGuard
 
 import jwt
 
 from kafkacompat.security.sasl.oauthbearer import BearerToken, TokenError
+from kafkacompat.security.sasl.settings import SignedRules
 
 log = logging.getLogger(__name__)
 
@@ -29,16 +30,6 @@ MAX_KEYS = 1000
 MAX_KEY_ID = 250
 """Length of the longest key id that leads to a fetch of the keys, as in Kafka."""
 MAX_CLAIMED_S = 1e11
-
-
-class SignedRules(NamedTuple):
-    """What a signed token must claim (the properties sasl.oauthbearer...)."""
-
-    audience: tuple[str, ...] = ()
-    issuer: str | None = None
-    clock_skew_s: int = 30
-    scope_claim: str = "scope"
-    subject_claim: str = "sub"
 
 
 class KeySet:

@@ -49,7 +49,7 @@ def check_unsecured_token(token: str, rules: UnsecuredRules, now_ms: Callable[[]
     subject, expiry_s = claims.get(rules.principal_claim), claims.get("exp")
     if not isinstance(subject, str) or not subject.strip():
         raise TokenError(f"it has no text as the claim {rules.principal_claim}")
-    if not _is_number(expiry_s):
+    if not is_number(expiry_s):
         raise TokenError("it has no number as the claim exp")
     expires_at_ms = round(expiry_s * 1000)
     _check_times(claims.get("iat"), expires_at_ms, now_ms(), rules.clock_skew_ms)
@@ -61,12 +61,13 @@ def _read_claims(token: str) -> Mapping[str, Any]:
     parts = token.split(".")
     if len(parts) != 3 or ".." in token:
         raise TokenError("it does not have three parts")
-    if _decode(parts[0]).get("alg") != "none" or parts[2]:
+    if decode_json_part(parts[0]).get("alg") != "none" or parts[2]:
         raise TokenError("it is not unsecured: alg is not none, or it has a signature")
-    return _decode(parts[1])
+    return decode_json_part(parts[1])
 
 
-def _decode(part: str) -> dict[str, Any]:
+def decode_json_part(part: str) -> dict[str, Any]:
+    """Decode the header or the claims of a token; raises TokenError."""
     try:
         data = base64.b64decode(part.rstrip("=") + "=" * (-len(part.rstrip("=")) % 4), altchars=b"-_", validate=True)
         value = json.loads(data)
@@ -77,7 +78,8 @@ def _decode(part: str) -> dict[str, Any]:
     return value
 
 
-def _is_number(value: object) -> TypeGuard[float]:
+def is_number(value: object) -> TypeGuard[float]:
+    """Return whether a claim is a number that can be a time in seconds."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e15
 
 
@@ -86,7 +88,7 @@ def _check_times(issued_s: Any, expires_at_ms: int, now_ms: int, skew_ms: int) -
         raise TokenError("it has expired")
     if issued_s is None:
         return
-    if not _is_number(issued_s):
+    if not is_number(issued_s):
         raise TokenError("its claim iat is no number")
     issued_ms = round(issued_s * 1000)
     if issued_ms > now_ms + skew_ms:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from cryptography import x509
 from OpenSSL import SSL
 
 from kafkacompat.config.properties import ConfigError
+from kafkacompat.security.tls.client import ClientTls, refuse_store
 from kafkacompat.security.tls.contexts import build_client_context, build_server_context
 from kafkacompat.security.tls.mapping import MappingRules, parse_mapping_rules
 from kafkacompat.security.tls.names import format_name
@@ -32,8 +34,13 @@ class Credentials:
     key_store: KeyStore
     trusted: tuple[x509.Certificate, ...] | None
     server: SSL.Context
-    client: SSL.Context
     rules: MappingRules
+
+    @cached_property
+    def client(self) -> ClientTls:
+        """The side of connections to other brokers, built at its first use: only one listener has such connections."""
+        context = build_client_context(self.settings, self.key_store, self.trusted)
+        return ClientTls(context, self.settings.checks_host_name)
 
     @property
     def name(self) -> str:
@@ -58,13 +65,9 @@ def load_credentials(settings: TlsSettings, read: ReadFile) -> Credentials:
     rules = parse_mapping_rules(settings.mapping_rules)
     try:
         server = build_server_context(settings, key_store, trusted)
-        client = build_client_context(settings, key_store, trusted)
     except SSL.Error as problem:
-        reason = problem.args[0][-1][-1] if problem.args and problem.args[0] else "an unknown reason"
-        raise ConfigError(
-            f"{settings.key_store.source}: OpenSSL does not accept the key or certificate: {reason}"
-        ) from None
-    return Credentials(settings, key_store, trusted, server, client, rules)
+        raise refuse_store(settings, problem) from None
+    return Credentials(settings, key_store, trusted, server, rules)
 
 
 def check_replacement(before: Credentials, after: Credentials) -> None:
@@ -89,15 +92,15 @@ def check_replacement(before: Credentials, after: Credentials) -> None:
         raise ConfigError(f"{settings.trust_store.source}: a running listener without a trust store cannot get one")
 
 
-def check_mutual_trust(listener_name: str, *credentials: Credentials) -> None:
+def check_mutual_trust(*credentials: Credentials) -> None:
     """Check that brokers with any of these credentials can connect to each other; raises ConfigError."""
     for client in credentials:
         for server in credentials:
             try:
-                _connect(TlsSession(client.client, is_server=False), TlsSession(server.server, is_server=True))
+                _connect(TlsSession(client.client.context, is_server=False), TlsSession(server.server, is_server=True))
             except TlsError as problem:
                 raise ConfigError(
-                    f"listener {listener_name}: brokers with these stores cannot connect to each other: {problem};"
+                    f"brokers with these stores cannot connect to each other: {problem};"
                     " put the authority of the certificate into the trust store"
                 ) from None
 

@@ -7,15 +7,11 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-from service_identity import VerificationError
-from service_identity.pyopenssl import verify_hostname, verify_ip_address
-from twisted.internet.abstract import isIPAddress, isIPv6Address
-
 from kafkacompat.config.properties import ConfigError
 from kafkacompat.security.principals import ANONYMOUS, USER_TYPE, Principal
+from kafkacompat.security.tls.client import read_peer_name
 from kafkacompat.security.tls.credentials import check_mutual_trust, check_replacement, load_credentials
 from kafkacompat.security.tls.mapping import NoMatchingRuleError
-from kafkacompat.security.tls.names import UNREADABLE, format_name
 from kafkacompat.security.tls.session import TlsError, TlsSession
 from kafkacompat.security.tls.settings import read_tls_settings
 from kafkacompat.security.tls.stores import read_file
@@ -52,40 +48,22 @@ class TlsListener:
         return TlsSession(self.credentials.server, is_server=True)
 
     def connect(self, host: str) -> TlsSession:
-        """Return a session towards another broker; a name is sent along (SNI), an address is not."""
-        is_address = isIPAddress(host) or isIPv6Address(host)
-        return TlsSession(self.credentials.client, is_server=False, server_name=None if is_address else host)
+        """Return a session towards another broker."""
+        return self.credentials.client.connect(host)
 
     def check_host(self, session: TlsSession, host: str) -> None:
         """Raise TlsError unless the peer's certificate is for *host*, if that is to be checked."""
-        if not self.credentials.settings.checks_host_name:
-            return
-        try:
-            if isIPAddress(host) or isIPv6Address(host):
-                verify_ip_address(session.connection, host)
-            else:
-                verify_hostname(session.connection, host)
-        except VerificationError:
-            raise TlsError(f"the certificate {_read_peer_name(session)!r} is not for the host {host!r}") from None
+        self.credentials.client.check_host(session, host)
 
     def find_principal(self, session: TlsSession) -> Principal:
         """Return the user of a session whose handshake is complete. Raises TlsError if no mapping rule applies."""
-        name = _read_peer_name(session) if self._names_users else None
+        name = read_peer_name(session) if self._names_users else None
         if name is None:
             return ANONYMOUS
         try:
             return Principal(USER_TYPE, self.credentials.rules.map_name(name))
         except NoMatchingRuleError as problem:
             raise TlsError(str(problem)) from None
-
-
-def _read_peer_name(session: TlsSession) -> str | None:
-    """Return the distinguished name of the peer; None if it has shown no certificate. Raises TlsError."""
-    try:
-        certificate = session.peer_certificate
-        return None if certificate is None else format_name(certificate.subject)
-    except UNREADABLE:
-        raise TlsError("the name in the peer's certificate cannot be read") from None
 
 
 class TlsListeners:
@@ -105,10 +83,10 @@ class TlsListeners:
                 settings = read_tls_settings(config, name)
                 stamps = self._read_stamps(settings)
                 credentials = load_credentials(settings, self._files.read)
+                if name == self._between_brokers:
+                    check_mutual_trust(credentials)
             except ConfigError as problem:
                 raise ConfigError(f"listener {name}: {problem}") from None
-            if name == self._between_brokers:
-                check_mutual_trust(name, credentials)
             credentials.warn_of_validity(name, self._now())
             self._listeners[name] = TlsListener(name, credentials, stamps, names_users=listener.protocol == "SSL")
         return self._listeners[name]
@@ -145,7 +123,7 @@ class TlsListeners:
             for present in before:
                 check_replacement(present, credentials)
             if listener.name == self._between_brokers:
-                check_mutual_trust(listener.name, *before, credentials)
+                check_mutual_trust(*before, credentials)
         except ConfigError as problem:
             log.error("listener %s keeps its certificate: %s", listener.name, problem)
             return
@@ -174,23 +152,30 @@ class TlsListeners:
 
 
 def check_tls_change(before: BrokerConfig, after: BrokerConfig, read: ReadFile = read_file) -> None:
-    """Check the certificates that a change of the configuration brings to listeners. Raises ConfigError."""
+    """Check the certificates that a change of the configuration brings to listeners. Raises ConfigError, which names the listener."""
     running = {listener.name for listener in before.listeners if listener.has_tls}
     for listener in after.listeners:
         if listener.has_tls:
-            settings = read_tls_settings(after, listener.name)
-            present = read_tls_settings(before, listener.name) if listener.name in running else None
-            if settings != present:
-                is_between_brokers = bool(after.value("zookeeper.connect")) and listener == after.inter_broker_listener
-                _check_credentials(listener.name, present, settings, read, is_between_brokers=is_between_brokers)
+            try:
+                _check_listener(before if listener.name in running else None, after, listener, read)
+            except ConfigError as problem:
+                raise ConfigError(f"listener {listener.name}: {problem}") from None
+
+
+def _check_listener(before: BrokerConfig | None, after: BrokerConfig, listener: Listener, read: ReadFile) -> None:
+    settings = read_tls_settings(after, listener.name)
+    present = None if before is None else read_tls_settings(before, listener.name)
+    if settings != present:
+        is_between_brokers = bool(after.value("zookeeper.connect")) and listener == after.inter_broker_listener
+        _check_credentials(present, settings, read, is_between_brokers=is_between_brokers)
 
 
 def _check_credentials(
-    name: str, present: TlsSettings | None, settings: TlsSettings, read: ReadFile, *, is_between_brokers: bool
+    present: TlsSettings | None, settings: TlsSettings, read: ReadFile, *, is_between_brokers: bool
 ) -> None:
     credentials = load_credentials(settings, read)
     if is_between_brokers:
-        check_mutual_trust(name, credentials)
+        check_mutual_trust(credentials)
     if present is None:
         return
     try:

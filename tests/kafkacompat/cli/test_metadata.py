@@ -136,7 +136,7 @@ def test_an_import_renames_the_metadata(data: Path, exported: Path, monkeypatch:
         imported.append((connect, values))
         return len(values)
 
-    monkeypatch.setattr("kafkacompat.cli.metadata_import._run_import", run_import)
+    monkeypatch.setattr("kafkacompat.cli.metadata_import._import_values", run_import)
     result = run("import", exported, "--zookeeper", ZOOKEEPER, "--data", data)
     assert result.exit_code == 0
     assert result.stdout == f"Imported 5 keys; start the broker with zookeeper.connect={ZOOKEEPER}\n"

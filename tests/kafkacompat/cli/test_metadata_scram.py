@@ -73,6 +73,14 @@ def test_iterations_that_are_not_valid(tmp_path: Path, iterations: str) -> None:
     assert result.exit_code == 2 and "it takes 4096 to 16384" in result.output
 
 
+def test_a_user_that_is_given_twice(tmp_path: Path) -> None:
+    users = ["SCRAM-SHA-256=[name=alice,password=x]", "SCRAM-SHA-512=[name=alice,password=x]"]
+    result = run(*users, "--data", str(tmp_path / "data"))
+    assert result.exit_code == 2
+    assert "the user alice is given 2 times: run the command once for each mechanism of a user" in result.output
+    assert not (tmp_path / "data").exists()
+
+
 def test_one_place(tmp_path: Path) -> None:
     assert run("SCRAM-SHA-256=[name=alice]").exit_code == 2
     assert run("SCRAM-SHA-256=[name=a]", "--data", str(tmp_path), "--zookeeper", "x:1").exit_code == 2

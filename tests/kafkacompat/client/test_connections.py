@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from twisted.internet.defer import CancelledError
 
-from kafkacompat.client.backoff import JITTER
+from kafkacompat.backoff import JITTER
 from kafkacompat.client.errors import (
     ConnectionLostError,
     RequestFailedError,

@@ -21,6 +21,8 @@ from kafkacompat.metadata.inheritance import (
     list_unconfigured_topics,
 )
 from kafkacompat.metadata.kraft import KraftCluster
+from kafkacompat.security.principals import Principal
+from kafkacompat.security.tokens import TokenInfo
 from kafkacompat.wire.primitives import ZERO_UUID
 
 ID, OTHER_ID = bytes(range(16)), bytes(range(1, 17))
@@ -171,3 +173,12 @@ def test_producer_ids_begin_far_from_those_that_kafka_gives() -> None:
         == 5000 + PRODUCER_ID_LEAP
     )
     assert inherit_metadata([make_partition("t", 0)])[1].next_producer_id == PRODUCER_ID_LEAP
+
+
+def test_tokens_come_from_the_controllers() -> None:
+    """A token stays valid if the secret key is the same, from which every broker derives the token's secret."""
+    cluster = make_cluster(("t", ID, [0]))
+    alice = Principal("User", "alice")
+    token = cluster.tokens["a"] = TokenInfo("a", alice, alice, (), 1, 2, 3)
+    image, _ = inherit_metadata([make_partition("t", 0)], cluster)
+    assert image.tokens == {"a": token}

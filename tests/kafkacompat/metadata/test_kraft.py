@@ -7,19 +7,23 @@ import pytest
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.client_entities import ClientConfig, make_entity, make_user_entity
 from kafkacompat.metadata.kraft import KraftCluster
+from kafkacompat.security.principals import Principal
 from kafkacompat.security.scram import ScramCredential, ScramMechanism
+from kafkacompat.security.tokens import TokenInfo
 from kafkacompat.wire.metadata_records import (
     AbortTransactionRecord,
     AccessControlEntryRecord,
     BeginTransactionRecord,
     ClientQuotaRecord,
     ConfigRecord,
+    DelegationTokenRecord,
     EndTransactionRecord,
     EntityData,
     PartitionChangeRecord,
     PartitionRecord,
     ProducerIdsRecord,
     RemoveAccessControlEntryRecord,
+    RemoveDelegationTokenRecord,
     RemoveTopicRecord,
     RemoveUserScramCredentialRecord,
     TopicRecord,
@@ -124,6 +128,42 @@ def test_access_rules_are_added_and_removed() -> None:
     assert list(made.acls.values()) == [parse_acl("+alice WRITE TOPIC orders")]
     with pytest.raises(MalformedError, match="an access rule cannot be read"):
         make_cluster(rule(1, operation=99))
+
+
+def make_token(token_id: str, expiry_ms: int, *renewers: str) -> DelegationTokenRecord:
+    return DelegationTokenRecord(
+        owner="User:alice",
+        requester="User:admin",
+        renewers=list(renewers),
+        issue_timestamp=1,
+        max_timestamp=9,
+        expiration_timestamp=expiry_ms,
+        token_id=token_id,
+    )
+
+
+def test_tokens_are_created_renewed_and_removed() -> None:
+    made = make_cluster(
+        make_token("a", 5, "User:b:c"),
+        make_token("z", 5),
+        make_token("a", 7),
+        RemoveDelegationTokenRecord(token_id="z"),
+    )
+    alice, admin = Principal("User", "alice"), Principal("User", "admin")
+    assert made.tokens == {"a": TokenInfo("a", alice, admin, (), 1, 7, 9)}
+    assert make_cluster(make_token("a", 5, "User:b:c")).tokens["a"].renewers == (Principal("User", "b:c"),)
+    with pytest.raises(MalformedError, match="the delegation token a cannot be read: the principal 'bob' is not valid"):
+        make_cluster(make_token("a", 5, "bob"))
+
+
+def test_a_token_is_read_as_kafka_writes_it() -> None:
+    """The order of the fields is that of Kafka's schema; both times follow the issue time."""
+    value = b"\x01\x0a\x00" + b"\x07User:a" + b"\x07User:b" + b"\x02\x07User:c"
+    value += b"".join(number.to_bytes(8, "big") for number in (1, 3, 2)) + b"\x03id" + b"\x00"
+    made = KraftCluster()
+    made.replay([value])
+    users = [Principal("User", name) for name in "abc"]
+    assert made.tokens == {"id": TokenInfo("id", users[0], users[1], (users[2],), 1, 2, 3)}
 
 
 def test_producer_ids_only_grow() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -130,3 +131,15 @@ def test_a_store_in_use_is_not_taken_for_damaged(tmp_path: Path) -> None:
     outcome(first.compare_and_set([StoreChange("/a", ABSENT, b"1")]))
     with pytest.raises(StoreError, match="locked"):
         outcome(second.set_aside_if_damaged())
+
+
+def test_only_the_owner_may_read_what_sqlite_writes(tmp_path: Path) -> None:
+    store = SqliteStore(str(tmp_path / "metadata"), ImmediateDisk())
+    previous = os.umask(0)
+    try:
+        outcome(store.compare_and_set([StoreChange("/config/users/alice", ABSENT, b"secret")]))
+    finally:
+        os.umask(previous)
+    files = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "metadata").iterdir()}
+    assert files == {FILE_NAME: 0o600, f"{FILE_NAME}-wal": 0o600}
+    outcome(store.close())

@@ -16,7 +16,6 @@ from kafkacompat.metadata.topic_changes import (
     TopicPlanner,
     delete_topic,
     elect_leaders,
-    new_topic_id,
 )
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -202,19 +201,6 @@ def test_racks_on_some_brokers_only_are_refused() -> None:
     assert (
         catch_code(NewTopic("t", 1, 1), MetadataDraft(MetadataImage(brokers=brokers))) == ErrorCode.UNKNOWN_SERVER_ERROR
     )
-
-
-def test_topic_ids_are_random_uuids_that_no_command_line_takes_for_an_option() -> None:
-    rng = Random(3)
-    ids = [new_topic_id(rng) for _ in range(2000)]
-    assert len(set(ids)) == 2000
-    assert {uuid[6] >> 4 for uuid in ids} == {4} and {uuid[8] >> 6 for uuid in ids} == {2}
-    assert all(uuid[0] >> 2 != 62 for uuid in ids)
-
-
-def test_a_topic_id_that_is_taken_is_not_given_again() -> None:
-    first = new_topic_id(Random(3))
-    assert new_topic_id(Random(3), {first}) != first
 
 
 def test_an_election_gives_each_partition_a_new_epoch() -> None:

@@ -10,6 +10,8 @@ import pytest
 
 from kafkacompat.metrics.places import OTHER
 from kafkacompat.monitoring.table import ROWS
+from kafkacompat.partitions.partition import Partition
+from kafkacompat.partitions.replica_manager import ReplicaManager
 from kafkacompat.wire.apis.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from kafkacompat.wire.apis.offset_commit import (
     OffsetCommitRequest,
@@ -149,6 +151,20 @@ def test_topics_without_a_place_share_a_series(tmp_path: Path) -> None:
     assert samples[make_key("kafka_log_log_numlogsegments", topic=OTHER, partition=OTHER)] == 3
     assert samples[make_key("kafka_server_replicamanager_partitioncount")] == 5
     world.run(world.broker.stop())
+
+
+def test_a_scrape_passes_over_the_partitions_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.make_topic("orders")
+    passes: list[ReplicaManager] = []
+    iterate = ReplicaManager.__iter__
+
+    def count(replicas: ReplicaManager) -> Iterator[Partition]:
+        passes.append(replicas)
+        return iterate(replicas)
+
+    monkeypatch.setattr(ReplicaManager, "__iter__", count)
+    assert world.scrape()[make_key("kafka_server_replicamanager_partitioncount")] == 1
+    assert len(passes) == 1
 
 
 def test_a_scrape_makes_only_what_the_table_has(world: World) -> None:

@@ -57,7 +57,6 @@ def test_a_listener_serves_its_connections_at_its_rate() -> None:
     # Ten of them in the first second. Then the burst before counts as if it were spread over ten seconds, not eleven.
     assert (delays[9], delays[-1]) == (1000, 12_000)
     assert set(door.connect(5, "B")) == {ADMITTED}
-    assert door.rates.listener_throttled.count == 30
 
 
 def test_the_broker_has_one_rate_for_all_its_listeners() -> None:
@@ -90,7 +89,6 @@ def test_an_address_that_makes_too_many_is_turned_away_and_does_not_count() -> N
     assert set(door.connect(20, address="10.0.0.2")) == {ADMITTED}
     door.now_ms += 11_000
     assert door.connect() == [ADMITTED]
-    assert (door.rates.address_throttled.count, door.rates.address_throttled.total_ms) == (3, 1500)
 
 
 def test_an_address_that_is_turned_away_does_not_count_for_its_listener() -> None:

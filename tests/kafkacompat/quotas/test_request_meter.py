@@ -54,7 +54,7 @@ def test_produced_bytes_are_throttled_and_counted_in_the_figures() -> None:
     assert client.produce(10_000) == 0
     assert client.produce(5000) == 5000
     assert client.produce(0, has_response=False) == 5000
-    figures = client.quotas.throttled[QuotaKind.PRODUCE]
+    figures = client.quotas.throttled[QuotaKind.PRODUCE].total
     assert (figures.count, figures.total_ms) == (2, 10_000)
 
 
@@ -113,7 +113,7 @@ def test_request_time_is_a_percentage_of_the_thread() -> None:
     assert work(client, 0.5) == 0
     assert work(client, 0.1) == 400  # 1.1 s in 10.6 s, that is 10.38 %
     assert work(client, 5) == 1000  # bounded by a window
-    assert client.quotas.throttled[QuotaKind.REQUEST].count == 2
+    assert client.quotas.throttled[QuotaKind.REQUEST].total.count == 2
 
 
 def test_time_in_which_a_response_waits_does_not_count() -> None:
@@ -156,9 +156,8 @@ def test_the_longest_throttle_time_counts() -> None:
     meter = client.begin(PRODUCE)
     client.now += 0.2
     assert client.finish(meter, 14_000) == 4000
-    assert {kind: figures.count for kind, figures in client.quotas.throttled.items() if figures.count} == {
-        QuotaKind.PRODUCE: 1
-    }
+    counts = {kind: clients.total.count for kind, clients in client.quotas.throttled.items()}
+    assert {kind: count for kind, count in counts.items() if count} == {QuotaKind.PRODUCE: 1}
 
 
 def admit(client: Client, meter: RequestMeter) -> Callable[[str, int], None]:
@@ -195,7 +194,7 @@ def test_older_versions_are_throttled_and_not_rejected() -> None:
     admit(client, meter)("a", 21)
     admit(client, meter)("b", 10)
     assert client.finish(meter) == 20_000
-    assert client.quotas.throttled[QuotaKind.MUTATION].total_ms == 20_000
+    assert client.quotas.throttled[QuotaKind.MUTATION].total.total_ms == 20_000
 
 
 def test_metadata_creates_no_topics_beyond_the_quota_and_is_not_throttled() -> None:

@@ -25,7 +25,9 @@ def make_client(listener_name: str = "PLAINTEXT", host: str = HOST) -> Client:
 
 def find_objection(changes: dict[str, str], *clients: Client, host: str = HOST) -> str | None:
     config = BrokerConfig.load("node.id=1").with_changes(changes, {})
-    return ConnectionLimits(lambda: config).find_objection("PLAINTEXT", host, clients)
+    objection = ConnectionLimits(lambda: config).find_objection("PLAINTEXT", host, clients)
+    assert objection is None or f"there are {objection.limit}=" in objection.text
+    return objection and objection.text
 
 
 def test_all_clients_are_accepted_by_default() -> None:

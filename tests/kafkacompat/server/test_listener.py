@@ -5,26 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-import pytest
 from twisted.internet.address import IPv4Address
 from twisted.internet.defer import Deferred
-from twisted.internet.task import Clock
 
-from kafkacompat.server.listener import COMPLAINTS_PER_SECOND, KafkaFactory, KafkaServer, LoggedComplaints
+from kafkacompat.server.connection_limits import Objection
+from kafkacompat.server.listener import KafkaFactory, KafkaServer
 from tests.fakes.memory_network import MemoryNetwork
 from tests.kafkacompat.server.world import World
-
-
-def test_complaints_of_a_peer_are_limited_and_summed(caplog: pytest.LogCaptureFixture) -> None:
-    clock = Clock()
-    complain = LoggedComplaints(clock)
-    for number in range(COMPLAINTS_PER_SECOND + 7):
-        complain("192.0.2.1", f"line {number}")
-    complain("192.0.2.2", "another peer")
-    assert len(caplog.messages) == COMPLAINTS_PER_SECOND + 1
-    clock.advance(1)
-    complain("192.0.2.1", "again")
-    assert caplog.messages[-2:] == ["7 more lines like these about 192.0.2.1", "again"]
 
 
 class Swept:
@@ -78,9 +65,9 @@ def test_a_client_that_is_turned_away_gets_no_connection() -> None:
     world = World()
     asked: list[tuple[str, str, list[object]]] = []
 
-    def turn_away(listener_name: str, host: str, peers: Collection[object]) -> str | None:
+    def turn_away(listener_name: str, host: str, peers: Collection[object]) -> Objection | None:
         asked.append((listener_name, host, list(peers)))
-        return "there are too many" if host == "192.0.2.1" else None
+        return Objection("max.connections", "there are too many") if host == "192.0.2.1" else None
 
     def client(host: str) -> Any:
         return IPv4Address("TCP", host, 5555)
@@ -89,5 +76,6 @@ def test_a_client_that_is_turned_away_gets_no_connection() -> None:
     factory = KafkaFactory(shared, lambda *_: Deferred(), turn_away)
     assert factory.buildProtocol(client("192.0.2.1")) is None
     assert world.complaints == ["turning away 192.0.2.1: there are too many"]
+    assert shared.traffic.turned_away == {"max.connections": 1}
     assert factory.buildProtocol(client("192.0.2.2")) is not None
     assert asked[0] == (shared.listener_name, "192.0.2.1", list(shared.connections))

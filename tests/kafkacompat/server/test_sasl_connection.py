@@ -50,7 +50,7 @@ class Dispatcher:
 
 
 class World:
-    def __init__(self, max_session_ms: int = 0) -> None:
+    def __init__(self, max_session_ms: int = 0, delay_ms: int = 0) -> None:
         self.clock = Clock()
         self.dispatcher = Dispatcher()
         self.complaints: list[str] = []
@@ -66,7 +66,7 @@ class World:
             lambda host, text: self.complaints.append(text),
             lambda: SaslGate(SaslExchange(offer, self._now_ms, self._now_ms), MAX_RECEIVE_BYTES, DELAY_S),
         )
-        self.connection = KafkaConnection(shared, lambda *_: Deferred())
+        self.connection = KafkaConnection(shared, lambda *_: Deferred(), delay_ms)
         self.transport = Transport()
         self.connection.makeConnection(self.transport)
 
@@ -226,6 +226,16 @@ def test_a_client_that_stays_silent() -> None:
     world.clock.advance(1)
     assert world.transport.aborted
     assert "has not authenticated itself within 30 s" in world.complaints[0]
+
+
+def test_a_client_whose_connection_had_to_wait_has_the_same_time() -> None:
+    world = World(delay_ms=40_000)
+    world.clock.advance(39)
+    assert not world.transport.reading
+    world.clock.advance(AUTHENTICATION_TIMEOUT_S)
+    assert world.transport.reading and not world.transport.aborted
+    world.clock.advance(1)
+    assert world.transport.aborted
 
 
 def test_a_client_that_leaves_in_between() -> None:

@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL
 from OpenSSL.crypto import FILETYPE_ASN1, load_certificate
 
+from kafkacompat.quotas.connection_rates import Admission
 from kafkacompat.security.principals import ANONYMOUS
 from kafkacompat.security.tls.session import TlsSession
 from kafkacompat.server.tls_transport import HANDSHAKE_TIMEOUT_S
@@ -249,6 +250,20 @@ def test_a_half_handshake_ends_after_a_time() -> None:
     assert world.connections == set()
     assert silent.ending is not None
     assert [line.rpartition(": ")[2] for line in world.complaints] == ["the TLS handshake has taken more than 30 s"] * 2
+
+
+def test_a_connection_that_had_to_wait_has_the_same_time_for_its_handshake() -> None:
+    world = TlsWorld(Admission(40_000))
+    client = world.connect_tls()
+    world.connect(PlainClient())
+    world.turn(39)
+    assert not client.is_up
+    world.turn(2)
+    assert client.is_up
+    world.turn(HANDSHAKE_TIMEOUT_S - 2)
+    assert len(world.connections) == 2
+    world.turn(2)
+    assert len(world.connections) == 1
 
 
 def test_other_clients_are_served_beside_half_handshakes() -> None:

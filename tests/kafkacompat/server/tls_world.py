@@ -12,6 +12,7 @@ from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
 from kafkacompat.config import BrokerConfig
+from kafkacompat.quotas.connection_rates import ADMITTED, Admission
 from kafkacompat.security.tls.listeners import TlsListener, TlsListeners
 from kafkacompat.security.tls.session import TlsSession
 from kafkacompat.server.connection import KafkaConnection, ListenerServices
@@ -108,9 +109,9 @@ class TlsClient(PlainClient):
 
 
 class TlsWorld:
-    """A listener that answers with what its dispatcher says; ``complaints`` are the lines of its log."""
+    """A listener that answers with what its dispatcher says, to clients that are admitted so; ``complaints`` are the lines of its log."""
 
-    def __init__(self, **changes: str) -> None:
+    def __init__(self, admission: Admission = ADMITTED, /, **changes: str) -> None:
         self.clock: Any = Clock()
         self.clock.advance(NOW)
         self.network = MemoryNetwork(self.clock)
@@ -128,7 +129,7 @@ class TlsWorld:
             self.connections,
             lambda host, text: self.complaints.append(text),
         )
-        factory = KafkaFactory(shared, self._read_ahead, lambda *_: None, tls=self.tls)
+        factory = KafkaFactory(shared, self._read_ahead, lambda *_: None, lambda *_: admission, tls=self.tls)
         self.network.at("broker-1").listen(PORT, factory, 10, "broker-1")
 
     def _read_ahead(self, region: Any, offset: int, size_bytes: int) -> Deferred[None]:

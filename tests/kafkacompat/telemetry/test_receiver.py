@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
@@ -202,3 +203,24 @@ def test_the_clients_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(**ALL)
     clients = [world.subscribe() for _ in range(5)]
     assert world.telemetry.list_clients() == clients[2:]
+
+
+def test_one_unreadable_push_of_a_client_is_logged_in_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    world = World(all={"metrics": "*", "interval.ms": "1000"})
+    first, second = world.subscribe(b"1" * 16), world.subscribe(b"2" * 16)
+
+    def push_rubbish() -> None:
+        for client in (first, second):
+            assert world.refuse(client, b"\xff" * 20) == ErrorCode.INVALID_RECORD
+
+    with caplog.at_level(logging.INFO):
+        for _ in range(50):
+            push_rubbish()
+            world.clock.advance(1)
+        assert len(caplog.messages) == 2
+        assert "'billing'" in caplog.messages[0]
+        world.clock.advance(60)
+        push_rubbish()
+    assert len(caplog.messages) == 2 + 2 + 2
+    assert "49 more lines like these" in caplog.messages[2]
+    assert world.telemetry.failed == 102

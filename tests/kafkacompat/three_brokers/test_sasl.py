@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+import json
+from pathlib import Path
 from typing import Any
 
+import jwt
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from jwt.algorithms import OKPAlgorithm
+from twisted.internet.defer import Deferred, fail, succeed
 
 from kafkacompat.cluster.errors import ClusterError
 from kafkacompat.handlers.context import Peer, RequestContext
@@ -13,6 +19,9 @@ from kafkacompat.metadata.draft import MetadataDraft
 from kafkacompat.metadata.scram_changes import ScramUpsertion, alter_scram_credentials
 from kafkacompat.metadata.znodes.paths import Znode
 from kafkacompat.security.principals import Principal
+from kafkacompat.security.sasl import http_fetch
+from kafkacompat.security.sasl.bearer_login import Post
+from kafkacompat.security.sasl.token_requests import TokenEndpoint
 from kafkacompat.security.scram import ScramMechanism
 from kafkacompat.wire.apis.create_delegation_token import CreateDelegationTokenRequest, CreateDelegationTokenResponse
 from kafkacompat.wire.apis.expire_delegation_token import ExpireDelegationTokenRequest
@@ -68,7 +77,7 @@ def test_records_are_replicated_between_authenticated_brokers() -> None:
     assert b'"BROKERS":"SASL_PLAINTEXT"' in value and b"SASL" in value
 
 
-def test_a_broker_with_a_wrong_password_follows_nothing() -> None:
+def test_a_broker_with_a_wrong_password_follows_nothing(caplog: pytest.LogCaptureFixture) -> None:
     cluster = Cluster([])
     for node in (1, 2):
         cluster.start(node, **secure(node))
@@ -77,16 +86,25 @@ def test_a_broker_with_a_wrong_password_follows_nothing() -> None:
     cluster.advance(30)
     assert (cluster.image("t").leader, cluster.image("t").in_sync_replicas) == (1, (1,))
     assert all(users_of(cluster, node) <= {"User:broker"} for node in (1, 2))
+    (failed,) = [line for line in caplog.messages if line.startswith("Fetching from node 1 failed")]
+    assert "broker-1:9093 (listener BROKERS): the login by PLAIN is not accepted: SASL_AUTHENTICATION_FAILED" in failed
+    assert "wrong" not in failed
+    refused = [line for line in caplog.messages if "its authentication has failed" in line]
+    assert all("on listener BROKERS: SASL_AUTHENTICATION_FAILED" in line for line in refused)
+    assert 1 <= len(refused) <= 100
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
         ({"sasl.mechanism.inter.broker.protocol": "GSSAPI"}, "GSSAPI is not served: set one of PLAIN, SCRAM-SHA-256"),
-        ({"sasl.mechanism.inter.broker.protocol": "OAUTHBEARER"}, "OAUTHBEARER is not served"),
+        (
+            {"sasl.mechanism.inter.broker.protocol": "OAUTHBEARER"},
+            "listener BROKERS: there are no tokens for a login by OAUTHBEARER",
+        ),
         (
             {f"{PREFIX}.plain.sasl.jaas.config": f'{PLAIN} required user_a="x";'},
-            "has no username and password for PLAIN",
+            "has no username and password for a login by PLAIN",
         ),
     ],
 )
@@ -113,6 +131,80 @@ def test_brokers_log_in_by_scram_with_a_user_that_was_there_before_them() -> Non
     cluster.create("t")
     assert cluster.produce(cluster.leader("t"), "t", b"x").error_code == 0
     cluster.wait_for_in_sync("t", list(NODES))
+
+
+class TokenIssuer:
+    """An identity provider whose tokens hold a minute, which the brokers reach by no network."""
+
+    def __init__(self, cluster: Cluster, keys: Path) -> None:
+        self._cluster = cluster
+        self._key = Ed25519PrivateKey.generate()
+        public = json.loads(OKPAlgorithm.to_jwk(self._key.public_key()))
+        keys.write_text(json.dumps({"keys": [{**public, "kid": "k"}]}))
+        self.issued = 0
+        self.is_there = True
+
+    def make_post(self, _: object, endpoint: TokenEndpoint) -> Post:
+        assert endpoint.client_secret == "hush"
+        return self._post
+
+    def _post(self) -> Deferred[tuple[int, bytes]]:
+        if not self.is_there:
+            return fail(OSError("refused"))
+        self.issued += 1
+        now = self._cluster.clock.seconds()
+        claims = {"sub": "broker", "iat": now, "exp": now + 60, "aud": "kafka"}
+        token = jwt.encode(claims, self._key, algorithm="EdDSA", headers={"kid": "k"})
+        return succeed((200, json.dumps({"access_token": token}).encode()))
+
+
+def secure_by_tokens(node: int, keys: Path) -> dict[str, str]:
+    module = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+    return {
+        **secure(node),
+        "sasl.enabled.mechanisms": "OAUTHBEARER",
+        "sasl.mechanism.inter.broker.protocol": "OAUTHBEARER",
+        f"{PREFIX}.oauthbearer.sasl.jaas.config": f'{module} required clientId="me" clientSecret="hush";',
+        f"{PREFIX}.oauthbearer.sasl.oauthbearer.jwks.endpoint.url": f"file://{keys}",
+        f"{PREFIX}.oauthbearer.sasl.oauthbearer.expected.audience": "kafka",
+        f"{PREFIX}.oauthbearer.sasl.oauthbearer.token.endpoint.url": "https://issuer/token",
+    }
+
+
+def test_brokers_log_in_by_tokens_that_they_renew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster([])
+    keys = tmp_path / "keys.json"
+    issuer = TokenIssuer(cluster, keys)
+    monkeypatch.setattr(http_fetch, "make_post", issuer.make_post)
+    for node in NODES:
+        cluster.start(node, **secure_by_tokens(node, keys))
+    cluster.create("t")
+    leader = cluster.leader("t")
+    for _ in range(3):
+        # Each token ends the sessions that it has begun.
+        cluster.advance(60)
+        assert cluster.produce(leader, "t", b"x").error_code == 0
+        assert users_of(cluster, leader) == {"User:broker"}
+    assert set(cluster.image("t").in_sync_replicas) == set(NODES)
+    assert 9 <= issuer.issued <= 18
+    # Sessions outlast a provider that is gone for a while, and new tokens let brokers in again.
+    issuer.is_there = False
+    cluster.advance(70)
+    issuer.is_there = True
+    cluster.advance(30)
+    cluster.wait_for_in_sync("t", list(NODES))
+    assert cluster.produce(cluster.leader("t"), "t", b"x").error_code == 0
+
+
+def test_a_broker_without_a_token_does_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster([])
+    keys = tmp_path / "keys.json"
+    issuer = TokenIssuer(cluster, keys)
+    issuer.is_there = False
+    monkeypatch.setattr(http_fetch, "make_post", issuer.make_post)
+    words = "listener BROKERS: this broker cannot log in at others: https://issuer/token does not answer: refused"
+    with pytest.raises(ClusterError, match=words):
+        cluster.start(1, **secure_by_tokens(1, keys))
 
 
 def test_brokers_authenticate_themselves_over_tls() -> None:

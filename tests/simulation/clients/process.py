@@ -9,7 +9,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from kafkacompat.client.backoff import Backoff
+from kafkacompat.backoff import Backoff
 from kafkacompat.client.connections import BrokerConnections
 from kafkacompat.client.errors import RequestFailedError
 from kafkacompat.client.settings import BrokerAddress, ConnectionSettings

@@ -64,7 +64,9 @@ def test_clusters(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("name", ["kafka.sasl.jaas.config", "kafka.ssl.key.password", "kafka.ssl.keystore.key"])
+@pytest.mark.parametrize(
+    "name", ["kafka.sasl.jaas.config", "kafka.ssl.key.password", "kafka.ssl.keystore.key", "Kafka.SASL.jaas.config"]
+)
 def test_secrets_are_refused_on_the_command_line(name: str) -> None:
     words = ["--target-bootstrap-server", "h:1", "--target-option", f"{name}=hunter2"]
     with pytest.raises(PipelineError) as refusal:

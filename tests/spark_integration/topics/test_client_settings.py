@@ -49,6 +49,7 @@ def test_a_value_over_several_lines(file: Path) -> None:
         (r"password=a\\b\\", "password", "a\\b\\"),
         (r"password=\"\u00fc\#", "password", '"ü#'),
         (r"a\=b\ c\:d = e", "a=b c:d", "e"),
+        ("password=a\\ \r", "password", "a "),
     ],
 )
 def test_escapes(file: Path, line: str, name: str, value: str) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from kafkacompat.cli.requests import NoResponseError
+from kafkacompat.cli.command_config import ClientSecurity
+from kafkacompat.cli.requests import NO_SECURITY, NoResponseError
 from kafkacompat.wire.apis.describe_cluster import (
     DescribeClusterBroker,
     DescribeClusterRequest,
@@ -71,8 +72,10 @@ class FakeCluster:
         self.failed_dirs: dict[int, list[str]] = {}
         self.asked: list[tuple[int, Request]] = []
         self.open = 0
+        self.security: ClientSecurity | None = None
 
-    def connect(self, host: str, port: int) -> FakeConnection:
+    def connect(self, host: str, port: int, *, security: ClientSecurity = NO_SECURITY) -> FakeConnection:
+        self.security = security
         node_id = port - FIRST_PORT
         if host != "127.0.0.1" or node_id in self.down or node_id not in self.live:
             raise NoResponseError("Connection refused")

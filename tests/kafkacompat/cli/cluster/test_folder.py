@@ -50,7 +50,9 @@ def test_another_process_of_the_same_id_is_another_process(child: subprocess.Pop
 
 
 def state_of(*records: ProcessRecord) -> ClusterState:
-    return ClusterState("ready", os.getpid(), "then", "127.0.0.1:9092", "127.0.0.1:2181", list(records))
+    return ClusterState(
+        "ready", os.getpid(), "then", "127.0.0.1:9092", "127.0.0.1:2181", list(records), addresses=[("", 9092)]
+    )
 
 
 def test_a_state_is_read_as_it_was_written(tmp_path: Path) -> None:

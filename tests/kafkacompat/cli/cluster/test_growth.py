@@ -55,6 +55,18 @@ def test_fewer_brokers_and_ports_that_do_not_exist_are_refused() -> None:
         assert problem.value.exit_code == 2
 
 
+@pytest.mark.parametrize(
+    ("port", "words"),
+    [(9096, "the port 9096 is needed twice, as 5 brokers"), (65_533, "the last one would listen on 65537")],
+)
+def test_every_listener_needs_a_port_for_each_broker(port: int, words: str) -> None:
+    state = running_state()
+    state.addresses = [("127.0.0.1", 9092), ("", port), ("", 0)]
+    with pytest.raises(ClusterCommandError, match=words) as problem:
+        check_growth(state, 5)
+    assert problem.value.exit_code == 2
+
+
 class FakeSupervisor:
     """Receives the signal, and changes the state with each pause."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from kafkacompat.cli.cluster.folder import ClusterCommandError
-from kafkacompat.cli.cluster.plan import ClusterOptions, broker_overrides, check_options, find_host, plan_broker
+from kafkacompat.cli.cluster.plan import ClusterOptions, broker_overrides, check_options, find_addresses, plan_broker
 
 DATA = Path("cluster")
 
@@ -89,10 +90,46 @@ def test_what_no_broker_could_be_started_with(options: ClusterOptions, words: st
     assert problem.value.exit_code == 2
 
 
-def test_several_listeners_are_refused(tmp_path: Path) -> None:
-    text = "listeners=A://:1,B://:2\nlistener.security.protocol.map=A:PLAINTEXT,B:PLAINTEXT"
-    with pytest.raises(ClusterCommandError, match="--host and --port are for one listener"):
-        check_options(options_with(write_properties(tmp_path, text)), {})
+TWO = "listeners=A://h:1,B://:{port}\nlistener.security.protocol.map=A:SSL,B:SASL_SSL\nsasl.enabled.mechanisms=PLAIN\n"
+
+
+def find_overrides(options: ClusterOptions, number: int) -> dict[str, str]:
+    command = plan_broker(number, options, {}, "zk").command
+    assert "--port" not in command
+    texts = [value for name, value in pairwise(command) if name == "--override"]
+    return dict(text.split("=", 1) for text in texts)
+
+
+def test_each_listener_counts_from_a_port_of_its_own(tmp_path: Path) -> None:
+    options = options_with(write_properties(tmp_path, TWO.format(port=19092)))
+    check_options(options, {})
+    assert find_addresses(options, {}) == [("h", 9092), ("", 19092)]
+    overrides = find_overrides(options, 3)
+    assert overrides["listeners"] == "A://h:9094,B://:19094"
+    assert "advertised.listeners" not in overrides
+
+
+def test_advertised_ports_count_too(tmp_path: Path) -> None:
+    text = "listeners=PLAINTEXT://:1000\nadvertised.listeners=PLAINTEXT://kafka:2000"
+    overrides = find_overrides(options_with(write_properties(tmp_path, text), port=1000), 2)
+    assert overrides["listeners"] == "PLAINTEXT://:1001"
+    assert overrides["advertised.listeners"] == "PLAINTEXT://kafka:2001"
+
+
+def test_advertised_ports_exist_for_every_broker(tmp_path: Path) -> None:
+    text = "listeners=PLAINTEXT://:1000\nadvertised.listeners=PLAINTEXT://kafka:65534"
+    with pytest.raises(ClusterCommandError, match=r"advertised.listeners=PLAINTEXT://kafka:65536 is not valid"):
+        check_options(options_with(write_properties(tmp_path, text), port=1000), {})
+
+
+def test_listeners_whose_ports_meet_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ClusterCommandError, match="the port 9094 is needed twice, as 3 brokers take this number"):
+        check_options(options_with(write_properties(tmp_path, TWO.format(port=9094))), {})
+    with pytest.raises(ClusterCommandError, match="the port 9092 is needed twice"):
+        check_options(options_with(write_properties(tmp_path, TWO.format(port=9092))), {})
+    check_options(options_with(write_properties(tmp_path, TWO.format(port=9095))), {})
+    with pytest.raises(ClusterCommandError, match="the port 65534 of a listener is too high for 3 brokers"):
+        check_options(options_with(write_properties(tmp_path, TWO.format(port=65534))), {})
 
 
 def test_options_become_a_command_line_again() -> None:
@@ -116,5 +153,6 @@ def test_replication_that_the_brokers_cannot_give_is_refused(tmp_path: Path) -> 
 
 
 def test_the_host_of_the_brokers(tmp_path: Path) -> None:
-    assert find_host(options_with(), {}) == "127.0.0.1"
-    assert find_host(options_with(write_properties(tmp_path, "listeners=PLAINTEXT://:9092")), {}) == ""
+    assert find_addresses(options_with(), {}) == [("127.0.0.1", 9092)]
+    options = options_with(write_properties(tmp_path, "listeners=PLAINTEXT://:1"))
+    assert find_addresses(options, {}) == [("", 9092)]

@@ -12,6 +12,8 @@ from kafkacompat.cli import main
 from kafkacompat.cli.cluster import status as status_module
 from kafkacompat.cli.cluster.folder import ClusterFolder, ClusterState, ProcessRecord
 from kafkacompat.cli.cluster.status import MOST_ROWS
+from kafkacompat.cli.command_config import ClientSecurity
+from kafkacompat.security.sasl.client import ClientLogin
 from tests.kafkacompat.cli.cluster.fake_cluster import FakeCluster
 
 SERVERS = "127.0.0.1:9092"
@@ -53,6 +55,19 @@ def test_partitions_that_need_attention_end_with_1(cluster: FakeCluster) -> None
     result = run("--bootstrap-server", SERVERS)
     assert result.exit_code == 1
     assert "Offline partitions" in result.output and "1: unknown" in result.output
+
+
+def test_the_file_of_command_config_says_how_to_connect(cluster: FakeCluster, tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
+    jaas = f'sasl.jaas.config={module} required username="a" password="hush";'
+    path.write_text(f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n{jaas}\n")
+    assert run("--bootstrap-server", SERVERS, "--command-config", str(path)).exit_code == 0
+    assert cluster.security == ClientSecurity(login=ClientLogin("PLAIN", "a", "hush"))
+    path.write_text(f"security.protocol=SASL_PLAINTEXT\n{jaas}\n")
+    result = run("--bootstrap-server", SERVERS, "--command-config", str(path))
+    assert result.exit_code == 2 and "hush" not in result.output
+    assert f"--command-config {path}: the SASL mechanism GSSAPI is not served" in result.output
 
 
 def test_a_long_table_says_what_it_leaves_out(cluster: FakeCluster) -> None:

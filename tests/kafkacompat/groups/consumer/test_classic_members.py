@@ -29,7 +29,7 @@ def test_classic_members_come_and_go_in_a_consumer_group(world: ConsumerWorld) -
     assert (second.has, len(second.member_id)) == ({}, 22)
     settle_all(world, first, second)
     assert sorted(map(len, (first.has["t"], second.has["t"]))) == [2, 2]
-    assert world.coordinator.describe_consumer_group(GROUP).members[1].member_type == 0
+    assert list(world.coordinator.describe_consumer_group(GROUP)[1])[1].member_type == 0
     world.leave(second.member_id)
     settle_members(world, first)
     assert first.has == ALL

@@ -109,7 +109,7 @@ def test_a_member_id_is_generated_in_version_0_only(world: ConsumerWorld) -> Non
 def test_a_broker_may_have_no_such_groups() -> None:
     world = ConsumerWorld(consumer_settings=ConsumerGroupSettings(is_served=False))
     assert world.come("m", "t").error_code == ErrorCode.UNSUPPORTED_VERSION
-    assert world.coordinator.describe_consumer_group(GROUP).error_code == ErrorCode.UNSUPPORTED_VERSION
+    assert world.coordinator.describe_consumer_group(GROUP)[0].error_code == ErrorCode.UNSUPPORTED_VERSION
 
 
 def test_a_group_needs_a_name(world: ConsumerWorld) -> None:
@@ -250,10 +250,10 @@ def test_a_timeout_of_less_than_nothing_is_none(world: ConsumerWorld) -> None:
 
 def test_most_votes_choose_the_assignor(world: ConsumerWorld) -> None:
     world.come("m1", "t", server_assignor="range")
-    assert world.coordinator.describe_consumer_group(GROUP).assignor_name == "range"
+    assert world.coordinator.describe_consumer_group(GROUP)[0].assignor_name == "range"
     world.come("m2", "t", server_assignor="uniform")
     world.come("m3", "t", server_assignor="uniform")
-    assert world.coordinator.describe_consumer_group(GROUP).assignor_name == "uniform"
+    assert world.coordinator.describe_consumer_group(GROUP)[0].assignor_name == "uniform"
 
 
 # Topics

@@ -15,7 +15,8 @@ from kafkacompat.security.jaas import JaasError
 from kafkacompat.security.principals import Principal
 from kafkacompat.security.sasl.mechanism import SaslError
 from kafkacompat.security.sasl.oauthbearer import BearerToken, OAuthBearerServer, TokenError
-from kafkacompat.security.sasl.signed_tokens import KeySet, SignedRules, SignedTokens
+from kafkacompat.security.sasl.settings import JwksSettings, SignedRules
+from kafkacompat.security.sasl.signed_tokens import KeySet, SignedTokens
 from kafkacompat.security.sasl.unsecured_tokens import UnsecuredRules, check_unsecured_token
 
 NOW_S = 1_700_000_000
@@ -165,7 +166,8 @@ KEYS = KeySet.parse(
         }
     )
 )
-RULES = SignedRules(audience=("kafka",), issuer="https://issuer")
+JWKS = JwksSettings("file:///keys", 60, 1, 1)
+RULES = SignedRules(JWKS, audience=("kafka",), issuer="https://issuer")
 SIGNED = {"sub": "alice", "iat": NOW_S - 10, "exp": NOW_S + 60, "aud": "kafka", "iss": "https://issuer"}
 
 
@@ -229,7 +231,7 @@ def test_the_clock_skew_is_allowed() -> None:
 
 
 def test_other_names_of_claims() -> None:
-    rules = SignedRules(subject_claim="name", scope_claim="scp")
+    rules = SignedRules(JWKS, subject_claim="name", scope_claim="scp")
     claims = {"name": " bob ", "iat": NOW_S, "exp": NOW_S + 60, "scp": "a"}
     assert make_check(rules)[0].check(sign(claims)).subject == "bob"
 
@@ -237,7 +239,7 @@ def test_other_names_of_claims() -> None:
 def test_an_audience_that_nobody_expects_is_refused() -> None:
     """As Kafka's library does: such a token is for another service."""
     with pytest.raises(TokenError, match=r"[Aa]udience"):
-        make_check(SignedRules())[0].check(sign(SIGNED))
+        make_check(SignedRules(JWKS))[0].check(sign(SIGNED))
 
 
 def test_a_forged_signature() -> None:

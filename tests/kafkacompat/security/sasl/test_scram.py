@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import pytest
 
 from kafkacompat.security.principals import Principal
-from kafkacompat.security.sasl.client import ClientLogin, ScramClient, start_login
+from kafkacompat.security.sasl.client import ClientLogin, ScramClient
 from kafkacompat.security.sasl.mechanism import SaslError
 from kafkacompat.security.sasl.scram import ScramServer, ScramStore, TokenLogin
 from kafkacompat.security.scram import ScramCredential, ScramMechanism, derive_credential
@@ -70,8 +70,7 @@ def test_a_token_makes_its_owner_the_principal() -> None:
     owner = Principal("User", "owner")
     token = TokenLogin(owner, make_credential(SHA_256, "hmac"), 5000)
     server = ScramServer(SHA_256, make_store({}, token=token))
-    client = ScramClient(ClientLogin("SCRAM-SHA-256", "token-1", "hmac"), "nonce")
-    client._bare += ",tokenauth=true"
+    client = ScramClient(ClientLogin("SCRAM-SHA-256", "token-1", "hmac", by_token=True), "nonce")
     final = client.evaluate(server.evaluate(client.begin()))
     assert final is not None
     client.evaluate(server.evaluate(final))
@@ -167,7 +166,7 @@ def test_a_decoy_cannot_be_used() -> None:
 def test_no_secret_is_shown() -> None:
     login = ClientLogin("SCRAM-SHA-256", "alice", "alice-secret")
     assert "alice-secret" not in repr(login)
-    client = start_login(login, lambda: "nonce")
+    client = login.start(lambda: "nonce")
     assert b"alice-secret" not in client.begin()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkacompat.config import BrokerConfig, ConfigError
-from kafkacompat.security.sasl.settings import OAuthSettings, read_sasl_settings
+from kafkacompat.security.sasl.settings import SignedRules, read_sasl_settings
 
 LISTENER = """
 node.id=1
@@ -16,11 +16,11 @@ listener.security.protocol.map=PLAINTEXT:PLAINTEXT,EXT:SASL_PLAINTEXT
 OAUTH = LISTENER + "sasl.enabled.mechanisms=OAUTHBEARER\nsasl.oauthbearer.jwks.endpoint.url=file:///keys\n"
 
 
-def read_oauth(properties: str) -> OAuthSettings:
+def read_oauth(properties: str) -> SignedRules:
     config = BrokerConfig.load(OAUTH + properties)
     assert not list(config.unknown_names)
     oauth = read_sasl_settings(config, "EXT").oauth
-    assert oauth is not None
+    assert isinstance(oauth, SignedRules)
     return oauth
 
 

@@ -62,22 +62,22 @@ def test_a_running_listener_cannot_get_its_first_trust_store() -> None:
 def test_brokers_with_one_authority_trust_each_other() -> None:
     for client_auth in ("none", "requested", "required"):
         credentials = [load(shared_member(name), ssl_client_auth=client_auth) for name in ("a", "b")]
-        check_mutual_trust("SSL", *credentials)
+        check_mutual_trust(*credentials)
 
 
 @pytest.mark.parametrize("client_auth", ["none", "required"])
 def test_brokers_of_different_authorities_do_not(client_auth: str) -> None:
     stranger = load(Authority("other").issue("b"), ssl_client_auth=client_auth)
     with pytest.raises(ConfigError) as caught:
-        check_mutual_trust("SSL", stranger)
-    words = "listener SSL: brokers with these stores cannot connect to each other: the certificate 'CN=other' is not accepted"
+        check_mutual_trust(stranger)
+    words = "brokers with these stores cannot connect to each other: the certificate 'CN=other' is not accepted"
     assert words in str(caught.value)
 
 
 def test_a_trusted_certificate_needs_no_authority() -> None:
     """As in Java, a certificate in the trust store is trusted by itself."""
     alone = issue_itself("alone")
-    check_mutual_trust("SSL", load(alone, ssl_truststore_certificates=alone.certificates_pem))
+    check_mutual_trust(load(alone, ssl_truststore_certificates=alone.certificates_pem))
 
 
 def test_a_listener_without_a_key_store_is_refused() -> None:
@@ -96,7 +96,14 @@ def test_an_expired_certificate_is_a_warning(caplog: pytest.LogCaptureFixture) -
 def test_cipher_suites_choose_the_versions() -> None:
     only_new = load(shared_member("a"), ssl_cipher_suites="TLS_AES_128_GCM_SHA256")
     only_old = load(shared_member("a"), ssl_cipher_suites="TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256")
-    check_mutual_trust("SSL", only_new)
-    check_mutual_trust("SSL", only_old)
+    check_mutual_trust(only_new)
+    check_mutual_trust(only_old)
     with pytest.raises(ConfigError, match="cannot connect"):
-        check_mutual_trust("SSL", only_new, only_old)
+        check_mutual_trust(only_new, only_old)
+
+
+def test_the_context_of_a_client_is_built_at_its_first_use() -> None:
+    credentials = load(shared_member("a"))
+    assert "client" not in vars(credentials)
+    check_mutual_trust(credentials)
+    assert credentials.client is vars(credentials)["client"]

@@ -138,7 +138,7 @@ def test_a_change_is_checked_before_it_is_stored() -> None:
     world = World()
     world.write(shared_authority().issue("somebody").pem(), "/other.pem")
     after = world.configure(**{"listener.name.ssl.ssl.keystore.location": "/other.pem"})
-    with pytest.raises(ConfigError, match="is for CN=somebody"):
+    with pytest.raises(ConfigError, match=r"^listener SSL: .*is for CN=somebody"):
         check_tls_change(world.config, after, world.files.read)
     missing = world.configure(**{"listener.name.ssl.ssl.keystore.location": "/missing.pem"})
     with pytest.raises(ConfigError, match=r"missing\.pem cannot be read"):
@@ -152,7 +152,7 @@ def test_a_new_listener_is_checked_before_it_is_stored() -> None:
         listeners="SSL://broker-1:9093,OTHER://broker-1:9094",
         **{"listener.security.protocol.map": "SSL:SSL,OTHER:SSL", "listener.name.other.ssl.keystore.location": "/none"},
     )
-    with pytest.raises(ConfigError, match="/none cannot be read"):
+    with pytest.raises(ConfigError, match=r"^listener OTHER: .*/none cannot be read"):
         check_tls_change(world.config, after, world.files.read)
 
 
@@ -175,6 +175,14 @@ def test_a_certificate_for_another_host_is_not(host: str) -> None:
         listener.check_host(connect(listener, host), host)
     careless = open_listener(make_properties(shared_member("broker-1"), ssl_endpoint_identification_algorithm=""))
     careless.check_host(connect(careless, host), host)
+
+
+@pytest.mark.parametrize("host", ["broker-1", "127.0.0.1"])
+def test_a_certificate_without_alternative_names_is_for_no_host(host: str) -> None:
+    """Its common name does not count (RFC 6125)."""
+    listener = open_listener(make_properties(shared_authority().issue("broker-1", ())))
+    with pytest.raises(TlsError, match=f"the certificate 'CN=broker-1' is not for the host '{host}'"):
+        listener.check_host(connect(listener, host), host)
 
 
 def test_a_name_is_sent_along_and_an_address_is_not() -> None:

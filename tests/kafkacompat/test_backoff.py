@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from kafkacompat.client.backoff import JITTER, Backoff
+from kafkacompat.backoff import JITTER, Backoff
 
 
 class MiddleRandom(Random):
