@@ -17,6 +17,8 @@ from kafkacompat.cli.requests import NoResponseError
 LOOK_EVERY_S = 1.0
 MOST_SILENT_LOOKS = 60
 """Answers in a row that may fail while partitions move: brokers may start again, and the controller may change."""
+MOST_LATE_LOOKS = 10
+"""Times that the metadata of a broker may still show old replicas, once the controller has finished every move."""
 
 
 @dataclass(frozen=True)
@@ -101,13 +103,15 @@ class SpreadRun:
     def _follow(self, plan: SpreadPlan, report_progress: Callable[[int], None]) -> ClusterLayout:
         """Return the layout in which nothing moves any more."""
         targets = sorted({node_id for move in plan.all_moves for node_id in move.added})
-        silent_looks = 0
+        silent_looks = late_looks = 0
         while True:
             try:
                 layout = self._mover.read_layout()
                 report_progress(self._count_copied(plan, layout, targets))
                 if not layout.ongoing:
-                    return layout
+                    late_looks += 1
+                    if late_looks > MOST_LATE_LOOKS or not _find_missed(layout, plan.all_moves):
+                        return layout
                 silent_looks = 0
             except NoResponseError:
                 silent_looks += 1
@@ -126,12 +130,7 @@ class SpreadRun:
         return copied
 
     def _check_outcome(self, layout: ClusterLayout, moves: Iterable[PartitionMove]) -> None:
-        # Topics may be deleted in the meantime.
-        missed = [
-            move
-            for move in moves
-            if move.name in layout.places and set(layout.places[move.name].replicas) != set(move.after)
-        ]
+        missed = _find_missed(layout, moves)
         if missed:
             raise ClusterCommandError(
                 f"{len(missed)} reassignments were cancelled or changed, such as that of {_show(missed[0].name)}: "
@@ -146,6 +145,12 @@ class SpreadRun:
         ]
         if others:
             self._mover.elect_preferred(layout, others)
+
+
+def _find_missed(layout: ClusterLayout, moves: Iterable[PartitionMove]) -> list[PartitionMove]:
+    """Return the moves whose partitions have other replicas; topics may be deleted in the meantime."""
+    places = layout.places
+    return [move for move in moves if move.name in places and set(places[move.name].replicas) != set(move.after)]
 
 
 def _check_health(layout: ClusterLayout) -> None:

@@ -69,6 +69,8 @@ class MovingCluster:
         self.throttles_while_moving: dict[str, dict[str, str]] = {}
         self.refusal = ErrorCode.NONE
         self.silences = 0
+        self.stale_looks = 0
+        self._last_metadata = MetadataResponse()
 
     def connect(self, host: str, port: int) -> Connection:
         if host != "h" or port not in self.live:
@@ -104,6 +106,13 @@ class MovingCluster:
         return [*self.replicas[index], *added]
 
     def _answer_metadata(self, _node_id: int, _request: MetadataRequest) -> Response:
+        if self.stale_looks and not self.targets:
+            self.stale_looks -= 1
+        else:
+            self._last_metadata = self._describe()
+        return self._last_metadata
+
+    def _describe(self) -> MetadataResponse:
         partitions = [
             MetadataResponsePartition(partition_index=index, leader_id=leader, replica_nodes=self._present(index))
             for index, leader in enumerate(self.leaders)
@@ -270,6 +279,16 @@ def test_a_throttle_that_was_left_is_removed() -> None:
     run = make_run(cluster)
     assert run.carry_out(run.plan(), None, lambda _copied: None)
     assert cluster.configs == {}
+
+
+def test_metadata_that_is_late_does_not_look_like_a_cancelled_move() -> None:
+    cluster = four_on_two()
+    run = make_run(cluster)
+    plan = run.plan()
+    cluster.stale_looks = 5
+    run.carry_out(plan, None, lambda _copied: None)
+    assert cluster.stale_looks == 0
+    assert make_run(cluster).plan().all_moves == []
 
 
 def test_brokers_that_are_silent_for_a_while_do_not_end_the_run() -> None:
