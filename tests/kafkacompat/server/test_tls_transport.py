@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from kafkacompat.security.principals import ANONYMOUS
 from kafkacompat.security.tls.session import TlsSession
 from kafkacompat.server.tls_transport import HANDSHAKE_TIMEOUT_S
 from kafkacompat.storage.segment.shared_files import FileRegion, SegmentFile
-from tests.fakes.certificates import Authority, issue_itself, shared_member
+from tests.fakes.certificates import Authority, issue_itself, shared_authority, shared_member
 from tests.fakes.memory_files import MemoryFiles
 from tests.kafkacompat.server.tls_world import PlainClient, TlsClient, TlsWorld, make_client_context
 from tests.kafkacompat.server.world import make_request
@@ -96,6 +97,13 @@ def test_a_self_signed_certificate_is_not_accepted() -> None:
     world = TlsWorld(ssl_client_auth="required")
     world.connect_tls(issue_itself("mallory"))
     assert "'CN=mallory' is not accepted: it is self-signed and not trusted" in world.complaints[0]
+
+
+def test_an_expired_certificate_is_not_accepted() -> None:
+    world = TlsWorld(ssl_client_auth="required")
+    world.connect_tls(shared_authority().issue("alice", end=datetime(2021, 1, 1, tzinfo=timezone.utc)))
+    assert "'CN=alice' is not accepted: it has expired" in world.complaints[0]
+    assert world.connections == set()
 
 
 @pytest.mark.filterwarnings("ignore:Passing pyOpenSSL X509 objects")
