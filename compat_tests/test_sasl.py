@@ -36,6 +36,7 @@ from compat_tests.sasl_nodes import (
     make_unsecured_token,
     run_node,
 )
+from compat_tests.secured_clients import COUNT, FixedToken, run_aiokafka, run_franz_go
 from compat_tests.waiting import pause, until
 from kafkacompat.wire.apis.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -381,6 +382,44 @@ def test_kafka_python(node: SaslNode, name: str, mechanism: str) -> None:
     )
     assert producer.send(name, b"x").get(30).offset == 0
     producer.close()
+
+
+def log_in_as(mechanism: str) -> tuple[str, str]:
+    """Return a user of a mechanism and its password; of OAUTHBEARER, its token."""
+    if mechanism == "OAUTHBEARER":
+        return "erin", make_unsecured_token("erin")
+    user = "alice" if mechanism == "PLAIN" else "carol"
+    return user, PASSWORDS[user]
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        "SCRAM-SHA-256",
+        "OAUTHBEARER",
+        *(pytest.param(name, marks=pytest.mark.tools) for name in ("PLAIN", "SCRAM-SHA-512")),
+    ],
+)
+def test_aiokafka(node: SaslNode, name: str, mechanism: str) -> None:
+    user, password = log_in_as(mechanism)
+    settings: dict[str, Any] = {
+        "bootstrap_servers": node.bootstrap,
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": mechanism,
+    }
+    if mechanism == "OAUTHBEARER":
+        settings["sasl_oauth_token_provider"] = FixedToken(password)
+    else:
+        settings.update(sasl_plain_username=user, sasl_plain_password=password)
+    assert run_aiokafka(name, settings) == [b"%d" % number for number in range(COUNT)]
+
+
+@pytest.mark.tools
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"])
+def test_franz_go(node: SaslNode, name: str, mechanism: str) -> None:
+    user, password = log_in_as(mechanism)
+    variables = {"BOOTSTRAP": node.bootstrap, "MECHANISM": mechanism, "USERNAME": user, "PASSWORD": password}
+    assert run_franz_go(name, variables) == [b"%d" % number for number in range(COUNT)]
 
 
 # What a run has written

@@ -26,7 +26,8 @@ from compat_tests.clusters import KafkacompatCluster
 from compat_tests.confluent import create_topic
 from compat_tests.java_tools import compile_java, run_java
 from compat_tests.ports import free_port
-from compat_tests.tls import PASSWORD, TlsBroker
+from compat_tests.secured_clients import COUNT, run_aiokafka, run_franz_go
+from compat_tests.tls import PASSWORD, USER, TlsBroker
 from compat_tests.waiting import until
 from kafkacompat.security.tls.names import format_name
 from tests.fakes import certificates
@@ -101,6 +102,25 @@ def test_kafka_python_produces_and_consumes(secure: TlsBroker, member: Path, lis
     consumer = KafkaConsumer(name, auto_offset_reset="earliest", group_id=None, consumer_timeout_ms=20_000, **settings)
     assert [next(consumer).value for _ in range(2)] == [large, b"small"]
     consumer.close()
+
+
+@pytest.mark.parametrize("listener", [pytest.param("MUTUAL", marks=pytest.mark.tools), "LOGIN"])
+def test_aiokafka_produces_and_consumes(secure: TlsBroker, member: Path, listener: str, name: str) -> None:
+    create_topic(secure.broker, name)
+    settings = settings_of(secure, listener, member, "kafka-python")
+    assert run_aiokafka(name, settings) == [b"%d" % number for number in range(COUNT)]
+
+
+@pytest.mark.tools
+@pytest.mark.parametrize("listener", ["SSL", "MUTUAL", "LOGIN"])
+def test_franz_go_produces_and_consumes(secure: TlsBroker, member: Path, listener: str, name: str) -> None:
+    create_topic(secure.broker, name)
+    variables = {"BOOTSTRAP": secure.bootstrap(listener), "CA": str(secure.authority.certificate)}
+    if listener != "SSL":
+        variables["CERTIFICATE"] = str(member)
+    if listener == "LOGIN":
+        variables.update(MECHANISM="PLAIN", USERNAME=USER, PASSWORD=PASSWORD)
+    assert run_franz_go(name, variables) == [b"%d" % number for number in range(COUNT)]
 
 
 @pytest.mark.parametrize("listener", [pytest.param("SSL", marks=pytest.mark.tools), "MUTUAL", "LOGIN"])

@@ -96,6 +96,11 @@ def go(folders: Sequence[str], module: str, version: str, environment: Mapping[s
     sources = [
         path for folder in (common, *(common / each for each in folders)) for path in sorted(folder.glob("*.go"))
     ]
+    return Launch([str(build_go_program(sources, module, version))], environment or {})
+
+
+def build_go_program(sources: Sequence[Path], module: str, version: str) -> Path:
+    """Compile a program in Go that uses a module from the module proxy, unless it is there, and return its path."""
     target = _name_target(f"go-{module.replace('/', '-')}-{version}", sources)
 
     def build(partial: Path) -> None:
@@ -109,7 +114,7 @@ def go(folders: Sequence[str], module: str, version: str, environment: Mapping[s
         _run_command(["go", "build", "-o", "driver", "."], partial)
 
     build_once(target, build)
-    return Launch([str(target / "driver")], environment or {})
+    return target / "driver"
 
 
 def node(client: str, packages: Mapping[str, str]) -> Launch:
