@@ -19,10 +19,9 @@ from kafkacompat.security.sasl.token_requests import (
     MAX_TOKEN_BYTES,
     ClientToken,
     TokenEndpoint,
-    TokenFile,
     TokenRequestError,
     parse_client_token,
-    read_token_file,
+    read_own_token,
 )
 from kafkacompat.security.tls.stores import read_file, read_trust_store
 from kafkacompat.storage.files.os_errors import describe_error
@@ -71,10 +70,8 @@ class BlockingBearerLogin:
 
     def _fetch(self, now_ms: int) -> str:
         origin = self._settings.origin
-        if isinstance(origin, TokenFile):
-            return read_token_file(origin.path)
         if not isinstance(origin, TokenEndpoint):
-            return origin.build_token(now_ms)
+            return read_own_token(origin, now_ms)
         assert self._post is not None
         try:
             return origin.read_answer(*self._post())

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import secrets
 import socket
 import struct
+from functools import partial
+from random import SystemRandom
 from typing import TYPE_CHECKING, TypeVar
 
 from kafkacompat.cli.command_config import ClientSecurity
@@ -26,7 +27,6 @@ ANSWER_TIMEOUT_S = 10.0
 MAX_RESPONSE_BYTES = 100 * 1024 * 1024
 CLIENT_ID = "kafkacompat"
 NO_SECURITY = ClientSecurity()
-NONCE_BYTES = 16
 DEFAULT_PORT = 9092
 
 ResponseType = TypeVar("ResponseType", bound=Response)
@@ -93,10 +93,11 @@ class BlockingConnection:
     def _log_in(self, login: Login) -> None:
         # A command without SASL does not pay for these modules.
         from kafkacompat.client.login import BrokerLogin, LoginError
+        from kafkacompat.security.scram import draw_nonce
         from kafkacompat.wire.apis.sasl_authenticate import SaslAuthenticateResponse
         from kafkacompat.wire.apis.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 
-        authentication = BrokerLogin(login, lambda: secrets.token_hex(NONCE_BYTES))
+        authentication = BrokerLogin(login, partial(draw_nonce, SystemRandom()))
         try:
             request: Request | None = authentication.begin()
             while request is not None:

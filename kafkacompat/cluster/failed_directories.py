@@ -24,7 +24,7 @@ LOG_DIR_EVENTS = Znode.LOG_DIR_EVENTS.path()
 
 
 class FailedDirectories:
-    """Watches the reports for one controller. *query* asks brokers for their replicas: their answers tell which have failed."""
+    """Watches the reports for one controller. *query* asks brokers for their replicas: the answers show which have failed."""
 
     def __init__(
         self,

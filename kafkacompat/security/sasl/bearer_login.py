@@ -20,10 +20,9 @@ from kafkacompat.security.sasl.mechanism import OAUTHBEARER, SaslError
 from kafkacompat.security.sasl.token_requests import (
     ClientToken,
     TokenEndpoint,
-    TokenFile,
     TokenRequestError,
     parse_client_token,
-    read_token_file,
+    read_own_token,
 )
 from kafkacompat.timers import Clock, DelayedCall, now_ms
 
@@ -119,10 +118,8 @@ class BearerLogin:
 
     async def _fetch(self) -> str:
         origin = self._settings.origin
-        if isinstance(origin, TokenFile):
-            return read_token_file(origin.path)
         if not isinstance(origin, TokenEndpoint):
-            return origin.build_token(now_ms(self._clock))
+            return read_own_token(origin, now_ms(self._clock))
         assert self._post is not None
         try:
             status, body = await self._post()

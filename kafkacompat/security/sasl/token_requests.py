@@ -140,7 +140,12 @@ def parse_client_token(text: str, subject_claim: str) -> ClientToken:
     return ClientToken(text.strip(), subject.strip(), issued_at_ms, round(expiry * 1000))
 
 
-def read_token_file(path: str) -> str:
+def read_own_token(origin: TokenFile | UnsecuredClaims, now_ms: int) -> str:
+    """Return a token that needs no identity provider; raises TokenRequestError."""
+    return _read_file(origin.path) if isinstance(origin, TokenFile) else origin.build_token(now_ms)
+
+
+def _read_file(path: str) -> str:
     """Return the text of a file with a token; raises TokenRequestError."""
     try:
         with Path(path).open("rb") as file:

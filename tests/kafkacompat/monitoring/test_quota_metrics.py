@@ -40,7 +40,7 @@ def test_a_throttled_client_is_in_the_metrics(tmp_path: Path) -> None:
 
 
 class Quotas:
-    """The collector over quotas of which a test says what was throttled."""
+    """The collector of quotas that a test throttles by hand."""
 
     def __init__(self, limit: int = 10) -> None:
         self.clock = Clock()
