@@ -42,7 +42,7 @@ class SaslGate:
         self.failure_delay_s = failure_delay_s
         self._exchange = exchange
         self._deadline: DelayedCall | None = None
-        self._traffic = ListenerTraffic()
+        self._traffic: ListenerTraffic
 
     @property
     def takes_bare_token(self) -> bool:
