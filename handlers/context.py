@@ -11,6 +11,7 @@ from twisted.python.failure import Failure
 from kafkacompat.metadata.topic_changes import admit_all
 from kafkacompat.quotas.client_quotas import ClientQuotas
 from kafkacompat.security.principals import ANONYMOUS, Principal
+from kafkacompat.tenancy.registry import Instances
 from kafkacompat.timers import Clock, now_ms
 from kafkacompat.wire.schema import Response, Versions
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from kafkacompat.quotas.request_meter import RequestMeter
     from kafkacompat.security.acls.authorizer import Authorizer
     from kafkacompat.telemetry.receiver import ClientTelemetry
+    from kafkacompat.tenancy.registry import TenantView
     from kafkacompat.wire.releases import Release
 
 
@@ -67,7 +69,8 @@ class RequestContext(NamedTuple):
 
     ``is_forwarded`` is set at the controller for a request that another broker has forwarded in an Envelope (KIP-590); ``peer``
     and ``principal`` are those of the client of that broker then. ``software`` is the connection's, which ApiVersions fills in;
-    None where there is no connection. ``meter`` charges a client that has quotas.
+    None where there is no connection. ``meter`` charges a client that has quotas. ``tenant`` is the instance that the client belongs to;
+    None for a client of the whole cluster.
     """
 
     api_version: int
@@ -77,6 +80,7 @@ class RequestContext(NamedTuple):
     principal: Principal = ANONYMOUS
     software: ClientSoftware | None = None
     meter: RequestMeter | None = None
+    tenant: TenantView | None = None
 
     def admit_mutations(self, clock: Clock) -> Callable[[str, int], None]:
         """Return what charges the partitions that a request creates or deletes (KIP-599).
@@ -97,6 +101,7 @@ class Services:
     has its own, and names the release. ``cluster`` is None on a single node, ``authorizer`` where every client may do everything.
     ``enclosed`` answers the requests in Envelopes, on the listener that receives these. ``quotas`` are those of clients. ``telemetry``
     receives the metrics of clients, and ``requests`` are those of the broker's requests; None without a listener that shows them.
+    ``instances`` are those of tenants.
     """
 
     node_id: int
@@ -118,6 +123,7 @@ class Services:
     quotas: ClientQuotas = field(default_factory=ClientQuotas)
     telemetry: ClientTelemetry | None = None
     requests: RequestMetrics | None = None
+    instances: Instances = field(default_factory=Instances)
 
     def require_cluster(self) -> ClusterRole:
         """Return the broker's part in the cluster, for handlers that a single node does not serve."""

@@ -38,6 +38,7 @@ from kafkacompat.server.tls import BrokerTls
 from kafkacompat.standalone import Standalone
 from kafkacompat.storage.directory.log_directory import LogDirectory, LogDirectoryError
 from kafkacompat.storage.segment.shared_files import SegmentCache
+from kafkacompat.tenancy.registry import Instances
 from kafkacompat.timers import steady_ms
 from kafkacompat.upkeep.cleaning import MOST_CLEANERS, LogCleaner
 from kafkacompat.upkeep.housekeeping import Housekeeping
@@ -268,6 +269,8 @@ class Broker:
         self.token_expiry = TokenExpiry(config, self.controller, self._reactor)
         self._access = self._build_access_control()
         self._build_quotas()
+        self.instances = Instances()
+        self.metadata.watch(self.instances.update)
         self._services = Services(
             node_id=config.node_id,
             clock=self._reactor,
@@ -286,6 +289,7 @@ class Broker:
             quotas=self.quotas,
             telemetry=None if self.monitor is None else self.monitor.telemetry,
             requests=None if self.monitor is None else self.monitor.requests,
+            instances=self.instances,
         )
         self.server = KafkaServer(
             self._reactor,

@@ -8,9 +8,10 @@ newest version known here.
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 from typing import TypeVar
 
-from kafkacompat.wire.compiler import decode_message, encode_message
+from kafkacompat.wire.compiler import decode_message, encode_message, find_reader
 from kafkacompat.wire.primitives import Buffer, MalformedError
 from kafkacompat.wire.schema import Message, Struct, array, bytestring, int32, string
 
@@ -88,3 +89,43 @@ def _read_version(message: type[Message], data: Buffer) -> int:
 
 def _read_message(message: type[_MessageType], data: Buffer) -> _MessageType:
     return decode_message(message, data[_VERSION.size :], _read_version(message, data))
+
+
+def replace_subscribed_topics(data: bytes, rename: Callable[[str], str]) -> bytes:
+    """Return the metadata of a group member with other names of topics; bytes that cannot be read stay."""
+    return _replace_topics(
+        ConsumerProtocolSubscription, data, lambda subscription: _rename_subscribed(subscription, rename)
+    )
+
+
+def replace_assigned_topics(data: bytes, rename: Callable[[str], str]) -> bytes:
+    """Return the assignment of a group member with other names of topics; bytes that cannot be read stay."""
+    return _replace_topics(
+        ConsumerProtocolAssignment, data, lambda assignment: _rename_partitions(assignment.assigned_partitions, rename)
+    )
+
+
+def _rename_subscribed(subscription: ConsumerProtocolSubscription, rename: Callable[[str], str]) -> None:
+    subscription.topics = [rename(topic) for topic in subscription.topics]
+    _rename_partitions(subscription.owned_partitions, rename)
+
+
+def _rename_partitions(partitions: list[TopicPartition], rename: Callable[[str], str]) -> None:
+    for topic in partitions:
+        topic.topic = rename(topic.topic)
+
+
+def _replace_topics(message: type[_MessageType], data: bytes, rename: Callable[[_MessageType], None]) -> bytes:
+    """Change a message in its own version, or in version 0 if it lacks that version's fields; what follows it stays."""
+    try:
+        version = _read_version(message, data)
+    except MalformedError:
+        return data
+    for attempt in dict.fromkeys((version, 0)):
+        try:
+            content, end = find_reader(message, attempt)(data, _VERSION.size)
+            rename(content)
+            return b"".join((data[: _VERSION.size], encode_message(content, attempt), data[end:]))
+        except MalformedError:
+            continue
+    return data

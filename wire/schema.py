@@ -68,7 +68,7 @@ class Field:
     """One declared field.
 
     ``kind`` is a primitive's name, ``"array"`` or ``"struct"``; ``element`` is the element field of
-    an array, ``struct`` the class of a struct.
+    an array, ``struct`` the class of a struct. ``entity`` says what a name or an id is the name of: see `kafkacompat.wire.entities`.
     """
 
     kind: str
@@ -80,6 +80,7 @@ class Field:
     flexible: bool = True
     element: Field | None = None
     struct: type[Struct] | None = None
+    entity: str | None = None
 
 
 def _declare_field(
@@ -93,10 +94,20 @@ def _declare_field(
     flexible: bool = True,
     element: Field | None = None,
     struct: type[Struct] | None = None,
+    entity: str | None = None,
 ) -> Any:
     tagged_in = NO_VERSIONS if tag is None else Versions.parse(versions if tagged is None else tagged)
     return Field(
-        kind, Versions.parse(versions), Versions.parse(nullable), default, tag, tagged_in, flexible, element, struct
+        kind,
+        Versions.parse(versions),
+        Versions.parse(nullable),
+        default,
+        tag,
+        tagged_in,
+        flexible,
+        element,
+        struct,
+        entity,
     )
 
 
@@ -126,9 +137,9 @@ def boolean(*, versions: str = "0+", default: bool = False, tag: int | None = No
     return _declare_field("bool", versions=versions, default=default, tag=tag, tagged=tagged)
 
 
-def uuid(*, versions: str = "0+", tag: int | None = None, tagged: str | None = None) -> Any:
+def uuid(*, versions: str = "0+", tag: int | None = None, tagged: str | None = None, entity: str | None = None) -> Any:
     """Declare a UUID: 16 raw bytes, all zero for none."""
-    return _declare_field("uuid", versions=versions, default=ZERO_UUID, tag=tag, tagged=tagged)
+    return _declare_field("uuid", versions=versions, default=ZERO_UUID, tag=tag, tagged=tagged, entity=entity)
 
 
 def string(
@@ -139,10 +150,18 @@ def string(
     tag: int | None = None,
     tagged: str | None = None,
     flexible: bool = True,
+    entity: str | None = None,
 ) -> Any:
     """Declare a UTF-8 string; ``flexible=False`` keeps its int16 length in flexible versions."""
     return _declare_field(
-        "string", versions=versions, nullable=nullable, default=default, tag=tag, tagged=tagged, flexible=flexible
+        "string",
+        versions=versions,
+        nullable=nullable,
+        default=default,
+        tag=tag,
+        tagged=tagged,
+        flexible=flexible,
+        entity=entity,
     )
 
 
@@ -153,9 +172,12 @@ def bytestring(
     default: bytes | None = b"",
     tag: int | None = None,
     tagged: str | None = None,
+    entity: str | None = None,
 ) -> Any:
     """Declare a byte string, read as ``bytes``."""
-    return _declare_field("bytes", versions=versions, nullable=nullable, default=default, tag=tag, tagged=tagged)
+    return _declare_field(
+        "bytes", versions=versions, nullable=nullable, default=default, tag=tag, tagged=tagged, entity=entity
+    )
 
 
 def batches(*, versions: str = "0+", nullable: str = "") -> Any:

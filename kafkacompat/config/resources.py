@@ -24,6 +24,8 @@ class ResourceType(IntEnum):
     BROKER_LOGGER = 8
     CLIENT_METRICS = 16
     GROUP = 32
+    INSTANCE = 100
+    """Not one of Kafka's: the properties of an instance (`kafkacompat.config.instances`)."""
 
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,10}")

@@ -44,6 +44,7 @@ _CONFIG_KINDS = {
     ResourceType.BROKER: "brokers",
     ResourceType.GROUP: "groups",
     ResourceType.CLIENT_METRICS: "client-metrics",
+    ResourceType.INSTANCE: "instances",
 }
 _RESOURCE_TYPES = {kind: resource for resource, kind in _CONFIG_KINDS.items()}
 

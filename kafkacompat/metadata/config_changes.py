@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from kafkacompat.config import PROPERTIES, TOPIC_CONFIGS, BrokerConfig, ConfigError, Property
 from kafkacompat.config.dynamic import check_broker_configs, check_change_size, check_listeners
+from kafkacompat.config.instances import INSTANCE_PROPERTIES, MAX_INSTANCE_VALUE_LENGTH, check_instance
 from kafkacompat.config.resources import (
     GROUP_CONFIGS,
     InvalidRequestError,
@@ -58,6 +59,7 @@ _TABLES: Mapping[int, Mapping[str, Property]] = {
     ResourceType.BROKER: PROPERTIES,
     ResourceType.GROUP: GROUP_CONFIGS,
     ResourceType.CLIENT_METRICS: {},
+    ResourceType.INSTANCE: INSTANCE_PROPERTIES,
 }
 
 
@@ -100,8 +102,9 @@ def _apply_operation(configs: dict[str, str], resource: ResourceType, change: Co
     value = change.value
     if change.operation != ConfigOperationType.SET:
         value = _change_list(configs, resource, change, value)
-    if len(value) > MAX_VALUE_LENGTH:
-        reason = f"the value of {change.name} has {len(value)} characters, more than {MAX_VALUE_LENGTH}"
+    most = MAX_INSTANCE_VALUE_LENGTH if resource == ResourceType.INSTANCE else MAX_VALUE_LENGTH
+    if len(value) > most:
+        reason = f"the value of {change.name} has {len(value)} characters, more than {most}"
         raise KafkaError(ErrorCode.INVALID_CONFIG, reason)
     configs[change.name] = value
 
@@ -139,6 +142,9 @@ def _check_configs(
             check_group_configs(config, configs)
         elif resource == ResourceType.CLIENT_METRICS:
             check_client_metrics_configs(configs)
+        elif resource == ResourceType.INSTANCE:
+            others = {key[1]: given for key, given in draft.configs.items() if key[0] == resource and key[1] != name}
+            check_instance(name, configs, others, draft.topics)
         else:
             # Kafka returns no INVALID_CONFIG for brokers: its clients recognise a bad value by this code.
             code = ErrorCode.INVALID_REQUEST

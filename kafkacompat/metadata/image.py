@@ -147,6 +147,12 @@ class ImageHolder:
     def __init__(self) -> None:
         self.image = MetadataImage()
         self._on_clients_changed: list[WatchClients] = []
+        self._on_published: list[Callable[[MetadataImage], None]] = []
+
+    def watch(self, on_published: Callable[[MetadataImage], None]) -> None:
+        """Call *on_published* with the image, now and after each change."""
+        self._on_published.append(on_published)
+        on_published(self.image)
 
     def watch_clients(self, on_changed: WatchClients) -> None:
         """Call *on_changed* with the quotas and credentials of all clients, now and after each change of them."""
@@ -156,6 +162,8 @@ class ImageHolder:
     def publish(self, image: MetadataImage) -> None:
         """Let handlers read *image* from now on, under the next version."""
         old, self.image = self.image, replace(image, version=self.image.version + 1)
+        for on_published in self._on_published:
+            on_published(self.image)
         if image.clients is not old.clients and image.clients != old.clients:
             for on_changed in self._on_clients_changed:
                 on_changed(image.clients)

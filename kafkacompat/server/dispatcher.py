@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from kafkacompat.handlers import Handler
+    from kafkacompat.handlers.tenants.translation import TenantRequests
     from kafkacompat.security.acls.authorizer import Authorizer
     from kafkacompat.server.forwarding import Forwarding
     from kafkacompat.wire.connection import IncomingRequest
@@ -42,6 +43,7 @@ class Dispatcher:
         self.handlers = handlers
         self._services = services
         self._forwarding = None if services.cluster is None else _make_forwarding(handlers, services)
+        self._tenants: TenantRequests | None = None
 
     def dispatch(self, incoming: IncomingRequest, context: RequestContext) -> Answer:
         """Return the response to a request, now or later; None where the protocol has no response.
@@ -61,10 +63,22 @@ class Dispatcher:
         return await result.response if isinstance(result, Pending) else result
 
     def _handle(self, incoming: IncomingRequest, context: RequestContext) -> Answer:
+        if context.tenant is None:
+            return self._handle_physical(incoming, context)
+        if self._tenants is None:
+            self._tenants = _make_tenant_requests(self.handlers, self._services)
+        try:
+            answer: Answer = self._tenants.answer(incoming, context, self._handle_physical)
+            return answer
+        except Exception as problem:
+            return self.build_failure_response(incoming, problem)
+
+    def _handle_physical(self, incoming: IncomingRequest, context: RequestContext) -> Answer:
+        """Answer a request whose names are physical."""
         handle, services, body = self.handlers[incoming.api_key].handle, self._services, incoming.body
         try:
             if self._forwarding is not None:
-                forwarded = self._forwarding.answer(incoming, context, lambda: self._handle(incoming, context))
+                forwarded = self._forwarding.answer(incoming, context, lambda: self._handle_physical(incoming, context))
                 if forwarded is not None:
                     return forwarded
             if incoming.size_bytes > MAX_SMALL_BYTES and body is not None:
@@ -111,3 +125,10 @@ def _make_forwarding(handlers: Mapping[int, Handler], services: Services) -> For
     from kafkacompat.server.forwarding import Forwarding
 
     return Forwarding(handlers, services)
+
+
+def _make_tenant_requests(handlers: Mapping[int, Handler], services: Services) -> TenantRequests:
+    # A broker without instances does not pay for them.
+    from kafkacompat.handlers.tenants.translation import TenantRequests
+
+    return TenantRequests(handlers, services)

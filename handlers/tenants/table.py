@@ -1,0 +1,57 @@
+"""The one table of the APIs that the clients of instances are served, and of what each needs besides the translation of names.
+
+An API that is not in the table is not served to them: ApiVersions does not list it, and a request for it closes the connection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+from kafkacompat.handlers.context import RequestContext, Services
+from kafkacompat.handlers.tenants import hooks
+
+Check: TypeAlias = "Callable[[Any, RequestContext, Services], Any]"
+"""Sees a request; returns a response to refuse it, else None."""
+Finish: TypeAlias = "Callable[[Any, Any, RequestContext, Services], None]"
+"""Changes a response, given the request."""
+
+
+class TenantApi(NamedTuple):
+    """What an API needs for instances besides the translation of names.
+
+    ``check`` sees the request with the clients' names, ``narrow`` with physical ones; both may change it. ``finish`` sees the response
+    once its names are the clients' own.
+    """
+
+    check: Check | None = None
+    narrow: Check | None = None
+    finish: Finish | None = None
+
+
+PLAIN = TenantApi()
+
+
+def _list_served(request: Any, response: Any, context: RequestContext, services: Services) -> None:
+    """Leave only the APIs of the table in a response to ApiVersions."""
+    response.api_keys = [served for served in response.api_keys if served.api_key in TENANT_APIS]
+
+
+TENANT_APIS: dict[int, TenantApi] = {
+    0: PLAIN,  # Produce
+    1: PLAIN,  # Fetch
+    2: PLAIN,  # ListOffsets
+    3: TenantApi(narrow=hooks.narrow_metadata),
+    8: PLAIN,  # OffsetCommit
+    9: PLAIN,  # OffsetFetch
+    10: PLAIN,  # FindCoordinator
+    11: TenantApi(check=hooks.require_group),  # JoinGroup
+    12: TenantApi(check=hooks.require_group),  # Heartbeat
+    13: TenantApi(check=hooks.require_group),  # LeaveGroup
+    14: TenantApi(check=hooks.require_group),  # SyncGroup
+    15: PLAIN,  # DescribeGroups
+    16: PLAIN,  # ListGroups
+    18: TenantApi(finish=_list_served),  # ApiVersions
+    22: PLAIN,  # InitProducerId
+}
+"""By API key."""

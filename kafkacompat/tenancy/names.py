@@ -1,0 +1,263 @@
+"""The names of one instance: what its clients call a thing, and the physical name that the brokers give it.
+
+A physical name is the instance's prefix with the client's name: ``shop.orders``. No prefix is the beginning of another one, so no
+two instances can name the same thing. A topic whose physical name would be longer than 249 characters gets a short form that ends
+in a keyed hash. Adopted topics, groups, transactional ids and users keep their physical names, by a table.
+
+Topic ids are exclusive-ored with a secret of the instance. So an id of another instance names nothing here.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kafkacompat.metadata.topic_names import MAX_NAME_LENGTH, is_legal_name
+from kafkacompat.patterns import Pattern, PatternError
+from kafkacompat.wire import entities
+from kafkacompat.wire.errors import ErrorCode, KafkaError
+from kafkacompat.wire.primitives import ZERO_UUID
+
+FOREIGN: Any = object()
+"""Stands for the name of something that is not the instance's; the element of a response that holds it is left out."""
+
+MAX_CACHED = 10_000
+MAX_ID_BYTES = 32_000
+"""The longest physical name of a group, a transactional id or a user; a record holds 32,767 bytes."""
+HASH_DIGITS = 32
+ILLEGAL = "!"
+"""Begins the physical name of a topic that cannot be renamed: no topic may have it."""
+ALL_NAMES = "*"
+
+LOG_DIRECTORY_SHOWN = "/kafkacompat"
+"""The one log directory that an instance's clients see."""
+
+
+class CachedNames(dict[Any, Any]):
+    """A translation that is remembered for the names that were last used."""
+
+    def __init__(self, translate: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self._translate = translate
+
+    def __missing__(self, name: Any) -> Any:
+        if len(self) >= MAX_CACHED:
+            self.clear()
+        translated = self[name] = self._translate(name)
+        return translated
+
+
+class Computed:
+    """A translation that is computed for each use: texts and bytes differ nearly always."""
+
+    def __init__(self, translate: Callable[[Any], Any]) -> None:
+        self._translate = translate
+
+    def __getitem__(self, name: Any) -> Any:
+        return self._translate(name)
+
+
+Translations = Mapping[str, Any]
+"""By entity: an object whose ``[name]`` translates a name."""
+
+
+class RenamedTopics:
+    """A reversible change of topic names that an instance's operator has configured: two regular expressions.
+
+    A name for which the second one does not undo the first has no physical name.
+    """
+
+    def __init__(self, forth: tuple[str, str], back: tuple[str, str]) -> None:
+        import re2  # Most instances have none.
+
+        self._forth, self._forth_text = re2.compile(forth[0]), forth[1]
+        self._back, self._back_text = re2.compile(back[0]), back[1]
+
+    def rename(self, name: str) -> str | None:
+        """Return the renamed form; None if it cannot be turned back."""
+        renamed: str = self._forth.sub(self._forth_text, name)
+        return renamed if self.restore(renamed) == name else None
+
+    def restore(self, renamed: str) -> str:
+        """Return the name that clients know."""
+        restored: str = self._back.sub(self._back_text, renamed)
+        return restored
+
+
+class Names:
+    """Translates names between an instance's clients and the brokers.
+
+    ``to_physical`` and ``to_client`` hold a translation for each kind of name. *tables* has the physical names of adopted things, by
+    entity. *find_long_name* returns the client's name of a topic with a short form, or None.
+    """
+
+    def __init__(
+        self,
+        prefix: str,
+        secret: bytes,
+        cluster_id: str,
+        tables: Mapping[str, Mapping[str, str]],
+        renamed: RenamedTopics | None = None,
+        find_long_name: Callable[[str], str | None] = lambda _: None,
+    ) -> None:
+        self.prefix = prefix
+        self.cluster_id = cluster_id
+        self._secret = secret
+        self._id_mask = int.from_bytes(hmac.digest(secret, b"topic ids", "sha256")[:16], "big")
+        self._tables = tables
+        self._adopted = {kind: {physical: name for name, physical in table.items()} for kind, table in tables.items()}
+        self._renamed = renamed
+        self._find_long_name = find_long_name
+        self._long_names: dict[str, str] = {}
+        from kafkacompat.tenancy.group_bytes import GroupBytes
+
+        group_bytes = GroupBytes(self)
+        mask = Computed(self._mask_id)
+        same = Computed(lambda value: value)
+        self.to_physical: Translations = {
+            entities.TOPIC: CachedNames(self._find_physical_topic),
+            entities.TOPIC_ID: mask,
+            entities.GROUP: CachedNames(lambda name: self._find_physical(entities.GROUP, name)),
+            entities.TRANSACTIONAL_ID: CachedNames(lambda name: self._find_physical(entities.TRANSACTIONAL_ID, name)),
+            entities.USER: CachedNames(lambda name: self._find_physical(entities.USER, name)),
+            entities.PRINCIPAL: Computed(self._find_physical_principal),
+            entities.CLUSTER: same,
+            entities.TOPIC_PATTERN: Computed(lambda text: self._wrap_pattern(entities.TOPIC, text)),
+            entities.TRANSACTIONAL_ID_PATTERN: Computed(
+                lambda text: self._wrap_pattern(entities.TRANSACTIONAL_ID, text)
+            ),
+            entities.SUBSCRIPTION: Computed(group_bytes.subscription_to_physical),
+            entities.ASSIGNMENT: Computed(group_bytes.assignment_to_physical),
+            entities.LOG_DIRECTORY: same,
+            entities.CLIENT_INSTANCE: mask,
+            entities.TEXT: same,
+        }
+        self.to_client: Translations = {
+            entities.TOPIC: Computed(self._find_client_topic),
+            entities.TOPIC_ID: mask,
+            entities.GROUP: Computed(lambda name: self._find_client(entities.GROUP, name)),
+            entities.TRANSACTIONAL_ID: Computed(lambda name: self._find_client(entities.TRANSACTIONAL_ID, name)),
+            entities.USER: Computed(lambda name: self._find_client(entities.USER, name)),
+            entities.PRINCIPAL: Computed(self._find_client_principal),
+            entities.CLUSTER: Computed(lambda _: cluster_id),
+            entities.TOPIC_PATTERN: Computed(self._unwrap_pattern),
+            entities.TRANSACTIONAL_ID_PATTERN: Computed(self._unwrap_pattern),
+            entities.SUBSCRIPTION: Computed(group_bytes.subscription_to_client),
+            entities.ASSIGNMENT: Computed(group_bytes.assignment_to_client),
+            entities.LOG_DIRECTORY: Computed(lambda _: LOG_DIRECTORY_SHOWN),
+            entities.CLIENT_INSTANCE: mask,
+            entities.TEXT: Computed(self.clean_text),
+        }
+
+    # Topics
+
+    def _find_physical_topic(self, name: str) -> str:
+        """Return a topic's physical name; a name that no topic may have stays, and names nothing."""
+        adopted = self._tables.get(entities.TOPIC, {}).get(name)
+        if adopted is not None:
+            return adopted
+        if not is_legal_name(name):
+            return name
+        renamed = name if self._renamed is None else self._renamed.rename(name)
+        if renamed is None:
+            return ILLEGAL + name
+        physical = self.prefix + renamed
+        return physical if len(physical) <= MAX_NAME_LENGTH else self._shorten(physical, name)
+
+    def _shorten(self, physical: str, name: str) -> str:
+        digest = hmac.digest(self._secret, physical.encode(), "sha256").hex()[:HASH_DIGITS]
+        short = physical[: MAX_NAME_LENGTH - HASH_DIGITS - 1] + "-" + digest
+        if len(self._long_names) >= MAX_CACHED:
+            self._long_names.clear()
+        self._long_names[short] = name
+        return short
+
+    def _find_client_topic(self, physical: str) -> Any:
+        adopted = self._adopted.get(entities.TOPIC)
+        if adopted and physical in adopted:
+            return adopted[physical]
+        if not physical.startswith(self.prefix):
+            return FOREIGN if is_legal_name(physical) else physical.removeprefix(ILLEGAL)
+        if len(physical) == MAX_NAME_LENGTH:
+            name = self._long_names.get(physical) or self._find_long_name(physical)
+            if name is not None:
+                return name
+        renamed = physical[len(self.prefix) :]
+        return renamed if self._renamed is None else self._renamed.restore(renamed)
+
+    def find_long_name(self, physical: str) -> str | None:
+        """Return the client's name of a topic that has a short form and was named lately; None for other topics."""
+        return self._long_names.get(physical)
+
+    def _mask_id(self, topic_id: bytes) -> bytes:
+        if topic_id == ZERO_UUID:
+            return topic_id
+        return (int.from_bytes(topic_id, "big") ^ self._id_mask).to_bytes(16, "big")
+
+    # Groups, transactional ids and users
+
+    def _find_physical(self, kind: str, name: str) -> str:
+        adopted = self._tables.get(kind, {}).get(name)
+        if adopted is not None:
+            return adopted
+        physical = self.prefix + name
+        if len(physical) * 4 > MAX_ID_BYTES and len(physical.encode()) > MAX_ID_BYTES:
+            code = ErrorCode.INVALID_GROUP_ID if kind == entities.GROUP else ErrorCode.INVALID_REQUEST
+            raise KafkaError(code, f"a name of {len(name)} characters is too long")
+        return physical
+
+    def _find_client(self, kind: str, physical: str) -> Any:
+        adopted = self._adopted.get(kind)
+        if adopted and physical in adopted:
+            return adopted[physical]
+        return physical[len(self.prefix) :] if physical.startswith(self.prefix) else FOREIGN
+
+    def _find_physical_principal(self, principal: str) -> str:
+        kind, colon, name = principal.partition(":")
+        if not colon or name == ALL_NAMES:
+            return principal
+        return f"{kind}:{self.to_physical[entities.USER][name]}"
+
+    def _find_client_principal(self, principal: str) -> Any:
+        kind, colon, physical = principal.partition(":")
+        if not colon or physical == ALL_NAMES:
+            return principal
+        name = self._find_client(entities.USER, physical)
+        return FOREIGN if name is FOREIGN else f"{kind}:{name}"
+
+    # Patterns
+
+    def _wrap_pattern(self, kind: str, text: str) -> str:
+        """Return the pattern for physical names; one that is not valid stays, so that its error is the client's own.
+
+        It is checked alone first: with the prefix and parentheses around it, an unbalanced one could match other names.
+        """
+        try:
+            pattern = Pattern(text) if text else None
+        except PatternError:
+            return text
+        if pattern is None:
+            return text
+        import re2
+
+        adopted = "".join(
+            f"{re2.escape(physical)}|" for name, physical in self._tables.get(kind, {}).items() if pattern.matches(name)
+        )
+        return f"{adopted}{self._pattern_start}{text})"
+
+    @property
+    def _pattern_start(self) -> str:
+        import re2
+
+        return f"{re2.escape(self.prefix)}(?:"
+
+    def _unwrap_pattern(self, pattern: str) -> str:
+        _, start, text = pattern.partition(self._pattern_start)
+        return text[:-1] if start else pattern
+
+    # Texts
+
+    def clean_text(self, text: str) -> str:
+        """Return a text for people with the names that clients know."""
+        return text.replace(self.prefix, "")
