@@ -20,6 +20,7 @@ from kafkacompat.conversion import CONVERSION_TIMEOUT_S, Conversions
 from kafkacompat.coordinators import Coordinators
 from kafkacompat.handlers import CLUSTER_HANDLERS, HANDLERS, TELEMETRY_HANDLERS, Handler, load_consumer_apis
 from kafkacompat.handlers.context import Services
+from kafkacompat.instance_removal import InstanceRemoval
 from kafkacompat.metadata.effective import EffectiveConfig
 from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.metadata.store import StoreError
@@ -131,6 +132,7 @@ class Broker:
         self.scrubbing.start()
         self.log_cleaner.start()
         self.token_expiry.start()
+        self.instance_removal.start()
         self._running = self.listeners.binds_new = True
         self.listeners.bind_new()
         if self.monitor is not None:
@@ -271,6 +273,14 @@ class Broker:
         self._build_quotas()
         self.instances = Instances()
         self.metadata.watch(self.instances.update)
+        self.instance_removal = InstanceRemoval(
+            config.node_id,
+            self._reactor,
+            self.metadata,
+            self.controller,
+            lambda: self.coordinators.groups,
+            None if self._node is None else self._node.member.brokers.send,
+        )
         self._services = Services(
             node_id=config.node_id,
             clock=self._reactor,
@@ -379,6 +389,7 @@ class Broker:
         self.housekeeping.stop()
         self.scrubbing.stop()
         self.token_expiry.stop()
+        self.instance_removal.stop()
         self.listeners.stop_authentication()
         self.tls.stop()
         self.coordinators.stop()

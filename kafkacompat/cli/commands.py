@@ -9,6 +9,7 @@ import click
 
 from kafkacompat import __version__
 from kafkacompat.cli.cluster.commands import cluster
+from kafkacompat.cli.instances.commands import instances
 from kafkacompat.cli.log import log
 from kafkacompat.cli.metadata import metadata
 from kafkacompat.cli.overrides import overrides_option
@@ -42,6 +43,7 @@ def main() -> None:
 
 
 main.add_command(cluster)
+main.add_command(instances)
 main.add_command(log)
 main.add_command(metadata)
 main.add_command(spark)

@@ -33,6 +33,24 @@ _ADDRESS = re.compile(r"(PLAINTEXT|SSL|SASL_PLAINTEXT|SASL_SSL)://\[?([0-9a-zA-Z
 MAX_PORT = 65535
 
 
+_known: dict[str, Instance] = {}
+"""The instances that were read last, so that a check beside a thousand others reads only those that have changed."""
+MAX_KNOWN = 20_000
+
+
+def read_instance(name: str, given: Mapping[str, str]) -> Instance:
+    """Return the instance with these properties, the same object while they stay equal; raises ConfigError."""
+    known = _known.get(name)
+    if known is None or known.source is not given:
+        if known is None or known.given != given:
+            known = Instance(name, given)
+        known.source = given
+        if len(_known) >= MAX_KNOWN:
+            _known.clear()
+        _known[name] = known
+    return known
+
+
 class InstanceAddress(NamedTuple):
     """An address that leads to an instance; ``host`` is "" for every address of the broker."""
 
@@ -56,6 +74,7 @@ class Instance:
 
     def __init__(self, name: str, given: Mapping[str, str]) -> None:
         self.name = name
+        self.source = given
         self.given: Mapping[str, str] = MappingProxyType(dict(given))
         self._values: dict[str, Value] = {}
         for option, text in given.items():
@@ -153,7 +172,7 @@ def check_instance(
             f"the instance {name} needs cluster.id and secret: create it by `kafkacompat instances create`"
         )
     for other_name, other_given in others.items():
-        _check_apart(instance, Instance(other_name, other_given))
+        _check_apart(instance, read_instance(other_name, other_given))
 
 
 def _check_apart(instance: Instance, other: Instance) -> None:
@@ -163,6 +182,8 @@ def _check_apart(instance: Instance, other: Instance) -> None:
         raise ConfigError(
             f"name.prefix={mine} could name what belongs to the instance {other.name}, whose prefix is {theirs}"
         )
+    if instance.cluster_id == other.cluster_id:
+        raise ConfigError(f"cluster.id={other.cluster_id} is that of the instance {other.name}")
     for address in instance.addresses:
         if any(address.port == taken.port and _meet(address.host, taken.host) for taken in other.addresses):
             entry = f"{address.host}:{address.port}"

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from kafkacompat.config import PROPERTIES, TOPIC_CONFIGS, BrokerConfig, ConfigError, Property
 from kafkacompat.config.dynamic import check_broker_configs, check_change_size, check_listeners
+from kafkacompat.config.instance_checks import check_instance_change
 from kafkacompat.config.instances import INSTANCE_PROPERTIES, MAX_INSTANCE_VALUE_LENGTH, check_instance
 from kafkacompat.config.resources import (
     GROUP_CONFIGS,
@@ -144,6 +145,7 @@ def _check_configs(
             check_client_metrics_configs(configs)
         elif resource == ResourceType.INSTANCE:
             others = {key[1]: given for key, given in draft.configs.items() if key[0] == resource and key[1] != name}
+            check_instance_change(name, draft.configs.get((resource, name), {}), configs, draft.topics)
             check_instance(name, configs, others, draft.topics)
         else:
             # Kafka returns no INVALID_CONFIG for brokers: its clients recognise a bad value by this code.
