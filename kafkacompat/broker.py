@@ -20,7 +20,6 @@ from kafkacompat.conversion import CONVERSION_TIMEOUT_S, Conversions
 from kafkacompat.coordinators import Coordinators
 from kafkacompat.handlers import CLUSTER_HANDLERS, HANDLERS, TELEMETRY_HANDLERS, Handler, load_consumer_apis
 from kafkacompat.handlers.context import Services
-from kafkacompat.instance_removal import InstanceRemoval
 from kafkacompat.metadata.effective import EffectiveConfig
 from kafkacompat.metadata.image import ImageHolder
 from kafkacompat.metadata.store import StoreError
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig
     from kafkacompat.disk import OwnedDisk
     from kafkacompat.host import Host
+    from kafkacompat.instance_removal import InstanceRemoval
     from kafkacompat.metadata.administration import Administration
     from kafkacompat.metadata.store import MetadataStore
     from kafkacompat.metrics.turns import ReactorTurns
@@ -92,6 +92,7 @@ class Broker:
         self._node: ClusterNode | None = None
         self._running = False
         self._access: AccessControl | None = None
+        self._removal: InstanceRemoval | None = None
 
     @property
     def addresses(self) -> list[str]:
@@ -132,8 +133,9 @@ class Broker:
         self.scrubbing.start()
         self.log_cleaner.start()
         self.token_expiry.start()
-        self.instance_removal.start()
         self._running = self.listeners.binds_new = True
+        self.instances.watchers.append(self._follow_instances)
+        self._follow_instances()
         self.listeners.bind_new()
         if self.monitor is not None:
             self.monitor.note_running()
@@ -273,14 +275,6 @@ class Broker:
         self._build_quotas()
         self.instances = Instances()
         self.metadata.watch(self.instances.update)
-        self.instance_removal = InstanceRemoval(
-            config.node_id,
-            self._reactor,
-            self.metadata,
-            self.controller,
-            lambda: self.coordinators.groups,
-            None if self._node is None else self._node.member.brokers.send,
-        )
         self._services = Services(
             node_id=config.node_id,
             clock=self._reactor,
@@ -324,6 +318,21 @@ class Broker:
         )
         if self.monitor is not None:
             self.monitor.observe(self._list_services())
+
+    def _follow_instances(self) -> None:
+        """Remove the instances that are deleted; a broker without instances does not pay for it."""
+        if self._removal is None and self.instances and self._running:
+            from kafkacompat.instance_removal import InstanceRemoval
+
+            self._removal = InstanceRemoval(
+                self.config.node_id,
+                self._reactor,
+                self.metadata,
+                self.controller,
+                lambda: self.coordinators.groups,
+                None if self._node is None else self._node.member.brokers.send,
+            )
+            self._removal.start()
 
     def _list_services(self) -> Observed:
         from kafkacompat.monitoring.observed import Observed
@@ -389,7 +398,8 @@ class Broker:
         self.housekeeping.stop()
         self.scrubbing.stop()
         self.token_expiry.stop()
-        self.instance_removal.stop()
+        if self._removal is not None:
+            self._removal.stop()
         self.listeners.stop_authentication()
         self.tls.stop()
         self.coordinators.stop()

@@ -77,7 +77,9 @@ def plan_whitelist(action: str, networks: Sequence[str], current: Sequence[str])
     if missing is not None:
         raise ConfigError(f"the whitelist has no network {missing}")
     if not set(current) - set(networks):
-        raise ConfigError("without its last network a whitelist lets all connect: set it to none, or delete the property")
+        raise ConfigError(
+            "without its last network a whitelist lets all connect: set it to none, or delete the property"
+        )
     return [ConfigOperation("whitelist", SUBTRACT, ",".join(networks))]
 
 

@@ -41,9 +41,7 @@ class Target(NamedTuple):
     def connect(self) -> InstanceClient:
         """Connect to the first broker that answers; raises ValueError and NoResponseError."""
         addresses = [parse_address(server) for server in self.bootstrap.split(",")]
-        return InstanceClient(
-            addresses, partial(BlockingConnection, security=read_command_config(self.command_config))
-        )
+        return InstanceClient(addresses, partial(BlockingConnection, security=read_command_config(self.command_config)))
 
 
 def _run(target: Target, work: Callable[[InstanceClient], None]) -> int:
