@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from kafkacompat.disk import OwnedDisk
     from kafkacompat.host import Host
     from kafkacompat.instance_removal import InstanceRemoval
+    from kafkacompat.instances_file import InstancesFile
     from kafkacompat.metadata.administration import Administration
     from kafkacompat.metadata.store import MetadataStore
     from kafkacompat.metrics.turns import ReactorTurns
@@ -93,6 +94,7 @@ class Broker:
         self._running = False
         self._access: AccessControl | None = None
         self._removal: InstanceRemoval | None = None
+        self._instances_file: InstancesFile | None = None
 
     @property
     def addresses(self) -> list[str]:
@@ -126,6 +128,10 @@ class Broker:
             self.config, self._host.network, self._reactor, self._host.files, lambda: self._disk("certificates")
         )
         if in_cluster:
+            if self.config.optional_string("kafkacompat.instances.file") is not None:
+                raise ConfigError(
+                    "kafkacompat.instances.file is for a single node: use `kafkacompat instances` in a cluster"
+                )
             await self._start_in_cluster()
         else:
             await self._start_alone()
@@ -136,6 +142,8 @@ class Broker:
         self._running = self.listeners.binds_new = True
         self.instances.watchers.append(self._follow_instances)
         self._follow_instances()
+        if self._instances_file is not None:
+            self._instances_file.start()
         self.listeners.bind_new()
         if self.monitor is not None:
             self.monitor.note_running()
@@ -160,7 +168,20 @@ class Broker:
         )
         self._build_server()
         await side.start(self.cluster_id, self.directories)
+        await self._load_instances()
         await self._listen()
+
+    async def _load_instances(self) -> None:
+        """Apply the file of instances, if there is one; raises ConfigError."""
+        path = self.config.optional_string("kafkacompat.instances.file")
+        if path is not None:
+            # Most brokers have none, and do not pay for YAML.
+            from kafkacompat.instances_file import InstancesFile
+
+            self._instances_file = InstancesFile(
+                path, self.controller, self._reactor, lambda: self._disk("instances file"), self._host.rng
+            )
+            await self._instances_file.load()
 
     async def _start_in_cluster(self) -> None:
         """Join the cluster, open the logs, listen, and register: from then on the controller sends orders."""
@@ -318,6 +339,23 @@ class Broker:
         )
         if self.monitor is not None:
             self.monitor.observe(self._list_services())
+            self._administer_over_http(self.monitor)
+
+    def _administer_over_http(self, monitor: Monitor) -> None:
+        """Serve /v1 if the configuration says who may use it."""
+        config = self.config
+        if config.optional_string("kafkacompat.http.token.file") is None and not config.bool(
+            "kafkacompat.http.scram.enable"
+        ):
+            return
+        from kafkacompat.tenancy.usage import describe_usage
+
+        monitor.administer(
+            Dispatcher(self._handlers(), self._services),
+            self.instances,
+            lambda function, *arguments: self._disk("passwords").run(function, *arguments),
+            lambda name: describe_usage(self.instances, self.metadata.image, name),
+        )
 
     def _follow_instances(self) -> None:
         """Remove the instances that are deleted; a broker without instances does not pay for it."""
@@ -398,8 +436,9 @@ class Broker:
         self.housekeeping.stop()
         self.scrubbing.stop()
         self.token_expiry.stop()
-        if self._removal is not None:
-            self._removal.stop()
+        for following in (self._removal, self._instances_file):
+            if following is not None:
+                following.stop()
         self.listeners.stop_authentication()
         self.tls.stop()
         self.coordinators.stop()

@@ -58,6 +58,11 @@ main.add_command(verify)
 )
 @click.option("--data", metavar="DIRECTORY", help="Data directory, or several separated by commas: short for log.dirs.")
 @click.option(
+    "--instances",
+    metavar="FILE",
+    help="YAML file of the instances of a single node: short for kafkacompat.instances.file.",
+)
+@click.option(
     "--log-level",
     type=click.Choice(["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"], case_sensitive=False),
     default="INFO",
@@ -73,6 +78,7 @@ def serve(
     host: str | None,
     port: int | None,
     data: str | None,
+    instances: str | None,
     log_level: str,
     overrides: dict[str, str],
     strict: bool,
@@ -98,11 +104,14 @@ def serve(
       kafkacompat serve --override num.partitions=6 --override auto.create.topics.enable=false
       kafkacompat serve config/server.properties --override node.id=2 --strict
       KAFKACOMPAT_LOG_RETENTION_MS=3600000 kafkacompat serve
+      kafkacompat serve --instances instances.yaml
     """
     if data is not None:
         if "log.dirs" in overrides:
             raise click.UsageError("--data and --override log.dirs=... both name the data directory: give one of them")
         overrides = {**overrides, "log.dirs": data}
+    if instances is not None:
+        overrides = {**overrides, "kafkacompat.instances.file": instances}
     from kafkacompat.cli.serve import serve_broker
 
     sys.exit(serve_broker(properties, overrides, host=host, port=port, log_level=log_level, strict=strict))

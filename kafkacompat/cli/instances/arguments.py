@@ -36,7 +36,7 @@ def split_names(texts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(name.strip() for text in texts for name in text.split(",") if name.strip()))
 
 
-class Period(click.ParamType):
+class Period(click.ParamType):  # type: ignore[type-arg]  # older releases of click have none
     """A period as a number with a unit: ms, s, m, h or d; milliseconds without one, as in Kafka's properties."""
 
     name = "period"

@@ -296,7 +296,9 @@ def adopt(target: Target, name: str, wanted: Mapping[str, Sequence[str]], *, dry
         if target.as_json:
             click.echo(json.dumps({"instance": name, "adopted": adopted, "dry_run": dry_run}))
             return
-        rows = [{"kind": KINDS[option].noun, "name": each} for option, names in adopted.items() for each in names]
+        rows: list[dict[str, object]] = [
+            {"kind": KINDS[option].noun, "name": each} for option, names in adopted.items() for each in names
+        ]
         make_console().print(make_table("", rows))
         counts = ", ".join(f"{len(names)} {KINDS[option].nouns}" for option, names in adopted.items())
         _report(f"Instance {name} {'would adopt' if dry_run else 'has adopted'} {counts}")
