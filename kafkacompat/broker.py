@@ -319,6 +319,8 @@ class Broker:
             None if self._node is None else self._node.listener,
         )
         self.instances.watchers.append(self._follow_instances)
+        # A broker of a cluster knows the instances by now.
+        self._follow_instances()
         if self.monitor is not None:
             self.monitor.observe(self._list_services())
 

@@ -30,8 +30,7 @@ def make_instance_change(name: str, properties: Mapping[str, str]) -> ResourceCh
     """Return the change that gives an instance these properties alone, besides an id and a secret."""
     identity = {"cluster.id": f"{name}-cluster", "secret": f"{name}-secret"}
     operations = [
-        ConfigOperation(option, ConfigOperationType.SET, value)
-        for option, value in {**identity, **properties}.items()
+        ConfigOperation(option, ConfigOperationType.SET, value) for option, value in {**identity, **properties}.items()
     ]
     return ResourceChange(ResourceType.INSTANCE, name, operations, replace=True)
 
@@ -77,10 +76,15 @@ class InstanceWorld(World):
         self.run(self.broker.controller.alter_scram_credentials([ScramUpsertion(user, 2, 4096, b"salt", salted)]))
 
     def open_client(
-        self, port: int, host: str = "10.0.0.7", login: ClientLogin | None = None, network: Any = None
+        self,
+        port: int,
+        host: str = "10.0.0.7",
+        login: ClientLogin | None = None,
+        network: Any = None,
+        caps: Mapping[int, int] | None = None,
     ) -> InstanceClient:
-        """Return a client on a host that sends its requests to a port."""
-        return InstanceClient(self, port, network or self.network.at(host), login)
+        """Return a client on a host that sends its requests to a port; *caps* are its highest versions by API key."""
+        return InstanceClient(self, port, network or self.network.at(host), login, caps)
 
     def stop(self) -> None:
         self.run(self.broker.stop())
@@ -89,10 +93,17 @@ class InstanceWorld(World):
 class InstanceClient:
     """Sends requests to one port of the broker."""
 
-    def __init__(self, world: InstanceWorld, port: int, network: Any, login: ClientLogin | None) -> None:
+    def __init__(
+        self,
+        world: InstanceWorld,
+        port: int,
+        network: Any,
+        login: ClientLogin | None,
+        caps: Mapping[int, int] | None = None,
+    ) -> None:
         self._world = world
         self._address = BrokerAddress(1, HOST, port)
-        settings = ConnectionSettings("client", login=login)
+        settings = ConnectionSettings("client", login=login, cap=dict(caps or {}).get)
         self._connections = BrokerConnections(settings, network, world.clock, Random(3))
 
     def ask(self, request: Request) -> Any:
