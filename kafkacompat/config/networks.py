@@ -10,7 +10,8 @@ from kafkacompat.config.properties import ConfigError
 
 NOBODY = "none"
 """Stands for no network at all in a list of networks; an empty list allows every address."""
-_FIRST_IPV6 = 1 << 32
+_IPV4_ADDRESSES = 1 << 32
+_FIRST_IPV6 = 1 << 128
 """Where the numbers of IPv6 addresses begin: those of IPv4 addresses are lower."""
 _MAPPED = bytes(10) + b"\xff\xff"
 """Begins an IPv6 address that stands for an IPv4 address."""
@@ -60,22 +61,20 @@ def _parse_network(option: str, text: str) -> tuple[int, int]:
     if packed is None:
         raise _build_error(option, text, _EXPECTED)
     most_bits = len(packed) * 8
-    bits = most_bits
-    if slash:
-        if not (digits.isascii() and digits.isdigit()) or int(digits[:4]) > most_bits:
-            raise _build_error(option, text, f"its prefix takes 0 to {most_bits} bits")
-        bits = int(digits)
+    bits = _BITS.get(digits, most_bits + 1) if slash else most_bits
+    if bits > most_bits:
+        raise _build_error(option, text, f"its prefix takes 0 to {most_bits} bits")
     size = 1 << (most_bits - bits)
-    if int.from_bytes(packed, "big") % size:
-        raise _build_error(
-            option, text, f"its address has bits beyond its prefix; write {_shorten(packed, size)}/{bits}"
-        )
     first = _find_number(packed)
-    if first < _FIRST_IPV6 < first + size:
+    if first & (size - 1):
+        advice = f"its address has bits beyond its prefix; write {_clear_bits(packed, size)}/{bits}"
+        raise _build_error(option, text, advice)
+    if first < _IPV4_ADDRESSES < first + size:
         raise _build_error(option, text, "it mixes IPv4 and IPv6; name a network of one of them")
     return first, first + size
 
 
+_BITS = {str(bits): bits for bits in range(129)}
 _EXPECTED = f"it takes networks such as 10.0.0.0/8 and 2001:db8::/32, single addresses, or {NOBODY} alone"
 
 
@@ -83,7 +82,7 @@ def _build_error(option: str, text: str, reason: str) -> ConfigError:
     return ConfigError(f"{option} is not valid at {text[:80]!r}: {reason}")
 
 
-def _shorten(packed: bytes, size: int) -> str:
+def _clear_bits(packed: bytes, size: int) -> str:
     number = int.from_bytes(packed, "big")
     family = socket.AF_INET if len(packed) == 4 else socket.AF_INET6
     return socket.inet_ntop(family, (number - number % size).to_bytes(len(packed), "big"))
