@@ -51,7 +51,9 @@ TENANT_APIS: dict[int, TenantApi] = {
     14: TenantApi(check=hooks.require_group),  # SyncGroup
     15: PLAIN,  # DescribeGroups
     16: PLAIN,  # ListGroups
+    17: PLAIN,  # SaslHandshake
     18: TenantApi(finish=_list_served),  # ApiVersions
     22: PLAIN,  # InitProducerId
+    36: PLAIN,  # SaslAuthenticate
 }
 """By API key."""

@@ -23,6 +23,7 @@ class TenantView:
     """An instance together with the translation of its names."""
 
     def __init__(self, instance: Instance, find_long_name: Callable[[str], str | None]) -> None:
+        instance.parse_routes()
         self.instance = instance
         self.name = instance.name
         self.names = Names(
