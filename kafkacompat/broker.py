@@ -141,8 +141,8 @@ class Broker:
         self.log_cleaner.start()
         self.token_expiry.start()
         self._running = self.listeners.binds_new = True
-        self.instances.watchers.append(self._follow_instances)
-        self._follow_instances()
+        self.instances.watchers.append(self._begin_removal)
+        self._begin_removal()
         if self._instances_file is not None:
             self._instances_file.start()
         self.listeners.bind_new()
@@ -366,8 +366,8 @@ class Broker:
             lambda name: describe_usage(self.instances, self.metadata.image, name),
         )
 
-    def _follow_instances(self) -> None:
-        """Remove the instances that are deleted; a broker without instances does not pay for it."""
+    def _begin_removal(self) -> None:
+        """Begin to remove deleted instances; a broker without instances does not pay for it."""
         if self._removal is None and self.instances and self._running:
             from kafkacompat.instance_removal import InstanceRemoval
 
