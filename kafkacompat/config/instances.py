@@ -17,6 +17,7 @@ from kafkacompat.config.values import Value
 from kafkacompat.wire import entities
 
 INSTANCE_PROPERTIES: Mapping[str, Property] = parse_tables(INSTANCES)
+_DEFAULTS: Mapping[str, Value] = {name: row.default_value for name, row in INSTANCE_PROPERTIES.items()}
 ACTIVE = "active"
 DELETING = "deleting"
 NO_LIMIT = -1
@@ -102,7 +103,7 @@ class Instance:
 
     def value(self, option: str) -> Value:
         """Return the value of a property, or its default."""
-        return self._values[option] if option in self._values else INSTANCE_PROPERTIES[option].default_value
+        return self._values[option] if option in self._values else _DEFAULTS[option]
 
     def int(self, option: str) -> int:
         """Return a whole number."""
@@ -121,12 +122,12 @@ class Instance:
         assert isinstance(value, tuple)
         return value
 
-    @property
+    @cached_property
     def is_active(self) -> bool:
         """Whether the instance serves clients."""
         return self.string("state") == ACTIVE
 
-    @property
+    @cached_property
     def cluster_id(self) -> str:
         """The cluster id that its clients see."""
         return self.string("cluster.id")
@@ -297,9 +298,9 @@ def _check_apart(instance: Instance, other: Instance) -> None:
         if any(address.port == taken.port and _meet(address.host, taken.host) for taken in other.addresses):
             entry = f"{address.host}:{address.port}"
             raise ConfigError(f"the address {entry} leads to the instance {other.name} already: take another port")
-    for host in instance.sni_hosts & other.sni_hosts:
+    for host in other.sni_hosts and instance.sni_hosts & other.sni_hosts:
         raise ConfigError(f"sni.hosts={host} leads to the instance {other.name} already: take another name")
-    for user in instance.routed_users & other.routed_users - {EVERY_USER}:
+    for user in other.routed_users and instance.routed_users & other.routed_users - {EVERY_USER}:
         raise ConfigError(f"sasl.users={user} leads to the instance {other.name} already")
     for entity, table in instance.tables.items():
         for physical in table.values():

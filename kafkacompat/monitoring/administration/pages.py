@@ -64,7 +64,7 @@ class ApiPage(Resource):
 
     async def _answer(self, request: Request) -> Answer:
         method = request.method.decode("ascii", "replace")
-        operation, name = find_operation(method, [part.decode("utf-8", "replace") for part in request.postpath])
+        operation, name = find_operation(method, [part.decode("utf-8", "replace") for part in request.postpath or ()])
         host = request.getClientAddress().host
         principal = await self._access.authenticate(request.getHeader(b"authorization"), host)
         call = Call(
