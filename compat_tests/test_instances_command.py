@@ -91,7 +91,7 @@ def consume(bootstrap: str, count: int) -> list[str]:
         messages.extend(consumer.consume(count - len(messages), 0.2))
         return len(messages) >= count
 
-    until(has_enough, 10)
+    until(has_enough, timeout_seconds=10)
     assert all(message.error() is None for message in messages)
     consumer.commit(offsets=[TopicPartition("orders", 0, messages[-1].offset() + 1)], asynchronous=False)
     consumer.close()
