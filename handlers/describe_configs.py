@@ -73,7 +73,8 @@ def _describe_topic(name: str, services: Services, entries: ConfigEntries) -> li
     check_topic_name(name)
     if name not in services.metadata.image.topics:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic '{name}'")
-    return entries.describe_topic(services.metadata.image.config(ResourceType.TOPIC, name))
+    defaults = services.effective.instance_defaults.find(name)
+    return entries.describe_topic(services.metadata.image.config(ResourceType.TOPIC, name), defaults)
 
 
 def _describe_broker(name: str, services: Services, entries: ConfigEntries) -> list[DescribeConfigsResourceResult]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from kafkacompat.config import PROPERTIES, TOPIC_CONFIGS, BrokerConfig, ConfigError, Property
 from kafkacompat.config.dynamic import check_broker_configs, check_change_size, check_listeners
-from kafkacompat.config.instances import INSTANCE_PROPERTIES, MAX_INSTANCE_VALUE_LENGTH, check_instance
+from kafkacompat.config.instances import INSTANCE_PROPERTIES, MAX_INSTANCE_VALUE_LENGTH, Instance, check_instance
 from kafkacompat.config.resources import (
     GROUP_CONFIGS,
     InvalidRequestError,
@@ -145,6 +145,9 @@ def _check_configs(
         elif resource == ResourceType.INSTANCE:
             others = {key[1]: given for key, given in draft.configs.items() if key[0] == resource and key[1] != name}
             check_instance(name, configs, others, draft.topics)
+            if configs:
+                defaults = Instance(name, configs).default_topic_configs
+                check_topic_configs(config_in_effect(config, draft.configs), defaults)
         else:
             # Kafka returns no INVALID_CONFIG for brokers: its clients recognise a bad value by this code.
             code = ErrorCode.INVALID_REQUEST
