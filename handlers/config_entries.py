@@ -8,7 +8,7 @@ tools show the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from enum import IntEnum
 from itertools import dropwhile
 
@@ -171,9 +171,13 @@ class ConfigEntries:
             known -= ZOOKEEPER_PROPERTIES
         if not self._effective.string("authorizer.class.name"):
             known -= AUTHORIZER_PROPERTIES
+        return self.describe_properties(known | set(self._effective.given))
+
+    def describe_properties(self, names: Collection[str]) -> list[DescribeConfigsResourceResult]:
+        """Describe some properties of this broker."""
         return [
             self._build_broker_entry(name, self._find_text(name), self._list_broker_synonyms(name))
-            for name in sorted(known | set(self._effective.given))
+            for name in sorted(names)
         ]
 
     def _find_text(self, name: str) -> str | None:

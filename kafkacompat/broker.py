@@ -271,6 +271,8 @@ class Broker:
         self._build_quotas()
         self.instances = Instances()
         self.metadata.watch(self.instances.update)
+        if self._access is not None:
+            self._access.follow(self.instances)
         self._services = Services(
             node_id=config.node_id,
             clock=self._reactor,

@@ -16,10 +16,13 @@ from kafkacompat.wire import entities
 
 INSTANCE_PROPERTIES: Mapping[str, Property] = parse_tables(INSTANCES)
 DEFAULT_TOPIC_CONFIGS = "default.topic.configs"
+SUPER_USERS = "super.users"
 ACTIVE = "active"
 DELETING = "deleting"
 NO_LIMIT = -1
 MAX_NAME_LENGTH = 64
+LONG_NAME_CONFIG = "kafkacompat.instance.topic"
+"""The topic config that keeps the client's name of a topic with a short physical name."""
 MAX_INSTANCE_VALUE_LENGTH = 512 * 1024
 """The longest value of a property: a whitelist may have ten thousand networks."""
 
@@ -35,7 +38,7 @@ _NEVER_DEFAULTS = frozenset(
         "follower.replication.throttled.replicas",
         "leader.replication.throttled.replicas",
         "unclean.leader.election.enable",
-        "kafkacompat.instance.topic",
+        LONG_NAME_CONFIG,
     }
 )
 """Topic configs that an instance has no default of: they name single partitions, or may lose records."""
@@ -133,6 +136,14 @@ class Instance:
         return table
 
     @cached_property
+    def super_users(self) -> tuple[str, ...]:
+        """The users who may do everything in it, as User:name; raises ConfigError."""
+        for entry in self.list(SUPER_USERS):
+            if not entry.startswith("User:") or entry == "User:":
+                raise ConfigError(f"{SUPER_USERS} is not valid at {entry!r}: it takes User:name")
+        return self.list(SUPER_USERS)
+
+    @cached_property
     def default_topic_configs(self) -> Mapping[str, str]:
         """The defaults of its topics' configs, which are not checked; raises ConfigError.
 
@@ -176,7 +187,7 @@ def check_instance(
     if not given:
         return
     instance = Instance(name, given)
-    _ = instance.tables, instance.addresses
+    _ = instance.tables, instance.addresses, instance.super_users
     _check_default_topic_configs(instance)
     if not instance.cluster_id or not instance.secret:
         raise ConfigError(

@@ -105,7 +105,7 @@ class Names:
         self.cluster_id = cluster_id
         self._secret = secret
         self._id_mask = int.from_bytes(hmac.digest(secret, b"topic ids", "sha256")[:16], "big")
-        self._tables = tables
+        self.tables = self._tables = tables
         self._adopted = {kind: {physical: name for name, physical in table.items()} for kind, table in tables.items()}
         self._renamed = renamed
         self._find_long_name = find_long_name
@@ -215,7 +215,7 @@ class Names:
 
     def _find_physical_principal(self, principal: str) -> str:
         kind, colon, name = principal.partition(":")
-        if not colon or name == ALL_NAMES:
+        if not colon or name in ("", ALL_NAMES):
             return principal
         return f"{kind}:{self.to_physical[entities.USER][name]}"
 
@@ -255,6 +255,10 @@ class Names:
     def _unwrap_pattern(self, pattern: str) -> str:
         _, start, text = pattern.partition(self._pattern_start)
         return text[:-1] if start else pattern
+
+    def is_own(self, kind: str, physical: str) -> bool:
+        """Return whether a physical name has the prefix or is adopted."""
+        return physical.startswith(self.prefix) or physical in self._adopted.get(kind, ())
 
     # Texts
 

@@ -39,7 +39,7 @@ def test_a_change_takes_effect_on_the_topics_of_the_instance_only() -> None:
     assert sorted(node.events.told) == [("configure", "legacy"), ("configure", "shop.orders")]
     for topic in ("shop.orders", "legacy"):
         config = node.effective.log_config_of(topic)
-        assert (config.retention_ms, config.cleanup_policy) == (5, {"compact", "delete"})
+        assert (config.retention_ms, config.cleanup_policy) == (5, frozenset({"compact", "delete"}))
     assert node.effective.log_config_of("shopping").retention_ms == 604_800_000
     assert node.effective.log_config_of("other.orders").retention_ms == 604_800_000
 
@@ -83,7 +83,7 @@ def test_invalid_defaults_are_refused(value: str, reason: str) -> None:
 
 
 def test_damaged_defaults_leave_the_others_in_effect(caplog: pytest.LogCaptureFixture) -> None:
-    configs = {
+    configs: dict[tuple[int, str], Mapping[str, str]] = {
         (ResourceType.INSTANCE, "bad"): {DEFAULTS: "nonsense"},
         (ResourceType.INSTANCE, "good"): {DEFAULTS: "retention.ms=5", "name.prefix": "g-"},
     }
