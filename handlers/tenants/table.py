@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 from kafkacompat.handlers.context import RequestContext, Services
-from kafkacompat.handlers.tenants import acls, configs, hooks
+from kafkacompat.handlers.tenants import acls, configs, hooks, quotas
 
 Check: TypeAlias = "Callable[[Any, RequestContext, Services], Any]"
 """Sees a request; returns a response to refuse it, else None."""
@@ -62,7 +62,15 @@ TENANT_APIS: dict[int, TenantApi] = {
     31: TenantApi(narrow=acls.narrow_deletions, finish=acls.merge_deletions, first_version=acls.FIRST_VERSION),
     32: PLAIN,  # DescribeConfigs, whose handler knows instances
     33: TenantApi(check=configs.refuse_foreign_resources, finish=configs.add_refused),  # AlterConfigs
+    38: PLAIN,  # CreateDelegationToken
+    39: PLAIN,  # RenewDelegationToken
+    40: PLAIN,  # ExpireDelegationToken
+    41: PLAIN,  # DescribeDelegationToken, whose handler knows instances
     44: TenantApi(check=configs.refuse_foreign_resources, finish=configs.add_refused),  # IncrementalAlterConfigs
+    48: TenantApi(check=quotas.refuse_described_addresses),  # DescribeClientQuotas, whose handler knows instances
+    49: TenantApi(check=quotas.refuse_altered_addresses, finish=quotas.add_refused),  # AlterClientQuotas
+    50: PLAIN,  # DescribeUserScramCredentials, whose handler knows instances
+    51: PLAIN,  # AlterUserScramCredentials
     74: PLAIN,  # ListConfigResources, whose handler knows instances
 }
 """By API key."""

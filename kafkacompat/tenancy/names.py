@@ -120,7 +120,7 @@ class Names:
             entities.TOPIC_ID: mask,
             entities.GROUP: CachedNames(lambda name: self._find_physical(entities.GROUP, name)),
             entities.TRANSACTIONAL_ID: CachedNames(lambda name: self._find_physical(entities.TRANSACTIONAL_ID, name)),
-            entities.USER: CachedNames(lambda name: self._find_physical(entities.USER, name)),
+            entities.USER: CachedNames(self._find_physical_user),
             entities.PRINCIPAL: Computed(self._find_physical_principal),
             entities.CLUSTER: same,
             entities.TOPIC_PATTERN: Computed(lambda text: self._wrap_pattern(entities.TOPIC, text)),
@@ -138,7 +138,7 @@ class Names:
             entities.TOPIC_ID: mask,
             entities.GROUP: Computed(lambda name: self._find_client(entities.GROUP, name)),
             entities.TRANSACTIONAL_ID: Computed(lambda name: self._find_client(entities.TRANSACTIONAL_ID, name)),
-            entities.USER: Computed(lambda name: self._find_client(entities.USER, name)),
+            entities.USER: Computed(self._find_client_user),
             entities.PRINCIPAL: Computed(self._find_client_principal),
             entities.CLUSTER: Computed(lambda _: cluster_id),
             entities.TOPIC_PATTERN: Computed(self._unwrap_pattern),
@@ -212,6 +212,13 @@ class Names:
         if adopted and physical in adopted:
             return adopted[physical]
         return physical[len(self.prefix) :] if physical.startswith(self.prefix) else FOREIGN
+
+    def _find_physical_user(self, name: str) -> str:
+        """Return a user's physical name; an empty name stays, as the prefix alone is the default user of quotas."""
+        return self._find_physical(entities.USER, name) if name else name
+
+    def _find_client_user(self, physical: str) -> Any:
+        return self._find_client(entities.USER, physical) if physical else physical
 
     def _find_physical_principal(self, principal: str) -> str:
         kind, colon, name = principal.partition(":")

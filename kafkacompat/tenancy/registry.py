@@ -13,6 +13,7 @@ from kafkacompat.metadata.image import MetadataImage
 from kafkacompat.security.acls.model import CLUSTER_NAME
 from kafkacompat.tenancy.access_names import AclNames
 from kafkacompat.tenancy.names import Names, RenamedTopics
+from kafkacompat.tenancy.quota_names import QuotaNames
 from kafkacompat.tenancy.resolving import RequestResolver, ResponseResolver
 from kafkacompat.wire import entities
 
@@ -39,12 +40,17 @@ class TenantView:
         self.in_requests = RequestResolver(self.names)
         self.in_responses = ResponseResolver(self.names)
         self.acl_names = AclNames(self.names)
+        self.quota_names = QuotaNames(self.names)
         self.cluster_resource = f"{instance.prefix}{CLUSTER_NAME}"
 
     @cached_property
     def super_users(self) -> frozenset[str]:
         """The physical principals of the users who may do everything in the instance."""
         return frozenset(map(self.names.to_physical[entities.PRINCIPAL].__getitem__, self.instance.super_users))
+
+    def has_user(self, physical: str) -> bool:
+        """Return whether a user is the instance's."""
+        return self.names.is_own(entities.USER, physical)
 
     def find_physical_user(self, name: str) -> str:
         """Return the physical name of a user; raises KafkaError for a name that is too long."""
@@ -127,6 +133,11 @@ class Instances:
             if view is not None:
                 return view
         return None
+
+    def find_user_prefix(self, user: str) -> str:
+        """Return the prefix of the instance that a physical user belongs to; "" for the operator's users."""
+        owner = self.find_owner(entities.USER, user) if self.by_name else None
+        return "" if owner is None else owner.names.prefix
 
     def is_cluster_name(self, name: str) -> bool:
         """Return whether access rules may protect a cluster of this name: the whole cluster, or that of an instance."""

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.metadata.client_entities import CLIENT_ID, USER
 from kafkacompat.tenancy.access_names import AclNames
 from kafkacompat.tenancy.names import FOREIGN
+from kafkacompat.tenancy.quota_names import QuotaNames
 from kafkacompat.wire import entities
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ _CONFIG_ENTITIES = {
     ResourceType.GROUP: entities.GROUP,
     ResourceType.CLIENT_METRICS: entities.GROUP,
 }
-_QUOTA_ENTITIES = {USER: entities.USER, CLIENT_ID: entities.GROUP}
 
 Resolve = Callable[[str, Any, Any], Any]
 
@@ -33,6 +32,7 @@ class RequestResolver:
     def __init__(self, names: Names) -> None:
         self._names = names
         self._acl_names = AclNames(names)
+        self._quota_names = QuotaNames(names)
         self._rules: dict[str, Callable[[Any, Any], Any]] = {
             entities.COORDINATOR_KEY: self._resolve_key,
             entities.CONFIG_RESOURCE: self._resolve_config,
@@ -60,12 +60,7 @@ class RequestResolver:
         return physical
 
     def _resolve_quota(self, name: str | None, owner: Any) -> str | None:
-        entity = _QUOTA_ENTITIES.get(owner.entity_type)
-        if entity is None:
-            return name
-        # The default of an instance is the entity that only its prefix names.
-        physical: str = self._names.prefix if name is None else self._names.to_physical[entity][name]
-        return physical
+        return self._quota_names.to_physical(owner.entity_type, name)
 
 
 class ResponseResolver:
@@ -74,6 +69,7 @@ class ResponseResolver:
     def __init__(self, names: Names) -> None:
         self._names = names
         self._acl_names = AclNames(names)
+        self._quota_names = QuotaNames(names)
         self._rules: dict[str, Callable[[Any, Any], Any]] = {
             entities.COORDINATOR_KEY: lambda key, _: names.to_client[entities.GROUP][key],
             entities.CONFIG_RESOURCE: self._resolve_config,
@@ -97,7 +93,4 @@ class ResponseResolver:
         return client_name
 
     def _resolve_quota(self, name: str | None, owner: Any) -> Any:
-        entity = _QUOTA_ENTITIES.get(owner.entity_type)
-        if entity is None or name is None:
-            return FOREIGN
-        return None if name == self._names.prefix else self._names.to_client[entity][name]
+        return self._quota_names.to_client(owner.entity_type, name)

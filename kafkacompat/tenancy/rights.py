@@ -47,8 +47,7 @@ class InstanceRights:
 
     def find_prefix(self, principal: str) -> str:
         """Return the beginning of the names of all resources that a principal can reach; "" for all resources."""
-        owner = self._find_owner(principal)
-        return "" if owner is None else owner.names.prefix
+        return self._instances.find_user_prefix(principal.removeprefix(USER_TYPE))
 
     def find_alias(self, kind: AclResourceType, name: str) -> str | None:
         """Return the prefix with the client's name of a resource whose physical name is another; None for other resources.

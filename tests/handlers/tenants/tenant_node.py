@@ -61,3 +61,21 @@ class TenantNode(AdminNode):
             response = outcome(response.response)
         assert response is not None
         return reread_response(response, answer, version)
+
+    def client(self, instance: str | None, user: str = "root") -> InstanceClient:
+        """Return a client of an instance, which the helpers of other tests take for a node."""
+        return InstanceClient(self, instance, user)
+
+
+class InstanceClient(AdminNode):
+    """The requests of one user of an instance."""
+
+    def __init__(self, node: TenantNode, instance: str | None, user: str) -> None:
+        self._node = node
+        self._instance = instance
+        self._user = user
+        self.holder, self.controller, self.services = node.holder, node.controller, node.services
+
+    def ask(self, request: Request, answer: type[Answer], version: int) -> Answer:
+        """Return the response as the client reads it."""
+        return self._node.ask_as(self._instance, request, answer, version, self._user)
