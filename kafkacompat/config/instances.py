@@ -218,7 +218,21 @@ def check_instance(
             f"the instance {name} needs cluster.id and secret: create it by `kafkacompat instances create`"
         )
     for other_name, other_given in others.items():
-        _check_apart(instance, Instance(other_name, other_given))
+        _check_apart(instance, _parse_known(other_name, other_given))
+
+
+_KNOWN: dict[str, Instance] = {}
+"""The instances that the last check has parsed: it parses again only those that have changed since."""
+_MOST_KNOWN = 10_000
+
+
+def _parse_known(name: str, given: Mapping[str, str]) -> Instance:
+    instance = _KNOWN.get(name)
+    if instance is None or instance.given != given:
+        if len(_KNOWN) >= _MOST_KNOWN:
+            _KNOWN.clear()
+        instance = _KNOWN[name] = Instance(name, given)
+    return instance
 
 
 def _check_routes(instance: Instance, taken: Collection[tuple[str, int]]) -> None:
