@@ -55,6 +55,7 @@ TENANT_APIS: dict[int, TenantApi] = {
     14: TenantApi(check=hooks.require_group),  # SyncGroup
     15: PLAIN,  # DescribeGroups
     16: PLAIN,  # ListGroups
+    17: PLAIN,  # SaslHandshake
     18: TenantApi(finish=_list_served),  # ApiVersions
     22: PLAIN,  # InitProducerId
     29: TenantApi(first_version=acls.FIRST_VERSION),  # DescribeAcls, whose handler knows instances
@@ -62,6 +63,7 @@ TENANT_APIS: dict[int, TenantApi] = {
     31: TenantApi(narrow=acls.narrow_deletions, finish=acls.merge_deletions, first_version=acls.FIRST_VERSION),
     32: PLAIN,  # DescribeConfigs, whose handler knows instances
     33: TenantApi(check=configs.refuse_foreign_resources, finish=configs.add_refused),  # AlterConfigs
+    36: PLAIN,  # SaslAuthenticate
     38: PLAIN,  # CreateDelegationToken
     39: PLAIN,  # RenewDelegationToken
     40: PLAIN,  # ExpireDelegationToken

@@ -23,7 +23,7 @@ from kafkacompat.config.resources import (
     check_client_metrics_configs,
     check_group_configs,
 )
-from kafkacompat.config.topics import check_topic_configs
+from kafkacompat.config.topics import WHITELISTS, check_topic_configs
 from kafkacompat.config.values import format_value
 from kafkacompat.metadata.draft import MetadataDraft
 from kafkacompat.metadata.effective import config_in_effect, effective_config
@@ -111,7 +111,8 @@ def _apply_operation(configs: dict[str, str], resource: ResourceType, change: Co
     value = change.value
     if change.operation != ConfigOperationType.SET:
         value = _change_list(configs, resource, change, value)
-    most = MAX_INSTANCE_VALUE_LENGTH if resource == ResourceType.INSTANCE else MAX_VALUE_LENGTH
+    is_long = resource == ResourceType.INSTANCE or change.name in WHITELISTS
+    most = MAX_INSTANCE_VALUE_LENGTH if is_long else MAX_VALUE_LENGTH
     if len(value) > most:
         reason = f"the value of {change.name} has {len(value)} characters, more than {most}"
         raise KafkaError(ErrorCode.INVALID_CONFIG, reason)
@@ -153,7 +154,7 @@ def _check_configs(
             check_client_metrics_configs(configs)
         elif resource == ResourceType.INSTANCE:
             others = {key[1]: given for key, given in draft.configs.items() if key[0] == resource and key[1] != name}
-            check_instance(name, configs, others, draft.topics)
+            check_instance(name, configs, others, draft.topics, _list_own_addresses(config))
             if configs:
                 defaults = Instance(name, configs).default_topic_configs
                 check_topic_configs(config_in_effect(config, draft.configs), defaults)
@@ -171,6 +172,12 @@ def _check_configs(
         raise KafkaError(ErrorCode.INVALID_REQUEST, str(problem)) from problem
     except ConfigError as problem:
         raise KafkaError(code, str(problem)) from problem
+
+
+def _list_own_addresses(config: BrokerConfig) -> list[tuple[str, int]]:
+    """List the hosts and ports that no listener of an instance may have."""
+    http = [] if config.http_address is None else [config.http_address]
+    return [*((listener.host, listener.port) for listener in config.listeners), *http]
 
 
 def _check_sasl(config: BrokerConfig) -> None:

@@ -18,7 +18,8 @@ from kafkacompat.zookeeper.requests import size_of
 from kafkacompat.zookeeper.waiting import LOSSES, ConnectionWaiter
 
 CONFIG_FOLDERS = tuple(
-    f"/config/{kind}" for kind in ("topics", "brokers", "users", "clients", "ips", "groups", "client-metrics")
+    f"/config/{kind}"
+    for kind in ("topics", "brokers", "users", "clients", "ips", "groups", "client-metrics", "instances")
 )
 """Folders of configurations. /config/changes beside them holds notifications."""
 TOKENS = Znode.TOKENS.path()

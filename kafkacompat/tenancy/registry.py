@@ -27,6 +27,7 @@ class TenantView:
     """
 
     def __init__(self, instance: Instance, find_long_name: Callable[[str], str | None]) -> None:
+        instance.parse_routes()
         self.instance = instance
         self.name = instance.name
         self.names = Names(
