@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from kafkacompat.monitoring.monitor import Monitor
     from kafkacompat.monitoring.observed import Observed
     from kafkacompat.storage.segment.shared_files import FileRegion
+    from kafkacompat.upkeep.instance_storage import InstanceStorage
 
 log = logging.getLogger(__name__)
 
@@ -91,6 +92,8 @@ class Broker:
         self._node: ClusterNode | None = None
         self._running = False
         self._access: AccessControl | None = None
+        self.instance_storage: InstanceStorage | None = None
+        """What instances store; None as long as there was none."""
 
     @property
     def addresses(self) -> list[str]:
@@ -271,6 +274,7 @@ class Broker:
         self._build_quotas()
         self.instances = Instances()
         self.metadata.watch(self.instances.update)
+        self.instances.watchers.append(self._instances_changed)
         self._services = Services(
             node_id=config.node_id,
             clock=self._reactor,
@@ -314,6 +318,16 @@ class Broker:
         )
         if self.monitor is not None:
             self.monitor.observe(self._list_services())
+
+    def _instances_changed(self) -> None:
+        if self.instance_storage is None:
+            # A broker without instances does not pay for them.
+            from kafkacompat.upkeep.instance_storage import InstanceStorage
+
+            self.instance_storage = InstanceStorage(self.instances, self.replica_manager, self._reactor)
+            self.instance_storage.start()
+        else:
+            self.instance_storage.update()
 
     def _list_services(self) -> Observed:
         from kafkacompat.monitoring.observed import Observed
