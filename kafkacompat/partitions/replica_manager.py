@@ -280,7 +280,11 @@ class ReplicaManager:
     def reconfigure_all(self) -> None:
         """Apply the present configurations of all topics to their logs."""
         for partition in self:
-            partition.log.config = self._log_config_of(partition.topic)
+            self.reconfigure(partition)
+
+    def reconfigure(self, partition: Partition) -> None:
+        """Apply the present configuration of its topic to one partition's log."""
+        partition.log.config = self._log_config_of(partition.topic)
 
     def configs_changed(self, topic: TopicImage) -> None:
         """Apply a topic's new configuration to its logs."""

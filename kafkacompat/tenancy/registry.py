@@ -113,6 +113,11 @@ class Instances:
                 return view
         return None
 
+    def find_instance(self, topic: str) -> Instance | None:
+        """Return the properties of the instance that a topic's physical name belongs to."""
+        view = self.find_owner(entities.TOPIC, topic)
+        return None if view is None else view.instance
+
     def list_topics(self, view: TenantView) -> list[str]:
         """List the physical names of an instance's topics, in order."""
         topics = self._image.topics

@@ -1,7 +1,7 @@
 """Which partitions of this broker belong to which instance, and what each instance stores here.
 
 Each instance has a `StorageAccount`, which its partitions keep up to date by themselves. Only a change of instances goes through all
-partitions, in turns of the reactor.
+partitions, in turns of the reactor; it also applies the instance's bounds of topic configs to their logs.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from kafkacompat.timers import Clock, yield_in_turns
 from kafkacompat.wire import entities
 
 if TYPE_CHECKING:
+    from kafkacompat.config.instances import Instance
     from kafkacompat.partitions.partition import Partition
     from kafkacompat.partitions.replica_manager import ReplicaManager
     from kafkacompat.tenancy.registry import Instances
@@ -44,8 +45,9 @@ class PartitionCounts:
 class InstancePartitions:
     """The partitions of one instance on this broker."""
 
-    def __init__(self, account: StorageAccount) -> None:
-        self.account = account
+    def __init__(self, instance: Instance) -> None:
+        self.account = StorageAccount(instance)
+        self.bounds = instance.topic_bounds
         self.partitions: dict[tuple[str, int], Partition] = {}
         self._gone = PartitionCounts()
         """The counters of partitions that the broker no longer has, less those that partitions began with."""
@@ -112,9 +114,10 @@ class InstanceStorage:
         for name, view in views.items():
             known = self.by_name.get(name)
             if known is None:
-                self.by_name[name] = InstancePartitions(StorageAccount(view.instance))
+                self.by_name[name] = InstancePartitions(view.instance)
             else:
                 known.account.configure(view.instance)
+                known.bounds = view.instance.topic_bounds
         for name in self.by_name.keys() - views.keys():
             del self.by_name[name]
         self._round += 1
@@ -131,15 +134,17 @@ class InstanceStorage:
         view = self._instances.find_owner(entities.TOPIC, partition.topic)
         wanted = None if view is None else self.by_name.get(view.name)
         known = self._owners.get(partition)
-        if wanted is known:
-            # The account may count other replicas than before.
-            partition.state.count_bytes()
+        if wanted is not known:
+            if known is not None:
+                self._detach(partition)
+            if wanted is not None:
+                self._owners[partition] = wanted
+                wanted.attach(partition)
+        elif wanted is None:
             return
-        if known is not None:
-            self._detach(partition)
-        if wanted is not None:
-            self._owners[partition] = wanted
-            wanted.attach(partition)
+        # The account may count other replicas than before, and the bounds may be others.
+        partition.state.count_bytes()
+        self._replicas.reconfigure(partition)
 
     def _detach(self, partition: Partition) -> None:
         owner = self._owners.pop(partition, None)

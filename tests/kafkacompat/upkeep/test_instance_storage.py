@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from random import Random
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 from twisted.internet.defer import Deferred
@@ -26,6 +26,7 @@ from tests.fakes.workers import ManualWorkers
 from tests.kafkacompat.partitions.node import Node, topic
 
 HOUR_S = 3600
+Configs: TypeAlias = "dict[tuple[int, str], dict[str, str]]"
 CONFIG = LogConfig(segment_bytes=400, retention_ms=HOUR_S * 1000, file_delete_delay_ms=1000)
 
 
@@ -51,7 +52,7 @@ class World:
 
     def set(self, **instances: dict[str, str]) -> None:
         """Let there be these instances."""
-        configs = {(ResourceType.INSTANCE, name): given for name, given in instances.items()}
+        configs: Configs = {(ResourceType.INSTANCE, name): given for name, given in instances.items()}
         self.instances.update(MetadataImage(configs=configs))
         self.storage.update()
         self.work()
