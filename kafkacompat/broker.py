@@ -275,6 +275,7 @@ class Broker:
         self.instances = Instances()
         self.metadata.watch(self.instances.update)
         self.effective.find_instance = self.instances.find_instance
+        self.coordinators.find_group_instance = self.instances.find_group_instance
         self.instances.watchers.append(self._instances_changed)
         self._services = Services(
             node_id=config.node_id,

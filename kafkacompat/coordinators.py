@@ -14,6 +14,7 @@ from kafkacompat.coordination.partition_events import CoordinatorEvents, Coordin
 from kafkacompat.coordination.replicated_log import ReplicatedLog
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC, new_offsets_topic
 from kafkacompat.metadata.features import GROUP_VERSION, TRANSACTION_VERSION
+from kafkacompat.metadata.instance_limits import find_no_instance
 from kafkacompat.transactions.topic import TRANSACTION_TOPIC, new_transaction_topic
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from kafkacompat.metadata.administration import Administration
     from kafkacompat.metadata.effective import EffectiveConfig
     from kafkacompat.metadata.image import ImageHolder, TopicImage
+    from kafkacompat.metadata.instance_limits import FindInstance
     from kafkacompat.metadata.local_replicas import PartitionEvents
     from kafkacompat.metadata.store import MetadataStore
     from kafkacompat.metadata.topic_changes import NewTopic
@@ -82,6 +84,8 @@ class Coordinators:
         self._readable_by_old_kafka = readable_by_old_kafka
         self.features = {GROUP_VERSION: 1, TRANSACTION_VERSION: 0 if readable_by_old_kafka else 2}
         self._cluster = cluster
+        self.find_group_instance: FindInstance = find_no_instance
+        """Returns the instance of a group by its id."""
         self.roles = CoordinatorRoles(
             {
                 OFFSETS_TOPIC: TopicRoles(
@@ -130,6 +134,7 @@ class Coordinators:
             self._rng.randbytes,
             metadata=self._metadata,
             consumer_settings=ConsumerGroupSettings.from_config(self._config, lambda: self._effective.config),
+            find_instance=lambda group_id: self.find_group_instance(group_id),
         )
         groups.start()
         return groups
