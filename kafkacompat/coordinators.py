@@ -19,6 +19,7 @@ from kafkacompat.transactions.topic import TRANSACTION_TOPIC, new_transaction_to
 
 if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig
+    from kafkacompat.config.instances import Instance
     from kafkacompat.groups.coordinator import GroupCoordinator
     from kafkacompat.groups.stored_offsets import StoredOffsets
     from kafkacompat.metadata.administration import Administration
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from kafkacompat.transactions.coordinator import TransactionCoordinator
     from kafkacompat.transactions.markers import MarkerWriter
     from kafkacompat.transactions.verification import Verifier
+    from kafkacompat.usage.topic import ReplicatedUsageTopic
 
 
 class CoordinatorCluster(NamedTuple):
@@ -110,6 +112,24 @@ class Coordinators:
     def used_transactions(self) -> TransactionCoordinator | None:
         """The coordinator of transactions, None before its first use."""
         return self.__dict__.get("transactions")
+
+    def count_groups_of(self, instance: Instance) -> int:
+        """Return how many groups of an instance this broker coordinates."""
+        groups = self.used_groups
+        return 0 if groups is None else groups.count_groups_of(instance)
+
+    def open_usage_topic(self) -> ReplicatedUsageTopic:
+        """Return the topic of instances' usage, which is created when the first record is written."""
+        from kafkacompat.usage.topic import ReplicatedUsageTopic, new_usage_topic
+
+        topic = new_usage_topic(self._config)
+        return ReplicatedUsageTopic(
+            self._config.node_id,
+            self._internal_topic(topic),
+            self._open_log(topic),
+            self._metadata,
+            None if self._cluster is None else self._cluster.send,
+        )
 
     def _forget_topic(self, topic: TopicImage) -> None:
         self.groups.on_topics_deleted({topic.name: topic.topic_id})
