@@ -21,7 +21,6 @@ FindInstance: TypeAlias = "Callable[[str], Instance | None]"
 
 MAX_MESSAGE_BYTES = "max.message.bytes"
 RETENTION_MS = "retention.ms"
-FOR_EVER = -1
 
 
 def find_no_instance(topic: str) -> Instance | None:
@@ -90,9 +89,9 @@ def _check_retention(value: int, bounds: TopicBounds) -> None:
 
 def keep_within_bounds(config: LogConfig, overrides: Mapping[str, str], bounds: TopicBounds) -> LogConfig:
     """Return the configuration with the brokers' defaults brought within the bounds; *overrides* are the topic's own values."""
-    changes: dict[str, int] = {}
+    max_message_bytes, retention_ms = config.max_message_bytes, config.retention_ms
     if MAX_MESSAGE_BYTES not in overrides and bounds.max_message_bytes != NO_LIMIT:
-        changes["max_message_bytes"] = min(config.max_message_bytes, bounds.max_message_bytes)
+        max_message_bytes = min(max_message_bytes, bounds.max_message_bytes)
     if RETENTION_MS not in overrides:
-        changes["retention_ms"] = bounds.limit_retention(config.retention_ms)
-    return replace(config, **changes)
+        retention_ms = bounds.limit_retention(retention_ms)
+    return replace(config, max_message_bytes=max_message_bytes, retention_ms=retention_ms)

@@ -38,7 +38,7 @@ class InstanceWorld(World):
         change = ResourceChange(ResourceType.INSTANCE, name, operations)
         assert self.run(self.broker.controller.alter_configs([change])) == [None]
 
-    def produce(self, topic_id: bytes, size_bytes: int = 500) -> ErrorCode:
+    def produce_to(self, topic_id: bytes, size_bytes: int = 500) -> ErrorCode:
         batch = build_batch([(int(self.clock.seconds() * 1000), None, b"v" * size_bytes, [])])
         data = TopicProduceData(topic_id=topic_id, partition_data=[PartitionProduceData(index=0, records=batch)])
         answer = self.ask(ProduceRequest(acks=1, timeout_ms=30_000, topic_data=[data]))
@@ -78,7 +78,7 @@ def test_a_broker_without_instances_has_no_such_metrics_and_no_topic(world: Inst
 
 def test_the_figures_of_an_instance(world: InstanceWorld) -> None:
     topic_id = world.create_instance("shop", limit_storage_bytes="600")
-    assert world.produce(topic_id) is ErrorCode.NONE
+    assert world.produce_to(topic_id) is ErrorCode.NONE
     samples = world.scrape()
     documented = {row.sample_name for row in ROWS.values() if row.name.startswith("kafkacompat_instance_")}
     assert {name for name, _ in samples if name.startswith("kafkacompat_instance_")} == documented
@@ -88,8 +88,8 @@ def test_the_figures_of_an_instance(world: InstanceWorld) -> None:
     assert samples[make_key("kafkacompat_instance_produced_records_total", tenant="shop")] == 1
     assert samples[make_key("kafkacompat_instance_partitions", tenant="shop")] == 1
     assert samples[make_key("kafkacompat_instance_storage_full", tenant="shop")] == 0
-    assert world.produce(topic_id) is ErrorCode.NONE
-    assert world.produce(topic_id) is ErrorCode.NOT_ENOUGH_REPLICAS
+    assert world.produce_to(topic_id) is ErrorCode.NONE
+    assert world.produce_to(topic_id) is ErrorCode.NOT_ENOUGH_REPLICAS
     assert world.scrape()[make_key("kafkacompat_instance_storage_full", tenant="shop")] == 1
     usage = world.broker.instance_usage
     assert usage is not None and usage.describe("absent") is None
@@ -101,7 +101,7 @@ def test_the_figures_of_an_instance(world: InstanceWorld) -> None:
 def test_instances_beyond_the_limit_of_series_share_one(tmp_path: Path) -> None:
     world = InstanceWorld(tmp_path, kafkacompat_metrics_max_items="1")
     for name in ("bank", "shop", "zoo"):
-        world.produce(world.create_instance(name))
+        world.produce_to(world.create_instance(name))
     samples = world.scrape()
     assert samples[make_key("kafkacompat_instance_produced_records_total", tenant="bank")] == 1
     assert samples[make_key("kafkacompat_instance_produced_records_total", tenant="(other)")] == 2
@@ -111,9 +111,9 @@ def test_instances_beyond_the_limit_of_series_share_one(tmp_path: Path) -> None:
 
 def test_each_hour_has_a_record(world: InstanceWorld) -> None:
     shop, bank = world.create_instance("shop"), world.create_instance("bank")
-    world.produce(shop)
-    world.produce(shop)
-    world.produce(bank)
+    world.produce_to(shop)
+    world.produce_to(shop)
+    world.produce_to(bank)
     world.pass_time(3620)
     records = {record["instance"]: record for record in world.read_records()}
     assert {name: record["produced_records"] for name, record in records.items()} == {"shop": 2, "bank": 1}

@@ -41,7 +41,8 @@ class World:
 
     def crash(self) -> None:
         """Kill the process: its counters begin anew, and nothing more is kept."""
-        for call in self.clock.getDelayedCalls():
+        calls: Sequence[Any] = self.clock.getDelayedCalls()
+        for call in calls:
             call.cancel()
         self.usages = {name: usage() for name in self.usages}
 
