@@ -75,7 +75,7 @@ class MetadataChanges:
         """Create topics; fires with each topic's image or error when their leaders accept writes."""
 
         def plan(draft: MetadataDraft) -> list[TopicImage | KafkaError]:
-            changes = TopicPlanner(self._effective.config, self._rng, admit=admit)
+            changes = self._make_planner(admit)
             changes.check_size(wanted)
             return [_change_or_error(changes.create_topic, draft, topic) for topic in wanted]
 
@@ -98,7 +98,7 @@ class MetadataChanges:
         """Add partitions to topics; fires with None or an error for each, when the new partitions accept writes."""
 
         def plan(draft: MetadataDraft) -> list[Outcome]:
-            changes = TopicPlanner(self._effective.config, self._rng, admit=admit)
+            changes = self._make_planner(admit)
 
             def add(more: NewPartitions) -> None:
                 if self._is_deleting(more.name):
@@ -115,9 +115,16 @@ class MetadataChanges:
         """Change the configurations of resources; fires with None or an error for each."""
 
         def plan(draft: MetadataDraft) -> list[Outcome]:
-            return _change_each(wanted, lambda change: alter_configs(draft, self._static_config, change))
+            return _change_each(wanted, lambda change: self._alter_config(draft, change))
 
         return self._make_change(plan, validate_only)
+
+    def _alter_config(self, draft: MetadataDraft, change: ResourceChange) -> None:
+        alter_configs(draft, self._static_config, change, self._effective.find_instance)
+
+    def _make_planner(self, admit: AdmitPartitions) -> TopicPlanner:
+        effective = self._effective
+        return TopicPlanner(effective.config, self._rng, admit=admit, find_instance=effective.find_instance)
 
     def alter_client_quotas(
         self, alterations: Sequence[QuotaAlteration], *, validate_only: bool = False
