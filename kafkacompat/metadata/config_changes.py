@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
 from kafkacompat.config import PROPERTIES, TOPIC_CONFIGS, BrokerConfig, ConfigError, Property
+from kafkacompat.config.broker_groups import GROUPS, check_instance_groups, read_broker_groups
 from kafkacompat.config.dynamic import check_broker_configs, check_change_size, check_listeners
-from kafkacompat.config.instances import INSTANCE_PROPERTIES, MAX_INSTANCE_VALUE_LENGTH, check_instance
+from kafkacompat.config.instances import INSTANCE_PROPERTIES, MAX_INSTANCE_VALUE_LENGTH, Instance, check_instance
 from kafkacompat.config.resources import (
     GROUP_CONFIGS,
     InvalidRequestError,
@@ -23,6 +25,8 @@ from kafkacompat.metadata.draft import MetadataDraft
 from kafkacompat.metadata.effective import config_in_effect, effective_config
 from kafkacompat.metadata.topic_names import check_topic_name
 from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+log = logging.getLogger(__name__)
 
 MAX_VALUE_LENGTH = 32767
 
@@ -145,6 +149,9 @@ def _check_configs(
         elif resource == ResourceType.INSTANCE:
             others = {key[1]: given for key, given in draft.configs.items() if key[0] == resource and key[1] != name}
             check_instance(name, configs, others, draft.topics)
+            if configs.get("placement.group") != draft.configs.get((resource, name), {}).get("placement.group"):
+                groups = read_broker_groups(config_in_effect(config, draft.configs))
+                check_instance_groups(Instance(name, configs), groups)
         else:
             # Kafka returns no INVALID_CONFIG for brokers: its clients recognise a bad value by this code.
             code = ErrorCode.INVALID_REQUEST
@@ -155,10 +162,30 @@ def _check_configs(
             _check_sasl(after)
             check_change_size(before, after)
             _check_certificates(before, after)
+            _check_groups(draft, before, after)
     except InvalidRequestError as problem:
         raise KafkaError(ErrorCode.INVALID_REQUEST, str(problem)) from problem
     except ConfigError as problem:
         raise KafkaError(code, str(problem)) from problem
+
+
+def _check_groups(draft: MetadataDraft, before: BrokerConfig, after: BrokerConfig) -> None:
+    """Raise ConfigError if an instance names a group of brokers that the change removes."""
+    groups = read_broker_groups(after)
+    if groups == read_broker_groups(before):
+        return
+    for (kind, name), given in draft.configs.items():
+        if kind == ResourceType.INSTANCE:
+            for group in Instance(name, given).list("placement.group"):
+                if group not in groups:
+                    raise ConfigError(
+                        f"{GROUPS} has to keep the group {group}, which the instance {name} lives in: "
+                        "move the instance to another group first"
+                    )
+    for group, node_ids in groups.items():
+        if unknown := sorted(node_ids.difference(draft.brokers)):
+            names = ", ".join(map(str, unknown))
+            log.warning("The group %s has brokers that are not registered: %s", group, names)
 
 
 def _check_sasl(config: BrokerConfig) -> None:

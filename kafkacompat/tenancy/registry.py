@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from kafkacompat.config.instances import Instance
 from kafkacompat.config.properties import ConfigError
@@ -35,6 +35,9 @@ class TenantView:
         )
         self.in_requests = RequestResolver(self.names)
         self.in_responses = ResponseResolver(self.names)
+        self.visible_brokers: Collection[int] = ()
+        self.visible_basis: tuple[object, ...] | None = None
+        """What ``visible_brokers`` was found from, see `placement.list_visible_brokers`."""
 
 
 def _find_renaming(instance: Instance) -> RenamedTopics | None:

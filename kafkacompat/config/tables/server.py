@@ -83,5 +83,8 @@ kafkacompat.http.listener | string | null | | U | Where /metrics, /healthz and /
     nowhere
 kafkacompat.metrics.max.items | int | 1000 | 1.. | U | Topics, partitions, groups and clients that have series of
     their own in /metrics, of each kind
+kafkacompat.broker.groups | list | | distinct | UC | Groups of brokers that instances live in, as name:ids, with ids and ranges of
+    ids joined by +
+kafkacompat.broker.group.max.brokers | int | 100 | 1.. | UC | The most brokers of a group
 kafkacompat.log.format | string | text | json, text | U | The form of the log: lines for people, or one JSON object a line
 """
