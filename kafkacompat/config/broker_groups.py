@@ -41,6 +41,14 @@ def read_broker_groups(config: ReadableConfig) -> BrokerGroups:
     return _parse_groups(entries, config.int(MAX_BROKERS)) if entries else NO_GROUPS
 
 
+def parse_broker_groups(text: str, most: int) -> BrokerGroups:
+    """Return the groups of a text in which entries are separated by commas, with at most *most* brokers each.
+
+    Raises ConfigError.
+    """
+    return _parse_groups(tuple(filter(None, text.split(","))), most)
+
+
 # Requests of instances' clients need the groups, which are the same nearly always.
 @lru_cache(maxsize=4)
 def _parse_groups(entries: Sequence[str], most: int) -> BrokerGroups:
