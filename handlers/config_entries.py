@@ -15,6 +15,7 @@ from itertools import dropwhile
 from kafkacompat.config import PROPERTIES, TOPIC_CONFIGS, BrokerConfig, Property
 from kafkacompat.config.broker import AUTHORIZER_PROPERTIES, ZOOKEEPER_PROPERTIES, find_unit_synonyms
 from kafkacompat.config.dynamic import find_property
+from kafkacompat.config.instances import INSTANCE_PROPERTIES
 from kafkacompat.config.listeners import base_property_name
 from kafkacompat.config.resources import (
     CLIENT_METRICS_CONFIGS,
@@ -41,6 +42,8 @@ class ConfigSource(IntEnum):
     LOGGER = 6
     CLIENT_METRICS = 7
     GROUP = 8
+    INSTANCE = 100
+    """Not one of Kafka's, whose clients show it as unknown."""
 
 
 CONFIG_TYPES = {
@@ -129,6 +132,18 @@ class ConfigEntries:
             )
             for name, row in sorted(CLIENT_METRICS_CONFIGS.items())
         ]
+
+    def describe_instance(self, given: Mapping[str, str]) -> list[DescribeConfigsResourceResult]:
+        """Describe every property of an instance that has these; a value is shown as it was given."""
+        entries = []
+        for name, row in sorted(INSTANCE_PROPERTIES.items()):
+            default = DescribeConfigsSynonym(name=name, value=row.default, source=ConfigSource.DEFAULT)
+            own = DescribeConfigsSynonym(
+                name=name, value=None if row.sensitive else given.get(name), source=ConfigSource.INSTANCE
+            )
+            synonyms = [own, default] if name in given else [default]
+            entries.append(_build_entry(name, row, given.get(name, row.default), synonyms, read_only="O" in row.flags))
+        return entries
 
     def describe_broker(self) -> list[DescribeConfigsResourceResult]:
         """Describe every property of this broker; an unknown property has no value."""

@@ -101,6 +101,13 @@ def _describe_client_metrics(
     return entries.describe_client_metrics(services.metadata.image.config(ResourceType.CLIENT_METRICS, name))
 
 
+def _describe_instance(name: str, services: Services, entries: ConfigEntries) -> list[DescribeConfigsResourceResult]:
+    given = services.metadata.image.config(ResourceType.INSTANCE, name)
+    if not given:
+        raise KafkaError(ErrorCode.RESOURCE_NOT_FOUND, f"there is no instance '{name}'")
+    return entries.describe_instance(given)
+
+
 def _check_has_name(name: str, what: str) -> None:
     if not name:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"a {what} needs a name")
@@ -112,4 +119,5 @@ _DESCRIBE: dict[int, Callable[[str, Services, ConfigEntries], list[DescribeConfi
     ResourceType.BROKER_LOGGER: _describe_loggers,
     ResourceType.GROUP: _describe_group,
     ResourceType.CLIENT_METRICS: _describe_client_metrics,
+    ResourceType.INSTANCE: _describe_instance,
 }

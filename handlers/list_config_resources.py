@@ -22,7 +22,7 @@ from kafkacompat.wire.errors import ErrorCode
 def handle_list_config_resources(
     request: ListConfigResourcesRequest, context: RequestContext, services: Services
 ) -> ListConfigResourcesResponse:
-    """List topics and brokers, and the groups and subscriptions that have a config."""
+    """List topics and brokers, and the groups, subscriptions and instances that have a config."""
     allowed = set(ResourceType) if context.api_version > 0 else {ResourceType.CLIENT_METRICS}
     wanted = set(request.resource_types) or allowed
     if not wanted <= allowed:

@@ -17,6 +17,7 @@ PROTECTED_AS = {
     ResourceType.BROKER: AclResourceType.CLUSTER,
     ResourceType.BROKER_LOGGER: AclResourceType.CLUSTER,
     ResourceType.CLIENT_METRICS: AclResourceType.CLUSTER,
+    ResourceType.INSTANCE: AclResourceType.CLUSTER,
 }
 """By type of a resource with a configuration: the type of the resource that the rights are asked for."""
 
