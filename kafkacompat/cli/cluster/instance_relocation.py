@@ -69,8 +69,6 @@ class InstanceRelocation:
 
     def _read_instance(self, layout: ClusterLayout, name: str) -> Instance:
         given = self._mover.read_configs(layout, ResourceType.INSTANCE, name)
-        if not given.get("cluster.id"):
-            raise ClusterCommandError(f"there is no instance {name}: `kafkacompat instances list` shows all")
         return Instance(name, {option: given[option] for option in SUBJECTS if option in given})
 
     def _read_groups(self, layout: ClusterLayout) -> BrokerGroups:

@@ -87,5 +87,9 @@ class TenantClient:
         """Create a topic; returns the result."""
         topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=replicas)
         return self.ask(node, CreateTopicsRequest(topics=[topic], timeout_ms=20_000)).topics[0]
+
+
 from kafkacompat.handlers.tenants.table import TENANT_APIS, PLAIN
-for key in (19,20,32,33,37,44,60): TENANT_APIS.setdefault(key, PLAIN)
+
+for key in (19, 20, 32, 33, 37, 44, 60):
+    TENANT_APIS.setdefault(key, PLAIN)
