@@ -123,7 +123,9 @@ def build_acls() -> Iterator[Request]:
     yield CreateAclsRequest(
         creations=[allow(2, "good", 3), allow(2, "*", 3), allow(3, "g", 4), allow(4, "kafka-cluster", 3, 12)]
     )
-    yield CreateAclsRequest(creations=[allow(2, "", 3), allow(99, "x", 3), allow(2, "good", 1), allow(2, "good", 3, 99)])
+    yield CreateAclsRequest(
+        creations=[allow(2, "", 3), allow(99, "x", 3), allow(2, "good", 1), allow(2, "good", 3, 99)]
+    )
 
 
 def build_acl_deletions() -> Iterator[Request]:
