@@ -144,5 +144,5 @@ def test_instances_come_with_the_import_of_an_export() -> None:
     values = parse_export([f"{line}\n".encode() for line in format_export(given)], "file")
     world = ImportWorld()
     world.import_values(values)
-    entries = world.run(Deferred.fromCoroutine(world.store.load()))
+    entries = world.run(world.store.load())
     assert decode_image(entries).config(ResourceType.INSTANCE, "shop") == properties

@@ -11,6 +11,7 @@ from kafkacompat.config.resources import ResourceType
 from kafkacompat.handlers.controller_apis import CONTROLLER_APIS
 from kafkacompat.handlers.tenants.table import TENANT_APIS
 from kafkacompat.security.principals import Principal
+from kafkacompat.server.emulation import emulate_release
 from kafkacompat.wire.apis import alter_configs, incremental_alter_configs
 from kafkacompat.wire.apis.alter_client_quotas import AlterClientQuotasRequest, EntityData, EntryData, OpData
 from kafkacompat.wire.apis.alter_user_scram_credentials import (
@@ -233,3 +234,14 @@ def test_other_brokers_answer_as_the_controller_with_access_rules() -> None:
     there, elsewhere = run_scripts(True, 0, **authorizer), run_scripts(False, 0, **authorizer)
     for answer, forwarded in zip(there, elsewhere, strict=True):
         assert forwarded == answer
+
+
+def test_a_listener_that_emulates_an_old_release_forwards_for_instances() -> None:
+    """Clients of that release look for the controller, and those of instances need not see it."""
+    cluster = Cluster()
+    make_instance(cluster, "shop")
+    node = next(node for node in NODES if node != cluster.controller())
+    broker = cluster.brokers[node]
+    server: Any = broker.server
+    server._dispatcher = emulate_release("2.8", broker._handlers(), broker._services)
+    assert TenantClient(cluster, "shop").create(node, "t").error_code == 0
