@@ -69,7 +69,7 @@ def build_creations() -> Iterator[Request]:
 
 def build_growths() -> Iterator[Request]:
     def grow(name: str, count: int, replicas: list[int] | None = None) -> CreatePartitionsTopic:
-        assignments = replicas and [CreatePartitionsAssignment(broker_ids=replicas)]
+        assignments = None if replicas is None else [CreatePartitionsAssignment(broker_ids=replicas)]
         return CreatePartitionsTopic(name=name, count=count, assignments=assignments)
 
     topics = [grow("good", 4), grow("good.missing", 2), grow("a..b", 1), grow("", 3), grow("a..b", 1)]
@@ -196,7 +196,7 @@ def dump(value: Any) -> Any:
 
 def run_scripts(at_controller: bool, age: int, **properties: str) -> list[tuple[Any, ...]]:
     """Send all requests in a version that is *age* before the newest one; returns the answers."""
-    cluster = Cluster(**properties)
+    cluster = Cluster(NODES, **properties)
     controller = cluster.controller()
     make_instance(cluster, "shop", super_users="User:alice")
     make_instance(cluster, "blog")

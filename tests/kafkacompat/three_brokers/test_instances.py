@@ -29,7 +29,7 @@ OFFSET_VERSION = 8
 
 
 def start(**properties: str) -> Cluster:
-    return Cluster(offsets_topic_replication_factor="3", **properties)
+    return Cluster(NODES, offsets_topic_replication_factor="3", **properties)
 
 
 @pytest.mark.parametrize("node", NODES)
@@ -141,7 +141,7 @@ def test_coordinators_on_other_brokers_serve_the_groups_of_instances() -> None:
 
 def is_led(client: TenantClient, node: int, group: str, gone: int) -> bool:
     (found,) = client.ask(node, FindCoordinatorRequest(key_type=0, coordinator_keys=[group])).coordinators
-    return found.error_code == 0 and found.node_id != gone
+    return bool(found.error_code == 0 and found.node_id != gone)
 
 
 def fetch_offset(cluster: Cluster, client: TenantClient, node: int, group: str) -> int:
@@ -179,5 +179,5 @@ def test_members_and_transactions_of_instances_with_equal_names_are_apart() -> N
         begun = client.ask(node, InitProducerIdRequest(transactional_id="tx", transaction_timeout_ms=10_000))
         assert (begun.error_code, begun.producer_epoch) == (0, 0)
         producers.append(begun.producer_id)
-    assert [len(each) for each in members] == [1, 1]
+    assert [len(joined) for joined in members] == [1, 1]
     assert len(set(producers)) == 2

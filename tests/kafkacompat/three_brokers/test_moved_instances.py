@@ -225,8 +225,9 @@ def test_a_move_that_was_interrupted_goes_on() -> None:
     for name in ("shop.t", "shop.between"):
         assert all(set(partition.replicas) == {3, 4} for partition in topics[name].partitions)
     cluster.wait(lambda: all(knows(cluster, node, "shop", placement_group="b") for node in FOUR))
-    move_to_the_end(cluster, "b", again := [])
-    assert again == []
+    moved.clear()
+    move_to_the_end(cluster, "b", moved)
+    assert moved == []
 
 
 def move_to_the_end(cluster: Cluster, group: str, moved: list[int]) -> Destination:

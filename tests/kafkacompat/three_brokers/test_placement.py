@@ -82,7 +82,7 @@ def test_an_instance_does_not_choose_brokers_outside_its_group(node: int) -> Non
     assert refused.error_message == "the assignment names broker 3, which accepts no replicas of this topic"
 
     def grow(count: int, replicas: list[int] | None) -> Any:
-        assignments = replicas and [CreatePartitionsAssignment(broker_ids=replicas)]
+        assignments = None if replicas is None else [CreatePartitionsAssignment(broker_ids=replicas)]
         topic = CreatePartitionsTopic(name="t", count=count, assignments=assignments)
         return client.ask(node, CreatePartitionsRequest(topics=[topic], timeout_ms=20_000)).results[0]
 
