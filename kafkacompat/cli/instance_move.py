@@ -88,7 +88,10 @@ def _move(
 
     if dry_run:
         plan = relocation.plan(destination)
-        show_plan(plan, describe_plan(plan))
+        if plan.all_moves:
+            show_plan(plan, describe_plan(plan))
+        else:
+            click.echo(f"All replicas of the instance {name} are in the group {group}: nothing moves")
         return
     relocation.carry_out(destination, follow)
     click.echo(f"The instance {name} lives in the group {group}", err=True)

@@ -154,7 +154,7 @@ def test_clients_see_the_brokers_of_their_group_and_coordinators() -> None:
             assert list_ids(client.ask(node, MetadataRequest(topics=None))) == {*nodes, found.node_id}
 
 
-def test_groups_of_brokers_and_instances_agree() -> None:
+def test_groups_of_brokers_and_instances_agree(caplog: pytest.LogCaptureFixture) -> None:
     cluster = start()
     controller = cluster.controller()
 
@@ -168,6 +168,8 @@ def test_groups_of_brokers_and_instances_agree() -> None:
     removed = refuse(ResourceType.BROKER, "", **{groups: "a:1-4"})
     assert "has to keep the group b, which the instance blog lives in" in removed
     assert "the group a too" in refuse(ResourceType.BROKER, "", **{groups: "a:1-2,b:2-3"})
+    make_groups(cluster, "a:1-2+8,b:3-4+9")
+    assert "The group b has brokers that are not registered: 9" in caplog.messages
     assert "the same for all brokers" in refuse(ResourceType.BROKER, str(controller), **{groups: "a:1"})
 
 
