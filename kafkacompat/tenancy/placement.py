@@ -6,7 +6,7 @@ leaders of the internal topics: they are the coordinators of groups and transact
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kafkacompat.config.broker_groups import BrokerGroups, read_broker_groups
@@ -49,6 +49,7 @@ class _TopicOwners:
     """The instances of one draft, which may be newer than what the broker has published."""
 
     def __init__(self, configs: Mapping[ConfigKey, Mapping[str, str]]) -> None:
+        self._found: dict[str, Instance] = {}
         self._given = {name: given for (kind, name), given in configs.items() if kind == ResourceType.INSTANCE}
         self._by_prefix = {given.get("name.prefix") or name + NAME_END: name for name, given in self._given.items()}
         self._prefix_lengths = sorted({len(prefix) for prefix in self._by_prefix}, reverse=True)
@@ -64,12 +65,26 @@ class _TopicOwners:
         name = self._adopted.get(topic)
         for length in self._prefix_lengths if name is None else ():
             name = name or self._by_prefix.get(topic[:length])
-        return None if name is None else _read_part(name, self._given[name], "placement.")
+        if name is None:
+            return None
+        if name not in self._found:
+            self._found[name] = _read_part(name, self._given[name], "placement.")
+        return self._found[name]
 
 
 def _read_part(name: str, given: Mapping[str, str], prefix: str) -> Instance:
     """Return an instance with the properties of one subject: others, such as whitelists, may be long."""
     return Instance(name, {option: text for option, text in given.items() if option.startswith(prefix)})
+
+
+def list_topics_of_group(image: MetadataImage, group: str) -> Iterator[str]:
+    """Yield the topics of the instances that live in a group alone, and in all its racks."""
+    owners = _TopicOwners(image.configs)
+    for topic in image.topics:
+        instance = owners.find(topic)
+        if instance is not None and instance.list("placement.group") == (group,):
+            if not instance.list("placement.racks"):
+                yield topic
 
 
 def list_hosts(instance: Instance, brokers: Mapping[int, BrokerImage], groups: BrokerGroups) -> frozenset[int] | None:
