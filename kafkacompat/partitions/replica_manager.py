@@ -251,13 +251,19 @@ class ReplicaManager:
             # A log that could not be opened is kept for its owner to examine, under a name that no partition has.
             aside = directory.disk.run(directory.storage.set_aside, topic.name, index)
             return aside.addCallbacks(lambda _: None, lambda failure: log.error("%s", failure.value))
-        self._close(partition, KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{topic.name}-{index} was deleted"))
+        self._close(partition, self._refuse_deleted(topic.name, index))
         directory.remove_deleted_later(partition.log.config.file_delete_delay_ms)
         deleting = directory.disk.run(directory.storage.delete_log, partition.log)
         # A copy in another directory may have the partition's own name already: a new partition must not get it before
         # that is gone.
         cancelled = self.moves.cancel((topic.name, index))
         return deleting.addCallback(lambda _: cancelled)
+
+    def _refuse_deleted(self, topic: str, index: int) -> KafkaError:
+        """Return the error of requests that wait for a partition whose replica here is deleted."""
+        if self.is_elsewhere(topic, index):
+            return KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{topic}-{index} has moved to other brokers")
+        return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{topic}-{index} was deleted")
 
     def set_aside(self, partition: Partition) -> Deferred[None]:
         """Serve a partition of no topic no longer, and rename its folder, as Kafka does with strays."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 
 from kafkacompat.config.instances import LONG_NAME_CONFIG, Instance
@@ -43,6 +43,9 @@ class TenantView:
         self.acl_names = AclNames(self.names)
         self.quota_names = QuotaNames(self.names)
         self.cluster_resource = f"{instance.prefix}{CLUSTER_NAME}"
+        self.visible_brokers: Collection[int] = ()
+        self.visible_basis: tuple[object, ...] | None = None
+        """What ``visible_brokers`` was found from, see `placement.list_visible_brokers`."""
 
     @cached_property
     def super_users(self) -> frozenset[str]:
