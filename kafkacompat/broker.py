@@ -16,6 +16,7 @@ from twisted.internet.task import deferLater
 from kafkacompat.bound_listeners import BoundListeners
 from kafkacompat.cluster.errors import ClusterError
 from kafkacompat.config import ConfigError
+from kafkacompat.config.instances import make_listener_name
 from kafkacompat.conversion import CONVERSION_TIMEOUT_S, Conversions
 from kafkacompat.coordinators import Coordinators
 from kafkacompat.handlers import CLUSTER_HANDLERS, HANDLERS, TELEMETRY_HANDLERS, Handler, load_consumer_apis
@@ -61,6 +62,9 @@ if TYPE_CHECKING:
     from kafkacompat.monitoring.monitor import Monitor
     from kafkacompat.monitoring.observed import Observed
     from kafkacompat.storage.segment.shared_files import FileRegion
+    from kafkacompat.upkeep.instance_storage import InstanceStorage
+    from kafkacompat.usage.figures import UsageFigures
+    from kafkacompat.usage.recorder import UsageRecorder
 
 log = logging.getLogger(__name__)
 
@@ -96,6 +100,11 @@ class Broker:
         self._access: AccessControl | None = None
         self._removal: InstanceRemoval | None = None
         self._instances_file: InstancesFile | None = None
+        self.instance_storage: InstanceStorage | None = None
+        """What instances store; None as long as there was none."""
+        self.instance_usage: UsageFigures | None = None
+        """What instances use of this broker; None as long as there was none."""
+        self._usage_recorder: UsageRecorder | None = None
 
     @property
     def addresses(self) -> list[str]:
@@ -146,6 +155,7 @@ class Broker:
         if self._instances_file is not None:
             self._instances_file.start()
         self.listeners.bind_new()
+        self._start_usage_records()
         if self.monitor is not None:
             self.monitor.note_running()
 
@@ -297,8 +307,15 @@ class Broker:
         self._build_quotas()
         self.instances = Instances()
         self.metadata.watch(self.instances.update)
+        self.quotas.find_prefix = self.instances.find_user_prefix
+        self.instances.watchers.append(self.quotas.forget)
+        if self._access is not None:
+            self._access.follow(self.instances)
         whitelists = TopicWhitelists()
         self.metadata.watch(whitelists.update)
+        self.effective.find_instance = self.instances.find_instance
+        self.coordinators.find_group_instance = self.instances.find_group_instance
+        self.instances.watchers.append(self._instances_changed)
         self._services = Services(
             node_id=config.node_id,
             clock=self._reactor,
@@ -357,14 +374,33 @@ class Broker:
             "kafkacompat.http.scram.enable"
         ):
             return
-        from kafkacompat.tenancy.usage import describe_usage
-
         monitor.administer(
             Dispatcher(self._handlers(), self._services),
             self.instances,
             lambda function, *arguments: self._disk("passwords").run(function, *arguments),
-            lambda name: describe_usage(self.instances, self.metadata.image, name),
+            self._describe_usage,
         )
+
+    def _describe_usage(self, instance_name: str) -> dict[str, Any]:
+        """Return what an instance has in the cluster, and what it uses of this broker."""
+        from kafkacompat.tenancy.usage import describe_usage
+
+        view, bound = self.instances.by_name.get(instance_name), self.listeners.instances
+        listeners = () if view is None else enumerate(view.instance.list("listeners"))
+        unbound = {} if bound is None else bound.unbound
+        used = None if self.instance_usage is None else self.instance_usage.describe(instance_name)
+        return {
+            **describe_usage(self.instances, self.metadata.image, instance_name),
+            "broker": {
+                "node.id": self.config.node_id,
+                **{name.replace("_", "."): value for name, value in (used or {}).items()},
+                "unbound.listeners": {
+                    listener: reason
+                    for index, listener in listeners
+                    if (reason := unbound.get(make_listener_name(instance_name, index))) is not None
+                },
+            },
+        }
 
     def _begin_removal(self) -> None:
         """Begin to remove deleted instances; a broker without instances does not pay for it."""
@@ -386,6 +422,30 @@ class Broker:
         self.server.tenants.update()
         self.listeners.update_instances()
 
+    def _instances_changed(self) -> None:
+        if self.instance_storage is None:
+            # A broker without instances does not pay for them.
+            from kafkacompat.upkeep.instance_storage import InstanceStorage
+
+            self.instance_storage = InstanceStorage(self.instances, self.replica_manager, self._reactor)
+            self.instance_storage.start()
+        else:
+            self.instance_storage.update()
+        self._start_usage_records()
+
+    def _start_usage_records(self) -> None:
+        """Record what instances use, once the broker runs and there is an instance."""
+        if self._running and self.instance_storage is not None and self._usage_recorder is None:
+            from kafkacompat.usage.figures import UsageFigures
+            from kafkacompat.usage.recorder import UsageRecorder
+            from kafkacompat.usage.state_file import DirectoryStateFile
+
+            self.instance_usage = UsageFigures(self.instances, self.instance_storage, self.coordinators.count_groups_of)
+            file = DirectoryStateFile(self._host.files, self.directories)
+            topic = self.coordinators.open_usage_topic()
+            self._usage_recorder = UsageRecorder(self.config.node_id, self.instance_usage, topic, file, self._reactor)
+            self._usage_recorder.start()
+
     def _list_services(self) -> Observed:
         from kafkacompat.monitoring.observed import Observed
 
@@ -403,6 +463,7 @@ class Broker:
             disks=self._disks,
             node=self._node,
             quotas=self.quotas,
+            find_instance_usage=lambda: self.instance_usage,
         )
 
     def _read_ahead(self, region: FileRegion, offset: int, size_bytes: int) -> Deferred[None]:
@@ -447,6 +508,8 @@ class Broker:
         if self._node is not None:
             await self._node.leave()
         await gatherResults(self.server.stop_listening(), consumeErrors=True)
+        if self._usage_recorder is not None:
+            await self._usage_recorder.stop()
         self.housekeeping.stop()
         self.scrubbing.stop()
         self.token_expiry.stop()

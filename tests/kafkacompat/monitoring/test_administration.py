@@ -83,17 +83,17 @@ def test_the_life_of_an_instance(api: Api) -> None:
     assert status == 200 and "limit.topics" not in changed["properties"]
     assert api.properties("shop")["limit.groups"] == "1" and api.properties("shop")["description"] == "a shop"
     cluster_id = api.properties("shop")["cluster.id"]
-    status, _ = api.ask("PUT", "/v1/instances/shop", {"properties": {"description": "another"}})
+    status, _ = api.ask("PUT", "/v1/instances/shop", {"properties": {"description": "another", "limit.groups": 1}})
     assert status == 200
-    assert set(api.properties("shop")) == {"cluster.id", "secret", "description"}
+    assert set(api.properties("shop")) == {"cluster.id", "secret", "description", "limit.groups"}
     assert api.properties("shop")["cluster.id"] == cluster_id
     status, changed = api.ask("PUT", "/v1/instances/shop/whitelist", {"networks": ["none"]})
     assert (status, changed["properties"]["whitelist"]) == (200, "none")
     api.world.make_topic("shop.orders")
-    assert api.ask("GET", "/v1/instances/shop/usage") == (
-        200,
-        {"name": "shop", "usage": {"topics": 1, "partitions": 1}, "limits": {}},
-    )
+    status, answer = api.ask("GET", "/v1/instances/shop/usage")
+    assert (status, answer["name"], answer["limits"]) == (200, "shop", {"limit.groups": 1})
+    assert (answer["usage"]["topics"], answer["usage"]["partitions"]) == (1, 1)
+    assert answer["usage"]["broker"]["node.id"] == 1 and answer["usage"]["broker"]["led.partitions"] == 1
     status, deleted = api.ask("DELETE", "/v1/instances/shop?grace.ms=60000")
     assert (status, deleted["state"]) == (202, "deleting")
     assert api.ask("POST", "/v1/instances/shop/restore", {})[1]["state"] == "active"
