@@ -28,9 +28,10 @@ def check_instance_change(
     Raises ConfigError, one sentence.
     """
     check_instance_name(name)
-    _check_fixed(name, before, after)
     if not after:
+        _check_empty(name, before, topics)
         return
+    _check_fixed(name, before, after)
     instance = Instance(name, after)
     _check_names(instance)
     _check_state(instance)
@@ -122,15 +123,19 @@ def _check_limits(instance: Instance) -> None:
             raise ConfigError(f"{option}=0 is not valid: it takes 1 or more, or -1 for the brokers' default")
 
 
-def _check_fixed(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> None:
-    """Raise ConfigError for a change that a living instance cannot have; *before* and *after* are its properties.
+def _check_empty(name: str, before: Mapping[str, str], topics: Collection[str]) -> None:
+    """Raise ConfigError if an instance that loses all properties has topics, which would belong to nobody."""
+    instance = Instance(name, before)
+    adopted = instance.tables.get(entities.TOPIC, {}).values()
+    left = _find_first(instance.prefix, topics) or next((topic for topic in adopted if topic in topics), None)
+    if left is not None:
+        raise ConfigError(f"the instance {name} has the topic {left}: remove both by `kafkacompat instances delete`")
 
-    Removing all properties would leave its topics without an owner.
-    """
+
+def _check_fixed(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> None:
+    """Raise ConfigError for a change that a living instance cannot have; *before* and *after* are its properties."""
     if not before:
         return
-    if not after:
-        raise ConfigError(f"the instance {name} has data: remove it by `kafkacompat instances delete`")
     for option in FIXED:
         if before.get(option) == after.get(option):
             continue

@@ -66,8 +66,8 @@ class InstanceWorld(World):
 
     def remove_instance(self, name: str) -> None:
         """Take an instance's properties away."""
-        key = (ResourceType.INSTANCE, name)
-        self.run(self.broker.controller.change_tokens(lambda draft, _: draft.put_config(key, {})))
+        change = ResourceChange(ResourceType.INSTANCE, name, [], replace=True)
+        assert self.run(self.broker.controller.alter_configs([change])) == [None]
         self.clock.advance(0)
 
     def add_scram_user(self, user: str, password: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafkacompat.config.resources import ResourceType
+from kafkacompat.metadata.config_changes import ResourceChange
 from tests.kafkacompat.cli.instances.world import InstanceWorld
 
 
@@ -172,7 +173,8 @@ def test_data_go_after_the_grace_period(world: InstanceWorld) -> None:
     world.clock.pump([60] * 119)
     assert "shop.orders" in world.broker.metadata.image.topics
     world.clock.pump([60] + [0.01] * 200)
-    assert list(world.broker.metadata.image.topics) == ["shop2.orders"]
+    topics = world.broker.metadata.image.topics
+    assert "shop2.orders" in topics and "shop.orders" not in topics
     assert list(world.broker.instances.by_name) == ["shop2"]
     assert (
         world.refuse("describe", "--instance", "shop") == "there is no instance shop: see `kafkacompat instances list`"
@@ -187,7 +189,7 @@ def test_delete_at_once_asks_for_the_name_and_waits(world: InstanceWorld) -> Non
     assert world.broker.instances.by_name["shop"].instance.is_active
     result = world.command("delete", *name, stdin="shop\n")
     assert result.exit_code == 0 and result.stderr.endswith("Deleted instance shop\n")
-    assert not world.broker.metadata.image.topics and not world.broker.instances
+    assert "shop.orders" not in world.broker.metadata.image.topics and not world.broker.instances
 
 
 def test_options_that_are_not_valid(world: InstanceWorld) -> None:
@@ -220,3 +222,13 @@ def test_adopt(world: InstanceWorld) -> None:
     assert "is no regular expression" in world.command("adopt", "--instance", "bank", "--topics", "(").stderr
     world.succeed("adopt", "--instance", "bank", "--topics", ".*")
     assert given(world, "bank")["topic.names"] == "other:other"
+
+
+def test_an_instance_with_topics_does_not_vanish_with_its_properties(world: InstanceWorld) -> None:
+    world.succeed("create", "--instance", "shop")
+    change = ResourceChange(ResourceType.INSTANCE, "shop", [], replace=True)
+    world.make_topic("shop.orders")
+    (outcome,) = world.run(world.broker.controller.alter_configs([change]))
+    assert outcome.detail == (
+        "the instance shop has the topic shop.orders: remove both by `kafkacompat instances delete`"
+    )
