@@ -228,6 +228,11 @@ class Instance:
         return tuple(map(_parse_address, self.list("listeners")))
 
     @cached_property
+    def ports(self) -> frozenset[builtins.int]:
+        """The ports of its addresses."""
+        return frozenset(address.port for address in self.addresses)
+
+    @cached_property
     def whitelist(self) -> Networks | None:
         """The networks that may connect; None for all. Raises ConfigError."""
         return parse_networks("whitelist", self.list("whitelist"))
@@ -370,7 +375,7 @@ def _check_apart(instance: Instance, other: Instance) -> None:
         )
     if instance.cluster_id == other.cluster_id:
         raise ConfigError(f"cluster.id={other.cluster_id} is that of the instance {other.name}")
-    for address in instance.addresses:
+    for address in () if instance.ports.isdisjoint(other.ports) else instance.addresses:
         if any(address.port == taken.port and _meet(address.host, taken.host) for taken in other.addresses):
             entry = f"{address.host}:{address.port}"
             raise ConfigError(f"the address {entry} leads to the instance {other.name} already: take another port")

@@ -46,6 +46,7 @@ class InstancePartitions:
     """The partitions of one instance on this broker."""
 
     def __init__(self, instance: Instance) -> None:
+        self.instance = instance
         self.account = StorageAccount(instance)
         self.bounds = instance.topic_bounds
         self.partitions: dict[tuple[str, int], Partition] = {}
@@ -115,7 +116,8 @@ class InstanceStorage:
             known = self.by_name.get(name)
             if known is None:
                 self.by_name[name] = InstancePartitions(view.instance)
-            else:
+            elif known.instance is not view.instance:
+                known.instance = view.instance
                 known.account.configure(view.instance)
                 known.bounds = view.instance.topic_bounds
         for name in self.by_name.keys() - views.keys():

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
+from kafkacompat.cli.instance_move import move
 from kafkacompat.cli.instances.arguments import Period, parse_configs, split_names
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -300,3 +301,6 @@ def adopt(
     if not any(wanted.values()):
         raise click.UsageError("nothing to adopt: give --topics, --groups, --transactional-ids or --users")
     sys.exit(run(Target(bootstrap, command_config, as_json), name, wanted, dry_run=dry_run))
+
+
+instances.add_command(move)
