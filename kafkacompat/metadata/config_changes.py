@@ -193,9 +193,12 @@ def _check_configs(
 
 
 def _list_own_addresses(config: BrokerConfig) -> list[tuple[str, int]]:
-    """List the hosts and ports that no listener of an instance may have."""
+    """List the hosts and ports that no listener of an instance may have, and names of the broker with port 0."""
     http = [] if config.http_address is None else [config.http_address]
-    return [*((listener.host, listener.port) for listener in config.listeners), *http]
+    bound = [(listener.host, listener.port) for listener in config.listeners]
+    # The advertised port may be that of a proxy, so that only the name is taken.
+    advertised = [(host, 0) for host, _ in config.advertised_listeners.values()]
+    return [*bound, *advertised, *http]
 
 
 def _check_groups(draft: MetadataDraft, before: BrokerConfig, after: BrokerConfig) -> None:
