@@ -12,6 +12,7 @@ from twisted.internet.defer import Deferred
 from kafkacompat.handlers.context import Pending
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.portions import DIVISIBLE, PORTION, DivisibleRequest, answer_in_portions
+from kafkacompat.tenancy.whitelists import TopicWhitelists
 from kafkacompat.wire.apis import find_api
 from kafkacompat.wire.apis.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 from kafkacompat.wire.apis.offset_commit import (
@@ -195,7 +196,7 @@ def make_frame(content: bytes) -> memoryview:
 def dispatch_frame(handler: DescribingGroups, data: memoryview) -> tuple[BusyClock, Any]:
     clock = BusyClock()
     handlers: Any = {15: handler}
-    services: Any = SimpleNamespace(clock=clock, cluster=None, authorizer=None, whitelists=None)
+    services: Any = SimpleNamespace(clock=clock, cluster=None, authorizer=None, whitelists=TopicWhitelists())
     incoming = ServerConnection(handlers).parse(data)
     return clock, Dispatcher(handlers, services).dispatch(incoming, context_of(0))
 

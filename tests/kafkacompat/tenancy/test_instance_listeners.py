@@ -75,13 +75,13 @@ def test_an_address_in_use_is_named_and_tried_again(tmp_path: Path, caplog: pyte
     assert world.set_instance("shop", listeners=f"PLAINTEXT://:{SHOP_PORT}") is None
     reason = f"listener INSTANCE-shop-0: cannot listen on 0.0.0.0:{SHOP_PORT}: another process listens there; "
     assert caplog.text.count(reason) == 1
-    listeners = world.broker.listeners.instances
-    assert listeners is not None and list(listeners.unbound) == ["INSTANCE-shop-0"]
+    listeners = world.broker.listeners
+    assert list(listeners.list_unbound()) == ["INSTANCE-shop-0"]
     world.set_instance("bank")
     assert caplog.text.count(reason) == 1
     squatter.stopListening()
     world.set_instance("bank", description="a change")
-    assert not listeners.unbound and SHOP_PORT in world.network.at(HOST).ports
+    assert not listeners.list_unbound() and SHOP_PORT in world.network.at(HOST).ports
     world.stop()
 
 
