@@ -21,13 +21,12 @@ class TenantApi(NamedTuple):
     """What an API needs for instances besides the translation of names.
 
     ``check`` sees the request with the clients' names, ``narrow`` with physical ones; both may change it. ``finish`` sees the response
-    once its names are the clients' own. Versions before ``first_version`` are not served.
+    once its names are the clients' own.
     """
 
     check: Check | None = None
     narrow: Check | None = None
     finish: Finish | None = None
-    first_version: int = 0
 
 
 PLAIN = TenantApi()
@@ -35,10 +34,7 @@ PLAIN = TenantApi()
 
 def _list_served(request: Any, response: Any, context: RequestContext, services: Services) -> None:
     """Leave only the APIs of the table in a response to ApiVersions."""
-    served = [versions for versions in response.api_keys if versions.api_key in TENANT_APIS]
-    for versions in served:
-        versions.min_version = max(versions.min_version, TENANT_APIS[versions.api_key].first_version)
-    response.api_keys = [versions for versions in served if versions.min_version <= versions.max_version]
+    response.api_keys = [served for served in response.api_keys if served.api_key in TENANT_APIS]
 
 
 TENANT_APIS: dict[int, TenantApi] = {
@@ -57,9 +53,9 @@ TENANT_APIS: dict[int, TenantApi] = {
     16: PLAIN,  # ListGroups
     18: TenantApi(finish=_list_served),  # ApiVersions
     22: PLAIN,  # InitProducerId
-    29: TenantApi(first_version=acls.FIRST_VERSION),  # DescribeAcls, whose handler knows instances
-    30: TenantApi(first_version=acls.FIRST_VERSION),  # CreateAcls
-    31: TenantApi(narrow=acls.narrow_deletions, finish=acls.merge_deletions, first_version=acls.FIRST_VERSION),
+    29: PLAIN,  # DescribeAcls, whose handler knows instances
+    30: PLAIN,  # CreateAcls
+    31: TenantApi(narrow=acls.narrow_deletions, finish=acls.merge_deletions),  # DeleteAcls
     32: PLAIN,  # DescribeConfigs, whose handler knows instances
     33: TenantApi(check=configs.refuse_foreign_resources, finish=configs.add_refused),  # AlterConfigs
     38: PLAIN,  # CreateDelegationToken

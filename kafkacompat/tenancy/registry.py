@@ -11,7 +11,7 @@ from kafkacompat.config.properties import ConfigError
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.image import MetadataImage
 from kafkacompat.security.acls.model import CLUSTER_NAME
-from kafkacompat.tenancy.access_names import AclNames
+from kafkacompat.tenancy.access_names import USER_TYPE, AclNames
 from kafkacompat.tenancy.names import Names, RenamedTopics
 from kafkacompat.tenancy.quota_names import QuotaNames
 from kafkacompat.tenancy.resolving import RequestResolver, ResponseResolver
@@ -138,6 +138,10 @@ class Instances:
         """Return the prefix of the instance that a physical user belongs to; "" for the operator's users."""
         owner = self.find_owner(entities.USER, user) if self.by_name else None
         return "" if owner is None else owner.names.prefix
+
+    def is_prefix(self, name: str) -> bool:
+        """Return whether a name is no more than the prefix of an instance."""
+        return name in self._by_prefix or name.removeprefix(USER_TYPE) in self._by_prefix
 
     def is_cluster_name(self, name: str) -> bool:
         """Return whether access rules may protect a cluster of this name: the whole cluster, or that of an instance."""
