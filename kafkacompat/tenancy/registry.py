@@ -154,12 +154,22 @@ class Instances:
         topics = self._image.topics
         known, index = self._topics
         if known is not topics:
-            index = {}
-            for topic in topics:
-                owner = self.find_owner(entities.TOPIC, topic)
-                if owner is not None:
-                    index.setdefault(owner.name, []).append(topic)
-            for names in index.values():
-                names.sort()
+            self._follow_topics(known, topics, index)
             self._topics = topics, index
         return index.get(view.name, [])
+
+    def _follow_topics(
+        self, known: Mapping[str, object], topics: Mapping[str, object], index: dict[str, list[str]]
+    ) -> None:
+        """Bring the sorted names of each instance's topics up to date."""
+        added: dict[str, list[str]] = {}
+        for topic in topics.keys() - known.keys():
+            owner = self.find_owner(entities.TOPIC, topic)
+            if owner is not None:
+                added.setdefault(owner.name, []).append(topic)
+        for topic in known.keys() - topics.keys():
+            owner = self.find_owner(entities.TOPIC, topic)
+            if owner is not None:
+                added.setdefault(owner.name, [])
+        for name, new in added.items():
+            index[name] = sorted([*(topic for topic in index.get(name, ()) if topic in topics), *new])
