@@ -194,9 +194,10 @@ def make_frame(content: bytes) -> memoryview:
 def dispatch_frame(handler: DescribingGroups, data: memoryview) -> tuple[BusyClock, Any]:
     clock = BusyClock()
     handlers: Any = {15: handler}
-    services: Any = SimpleNamespace(clock=clock, cluster=None, authorizer=None)
+    services: Any = SimpleNamespace(clock=clock, cluster=None, authorizer=None, whitelists=())
     incoming = ServerConnection(handlers).parse(data)
-    return clock, Dispatcher(handlers, services).dispatch(incoming, None)  # type: ignore[arg-type]
+    context: Any = SimpleNamespace(tenant=None)
+    return clock, Dispatcher(handlers, services).dispatch(incoming, context)
 
 
 def test_a_large_request_is_read_and_handled_in_many_turns() -> None:
