@@ -56,7 +56,7 @@ class Victim:
         self.producer_id: int = transaction.producer_id
 
     def _ask(self, request: Any, version: int) -> Any:
-        return self._world.ask(self._owner, request, version, client_id=f"client-{SECRET}")
+        return self._world.ask(self._owner, request, version, client_id="client-of-victim")
 
     def _make_topics(self) -> None:
         kept = CreatableTopicConfig(name="retention.ms", value="123456789")

@@ -38,7 +38,7 @@ CLUSTER_ID = "instance-cluster-id-00"
 class World:
     """One broker on one clock; instances are created by name."""
 
-    def __init__(self, folder: Path, **properties: str) -> None:
+    def __init__(self, folder: Path, seed: int = 1, **properties: str) -> None:
         self.clock = Clock()
         self.clock.advance(START_S)
         given = {
@@ -55,7 +55,7 @@ class World:
             "group.initial.rebalance.delay.ms": "0",
             **{name.replace("_", "."): value for name, value in properties.items()},
         }
-        host = MemoryHost(self.clock, MemoryNetwork(self.clock).at(HOST), files=MemoryFiles(), rng=Random(1))
+        host = MemoryHost(self.clock, MemoryNetwork(self.clock).at(HOST), files=MemoryFiles(), rng=Random(seed))
         self.broker = Broker(host, BrokerConfig(given))
         self.run(self.broker.start())
         self.services = self.broker._services

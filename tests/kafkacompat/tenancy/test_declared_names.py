@@ -181,7 +181,10 @@ def test_a_name_whose_kind_is_in_another_field_has_that_field() -> None:
                 for sibling in SIBLINGS.get(field.entity or "", ()):
                     # The key type of a coordinator is in the request alone.
                     if struct.__name__ not in ("Coordinator", "ComponentData"):
-                        assert {sibling, f"{sibling}_filter", f"resource_{sibling}"} & struct.FIELDS.keys(), (struct.__name__, name)
+                        assert {sibling, f"{sibling}_filter", f"resource_{sibling}"} & struct.FIELDS.keys(), (
+                            struct.__name__,
+                            name,
+                        )
 
 
 def _list_structs(cls: type[Struct]) -> Iterator[type[Struct]]:
