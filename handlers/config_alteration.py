@@ -11,7 +11,13 @@ from kafkacompat.handlers.context import RequestContext, Services
 from kafkacompat.metadata.config_changes import ResourceChange
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
-_STORED = (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP, ResourceType.CLIENT_METRICS)
+_STORED = (
+    ResourceType.TOPIC,
+    ResourceType.BROKER,
+    ResourceType.GROUP,
+    ResourceType.CLIENT_METRICS,
+    ResourceType.INSTANCE,
+)
 
 Outcome = KafkaError | None
 
@@ -99,7 +105,7 @@ def check_stored_type(resource: Resource, context: RequestContext, services: Ser
     A broker's configuration is changed by requests to that broker, which may forward them.
     """
     if resource.resource_type not in _STORED:
-        known = ", ".join(f"{each.name} ({each:d})" for each in _STORED)
+        known = ", ".join(f"{kind.name} ({kind:d})" for kind in _STORED if kind != ResourceType.INSTANCE)
         reason = f"resources of type {resource.resource_type} cannot be changed here, only {known}"
         raise KafkaError(ErrorCode.INVALID_REQUEST, reason)
     name, node_id = resource.resource_name, services.node_id

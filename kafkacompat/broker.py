@@ -271,6 +271,10 @@ class Broker:
         self._build_quotas()
         self.instances = Instances()
         self.metadata.watch(self.instances.update)
+        self.quotas.find_prefix = self.instances.find_user_prefix
+        self.instances.watchers.append(self.quotas.forget)
+        if self._access is not None:
+            self._access.follow(self.instances)
         self._services = Services(
             node_id=config.node_id,
             clock=self._reactor,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 from kafkacompat.handlers.context import RequestContext, Services
-from kafkacompat.handlers.tenants import hooks, new_topics
+from kafkacompat.handlers.tenants import acls, configs, hooks, new_topics, quotas
 
 Check: TypeAlias = "Callable[[Any, RequestContext, Services], Any]"
 """Sees a request; returns a response to refuse it, an iterator of steps, or None."""
@@ -78,19 +78,34 @@ TENANT_APIS: dict[int, TenantApi] = {
     26: WITH_ID,  # EndTxn
     27: PLAIN,  # WriteTxnMarkers
     28: WITH_ID,  # TxnOffsetCommit
+    29: PLAIN,  # DescribeAcls, whose handler knows instances
+    30: PLAIN,  # CreateAcls
+    31: TenantApi(narrow=acls.narrow_deletions, finish=acls.merge_deletions),  # DeleteAcls
+    32: PLAIN,  # DescribeConfigs, whose handler knows instances
+    33: TenantApi(check=configs.refuse_foreign_resources, finish=configs.add_refused),  # AlterConfigs
     35: TenantApi(finish=hooks.finish_log_directories),  # DescribeLogDirs
     36: PLAIN,  # SaslAuthenticate
     37: PLAIN,  # CreatePartitions
+    38: PLAIN,  # CreateDelegationToken
+    39: PLAIN,  # RenewDelegationToken
+    40: PLAIN,  # ExpireDelegationToken
+    41: PLAIN,  # DescribeDelegationToken, whose handler knows instances
     42: PLAIN,  # DeleteGroups
     43: TenantApi(narrow=hooks.narrow_elections, finish=hooks.finish_elections),  # ElectLeaders
+    44: TenantApi(check=configs.refuse_foreign_resources, finish=configs.add_refused),  # IncrementalAlterConfigs
     46: PLAIN,  # ListPartitionReassignments
     47: WITH_ID,  # OffsetDelete
+    48: TenantApi(check=quotas.refuse_described_addresses),  # DescribeClientQuotas, whose handler knows instances
+    49: TenantApi(check=quotas.refuse_altered_addresses, finish=quotas.add_refused),  # AlterClientQuotas
+    50: PLAIN,  # DescribeUserScramCredentials, whose handler knows instances
+    51: PLAIN,  # AlterUserScramCredentials
     60: PLAIN,  # DescribeCluster
     61: PLAIN,  # DescribeProducers
     65: TenantApi(show=hooks.show_offsets_topic, refuses_empty=True),  # DescribeTransactions
     66: PLAIN,  # ListTransactions
     68: WITH_ID,  # ConsumerGroupHeartbeat
     69: WITH_ID,  # ConsumerGroupDescribe
+    74: PLAIN,  # ListConfigResources, whose handler knows instances
     75: TenantApi(narrow=hooks.narrow_topic_pages, finish=hooks.finish_topics),  # DescribeTopicPartitions
 }
 """By API key."""

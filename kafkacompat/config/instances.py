@@ -15,10 +15,14 @@ from kafkacompat.config.values import Value
 from kafkacompat.wire import entities
 
 INSTANCE_PROPERTIES: Mapping[str, Property] = parse_tables(INSTANCES)
+DEFAULT_TOPIC_CONFIGS = "default.topic.configs"
+SUPER_USERS = "super.users"
 ACTIVE = "active"
 DELETING = "deleting"
 NO_LIMIT = -1
 MAX_NAME_LENGTH = 64
+LONG_NAME_CONFIG = "kafkacompat.instance.topic"
+"""The topic config that keeps the client's name of a topic with a short physical name."""
 MAX_INSTANCE_VALUE_LENGTH = 512 * 1024
 """The longest value of a property: a whitelist may have ten thousand networks."""
 
@@ -29,6 +33,15 @@ _TABLES = {
     entities.TRANSACTIONAL_ID: "transactional.id.names",
     entities.USER: "user.names",
 }
+_NEVER_DEFAULTS = frozenset(
+    {
+        "follower.replication.throttled.replicas",
+        "leader.replication.throttled.replicas",
+        "unclean.leader.election.enable",
+        LONG_NAME_CONFIG,
+    }
+)
+"""Topic configs that an instance has no default of: they name single partitions, or may lose records."""
 _ADDRESS = re.compile(r"(PLAINTEXT|SSL|SASL_PLAINTEXT|SASL_SSL)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]{1,5})")
 MAX_PORT = 65535
 
@@ -128,6 +141,33 @@ class Instance:
         return table
 
     @cached_property
+    def super_users(self) -> tuple[str, ...]:
+        """The users who may do everything in it, as User:name; raises ConfigError."""
+        for entry in self.list(SUPER_USERS):
+            if not entry.startswith("User:") or entry == "User:":
+                raise ConfigError(f"{SUPER_USERS} is not valid at {entry!r}: it takes User:name")
+        return self.list(SUPER_USERS)
+
+    @cached_property
+    def default_topic_configs(self) -> Mapping[str, str]:
+        """The defaults of its topics' configs, which are not checked; raises ConfigError.
+
+        An element without a name belongs to the list before it: ``cleanup.policy=compact,delete``.
+        """
+        configs: dict[str, str] = {}
+        name = ""
+        for entry in self.list(DEFAULT_TOPIC_CONFIGS):
+            before, equals, value = entry.partition("=")
+            if equals and before and before not in configs:
+                name, configs[before] = before, value
+            elif equals or not name:
+                reason = "it is there twice" if before in configs else "it takes name=value"
+                raise ConfigError(f"{DEFAULT_TOPIC_CONFIGS} is not valid at {entry!r}: {reason}")
+            else:
+                configs[name] += f",{entry}"
+        return configs
+
+    @cached_property
     def addresses(self) -> tuple[InstanceAddress, ...]:
         """The addresses that lead to the instance; raises ConfigError."""
         return tuple(map(_parse_address, self.list("listeners")))
@@ -152,13 +192,19 @@ def check_instance(
     if not given:
         return
     instance = Instance(name, given)
-    _ = instance.tables, instance.addresses
+    _ = instance.tables, instance.addresses, instance.super_users
+    _check_default_topic_configs(instance)
     if not instance.cluster_id or not instance.secret:
         raise ConfigError(
             f"the instance {name} needs cluster.id and secret: create it by `kafkacompat instances create`"
         )
     for other_name, other_given in others.items():
         _check_apart(instance, Instance(other_name, other_given))
+
+
+def _check_default_topic_configs(instance: Instance) -> None:
+    for option in instance.default_topic_configs.keys() & _NEVER_DEFAULTS:
+        raise ConfigError(f"{DEFAULT_TOPIC_CONFIGS} is not valid at {option}: it is set for each topic by itself")
 
 
 def _check_apart(instance: Instance, other: Instance) -> None:

@@ -9,7 +9,13 @@ from typing import NamedTuple
 
 from kafkacompat.config import PROPERTIES, TOPIC_CONFIGS, BrokerConfig, ConfigError, Property
 from kafkacompat.config.dynamic import check_broker_configs, check_change_size, check_listeners
-from kafkacompat.config.instances import INSTANCE_PROPERTIES, MAX_INSTANCE_VALUE_LENGTH, check_instance
+from kafkacompat.config.instances import (
+    INSTANCE_PROPERTIES,
+    LONG_NAME_CONFIG,
+    MAX_INSTANCE_VALUE_LENGTH,
+    Instance,
+    check_instance,
+)
 from kafkacompat.config.resources import (
     GROUP_CONFIGS,
     InvalidRequestError,
@@ -71,7 +77,10 @@ def alter_configs(draft: MetadataDraft, config: BrokerConfig, change: ResourceCh
     """
     resource, name = change.resource, change.name
     _check_resource_name(resource, name)
-    configs = {} if change.replace else dict(draft.configs.get((resource, name), {}))
+    configs = dict(draft.configs.get((resource, name), {}))
+    if change.replace:
+        # A topic keeps the name that the clients of its instance know.
+        configs = {option: text for option, text in configs.items() if option == LONG_NAME_CONFIG}
     for operation in change.operations:
         _apply_operation(configs, resource, operation)
     _check_configs(draft, config, resource, name, configs)
@@ -145,6 +154,9 @@ def _check_configs(
         elif resource == ResourceType.INSTANCE:
             others = {key[1]: given for key, given in draft.configs.items() if key[0] == resource and key[1] != name}
             check_instance(name, configs, others, draft.topics)
+            if configs:
+                defaults = Instance(name, configs).default_topic_configs
+                check_topic_configs(config_in_effect(config, draft.configs), defaults)
         else:
             # Kafka returns no INVALID_CONFIG for brokers: its clients recognise a bad value by this code.
             code = ErrorCode.INVALID_REQUEST

@@ -30,7 +30,8 @@ NO_IDS: Mapping[str, tuple[Any, ...]] = {
 }
 TIMES = frozenset({"transaction_start_time_ms", "log_append_time_ms", "last_timestamp", "timestamp"})
 HIDDEN = frozenset({"cluster_id", "current_txn_start_offset", "total_bytes", "usable_bytes", "log_dir"})
-NAMES = ("name", "topic", "topic_name", "group_id", "transactional_id")
+NAMES = ("name", "topic", "topic_name", "group_id", "transactional_id", "resource_name")
+BROKER_LOGGER = 8
 MAX_LEARNED = 40
 SENT_AS = {"leader": "member_id", "topic_id": entities.TOPIC_ID}
 
@@ -98,8 +99,8 @@ def _name_of(item: Any) -> str:
 
 
 def _is_internal(item: Any) -> bool:
-    """Whether an element of a response is a topic of the brokers, which clients of instances do not see."""
-    return _name_of(item) in INTERNAL_TOPICS
+    """Whether an element of a response is a topic or a logger of the brokers, which clients of instances do not see."""
+    return _name_of(item) in INTERNAL_TOPICS or getattr(item, "resource_type", None) == BROKER_LOGGER
 
 
 def find_difference(left: Any, right: Any, where: str = "") -> str:

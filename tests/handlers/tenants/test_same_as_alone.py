@@ -31,6 +31,10 @@ POOLS: Pool = {
     "session_id": [0, 0, 5],
     # A client of an instance is no replica.
     "replica_id": [-1],
+    # The configurations of brokers and the quotas of addresses are the operator's.
+    "resource_type": [0, 2, 2, 3, 32],
+    "resource_types": [2, 32, 3],
+    "entity_type": ["user", "client-id", "", "text"],
     # The page of a lone broker has its internal topics.
     "response_partition_limit": [2000],
 }

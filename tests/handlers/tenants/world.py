@@ -16,6 +16,7 @@ from kafkacompat.config import BrokerConfig
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.handlers.context import Peer, Pending, RequestContext, UnanswerableError
 from kafkacompat.metadata.config_changes import ConfigOperation, ConfigOperationType, ResourceChange
+from kafkacompat.security.principals import ANONYMOUS, Principal
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.storage.segment.shared_files import FileRegion
 from kafkacompat.wire.apis import find_api
@@ -112,7 +113,8 @@ class World:
         incoming = IncomingRequest(request.API_KEY, version, 1, client_id, read, size_bytes)
         tenant = None if instance is None else self.services.instances.by_name[instance]
         peer = Peer("PLAINTEXT", "127.0.0.1", 40_000, HOST, PORT)
-        context = RequestContext(version, client_id, peer, tenant=tenant)
+        principal = ANONYMOUS if tenant is None else Principal("User", tenant.find_physical_user(ANONYMOUS.name))
+        context = RequestContext(version, client_id, peer, principal=principal, tenant=tenant)
         try:
             answer = self.dispatcher.dispatch(incoming, context)
         except (UnanswerableError, RequestError):
