@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kafkacompat.handlers.authorized_operations import list_bits
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.guards.rights import Check
 from kafkacompat.handlers.ordering import answer_in_order
-from kafkacompat.security.acls.authorizer import Attempt, Authorizer
+from kafkacompat.security.acls.authorizer import Attempt, AttemptObserver
 from kafkacompat.security.acls.model import CLUSTER_NAME, AclOperation, AclResourceType
 from kafkacompat.timers import yield_in_turns
 from kafkacompat.wire import entities
@@ -19,6 +19,7 @@ from kafkacompat.wire.errors import KafkaError
 if TYPE_CHECKING:
     from kafkacompat.metadata.image import MetadataImage
     from kafkacompat.security.acls.decisions import Decision
+    from kafkacompat.security.principals import Principal
 
 Handle = Callable[[Any], Any]
 """Answers a request without any check."""
@@ -26,12 +27,30 @@ Guard = Callable[[Any, "Access", Handle], Any]
 """Answers a request, or the part of it that its client may make."""
 
 
+class Rights(Protocol):
+    """Decides what clients may do; see `Authorizer`, which decides by ACLs."""
+
+    notes_allowed: bool
+    observer: AttemptObserver | None
+
+    @property
+    def table(self) -> object: ...
+
+    def decide(
+        self, principal: Principal, host: str, operation: AclOperation, kind: AclResourceType, name: str
+    ) -> Decision: ...
+
+    def decide_on_any(
+        self, principal: Principal, host: str, operation: AclOperation, kind: AclResourceType
+    ) -> Decision: ...
+
+
 class Access:
     """What the client of one request may do. What it is refused, and is not merely left out, is noted."""
 
     __slots__ = ("_api_key", "_authorizer", "_host", "context", "services")
 
-    def __init__(self, authorizer: Authorizer, api_key: int, context: RequestContext, services: Services) -> None:
+    def __init__(self, authorizer: Rights, api_key: int, context: RequestContext, services: Services) -> None:
         self._authorizer = authorizer
         self._api_key = api_key
         self._host = context.peer.host

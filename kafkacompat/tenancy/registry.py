@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 
 from kafkacompat.config.instances import LONG_NAME_CONFIG, Instance
@@ -27,6 +27,7 @@ class TenantView:
     """
 
     def __init__(self, instance: Instance, find_long_name: Callable[[str], str | None]) -> None:
+        instance.parse_routes()
         self.instance = instance
         self.name = instance.name
         self.names = Names(
@@ -42,6 +43,9 @@ class TenantView:
         self.acl_names = AclNames(self.names)
         self.quota_names = QuotaNames(self.names)
         self.cluster_resource = f"{instance.prefix}{CLUSTER_NAME}"
+        self.visible_brokers: Collection[int] = ()
+        self.visible_basis: tuple[object, ...] | None = None
+        """What ``visible_brokers`` was found from, see `placement.list_visible_brokers`."""
 
     @cached_property
     def super_users(self) -> frozenset[str]:
@@ -148,6 +152,16 @@ class Instances:
         return name.endswith(CLUSTER_NAME) and (
             name == CLUSTER_NAME or name.removesuffix(CLUSTER_NAME) in self._by_prefix
         )
+
+    def find_instance(self, topic: str) -> Instance | None:
+        """Return the properties of the instance that a topic's physical name belongs to."""
+        view = self.find_owner(entities.TOPIC, topic)
+        return None if view is None else view.instance
+
+    def find_group_instance(self, group_id: str) -> Instance | None:
+        """Return the properties of the instance that a group's physical id belongs to."""
+        view = self.find_owner(entities.GROUP, group_id)
+        return None if view is None else view.instance
 
     def list_topics(self, view: TenantView) -> list[str]:
         """List the physical names of an instance's topics, in order."""

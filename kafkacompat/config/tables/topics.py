@@ -21,6 +21,8 @@ internal.segment.bytes | int | null | | UI | A segment size below what segment.b
 kafkacompat.instance.topic | string | null | | UI | What the clients of an instance call a topic whose name with the
     instance's prefix is too long
 leader.replication.throttled.replicas | list | | replicas | | Replicas whose leaders send throttled
+kafkacompat.whitelist.consume | list | | | UI | Networks whose clients may consume; none for nobody
+kafkacompat.whitelist.produce | list | | | UI | Networks whose clients may produce; none for nobody
 local.retention.bytes | long | -2 | -2.. | | How much of a tiered partition stays local too
 local.retention.ms | long | -2 | -2.. | | How long tiered records stay local too
 max.compaction.lag.ms | long | 9223372036854775807 | 1.. | U | The age at which a record is compacted at the latest
