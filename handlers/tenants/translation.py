@@ -131,6 +131,10 @@ class _Exchange:
 def _decode(encoded: EncodedResponse, handler: Handler, version: int) -> Generator[None, None, Any]:
     """Read a response that the controller has encoded for this client, in steps."""
     position = find_reader(ResponseHeader, response_header_version(handler.response, version))(encoded.data, 0)[1]
-    reading: Any = find_stepwise_reader(handler.response, version)(encoded.data, position)
-    read = yield from reading
-    return read[0]
+    response = None
+    for read in find_stepwise_reader(handler.response, version)(encoded.data, position):
+        if read is None:
+            yield
+        else:
+            response = read[0]
+    return response

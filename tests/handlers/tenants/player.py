@@ -11,8 +11,6 @@ from typing import Any
 from kafkacompat.metadata.topic_names import INTERNAL_TOPICS
 from kafkacompat.wire import entities
 from kafkacompat.wire.apis import find_api
-from kafkacompat.wire.apis.find_coordinator import FindCoordinatorRequest
-from kafkacompat.wire.apis.init_producer_id import InitProducerIdRequest
 from kafkacompat.wire.compiler import decode_message
 from kafkacompat.wire.primitives import ZERO_UUID
 from kafkacompat.wire.schema import Request, Struct
@@ -51,12 +49,6 @@ class Player:
     def make(self, api_key: int, version: int, seed: int) -> Request:
         """Make up a request; two players that have learned the same make the same."""
         return RequestMaker(Random(seed), self.pools).make(api_key, version)
-
-    def warm_up(self) -> None:
-        """Let the brokers create their topics; an idle world answers differently for a moment."""
-        for key_type in (0, 1):
-            self.world.ask(None, FindCoordinatorRequest(key="any", key_type=key_type), 3)
-        self.world.ask(None, InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000), 3)
 
     def send(self, request: Request, version: int) -> tuple[bytes | None, Any]:
         """Return the bytes of the answer, and its form for comparisons."""

@@ -46,8 +46,6 @@ def test_an_instance_answers_as_a_lone_broker(tmp_path: Path, seed: int) -> None
     for name in ("shop", "other"):
         shared.make_instance(name)
     tenant, neighbour, alone = Player(shared, "shop", POOLS), Player(shared, "other", POOLS), Player(lone, None, POOLS)
-    for player in (tenant, alone):
-        player.warm_up()
     rng = Random(seed)
     keys = [key for key in TENANT_APIS if key != API_VERSIONS]
     answered = set()

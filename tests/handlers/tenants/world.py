@@ -20,6 +20,8 @@ from kafkacompat.security.principals import ANONYMOUS, Principal
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.storage.segment.shared_files import FileRegion
 from kafkacompat.wire.apis import find_api
+from kafkacompat.wire.apis.find_coordinator import FindCoordinatorRequest
+from kafkacompat.wire.apis.init_producer_id import InitProducerIdRequest
 from kafkacompat.wire.compiler import decode_message, encode_message, find_writer
 from kafkacompat.wire.connection import IncomingRequest, RequestError
 from kafkacompat.wire.schema import Request
@@ -37,7 +39,7 @@ CLUSTER_ID = "instance-cluster-id-00"
 class World:
     """One broker on one clock; instances are created by name."""
 
-    def __init__(self, folder: Path, **properties: str) -> None:
+    def __init__(self, folder: Path, seed: int = 1, **properties: str) -> None:
         self.clock = Clock()
         self.clock.advance(START_S)
         given = {
@@ -54,11 +56,18 @@ class World:
             "group.initial.rebalance.delay.ms": "0",
             **{name.replace("_", "."): value for name, value in properties.items()},
         }
-        host = MemoryHost(self.clock, MemoryNetwork(self.clock).at(HOST), files=MemoryFiles(), rng=Random(1))
+        host = MemoryHost(self.clock, MemoryNetwork(self.clock).at(HOST), files=MemoryFiles(), rng=Random(seed))
         self.broker = Broker(host, BrokerConfig(given))
         self.run(self.broker.start())
         self.services = self.broker._services
         self.dispatcher = Dispatcher(self.broker._handlers(), self.services)
+        self._warm_up()
+
+    def _warm_up(self) -> None:
+        """Let the broker create its topics: before, it answers differently for a moment. Producer id 0 is a default, too."""
+        for key_type in (0, 1):
+            self.ask(None, FindCoordinatorRequest(key="any", key_type=key_type), 3)
+        self.ask(None, InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000), 3)
 
     def run(self, work: Coroutine[Deferred[Any], Any, Any] | Deferred[Any]) -> Any:
         """Turn the clock until *work* is done; returns its result or raises what it failed with."""
@@ -97,6 +106,8 @@ class World:
         self, instance: str | None, request: Request, version: int, client_id: str = "client"
     ) -> Deferred[Any] | Any:
         """Send a request as a client of an instance; return the response, or a Deferred of it. A closed connection is None."""
+        if request.API_KEY not in self.dispatcher.handlers:
+            return None
         read = decode_message(type(request), encode_message(request, version), version)
         size_bytes = len(encode_message(request, version))
         incoming = IncomingRequest(request.API_KEY, version, 1, client_id, read, size_bytes)
@@ -110,9 +121,11 @@ class World:
             return None
         return answer.response if isinstance(answer, Pending) else answer
 
-    def ask_bytes(self, instance: str | None, request: Request, version: int) -> bytes | None:
+    def ask_bytes(
+        self, instance: str | None, request: Request, version: int, client_id: str = "client"
+    ) -> bytes | None:
         """The bytes of a response; None if the connection is closed, or the protocol has no response."""
-        answer = self.begin(instance, request, version)
+        answer = self.begin(instance, request, version, client_id)
         if isinstance(answer, Deferred):
             try:
                 answer = self.run(answer)
@@ -128,9 +141,9 @@ class World:
             return None
         return b"".join(map(_read_part, find_writer(type(answer), version)(answer)))
 
-    def ask(self, instance: str | None, request: Request, version: int) -> Any:
+    def ask(self, instance: str | None, request: Request, version: int, client_id: str = "client") -> Any:
         """The response as the client reads it; None if the connection is closed."""
-        data = self.ask_bytes(instance, request, version)
+        data = self.ask_bytes(instance, request, version, client_id)
         return None if data is None else decode_message(find_api(request.API_KEY).response, data, version)
 
 
