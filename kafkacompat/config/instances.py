@@ -95,6 +95,11 @@ def check_instance_name(name: str) -> None:
         raise ConfigError(f"the instance name '{name}' is not valid: it takes {takes}")
 
 
+def find_prefix(name: str, given: Mapping[str, str]) -> str:
+    """Return the beginning of all physical names of an instance with these properties."""
+    return given.get("name.prefix") or f"{name}."
+
+
 class Instance:
     """One instance by its properties, which are those of `INSTANCE_PROPERTIES`.
 
@@ -147,7 +152,7 @@ class Instance:
     @cached_property
     def prefix(self) -> str:
         """The beginning of all its physical names."""
-        return self.string("name.prefix") or f"{self.name}."
+        return find_prefix(self.name, self.given)
 
     @cached_property
     def secret(self) -> bytes:

@@ -11,7 +11,7 @@ from kafkacompat.config.properties import ConfigError
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.image import MetadataImage
 from kafkacompat.security.acls.model import CLUSTER_NAME
-from kafkacompat.tenancy.access_names import AclNames
+from kafkacompat.tenancy.access_names import USER_TYPE, AclNames
 from kafkacompat.tenancy.names import Names, RenamedTopics
 from kafkacompat.tenancy.quota_names import QuotaNames
 from kafkacompat.tenancy.resolving import RequestResolver, ResponseResolver
@@ -143,6 +143,10 @@ class Instances:
         owner = self.find_owner(entities.USER, user) if self.by_name else None
         return "" if owner is None else owner.names.prefix
 
+    def is_prefix(self, name: str) -> bool:
+        """Return whether a name is no more than the prefix of an instance."""
+        return name in self._by_prefix or name.removeprefix(USER_TYPE) in self._by_prefix
+
     def is_cluster_name(self, name: str) -> bool:
         """Return whether access rules may protect a cluster of this name: the whole cluster, or that of an instance."""
         return name.endswith(CLUSTER_NAME) and (
@@ -164,12 +168,22 @@ class Instances:
         topics = self._image.topics
         known, index = self._topics
         if known is not topics:
-            index = {}
-            for topic in topics:
-                owner = self.find_owner(entities.TOPIC, topic)
-                if owner is not None:
-                    index.setdefault(owner.name, []).append(topic)
-            for names in index.values():
-                names.sort()
+            self._follow_topics(known, topics, index)
             self._topics = topics, index
         return index.get(view.name, [])
+
+    def _follow_topics(
+        self, known: Mapping[str, object], topics: Mapping[str, object], index: dict[str, list[str]]
+    ) -> None:
+        """Bring the sorted names of each instance's topics up to date."""
+        added: dict[str, list[str]] = {}
+        for topic in topics.keys() - known.keys():
+            owner = self.find_owner(entities.TOPIC, topic)
+            if owner is not None:
+                added.setdefault(owner.name, []).append(topic)
+        for topic in known.keys() - topics.keys():
+            owner = self.find_owner(entities.TOPIC, topic)
+            if owner is not None:
+                added.setdefault(owner.name, [])
+        for name, new in added.items():
+            index[name] = sorted([*(topic for topic in index.get(name, ()) if topic in topics), *new])
