@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from kafkacompat.config.instances import LONG_NAME_CONFIG
 from kafkacompat.metadata.topic_changes import BROKER_DEFAULT, NewTopic
-from kafkacompat.tenancy.registry import LONG_NAME_CONFIG
 from kafkacompat.wire.apis.create_topics import CreatableTopicConfig
 
 if TYPE_CHECKING:
