@@ -103,6 +103,25 @@ class InstanceStorage:
     def __iter__(self) -> Iterator[tuple[str, InstancePartitions]]:
         return iter(self.by_name.items())
 
+    @property
+    def has_limits(self) -> bool:
+        """Whether any instance has a limit."""
+        return any(partitions.account.has_limit for partitions in self.by_name.values())
+
+    def measure_limited(self) -> dict[str, int]:
+        """Return the stored bytes of the instances that have a limit and partitions on this broker, by name."""
+        return {
+            name: partitions.account.stored_bytes
+            for name, partitions in self.by_name.items()
+            if partitions.partitions and partitions.account.has_limit
+        }
+
+    def note_total(self, instance: str, total_bytes: int, reported_bytes: int) -> None:
+        """Note the bytes on all brokers, to which this broker had reported *reported_bytes*."""
+        account = self.find_account(instance)
+        if account is not None:
+            account.note_total(total_bytes, reported_bytes)
+
     def find_account(self, name: str) -> StorageAccount | None:
         """Return the account of an instance; None if there is no such instance."""
         found = self.by_name.get(name)
