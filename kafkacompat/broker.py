@@ -49,6 +49,7 @@ from kafkacompat.zookeeper.client import ZooKeeperError
 
 if TYPE_CHECKING:
     from kafkacompat.access_control import AccessControl
+    from kafkacompat.cluster.storage_reports import StorageReports
     from kafkacompat.cluster_node import ClusterNode
     from kafkacompat.config import BrokerConfig
     from kafkacompat.disk import OwnedDisk
@@ -100,6 +101,7 @@ class Broker:
         self.instance_usage: UsageFigures | None = None
         """What instances use of this broker; None as long as there was none."""
         self._usage_recorder: UsageRecorder | None = None
+        self._storage_reports: StorageReports | None = None
 
     @property
     def addresses(self) -> list[str]:
@@ -280,6 +282,8 @@ class Broker:
         self._access = self._build_access_control()
         self._build_quotas()
         self.instances = Instances()
+        # A broker of a cluster knows instances by now, so that the first update may bring some.
+        self.instances.watchers.append(self._instances_changed)
         self.metadata.watch(self.instances.update)
         self.quotas.find_prefix = self.instances.find_user_prefix
         self.instances.watchers.append(self.quotas.forget)
@@ -289,7 +293,6 @@ class Broker:
         self.metadata.watch(whitelists.update)
         self.effective.find_instance = self.instances.find_instance
         self.coordinators.find_group_instance = self.instances.find_group_instance
-        self.instances.watchers.append(self._instances_changed)
         self._services = Services(
             node_id=config.node_id,
             clock=self._reactor,
@@ -352,8 +355,12 @@ class Broker:
 
             self.instance_storage = InstanceStorage(self.instances, self.replica_manager, self._reactor)
             self.instance_storage.start()
+            if self._node is not None:
+                self._storage_reports = self._node.build_storage_reports(self.instance_storage)
         else:
             self.instance_storage.update()
+        if self._storage_reports is not None:
+            self._storage_reports.start()
         self._start_usage_records()
 
     def _start_usage_records(self) -> None:
@@ -367,6 +374,8 @@ class Broker:
             file = DirectoryStateFile(self._host.files, self.directories)
             topic = self.coordinators.open_usage_topic()
             self._usage_recorder = UsageRecorder(self.config.node_id, self.instance_usage, topic, file, self._reactor)
+            if self.server.tenants is not None:
+                self.instance_usage.count_connections = self.server.tenants.count
             self._usage_recorder.start()
 
     def _list_services(self) -> Observed:
@@ -431,6 +440,8 @@ class Broker:
         if self._node is not None:
             await self._node.leave()
         await gatherResults(self.server.stop_listening(), consumeErrors=True)
+        if self._storage_reports is not None:
+            self._storage_reports.stop()
         if self._usage_recorder is not None:
             await self._usage_recorder.stop()
         self.housekeeping.stop()
