@@ -58,6 +58,7 @@ class InstancePartitions:
     """The partitions of one instance on this broker."""
 
     def __init__(self, instance: Instance) -> None:
+        self.instance = instance
         self.account = StorageAccount(instance)
         self.names = TopicNames.of(instance)
         self._bounds = instance.topic_bounds
