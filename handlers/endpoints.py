@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafkacompat.config.broker_groups import read_broker_groups
 from kafkacompat.handlers.context import RequestContext, Services
@@ -11,6 +11,9 @@ from kafkacompat.metadata.advertised import find_advertised_address
 from kafkacompat.metadata.image import NO_LEADER, BrokerImage, MetadataImage, PartitionImage
 from kafkacompat.tenancy.placement import list_visible_brokers
 from kafkacompat.wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from kafkacompat.tenancy.registry import TenantView
 
 
 class ReachableBroker(NamedTuple):
@@ -71,6 +74,19 @@ def _list_visible(context: RequestContext, services: Services) -> Iterable[Broke
 
 def find_broker(broker: BrokerImage, context: RequestContext, services: Services) -> ReachableBroker | None:
     """Return a broker with its address for the client; None for another one without an endpoint on the client's listener."""
+    if context.tenant is not None:
+        return _find_for_tenant(broker, context.tenant, context, services)
     if broker.node_id != services.node_id and context.peer.listener_name not in broker.endpoints:
         return None
     return ReachableBroker(broker.node_id, *find_advertised_address(broker, context.peer), broker.rack)
+
+
+def _find_for_tenant(
+    broker: BrokerImage, tenant: TenantView, context: RequestContext, services: Services
+) -> ReachableBroker | None:
+    # A broker without instances does not pay for them.
+    from kafkacompat.tenancy.addresses import find_tenant_address
+
+    is_here = broker.node_id == services.node_id
+    address = find_tenant_address(broker, tenant.instance, context.peer, is_here=is_here)
+    return None if address is None else ReachableBroker(broker.node_id, *address, broker.rack)

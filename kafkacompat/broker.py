@@ -39,6 +39,7 @@ from kafkacompat.standalone import Standalone
 from kafkacompat.storage.directory.log_directory import LogDirectory, LogDirectoryError
 from kafkacompat.storage.segment.shared_files import SegmentCache
 from kafkacompat.tenancy.registry import Instances
+from kafkacompat.tenancy.whitelists import TopicWhitelists
 from kafkacompat.timers import steady_ms
 from kafkacompat.upkeep.cleaning import MOST_CLEANERS, LogCleaner
 from kafkacompat.upkeep.housekeeping import Housekeeping
@@ -271,6 +272,12 @@ class Broker:
         self._build_quotas()
         self.instances = Instances()
         self.metadata.watch(self.instances.update)
+        self.quotas.find_prefix = self.instances.find_user_prefix
+        self.instances.watchers.append(self.quotas.forget)
+        if self._access is not None:
+            self._access.follow(self.instances)
+        whitelists = TopicWhitelists()
+        self.metadata.watch(whitelists.update)
         self._services = Services(
             node_id=config.node_id,
             clock=self._reactor,
@@ -290,6 +297,7 @@ class Broker:
             telemetry=None if self.monitor is None else self.monitor.telemetry,
             requests=None if self.monitor is None else self.monitor.requests,
             instances=self.instances,
+            whitelists=whitelists,
         )
         self.server = KafkaServer(
             self._reactor,
@@ -303,6 +311,8 @@ class Broker:
             admit=self._admit,
             quotas=self.quotas,
             metrics=None if self.monitor is None else self.monitor.requests,
+            instances=self.instances,
+            find_required=lambda: self.effective.config.list("kafkacompat.instances.required.listeners"),
         )
         self.listeners = BoundListeners(
             self.server,
@@ -312,8 +322,16 @@ class Broker:
             self._host.rng,
             None if self._node is None else self._node.listener,
         )
+        self.instances.watchers.append(self._follow_instances)
+        # A broker of a cluster knows the instances by now.
+        self._follow_instances()
         if self.monitor is not None:
             self.monitor.observe(self._list_services())
+
+    def _follow_instances(self) -> None:
+        assert self.server.tenants is not None
+        self.server.tenants.update()
+        self.listeners.update_instances()
 
     def _list_services(self) -> Observed:
         from kafkacompat.monitoring.observed import Observed

@@ -101,9 +101,7 @@ class CapacityBalance:
         figures: list[BrokerFigures] = await gatherResults(reading, consumeErrors=True)
         return dict(zip(live, figures, strict=True))
 
-    async def _read_broker(
-        self, node_id: int, partitions: Mapping[TopicPartition, PartitionImage]
-    ) -> BrokerFigures:
+    async def _read_broker(self, node_id: int, partitions: Mapping[TopicPartition, PartitionImage]) -> BrokerFigures:
         held = [key for key, partition in partitions.items() if node_id in partition.replicas]
         disk, sizes = BrokerDisk(0, 0), Sizes()
         for request in _build_requests(held):

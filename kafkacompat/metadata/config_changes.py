@@ -11,7 +11,13 @@ from typing import NamedTuple
 from kafkacompat.config import PROPERTIES, TOPIC_CONFIGS, BrokerConfig, ConfigError, Property
 from kafkacompat.config.broker_groups import GROUPS, check_instance_groups, read_broker_groups
 from kafkacompat.config.dynamic import check_broker_configs, check_change_size, check_listeners
-from kafkacompat.config.instances import INSTANCE_PROPERTIES, MAX_INSTANCE_VALUE_LENGTH, Instance, check_instance
+from kafkacompat.config.instances import (
+    INSTANCE_PROPERTIES,
+    LONG_NAME_CONFIG,
+    MAX_INSTANCE_VALUE_LENGTH,
+    Instance,
+    check_instance,
+)
 from kafkacompat.config.resources import (
     GROUP_CONFIGS,
     InvalidRequestError,
@@ -19,7 +25,7 @@ from kafkacompat.config.resources import (
     check_client_metrics_configs,
     check_group_configs,
 )
-from kafkacompat.config.topics import check_topic_configs
+from kafkacompat.config.topics import WHITELISTS, check_topic_configs
 from kafkacompat.config.values import format_value
 from kafkacompat.metadata.draft import MetadataDraft
 from kafkacompat.metadata.effective import config_in_effect, effective_config
@@ -75,7 +81,10 @@ def alter_configs(draft: MetadataDraft, config: BrokerConfig, change: ResourceCh
     """
     resource, name = change.resource, change.name
     _check_resource_name(resource, name)
-    configs = {} if change.replace else dict(draft.configs.get((resource, name), {}))
+    configs = dict(draft.configs.get((resource, name), {}))
+    if change.replace:
+        # A topic keeps the name that the clients of its instance know.
+        configs = {option: text for option, text in configs.items() if option == LONG_NAME_CONFIG}
     for operation in change.operations:
         _apply_operation(configs, resource, operation)
     _check_configs(draft, config, resource, name, configs)
@@ -106,7 +115,8 @@ def _apply_operation(configs: dict[str, str], resource: ResourceType, change: Co
     value = change.value
     if change.operation != ConfigOperationType.SET:
         value = _change_list(configs, resource, change, value)
-    most = MAX_INSTANCE_VALUE_LENGTH if resource == ResourceType.INSTANCE else MAX_VALUE_LENGTH
+    is_long = resource == ResourceType.INSTANCE or change.name in WHITELISTS
+    most = MAX_INSTANCE_VALUE_LENGTH if is_long else MAX_VALUE_LENGTH
     if len(value) > most:
         reason = f"the value of {change.name} has {len(value)} characters, more than {most}"
         raise KafkaError(ErrorCode.INVALID_CONFIG, reason)
@@ -147,11 +157,7 @@ def _check_configs(
         elif resource == ResourceType.CLIENT_METRICS:
             check_client_metrics_configs(configs)
         elif resource == ResourceType.INSTANCE:
-            others = {key[1]: given for key, given in draft.configs.items() if key[0] == resource and key[1] != name}
-            check_instance(name, configs, others, draft.topics)
-            if configs.get("placement.group") != draft.configs.get((resource, name), {}).get("placement.group"):
-                groups = read_broker_groups(config_in_effect(config, draft.configs))
-                check_instance_groups(Instance(name, configs), groups)
+            _check_instance_configs(draft, config, name, configs)
         else:
             # Kafka returns no INVALID_CONFIG for brokers: its clients recognise a bad value by this code.
             code = ErrorCode.INVALID_REQUEST
@@ -167,6 +173,19 @@ def _check_configs(
         raise KafkaError(ErrorCode.INVALID_REQUEST, str(problem)) from problem
     except ConfigError as problem:
         raise KafkaError(code, str(problem)) from problem
+
+
+def _check_instance_configs(
+    draft: MetadataDraft, config: BrokerConfig, name: str, configs: Mapping[str, str]
+) -> None:
+    kind = ResourceType.INSTANCE
+    others = {key[1]: given for key, given in draft.configs.items() if key[0] == kind and key[1] != name}
+    check_instance(name, configs, others, draft.topics, _list_own_addresses(config))
+    in_effect = config_in_effect(config, draft.configs)
+    if configs:
+        check_topic_configs(in_effect, Instance(name, configs).default_topic_configs)
+    if configs.get("placement.group") != draft.configs.get((kind, name), {}).get("placement.group"):
+        check_instance_groups(Instance(name, configs), read_broker_groups(in_effect))
 
 
 def _check_groups(draft: MetadataDraft, before: BrokerConfig, after: BrokerConfig) -> None:
@@ -186,6 +205,12 @@ def _check_groups(draft: MetadataDraft, before: BrokerConfig, after: BrokerConfi
         if unknown := sorted(node_ids.difference(draft.brokers)):
             names = ", ".join(map(str, unknown))
             log.warning("The group %s has brokers that are not registered: %s", group, names)
+
+
+def _list_own_addresses(config: BrokerConfig) -> list[tuple[str, int]]:
+    """List the hosts and ports that no listener of an instance may have."""
+    http = [] if config.http_address is None else [config.http_address]
+    return [*((listener.host, listener.port) for listener in config.listeners), *http]
 
 
 def _check_sasl(config: BrokerConfig) -> None:

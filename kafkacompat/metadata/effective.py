@@ -10,6 +10,7 @@ from typing import TypeAlias
 from kafkacompat.config import BrokerConfig, ConfigError, build_log_config
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.image import ConfigKey
+from kafkacompat.metadata.instance_defaults import InstanceDefaults
 from kafkacompat.storage.log_config import LogConfig
 
 log = logging.getLogger(__name__)
@@ -69,6 +70,7 @@ class EffectiveConfig:
     """The configuration of this broker and of its topics' logs, with the changes made while the broker runs.
 
     Topics that are configured alike share one `LogConfig`. ``on_changed`` is called when ``config`` may have changed.
+    ``instance_defaults`` has the defaults of the topics of instances.
     """
 
     def __init__(self, static: BrokerConfig) -> None:
@@ -76,6 +78,7 @@ class EffectiveConfig:
         self._configs: Mapping[ConfigKey, Mapping[str, str]] = {}
         self._log_configs: dict[frozenset[tuple[str, str]], LogConfig] = {}
         self.config = static
+        self.instance_defaults = InstanceDefaults()
         self.on_changed: Callable[[], None] = lambda: None
 
     def update(self, configs: Mapping[ConfigKey, Mapping[str, str]]) -> None:
@@ -83,10 +86,13 @@ class EffectiveConfig:
         self._log_configs.clear()
         self._configs = configs
         self.config = config_in_effect(self._static, configs)
+        self.instance_defaults = InstanceDefaults(configs)
 
     def log_config_of(self, topic: str) -> LogConfig:
         """Return the configuration of a topic's log."""
         overrides = self._configs.get((ResourceType.TOPIC, topic), {})
+        if self.instance_defaults:
+            overrides = self.instance_defaults.merge(topic, overrides)
         key = frozenset(overrides.items())
         if key not in self._log_configs:
             self._log_configs[key] = build_log_config(self.config, overrides)

@@ -82,9 +82,10 @@ def list_topics_of_group(image: MetadataImage, group: str) -> Iterator[str]:
     owners = _TopicOwners(image.configs)
     for topic in image.topics:
         instance = owners.find(topic)
-        if instance is not None and instance.list("placement.group") == (group,):
-            if not instance.list("placement.racks"):
-                yield topic
+        if instance is None or instance.list("placement.racks"):
+            continue
+        if instance.list("placement.group") == (group,):
+            yield topic
 
 
 def list_hosts(instance: Instance, brokers: Mapping[int, BrokerImage], groups: BrokerGroups) -> frozenset[int] | None:

@@ -8,7 +8,7 @@ from kafkacompat.config.instances import INSTANCE_PROPERTIES
 from kafkacompat.wire.apis.alter_configs import AlterConfigsRequest, AlterConfigsResource, AlterConfigsResponse
 from kafkacompat.wire.errors import ErrorCode
 from tests.handlers.admin_node import AdminNode
-from tests.handlers.test_configs import APPEND, DELETE, SET, alter, describe, list_synonyms
+from tests.handlers.test_configs import APPEND, DELETE, SET, TOPIC, alter, describe, list_synonyms
 from tests.handlers.test_list_config_resources import list_resources
 
 INSTANCE = 100
@@ -47,6 +47,22 @@ def test_a_list_is_changed_by_its_elements(node: AdminNode) -> None:
     assert alter(node, INSTANCE, "shop", (APPEND, "whitelist", "192.168.0.0/16")) == 0
     (shown,) = describe(node, INSTANCE, "shop", ["whitelist"]).configs
     assert shown.value == "10.0.0.0/8,192.168.0.0/16"
+
+
+def test_the_defaults_of_an_instance_show_as_those_of_the_brokers(node: AdminNode) -> None:
+    defaults = "retention.ms=5,internal.segment.bytes=9,cleanup.policy=compact,delete"
+    assert alter(node, INSTANCE, "shop", (SET, "default.topic.configs", defaults)) == 0
+    node.make_topic("shop.orders")
+    shown = {entry.name: entry for entry in describe(node, TOPIC, "shop.orders").configs}
+    assert (shown["retention.ms"].value, shown["retention.ms"].config_source) == ("5", 3)
+    assert list_synonyms(shown["retention.ms"])[0] == ("log.retention.ms", "5", 3)
+    assert (shown["cleanup.policy"].value, "internal.segment.bytes" in shown) == ("compact,delete", False)
+    assert alter(node, TOPIC, "shop.orders", (SET, "retention.ms", "7")) == 0
+    own = describe(node, TOPIC, "shop.orders", ["retention.ms"]).configs[0]
+    assert (own.value, own.config_source) == ("7", 1)
+    assert list_synonyms(own)[:2] == [("retention.ms", "7", 1), ("log.retention.ms", "5", 3)]
+    node.make_topic("orders")
+    assert describe(node, TOPIC, "orders", ["retention.ms"]).configs[0].config_source == 5
 
 
 @pytest.mark.parametrize(

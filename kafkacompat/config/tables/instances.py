@@ -45,5 +45,5 @@ auto.create.topics.enable | boolean | true | | U | Whether requests may create m
 num.partitions | int | -1 | -1.. | U | Partitions of a topic that is created without a number; -1 is the brokers' default
 default.replication.factor | int | -1 | -1.. | U | Replicas of a topic that is created without a number; -1 is the
     brokers' default
-default.topic.configs | list | | | U | Defaults of topic configs, as name=value
+default.topic.configs | list | | | U | Defaults of topic configs, as name=value; values may have commas
 """

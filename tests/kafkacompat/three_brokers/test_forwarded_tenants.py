@@ -208,7 +208,7 @@ def run_scripts(at_controller: bool, age: int, **properties: str) -> list[tuple[
     for key, build in SCRIPTS.items():
         if key in TENANT_APIS:
             versions = cluster.brokers[node].server._dispatcher.handlers[key].versions
-            version = max(versions.last - age, versions.first)
+            version = max(versions.last - age, versions.first, TENANT_APIS[key].first_version)
             for request in build():
                 answers.append((type(request).__name__, version, dump(client.ask(node, request, version))))
     image = cluster.brokers[controller].controller.committed
