@@ -59,6 +59,9 @@ if TYPE_CHECKING:
     from kafkacompat.monitoring.monitor import Monitor
     from kafkacompat.monitoring.observed import Observed
     from kafkacompat.storage.segment.shared_files import FileRegion
+    from kafkacompat.upkeep.instance_storage import InstanceStorage
+    from kafkacompat.usage.figures import UsageFigures
+    from kafkacompat.usage.recorder import UsageRecorder
 
 log = logging.getLogger(__name__)
 
@@ -92,6 +95,11 @@ class Broker:
         self._node: ClusterNode | None = None
         self._running = False
         self._access: AccessControl | None = None
+        self.instance_storage: InstanceStorage | None = None
+        """What instances store; None as long as there was none."""
+        self.instance_usage: UsageFigures | None = None
+        """What instances use of this broker; None as long as there was none."""
+        self._usage_recorder: UsageRecorder | None = None
 
     @property
     def addresses(self) -> list[str]:
@@ -134,6 +142,7 @@ class Broker:
         self.token_expiry.start()
         self._running = self.listeners.binds_new = True
         self.listeners.bind_new()
+        self._start_usage_records()
         if self.monitor is not None:
             self.monitor.note_running()
 
@@ -278,6 +287,9 @@ class Broker:
             self._access.follow(self.instances)
         whitelists = TopicWhitelists()
         self.metadata.watch(whitelists.update)
+        self.effective.find_instance = self.instances.find_instance
+        self.coordinators.find_group_instance = self.instances.find_group_instance
+        self.instances.watchers.append(self._instances_changed)
         self._services = Services(
             node_id=config.node_id,
             clock=self._reactor,
@@ -333,6 +345,30 @@ class Broker:
         self.server.tenants.update()
         self.listeners.update_instances()
 
+    def _instances_changed(self) -> None:
+        if self.instance_storage is None:
+            # A broker without instances does not pay for them.
+            from kafkacompat.upkeep.instance_storage import InstanceStorage
+
+            self.instance_storage = InstanceStorage(self.instances, self.replica_manager, self._reactor)
+            self.instance_storage.start()
+        else:
+            self.instance_storage.update()
+        self._start_usage_records()
+
+    def _start_usage_records(self) -> None:
+        """Record what instances use, once the broker runs and there is an instance."""
+        if self._running and self.instance_storage is not None and self._usage_recorder is None:
+            from kafkacompat.usage.figures import UsageFigures
+            from kafkacompat.usage.recorder import UsageRecorder
+            from kafkacompat.usage.state_file import DirectoryStateFile
+
+            self.instance_usage = UsageFigures(self.instances, self.instance_storage, self.coordinators.count_groups_of)
+            file = DirectoryStateFile(self._host.files, self.directories)
+            topic = self.coordinators.open_usage_topic()
+            self._usage_recorder = UsageRecorder(self.config.node_id, self.instance_usage, topic, file, self._reactor)
+            self._usage_recorder.start()
+
     def _list_services(self) -> Observed:
         from kafkacompat.monitoring.observed import Observed
 
@@ -350,6 +386,7 @@ class Broker:
             disks=self._disks,
             node=self._node,
             quotas=self.quotas,
+            find_instance_usage=lambda: self.instance_usage,
         )
 
     def _read_ahead(self, region: FileRegion, offset: int, size_bytes: int) -> Deferred[None]:
@@ -394,6 +431,8 @@ class Broker:
         if self._node is not None:
             await self._node.leave()
         await gatherResults(self.server.stop_listening(), consumeErrors=True)
+        if self._usage_recorder is not None:
+            await self._usage_recorder.stop()
         self.housekeeping.stop()
         self.scrubbing.stop()
         self.token_expiry.stop()

@@ -69,6 +69,25 @@ def make_listener_name(instance_name: str, index: int) -> str:
     return f"{LISTENER_PREFIX}{instance_name}-{index}"
 
 
+class TopicBounds(NamedTuple):
+    """The bounds of topic configs in an instance; NO_LIMIT where there is none."""
+
+    max_message_bytes: int = NO_LIMIT
+    min_retention_ms: int = NO_LIMIT
+    max_retention_ms: int = NO_LIMIT
+
+    def limit_retention(self, retention_ms: int) -> int:
+        """Return the nearest retention within the bounds; a negative one means for ever."""
+        if self.max_retention_ms != NO_LIMIT and not 0 <= retention_ms <= self.max_retention_ms:
+            return self.max_retention_ms
+        if 0 <= retention_ms < self.min_retention_ms:
+            return self.min_retention_ms
+        return retention_ms
+
+
+NO_BOUNDS = TopicBounds()
+
+
 def check_instance_name(name: str) -> None:
     """Raise ConfigError for a name that no instance may have. It has no dot, as the prefix ends in one."""
     if not _NAME.fullmatch(name) or len(name) > MAX_NAME_LENGTH:
@@ -178,6 +197,12 @@ class Instance:
         return configs
 
     @cached_property
+    def topic_bounds(self) -> TopicBounds:
+        """The bounds of its topics' configs."""
+        names = ("limit.message.bytes", "limit.retention.min.ms", "limit.retention.max.ms")
+        return TopicBounds(*map(self.int, names))
+
+    @cached_property
     def addresses(self) -> tuple[InstanceAddress, ...]:
         """The addresses that lead to the instance; raises ConfigError."""
         return tuple(map(_parse_address, self.list("listeners")))
@@ -254,6 +279,11 @@ def check_instance(
     _ = instance.tables, instance.super_users
     _check_default_topic_configs(instance)
     _check_routes(instance, taken)
+    _, least_ms, most_ms = instance.topic_bounds
+    if most_ms != NO_LIMIT and least_ms > most_ms:
+        raise ConfigError(
+            f"limit.retention.min.ms={least_ms} is not valid: it takes at most limit.retention.max.ms={most_ms}"
+        )
     if not instance.cluster_id or not instance.secret:
         raise ConfigError(
             f"the instance {name} needs cluster.id and secret: create it by `kafkacompat instances create`"

@@ -91,7 +91,13 @@ class MetadataChanges:
 
     def _make_planner(self, draft: MetadataDraft, admit: AdmitPartitions) -> TopicPlanner:
         config = self._effective.config
-        return TopicPlanner(config, self._rng, admit=admit, list_hosts=self._limit_hosts(draft, config))
+        return TopicPlanner(
+            config,
+            self._rng,
+            admit=admit,
+            list_hosts=self._limit_hosts(draft, config),
+            find_instance=self._effective.find_instance,
+        )
 
     def delete_topics(
         self, topic_ids: Sequence[bytes], *, admit: AdmitPartitions = admit_all
@@ -126,9 +132,12 @@ class MetadataChanges:
         """Change the configurations of resources; fires with None or an error for each."""
 
         def plan(draft: MetadataDraft) -> list[Outcome]:
-            return _change_each(wanted, lambda change: alter_configs(draft, self._static_config, change))
+            return _change_each(wanted, lambda change: self._alter_config(draft, change))
 
         return self._make_change(plan, validate_only)
+
+    def _alter_config(self, draft: MetadataDraft, change: ResourceChange) -> None:
+        alter_configs(draft, self._static_config, change, self._effective.find_instance)
 
     def alter_client_quotas(
         self, alterations: Sequence[QuotaAlteration], *, validate_only: bool = False

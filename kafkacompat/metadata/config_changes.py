@@ -29,6 +29,7 @@ from kafkacompat.config.topics import WHITELISTS, check_topic_configs
 from kafkacompat.config.values import format_value
 from kafkacompat.metadata.draft import MetadataDraft
 from kafkacompat.metadata.effective import config_in_effect, effective_config
+from kafkacompat.metadata.instance_limits import FindInstance, check_topic_configs_of, find_no_instance
 from kafkacompat.metadata.topic_names import check_topic_name
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -73,11 +74,16 @@ _TABLES: Mapping[int, Mapping[str, Property]] = {
 }
 
 
-def alter_configs(draft: MetadataDraft, config: BrokerConfig, change: ResourceChange) -> None:
+def alter_configs(
+    draft: MetadataDraft,
+    config: BrokerConfig,
+    change: ResourceChange,
+    find_instance: FindInstance = find_no_instance,
+) -> None:
     """Change one resource's configuration.
 
-    Raises KafkaError (INVALID_CONFIG, INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION); the draft
-    is unchanged then.
+    *find_instance* returns the instance of a topic, whose limits apply. Raises KafkaError (INVALID_CONFIG, INVALID_REQUEST,
+    INVALID_TOPIC_EXCEPTION, POLICY_VIOLATION, UNKNOWN_TOPIC_OR_PARTITION); the draft is unchanged then.
     """
     resource, name = change.resource, change.name
     _check_resource_name(resource, name)
@@ -90,6 +96,10 @@ def alter_configs(draft: MetadataDraft, config: BrokerConfig, change: ResourceCh
     _check_configs(draft, config, resource, name, configs)
     if resource == ResourceType.TOPIC and name not in draft.topics:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
+    if resource == ResourceType.TOPIC:
+        instance = find_instance(name)
+        if instance is not None:
+            check_topic_configs_of(instance, configs, draft.configs.get((resource, name), {}))
     draft.put_config((resource, name), configs)
 
 
@@ -175,9 +185,7 @@ def _check_configs(
         raise KafkaError(code, str(problem)) from problem
 
 
-def _check_instance_configs(
-    draft: MetadataDraft, config: BrokerConfig, name: str, configs: Mapping[str, str]
-) -> None:
+def _check_instance_configs(draft: MetadataDraft, config: BrokerConfig, name: str, configs: Mapping[str, str]) -> None:
     kind = ResourceType.INSTANCE
     others = {key[1]: given for key, given in draft.configs.items() if key[0] == kind and key[1] != name}
     check_instance(name, configs, others, draft.topics, _list_own_addresses(config))

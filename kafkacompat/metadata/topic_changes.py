@@ -12,6 +12,13 @@ from kafkacompat.config.resources import ResourceType
 from kafkacompat.config.topics import check_topic_configs
 from kafkacompat.metadata.draft import MetadataDraft
 from kafkacompat.metadata.image import NO_LEADER, PartitionImage, TopicImage
+from kafkacompat.metadata.instance_limits import (
+    FindInstance,
+    check_new_partitions,
+    check_new_topic,
+    check_topic_configs_of,
+    find_no_instance,
+)
 from kafkacompat.metadata.placement import check_assignment, new_partition, place_added_replicas, place_replicas
 from kafkacompat.metadata.topic_names import CLUSTER_METADATA_TOPIC, check_topic_name, format_topic
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -68,7 +75,8 @@ class TopicPlanner:
     """Plans changes of topics under a broker's *config*; a method that raises KafkaError leaves the draft unchanged.
 
     New partitions may be placed on the brokers in *shutting_down*, but these do not become leader or in sync. *admit* is called for
-    changes that are valid otherwise (KIP-599). *list_hosts* limits the brokers of a topic.
+    changes that are valid otherwise (KIP-599). *list_hosts* limits the brokers of a topic. *find_instance* returns the instance of a
+    topic, whose limits apply (POLICY_VIOLATION).
     """
 
     def __init__(
@@ -78,7 +86,9 @@ class TopicPlanner:
         shutting_down: Collection[int] = (),
         admit: AdmitPartitions = admit_all,
         list_hosts: ListHosts = allow_all_brokers,
+        find_instance: FindInstance = find_no_instance,
     ) -> None:
+        self._find_instance = find_instance
         self._config = config
         self._list_hosts = list_hosts
         self._admit = admit
@@ -108,6 +118,10 @@ class TopicPlanner:
         replicas = self._check_assignments(draft, new) if new.assignments else self._place_replicas(draft, new)
         for name in new.capped_configs:
             configs[name] = str(min(int(configs[name]), len(replicas[0])))
+        instance = self._find_instance(new.name)
+        if instance is not None:
+            check_topic_configs_of(instance, configs, {})
+            check_new_topic(draft, instance, len(replicas))
         self._admit(new.name, len(replicas))
         partitions = self._build_partitions(draft, 0, replicas)
         topic = TopicImage(new.name, new_uuid(self._rng, draft.topics_by_id), partitions)
@@ -197,6 +211,9 @@ class TopicPlanner:
             reason = f"topic '{more.name}' has a reassignment in progress: wait for its end, or cancel it"
             raise KafkaError(ErrorCode.REASSIGNMENT_IN_PROGRESS, reason)
         replicas = self._choose_added_replicas(draft, topic, more)
+        instance = self._find_instance(more.name)
+        if instance is not None:
+            check_new_partitions(draft, instance, len(replicas))
         self._admit(more.name, len(replicas))
         added = self._build_partitions(draft, have, replicas)
         draft.put_topic(topic._replace(partitions=(*topic.partitions, *added)))

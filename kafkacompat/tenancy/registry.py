@@ -149,6 +149,16 @@ class Instances:
             name == CLUSTER_NAME or name.removesuffix(CLUSTER_NAME) in self._by_prefix
         )
 
+    def find_instance(self, topic: str) -> Instance | None:
+        """Return the properties of the instance that a topic's physical name belongs to."""
+        view = self.find_owner(entities.TOPIC, topic)
+        return None if view is None else view.instance
+
+    def find_group_instance(self, group_id: str) -> Instance | None:
+        """Return the properties of the instance that a group's physical id belongs to."""
+        view = self.find_owner(entities.GROUP, group_id)
+        return None if view is None else view.instance
+
     def list_topics(self, view: TenantView) -> list[str]:
         """List the physical names of an instance's topics, in order."""
         topics = self._image.topics
