@@ -95,8 +95,8 @@ class MetadataChanges:
             config,
             self._rng,
             admit=admit,
-            list_hosts=self._limit_hosts(draft, config),
             find_instance=self._effective.find_instance,
+            list_hosts=self._limit_hosts(draft, config),
         )
 
     def delete_topics(

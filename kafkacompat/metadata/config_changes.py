@@ -167,7 +167,14 @@ def _check_configs(
         elif resource == ResourceType.CLIENT_METRICS:
             check_client_metrics_configs(configs)
         elif resource == ResourceType.INSTANCE:
-            _check_instance_configs(draft, config, name, configs)
+            others = {key[1]: given for key, given in draft.configs.items() if key[0] == resource and key[1] != name}
+            check_instance(name, configs, others, draft.topics, _list_own_addresses(config))
+            if configs:
+                defaults = Instance(name, configs).default_topic_configs
+                check_topic_configs(config_in_effect(config, draft.configs), defaults)
+            if configs.get("placement.group") != draft.configs.get((resource, name), {}).get("placement.group"):
+                groups = read_broker_groups(config_in_effect(config, draft.configs))
+                check_instance_groups(Instance(name, configs), groups)
         else:
             # Kafka returns no INVALID_CONFIG for brokers: its clients recognise a bad value by this code.
             code = ErrorCode.INVALID_REQUEST
@@ -185,15 +192,10 @@ def _check_configs(
         raise KafkaError(code, str(problem)) from problem
 
 
-def _check_instance_configs(draft: MetadataDraft, config: BrokerConfig, name: str, configs: Mapping[str, str]) -> None:
-    kind = ResourceType.INSTANCE
-    others = {key[1]: given for key, given in draft.configs.items() if key[0] == kind and key[1] != name}
-    check_instance(name, configs, others, draft.topics, _list_own_addresses(config))
-    in_effect = config_in_effect(config, draft.configs)
-    if configs:
-        check_topic_configs(in_effect, Instance(name, configs).default_topic_configs)
-    if configs.get("placement.group") != draft.configs.get((kind, name), {}).get("placement.group"):
-        check_instance_groups(Instance(name, configs), read_broker_groups(in_effect))
+def _list_own_addresses(config: BrokerConfig) -> list[tuple[str, int]]:
+    """List the hosts and ports that no listener of an instance may have."""
+    http = [] if config.http_address is None else [config.http_address]
+    return [*((listener.host, listener.port) for listener in config.listeners), *http]
 
 
 def _check_groups(draft: MetadataDraft, before: BrokerConfig, after: BrokerConfig) -> None:
@@ -213,12 +215,6 @@ def _check_groups(draft: MetadataDraft, before: BrokerConfig, after: BrokerConfi
         if unknown := sorted(node_ids.difference(draft.brokers)):
             names = ", ".join(map(str, unknown))
             log.warning("The group %s has brokers that are not registered: %s", group, names)
-
-
-def _list_own_addresses(config: BrokerConfig) -> list[tuple[str, int]]:
-    """List the hosts and ports that no listener of an instance may have."""
-    http = [] if config.http_address is None else [config.http_address]
-    return [*((listener.host, listener.port) for listener in config.listeners), *http]
 
 
 def _check_sasl(config: BrokerConfig) -> None:

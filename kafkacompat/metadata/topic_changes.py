@@ -75,8 +75,8 @@ class TopicPlanner:
     """Plans changes of topics under a broker's *config*; a method that raises KafkaError leaves the draft unchanged.
 
     New partitions may be placed on the brokers in *shutting_down*, but these do not become leader or in sync. *admit* is called for
-    changes that are valid otherwise (KIP-599). *list_hosts* limits the brokers of a topic. *find_instance* returns the instance of a
-    topic, whose limits apply (POLICY_VIOLATION).
+    changes that are valid otherwise (KIP-599). *find_instance* returns the instance of a topic, whose limits apply
+    (POLICY_VIOLATION). *list_hosts* limits the brokers of a topic.
     """
 
     def __init__(
@@ -85,8 +85,8 @@ class TopicPlanner:
         rng: Random,
         shutting_down: Collection[int] = (),
         admit: AdmitPartitions = admit_all,
-        list_hosts: ListHosts = allow_all_brokers,
         find_instance: FindInstance = find_no_instance,
+        list_hosts: ListHosts = allow_all_brokers,
     ) -> None:
         self._find_instance = find_instance
         self._config = config

@@ -40,12 +40,12 @@ class TenantView:
         )
         self.in_requests = RequestResolver(self.names)
         self.in_responses = ResponseResolver(self.names)
-        self.visible_brokers: Collection[int] = ()
-        self.visible_basis: tuple[object, ...] | None = None
-        """What ``visible_brokers`` was found from, see `placement.list_visible_brokers`."""
         self.acl_names = AclNames(self.names)
         self.quota_names = QuotaNames(self.names)
         self.cluster_resource = f"{instance.prefix}{CLUSTER_NAME}"
+        self.visible_brokers: Collection[int] = ()
+        self.visible_basis: tuple[object, ...] | None = None
+        """What ``visible_brokers`` was found from, see `placement.list_visible_brokers`."""
 
     @cached_property
     def super_users(self) -> frozenset[str]:
