@@ -225,9 +225,11 @@ def test_an_instance_stores_no_more_while_it_moves() -> None:
             seen.append(tuple(stored_bytes(cluster, node) for node in FOUR))
 
     relocation, run = make_relocation(cluster, pause)
-    relocation.carry_out(
-        relocation.find_destination("shop", "b"), lambda plan: bool(run.carry_out(plan, None, lambda copied: None))
-    )
+
+    def follow(plan: SpreadPlan) -> None:
+        run.carry_out(plan, None, lambda copied: None)
+
+    relocation.carry_out(relocation.find_destination("shop", "b"), follow)
     cluster.advance(1)
     seen.append(tuple(stored_bytes(cluster, node) for node in FOUR))
     assert seen[-1] == (0, 0, before, before)
