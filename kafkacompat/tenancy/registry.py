@@ -44,8 +44,8 @@ class TenantView:
         self.quota_names = QuotaNames(self.names)
         self.cluster_resource = f"{instance.prefix}{CLUSTER_NAME}"
         self.visible_brokers: Collection[int] = ()
-        self.visible_basis: tuple[object, ...] | None = None
-        """What ``visible_brokers`` was found from, see `placement.list_visible_brokers`."""
+        self.visible_basis: tuple[int, Mapping[str, frozenset[int]]] | None = None
+        """The version of the image and the groups that ``visible_brokers`` belong to, see `placement.list_visible_brokers`."""
 
     @cached_property
     def super_users(self) -> frozenset[str]:
