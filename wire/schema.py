@@ -112,8 +112,15 @@ def _declare_field(
 
 
 def _make_number_declaration(kind: str) -> Any:
-    def declare(*, versions: str = "0+", default: int = 0, tag: int | None = None, tagged: str | None = None) -> Any:
-        return _declare_field(kind, versions=versions, default=default, tag=tag, tagged=tagged)
+    def declare(
+        *,
+        versions: str = "0+",
+        default: int = 0,
+        tag: int | None = None,
+        tagged: str | None = None,
+        entity: str | None = None,
+    ) -> Any:
+        return _declare_field(kind, versions=versions, default=default, tag=tag, tagged=tagged, entity=entity)
 
     declare.__doc__ = f"Declare a big-endian {kind}."
     return declare

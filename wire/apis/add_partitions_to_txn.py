@@ -5,20 +5,21 @@ Clients send versions 0 to 3, one transaction at a time; brokers send the later 
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import TOPIC, TRANSACTIONAL_ID
 from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, int16, int32, int64, string
 
 
 class AddPartitionsToTxnTopic(Struct):
     """The partitions of one topic."""
 
-    name: str = string()
+    name: str = string(entity=TOPIC)
     partitions: list[int] = array(int32())
 
 
 class AddPartitionsToTxnTransaction(Struct):
     """One transaction and its partitions, from version 4."""
 
-    transactional_id: str = string()
+    transactional_id: str = string(entity=TRANSACTIONAL_ID)
     producer_id: int = int64()
     producer_epoch: int = int16()
     verify_only: bool = boolean()  # only checks that the partitions belong to the transaction
@@ -29,7 +30,7 @@ class AddPartitionsToTxnRequest(Request, api_key=24, versions="0-5", flexible="3
     """Add partitions to one transaction (up to version 3) or to several (from 4)."""
 
     transactions: list[AddPartitionsToTxnTransaction] = array(AddPartitionsToTxnTransaction, versions="4+")
-    v3_and_below_transactional_id: str = string(versions="0-3")
+    v3_and_below_transactional_id: str = string(versions="0-3", entity=TRANSACTIONAL_ID)
     v3_and_below_producer_id: int = int64(versions="0-3")
     v3_and_below_producer_epoch: int = int16(versions="0-3")
     v3_and_below_topics: list[AddPartitionsToTxnTopic] = array(AddPartitionsToTxnTopic, versions="0-3")
@@ -45,14 +46,14 @@ class AddPartitionsToTxnPartitionResult(Struct):
 class AddPartitionsToTxnTopicResult(Struct):
     """The outcomes for one topic."""
 
-    name: str = string()
+    name: str = string(entity=TOPIC)
     results_by_partition: list[AddPartitionsToTxnPartitionResult] = array(AddPartitionsToTxnPartitionResult)
 
 
 class AddPartitionsToTxnResult(Struct):
     """The outcomes for one transaction, from version 4."""
 
-    transactional_id: str = string()
+    transactional_id: str = string(entity=TRANSACTIONAL_ID)
     topic_results: list[AddPartitionsToTxnTopicResult] = array(AddPartitionsToTxnTopicResult)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import BROKER, CLUSTER, TEXT
 from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, int16, int32, string, uint16, uuid
 
 
@@ -16,9 +17,9 @@ class Listener(Struct):
 class AddRaftVoterRequest(Request, api_key=80, versions="0-1", flexible="0+"):
     """Add the given controller to the voters."""
 
-    cluster_id: str | None = string(nullable="0+")  # null: the receiver does not check it
+    cluster_id: str | None = string(nullable="0+", entity=CLUSTER)  # null: the receiver does not check it
     timeout_ms: int = int32()
-    voter_id: int = int32()  # the node id of the voter
+    voter_id: int = int32(entity=BROKER)  # the node id of the voter
     voter_directory_id: bytes = uuid()  # the directory id of its metadata log
     listeners: list[Listener] = array(Listener)
     # true: the leader responds after a majority stores the change; false: after the leader itself stores it
@@ -30,4 +31,4 @@ class AddRaftVoterResponse(Response, api_key=80, versions="0-1", flexible="0+"):
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
-    error_message: str | None = string(nullable="0+")
+    error_message: str | None = string(nullable="0+", entity=TEXT)

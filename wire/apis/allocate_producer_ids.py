@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import BROKER
 from kafkacompat.wire.schema import Request, Response, int16, int32, int64
 
 
 class AllocateProducerIdsRequest(Request, api_key=67, versions="0", flexible="0+"):
     """Request a block of producer ids."""
 
-    broker_id: int = int32()
+    broker_id: int = int32(entity=BROKER)
     broker_epoch: int = int64(default=-1)
 
 

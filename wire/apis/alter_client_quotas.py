@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import QUOTA_ENTITY, TEXT
 from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, float64, int16, int32, string
 
 
@@ -9,7 +10,9 @@ class EntityData(Struct):
     """One component of an entity."""
 
     entity_type: str = string()  # the type: user, client-id or ip
-    entity_name: str | None = string(nullable="0+")  # null: the default entity, for names without a quota of their own
+    entity_name: str | None = string(
+        nullable="0+", entity=QUOTA_ENTITY
+    )  # null: the default entity, for names without a quota of their own
 
 
 class OpData(Struct):
@@ -38,7 +41,7 @@ class EntryResult(Struct):
     """The outcome for one entity."""
 
     error_code: int = int16()
-    error_message: str | None = string(nullable="0+")
+    error_message: str | None = string(nullable="0+", entity=TEXT)
     entity: list[EntityData] = array(EntityData)
 
 

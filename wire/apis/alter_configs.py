@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import CONFIG_RESOURCE, TEXT
 from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, int8, int16, int32, string
 
 
@@ -16,7 +17,7 @@ class AlterConfigsResource(Struct):
     """The full configuration of one topic or broker. Entries that it omits return to their defaults."""
 
     resource_type: int = int8()  # a code, as in DescribeConfigs
-    resource_name: str = string()  # a name, as in DescribeConfigs
+    resource_name: str = string(entity=CONFIG_RESOURCE)  # a name, as in DescribeConfigs
     configs: list[AlterableConfig] = array(AlterableConfig)
 
 
@@ -31,9 +32,9 @@ class AlterConfigsResourceResponse(Struct):
     """The outcome for one resource."""
 
     error_code: int = int16()
-    error_message: str | None = string(nullable="0+")
+    error_message: str | None = string(nullable="0+", entity=TEXT)
     resource_type: int = int8()  # the value from the request
-    resource_name: str = string()  # the value from the request
+    resource_name: str = string(entity=CONFIG_RESOURCE)  # the value from the request
 
 
 class AlterConfigsResponse(Response, api_key=33, versions="0-2", flexible="2+"):

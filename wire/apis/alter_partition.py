@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import BROKER, TOPIC, TOPIC_ID
 from kafkacompat.wire.schema import Request, Response, Struct, array, int8, int16, int32, int64, string, uuid
 
 
 class BrokerState(Struct):
     """An in-sync replica and the registration epoch of its broker."""
 
-    broker_id: int = int32()
+    broker_id: int = int32(entity=BROKER)
     broker_epoch: int = int64(default=-1)
 
 
@@ -17,7 +18,7 @@ class PartitionData(Struct):
 
     partition_index: int = int32()
     leader_epoch: int = int32()
-    new_isr: list[int] = array(int32(), versions="0-2")  # the new in-sync replica set
+    new_isr: list[int] = array(int32(entity=BROKER), versions="0-2")  # the new in-sync replica set
     # the new in-sync replica set with broker epochs, which the controller checks (KIP-903)
     new_isr_with_epochs: list[BrokerState] = array(BrokerState, versions="3+")
     leader_recovery_state: int = int8(versions="1+")  # 0: recovered, 1: recovering from an unclean election
@@ -27,15 +28,15 @@ class PartitionData(Struct):
 class TopicData(Struct):
     """The partitions of one topic."""
 
-    topic_name: str = string(versions="0-1")
-    topic_id: bytes = uuid(versions="2+")
+    topic_name: str = string(versions="0-1", entity=TOPIC)
+    topic_id: bytes = uuid(versions="2+", entity=TOPIC_ID)
     partitions: list[PartitionData] = array(PartitionData)
 
 
 class AlterPartitionRequest(Request, api_key=56, versions="0-3", flexible="0+"):
     """Change the in-sync replica sets of partitions."""
 
-    broker_id: int = int32()  # the leader that sends the request
+    broker_id: int = int32(entity=BROKER)  # the leader that sends the request
     broker_epoch: int = int64(default=-1)
     topics: list[TopicData] = array(TopicData)
 
@@ -45,9 +46,9 @@ class PartitionResult(Struct):
 
     partition_index: int = int32()
     error_code: int = int16()
-    leader_id: int = int32()  # -1 if there is none
+    leader_id: int = int32(entity=BROKER)  # -1 if there is none
     leader_epoch: int = int32()
-    isr: list[int] = array(int32())  # the in-sync replica set
+    isr: list[int] = array(int32(entity=BROKER))  # the in-sync replica set
     leader_recovery_state: int = int8(versions="1+")  # the value from the request
     partition_epoch: int = int32()  # the epoch to send with the next change
 
@@ -55,8 +56,8 @@ class PartitionResult(Struct):
 class TopicResult(Struct):
     """The partitions of one topic."""
 
-    topic_name: str = string(versions="0-1")
-    topic_id: bytes = uuid(versions="2+")
+    topic_name: str = string(versions="0-1", entity=TOPIC)
+    topic_id: bytes = uuid(versions="2+", entity=TOPIC_ID)
     partitions: list[PartitionResult] = array(PartitionResult)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import BROKER, TEXT, TOPIC
 from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, int16, int32, string
 
 
@@ -10,13 +11,13 @@ class ReassignablePartition(Struct):
 
     partition_index: int = int32()
     # brokers, the preferred leader first; null: cancel the ongoing reassignment
-    replicas: list[int] | None = array(int32(), nullable="0+", default=None)
+    replicas: list[int] | None = array(int32(entity=BROKER), nullable="0+", default=None)
 
 
 class ReassignableTopic(Struct):
     """The partitions of one topic."""
 
-    name: str = string()
+    name: str = string(entity=TOPIC)
     partitions: list[ReassignablePartition] = array(ReassignablePartition)
 
 
@@ -34,13 +35,13 @@ class ReassignablePartitionResponse(Struct):
 
     partition_index: int = int32()
     error_code: int = int16()
-    error_message: str | None = string(nullable="0+")
+    error_message: str | None = string(nullable="0+", entity=TEXT)
 
 
 class ReassignableTopicResponse(Struct):
     """The outcomes for one topic."""
 
-    name: str = string()
+    name: str = string(entity=TOPIC)
     partitions: list[ReassignablePartitionResponse] = array(ReassignablePartitionResponse)
 
 
@@ -50,5 +51,5 @@ class AlterPartitionReassignmentsResponse(Response, api_key=45, versions="0-1", 
     throttle_time_ms: int = int32()
     allow_replication_factor_change: bool = boolean(versions="1+", default=True)  # the value from the request
     error_code: int = int16()
-    error_message: str | None = string(nullable="0+")
+    error_message: str | None = string(nullable="0+", entity=TEXT)
     responses: list[ReassignableTopicResponse] = array(ReassignableTopicResponse)

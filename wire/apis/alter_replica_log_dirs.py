@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import LOG_DIRECTORY, TOPIC
 from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int32, string
 
 
 class AlterReplicaLogDirTopic(Struct):
     """The partitions of one topic."""
 
-    name: str = string()
+    name: str = string(entity=TOPIC)
     partitions: list[int] = array(int32())
 
 
 class AlterReplicaLogDir(Struct):
     """The partitions to move into one directory."""
 
-    path: str = string()  # an absolute path, one of log.dirs
+    path: str = string(entity=LOG_DIRECTORY)  # an absolute path, one of log.dirs
     topics: list[AlterReplicaLogDirTopic] = array(AlterReplicaLogDirTopic)
 
 
@@ -35,7 +36,7 @@ class AlterReplicaLogDirPartitionResult(Struct):
 class AlterReplicaLogDirTopicResult(Struct):
     """The outcomes for one topic."""
 
-    topic_name: str = string()
+    topic_name: str = string(entity=TOPIC)
     partitions: list[AlterReplicaLogDirPartitionResult] = array(AlterReplicaLogDirPartitionResult)
 
 

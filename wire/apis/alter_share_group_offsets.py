@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import GROUP, TEXT, TOPIC, TOPIC_ID
 from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int32, int64, string, uuid
 
 
@@ -15,14 +16,14 @@ class AlterShareGroupOffsetsRequestPartition(Struct):
 class AlterShareGroupOffsetsRequestTopic(Struct):
     """The new start offsets in one topic."""
 
-    topic_name: str = string()
+    topic_name: str = string(entity=TOPIC)
     partitions: list[AlterShareGroupOffsetsRequestPartition] = array(AlterShareGroupOffsetsRequestPartition)
 
 
 class AlterShareGroupOffsetsRequest(Request, api_key=91, versions="0", flexible="0+"):
     """Set the start offsets of the group."""
 
-    group_id: str = string()
+    group_id: str = string(entity=GROUP)
     topics: list[AlterShareGroupOffsetsRequestTopic] = array(AlterShareGroupOffsetsRequestTopic)
 
 
@@ -31,14 +32,14 @@ class AlterShareGroupOffsetsResponsePartition(Struct):
 
     partition_index: int = int32()
     error_code: int = int16()
-    error_message: str | None = string(nullable="0+", default=None)
+    error_message: str | None = string(nullable="0+", default=None, entity=TEXT)
 
 
 class AlterShareGroupOffsetsResponseTopic(Struct):
     """The outcomes for one topic."""
 
-    topic_name: str = string()
-    topic_id: bytes = uuid()
+    topic_name: str = string(entity=TOPIC)
+    topic_id: bytes = uuid(entity=TOPIC_ID)
     partitions: list[AlterShareGroupOffsetsResponsePartition] = array(AlterShareGroupOffsetsResponsePartition)
 
 
@@ -47,5 +48,5 @@ class AlterShareGroupOffsetsResponse(Response, api_key=91, versions="0", flexibl
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
-    error_message: str | None = string(nullable="0+", default=None)
+    error_message: str | None = string(nullable="0+", default=None, entity=TEXT)
     responses: list[AlterShareGroupOffsetsResponseTopic] = array(AlterShareGroupOffsetsResponseTopic)

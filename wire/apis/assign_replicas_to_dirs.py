@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import BROKER, TOPIC_ID
 from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int32, int64, uuid
 
 
@@ -14,7 +15,7 @@ class PartitionData(Struct):
 class TopicData(Struct):
     """The replicas of one topic."""
 
-    topic_id: bytes = uuid()
+    topic_id: bytes = uuid(entity=TOPIC_ID)
     partitions: list[PartitionData] = array(PartitionData)
 
 
@@ -28,7 +29,7 @@ class DirectoryData(Struct):
 class AssignReplicasToDirsRequest(Request, api_key=73, versions="0", flexible="0+"):
     """Report the log directory of each replica."""
 
-    broker_id: int = int32()
+    broker_id: int = int32(entity=BROKER)
     broker_epoch: int = int64(default=-1)  # the epoch of the broker's registration
     directories: list[DirectoryData] = array(DirectoryData)
 
@@ -43,7 +44,7 @@ class PartitionResult(Struct):
 class TopicResult(Struct):
     """The outcomes for one topic."""
 
-    topic_id: bytes = uuid()
+    topic_id: bytes = uuid(entity=TOPIC_ID)
     partitions: list[PartitionResult] = array(PartitionResult)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import BROKER, CLUSTER, TOPIC
 from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int32, string, uint16, uuid
 
 
@@ -10,14 +11,14 @@ class PartitionData(Struct):
 
     partition_index: int = int32()
     voter_directory_id: bytes = uuid(versions="1+")  # the directory id of the receiver's metadata log (KIP-853)
-    leader_id: int = int32()
+    leader_id: int = int32(entity=BROKER)
     leader_epoch: int = int32()
 
 
 class TopicData(Struct):
     """The partitions of one topic."""
 
-    topic_name: str = string()
+    topic_name: str = string(entity=TOPIC)
     partitions: list[PartitionData] = array(PartitionData)
 
 
@@ -32,8 +33,10 @@ class LeaderEndpoint(Struct):
 class BeginQuorumEpochRequest(Request, api_key=53, versions="0-1", flexible="1+"):
     """Announce the sender as the leader of the given partitions."""
 
-    cluster_id: str | None = string(nullable="0+", default=None)  # null: the receiver does not check it
-    voter_id: int = int32(versions="1+", default=-1)  # the node id of the receiver; -1: the receiver does not check it
+    cluster_id: str | None = string(nullable="0+", default=None, entity=CLUSTER)  # null: the receiver does not check it
+    voter_id: int = int32(
+        versions="1+", default=-1, entity=BROKER
+    )  # the node id of the receiver; -1: the receiver does not check it
     topics: list[TopicData] = array(TopicData)
     leader_endpoints: list[LeaderEndpoint] = array(LeaderEndpoint, versions="1+")
 
@@ -43,21 +46,21 @@ class PartitionResult(Struct):
 
     partition_index: int = int32()
     error_code: int = int16()
-    leader_id: int = int32()  # -1 if there is no leader
+    leader_id: int = int32(entity=BROKER)  # -1 if there is no leader
     leader_epoch: int = int32()
 
 
 class TopicResult(Struct):
     """The partitions of one topic."""
 
-    topic_name: str = string()
+    topic_name: str = string(entity=TOPIC)
     partitions: list[PartitionResult] = array(PartitionResult)
 
 
 class NodeEndpoint(Struct):
     """The address of a leader named in the response."""
 
-    node_id: int = int32()
+    node_id: int = int32(entity=BROKER)
     host: str = string()
     port: int = uint16()
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import BROKER
 from kafkacompat.wire.schema import Request, Response, array, boolean, int16, int32, int64, uuid
 
 
 class BrokerHeartbeatRequest(Request, api_key=63, versions="0-2", flexible="0+"):
     """Report that the broker is alive, and its state."""
 
-    broker_id: int = int32()
+    broker_id: int = int32(entity=BROKER)
     broker_epoch: int = int64(default=-1)
     current_metadata_offset: int = int64()  # the offset up to which the broker has read the metadata log
     want_fence: bool = boolean()  # the broker requests to be fenced

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import BROKER, CLUSTER
 from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, int16, int32, int64, string, uint16, uuid
 
 
@@ -25,8 +26,8 @@ class Feature(Struct):
 class BrokerRegistrationRequest(Request, api_key=62, versions="0-4", flexible="0+"):
     """Register the broker, which stays fenced at first."""
 
-    broker_id: int = int32()
-    cluster_id: str = string()
+    broker_id: int = int32(entity=BROKER)
+    cluster_id: str = string(entity=CLUSTER)
     incarnation_id: bytes = uuid()  # a new id for each start of the process
     listeners: list[Listener] = array(Listener)
     features: list[Feature] = array(Feature)

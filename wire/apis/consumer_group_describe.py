@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import GROUP, TEXT, TOPIC, TOPIC_ID, TOPIC_PATTERN
 from kafkacompat.wire.primitives import MIN_INT32
 from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, int8, int16, int32, string, struct, uuid
 
@@ -9,7 +10,7 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, i
 class ConsumerGroupDescribeRequest(Request, api_key=69, versions="0-1", flexible="0+"):
     """Describe the given groups."""
 
-    group_ids: list[str] = array(string())
+    group_ids: list[str] = array(string(entity=GROUP))
     # adds the operations that the client may perform on each group (KIP-430)
     include_authorized_operations: bool = boolean()
 
@@ -17,8 +18,8 @@ class ConsumerGroupDescribeRequest(Request, api_key=69, versions="0-1", flexible
 class TopicPartitions(Struct):
     """Partitions of one topic."""
 
-    topic_id: bytes = uuid()
-    topic_name: str = string()
+    topic_id: bytes = uuid(entity=TOPIC_ID)
+    topic_name: str = string(entity=TOPIC)
     partitions: list[int] = array(int32())
 
 
@@ -37,8 +38,10 @@ class Member(Struct):
     member_epoch: int = int32()  # the epoch of its current assignment
     client_id: str = string()  # the client id that the member reports
     client_host: str = string()  # the address that the member connects from
-    subscribed_topic_names: list[str] = array(string())
-    subscribed_topic_regex: str | None = string(nullable="0+", default=None)  # null if there is none
+    subscribed_topic_names: list[str] = array(string(entity=TOPIC))
+    subscribed_topic_regex: str | None = string(
+        nullable="0+", default=None, entity=TOPIC_PATTERN
+    )  # null if there is none
     assignment: Assignment = struct(Assignment)  # the current assignment
     target_assignment: Assignment = struct(Assignment)  # the assignment once other members have revoked its partitions
     member_type: int = int8(versions="1+", default=-1)  # 0: classic protocol, 1: consumer protocol, -1: unknown
@@ -48,8 +51,8 @@ class DescribedGroup(Struct):
     """One group."""
 
     error_code: int = int16()
-    error_message: str | None = string(nullable="0+", default=None)
-    group_id: str = string()
+    error_message: str | None = string(nullable="0+", default=None, entity=TEXT)
+    group_id: str = string(entity=GROUP)
     group_state: str = string()  # Empty, Assigning, Reconciling, Stable or Dead
     group_epoch: int = int32()  # raised with each change of members or topics
     assignment_epoch: int = int32()  # the group_epoch of the target assignment

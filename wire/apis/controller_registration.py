@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import BROKER, TEXT
 from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, int16, int32, string, uint16, uuid
 
 
@@ -25,7 +26,7 @@ class Feature(Struct):
 class ControllerRegistrationRequest(Request, api_key=70, versions="0", flexible="0+"):
     """Register the controller."""
 
-    controller_id: int = int32()  # the node id of the controller
+    controller_id: int = int32(entity=BROKER)  # the node id of the controller
     incarnation_id: bytes = uuid()  # a new id for each start of the process
     zk_migration_ready: bool = boolean()  # the controller is configured for a migration from ZooKeeper
     listeners: list[Listener] = array(Listener)
@@ -37,4 +38,4 @@ class ControllerRegistrationResponse(Response, api_key=70, versions="0", flexibl
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
-    error_message: str | None = string(nullable="0+")
+    error_message: str | None = string(nullable="0+", entity=TEXT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import BROKER, TEXT, TOPIC, TOPIC_ID
 from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, int8, int16, int32, string, uuid
 
 
@@ -9,7 +10,7 @@ class CreatableReplicaAssignment(Struct):
     """The brokers for the replicas of one partition."""
 
     partition_index: int = int32()
-    broker_ids: list[int] = array(int32())  # replicas in order, the preferred leader first
+    broker_ids: list[int] = array(int32(entity=BROKER))  # replicas in order, the preferred leader first
 
 
 class CreatableTopicConfig(Struct):
@@ -22,7 +23,7 @@ class CreatableTopicConfig(Struct):
 class CreatableTopic(Struct):
     """One topic to create."""
 
-    name: str = string()
+    name: str = string(entity=TOPIC)
     num_partitions: int = int32()  # -1: the broker's default, or the number that the assignments give
     replication_factor: int = int16()  # -1: the broker's default, or the number that the assignments give
     # empty: the controller places the replicas
@@ -51,10 +52,10 @@ class CreatableTopicConfigs(Struct):
 class CreatableTopicResult(Struct):
     """The outcome for one topic."""
 
-    name: str = string()
-    topic_id: bytes = uuid(versions="7+")
+    name: str = string(entity=TOPIC)
+    topic_id: bytes = uuid(versions="7+", entity=TOPIC_ID)
     error_code: int = int16()
-    error_message: str | None = string(versions="1+", nullable="0+")
+    error_message: str | None = string(versions="1+", nullable="0+", entity=TEXT)
     topic_config_error_code: int = int16(versions="5+", tag=0)  # the reason why configs are not returned (KIP-525)
     num_partitions: int = int32(versions="5+", default=-1)  # -1 if not returned
     replication_factor: int = int16(versions="5+", default=-1)  # -1 if not returned

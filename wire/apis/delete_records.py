@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import TOPIC
 from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int32, int64, string
 
 
@@ -15,7 +16,7 @@ class DeleteRecordsPartition(Struct):
 class DeleteRecordsTopic(Struct):
     """The first offsets to keep in one topic."""
 
-    name: str = string()
+    name: str = string(entity=TOPIC)
     partitions: list[DeleteRecordsPartition] = array(DeleteRecordsPartition)
 
 
@@ -37,7 +38,7 @@ class DeleteRecordsPartitionResult(Struct):
 class DeleteRecordsTopicResult(Struct):
     """The outcomes for one topic."""
 
-    name: str = string()
+    name: str = string(entity=TOPIC)
     partitions: list[DeleteRecordsPartitionResult] = array(DeleteRecordsPartitionResult)
 
 

@@ -12,6 +12,7 @@ The codes, which CreateAcls and DeleteAcls use as well (0: unknown; 1, in a filt
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import ACL_RESOURCE, PRINCIPAL, TEXT
 from kafkacompat.wire.schema import Request, Response, Struct, array, int8, int16, int32, string
 
 
@@ -19,10 +20,10 @@ class DescribeAclsRequest(Request, api_key=29, versions="0-3", flexible="2+"):
     """Describe the rules that match the filter."""
 
     resource_type_filter: int = int8()  # a code of the table above; 1: any
-    resource_name_filter: str | None = string(nullable="0+")  # null: any
+    resource_name_filter: str | None = string(nullable="0+", entity=ACL_RESOURCE)  # null: any
     # a code of the table above; 1: any, 2: every pattern that covers the name; version 0: literal
     pattern_type_filter: int = int8(versions="1+", default=3)
-    principal_filter: str | None = string(nullable="0+")  # null: any
+    principal_filter: str | None = string(nullable="0+", entity=PRINCIPAL)  # null: any
     host_filter: str | None = string(nullable="0+")  # null: any
     operation: int = int8()  # a code of the table above; 1: any
     permission_type: int = int8()  # a code of the table above; 1: any
@@ -31,7 +32,7 @@ class DescribeAclsRequest(Request, api_key=29, versions="0-3", flexible="2+"):
 class AclDescription(Struct):
     """One rule."""
 
-    principal: str = string()  # type and name, as in User:alice; User:* covers all users
+    principal: str = string(entity=PRINCIPAL)  # type and name, as in User:alice; User:* covers all users
     host: str = string()  # the address of the client; *: any
     operation: int = int8()  # a code of the table above
     permission_type: int = int8()  # a code of the table above
@@ -41,7 +42,7 @@ class DescribeAclsResource(Struct):
     """The rules for one resource, or for all resources that match one pattern."""
 
     resource_type: int = int8()  # a code of the table above
-    resource_name: str = string()  # with a literal pattern, * covers all
+    resource_name: str = string(entity=ACL_RESOURCE)  # with a literal pattern, * covers all
     pattern_type: int = int8(versions="1+", default=3)  # a code of the table above
     acls: list[AclDescription] = array(AclDescription)
 
@@ -51,5 +52,5 @@ class DescribeAclsResponse(Response, api_key=29, versions="0-3", flexible="2+"):
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
-    error_message: str | None = string(nullable="0+")
+    error_message: str | None = string(nullable="0+", entity=TEXT)
     resources: list[DescribeAclsResource] = array(DescribeAclsResource)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import QUOTA_ENTITY, TEXT
 from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, float64, int8, int16, int32, string
 
 
@@ -10,7 +11,7 @@ class ComponentData(Struct):
 
     entity_type: str = string()  # the type: user, client-id or ip
     match_type: int = int8()  # 0: the name in match, 1: the default entity, 2: any name or the default
-    match: str | None = string(nullable="0+")  # the name to match; null unless match_type is 0
+    match: str | None = string(nullable="0+", entity=QUOTA_ENTITY)  # the name to match; null unless match_type is 0
 
 
 class DescribeClientQuotasRequest(Request, api_key=48, versions="0-1", flexible="1+"):
@@ -24,7 +25,9 @@ class EntityData(Struct):
     """One component of an entity."""
 
     entity_type: str = string()  # the type: user, client-id or ip
-    entity_name: str | None = string(nullable="0+")  # null: the default entity, for names without a quota of their own
+    entity_name: str | None = string(
+        nullable="0+", entity=QUOTA_ENTITY
+    )  # null: the default entity, for names without a quota of their own
 
 
 class ValueData(Struct):
@@ -47,5 +50,5 @@ class DescribeClientQuotasResponse(Response, api_key=48, versions="0-1", flexibl
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
-    error_message: str | None = string(nullable="0+")
+    error_message: str | None = string(nullable="0+", entity=TEXT)
     entries: list[EntryData] | None = array(EntryData, nullable="0+")  # null if the request fails

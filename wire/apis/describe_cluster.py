@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import BROKER, CLUSTER, TEXT
 from kafkacompat.wire.primitives import MIN_INT32
 from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, int8, int16, int32, string
 
@@ -19,7 +20,7 @@ class DescribeClusterRequest(Request, api_key=60, versions="0-2", flexible="0+")
 class DescribeClusterBroker(Struct):
     """One broker with its address on the listener that the client uses."""
 
-    broker_id: int = int32()
+    broker_id: int = int32(entity=BROKER)
     host: str = string()
     port: int = int32()
     rack: str | None = string(nullable="0+", default=None)
@@ -31,10 +32,10 @@ class DescribeClusterResponse(Response, api_key=60, versions="0-2", flexible="0+
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
-    error_message: str | None = string(nullable="0+", default=None)
+    error_message: str | None = string(nullable="0+", default=None, entity=TEXT)
     endpoint_type: int = int8(versions="1+", default=1)  # the value from the request
-    cluster_id: str = string()
-    controller_id: int = int32(default=-1)  # -1 if there is no controller
+    cluster_id: str = string(entity=CLUSTER)
+    controller_id: int = int32(default=-1, entity=BROKER)  # -1 if there is no controller
     brokers: list[DescribeClusterBroker] = array(DescribeClusterBroker)
     # a bit for each AclOperation code; the default if the client did not request it
     cluster_authorized_operations: int = int32(default=MIN_INT32)

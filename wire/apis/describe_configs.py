@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import CONFIG_RESOURCE, TEXT
 from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, int8, int16, int32, string
 
 
@@ -9,7 +10,9 @@ class DescribeConfigsResource(Struct):
     """A resource and the requested entries of it."""
 
     resource_type: int = int8()  # 2: topic, 4: broker, 8: broker logger, 16: client metrics, 32: group
-    resource_name: str = string()  # topic, broker id (empty: the cluster-wide default), subscription or group
+    resource_name: str = string(
+        entity=CONFIG_RESOURCE
+    )  # topic, broker id (empty: the cluster-wide default), subscription or group
     configuration_keys: list[str] | None = array(string(), nullable="0+")  # null: all entries
 
 
@@ -51,9 +54,9 @@ class DescribeConfigsResult(Struct):
     """The configuration of one resource."""
 
     error_code: int = int16()
-    error_message: str | None = string(nullable="0+")
+    error_message: str | None = string(nullable="0+", entity=TEXT)
     resource_type: int = int8()  # the value from the request
-    resource_name: str = string()  # the value from the request
+    resource_name: str = string(entity=CONFIG_RESOURCE)  # the value from the request
     configs: list[DescribeConfigsResourceResult] = array(DescribeConfigsResourceResult)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import ASSIGNMENT, GROUP, SUBSCRIPTION, TEXT
 from kafkacompat.wire.primitives import MIN_INT32
 from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, bytestring, int16, int32, string
 
@@ -9,7 +10,7 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, b
 class DescribeGroupsRequest(Request, api_key=15, versions="0-6", flexible="5+"):
     """Describe the given groups."""
 
-    groups: list[str] = array(string())  # the ids of the groups
+    groups: list[str] = array(string(entity=GROUP))  # the ids of the groups
     # adds the operations that the client may perform on each group (KIP-430)
     include_authorized_operations: bool = boolean(versions="3+")
 
@@ -21,16 +22,18 @@ class DescribedGroupMember(Struct):
     group_instance_id: str | None = string(versions="4+", nullable="0+", default=None)
     client_id: str = string()
     client_host: str = string()  # the address that the member joined from, after a slash
-    member_metadata: bytes = bytestring()  # the metadata of its JoinGroup request; empty unless the group is Stable
-    member_assignment: bytes = bytestring()  # the assignment of the leader's SyncGroup request
+    member_metadata: bytes = bytestring(
+        entity=SUBSCRIPTION
+    )  # the metadata of its JoinGroup request; empty unless the group is Stable
+    member_assignment: bytes = bytestring(entity=ASSIGNMENT)  # the assignment of the leader's SyncGroup request
 
 
 class DescribedGroup(Struct):
     """One group. The state of a group that does not exist is Dead."""
 
     error_code: int = int16()
-    error_message: str | None = string(versions="6+", nullable="0+", default=None)
-    group_id: str = string()
+    error_message: str | None = string(versions="6+", nullable="0+", default=None, entity=TEXT)
+    group_id: str = string(entity=GROUP)
     group_state: str = string()  # PreparingRebalance, CompletingRebalance, Stable, Empty or Dead
     protocol_type: str = string()  # consumer, connect, ...; empty for a group that only commits offsets
     protocol_data: str = string()  # the assignor in use; empty unless the group is Stable

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import LOG_DIRECTORY, TOPIC
 from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, int16, int32, int64, string
 
 
 class DescribableLogDirTopic(Struct):
     """The partitions of one topic."""
 
-    topic: str = string()
+    topic: str = string(entity=TOPIC)
     partitions: list[int] = array(int32())
 
 
@@ -31,7 +32,7 @@ class DescribeLogDirsPartition(Struct):
 class DescribeLogDirsTopic(Struct):
     """The logs of one topic."""
 
-    name: str = string()
+    name: str = string(entity=TOPIC)
     partitions: list[DescribeLogDirsPartition] = array(DescribeLogDirsPartition)
 
 
@@ -39,7 +40,7 @@ class DescribeLogDirsResult(Struct):
     """One directory. The error of an offline one is KAFKA_STORAGE_ERROR."""
 
     error_code: int = int16()
-    log_dir: str = string()  # the absolute path
+    log_dir: str = string(entity=LOG_DIRECTORY)  # the absolute path
     topics: list[DescribeLogDirsTopic] = array(DescribeLogDirsTopic)
     total_bytes: int = int64(versions="4+", default=-1)  # bytes of its volume; -1 if unknown
     usable_bytes: int = int64(versions="4+", default=-1)  # bytes of its volume; -1 if unknown

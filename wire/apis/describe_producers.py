@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import TEXT, TOPIC
 from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int32, int64, string
 
 
 class TopicRequest(Struct):
     """The partitions of one topic to describe."""
 
-    name: str = string()
+    name: str = string(entity=TOPIC)
     partition_indexes: list[int] = array(int32())
 
 
@@ -36,14 +37,14 @@ class PartitionResponse(Struct):
 
     partition_index: int = int32()
     error_code: int = int16()
-    error_message: str | None = string(nullable="0+", default=None)
+    error_message: str | None = string(nullable="0+", default=None, entity=TEXT)
     active_producers: list[ProducerState] = array(ProducerState)
 
 
 class TopicResponse(Struct):
     """The producers of one topic, by partition."""
 
-    name: str = string()
+    name: str = string(entity=TOPIC)
     partitions: list[PartitionResponse] = array(PartitionResponse)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import BROKER, TEXT, TOPIC
 from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int32, int64, string, uint16, uuid
 
 
@@ -14,7 +15,7 @@ class PartitionData(Struct):
 class TopicData(Struct):
     """The partitions of one topic; only __cluster_metadata has a quorum."""
 
-    topic_name: str = string()
+    topic_name: str = string(entity=TOPIC)
     partitions: list[PartitionData] = array(PartitionData)
 
 
@@ -27,7 +28,7 @@ class DescribeQuorumRequest(Request, api_key=55, versions="0-2", flexible="0+"):
 class ReplicaState(Struct):
     """The progress of one replica of the log."""
 
-    replica_id: int = int32()
+    replica_id: int = int32(entity=BROKER)
     replica_directory_id: bytes = uuid(versions="2+")  # the directory id of its log (KIP-853); 0 if unknown
     log_end_offset: int = int64()  # the offset after its last record; -1 if unknown
     # the time of its last fetch, in ms since 1970; -1 if unknown
@@ -41,8 +42,8 @@ class PartitionDataResponse(Struct):
 
     partition_index: int = int32()
     error_code: int = int16()
-    error_message: str | None = string(versions="2+", nullable="0+")
-    leader_id: int = int32()  # -1 if there is no leader
+    error_message: str | None = string(versions="2+", nullable="0+", entity=TEXT)
+    leader_id: int = int32(entity=BROKER)  # -1 if there is no leader
     leader_epoch: int = int32()
     high_watermark: int = int64()  # the offset after the last record that a majority stores
     current_voters: list[ReplicaState] = array(ReplicaState)  # the replicas that vote and count for a majority
@@ -52,7 +53,7 @@ class PartitionDataResponse(Struct):
 class TopicDataResponse(Struct):
     """The quorums of one topic."""
 
-    topic_name: str = string()
+    topic_name: str = string(entity=TOPIC)
     partitions: list[PartitionDataResponse] = array(PartitionDataResponse)
 
 
@@ -67,7 +68,7 @@ class Listener(Struct):
 class Node(Struct):
     """The addresses of one voter."""
 
-    node_id: int = int32()
+    node_id: int = int32(entity=BROKER)
     listeners: list[Listener] = array(Listener)
 
 
@@ -75,6 +76,6 @@ class DescribeQuorumResponse(Response, api_key=55, versions="0-2", flexible="0+"
     """The quorums and the addresses of the voters."""
 
     error_code: int = int16()
-    error_message: str | None = string(versions="2+", nullable="0+")
+    error_message: str | None = string(versions="2+", nullable="0+", entity=TEXT)
     topics: list[TopicDataResponse] = array(TopicDataResponse)
     nodes: list[Node] = array(Node, versions="2+")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import BROKER, TOPIC, TOPIC_ID
 from kafkacompat.wire.primitives import MIN_INT32
 from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, int16, int32, string, struct, uuid
 
@@ -9,13 +10,13 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, i
 class TopicRequest(Struct):
     """A topic to describe."""
 
-    name: str = string()
+    name: str = string(entity=TOPIC)
 
 
 class Cursor(Struct):
     """The first partition of the next page."""
 
-    topic_name: str = string()
+    topic_name: str = string(entity=TOPIC)
     partition_index: int = int32()
 
 
@@ -32,21 +33,23 @@ class DescribeTopicPartitionsResponsePartition(Struct):
 
     error_code: int = int16()
     partition_index: int = int32()
-    leader_id: int = int32()  # -1 if there is none
+    leader_id: int = int32(entity=BROKER)  # -1 if there is none
     leader_epoch: int = int32(default=-1)  # -1 if unknown
-    replica_nodes: list[int] = array(int32())  # brokers in the order of preference
-    isr_nodes: list[int] = array(int32())  # the brokers in the in-sync replica set
-    eligible_leader_replicas: list[int] | None = array(int32(), nullable="0+", default=None)  # null if not tracked
-    last_known_elr: list[int] | None = array(int32(), nullable="0+", default=None)  # null if not tracked
-    offline_replicas: list[int] = array(int32())  # brokers that are down or whose log directory has failed
+    replica_nodes: list[int] = array(int32(entity=BROKER))  # brokers in the order of preference
+    isr_nodes: list[int] = array(int32(entity=BROKER))  # the brokers in the in-sync replica set
+    eligible_leader_replicas: list[int] | None = array(
+        int32(entity=BROKER), nullable="0+", default=None
+    )  # null if not tracked
+    last_known_elr: list[int] | None = array(int32(entity=BROKER), nullable="0+", default=None)  # null if not tracked
+    offline_replicas: list[int] = array(int32(entity=BROKER))  # brokers that are down or whose log directory has failed
 
 
 class DescribeTopicPartitionsResponseTopic(Struct):
     """One topic, or the reason why the broker cannot describe it."""
 
     error_code: int = int16()
-    name: str | None = string(nullable="0+")
-    topic_id: bytes = uuid()
+    name: str | None = string(nullable="0+", entity=TOPIC)
+    topic_id: bytes = uuid(entity=TOPIC_ID)
     is_internal: bool = boolean()  # internal to the brokers, such as __consumer_offsets
     partitions: list[DescribeTopicPartitionsResponsePartition] = array(DescribeTopicPartitionsResponsePartition)
     # a bit for each AclOperation code; the default if the client did not request it

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import TOPIC, TRANSACTIONAL_ID
 from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int32, int64, string
 
 
 class DescribeTransactionsRequest(Request, api_key=65, versions="0", flexible="0+"):
     """Describe the given transactions."""
 
-    transactional_ids: list[str] = array(string())
+    transactional_ids: list[str] = array(string(entity=TRANSACTIONAL_ID))
 
 
 class TopicData(Struct):
     """The partitions of one topic that a transaction has written to."""
 
-    topic: str = string()
+    topic: str = string(entity=TOPIC)
     partitions: list[int] = array(int32())
 
 
@@ -22,7 +23,7 @@ class TransactionState(Struct):
     """One transaction."""
 
     error_code: int = int16()
-    transactional_id: str = string()
+    transactional_id: str = string(entity=TRANSACTIONAL_ID)
     # Empty, Ongoing, PrepareCommit, PrepareAbort, CompleteCommit, CompleteAbort, PrepareEpochFence or Dead
     transaction_state: str = string()
     transaction_timeout_ms: int = int32()  # the coordinator aborts a transaction that stays open longer

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import TEXT, USER
 from kafkacompat.wire.schema import Request, Response, Struct, array, int8, int16, int32, string
 
 
 class UserName(Struct):
     """A user to describe."""
 
-    name: str = string()
+    name: str = string(entity=USER)
 
 
 class DescribeUserScramCredentialsRequest(Request, api_key=50, versions="0", flexible="0+"):
@@ -27,9 +28,9 @@ class CredentialInfo(Struct):
 class DescribeUserScramCredentialsResult(Struct):
     """The credentials of one user. The error for a user without any is RESOURCE_NOT_FOUND."""
 
-    user: str = string()
+    user: str = string(entity=USER)
     error_code: int = int16()
-    error_message: str | None = string(nullable="0+")
+    error_message: str | None = string(nullable="0+", entity=TEXT)
     credential_infos: list[CredentialInfo] = array(CredentialInfo)
 
 
@@ -38,5 +39,5 @@ class DescribeUserScramCredentialsResponse(Response, api_key=50, versions="0", f
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
-    error_message: str | None = string(nullable="0+")
+    error_message: str | None = string(nullable="0+", entity=TEXT)
     results: list[DescribeUserScramCredentialsResult] = array(DescribeUserScramCredentialsResult)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import TEXT, TOPIC
 from kafkacompat.wire.schema import Request, Response, Struct, array, int8, int16, int32, string
 
 
 class TopicPartitions(Struct):
     """The partitions of one topic."""
 
-    topic: str = string()
+    topic: str = string(entity=TOPIC)
     partitions: list[int] = array(int32())
 
 
@@ -26,13 +27,13 @@ class PartitionResult(Struct):
 
     partition_id: int = int32()
     error_code: int = int16()
-    error_message: str | None = string(nullable="0+")
+    error_message: str | None = string(nullable="0+", entity=TEXT)
 
 
 class ReplicaElectionResult(Struct):
     """The outcomes for one topic."""
 
-    topic: str = string()
+    topic: str = string(entity=TOPIC)
     partition_result: list[PartitionResult] = array(PartitionResult)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import BROKER, CLUSTER, TOPIC
 from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int32, string, uint16, uuid
 
 
 class ReplicaInfo(Struct):
     """A voter that may become the next leader."""
 
-    candidate_id: int = int32()
+    candidate_id: int = int32(entity=BROKER)
     candidate_directory_id: bytes = uuid()  # the directory id of its metadata log
 
 
@@ -16,9 +17,11 @@ class PartitionData(Struct):
     """The resignation for one partition."""
 
     partition_index: int = int32()
-    leader_id: int = int32()  # the leader that resigns
+    leader_id: int = int32(entity=BROKER)  # the leader that resigns
     leader_epoch: int = int32()
-    preferred_successors: list[int] = array(int32(), versions="0")  # voters in order of log end, the furthest first
+    preferred_successors: list[int] = array(
+        int32(entity=BROKER), versions="0"
+    )  # voters in order of log end, the furthest first
     # voters in order of log end, the furthest first
     preferred_candidates: list[ReplicaInfo] = array(ReplicaInfo, versions="1+")
 
@@ -26,7 +29,7 @@ class PartitionData(Struct):
 class TopicData(Struct):
     """The resignations in one topic."""
 
-    topic_name: str = string()
+    topic_name: str = string(entity=TOPIC)
     partitions: list[PartitionData] = array(PartitionData)
 
 
@@ -41,7 +44,7 @@ class LeaderEndpoint(Struct):
 class EndQuorumEpochRequest(Request, api_key=54, versions="0-1", flexible="1+"):
     """Announce that the leader resigns, so that the voters elect another."""
 
-    cluster_id: str | None = string(nullable="0+", default=None)  # null: the receiver does not check it
+    cluster_id: str | None = string(nullable="0+", default=None, entity=CLUSTER)  # null: the receiver does not check it
     topics: list[TopicData] = array(TopicData)
     leader_endpoints: list[LeaderEndpoint] = array(LeaderEndpoint, versions="1+")
 
@@ -51,21 +54,21 @@ class PartitionResult(Struct):
 
     partition_index: int = int32()
     error_code: int = int16()
-    leader_id: int = int32()  # -1 if there is no leader
+    leader_id: int = int32(entity=BROKER)  # -1 if there is no leader
     leader_epoch: int = int32()
 
 
 class TopicResult(Struct):
     """The partitions of one topic."""
 
-    topic_name: str = string()
+    topic_name: str = string(entity=TOPIC)
     partitions: list[PartitionResult] = array(PartitionResult)
 
 
 class NodeEndpoint(Struct):
     """The address of a leader named in the response."""
 
-    node_id: int = int32()
+    node_id: int = int32(entity=BROKER)
     host: str = string()
     port: int = uint16()
 

@@ -5,13 +5,14 @@ From version 5 each transaction has its own producer epoch, and the response ret
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import TRANSACTIONAL_ID
 from kafkacompat.wire.schema import Request, Response, boolean, int16, int32, int64, string
 
 
 class EndTxnRequest(Request, api_key=26, versions="0-5", flexible="3+"):
     """End the transaction of this producer."""
 
-    transactional_id: str = string()
+    transactional_id: str = string(entity=TRANSACTIONAL_ID)
     producer_id: int = int64()
     producer_epoch: int = int16()
     committed: bool = boolean()  # true: commit, false: abort

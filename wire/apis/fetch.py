@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kafkacompat.wire.compiler import Part
+from kafkacompat.wire.entities import BROKER, CLUSTER, TOPIC, TOPIC_ID
 from kafkacompat.wire.primitives import MAX_INT32, MAX_INT64
 from kafkacompat.wire.schema import (
     Request,
@@ -23,7 +24,7 @@ from kafkacompat.wire.schema import (
 class ReplicaState(Struct):
     """The replica that fetches. The ids of a consumer are -1."""
 
-    replica_id: int = int32(default=-1)
+    replica_id: int = int32(default=-1, entity=BROKER)
     replica_epoch: int = int64(default=-1)  # -1 if unknown
 
 
@@ -44,16 +45,16 @@ class FetchPartition(Struct):
 class FetchTopic(Struct):
     """The partitions of one topic to fetch."""
 
-    topic: str = string(versions="0-12")
-    topic_id: bytes = uuid(versions="13+")
+    topic: str = string(versions="0-12", entity=TOPIC)
+    topic_id: bytes = uuid(versions="13+", entity=TOPIC_ID)
     partitions: list[FetchPartition] = array(FetchPartition)
 
 
 class ForgottenTopic(Struct):
     """Partitions to remove from the fetch session (KIP-227)."""
 
-    topic: str = string(versions="7-12")
-    topic_id: bytes = uuid(versions="13+")
+    topic: str = string(versions="7-12", entity=TOPIC)
+    topic_id: bytes = uuid(versions="13+", entity=TOPIC_ID)
     partitions: list[int] = array(int32())
 
 
@@ -61,8 +62,8 @@ class FetchRequest(Request, api_key=1, versions="0-18", flexible="12+"):
     """Fetch records from the given offsets. The broker waits up to max_wait_ms for min_bytes."""
 
     # null: the receiver does not check it (Raft only)
-    cluster_id: str | None = string(versions="12+", nullable="0+", default=None, tag=0)
-    replica_id: int = int32(versions="0-14", default=-1)  # -1 for consumers
+    cluster_id: str | None = string(versions="12+", nullable="0+", default=None, tag=0, entity=CLUSTER)
+    replica_id: int = int32(versions="0-14", default=-1, entity=BROKER)  # -1 for consumers
     replica_state: ReplicaState = struct(ReplicaState, versions="15+", tag=1)
     max_wait_ms: int = int32()  # the longest wait for min_bytes
     min_bytes: int = int32()  # the broker responds as soon as this many bytes are available
@@ -87,7 +88,7 @@ class EpochEndOffset(Struct):
 class LeaderIdAndEpoch(Struct):
     """The current leader of the partition; -1 if unknown."""
 
-    leader_id: int = int32(default=-1)
+    leader_id: int = int32(default=-1, entity=BROKER)
     leader_epoch: int = int32(default=-1)
 
 
@@ -118,22 +119,24 @@ class PartitionData(Struct):
     snapshot_id: SnapshotId = struct(SnapshotId, versions="12+", tag=2)
     # null with read_uncommitted
     aborted_transactions: list[AbortedTransaction] | None = array(AbortedTransaction, versions="4+", nullable="0+")
-    preferred_read_replica: int = int32(versions="11+", default=-1)  # the replica to fetch from; -1: this broker
+    preferred_read_replica: int = int32(
+        versions="11+", default=-1, entity=BROKER
+    )  # the replica to fetch from; -1: this broker
     records: Part | None = batches(nullable="0+")  # null if there is none
 
 
 class FetchableTopicResponse(Struct):
     """The records and offsets of one topic."""
 
-    topic: str = string(versions="0-12")
-    topic_id: bytes = uuid(versions="13+")
+    topic: str = string(versions="0-12", entity=TOPIC)
+    topic_id: bytes = uuid(versions="13+", entity=TOPIC_ID)
     partitions: list[PartitionData] = array(PartitionData)
 
 
 class NodeEndpoint(Struct):
     """The address of a leader named in the response."""
 
-    node_id: int = int32()
+    node_id: int = int32(entity=BROKER)
     host: str = string()
     port: int = int32()
     rack: str | None = string(nullable="0+", default=None)

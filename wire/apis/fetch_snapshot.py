@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kafkacompat.wire.compiler import Part
+from kafkacompat.wire.entities import BROKER, CLUSTER, TOPIC
 from kafkacompat.wire.primitives import MAX_INT32
 from kafkacompat.wire.schema import (
     Request,
@@ -40,15 +41,17 @@ class PartitionSnapshot(Struct):
 class TopicSnapshot(Struct):
     """The snapshots of one topic."""
 
-    name: str = string()
+    name: str = string(entity=TOPIC)
     partitions: list[PartitionSnapshot] = array(PartitionSnapshot)
 
 
 class FetchSnapshotRequest(Request, api_key=59, versions="0-1", flexible="0+"):
     """Fetch parts of the given snapshots."""
 
-    cluster_id: str | None = string(nullable="0+", default=None, tag=0)  # null: the receiver does not check it
-    replica_id: int = int32(default=-1)  # the replica that fetches; -1 if it is outside of the quorum
+    cluster_id: str | None = string(
+        nullable="0+", default=None, tag=0, entity=CLUSTER
+    )  # null: the receiver does not check it
+    replica_id: int = int32(default=-1, entity=BROKER)  # the replica that fetches; -1 if it is outside of the quorum
     max_bytes: int = int32(default=MAX_INT32)  # the size limit for all snapshots together
     topics: list[TopicSnapshot] = array(TopicSnapshot)
 
@@ -56,7 +59,7 @@ class FetchSnapshotRequest(Request, api_key=59, versions="0-1", flexible="0+"):
 class LeaderIdAndEpoch(Struct):
     """The current leader of the partition."""
 
-    leader_id: int = int32()  # -1 if unknown
+    leader_id: int = int32(entity=BROKER)  # -1 if unknown
     leader_epoch: int = int32()
 
 
@@ -76,14 +79,14 @@ class PartitionSnapshotResponse(Struct):
 class TopicSnapshotResponse(Struct):
     """The parts of one topic."""
 
-    name: str = string()
+    name: str = string(entity=TOPIC)
     partitions: list[PartitionSnapshotResponse] = array(PartitionSnapshotResponse)
 
 
 class NodeEndpoint(Struct):
     """The address of a leader named in the response."""
 
-    node_id: int = int32()
+    node_id: int = int32(entity=BROKER)
     host: str = string()
     port: int = uint16()
 

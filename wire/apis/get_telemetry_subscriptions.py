@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import CLIENT_INSTANCE
 from kafkacompat.wire.schema import Request, Response, array, boolean, int8, int16, int32, string, uuid
 
 
 class GetTelemetrySubscriptionsRequest(Request, api_key=71, versions="0", flexible="0+"):
     """Request the subscription for the client's metrics."""
 
-    client_instance_id: bytes = uuid()  # 0: the client has none yet and requests one
+    client_instance_id: bytes = uuid(entity=CLIENT_INSTANCE)  # 0: the client has none yet and requests one
 
 
 class GetTelemetrySubscriptionsResponse(Response, api_key=71, versions="0", flexible="0+"):
@@ -16,7 +17,7 @@ class GetTelemetrySubscriptionsResponse(Response, api_key=71, versions="0", flex
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
-    client_instance_id: bytes = uuid()  # the new id; 0 if the request carries one
+    client_instance_id: bytes = uuid(entity=CLIENT_INSTANCE)  # the new id; 0 if the request carries one
     subscription_id: int = int32()  # an id to send with each push; changes with the subscription
     # 0: none, 1: gzip, 2: snappy, 3: lz4, 4: zstd; in order of preference
     accepted_compression_types: list[int] = array(int8())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import GROUP
 from kafkacompat.wire.schema import Request, Response, int16, int32, string
 
 
 class HeartbeatRequest(Request, api_key=12, versions="0-4", flexible="4+"):
     """Report that the member is alive."""
 
-    group_id: str = string()
+    group_id: str = string(entity=GROUP)
     generation_id: int = int32()
     member_id: str = string()
     group_instance_id: str | None = string(versions="3+", nullable="0+", default=None)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import TRANSACTIONAL_ID
 from kafkacompat.wire.schema import Request, Response, boolean, int16, int32, int64, string
 
 
 class InitProducerIdRequest(Request, api_key=22, versions="0-6", flexible="2+"):
     """Request a producer id, or a new epoch for the producer's current id."""
 
-    transactional_id: str | None = string(nullable="0+")  # null: an idempotent producer without transactions
+    transactional_id: str | None = string(
+        nullable="0+", entity=TRANSACTIONAL_ID
+    )  # null: an idempotent producer without transactions
     transaction_timeout_ms: int = int32()  # the coordinator aborts a transaction that stays open longer
     producer_id: int = int64(versions="3+", default=-1)  # -1 if there is none yet
     producer_epoch: int = int16(versions="3+", default=-1)  # -1 if there is none yet

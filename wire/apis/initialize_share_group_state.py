@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import GROUP, TEXT, TOPIC_ID
 from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int32, int64, string, uuid
 
 
@@ -17,14 +18,14 @@ class PartitionData(Struct):
 class InitializeStateData(Struct):
     """The partitions of one topic."""
 
-    topic_id: bytes = uuid()
+    topic_id: bytes = uuid(entity=TOPIC_ID)
     partitions: list[PartitionData] = array(PartitionData)
 
 
 class InitializeShareGroupStateRequest(Request, api_key=83, versions="0", flexible="0+"):
     """Create the state of the given partitions. A group coordinator sends this request."""
 
-    group_id: str = string()
+    group_id: str = string(entity=GROUP)
     topics: list[InitializeStateData] = array(InitializeStateData)
 
 
@@ -33,13 +34,13 @@ class PartitionResult(Struct):
 
     partition: int = int32()
     error_code: int = int16()
-    error_message: str | None = string(nullable="0+", default=None)
+    error_message: str | None = string(nullable="0+", default=None, entity=TEXT)
 
 
 class InitializeStateResult(Struct):
     """The outcomes for one topic."""
 
-    topic_id: bytes = uuid()
+    topic_id: bytes = uuid(entity=TOPIC_ID)
     partitions: list[PartitionResult] = array(PartitionResult)
 
 

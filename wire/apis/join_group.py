@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import GROUP, SUBSCRIPTION
 from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, bytestring, int16, int32, string
 
 
@@ -9,13 +10,13 @@ class JoinGroupRequestProtocol(Struct):
     """An assignor that the member supports, and its subscription in the format of that assignor."""
 
     name: str = string()
-    metadata: bytes = bytestring()  # opaque bytes that only clients read
+    metadata: bytes = bytestring(entity=SUBSCRIPTION)  # opaque bytes that only clients read
 
 
 class JoinGroupRequest(Request, api_key=11, versions="0-9", flexible="6+"):
     """Join a group, or rejoin it as a member."""
 
-    group_id: str = string()
+    group_id: str = string(entity=GROUP)
     session_timeout_ms: int = int32()  # the coordinator removes a member that sends no heartbeat for longer
     rebalance_timeout_ms: int = int32(versions="1+", default=-1)  # -1: the session timeout applies
     member_id: str = string()  # empty in the first request of a member
@@ -32,7 +33,7 @@ class JoinGroupResponseMember(Struct):
 
     member_id: str = string()
     group_instance_id: str | None = string(versions="5+", nullable="0+", default=None)
-    metadata: bytes = bytestring()  # the member's metadata for the chosen protocol
+    metadata: bytes = bytestring(entity=SUBSCRIPTION)  # the member's metadata for the chosen protocol
 
 
 class JoinGroupResponse(Response, api_key=11, versions="0-9", flexible="6+"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import GROUP
 from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int32, string
 
 
@@ -17,7 +18,7 @@ class MemberIdentity(Struct):
 class LeaveGroupRequest(Request, api_key=13, versions="0-5", flexible="4+"):
     """Remove one member from its group (up to version 2), or several (from 3)."""
 
-    group_id: str = string()
+    group_id: str = string(entity=GROUP)
     member_id: str = string(versions="0-2")
     members: list[MemberIdentity] = array(MemberIdentity, versions="3+")
 

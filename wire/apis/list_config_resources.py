@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import CONFIG_RESOURCE
 from kafkacompat.wire.schema import Request, Response, Struct, array, int8, int16, int32, string
 
 
@@ -14,7 +15,7 @@ class ListConfigResourcesRequest(Request, api_key=74, versions="0-1", flexible="
 class ConfigResource(Struct):
     """One resource."""
 
-    resource_name: str = string()
+    resource_name: str = string(entity=CONFIG_RESOURCE)
     resource_type: int = int8(versions="1+", default=16)  # a code, as in DescribeConfigs
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import GROUP
 from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int32, string
 
 
@@ -15,7 +16,7 @@ class ListGroupsRequest(Request, api_key=16, versions="0-5", flexible="3+"):
 class ListedGroup(Struct):
     """One group."""
 
-    group_id: str = string()
+    group_id: str = string(entity=GROUP)
     protocol_type: str = string()  # consumer, connect, ...; empty for a group that only commits offsets
     group_state: str = string(versions="4+")  # a state, as in DescribeGroups; other group types have their own states
     group_type: str = string(versions="5+")  # classic, consumer, share or streams (KIP-848)

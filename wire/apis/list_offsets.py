@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import BROKER, TOPIC
 from kafkacompat.wire.schema import Request, Response, Struct, array, int8, int16, int32, int64, string
 
 
@@ -20,14 +21,14 @@ class ListOffsetsPartition(Struct):
 class ListOffsetsTopic(Struct):
     """The lookups in one topic."""
 
-    name: str = string()
+    name: str = string(entity=TOPIC)
     partitions: list[ListOffsetsPartition] = array(ListOffsetsPartition)
 
 
 class ListOffsetsRequest(Request, api_key=2, versions="0-11", flexible="6+"):
     """Look up one offset in each of the given partitions."""
 
-    replica_id: int = int32()  # -1 for consumers
+    replica_id: int = int32(entity=BROKER)  # -1 for consumers
     isolation_level: int = int8(versions="2+")  # 0: read_uncommitted, 1: read_committed
     topics: list[ListOffsetsTopic] = array(ListOffsetsTopic)
     timeout_ms: int = int32(versions="10+")  # the time limit of a lookup in remote storage
@@ -49,7 +50,7 @@ class ListOffsetsPartitionResponse(Struct):
 class ListOffsetsTopicResponse(Struct):
     """The offsets found in one topic."""
 
-    name: str = string()
+    name: str = string(entity=TOPIC)
     partitions: list[ListOffsetsPartitionResponse] = array(ListOffsetsPartitionResponse)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import TRANSACTIONAL_ID, TRANSACTIONAL_ID_PATTERN
 from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int32, int64, string
 
 
@@ -13,13 +14,15 @@ class ListTransactionsRequest(Request, api_key=66, versions="0-2", flexible="0+"
     # selects transactions that have been open for longer, in ms; negative: any
     duration_filter: int = int64(versions="1+", default=-1)
     # a regular expression for the whole id (KIP-1152); null or empty: any
-    transactional_id_pattern: str | None = string(versions="2+", nullable="0+", default=None)
+    transactional_id_pattern: str | None = string(
+        versions="2+", nullable="0+", default=None, entity=TRANSACTIONAL_ID_PATTERN
+    )
 
 
 class TransactionState(Struct):
     """One transaction."""
 
-    transactional_id: str = string()
+    transactional_id: str = string(entity=TRANSACTIONAL_ID)
     producer_id: int = int64()
     transaction_state: str = string()  # a state, as in DescribeTransactions
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import BROKER, CLUSTER, TOPIC, TOPIC_ID
 from kafkacompat.wire.primitives import MIN_INT32
 from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, int16, int32, string, uuid
 
@@ -9,8 +10,8 @@ from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, i
 class MetadataRequestTopic(Struct):
     """A topic by name or, without a name, by id."""
 
-    topic_id: bytes = uuid(versions="10+")
-    name: str | None = string(nullable="10+")
+    topic_id: bytes = uuid(versions="10+", entity=TOPIC_ID)
+    name: str | None = string(nullable="10+", entity=TOPIC)
 
 
 class MetadataRequest(Request, api_key=3, versions="0-13", flexible="9+"):
@@ -28,7 +29,7 @@ class MetadataRequest(Request, api_key=3, versions="0-13", flexible="9+"):
 class MetadataResponseBroker(Struct):
     """A live broker with its address on the listener that the client uses."""
 
-    node_id: int = int32()
+    node_id: int = int32(entity=BROKER)
     host: str = string()
     port: int = int32()
     rack: str | None = string(versions="1+", nullable="0+", default=None)
@@ -39,20 +40,20 @@ class MetadataResponsePartition(Struct):
 
     error_code: int = int16()
     partition_index: int = int32()
-    leader_id: int = int32()  # -1 if there is none
+    leader_id: int = int32(entity=BROKER)  # -1 if there is none
     leader_epoch: int = int32(versions="7+", default=-1)  # -1 if unknown
-    replica_nodes: list[int] = array(int32())  # brokers in the order of preference
-    isr_nodes: list[int] = array(int32())  # the brokers in the in-sync replica set
+    replica_nodes: list[int] = array(int32(entity=BROKER))  # brokers in the order of preference
+    isr_nodes: list[int] = array(int32(entity=BROKER))  # the brokers in the in-sync replica set
     # brokers that are down or whose log directory has failed
-    offline_replicas: list[int] = array(int32(), versions="5+")
+    offline_replicas: list[int] = array(int32(entity=BROKER), versions="5+")
 
 
 class MetadataResponseTopic(Struct):
     """One topic, or the reason why the broker cannot describe it."""
 
     error_code: int = int16()
-    name: str | None = string(nullable="12+")
-    topic_id: bytes = uuid(versions="10+")
+    name: str | None = string(nullable="12+", entity=TOPIC)
+    topic_id: bytes = uuid(versions="10+", entity=TOPIC_ID)
     is_internal: bool = boolean(versions="1+")  # internal to the brokers, such as __consumer_offsets
     partitions: list[MetadataResponsePartition] = array(MetadataResponsePartition)
     # a bit for each AclOperation code; the default if the client did not request it
@@ -64,8 +65,8 @@ class MetadataResponse(Response, api_key=3, versions="0-13", flexible="9+"):
 
     throttle_time_ms: int = int32(versions="3+")
     brokers: list[MetadataResponseBroker] = array(MetadataResponseBroker)
-    cluster_id: str | None = string(versions="2+", nullable="0+", default=None)  # null if unknown
-    controller_id: int = int32(versions="1+", default=-1)  # -1 if there is none
+    cluster_id: str | None = string(versions="2+", nullable="0+", default=None, entity=CLUSTER)  # null if unknown
+    controller_id: int = int32(versions="1+", default=-1, entity=BROKER)  # -1 if there is none
     topics: list[MetadataResponseTopic] = array(MetadataResponseTopic)
     # a bit for each AclOperation code; the default if the client did not request it
     cluster_authorized_operations: int = int32(versions="8-10", default=MIN_INT32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import GROUP, TOPIC, TOPIC_ID
 from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int32, int64, string, uuid
 
 
@@ -18,15 +19,15 @@ class OffsetCommitRequestPartition(Struct):
 class OffsetCommitRequestTopic(Struct):
     """The offsets for one topic."""
 
-    name: str = string(versions="0-9")
-    topic_id: bytes = uuid(versions="10+")
+    name: str = string(versions="0-9", entity=TOPIC)
+    topic_id: bytes = uuid(versions="10+", entity=TOPIC_ID)
     partitions: list[OffsetCommitRequestPartition] = array(OffsetCommitRequestPartition)
 
 
 class OffsetCommitRequest(Request, api_key=8, versions="0-10", flexible="8+"):
     """Commit the given offsets of a group."""
 
-    group_id: str = string()
+    group_id: str = string(entity=GROUP)
     generation_id_or_member_epoch: int = int32(versions="1+", default=-1)  # -1 for a commit outside of group membership
     member_id: str = string(versions="1+")
     group_instance_id: str | None = string(versions="7+", nullable="0+", default=None)
@@ -44,8 +45,8 @@ class OffsetCommitResponsePartition(Struct):
 class OffsetCommitResponseTopic(Struct):
     """The outcomes for one topic."""
 
-    name: str = string(versions="0-9")
-    topic_id: bytes = uuid(versions="10+")
+    name: str = string(versions="0-9", entity=TOPIC)
+    topic_id: bytes = uuid(versions="10+", entity=TOPIC_ID)
     partitions: list[OffsetCommitResponsePartition] = array(OffsetCommitResponsePartition)
 
 

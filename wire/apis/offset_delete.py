@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import GROUP, TOPIC
 from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int32, string
 
 
@@ -14,14 +15,14 @@ class OffsetDeleteRequestPartition(Struct):
 class OffsetDeleteRequestTopic(Struct):
     """The partitions of one topic."""
 
-    name: str = string()
+    name: str = string(entity=TOPIC)
     partitions: list[OffsetDeleteRequestPartition] = array(OffsetDeleteRequestPartition)
 
 
 class OffsetDeleteRequest(Request, api_key=47, versions="0"):
     """Delete the given offsets."""
 
-    group_id: str = string()
+    group_id: str = string(entity=GROUP)
     topics: list[OffsetDeleteRequestTopic] = array(OffsetDeleteRequestTopic)
 
 
@@ -35,7 +36,7 @@ class OffsetDeleteResponsePartition(Struct):
 class OffsetDeleteResponseTopic(Struct):
     """The outcomes for one topic."""
 
-    name: str = string()
+    name: str = string(entity=TOPIC)
     partitions: list[OffsetDeleteResponsePartition] = array(OffsetDeleteResponsePartition)
 
 

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import GROUP, TOPIC, TOPIC_ID
 from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, int16, int32, int64, string, uuid
 
 
 class OffsetFetchRequestTopic(Struct):
     """Partitions of one topic, up to version 7."""
 
-    name: str = string()
+    name: str = string(entity=TOPIC)
     partition_indexes: list[int] = array(int32())
 
 
 class OffsetFetchRequestTopics(Struct):
     """Partitions of one topic, from version 8."""
 
-    name: str = string(versions="8-9")
-    topic_id: bytes = uuid(versions="10+")
+    name: str = string(versions="8-9", entity=TOPIC)
+    topic_id: bytes = uuid(versions="10+", entity=TOPIC_ID)
     partition_indexes: list[int] = array(int32())
 
 
 class OffsetFetchRequestGroup(Struct):
     """One group and its requested partitions, from version 8."""
 
-    group_id: str = string()
+    group_id: str = string(entity=GROUP)
     member_id: str | None = string(versions="9+", nullable="0+", default=None)  # null if the client is no member
     member_epoch: int = int32(versions="9+", default=-1)  # -1 if the client is no member
     # null: all partitions with an offset
@@ -33,7 +34,7 @@ class OffsetFetchRequestGroup(Struct):
 class OffsetFetchRequest(Request, api_key=9, versions="0-10", flexible="6+"):
     """Request the offsets of one group (up to version 7) or of several (from 8)."""
 
-    group_id: str = string(versions="0-7")
+    group_id: str = string(versions="0-7", entity=GROUP)
     # null: all partitions with an offset
     topics: list[OffsetFetchRequestTopic] | None = array(OffsetFetchRequestTopic, versions="0-7", nullable="2-7")
     groups: list[OffsetFetchRequestGroup] = array(OffsetFetchRequestGroup, versions="8+")
@@ -54,7 +55,7 @@ class OffsetFetchResponsePartition(Struct):
 class OffsetFetchResponseTopic(Struct):
     """The offsets in one topic, up to version 7."""
 
-    name: str = string()
+    name: str = string(entity=TOPIC)
     partitions: list[OffsetFetchResponsePartition] = array(OffsetFetchResponsePartition)
 
 
@@ -71,15 +72,15 @@ class OffsetFetchResponsePartitions(Struct):
 class OffsetFetchResponseTopics(Struct):
     """The offsets in one topic, from version 8."""
 
-    name: str = string(versions="8-9")
-    topic_id: bytes = uuid(versions="10+")
+    name: str = string(versions="8-9", entity=TOPIC)
+    topic_id: bytes = uuid(versions="10+", entity=TOPIC_ID)
     partitions: list[OffsetFetchResponsePartitions] = array(OffsetFetchResponsePartitions)
 
 
 class OffsetFetchResponseGroup(Struct):
     """The offsets of one group, from version 8."""
 
-    group_id: str = string()
+    group_id: str = string(entity=GROUP)
     topics: list[OffsetFetchResponseTopics] = array(OffsetFetchResponseTopics)
     error_code: int = int16()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import BROKER, TOPIC
 from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int32, int64, string
 
 
@@ -16,7 +17,7 @@ class OffsetForLeaderPartition(Struct):
 class OffsetForLeaderTopic(Struct):
     """The requested epochs of one topic."""
 
-    topic: str = string()
+    topic: str = string(entity=TOPIC)
     partitions: list[OffsetForLeaderPartition] = array(OffsetForLeaderPartition)
 
 
@@ -24,7 +25,7 @@ class OffsetForLeaderEpochRequest(Request, api_key=23, versions="0-4", flexible=
     """Request the end offsets of the given leader epochs."""
 
     # -1: a consumer, -2: a tool that may read records not yet replicated
-    replica_id: int = int32(versions="3+", default=-2)
+    replica_id: int = int32(versions="3+", default=-2, entity=BROKER)
     topics: list[OffsetForLeaderTopic] = array(OffsetForLeaderTopic)
 
 
@@ -40,7 +41,7 @@ class EpochEndOffset(Struct):
 class OffsetForLeaderTopicResult(Struct):
     """The end offsets of one topic."""
 
-    topic: str = string()
+    topic: str = string(entity=TOPIC)
     partitions: list[EpochEndOffset] = array(EpochEndOffset)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import BROKER, TEXT, TOPIC, TOPIC_ID, TRANSACTIONAL_ID
 from kafkacompat.wire.primitives import Buffer
 from kafkacompat.wire.schema import Request, Response, Struct, array, batches, int16, int32, int64, string, struct, uuid
 
@@ -16,15 +17,17 @@ class PartitionProduceData(Struct):
 class TopicProduceData(Struct):
     """The batches for one topic, identified by name (up to version 12) or by id (from 13)."""
 
-    name: str = string(versions="0-12")
-    topic_id: bytes = uuid(versions="13+")
+    name: str = string(versions="0-12", entity=TOPIC)
+    topic_id: bytes = uuid(versions="13+", entity=TOPIC_ID)
     partition_data: list[PartitionProduceData] = array(PartitionProduceData)
 
 
 class ProduceRequest(Request, api_key=0, versions="0-13", flexible="9+"):
     """Append the given batches."""
 
-    transactional_id: str | None = string(versions="3+", nullable="0+", default=None)  # null without a transaction
+    transactional_id: str | None = string(
+        versions="3+", nullable="0+", default=None, entity=TRANSACTIONAL_ID
+    )  # null without a transaction
     acks: int = int16()  # 0: no response, 1: after the leader, -1: after all in-sync replicas append the batches
     timeout_ms: int = int32()  # the time that the leader waits for other replicas, with acks -1
     topic_data: list[TopicProduceData] = array(TopicProduceData)
@@ -35,13 +38,13 @@ class BatchIndexAndErrorMessage(Struct):
 
     batch_index: int = int32()  # the index of the record in its batch
     # the error of the record; null if error_message of the partition applies
-    batch_index_error_message: str | None = string(nullable="0+", default=None)
+    batch_index_error_message: str | None = string(nullable="0+", default=None, entity=TEXT)
 
 
 class LeaderIdAndEpoch(Struct):
     """The current leader of the partition; -1 if unknown (KIP-951)."""
 
-    leader_id: int = int32(default=-1)
+    leader_id: int = int32(default=-1, entity=BROKER)
     leader_epoch: int = int32(default=-1)
 
 
@@ -56,22 +59,22 @@ class PartitionProduceResponse(Struct):
     log_start_offset: int = int64(versions="5+", default=-1)  # -1 if unknown
     # the records that caused the error (KIP-467)
     record_errors: list[BatchIndexAndErrorMessage] = array(BatchIndexAndErrorMessage, versions="8+")
-    error_message: str | None = string(versions="8+", nullable="0+", default=None)
+    error_message: str | None = string(versions="8+", nullable="0+", default=None, entity=TEXT)
     current_leader: LeaderIdAndEpoch = struct(LeaderIdAndEpoch, versions="10+", tag=0)
 
 
 class TopicProduceResponse(Struct):
     """The outcomes for one topic."""
 
-    name: str = string(versions="0-12")
-    topic_id: bytes = uuid(versions="13+")
+    name: str = string(versions="0-12", entity=TOPIC)
+    topic_id: bytes = uuid(versions="13+", entity=TOPIC_ID)
     partition_responses: list[PartitionProduceResponse] = array(PartitionProduceResponse)
 
 
 class NodeEndpoint(Struct):
     """The address of a leader named in the response."""
 
-    node_id: int = int32()
+    node_id: int = int32(entity=BROKER)
     host: str = string()
     port: int = int32()
     rack: str | None = string(nullable="0+", default=None)

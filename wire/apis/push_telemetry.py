@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import CLIENT_INSTANCE
 from kafkacompat.wire.schema import Request, Response, boolean, bytestring, int8, int16, int32, uuid
 
 
 class PushTelemetryRequest(Request, api_key=72, versions="0", flexible="0+"):
     """Send the client's metrics."""
 
-    client_instance_id: bytes = uuid()  # as returned by GetTelemetrySubscriptions
+    client_instance_id: bytes = uuid(entity=CLIENT_INSTANCE)  # as returned by GetTelemetrySubscriptions
     subscription_id: int = int32()  # as returned by GetTelemetrySubscriptions
     terminating: bool = boolean()  # the last push of the client, which may come before the interval ends
     compression_type: int = int8()  # a code, as in accepted_compression_types of GetTelemetrySubscriptions

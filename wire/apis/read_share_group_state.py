@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import GROUP, TEXT, TOPIC_ID
 from kafkacompat.wire.schema import Request, Response, Struct, array, int8, int16, int32, int64, string, uuid
 
 
@@ -15,14 +16,14 @@ class PartitionData(Struct):
 class ReadStateData(Struct):
     """The partitions of one topic."""
 
-    topic_id: bytes = uuid()
+    topic_id: bytes = uuid(entity=TOPIC_ID)
     partitions: list[PartitionData] = array(PartitionData)
 
 
 class ReadShareGroupStateRequest(Request, api_key=84, versions="0", flexible="0+"):
     """Request the state of the given partitions from the share coordinator."""
 
-    group_id: str = string()
+    group_id: str = string(entity=GROUP)
     topics: list[ReadStateData] = array(ReadStateData)
 
 
@@ -40,7 +41,7 @@ class PartitionResult(Struct):
 
     partition: int = int32()
     error_code: int = int16()
-    error_message: str | None = string(nullable="0+", default=None)
+    error_message: str | None = string(nullable="0+", default=None, entity=TEXT)
     state_epoch: int = int32()  # raised with each initialization of the partition
     start_offset: int = int64()  # the first offset whose record is not settled; -1 if not yet known
     state_batches: list[StateBatch] = array(StateBatch)
@@ -49,7 +50,7 @@ class PartitionResult(Struct):
 class ReadStateResult(Struct):
     """The state of the group in one topic."""
 
-    topic_id: bytes = uuid()
+    topic_id: bytes = uuid(entity=TOPIC_ID)
     partitions: list[PartitionResult] = array(PartitionResult)
 
 

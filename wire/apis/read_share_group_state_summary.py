@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import GROUP, TEXT, TOPIC_ID
 from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int32, int64, string, uuid
 
 
@@ -15,14 +16,14 @@ class PartitionData(Struct):
 class ReadStateSummaryData(Struct):
     """The partitions of one topic."""
 
-    topic_id: bytes = uuid()
+    topic_id: bytes = uuid(entity=TOPIC_ID)
     partitions: list[PartitionData] = array(PartitionData)
 
 
 class ReadShareGroupStateSummaryRequest(Request, api_key=87, versions="0-1", flexible="0+"):
     """Request the start offsets of the group in the given partitions."""
 
-    group_id: str = string()
+    group_id: str = string(entity=GROUP)
     topics: list[ReadStateSummaryData] = array(ReadStateSummaryData)
 
 
@@ -31,7 +32,7 @@ class PartitionResult(Struct):
 
     partition: int = int32()
     error_code: int = int16()
-    error_message: str | None = string(nullable="0+", default=None)
+    error_message: str | None = string(nullable="0+", default=None, entity=TEXT)
     state_epoch: int = int32()  # raised with each initialization of the partition
     leader_epoch: int = int32()  # the epoch of the leader that wrote the state last
     start_offset: int = int64()  # the first offset whose record is not settled; -1 if not yet known
@@ -42,7 +43,7 @@ class PartitionResult(Struct):
 class ReadStateSummaryResult(Struct):
     """The start offsets of the group in one topic."""
 
-    topic_id: bytes = uuid()
+    topic_id: bytes = uuid(entity=TOPIC_ID)
     partitions: list[PartitionResult] = array(PartitionResult)
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import BROKER, CLUSTER, TEXT
 from kafkacompat.wire.schema import Request, Response, int16, int32, string, uuid
 
 
 class RemoveRaftVoterRequest(Request, api_key=81, versions="0", flexible="0+"):
     """Remove the given controller from the voters."""
 
-    cluster_id: str | None = string(nullable="0+")  # null: the receiver does not check it
-    voter_id: int = int32()  # the node id of the voter
+    cluster_id: str | None = string(nullable="0+", entity=CLUSTER)  # null: the receiver does not check it
+    voter_id: int = int32(entity=BROKER)  # the node id of the voter
     voter_directory_id: bytes = uuid()  # the directory id of its metadata log
 
 
@@ -18,4 +19,4 @@ class RemoveRaftVoterResponse(Response, api_key=81, versions="0", flexible="0+")
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
-    error_message: str | None = string(nullable="0+")
+    error_message: str | None = string(nullable="0+", entity=TEXT)

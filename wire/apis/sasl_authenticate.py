@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import TEXT
 from kafkacompat.wire.schema import Request, Response, bytestring, int16, int64, string
 
 
@@ -15,7 +16,7 @@ class SaslAuthenticateResponse(Response, api_key=36, versions="0-2", flexible="2
     """The server's next message of the mechanism."""
 
     error_code: int = int16()
-    error_message: str | None = string(nullable="0+")
+    error_message: str | None = string(nullable="0+", entity=TEXT)
     auth_bytes: bytes = bytestring()  # the message, in the format of the mechanism; empty if the request fails
     # the time within which the client must authenticate again (KIP-368); 0: no limit
     session_lifetime_ms: int = int64(versions="1+")

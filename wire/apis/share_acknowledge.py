@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import BROKER, GROUP, TEXT, TOPIC_ID
 from kafkacompat.wire.schema import (
     Request,
     Response,
@@ -37,14 +38,14 @@ class AcknowledgePartition(Struct):
 class AcknowledgeTopic(Struct):
     """The acknowledgements for one topic."""
 
-    topic_id: bytes = uuid()
+    topic_id: bytes = uuid(entity=TOPIC_ID)
     partitions: list[AcknowledgePartition] = array(AcknowledgePartition)
 
 
 class ShareAcknowledgeRequest(Request, api_key=79, versions="0-2", flexible="0+"):
     """Acknowledge the given records."""
 
-    group_id: str | None = string(nullable="0+", default=None)
+    group_id: str | None = string(nullable="0+", default=None, entity=GROUP)
     member_id: str | None = string(nullable="0+")
     share_session_epoch: int = int32()  # the session epoch, raised by one with each request; -1: end the session
     is_renew_ack: bool = boolean(versions="2+")  # some acknowledgements renew locks
@@ -54,7 +55,7 @@ class ShareAcknowledgeRequest(Request, api_key=79, versions="0-2", flexible="0+"
 class LeaderIdAndEpoch(Struct):
     """The current leader of the partition."""
 
-    leader_id: int = int32()  # -1 if unknown
+    leader_id: int = int32(entity=BROKER)  # -1 if unknown
     leader_epoch: int = int32()
 
 
@@ -63,21 +64,21 @@ class PartitionData(Struct):
 
     partition_index: int = int32()
     error_code: int = int16()
-    error_message: str | None = string(nullable="0+", default=None)
+    error_message: str | None = string(nullable="0+", default=None, entity=TEXT)
     current_leader: LeaderIdAndEpoch = struct(LeaderIdAndEpoch)  # set with errors such as NOT_LEADER_OR_FOLLOWER
 
 
 class ShareAcknowledgeTopicResponse(Struct):
     """The outcomes for one topic."""
 
-    topic_id: bytes = uuid()
+    topic_id: bytes = uuid(entity=TOPIC_ID)
     partitions: list[PartitionData] = array(PartitionData)
 
 
 class NodeEndpoint(Struct):
     """The address of a leader named in the response."""
 
-    node_id: int = int32()
+    node_id: int = int32(entity=BROKER)
     host: str = string()
     port: int = int32()
     rack: str | None = string(nullable="0+", default=None)
@@ -88,7 +89,7 @@ class ShareAcknowledgeResponse(Response, api_key=79, versions="0-2", flexible="0
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
-    error_message: str | None = string(nullable="0+", default=None)
+    error_message: str | None = string(nullable="0+", default=None, entity=TEXT)
     # the time for which renewed records stay locked for the member
     acquisition_lock_timeout_ms: int = int32(versions="2+")
     responses: list[ShareAcknowledgeTopicResponse] = array(ShareAcknowledgeTopicResponse)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kafkacompat.wire.compiler import Part
+from kafkacompat.wire.entities import BROKER, GROUP, TEXT, TOPIC_ID
 from kafkacompat.wire.primitives import MAX_INT32
 from kafkacompat.wire.schema import (
     Request,
@@ -41,21 +42,21 @@ class FetchPartition(Struct):
 class FetchTopic(Struct):
     """The partitions of one topic."""
 
-    topic_id: bytes = uuid()
+    topic_id: bytes = uuid(entity=TOPIC_ID)
     partitions: list[FetchPartition] = array(FetchPartition)
 
 
 class ForgottenTopic(Struct):
     """Partitions to remove from the share session."""
 
-    topic_id: bytes = uuid()
+    topic_id: bytes = uuid(entity=TOPIC_ID)
     partitions: list[int] = array(int32())
 
 
 class ShareFetchRequest(Request, api_key=78, versions="0-2", flexible="0+"):
     """Acknowledge the given records, then fetch records that no other member has acquired."""
 
-    group_id: str | None = string(nullable="0+", default=None)
+    group_id: str | None = string(nullable="0+", default=None, entity=GROUP)
     member_id: str | None = string(nullable="0+")
     # the session epoch, raised by one with each request; 0: start a session, -1: end it
     share_session_epoch: int = int32()
@@ -73,7 +74,7 @@ class ShareFetchRequest(Request, api_key=78, versions="0-2", flexible="0+"):
 class LeaderIdAndEpoch(Struct):
     """The current leader of the partition."""
 
-    leader_id: int = int32()  # -1 if unknown
+    leader_id: int = int32(entity=BROKER)  # -1 if unknown
     leader_epoch: int = int32()
 
 
@@ -90,9 +91,11 @@ class PartitionData(Struct):
 
     partition_index: int = int32()
     error_code: int = int16()  # the outcome of fetching
-    error_message: str | None = string(nullable="0+", default=None)  # the outcome of fetching
+    error_message: str | None = string(nullable="0+", default=None, entity=TEXT)  # the outcome of fetching
     acknowledge_error_code: int = int16()  # the outcome of the acknowledgements
-    acknowledge_error_message: str | None = string(nullable="0+", default=None)  # the outcome of the acknowledgements
+    acknowledge_error_message: str | None = string(
+        nullable="0+", default=None, entity=TEXT
+    )  # the outcome of the acknowledgements
     current_leader: LeaderIdAndEpoch = struct(LeaderIdAndEpoch)  # set with errors such as NOT_LEADER_OR_FOLLOWER
     records: Part | None = batches(nullable="0")  # whole batches; the member processes only the acquired records
     acquired_records: list[AcquiredRecords] = array(AcquiredRecords)
@@ -101,14 +104,14 @@ class PartitionData(Struct):
 class ShareFetchableTopicResponse(Struct):
     """The records and outcomes of one topic."""
 
-    topic_id: bytes = uuid()
+    topic_id: bytes = uuid(entity=TOPIC_ID)
     partitions: list[PartitionData] = array(PartitionData)
 
 
 class NodeEndpoint(Struct):
     """The address of a leader named in the response."""
 
-    node_id: int = int32()
+    node_id: int = int32(entity=BROKER)
     host: str = string()
     port: int = int32()
     rack: str | None = string(nullable="0+", default=None)
@@ -119,7 +122,7 @@ class ShareFetchResponse(Response, api_key=78, versions="0-2", flexible="0+"):
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
-    error_message: str | None = string(nullable="0+", default=None)
+    error_message: str | None = string(nullable="0+", default=None, entity=TEXT)
     acquisition_lock_timeout_ms: int = int32(versions="1+")  # the time for which the records stay locked for the member
     responses: list[ShareFetchableTopicResponse] = array(ShareFetchableTopicResponse)
     node_endpoints: list[NodeEndpoint] = array(NodeEndpoint)

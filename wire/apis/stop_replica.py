@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import BROKER, TOPIC
 from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, int16, int32, int64, string
 
 
 class StopReplicaPartitionV0(Struct):
     """One partition, in version 0."""
 
-    topic_name: str = string()
+    topic_name: str = string(entity=TOPIC)
     partition_index: int = int32()
 
 
 class StopReplicaTopicV1(Struct):
     """The partitions of one topic, in versions 1 and 2."""
 
-    name: str = string()
+    name: str = string(entity=TOPIC)
     partition_indexes: list[int] = array(int32())
 
 
@@ -31,14 +32,14 @@ class StopReplicaPartitionState(Struct):
 class StopReplicaTopicState(Struct):
     """The partitions of one topic, from version 3."""
 
-    topic_name: str = string()
+    topic_name: str = string(entity=TOPIC)
     partition_states: list[StopReplicaPartitionState] = array(StopReplicaPartitionState)
 
 
 class StopReplicaRequest(Request, api_key=5, versions="0-4", flexible="2+", sized_by_cluster=True):
     """Stop leading and following the given partitions."""
 
-    controller_id: int = int32()
+    controller_id: int = int32(entity=BROKER)
     # controller_id is that of a KRaft controller during a migration (KIP-866)
     is_k_raft_controller: bool = boolean(versions="4+")
     controller_epoch: int = int32()  # raised with each new controller; the broker rejects a request with an older epoch
@@ -52,7 +53,7 @@ class StopReplicaRequest(Request, api_key=5, versions="0-4", flexible="2+", size
 class StopReplicaPartitionError(Struct):
     """The outcome for one partition."""
 
-    topic_name: str = string()
+    topic_name: str = string(entity=TOPIC)
     partition_index: int = int32()
     error_code: int = int16()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import GROUP, TEXT, TOPIC
 from kafkacompat.wire.primitives import MIN_INT32
 from kafkacompat.wire.schema import (
     Request,
@@ -21,7 +22,7 @@ from kafkacompat.wire.schema import (
 class StreamsGroupDescribeRequest(Request, api_key=89, versions="0", flexible="0+"):
     """Describe the given groups."""
 
-    group_ids: list[str] = array(string())
+    group_ids: list[str] = array(string(entity=GROUP))
     # adds the operations that the client may perform on each group (KIP-430)
     include_authorized_operations: bool = boolean()
 
@@ -36,7 +37,7 @@ class KeyValue(Struct):
 class TopicInfo(Struct):
     """An internal topic of the application."""
 
-    name: str = string()
+    name: str = string(entity=TOPIC)
     partitions: int = int32()  # the required number of partitions; 0: the number follows from other topics
     replication_factor: int = int16()  # the number of replicas; 0: the broker's default
     topic_configs: list[KeyValue] = array(KeyValue)
@@ -46,8 +47,8 @@ class Subtopology(Struct):
     """A part of the application that runs independently of the others."""
 
     subtopology_id: str = string()  # derived from the topology, so that all members have the same id
-    source_topics: list[str] = array(string())  # topics that it reads
-    repartition_sink_topics: list[str] = array(string())  # topics that it writes for other subtopologies
+    source_topics: list[str] = array(string(entity=TOPIC))  # topics that it reads
+    repartition_sink_topics: list[str] = array(string(entity=TOPIC))  # topics that it writes for other subtopologies
     state_changelog_topics: list[TopicInfo] = array(TopicInfo)  # the changelogs of its stores
     repartition_source_topics: list[TopicInfo] = array(TopicInfo)  # topics that other subtopologies write for it
 
@@ -114,8 +115,8 @@ class DescribedGroup(Struct):
     """One group."""
 
     error_code: int = int16()
-    error_message: str | None = string(nullable="0+", default=None)
-    group_id: str = string()
+    error_message: str | None = string(nullable="0+", default=None, entity=TEXT)
+    group_id: str = string(entity=GROUP)
     group_state: str = string()  # Empty, NotReady, Assigning, Reconciling, Stable or Dead
     group_epoch: int = int32()  # raised with each change of members or topics
     assignment_epoch: int = int32()  # the group_epoch of the target assignment

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import GROUP, TEXT, TOPIC, TOPIC_PATTERN
 from kafkacompat.wire.schema import (
     Request,
     Response,
@@ -28,7 +29,7 @@ class KeyValue(Struct):
 class TopicInfo(Struct):
     """An internal topic of the application."""
 
-    name: str = string()
+    name: str = string(entity=TOPIC)
     partitions: int = int32()  # the required number of partitions; 0: the number follows from other topics
     replication_factor: int = int16()  # the number of replicas; 0: the broker's default
     topic_configs: list[KeyValue] = array(KeyValue)
@@ -46,10 +47,10 @@ class Subtopology(Struct):
     """A part of the application that runs independently of the others."""
 
     subtopology_id: str = string()  # derived from the topology, so that all members have the same id
-    source_topics: list[str] = array(string())  # topics that it reads
-    source_topic_regex: list[str] = array(string())  # patterns of topics that it reads
+    source_topics: list[str] = array(string(entity=TOPIC))  # topics that it reads
+    source_topic_regex: list[str] = array(string(entity=TOPIC_PATTERN))  # patterns of topics that it reads
     state_changelog_topics: list[TopicInfo] = array(TopicInfo)  # the changelogs of its stores; the broker creates them
-    repartition_sink_topics: list[str] = array(string())  # topics that it writes for other subtopologies
+    repartition_sink_topics: list[str] = array(string(entity=TOPIC))  # topics that it writes for other subtopologies
     # topics that other subtopologies write for it; the broker creates them
     repartition_source_topics: list[TopicInfo] = array(TopicInfo)
     copartition_groups: list[CopartitionGroup] = array(CopartitionGroup)
@@ -87,7 +88,7 @@ class TaskOffset(Struct):
 class StreamsGroupHeartbeatRequest(Request, api_key=88, versions="0", flexible="0+"):
     """Report that the member is alive, and the fields that have changed since its last heartbeat."""
 
-    group_id: str = string()
+    group_id: str = string(entity=GROUP)
     member_id: str = string()
     # the last epoch received; 0: joins, -1: leaves, -2: leaves as a static member that will return
     member_epoch: int = int32()
@@ -121,13 +122,13 @@ class Status(Struct):
     # 0: old topology, 1: missing source topics, 2: differing numbers of partitions, 3: missing internal topics,
     # 4: the application is to stop, 5: the assignment is delayed
     status_code: int = int8()
-    status_detail: str = string()  # a readable explanation
+    status_detail: str = string(entity=TEXT)  # a readable explanation
 
 
 class TopicPartition(Struct):
     """Partitions of one topic."""
 
-    topic: str = string()
+    topic: str = string(entity=TOPIC)
     partitions: list[int] = array(int32())
 
 
@@ -144,7 +145,7 @@ class StreamsGroupHeartbeatResponse(Response, api_key=88, versions="0", flexible
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
-    error_message: str | None = string(nullable="0+", default=None)
+    error_message: str | None = string(nullable="0+", default=None, entity=TEXT)
     member_id: str = string()
     member_epoch: int = int32()  # the epoch to send with the next heartbeat
     heartbeat_interval_ms: int = int32()  # the time until the next heartbeat

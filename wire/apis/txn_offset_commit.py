@@ -5,6 +5,7 @@ From version 5 it needs no preceding AddOffsetsToTxn (KIP-890).
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import GROUP, TOPIC, TRANSACTIONAL_ID
 from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int32, int64, string
 
 
@@ -20,15 +21,15 @@ class TxnOffsetCommitRequestPartition(Struct):
 class TxnOffsetCommitRequestTopic(Struct):
     """The offsets for one topic."""
 
-    name: str = string()
+    name: str = string(entity=TOPIC)
     partitions: list[TxnOffsetCommitRequestPartition] = array(TxnOffsetCommitRequestPartition)
 
 
 class TxnOffsetCommitRequest(Request, api_key=28, versions="0-5", flexible="3+"):
     """Commit the given offsets with the transaction."""
 
-    transactional_id: str = string()
-    group_id: str = string()
+    transactional_id: str = string(entity=TRANSACTIONAL_ID)
+    group_id: str = string(entity=GROUP)
     producer_id: int = int64()
     producer_epoch: int = int16()
     generation_id: int = int32(versions="3+", default=-1)
@@ -47,7 +48,7 @@ class TxnOffsetCommitResponsePartition(Struct):
 class TxnOffsetCommitResponseTopic(Struct):
     """The outcomes for one topic."""
 
-    name: str = string()
+    name: str = string(entity=TOPIC)
     partitions: list[TxnOffsetCommitResponsePartition] = array(TxnOffsetCommitResponsePartition)
 
 

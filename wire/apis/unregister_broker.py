@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import BROKER, TEXT
 from kafkacompat.wire.schema import Request, Response, int16, int32, string
 
 
 class UnregisterBrokerRequest(Request, api_key=64, versions="0", flexible="0+"):
     """Unregister the given broker."""
 
-    broker_id: int = int32()
+    broker_id: int = int32(entity=BROKER)
 
 
 class UnregisterBrokerResponse(Response, api_key=64, versions="0", flexible="0+"):
@@ -16,4 +17,4 @@ class UnregisterBrokerResponse(Response, api_key=64, versions="0", flexible="0+"
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
-    error_message: str | None = string(nullable="0+")
+    error_message: str | None = string(nullable="0+", entity=TEXT)

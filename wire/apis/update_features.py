@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import TEXT
 from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, int8, int16, int32, string
 
 
@@ -28,7 +29,7 @@ class UpdatableFeatureResult(Struct):
 
     feature: str = string()  # the name of the feature
     error_code: int = int16()
-    error_message: str | None = string(nullable="0+")
+    error_message: str | None = string(nullable="0+", entity=TEXT)
 
 
 class UpdateFeaturesResponse(Response, api_key=57, versions="0-2", flexible="0+"):
@@ -36,5 +37,5 @@ class UpdateFeaturesResponse(Response, api_key=57, versions="0-2", flexible="0+"
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
-    error_message: str | None = string(nullable="0+")
+    error_message: str | None = string(nullable="0+", entity=TEXT)
     results: list[UpdatableFeatureResult] = array(UpdatableFeatureResult, versions="0-1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import BROKER, CLUSTER
 from kafkacompat.wire.schema import Request, Response, Struct, array, int16, int32, string, struct, uint16, uuid
 
 
@@ -23,9 +24,9 @@ class KRaftVersionFeature(Struct):
 class UpdateRaftVoterRequest(Request, api_key=82, versions="0", flexible="0+"):
     """Update the registered addresses and versions of the voter."""
 
-    cluster_id: str | None = string(nullable="0+")  # null: the receiver does not check it
+    cluster_id: str | None = string(nullable="0+", entity=CLUSTER)  # null: the receiver does not check it
     current_leader_epoch: int = int32()  # -1: the receiver does not check it
-    voter_id: int = int32()  # the node id of the voter
+    voter_id: int = int32(entity=BROKER)  # the node id of the voter
     voter_directory_id: bytes = uuid()  # the directory id of its metadata log
     listeners: list[Listener] = array(Listener)
     k_raft_version_feature: KRaftVersionFeature = struct(KRaftVersionFeature)
@@ -34,7 +35,7 @@ class UpdateRaftVoterRequest(Request, api_key=82, versions="0", flexible="0+"):
 class CurrentLeader(Struct):
     """The current leader of the quorum and its address."""
 
-    leader_id: int = int32(default=-1)  # -1 if unknown
+    leader_id: int = int32(default=-1, entity=BROKER)  # -1 if unknown
     leader_epoch: int = int32(default=-1)
     host: str = string()
     port: int = int32()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import BROKER, CLUSTER, TOPIC
 from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, int16, int32, int64, string, uint16, uuid
 
 
@@ -10,7 +11,7 @@ class PartitionData(Struct):
 
     partition_index: int = int32()
     replica_epoch: int = int32()  # the epoch that the candidate wants to lead; with pre_vote its current epoch
-    replica_id: int = int32()  # the node id of the candidate
+    replica_id: int = int32(entity=BROKER)  # the node id of the candidate
     replica_directory_id: bytes = uuid(versions="1+")  # the directory id of the candidate's metadata log (KIP-853)
     voter_directory_id: bytes = uuid(versions="1+")  # the directory id of the receiver's metadata log
     last_offset_epoch: int = int32()  # the epoch of the candidate's last record
@@ -22,15 +23,17 @@ class PartitionData(Struct):
 class TopicData(Struct):
     """The candidacies in one topic."""
 
-    topic_name: str = string()
+    topic_name: str = string(entity=TOPIC)
     partitions: list[PartitionData] = array(PartitionData)
 
 
 class VoteRequest(Request, api_key=52, versions="0-2", flexible="0+"):
     """Request votes for the sender."""
 
-    cluster_id: str | None = string(nullable="0+", default=None)  # null: the receiver does not check it
-    voter_id: int = int32(versions="1+", default=-1)  # the node id of the receiver; -1: the receiver does not check it
+    cluster_id: str | None = string(nullable="0+", default=None, entity=CLUSTER)  # null: the receiver does not check it
+    voter_id: int = int32(
+        versions="1+", default=-1, entity=BROKER
+    )  # the node id of the receiver; -1: the receiver does not check it
     topics: list[TopicData] = array(TopicData)
 
 
@@ -39,7 +42,7 @@ class PartitionResult(Struct):
 
     partition_index: int = int32()
     error_code: int = int16()
-    leader_id: int = int32()  # the leader that the receiver knows; -1 if there is none
+    leader_id: int = int32(entity=BROKER)  # the leader that the receiver knows; -1 if there is none
     leader_epoch: int = int32()
     vote_granted: bool = boolean()  # true if the receiver votes for the candidate
 
@@ -47,14 +50,14 @@ class PartitionResult(Struct):
 class TopicResult(Struct):
     """The votes in one topic."""
 
-    topic_name: str = string()
+    topic_name: str = string(entity=TOPIC)
     partitions: list[PartitionResult] = array(PartitionResult)
 
 
 class NodeEndpoint(Struct):
     """The address of a leader named in the response."""
 
-    node_id: int = int32()
+    node_id: int = int32(entity=BROKER)
     host: str = string()
     port: int = uint16()
 

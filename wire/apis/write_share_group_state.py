@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import GROUP, TEXT, TOPIC_ID
 from kafkacompat.wire.schema import Request, Response, Struct, array, int8, int16, int32, int64, string, uuid
 
 
@@ -29,14 +30,14 @@ class PartitionData(Struct):
 class WriteStateData(Struct):
     """The partitions of one topic."""
 
-    topic_id: bytes = uuid()
+    topic_id: bytes = uuid(entity=TOPIC_ID)
     partitions: list[PartitionData] = array(PartitionData)
 
 
 class WriteShareGroupStateRequest(Request, api_key=85, versions="0-1", flexible="0+"):
     """Store the given states at the share coordinator."""
 
-    group_id: str = string()
+    group_id: str = string(entity=GROUP)
     topics: list[WriteStateData] = array(WriteStateData)
 
 
@@ -45,13 +46,13 @@ class PartitionResult(Struct):
 
     partition: int = int32()
     error_code: int = int16()
-    error_message: str | None = string(nullable="0+", default=None)
+    error_message: str | None = string(nullable="0+", default=None, entity=TEXT)
 
 
 class WriteStateResult(Struct):
     """The outcomes for one topic."""
 
-    topic_id: bytes = uuid()
+    topic_id: bytes = uuid(entity=TOPIC_ID)
     partitions: list[PartitionResult] = array(PartitionResult)
 
 

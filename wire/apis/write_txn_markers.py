@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from kafkacompat.wire.entities import TOPIC
 from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, int8, int16, int32, int64, string
 
 
 class WritableTxnMarkerTopic(Struct):
     """The partitions of one topic."""
 
-    name: str = string()
+    name: str = string(entity=TOPIC)
     partition_indexes: list[int] = array(int32())
 
 
@@ -41,7 +42,7 @@ class WritableTxnMarkerPartitionResult(Struct):
 class WritableTxnMarkerTopicResult(Struct):
     """The outcomes for one topic."""
 
-    name: str = string()
+    name: str = string(entity=TOPIC)
     partitions: list[WritableTxnMarkerPartitionResult] = array(WritableTxnMarkerPartitionResult)
 
 
