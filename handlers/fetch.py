@@ -99,7 +99,7 @@ def handle_fetch(request: FetchRequest, context: RequestContext, services: Servi
 
     reader = _find_reader(request, context, services)
     meter = context.meter
-    if meter is not None and reader.replica is not None and _may_follow(context, services):
+    if meter is not None and reader.replica is not None and context.tenant is None and _may_follow(context, services):
         # The quotas of replication throttle followers.
         meter.exempt()
         meter = None

@@ -48,6 +48,7 @@ from kafkacompat.zookeeper.client import ZooKeeperError
 
 if TYPE_CHECKING:
     from kafkacompat.access_control import AccessControl
+    from kafkacompat.cluster.instance_traffic import BrokerTraffic
     from kafkacompat.cluster_node import ClusterNode
     from kafkacompat.config import BrokerConfig
     from kafkacompat.disk import OwnedDisk
@@ -91,6 +92,7 @@ class Broker:
         self._node: ClusterNode | None = None
         self._running = False
         self._access: AccessControl | None = None
+        self._traffic: BrokerTraffic | None = None
 
     @property
     def addresses(self) -> list[str]:
@@ -270,6 +272,7 @@ class Broker:
         self._access = self._build_access_control()
         self._build_quotas()
         self.instances = Instances()
+        self.instances.watchers.append(self._begin_traffic_control)
         self.metadata.watch(self.instances.update)
         self._services = Services(
             node_id=config.node_id,
@@ -314,6 +317,14 @@ class Broker:
         )
         if self.monitor is not None:
             self.monitor.observe(self._list_services())
+
+    def _begin_traffic_control(self) -> None:
+        """Begin with the first instance; a broker without instances does not pay for it."""
+        if self._traffic is None:
+            from kafkacompat.cluster.instance_traffic import BrokerTraffic
+
+            member = None if self._node is None else self._node.member
+            self._traffic = BrokerTraffic(self.config, self.instances, self.metadata, member, self._reactor)
 
     def _list_services(self) -> Observed:
         from kafkacompat.monitoring.observed import Observed
@@ -376,6 +387,8 @@ class Broker:
         if self._node is not None:
             await self._node.leave()
         await gatherResults(self.server.stop_listening(), consumeErrors=True)
+        if self._traffic is not None:
+            self._traffic.stop()
         self.housekeeping.stop()
         self.scrubbing.stop()
         self.token_expiry.stop()

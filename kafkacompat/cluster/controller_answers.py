@@ -1,4 +1,4 @@
-"""The controller's answers to requests of brokers: about in-sync sets, orderly shutdowns and producer ids."""
+"""The controller's answers to requests of brokers: about in-sync sets, orderly shutdowns, producer ids and instances' traffic."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from kafkacompat.wire.apis.controlled_shutdown import (
     ControlledShutdownResponse,
     RemainingPartition,
 )
+from kafkacompat.wire.apis.report_traffic import ReportTrafficRequest, ReportTrafficResponse
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -67,6 +68,13 @@ class ControllerAnswers:
         except KafkaError as problem:
             return AllocateProducerIdsResponse(error_code=problem.code)
         return AllocateProducerIdsResponse(producer_id_start=block.start, producer_id_len=len(block))
+
+    async def report_traffic(self, request: ReportTrafficRequest) -> ReportTrafficResponse:
+        """Divide the traffic of instances (ReportTraffic)."""
+        try:
+            return await self._require_active().traffic.answer(request)
+        except KafkaError as problem:
+            return ReportTrafficResponse(error_code=problem.code)
 
 
 def _read_change(topic: str | bytes, data: Any, version: int) -> InSyncChange:

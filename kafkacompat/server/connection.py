@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from kafkacompat.server.frame_budget import FrameBudget
     from kafkacompat.server.sasl_gate import SaslGate
     from kafkacompat.server.transport import ReadAhead, ZeroCopyTransport
+    from kafkacompat.tenancy.registry import TenantView
     from kafkacompat.tenancy.traffic.metering import Flow
     from kafkacompat.timers import Clock, DelayedCall
 
@@ -102,6 +103,7 @@ class KafkaConnection(Protocol):
         self.last_received_s = 0.0
         self.received_bytes = 0
         self.principal = ANONYMOUS
+        self.tenant: TenantView | None = None
         self._sasl: SaslGate | None = None
         self.software = ClientSoftware()
         self.watch: ConnectionWatch | None = None if shared.metrics is None else shared.metrics.watch()
@@ -341,7 +343,7 @@ class KafkaConnection(Protocol):
         incoming = self._requests.parse(frame)
         if self.watch is not None:
             self.watch.begin(incoming, self.last_received_s, now_s)
-        meter = self._begin_metering(incoming) if self._shared.quotas.active else None
+        meter = self._begin_metering(incoming) if self._shared.quotas.active or self.tenant is not None else None
         context = RequestContext(
             incoming.api_version,
             incoming.client_id,
@@ -349,6 +351,7 @@ class KafkaConnection(Protocol):
             principal=self.principal,
             software=self.software,
             meter=meter,
+            tenant=self.tenant,
         )
         result = self._shared.dispatcher.dispatch(incoming, context)
         if isinstance(result, Pending):
@@ -415,6 +418,7 @@ class KafkaConnection(Protocol):
             self.principal.name,
             incoming.client_id,
             shared.clock.seconds(),
+            None if self.tenant is None else self.tenant.traffic,
         )
         return meter
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from kafkacompat.config.instances import Instance
 from kafkacompat.config.properties import ConfigError
@@ -12,6 +13,9 @@ from kafkacompat.metadata.image import MetadataImage
 from kafkacompat.tenancy.names import Names, RenamedTopics
 from kafkacompat.tenancy.resolving import RequestResolver, ResponseResolver
 from kafkacompat.wire import entities
+
+if TYPE_CHECKING:
+    from kafkacompat.tenancy.traffic.metering import InstanceTraffic
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +39,8 @@ class TenantView:
         )
         self.in_requests = RequestResolver(self.names)
         self.in_responses = ResponseResolver(self.names)
+        self.traffic: InstanceTraffic | None = None
+        """What the instance uses on this broker; None before traffic control has begun."""
 
 
 def _find_renaming(instance: Instance) -> RenamedTopics | None:

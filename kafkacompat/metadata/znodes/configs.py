@@ -17,7 +17,7 @@ from kafkacompat.metadata.znodes.values import (
 CONFIG = Schema(1, "config")
 
 _ROOT = "/config/"
-_OWN_KINDS = ("groups", "client-metrics")
+_OWN_KINDS = ("groups", "client-metrics", "instances")
 """Kinds that Kafka keeps in ZooKeeper's successor only."""
 
 

@@ -47,9 +47,7 @@ def divide_by_article(
     total = sum(traffic)
     taking_part = [share > 0 or used > 0 for share, used in zip(static, traffic, strict=True)]
     is_calm = all(
-        used < CALM_RATIO * share
-        for share, used, counts in zip(static, traffic, taking_part, strict=True)
-        if counts
+        used < CALM_RATIO * share for share, used, counts in zip(static, traffic, taking_part, strict=True) if counts
     )
     if is_calm or not total:
         return static

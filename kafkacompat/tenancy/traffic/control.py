@@ -15,11 +15,13 @@ from kafkacompat.tenancy.traffic.master import (
     find_limit,
     find_static_share,
 )
-from kafkacompat.tenancy.traffic.metering import Flow, InstanceTraffic
-from kafkacompat.tenancy.traffic.shared import find_floor, find_kept_share
+from kafkacompat.tenancy.traffic.metering import REPORTS_AN_INTERVAL, Flow, InstanceTraffic
+from kafkacompat.tenancy.traffic.shared import REMEMBERED_FLOORS, find_floor, find_kept_share
 from kafkacompat.tenancy.traffic.static import HOLD_MS, decay
 
 NO_LIMITS = InstanceLimits(-1, -1)
+MOST_FREQUENT = 100
+"""The most entries of a report that is sent several times an interval: large ones cost the master time."""
 _Key = tuple[str, int]
 
 
@@ -73,7 +75,7 @@ class TrafficControl:
             flow.bucket = None
         elif flow.bucket is None or old <= 0:
             flow.bucket = ShareBucket(find_floor(new, len(self._brokers)), self._interval_ms, now_ms)
-            flow.begin_measurement(now_ms)
+            flow.forget_use(now_ms)
         else:
             flow.bucket.set_share(flow.bucket.share * new / old, now_ms)
 
@@ -118,7 +120,7 @@ class TrafficControl:
             if is_shared and not flow.is_used and bucket.share <= floor:
                 flow.begin_measurement(now_ms)
                 continue
-            usage = flow.measure(now_ms)
+            usage = flow.measure(now_ms, REMEMBERED_FLOORS * floor if is_shared else 0.0)
             flow.begin_measurement(now_ms)
             if is_shared and gives_back:
                 kept = find_kept_share(usage, floor)
@@ -172,6 +174,11 @@ class TrafficControl:
     def _find_static(self, key: _Key, limit: float, limits: InstanceLimits) -> float:
         situation = Situation(limit, self._brokers, lambda: self._find_partitions(key[0]))
         return find_static_share(limits, self._node_id, situation)
+
+
+def find_report_delay_ms(entries: int, interval_ms: int) -> int:
+    """Return the time from a report with this number of entries to the next one."""
+    return interval_ms // REPORTS_AN_INTERVAL if 0 < entries <= MOST_FREQUENT else interval_ms
 
 
 def find_flow(traffic: InstanceTraffic, direction: int) -> Flow:

@@ -76,7 +76,7 @@ class SharedLoans:
         if not situation.is_settled:
             return usage.share
         floor = situation.floor
-        lent = [(known.share, find_need(known), known.held_back > 0) for known in usages.values()]
+        lent = [(known.share, find_need(known, floor), known.held_back > 0) for known in usages.values()]
         shares, needs, holding = zip(*lent, strict=True)
         others = max(len(situation.brokers) - len(usages), 0)
         limit = situation.limit - others * floor - situation.find_reserved()

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from kafkacompat.tenancy.traffic.loans import ALGORITHMS, SHARED, Division, InstanceLimits, Situation
 from kafkacompat.tenancy.traffic.shared import Usage, find_floor
-from kafkacompat.tenancy.traffic.static import HOLD_MS, divide_by_partitions
+from kafkacompat.tenancy.traffic.static import DECAYED_INTERVALS, HOLD_MS, divide_by_partitions
 
 PRODUCE, FETCH = 0, 1
 """The directions of traffic, as messages between brokers number them."""
@@ -86,6 +86,9 @@ class TrafficMaster:
             yield
         self._reported[broker] = keys
         silent = [known for known in brokers if self._is_silent(known, now_ms)]
+        for known in silent:
+            if self._has_decayed(known, now_ms):
+                self._forget_all(known)
         is_settled = self._is_settled(brokers, now_ms)
         for entry in limited:
             share = self._divide(broker, entry, limits[entry.instance], brokers, silent, is_settled)
@@ -145,6 +148,11 @@ class TrafficMaster:
             return True
         return now_ms - reported_ms > HOLD_MS - 2 * self._interval_ms
 
+    def _has_decayed(self, broker: int, now_ms: int) -> bool:
+        """Return whether a silent broker certainly has its static shares by now."""
+        reported_ms = self._reported_ms.get(broker, now_ms)
+        return now_ms - reported_ms > HOLD_MS + DECAYED_INTERVALS * self._interval_ms
+
     def _is_settled(self, brokers: Sequence[int], now_ms: int) -> bool:
         is_known = all(broker in self._reported_ms for broker in brokers)
         return is_known or now_ms - self._began_ms > SETTLE_INTERVALS * self._interval_ms
@@ -153,8 +161,11 @@ class TrafficMaster:
         """Forget what brokers had that are not alive any more."""
         for gone in self._reported_ms.keys() - set(brokers):
             del self._reported_ms[gone]
-            for key in self._reported.pop(gone, ()):
-                self._forget(gone, key)
+            self._forget_all(gone)
+
+    def _forget_all(self, broker: int) -> None:
+        for key in self._reported.pop(broker, ()):
+            self._forget(broker, key)
 
     def _forget(self, broker: int, key: _Key) -> None:
         known = self._divisions.get(key)

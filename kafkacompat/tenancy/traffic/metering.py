@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 
 from kafkacompat.tenancy.traffic.bucket import ShareBucket
-from kafkacompat.tenancy.traffic.shared import Usage
+from kafkacompat.tenancy.traffic.shared import MET, Usage
+
+REPORTS_AN_INTERVAL = 4
+"""Reports of a broker in an interval, so that shares have moved within one interval."""
+WINDOW_REPORTS = 3
+"""Reports that a measurement covers: fewer than an interval has, so that a broker whose clients have gone gives all back within one."""
+FADING = 0.8
+"""What is left of the remembered use from report to report."""
 
 
 class Flow:
     """One direction of an instance's traffic on this broker. ``bucket`` is None while the direction has no limit.
 
-    ``total_bytes``, ``requests`` and ``throttled_ms`` only grow. *on_held_back* is called when clients begin to wait.
+    ``total_bytes``, ``requests`` and ``throttled_ms`` only grow. `measure` covers most of an interval, however often it is called. *on_held_back* is called when clients begin to wait.
     """
 
     __slots__ = (
-        "_begun_ms",
         "_interval_ms",
+        "_marks",
         "_on_held_back",
-        "_reported_bytes",
+        "_recent",
         "_was_overdrawn",
         "bucket",
         "requests",
@@ -31,8 +39,9 @@ class Flow:
         self.bucket: ShareBucket | None = None
         self.total_bytes = self.requests = self.throttled_ms = 0
         self._interval_ms = interval_ms
-        self._reported_bytes, self._begun_ms = 0, now_ms
+        self._marks: deque[tuple[int, int]] = deque([(now_ms, 0)])
         self._was_overdrawn = False
+        self._recent = 0.0
 
     @property
     def most_bytes(self) -> int | None:
@@ -57,22 +66,34 @@ class Flow:
     @property
     def is_used(self) -> bool:
         """Whether there is anything to report."""
-        return self.total_bytes > self._reported_bytes or self._was_overdrawn
+        return self.total_bytes > self._marks[0][1] or self._was_overdrawn
 
-    def measure(self, now_ms: int) -> Usage:
-        """Return what was used since the last report. The direction must have a limit."""
+    def measure(self, now_ms: int, most_remembered: float = 0.0) -> Usage:
+        """Return what was used lately, and whether clients wait. The direction must have a limit. To be called for each report.
+
+        Up to *most_remembered* the use is that of the last seconds: a little traffic often comes in bursts with pauses between.
+        """
         assert self.bucket is not None
-        elapsed_s = max(now_ms - self._begun_ms, 1) / 1000
+        begun_ms, begun_bytes = self._marks[0]
+        used = (self.total_bytes - begun_bytes) / (max(now_ms - begun_ms, 1) / 1000)
         missing = max(-self.bucket.refill(now_ms), 0.0)
-        used = (self.total_bytes - self._reported_bytes) / elapsed_s
-        # A client that has waited may wait no more; one byte a second says that it did.
-        held_back = max(missing / elapsed_s, 1.0) if self._was_overdrawn else 0.0
-        return Usage(used, held_back, self.bucket.share)
+        held_back = max(missing / (self._interval_ms / 1000), MET) if self._was_overdrawn else 0.0
+        self._recent = min(max(used, self._recent * FADING), most_remembered)
+        return Usage(max(used, self._recent), held_back, self.bucket.share)
 
     def begin_measurement(self, now_ms: int) -> None:
-        """Measure from now on."""
-        self._reported_bytes, self._begun_ms = self.total_bytes, now_ms
+        """Note that a report was made. The next one covers some time before it, too."""
+        marks = self._marks
+        marks.append((now_ms, self.total_bytes))
+        oldest_ms = now_ms - self._interval_ms * (WINDOW_REPORTS - 1) // REPORTS_AN_INTERVAL
+        while len(marks) > 1 and marks[1][0] <= oldest_ms:
+            marks.popleft()
         self._was_overdrawn = self.bucket is not None and self.bucket.refill(now_ms) < 0
+
+    def forget_use(self, now_ms: int) -> None:
+        """Measure from now on only."""
+        self._marks.clear()
+        self._marks.append((now_ms, self.total_bytes))
 
 
 class InstanceTraffic:

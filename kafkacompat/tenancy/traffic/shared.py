@@ -18,17 +18,25 @@ from typing import NamedTuple
 
 FLOOR_PART = 0.02
 """Part of the limit that is divided evenly over all live brokers as their floors."""
+REMEMBERED_FLOORS = 12.5
+"""Floors up to which a broker keeps what it used in the last seconds: a quarter of its even part of the limit."""
 HEADROOM = 1.1
 """What a broker keeps, as a multiple of what it uses: traffic varies from interval to interval."""
-GROWTH = 2.0
+GROWTH = 1.25
 """The need of a broker that holds clients back, as a multiple of its share: clients that wait do not show what they would send."""
+GROWTH_FLOORS = 4
+"""Floors that such a broker needs in addition, so that it soon has a share worth multiplying."""
+SATURATED = 0.8
+"""Part of its share that a broker has used if its clients wait for more than one burst."""
+MET = 1.0
+"""What a broker reports as held back if clients had to wait, and nothing is missing any more."""
 
 
 class Usage(NamedTuple):
     """What one broker reports of one direction of an instance's traffic.
 
-    ``used`` is measured since the last report. ``held_back`` is above 0 if clients had to wait, and at least what they have sent beyond the
-    share. ``share`` is the broker's at this moment.
+    ``used`` is measured over most of an interval. ``held_back`` is above 0 if clients had to wait since the last report; it is what they have
+    sent beyond the share, by the interval, or `MET`. ``share`` is the broker's at this moment.
     """
 
     used: float
@@ -48,11 +56,11 @@ def find_kept_share(usage: Usage, floor: float) -> float:
     return min(usage.share, max(floor, usage.used * HEADROOM))
 
 
-def find_need(usage: Usage) -> float:
+def find_need(usage: Usage, floor: float) -> float:
     """Return the share that would let a broker's clients send all they want, as far as it is known."""
-    if usage.held_back > 0:
-        return max(usage.used + usage.held_back, usage.share * GROWTH)
-    return usage.used * HEADROOM
+    need = usage.used * HEADROOM + usage.held_back
+    is_saturated = usage.held_back > MET and usage.used >= usage.share * SATURATED
+    return max(need, usage.share * GROWTH + GROWTH_FLOORS * floor) if is_saturated else need
 
 
 def divide_by_need(limit: float, floor: float, needs: Sequence[float], holding: Sequence[bool]) -> list[float]:

@@ -13,6 +13,8 @@ DECAY_INTERVALS = 10
 """Intervals in which a share goes from its last value to the static one, after the hold."""
 RISE_DELAY_INTERVALS = 2
 """Intervals by which a share that grows lags behind one that shrinks: brokers do not lose their master at the same moment."""
+DECAYED_INTERVALS = DECAY_INTERVALS + RISE_DELAY_INTERVALS + 2
+"""Intervals after the hold in which a broker has reached its static shares, seen by another one."""
 
 
 def divide_by_partitions(limit: float, partitions: Sequence[int]) -> list[float]:
