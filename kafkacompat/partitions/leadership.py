@@ -26,7 +26,8 @@ class ReplicaState(NamedTuple):
     ``end_offset`` and ``log_start_offset`` are those of the follower's log. ``leader_end_offset`` is the end of the
     leader's log at the last fetch, at ``fetched_ms``. ``caught_up_ms`` is the latest known time at which the follower
     had all that the leader had then. ``broker_epoch`` is that of the last fetch: None before the first one, UNKNOWN
-    where the fetch did not carry it.
+    where the fetch did not carry it. ``heard_ms`` is the time of the fetch before the last one: the follower had its response
+    when it sent the last one. A single fetch proves less, as it may have waited in the socket of a leader that stood still.
     """
 
     end_offset: int = UNKNOWN
@@ -35,6 +36,7 @@ class ReplicaState(NamedTuple):
     fetched_ms: int = 0
     caught_up_ms: int = 0
     broker_epoch: int | None = None
+    heard_ms: int = 0
 
     def after_fetch(
         self, end_offset: int, log_start_offset: int, now_ms: int, leader_end_offset: int, broker_epoch: int
@@ -51,7 +53,10 @@ class ReplicaState(NamedTuple):
         elif end_offset >= self.leader_end_offset:
             caught_up_ms = max(caught_up_ms, self.fetched_ms)
         latest_end_offset = max(leader_end_offset, self.leader_end_offset)
-        return ReplicaState(end_offset, log_start_offset, latest_end_offset, now_ms, caught_up_ms, broker_epoch)
+        heard_ms = max(self.heard_ms, self.fetched_ms)
+        return ReplicaState(
+            end_offset, log_start_offset, latest_end_offset, now_ms, caught_up_ms, broker_epoch, heard_ms
+        )
 
     def is_caught_up(self, leader_end_offset: int, now_ms: int, lag_time_max_ms: int) -> bool:
         """Return whether the follower has everything, or had everything at most *lag_time_max_ms* ago."""
@@ -120,6 +125,7 @@ class LeaderState:
                     leader_end_offset=epoch_start_offset if before is not None else UNKNOWN,
                     fetched_ms=began_ms if before is not None else 0,
                     caught_up_ms=began_ms,
+                    heard_ms=began_ms,
                 )
         return leading
 
@@ -236,7 +242,7 @@ class LeaderState:
     def may_have_successor(self, now_ms: int) -> bool:
         """Return whether another replica may lead by now: one that is in sync and has not fetched here lately."""
         return any(
-            now_ms - follower.fetched_ms > SILENT_MS
+            now_ms - min(follower.fetched_ms, follower.heard_ms) > SILENT_MS
             for replica, follower in self.followers.items()
             if replica in self.in_sync.counted
         )
@@ -245,9 +251,7 @@ class LeaderState:
         """Return whether no in-sync follower has fetched here lately, so that this leader may have been replaced."""
         in_sync = [state for replica, state in self.followers.items() if replica in self.in_sync.counted]
         # In a new leader epoch the followers have the same time for their first fetch.
-        return bool(in_sync) and all(
-            now_ms - max(follower.fetched_ms, follower.caught_up_ms) > SILENT_MS for follower in in_sync
-        )
+        return bool(in_sync) and all(now_ms - follower.heard_ms > SILENT_MS for follower in in_sync)
 
     def propose_shrink(self, now_ms: int, lag_time_max_ms: int, leader_end_offset: int) -> frozenset[int] | None:
         """Propose the in-sync set without the followers that lag; None where none does, or a proposal is under way."""

@@ -46,7 +46,7 @@ def test_a_follower_was_caught_up_when_it_had_what_the_leader_had(
     before: ReplicaState, offset: int, leader_end: int, caught_up_ms: int
 ) -> None:
     after = before.after_fetch(offset, 2, NOW, leader_end, 12)
-    assert after == ReplicaState(offset, 2, leader_end, NOW, caught_up_ms, 12)
+    assert after == ReplicaState(offset, 2, leader_end, NOW, caught_up_ms, 12, before.fetched_ms)
 
 
 def test_the_leaders_end_of_the_last_fetch_never_goes_back() -> None:
@@ -68,7 +68,7 @@ def test_a_follower_is_caught_up_at_the_end_or_for_a_while(end_offset: int, late
 def test_a_new_leader_knows_no_end_and_gives_the_in_sync_set_its_time() -> None:
     state = leading(1, 2, start=7)
     assert state.followers == {
-        2: ReplicaState(leader_end_offset=UNKNOWN, caught_up_ms=NOW),
+        2: ReplicaState(leader_end_offset=UNKNOWN, caught_up_ms=NOW, heard_ms=NOW),
         3: ReplicaState(leader_end_offset=UNKNOWN),
     }
     assert state.in_sync == InSyncSet(frozenset((1, 2)), 5)
@@ -80,7 +80,7 @@ def test_a_leader_elected_again_keeps_what_it_knows() -> None:
     fetch(before, 2, 8, epoch=12)
     fetch(before, 3, 3)
     after = LeaderState.begin(1, (1, 2, 3, 4), (1, 2), 6, epoch_start_offset=10, now_ms=NOW + 9, before=before)
-    assert after.followers[2] == ReplicaState(8, 0, 10, NOW + 9, NOW + 9, 12)
+    assert after.followers[2] == ReplicaState(8, 0, 10, NOW + 9, NOW + 9, 12, NOW + 9)
     assert after.followers[3] == ReplicaState(3, 0, 10, 0, 0, UNKNOWN)
     assert after.followers[4].end_offset == UNKNOWN
 
