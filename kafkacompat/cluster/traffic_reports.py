@@ -14,9 +14,8 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.client.errors import RequestNotSentError, UnsupportedRequestError
 from kafkacompat.cluster.controller_link import NoBrokerError, NoControllerError
-from kafkacompat.tenancy.traffic.control import find_report_delay_ms
+from kafkacompat.tenancy.traffic.control import find_hurried_ms, find_report_delay_ms
 from kafkacompat.tenancy.traffic.master import FlowShare, FlowUsage
-from kafkacompat.tenancy.traffic.metering import REPORTS_AN_INTERVAL
 from kafkacompat.timers import Clock, make_steps, steady_ms
 from kafkacompat.wire.apis.report_traffic import ReportedTraffic, ReportTrafficRequest, ReportTrafficResponse
 from kafkacompat.wire.errors import ErrorCode
@@ -57,6 +56,7 @@ class TrafficReports:
         self._clock = clock
         self._interval_ms = interval_ms
         self._last_entries = 0
+        self._reported_ms = 0
         self._next: DelayedCall | None = None
         self._is_reporting = False
         self._is_stopped = False
@@ -78,7 +78,8 @@ class TrafficReports:
 
     def hurry(self) -> None:
         """Report soon: clients have begun to wait."""
-        soon_s = self._interval_ms / REPORTS_AN_INTERVAL / 1000
+        now_ms = self._now_ms()
+        soon_s = (find_hurried_ms(now_ms, self._reported_ms, self._interval_ms) - now_ms) / 1000
         if self._next is not None and self._next.getTime() > self._clock.seconds() + soon_s:
             self._next.reset(soon_s)
 
@@ -101,7 +102,7 @@ class TrafficReports:
         usages: list[FlowUsage] = []
         await self._take(self._partitions.count())
         await self._take(self._control.measure(self._now_ms(), usages, gives_back=self._was_answered))
-        self._last_entries = len(usages)
+        self._last_entries, self._reported_ms = len(usages), self._now_ms()
         request = ReportTrafficRequest(
             broker_id=self._node_id,
             broker_epoch=self._find_epoch(),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kafkacompat.tenancy.traffic.control import TrafficControl, find_report_delay_ms
+from kafkacompat.tenancy.traffic.control import TrafficControl, find_hurried_ms, find_report_delay_ms
 from kafkacompat.tenancy.traffic.loans import STATIC, InstanceLimits
 from kafkacompat.tenancy.traffic.master import FlowShare, FlowUsage, TrafficMaster
 from spark_integration.traffic.demand import Demand
@@ -46,8 +46,10 @@ class Outcome:
 class _Broker:
     """One broker and its clients."""
 
-    def __init__(self, control: TrafficControl, phase_ms: int) -> None:
+    def __init__(self, control: TrafficControl, interval_ms: int, phase_ms: int) -> None:
         self.control = control
+        self._interval_ms = interval_ms
+        self.reported_ms = 0
         self.flow = control.by_name[""].produced
         self.backlog = 0.0
         self.next_report_ms = phase_ms
@@ -55,7 +57,9 @@ class _Broker:
         self.now_ms = 0
 
     def _hurry(self) -> None:
-        self.next_report_ms = min(self.next_report_ms, self.now_ms + 250)
+        self.next_report_ms = min(
+            self.next_report_ms, find_hurried_ms(self.now_ms, self.reported_ms, self._interval_ms)
+        )
 
     def send(self, demanded: float, request_bytes: float, now_ms: int) -> float:
         """Send what may be sent in one step, and return the bytes."""
@@ -83,7 +87,7 @@ def simulate(demand: Demand, algorithm: str, interval_ms: int = 1000) -> Outcome
         control.set_brokers(numbers, 0)
         control.configure(limits, 0)
         list(control.use_static(0))
-        brokers.append(_Broker(control, number * 37 % interval_ms))
+        brokers.append(_Broker(control, interval_ms, number * 37 % interval_ms))
     master = TrafficMaster(interval_ms, 0, lambda _: partitions)
     used_by_step = []
     now_ms = 0
@@ -117,7 +121,7 @@ def _report(
     list(broker.control.measure(now_ms, usages, gives_back=True))
     list(master.answer(number, usages, numbers, limits, now_ms, shares))
     broker.control.apply(shares, now_ms)
-    broker.next_report_ms = now_ms + find_report_delay_ms(len(usages), interval_ms)
+    broker.reported_ms, broker.next_report_ms = now_ms, now_ms + find_report_delay_ms(len(usages), interval_ms)
 
 
 def _judge(demand: Demand, algorithm: str, used_by_step: list[float]) -> Outcome:

@@ -20,6 +20,8 @@ from kafkacompat.tenancy.traffic.shared import REMEMBERED_FLOORS, find_floor, fi
 from kafkacompat.tenancy.traffic.static import HOLD_MS, decay
 
 NO_LIMITS = InstanceLimits(-1, -1)
+HURRY = 20
+"""The part of an interval after which a broker reports that clients begin to wait."""
 MOST_FREQUENT = 100
 """The most entries of a report that is sent several times an interval: large ones cost the master time."""
 _Key = tuple[str, int]
@@ -179,6 +181,11 @@ class TrafficControl:
 def find_report_delay_ms(entries: int, interval_ms: int) -> int:
     """Return the time from a report with this number of entries to the next one."""
     return interval_ms // REPORTS_AN_INTERVAL if 0 < entries <= MOST_FREQUENT else interval_ms
+
+
+def find_hurried_ms(now_ms: int, reported_ms: int, interval_ms: int) -> int:
+    """Return when a broker reports whose clients begin to wait: soon, but not more often than it reports anyhow."""
+    return max(now_ms + interval_ms // HURRY, reported_ms + interval_ms // REPORTS_AN_INTERVAL)
 
 
 def find_flow(traffic: InstanceTraffic, direction: int) -> Flow:

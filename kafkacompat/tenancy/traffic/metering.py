@@ -10,7 +10,7 @@ from kafkacompat.tenancy.traffic.shared import MET, Usage
 
 REPORTS_AN_INTERVAL = 4
 """Reports of a broker in an interval, so that shares have moved within one interval."""
-WINDOW_REPORTS = 3
+WINDOW_REPORTS = 2
 """Reports that a measurement covers: fewer than an interval has, so that a broker whose clients have gone gives all back within one."""
 FADING = 0.8
 """What is left of the remembered use from report to report."""

@@ -18,14 +18,16 @@ from typing import NamedTuple
 
 FLOOR_PART = 0.02
 """Part of the limit that is divided evenly over all live brokers as their floors."""
-REMEMBERED_FLOORS = 12.5
-"""Floors up to which a broker keeps what it used in the last seconds: a quarter of its even part of the limit."""
+REMEMBERED_FLOORS = 4
+"""Floors up to which a broker keeps what it used in the last seconds."""
 HEADROOM = 1.1
 """What a broker keeps, as a multiple of what it uses: traffic varies from interval to interval."""
 GROWTH = 1.25
 """The need of a broker that holds clients back, as a multiple of its share: clients that wait do not show what they would send."""
 GROWTH_FLOORS = 4
 """Floors that such a broker needs in addition, so that it soon has a share worth multiplying."""
+LENT_AHEAD = 0.5
+"""Part of what nobody needs that is lent nevertheless, by need, while no clients wait."""
 SATURATED = 0.8
 """Part of its share that a broker has used if its clients wait for more than one burst."""
 MET = 1.0
@@ -67,7 +69,8 @@ def divide_by_need(limit: float, floor: float, needs: Sequence[float], holding: 
     """Divide a limit over brokers by their needs; each gets its floor at least.
 
     *limit* includes the floors of these brokers, and no more. *holding* says which hold clients back. What is left when all needs are met
-    goes to those. If none does, one half goes by need, so that traffic can grow, and the other evenly, so that it can move.
+    goes to those. If none does, one half goes by need, so that traffic can grow. The other half stays free: a broker on which traffic
+    begins gets it with its first report.
     """
     needs = [need - floor if need > floor else 0.0 for need in needs]
     lendable = max(limit - floor * len(needs), 0.0)
@@ -82,11 +85,8 @@ def divide_by_need(limit: float, floor: float, needs: Sequence[float], holding: 
         if not weight:
             weights, weight = [float(holds) for holds in holding], float(sum(holding))
         return [floor + need + spare * part / weight for need, part in zip(needs, weights, strict=True)]
-    even = floor + spare / len(needs)
-    if not total:
-        return [even] * len(needs)
-    even, factor = floor + spare / 2 / len(needs), 1 + spare / 2 / total
-    return [even + need * factor for need in needs]
+    factor = 1 + spare * LENT_AHEAD / total if total else 1.0
+    return [floor + need * factor for need in needs]
 
 
 def find_level(needs: Sequence[float], amount: float) -> float:

@@ -163,12 +163,11 @@ def test_nobody_notices_for_ten_seconds_that_the_controller_is_gone() -> None:
     shares = [shop.share(node) for node in (hot, other)]
     shop.cluster.kill(controller, expire=False)
     assert shop.run(10) >= before * 0.99
-    assert shop.share(hot) >= 0.9 * LIMIT
+    assert shop.share(hot) >= shares[0] * 0.999
     assert sum(shop.share(node) for node in (hot, other)) <= LIMIT * 1.001
     shop.cluster.wait(lambda: shop.cluster.controller() > 0)
     assert shop.run(5) >= before * 0.95
     assert sum(shop.share(node) for node in (hot, other)) <= LIMIT * 1.001
-    assert shares
 
 
 def test_a_broker_that_is_not_alive_gets_no_share() -> None:
@@ -186,9 +185,9 @@ def test_a_broker_that_is_not_alive_gets_no_share() -> None:
 
 def test_fetched_bytes_have_a_limit_of_their_own_and_none_are_counted_without_it() -> None:
     shop = Shop()
-    assert not shop.cluster.brokers[1].instances.by_name["shop"].traffic.fetched.bucket
+    meter = shop.view(1).traffic
+    assert meter is not None and meter.fetched.bucket is None
     shop.alter({"quota.fetch.bytes.per.second": "5000"})
     shop.cluster.advance(1)
-    meter = shop.view(1).traffic
-    assert meter is not None and meter.fetched.bucket is not None
+    assert meter.fetched.bucket is not None
     assert meter.fetched.bucket.share == pytest.approx(5000 * 0.02 / 3)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 
 import pytest
 
-from kafkacompat.tenancy.traffic.control import TrafficControl, find_report_delay_ms
+from kafkacompat.tenancy.traffic.control import TrafficControl, find_hurried_ms, find_report_delay_ms
 from kafkacompat.tenancy.traffic.loans import ARTICLE, InstanceLimits
 from kafkacompat.tenancy.traffic.master import PRODUCE, FlowShare, FlowUsage, TrafficMaster
-from kafkacompat.tenancy.traffic.metering import REPORTS_AN_INTERVAL
 from kafkacompat.tenancy.traffic.shared import Usage
 from kafkacompat.tenancy.traffic.static import HOLD_MS
 
@@ -32,10 +31,12 @@ class Rig:
         self.partitions = dict.fromkeys(brokers, 1)
         self.controls: dict[int, TrafficControl] = {}
         self.next_report: dict[int, int] = {}
+        self.reported_ms: dict[int, int] = {}
         self.was_answered = dict.fromkeys(brokers, True)
         self.backlog = dict.fromkeys(brokers, 0.0)
         self.used: list[dict[int, int]] = []
-        self.loses_report = self.loses_answer = lambda broker: False
+        self.loses_report: Callable[[int], bool] = lambda broker: False
+        self.loses_answer: Callable[[int], bool] = lambda broker: False
         self.new_master()
         for broker in brokers:
             control = TrafficControl(broker, INTERVAL_MS, self.now_ms, lambda name: self.partitions)
@@ -49,7 +50,8 @@ class Rig:
         self.master: TrafficMaster | None = TrafficMaster(INTERVAL_MS, self.now_ms, lambda name: self.partitions)
 
     def hurry(self, broker: int) -> None:
-        self.next_report[broker] = min(self.next_report[broker], self.now_ms + INTERVAL_MS // REPORTS_AN_INTERVAL)
+        soon_ms = find_hurried_ms(self.now_ms, self.reported_ms.get(broker, 0), INTERVAL_MS)
+        self.next_report[broker] = min(self.next_report[broker], soon_ms)
 
     def share(self, broker: int) -> float:
         bucket = self.controls[broker].by_name["shop"].produced.bucket
@@ -63,6 +65,7 @@ class Rig:
         control = self.controls[broker]
         usages: list[FlowUsage] = []
         list(control.measure(self.now_ms, usages, gives_back=self.was_answered[broker]))
+        self.reported_ms[broker] = self.now_ms
         self.next_report[broker] = self.now_ms + find_report_delay_ms(len(usages), INTERVAL_MS)
         if self.master is None:
             control.take_back(self.now_ms)

@@ -33,9 +33,9 @@ def test_needs_are_met_and_the_rest_goes_to_whoever_holds_back() -> None:
     assert divide_by_need(LIMIT, FLOOR, [110, 60, 0], [True, False, False]) == pytest.approx([930, 60, 10])
 
 
-def test_without_waiting_clients_one_half_of_the_rest_goes_by_need_and_the_other_evenly() -> None:
-    shares = divide_by_need(LIMIT, FLOOR, [110, 10], [False, False])
-    assert shares == pytest.approx([FLOOR + 100 + 440 + 220, FLOOR + 220])
+def test_without_waiting_clients_one_half_of_the_rest_goes_by_need_and_the_other_stays_free() -> None:
+    assert divide_by_need(LIMIT, FLOOR, [110, 10], [False, False]) == pytest.approx([FLOOR + 100 + 440, FLOOR])
+    assert divide_by_need(LIMIT, FLOOR, [0, 0], [False, False]) == [FLOOR, FLOOR]
 
 
 def test_too_little_is_filled_up_from_below() -> None:
@@ -44,16 +44,18 @@ def test_too_little_is_filled_up_from_below() -> None:
 
 def test_a_broker_that_holds_back_without_a_need_gets_the_rest() -> None:
     assert divide_by_need(LIMIT, FLOOR, [5, 5], [True, False]) == pytest.approx([990, 10])
-    assert divide_by_need(LIMIT, FLOOR, [0, 0], [False, False]) == pytest.approx([500, 500])
 
 
 @pytest.mark.parametrize("seed", range(50))
-def test_shares_add_up_to_the_limit_and_no_broker_is_below_its_floor(seed: int) -> None:
+def test_shares_never_add_up_to_more_than_the_limit_and_no_broker_is_below_its_floor(seed: int) -> None:
     rng = Random(seed)
     count = rng.randint(1, 30)
     needs = [rng.choice((0.0, rng.expovariate(1 / 50), rng.expovariate(1 / 500))) for _ in range(count)]
-    shares = divide_by_need(LIMIT, FLOOR, needs, [rng.random() < 0.3 for _ in range(count)])
-    assert sum(shares) == pytest.approx(LIMIT)
+    holding = [rng.random() < 0.3 for _ in range(count)]
+    shares = divide_by_need(LIMIT, FLOOR, needs, holding)
+    assert sum(shares) <= LIMIT + 1e-6
+    if any(holding):
+        assert sum(shares) == pytest.approx(LIMIT)
     assert min(shares) >= FLOOR
     if sum(max(need, FLOOR) for need in needs) <= LIMIT:
         assert all(share >= need - 1e-9 for share, need in zip(shares, needs, strict=True))
