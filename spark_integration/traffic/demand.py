@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from random import Random
 
-SKEWED, BURSTY, MOVING, RECORDED = "skewed", "bursty", "moving", "recorded"
-KINDS = (SKEWED, BURSTY, MOVING)
+SKEWED, BURSTY, MOVING, SURGING, RECORDED = "skewed", "bursty", "moving", "surging", "recorded"
+KINDS = (SKEWED, BURSTY, MOVING, SURGING)
 HOT_PART = 0.9
 """Part of the traffic that the hot broker has in skewed and moving traffic."""
 
@@ -16,7 +16,7 @@ HOT_PART = 0.9
 class Demand:
     """One instance's demand: ``bytes[second][broker]``, with the brokers counted from 0.
 
-    ``moves`` are the seconds in which the hot broker changes, or a burst begins; empty for recorded traffic.
+    ``moves`` are the seconds in which the hot broker changes, or a burst or surge begins; empty for recorded traffic.
     """
 
     instance: str
@@ -34,7 +34,7 @@ def make_demand(number: int, brokers: int, seconds: int, seed: int) -> Demand:
     limit = round(1_000_000 * rng.lognormvariate(0, 1))
     used = sorted(rng.sample(range(brokers), rng.randint(3, min(brokers, 12))))
     level = limit * rng.uniform(0.5, 1.5)
-    make = {SKEWED: _make_skewed, BURSTY: _make_bursty, MOVING: _make_moving}[kind]
+    make = {SKEWED: _make_skewed, BURSTY: _make_bursty, MOVING: _make_moving, SURGING: _make_surging}[kind]
     parts, moves = make(rng, len(used), seconds)
     noisy = [[part * level * rng.uniform(0.8, 1.2) for part in row] for row in parts]
     return Demand(f"instance-{number}", kind, limit, [1] * len(used), noisy, moves)
@@ -73,6 +73,13 @@ def _make_bursty(rng: Random, count: int, seconds: int) -> tuple[list[list[float
                 rows[sending][broker] = 1.0
             second += length + rng.randint(2, 10)
     return rows, sorted(moves)
+
+
+def _make_surging(rng: Random, count: int, seconds: int) -> tuple[list[list[float]], list[int]]:
+    """Let all brokers want the whole level for 5 seconds, after 10 seconds of skew each."""
+    calm, surge = [_skew(rng.randrange(count), count)] * 10, [[1.0] * count] * 5
+    rows = (calm + surge) * (seconds // 15 + 1)
+    return rows[:seconds], [second for second in range(seconds) if second and second % 15 in (0, 10)]
 
 
 def read_demand(instance: str, rows: Iterable[tuple[str, int, float, float, int]]) -> Demand:

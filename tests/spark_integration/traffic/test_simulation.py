@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from spark_integration.errors import PipelineError
-from spark_integration.traffic.demand import BURSTY, KINDS, MOVING, RECORDED, SKEWED, Demand, make_demand, read_demand
-from spark_integration.traffic.settings import TrafficSettings
+from spark_integration.traffic.demand import KINDS, MOVING, RECORDED, SKEWED, Demand, make_demand, read_demand
+from spark_integration.traffic.plots import draw_plots
+from spark_integration.traffic.settings import ALGORITHMS, TrafficSettings
 from spark_integration.traffic.simulation import simulate
+from spark_integration.traffic.summary import format_table, summarize
 
 LIMIT = 1_000_000.0
 
@@ -37,14 +41,32 @@ def test_a_move_is_adapted_to_within_about_an_interval() -> None:
     assert time <= 1.25
 
 
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", range(4))
 def test_made_demands_are_of_every_kind_and_the_same_each_time(number: int) -> None:
     demand = make_demand(number, 20, 40, 7)
     assert demand.kind == KINDS[number]
     assert demand == make_demand(number, 20, 40, 7) != make_demand(number, 20, 40, 8)
     assert len(demand.bytes) == 40 and {len(row) for row in demand.bytes} == {len(demand.partitions)}
-    assert bool(demand.moves) == (demand.kind in (BURSTY, MOVING))
+    assert bool(demand.moves) == (demand.kind != SKEWED)
     assert simulate(demand, "shared").overshoot <= 0.11
+
+
+def test_a_summary_has_the_figures_of_each_kind_and_algorithm() -> None:
+    demands = [make_demand(number, 5, 30, 1) for number in range(4)]
+    outcomes = [simulate(demand, algorithm) for demand in demands for algorithm in ALGORITHMS]
+    figures = summarize(outcomes)
+    assert list(figures)[-1] == "all" and set(figures) == {*KINDS, "all"}
+    assert figures["skewed"]["shared"]["usable"] > 1.5 * figures["skewed"]["static"]["usable"]
+    assert figures["surging"]["article"]["peak_p99"] > figures["surging"]["shared"]["peak_p99"]
+    assert len(format_table(figures)) == 2 + 5 * 3
+    assert "adapting_s_p50" not in figures["skewed"]["shared"]
+
+
+def test_plots_are_drawn(tmp_path: Path) -> None:
+    demand = make_demand(2, 4, 25, 1)
+    outcomes = {algorithm: simulate(demand, algorithm) for algorithm in ALGORITHMS}
+    draw_plots(list(outcomes.values()), demand, outcomes, tmp_path / "plot.png")
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_recorded_rows_become_a_demand() -> None:
