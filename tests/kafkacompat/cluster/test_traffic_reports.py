@@ -77,7 +77,7 @@ def test_an_idle_instance_is_not_in_the_reports() -> None:
     assert [(request.broker_id, request.broker_epoch, request.traffic) for request in world.requests] == [
         (1, 7, [])
     ] * 3
-    assert world.share == 50_000
+    assert world.share == FLOOR
 
 
 def test_by_the_article_every_instance_is_reported() -> None:
@@ -165,13 +165,13 @@ def test_reports_end_with_the_last_limit_and_when_the_broker_stops() -> None:
     world.advance(1.5)
     world.control.configure({"shop": InstanceLimits(-1, -1)}, world.now_ms())
     world.advance(5)
-    assert len(world.requests) == 2
+    assert len(world.requests) == 3
     assert not world.clock.getDelayedCalls()
     world.control.configure({"shop": InstanceLimits(LIMIT, -1)}, world.now_ms())
     world.reports.start()
     world.advance(1.5)
-    assert len(world.requests) == 4
+    assert len(world.requests) == 5
     world.reports.stop()
     world.reports.start()
     world.advance(5)
-    assert len(world.requests) == 4 and not world.clock.getDelayedCalls()
+    assert len(world.requests) == 5 and not world.clock.getDelayedCalls()
