@@ -289,6 +289,13 @@ def _parse_address(text: str) -> InstanceAddress:
     return InstanceAddress(match[1], match[2], int(match[3]))
 
 
+def _check_traffic(instance: Instance) -> None:
+    """Raise ConfigError for a limit that would let nothing pass."""
+    for option in ("quota.produce.bytes.per.second", "quota.fetch.bytes.per.second"):
+        if not instance.int(option):
+            raise ConfigError(f"{option}=0 would let nothing pass: give at least 1, or -1 for no limit")
+
+
 def check_instance(
     name: str,
     given: Mapping[str, str],
@@ -308,6 +315,7 @@ def check_instance(
     instance = Instance(name, given)
     _ = instance.tables, instance.super_users
     _check_default_topic_configs(instance)
+    _check_traffic(instance)
     _check_routes(instance, taken)
     _, least_ms, most_ms = instance.topic_bounds
     if most_ms != NO_LIMIT and least_ms > most_ms:
