@@ -76,7 +76,7 @@ TABLES = {
         and "alter.log.dirs.io" not in name
     },
     "quota": {name: row for name, row in PROPERTIES.items() if "throttled.rate" in name or "alter.log.dirs.io" in name},
-    "topic": TOPIC_CONFIGS,
+    "topic": {name: row for name, row in TOPIC_CONFIGS.items() if not name.startswith("kafkacompat.")},
     "group": GROUP_CONFIGS,
     "client-metrics": CLIENT_METRICS_CONFIGS,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kafkacompat.security.acls.filters import AclFilter
 from kafkacompat.security.acls.model import (
@@ -18,6 +18,9 @@ from kafkacompat.security.acls.model import (
 from kafkacompat.security.principals import parse_principal
 from kafkacompat.wire.apis.create_acls import AclCreation
 from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from kafkacompat.tenancy.registry import Instances
 
 NO_AUTHORIZER = "this broker has no authorizer and keeps no ACLs"
 
@@ -47,8 +50,8 @@ def parse_filter(fields: AclFilterFields) -> AclFilter:
     )
 
 
-def parse_creation(creation: AclCreation) -> Acl:
-    """Parse a rule to add; raises KafkaError INVALID_REQUEST."""
+def parse_creation(creation: AclCreation, instances: Instances) -> Acl:
+    """Parse a rule to add, for the whole cluster or one of the *instances*; raises KafkaError INVALID_REQUEST."""
     try:
         acl = Acl(
             AclPattern(
@@ -66,14 +69,14 @@ def parse_creation(creation: AclCreation) -> Acl:
         parse_principal(creation.principal)
     except ValueError as problem:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"no rule may have this: {problem}") from None
-    _check_name(acl.pattern)
+    _check_name(acl.pattern, instances)
     if not creation.host:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "the host of a rule is empty: * stands for all")
     return acl
 
 
-def _check_name(pattern: AclPattern) -> None:
-    if pattern.resource_type is AclResourceType.CLUSTER and pattern.name != CLUSTER_NAME:
+def _check_name(pattern: AclPattern, instances: Instances) -> None:
+    if pattern.resource_type is AclResourceType.CLUSTER and not instances.is_cluster_name(pattern.name):
         reason = f"the only valid name for the CLUSTER resource is {CLUSTER_NAME}"
         raise KafkaError(ErrorCode.INVALID_REQUEST, reason)
     if not pattern.name:

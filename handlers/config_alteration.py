@@ -11,7 +11,13 @@ from kafkacompat.handlers.context import RequestContext, Services
 from kafkacompat.metadata.config_changes import ResourceChange
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
-_STORED = (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.GROUP, ResourceType.CLIENT_METRICS)
+_STORED = (
+    ResourceType.TOPIC,
+    ResourceType.BROKER,
+    ResourceType.GROUP,
+    ResourceType.CLIENT_METRICS,
+    ResourceType.INSTANCE,
+)
 
 Outcome = KafkaError | None
 

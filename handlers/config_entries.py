@@ -8,13 +8,14 @@ tools show the same.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from enum import IntEnum
 from itertools import dropwhile
 
 from kafkacompat.config import PROPERTIES, TOPIC_CONFIGS, BrokerConfig, Property
 from kafkacompat.config.broker import AUTHORIZER_PROPERTIES, ZOOKEEPER_PROPERTIES, find_unit_synonyms
 from kafkacompat.config.dynamic import find_property
+from kafkacompat.config.instances import INSTANCE_PROPERTIES
 from kafkacompat.config.listeners import base_property_name
 from kafkacompat.config.resources import (
     CLIENT_METRICS_CONFIGS,
@@ -27,6 +28,7 @@ from kafkacompat.config.topic_defaults import TOPIC_CONFIG_SYNONYMS
 from kafkacompat.config.topics import find_topic_value
 from kafkacompat.config.values import Value, format_value
 from kafkacompat.metadata.image import MetadataImage
+from kafkacompat.metadata.instance_defaults import NO_CONFIGS
 from kafkacompat.wire.apis.describe_configs import DescribeConfigsResourceResult, DescribeConfigsSynonym
 
 
@@ -41,6 +43,8 @@ class ConfigSource(IntEnum):
     LOGGER = 6
     CLIENT_METRICS = 7
     GROUP = 8
+    INSTANCE = 100
+    """Not one of Kafka's, whose clients show it as unknown."""
 
 
 CONFIG_TYPES = {
@@ -73,10 +77,14 @@ class ConfigEntries:
             (ConfigSource.PROPERTIES_FILE, {**ids, **static.given}),
         )
 
-    def describe_topic(self, overrides: Mapping[str, str]) -> list[DescribeConfigsResourceResult]:
-        """Describe every config of a topic with these overrides."""
+    def describe_topic(
+        self, overrides: Mapping[str, str], defaults: Mapping[str, str] = NO_CONFIGS
+    ) -> list[DescribeConfigsResourceResult]:
+        """Describe every config of a topic with these overrides, over the *defaults* of its instance."""
         return [
-            self._describe_topic_config(row, overrides) if name in overrides else self._describe_topic_default(row)
+            self._describe_topic_config(row, overrides, defaults)
+            if name in overrides or name in defaults
+            else self._describe_topic_default(row)
             for name, row in sorted(TOPIC_CONFIGS.items())
             if not row.internal or name in overrides
         ]
@@ -87,14 +95,27 @@ class ConfigEntries:
             self._topic_defaults[row.name] = self._describe_topic_config(row, {})
         return self._topic_defaults[row.name]
 
-    def _describe_topic_config(self, row: Property, overrides: Mapping[str, str]) -> DescribeConfigsResourceResult:
+    def _describe_topic_config(
+        self, row: Property, overrides: Mapping[str, str], defaults: Mapping[str, str] = NO_CONFIGS
+    ) -> DescribeConfigsResourceResult:
         behind = (
             self._list_broker_synonyms(TOPIC_CONFIG_SYNONYMS[row.name][0].name)
             if row.name in TOPIC_CONFIG_SYNONYMS
             else []
         )
+        if row.name in defaults:
+            behind = [self._build_instance_default(row, defaults[row.name]), *behind]
         source = ConfigSource.TOPIC if row.name in overrides else None
-        return self._build_own_entry(row, find_topic_value(self._effective, overrides, row.name), source, behind)
+        value = find_topic_value(self._effective, {**defaults, **overrides}, row.name)
+        return self._build_own_entry(row, value, source, behind)
+
+    @staticmethod
+    def _build_instance_default(row: Property, text: str) -> DescribeConfigsSynonym:
+        """Show the default of an instance as a default of all brokers, which the instance's clients take it for."""
+        synonyms = TOPIC_CONFIG_SYNONYMS.get(row.name)
+        return DescribeConfigsSynonym(
+            name=synonyms[0].name if synonyms else row.name, value=text, source=ConfigSource.ALL_BROKERS
+        )
 
     def describe_group(self, overrides: Mapping[str, str]) -> list[DescribeConfigsResourceResult]:
         """Describe every config of a group with these overrides."""
@@ -130,6 +151,18 @@ class ConfigEntries:
             for name, row in sorted(CLIENT_METRICS_CONFIGS.items())
         ]
 
+    def describe_instance(self, given: Mapping[str, str]) -> list[DescribeConfigsResourceResult]:
+        """Describe every property of an instance that has these; a value is shown as it was given."""
+        entries = []
+        for name, row in sorted(INSTANCE_PROPERTIES.items()):
+            default = DescribeConfigsSynonym(name=name, value=row.default, source=ConfigSource.DEFAULT)
+            own = DescribeConfigsSynonym(
+                name=name, value=None if row.sensitive else given.get(name), source=ConfigSource.INSTANCE
+            )
+            synonyms = [own, default] if name in given else [default]
+            entries.append(_build_entry(name, row, given.get(name, row.default), synonyms, read_only="O" in row.flags))
+        return entries
+
     def describe_broker(self) -> list[DescribeConfigsResourceResult]:
         """Describe every property of this broker; an unknown property has no value."""
         known = {name for name, row in PROPERTIES.items() if not row.internal}
@@ -138,9 +171,13 @@ class ConfigEntries:
             known -= ZOOKEEPER_PROPERTIES
         if not self._effective.string("authorizer.class.name"):
             known -= AUTHORIZER_PROPERTIES
+        return self.describe_properties(known | set(self._effective.given))
+
+    def describe_properties(self, names: Collection[str]) -> list[DescribeConfigsResourceResult]:
+        """Describe some properties of this broker."""
         return [
             self._build_broker_entry(name, self._find_text(name), self._list_broker_synonyms(name))
-            for name in sorted(known | set(self._effective.given))
+            for name in sorted(names)
         ]
 
     def _find_text(self, name: str) -> str | None:

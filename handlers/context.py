@@ -12,6 +12,7 @@ from kafkacompat.metadata.topic_changes import admit_all
 from kafkacompat.quotas.client_quotas import ClientQuotas
 from kafkacompat.security.principals import ANONYMOUS, Principal
 from kafkacompat.tenancy.registry import Instances
+from kafkacompat.tenancy.whitelists import TopicWhitelists
 from kafkacompat.timers import Clock, now_ms
 from kafkacompat.wire.schema import Response, Versions
 
@@ -47,13 +48,17 @@ ResponseType_co = TypeVar("ResponseType_co", bound="Response | None", covariant=
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Both ends of a client's connection, and its listener."""
+    """Both ends of a client's connection, and its listener.
+
+    ``server_name`` is the name in its TLS handshake that led it to an instance; "" if it came otherwise.
+    """
 
     listener_name: str
     host: str
     port: int
     local_host: str
     local_port: int
+    server_name: str = ""
 
 
 @dataclass(slots=True)
@@ -101,7 +106,7 @@ class Services:
     has its own, and names the release. ``cluster`` is None on a single node, ``authorizer`` where every client may do everything.
     ``enclosed`` answers the requests in Envelopes, on the listener that receives these. ``quotas`` are those of clients. ``telemetry``
     receives the metrics of clients, and ``requests`` are those of the broker's requests; None without a listener that shows them.
-    ``instances`` are those of tenants.
+    ``instances`` are those of tenants, ``whitelists`` those of topics.
     """
 
     node_id: int
@@ -124,6 +129,7 @@ class Services:
     telemetry: ClientTelemetry | None = None
     requests: RequestMetrics | None = None
     instances: Instances = field(default_factory=Instances)
+    whitelists: TopicWhitelists = field(default_factory=TopicWhitelists)
 
     def require_cluster(self) -> ClusterRole:
         """Return the broker's part in the cluster, for handlers that a single node does not serve."""

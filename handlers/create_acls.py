@@ -32,7 +32,7 @@ async def _create_acls(request: CreateAclsRequest, services: Services) -> Create
     valid: dict[int, Acl] = {}
     for index, creation in enumerate(request.creations):
         try:
-            valid[index] = parse_creation(creation)
+            valid[index] = parse_creation(creation, services.instances)
         except KafkaError as problem:
             _fill_error(results[index], problem)
     try:

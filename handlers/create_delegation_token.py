@@ -45,7 +45,7 @@ async def _create_token(
         max_timestamp_ms=NO_TIMESTAMP_MS,
     )
     try:
-        check_token_request(context)
+        check_token_request(context, services)
         if not acts_for(context, AclOperation.CREATE_TOKENS, owner, services):
             reason = f"{requester} may not create tokens for {owner}"
             raise KafkaError(ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED, reason)

@@ -11,6 +11,8 @@ The answer comes once the leaders accept writes; on a single node the request's 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from kafkacompat.handlers.config_entries import ConfigEntries
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.named_once import NAMED_TWICE, split_duplicates
@@ -54,7 +56,10 @@ async def _create_topics(
     entries = ConfigEntries(services.config, services.effective.config, services.controller.committed)
     return CreateTopicsResponse(
         topics=[
-            *(_build_result(topic, result, entries) for topic, result in zip(wanted, results, strict=True)),
+            *(
+                _build_result(topic, result, entries, services.effective.instance_defaults.find(topic.name))
+                for topic, result in zip(wanted, results, strict=True)
+            ),
             *(_build_error(name, NAMED_TWICE) for name in named_twice),
         ]
     )
@@ -75,7 +80,7 @@ def _build_error(name: str, problem: KafkaError) -> CreatableTopicResult:
 
 
 def _build_result(
-    wanted: CreatableTopic, made: TopicImage | KafkaError, entries: ConfigEntries
+    wanted: CreatableTopic, made: TopicImage | KafkaError, entries: ConfigEntries, defaults: Mapping[str, str]
 ) -> CreatableTopicResult:
     if isinstance(made, KafkaError):
         return _build_error(wanted.name, made)
@@ -94,6 +99,6 @@ def _build_result(
                 config_source=entry.config_source,
                 is_sensitive=entry.is_sensitive,
             )
-            for entry in entries.describe_topic(overrides)
+            for entry in entries.describe_topic(overrides, defaults)
         ],
     )

@@ -9,6 +9,7 @@ from kafkacompat.metadata.token_changes import TokenRules
 from kafkacompat.security.acls.authorizer import parse_super_users
 from kafkacompat.security.acls.model import AclOperation, AclResourceType
 from kafkacompat.security.principals import ANONYMOUS, Principal
+from kafkacompat.wire import entities
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -21,10 +22,10 @@ Change = Callable[["MetadataDraft", TokenRules, Principal, bytes, int, int], int
 NO_TIMESTAMP_MS = -1
 
 
-def check_token_request(context: RequestContext) -> None:
+def check_token_request(context: RequestContext, services: Services) -> None:
     """Refuse clients that are not authenticated, or by a token: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED."""
     principal = context.principal
-    if principal.by_token or principal == ANONYMOUS:
+    if principal.by_token or principal.name == f"{services.instances.find_user_prefix(principal.name)}{ANONYMOUS.name}":
         reason = "requests for delegation tokens need a user who is authenticated without one"
         raise KafkaError(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, reason)
 
@@ -40,7 +41,10 @@ def acts_for(context: RequestContext, operation: AclOperation, owner: Principal,
     if services.authorizer is not None:
         kind, host = AclResourceType.USER, context.peer.host
         return services.authorizer.decide(requester, host, operation, kind, str(owner)).allowed
-    return requester in parse_super_users(services.config.optional_string("super.users") or "")
+    if requester in parse_super_users(services.config.optional_string("super.users") or ""):
+        return True
+    instance = services.instances.find_owner(entities.USER, requester.name)
+    return instance is not None and str(requester) in instance.super_users and instance.has_user(owner.name)
 
 
 async def change_expiry(
@@ -48,7 +52,7 @@ async def change_expiry(
 ) -> tuple[ErrorCode, int]:
     """Renew or expire the token with an HMAC; return the error, and when the token expires."""
     try:
-        check_token_request(context)
+        check_token_request(context, services)
         rules, secret = TokenRules.read(services.config), bytes(hmac)
         expires_at_ms = await services.controller.change_tokens(
             lambda draft, _: change(draft, rules, context.principal, secret, period_ms, services.now_ms())

@@ -59,9 +59,17 @@ def handle_describe_client_quotas(
         entries=[
             _build_entry(entity, config.quotas)
             for entity, config in clients
-            if config.quotas and wanted.matches(entity)
+            if config.quotas and _selects(wanted, entity, context)
         ]
     )
+
+
+def _selects(wanted: _QuotaFilter, entity: Entity, context: RequestContext) -> bool:
+    """Return whether a client requests an entity. The clients of an instance have other names for its entities."""
+    if context.tenant is None:
+        return wanted.matches(entity)
+    own = context.tenant.quota_names.find_own(entity)
+    return own is not None and wanted.matches(own)
 
 
 def _build_entry(entity: Entity, quotas: Mapping[str, float]) -> EntryData:

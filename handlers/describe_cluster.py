@@ -31,13 +31,13 @@ def handle_describe_cluster(
     if request.endpoint_type != BROKERS:
         reason = f"there are no endpoints of type {request.endpoint_type}"
         return _build_error(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, reason)
-    image = services.metadata.image
+    sight = ClusterSight(context, services)
     response = DescribeClusterResponse(
-        cluster_id=image.cluster_id, controller_id=image.controller_id, endpoint_type=BROKERS
+        cluster_id=sight.image.cluster_id, controller_id=sight.controller_id, endpoint_type=BROKERS
     )
     response.brokers = [
         DescribeClusterBroker(broker_id=broker.node_id, host=broker.host, port=broker.port, rack=broker.rack)
-        for broker in ClusterSight(context, services).reachable.values()
+        for broker in sight.reachable.values()
     ]
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = CLUSTER_OPERATIONS

@@ -11,7 +11,9 @@ If a resource is named several times, the last one counts: a broker's answer tak
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
+from kafkacompat.config.instances import LONG_NAME_CONFIG
 from kafkacompat.config.resources import ResourceType, is_node_id
 from kafkacompat.handlers.config_entries import ConfigEntries, ConfigSource
 from kafkacompat.handlers.context import RequestContext, Services
@@ -26,6 +28,8 @@ from kafkacompat.wire.apis.describe_configs import (
 )
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
+Describe: TypeAlias = Callable[[str, Services, ConfigEntries], list[DescribeConfigsResourceResult]]
+
 
 def handle_describe_configs(
     request: DescribeConfigsRequest, context: RequestContext, services: Services
@@ -34,22 +38,46 @@ def handle_describe_configs(
     entries = ConfigEntries(services.config, services.effective.config, services.metadata.image)
     resources = {(resource.resource_type, resource.resource_name): resource for resource in request.resources}
     return DescribeConfigsResponse(
-        results=[_describe_resource(resource, request, services, entries) for resource in resources.values()]
+        results=[_describe_resource(resource, request, context, services, entries) for resource in resources.values()]
     )
 
 
 def _describe_resource(
-    resource: DescribeConfigsResource, request: DescribeConfigsRequest, services: Services, entries: ConfigEntries
+    resource: DescribeConfigsResource,
+    request: DescribeConfigsRequest,
+    context: RequestContext,
+    services: Services,
+    entries: ConfigEntries,
 ) -> DescribeConfigsResult:
     result = DescribeConfigsResult(resource_type=resource.resource_type, resource_name=resource.resource_name)
     try:
-        describe = _DESCRIBE.get(resource.resource_type)
+        describe = _find_description(resource.resource_type, context)
         if describe is None:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"resources of type {resource.resource_type} are not known")
-        result.configs = _select_entries(resource, request, describe(resource.resource_name, services, entries))
+        described = describe(resource.resource_name, services, entries)
+        if context.tenant is not None:
+            described = [entry for entry in described if entry.name != LONG_NAME_CONFIG]
+        result.configs = _select_entries(resource, request, described)
     except KafkaError as problem:
         result.error_code, result.error_message = problem.code, problem.detail
     return result
+
+
+def _find_description(kind: int, context: RequestContext) -> Describe | None:
+    if context.tenant is None:
+        return _DESCRIBE.get(kind)
+    # A broker without instances does not pay for them.
+    from kafkacompat.handlers.tenants.configs import DESCRIBED_TYPES, describe_broker
+
+    if kind == ResourceType.BROKER:
+        instance = context.tenant.instance
+
+        def describe(name: str, services: Services, entries: ConfigEntries) -> list[DescribeConfigsResourceResult]:
+            _check_broker(name, services)
+            return describe_broker(name, entries, instance)
+
+        return describe
+    return _DESCRIBE[kind] if kind in DESCRIBED_TYPES else None
 
 
 def _select_entries(
@@ -73,16 +101,20 @@ def _describe_topic(name: str, services: Services, entries: ConfigEntries) -> li
     check_topic_name(name)
     if name not in services.metadata.image.topics:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic '{name}'")
-    return entries.describe_topic(services.metadata.image.config(ResourceType.TOPIC, name))
+    defaults = services.effective.instance_defaults.find(name)
+    return entries.describe_topic(services.metadata.image.config(ResourceType.TOPIC, name), defaults)
 
 
 def _describe_broker(name: str, services: Services, entries: ConfigEntries) -> list[DescribeConfigsResourceResult]:
-    if not name:
-        return entries.describe_all_brokers()
-    if not is_node_id(name, services.node_id):
+    _check_broker(name, services)
+    return entries.describe_broker() if name else entries.describe_all_brokers()
+
+
+def _check_broker(name: str, services: Services) -> None:
+    """Raise KafkaError INVALID_REQUEST unless *name* is this broker's id, or empty for all brokers."""
+    if name and not is_node_id(name, services.node_id):
         reason = f"'{name}' is not the id of this broker, {services.node_id}, and not empty"
         raise KafkaError(ErrorCode.INVALID_REQUEST, reason)
-    return entries.describe_broker()
 
 
 def _describe_loggers(name: str, services: Services, entries: ConfigEntries) -> list[DescribeConfigsResourceResult]:
@@ -101,15 +133,23 @@ def _describe_client_metrics(
     return entries.describe_client_metrics(services.metadata.image.config(ResourceType.CLIENT_METRICS, name))
 
 
+def _describe_instance(name: str, services: Services, entries: ConfigEntries) -> list[DescribeConfigsResourceResult]:
+    given = services.metadata.image.config(ResourceType.INSTANCE, name)
+    if not given:
+        raise KafkaError(ErrorCode.RESOURCE_NOT_FOUND, f"there is no instance '{name}'")
+    return entries.describe_instance(given)
+
+
 def _check_has_name(name: str, what: str) -> None:
     if not name:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"a {what} needs a name")
 
 
-_DESCRIBE: dict[int, Callable[[str, Services, ConfigEntries], list[DescribeConfigsResourceResult]]] = {
+_DESCRIBE: dict[int, Describe] = {
     ResourceType.TOPIC: _describe_topic,
     ResourceType.BROKER: _describe_broker,
     ResourceType.BROKER_LOGGER: _describe_loggers,
     ResourceType.GROUP: _describe_group,
     ResourceType.CLIENT_METRICS: _describe_client_metrics,
+    ResourceType.INSTANCE: _describe_instance,
 }

@@ -25,7 +25,7 @@ def handle_describe_delegation_token(
 ) -> DescribeDelegationTokenResponse:
     """Describe the tokens of the given owners, or all, as far as the requester owns or renews them."""
     try:
-        check_token_request(context)
+        check_token_request(context, services)
         rules = TokenRules.read(services.config)
     except KafkaError as problem:
         return DescribeDelegationTokenResponse(error_code=problem.code)
@@ -48,6 +48,9 @@ def _is_wanted(token: TokenInfo, owners: set[tuple[str, str]] | None) -> bool:
 
 def _is_visible(token: TokenInfo, context: RequestContext, services: Services) -> bool:
     """Return whether a client sees a token: its owner and renewers do, and clients with a right on the token or its owner."""
+    tenant = context.tenant
+    if tenant is not None and not tenant.has_user(token.owner.name):
+        return False
     if token.may_be_renewed_by(context.principal):
         return True
     if acts_for(context, AclOperation.DESCRIBE_TOKENS, token.owner, services):
@@ -55,8 +58,8 @@ def _is_visible(token: TokenInfo, context: RequestContext, services: Services) -
     if services.authorizer is None:
         return False
     client = context.principal, context.peer.host
-    kind = AclResourceType.DELEGATION_TOKEN
-    return services.authorizer.decide(*client, AclOperation.DESCRIBE, kind, token.token_id).allowed
+    kind, prefix = AclResourceType.DELEGATION_TOKEN, "" if tenant is None else tenant.names.prefix
+    return services.authorizer.decide(*client, AclOperation.DESCRIBE, kind, f"{prefix}{token.token_id}").allowed
 
 
 def _describe_token(token: TokenInfo, rules: TokenRules) -> DescribedDelegationToken:

@@ -21,13 +21,17 @@ def handle_describe_user_scram_credentials(
 ) -> DescribeUserScramCredentialsResponse:
     """Describe the requested users, or all if the request names none."""
     image = services.metadata.image
-    times = Counter(user.name for user in request.users) if request.users else dict.fromkeys(_list_users(image), 1)
+    times = (
+        Counter(user.name for user in request.users) if request.users else dict.fromkeys(_list_users(image, context), 1)
+    )
     return DescribeUserScramCredentialsResponse(results=[_describe_user(image, user, times[user]) for user in times])
 
 
-def _list_users(image: MetadataImage) -> list[str]:
-    """List every user that has a credential."""
-    return [dict(entity)[USER] or "" for entity, config in image.clients.items() if config.credentials]
+def _list_users(image: MetadataImage, context: RequestContext) -> list[str]:
+    """List every user that has a credential, and belongs to the client's instance if it has one."""
+    users = [dict(entity)[USER] or "" for entity, config in image.clients.items() if config.credentials]
+    tenant = context.tenant
+    return users if tenant is None else [user for user in users if tenant.has_user(user)]
 
 
 def _describe_user(image: MetadataImage, user: str, times: int) -> DescribeUserScramCredentialsResult:

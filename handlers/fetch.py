@@ -99,7 +99,7 @@ def handle_fetch(request: FetchRequest, context: RequestContext, services: Servi
 
     reader = _find_reader(request, context, services)
     meter = context.meter
-    if meter is not None and reader.replica is not None and _may_follow(context, services):
+    if meter is not None and reader.replica is not None and is_replica(context, services):
         # The quotas of replication throttle followers.
         meter.exempt()
         meter = None
@@ -143,12 +143,24 @@ def _find_partition(
     def find(wanted: WantedPartition) -> Partition:
         return services.replica_manager.find(wanted.topic, wanted.partition)
 
+    find_allowed = _guard_by_network(find, is_follower, context, services) if services.whitelists else find
     if services.authorizer is None:
-        return find
+        return find_allowed
     # Without an authorizer a broker does not pay for the guards.
     from kafkacompat.handlers.guards.fetch import guard_find
 
-    return guard_find(find, is_follower, services.authorizer, context, services)
+    return guard_find(find_allowed, is_follower, services.authorizer, context, services)
+
+
+def _guard_by_network(
+    find: Callable[[WantedPartition], Partition], is_follower: bool, context: RequestContext, services: Services
+) -> Callable[[WantedPartition], Partition]:
+    # Where no topic has a whitelist a broker does not pay for the guards.
+    from kafkacompat.handlers.guards.fetch import guard_find
+    from kafkacompat.handlers.guards.networks import NetworkRights
+
+    follows = is_follower and is_replica(context, services)
+    return guard_find(find, follows, NetworkRights(services.whitelists), context, services)
 
 
 def _refuse_follower(wanted: WantedPartition) -> Partition:
@@ -191,7 +203,7 @@ def _find_reader(request: FetchRequest, context: RequestContext, services: Servi
     return FetchReader(reads_followers=True, find_nearest=find_nearest)
 
 
-def _may_follow(context: RequestContext, services: Services) -> bool:
+def is_replica(context: RequestContext, services: Services) -> bool:
     """Return whether a client that names the id of a replica may be one, so that the quotas of clients do not count for it.
 
     Followers fetch on the listener of the brokers, which alone answers Envelopes; with an authorizer they have ClusterAction.

@@ -172,7 +172,7 @@ def _build_answer(request: MetadataRequest, context: RequestContext, services: S
     response = MetadataResponse(
         brokers=[MetadataResponseBroker(**broker._asdict()) for broker in sight.reachable.values()],
         cluster_id=image.cluster_id,
-        controller_id=image.controller_id,
+        controller_id=sight.controller_id,
     )
     later = make_steps(services.clock, _describe_topics(response.topics, (find(key, sight) for key in wanted), sight))
     if later is None:

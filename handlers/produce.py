@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from twisted.internet.defer import Deferred, DeferredList
+from twisted.internet.task import deferLater
 from twisted.python.failure import Failure
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
@@ -31,6 +32,7 @@ from kafkacompat.partitions.partition import Partition
 from kafkacompat.partitions.producing import RequestAppends, any_is_transactional
 from kafkacompat.storage.log.log import AppendResult
 from kafkacompat.storage.producers.verification import Guard
+from kafkacompat.tenancy.capacity import HeldBackError
 from kafkacompat.wire.apis.produce import (
     PartitionProduceData,
     PartitionProduceResponse,
@@ -47,6 +49,8 @@ LEADER_HINT_VERSION = 10
 VALID_ACKS = (-1, 0, 1)
 ADMIN_CLIENT_ID = "__admin_client"
 """The one client id whose records Kafka accepts in internal topics."""
+HELD_BACK_S = 0.5
+"""How long the answer waits for a batch that an instance has no room for: clients send it again after 0.1 s or less."""
 ProduceResult: TypeAlias = "ProduceResponse | Pending[ProduceResponse | None] | None"
 
 
@@ -97,6 +101,8 @@ def _produce_batches(
     produce = _ProduceRequestState(request, context, services, refusal, verdicts)
     response = ProduceResponse(responses=[produce.answer_topic(topic) for topic in request.topic_data])
     if not produce.waiting:
+        if produce.is_held_back:
+            return Pending(produce.finish_later(response))
         if produce.replica_acks is None:
             return produce.finish(response)
         return Pending(produce.replica_acks.wait().addCallback(lambda _: produce.finish(response)))
@@ -105,7 +111,7 @@ def _produce_batches(
     settled: Deferred[None] = Deferred()
     appended = produce.waiting[0] if len(produce.waiting) == 1 else DeferredList(produce.waiting)
     answered = appended.addCallback(lambda _: produce.wait_for_replicas(settled)).addCallback(
-        lambda _: produce.finish(response)
+        lambda _: produce.finish_later(response) if produce.is_held_back else produce.finish(response)
     )
     return Pending(answered, in_order=produce.is_unsettled, settled=settled)
 
@@ -115,7 +121,7 @@ class _ProduceRequestState:
 
     ``waiting`` are the appends that could not be answered at once. ``is_unsettled`` says whether any of them is not in
     its log yet; the others only wait for a sync. ``replica_acks`` are the appends that wait for replicas, None without
-    any.
+    any. ``is_held_back`` says that an instance has no room for a batch, and that its producer is to try again, but not at once.
     """
 
     def __init__(
@@ -141,6 +147,7 @@ class _ProduceRequestState:
         self.waiting: list[Deferred[None]] = []
         self.replica_acks: ReplicaAcks | None = None
         self.is_unsettled = False
+        self.is_held_back = False
 
     def answer_topic(self, topic: TopicProduceData) -> TopicProduceResponse:
         key = topic.topic_id if self._version >= TOPIC_ID_VERSION else topic.name
@@ -209,6 +216,8 @@ class _ProduceRequestState:
                 partition.traffic.refused_appends += 1
         if response.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER:
             self._has_lost_leader = True
+        elif isinstance(problem, HeldBackError) and problem.is_retriable and self._acks:
+            self.is_held_back = True
 
     def _await_replicas(self, response: PartitionProduceResponse, partition: Partition, result: AppendResult) -> None:
         """Let the response wait until the in-sync replicas have the batch. A failure keeps the batch's offsets."""
@@ -235,6 +244,16 @@ class _ProduceRequestState:
             return None
         settled.callback(None)
         return self.replica_acks.wait()
+
+    async def _wait_and_finish(self, response: ProduceResponse) -> ProduceResponse | None:
+        await deferLater(self._services.clock, HELD_BACK_S)  # type: ignore[arg-type]
+        if self.replica_acks is not None:
+            await self.replica_acks.wait()
+        return self.finish(response)
+
+    def finish_later(self, response: ProduceResponse) -> Deferred[ProduceResponse | None]:
+        """Return the complete response after a while; the connection's next requests are handled meanwhile."""
+        return Deferred.fromCoroutine(self._wait_and_finish(response))
 
     def finish(self, response: ProduceResponse) -> ProduceResponse | None:
         """Return the complete response; None with acks=0."""

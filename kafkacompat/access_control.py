@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from kafkacompat.security.acls.audit import AttemptLog, AuditFile, AuditLog
 from kafkacompat.security.acls.authorizer import Authorizer, parse_super_users
+from kafkacompat.tenancy.rights import InstanceRights
 
 if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig
     from kafkacompat.disk import Disk
     from kafkacompat.metadata.image import ImageHolder
+    from kafkacompat.tenancy.registry import Instances
     from kafkacompat.timers import Clock
 
 
@@ -35,3 +37,8 @@ class AccessControl:
         )
         self.authorizer.observer = AttemptLog(clock, self.audit)
         self.authorizer.notes_allowed = self.audit is not None and config.bool("kafkacompat.audit.log.allowed")
+
+    def follow(self, instances: Instances) -> None:
+        """Let the super users of each instance do everything in it, from now on."""
+        self.authorizer.instances = InstanceRights(instances)
+        instances.watchers.append(self.authorizer.forget)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from twisted.internet.defer import gatherResults
 
 from kafkacompat.config import ConfigError
+from kafkacompat.config.listeners import find_settings_name
 from kafkacompat.server.emulation import emulate_release
 from kafkacompat.server.listener import KafkaServer, ListenError
 
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     from kafkacompat.config import Listener
     from kafkacompat.handlers import Handler
     from kafkacompat.handlers.context import Services
+    from kafkacompat.instance_listeners import InstanceListeners
     from kafkacompat.security.sasl.jwks import Fetch
+    from kafkacompat.security.tls.listeners import TlsListener
     from kafkacompat.server.authentication import Authentication
     from kafkacompat.server.dispatcher import Dispatcher
     from kafkacompat.server.sasl_gate import SaslGate
@@ -53,6 +56,8 @@ class BoundListeners:
         self._authentication: Authentication | None = None
         self.addresses: list[str] = []
         self.bound: dict[str, tuple[str, int]] = {}
+        self.instances: InstanceListeners | None = None
+        """The listeners of instances; None before there is one."""
         self.binds_new = False
         """Whether a change of the properties binds new listeners: set while the broker runs."""
 
@@ -71,7 +76,7 @@ class BoundListeners:
         """Unbind the listeners whose names are gone, then bind those whose names are new."""
         self._tls.update(self._effective.config)
         wanted = {listener.name for listener in self._effective.config.listeners}
-        gone = self._server.listening - wanted
+        gone = (self._server.listening & self.bound.keys()) - wanted
         self.addresses = [address for address in self.addresses if address.partition("://")[0] not in gone]
         unbinding = gatherResults([self._server.give_up(name) for name in gone], consumeErrors=True)
         unbinding.addCallback(lambda _: self.bind_new())
@@ -85,6 +90,30 @@ class BoundListeners:
                     log.info("Listening on %s", self.addresses[-1])
                 except (ConfigError, ListenError) as problem:
                     log.error("%s", problem)
+        self.update_instances()
+
+    def update_instances(self) -> None:
+        """Bind the listeners that instances have now, and unbind others, if the broker runs."""
+        tenants = self._server.tenants
+        if tenants is None or not self.binds_new:
+            return
+        if self.instances is None:
+            if not tenants.routes.listeners:
+                return
+            # A broker without instances does not pay for them.
+            from kafkacompat.instance_listeners import InstanceListeners
+
+            self.instances = InstanceListeners(
+                self._server, tenants, self._services.clock, self._secure, lambda: self.binds_new
+            )
+        self.instances.follow(tenants.routes.listeners)
+
+    def _secure(self, listener: Listener) -> tuple[Callable[[], SaslGate] | None, TlsListener | None]:
+        """Return what begins the authentication of a connection, and the TLS side. Raises ConfigError and ListenError."""
+        config = self._effective.config
+        shared = listener._replace(name=find_settings_name(config.given, listener))
+        begin_sasl = self._prepare_sasl(shared.name) if listener.has_sasl else None
+        return begin_sasl, self._tls.open(config, shared)
 
     def stop_authentication(self) -> None:
         """Fetch no more keys of identity providers."""

@@ -39,6 +39,7 @@ from kafkacompat.standalone import Standalone
 from kafkacompat.storage.directory.log_directory import LogDirectory, LogDirectoryError
 from kafkacompat.storage.segment.shared_files import SegmentCache
 from kafkacompat.tenancy.registry import Instances
+from kafkacompat.tenancy.whitelists import TopicWhitelists
 from kafkacompat.timers import steady_ms
 from kafkacompat.upkeep.cleaning import MOST_CLEANERS, LogCleaner
 from kafkacompat.upkeep.housekeeping import Housekeeping
@@ -58,6 +59,9 @@ if TYPE_CHECKING:
     from kafkacompat.monitoring.monitor import Monitor
     from kafkacompat.monitoring.observed import Observed
     from kafkacompat.storage.segment.shared_files import FileRegion
+    from kafkacompat.upkeep.instance_storage import InstanceStorage
+    from kafkacompat.usage.figures import UsageFigures
+    from kafkacompat.usage.recorder import UsageRecorder
 
 log = logging.getLogger(__name__)
 
@@ -91,6 +95,11 @@ class Broker:
         self._node: ClusterNode | None = None
         self._running = False
         self._access: AccessControl | None = None
+        self.instance_storage: InstanceStorage | None = None
+        """What instances store; None as long as there was none."""
+        self.instance_usage: UsageFigures | None = None
+        """What instances use of this broker; None as long as there was none."""
+        self._usage_recorder: UsageRecorder | None = None
 
     @property
     def addresses(self) -> list[str]:
@@ -133,6 +142,7 @@ class Broker:
         self.token_expiry.start()
         self._running = self.listeners.binds_new = True
         self.listeners.bind_new()
+        self._start_usage_records()
         if self.monitor is not None:
             self.monitor.note_running()
 
@@ -271,6 +281,15 @@ class Broker:
         self._build_quotas()
         self.instances = Instances()
         self.metadata.watch(self.instances.update)
+        self.quotas.find_prefix = self.instances.find_user_prefix
+        self.instances.watchers.append(self.quotas.forget)
+        if self._access is not None:
+            self._access.follow(self.instances)
+        whitelists = TopicWhitelists()
+        self.metadata.watch(whitelists.update)
+        self.effective.find_instance = self.instances.find_instance
+        self.coordinators.find_group_instance = self.instances.find_group_instance
+        self.instances.watchers.append(self._instances_changed)
         self._services = Services(
             node_id=config.node_id,
             clock=self._reactor,
@@ -290,6 +309,7 @@ class Broker:
             telemetry=None if self.monitor is None else self.monitor.telemetry,
             requests=None if self.monitor is None else self.monitor.requests,
             instances=self.instances,
+            whitelists=whitelists,
         )
         self.server = KafkaServer(
             self._reactor,
@@ -303,6 +323,8 @@ class Broker:
             admit=self._admit,
             quotas=self.quotas,
             metrics=None if self.monitor is None else self.monitor.requests,
+            instances=self.instances,
+            find_required=lambda: self.effective.config.list("kafkacompat.instances.required.listeners"),
         )
         self.listeners = BoundListeners(
             self.server,
@@ -312,8 +334,40 @@ class Broker:
             self._host.rng,
             None if self._node is None else self._node.listener,
         )
+        self.instances.watchers.append(self._follow_instances)
+        # A broker of a cluster knows the instances by now.
+        self._follow_instances()
         if self.monitor is not None:
             self.monitor.observe(self._list_services())
+
+    def _follow_instances(self) -> None:
+        assert self.server.tenants is not None
+        self.server.tenants.update()
+        self.listeners.update_instances()
+
+    def _instances_changed(self) -> None:
+        if self.instance_storage is None:
+            # A broker without instances does not pay for them.
+            from kafkacompat.upkeep.instance_storage import InstanceStorage
+
+            self.instance_storage = InstanceStorage(self.instances, self.replica_manager, self._reactor)
+            self.instance_storage.start()
+        else:
+            self.instance_storage.update()
+        self._start_usage_records()
+
+    def _start_usage_records(self) -> None:
+        """Record what instances use, once the broker runs and there is an instance."""
+        if self._running and self.instance_storage is not None and self._usage_recorder is None:
+            from kafkacompat.usage.figures import UsageFigures
+            from kafkacompat.usage.recorder import UsageRecorder
+            from kafkacompat.usage.state_file import DirectoryStateFile
+
+            self.instance_usage = UsageFigures(self.instances, self.instance_storage, self.coordinators.count_groups_of)
+            file = DirectoryStateFile(self._host.files, self.directories)
+            topic = self.coordinators.open_usage_topic()
+            self._usage_recorder = UsageRecorder(self.config.node_id, self.instance_usage, topic, file, self._reactor)
+            self._usage_recorder.start()
 
     def _list_services(self) -> Observed:
         from kafkacompat.monitoring.observed import Observed
@@ -332,6 +386,7 @@ class Broker:
             disks=self._disks,
             node=self._node,
             quotas=self.quotas,
+            find_instance_usage=lambda: self.instance_usage,
         )
 
     def _read_ahead(self, region: FileRegion, offset: int, size_bytes: int) -> Deferred[None]:
@@ -376,6 +431,8 @@ class Broker:
         if self._node is not None:
             await self._node.leave()
         await gatherResults(self.server.stop_listening(), consumeErrors=True)
+        if self._usage_recorder is not None:
+            await self._usage_recorder.stop()
         self.housekeeping.stop()
         self.scrubbing.stop()
         self.token_expiry.stop()

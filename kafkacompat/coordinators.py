@@ -14,15 +14,18 @@ from kafkacompat.coordination.partition_events import CoordinatorEvents, Coordin
 from kafkacompat.coordination.replicated_log import ReplicatedLog
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC, new_offsets_topic
 from kafkacompat.metadata.features import GROUP_VERSION, TRANSACTION_VERSION
+from kafkacompat.metadata.instance_limits import find_no_instance
 from kafkacompat.transactions.topic import TRANSACTION_TOPIC, new_transaction_topic
 
 if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig
+    from kafkacompat.config.instances import Instance
     from kafkacompat.groups.coordinator import GroupCoordinator
     from kafkacompat.groups.stored_offsets import StoredOffsets
     from kafkacompat.metadata.administration import Administration
     from kafkacompat.metadata.effective import EffectiveConfig
     from kafkacompat.metadata.image import ImageHolder, TopicImage
+    from kafkacompat.metadata.instance_limits import FindInstance
     from kafkacompat.metadata.local_replicas import PartitionEvents
     from kafkacompat.metadata.store import MetadataStore
     from kafkacompat.metadata.topic_changes import NewTopic
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from kafkacompat.transactions.coordinator import TransactionCoordinator
     from kafkacompat.transactions.markers import MarkerWriter
     from kafkacompat.transactions.verification import Verifier
+    from kafkacompat.usage.topic import ReplicatedUsageTopic
 
 
 class CoordinatorCluster(NamedTuple):
@@ -82,6 +86,8 @@ class Coordinators:
         self._readable_by_old_kafka = readable_by_old_kafka
         self.features = {GROUP_VERSION: 1, TRANSACTION_VERSION: 0 if readable_by_old_kafka else 2}
         self._cluster = cluster
+        self.find_group_instance: FindInstance = find_no_instance
+        """Returns the instance of a group by its id."""
         self.roles = CoordinatorRoles(
             {
                 OFFSETS_TOPIC: TopicRoles(
@@ -107,6 +113,24 @@ class Coordinators:
         """The coordinator of transactions, None before its first use."""
         return self.__dict__.get("transactions")
 
+    def count_groups_of(self, instance: Instance) -> int:
+        """Return how many groups of an instance this broker coordinates."""
+        groups = self.used_groups
+        return 0 if groups is None else groups.count_groups_of(instance)
+
+    def open_usage_topic(self) -> ReplicatedUsageTopic:
+        """Return the topic of instances' usage, which is created when the first record is written."""
+        from kafkacompat.usage.topic import ReplicatedUsageTopic, new_usage_topic
+
+        topic = new_usage_topic(self._config)
+        return ReplicatedUsageTopic(
+            self._config.node_id,
+            self._internal_topic(topic),
+            self._open_log(topic),
+            self._metadata,
+            None if self._cluster is None else self._cluster.send,
+        )
+
     def _forget_topic(self, topic: TopicImage) -> None:
         self.groups.on_topics_deleted({topic.name: topic.topic_id})
         if self._cluster is None:
@@ -130,6 +154,7 @@ class Coordinators:
             self._rng.randbytes,
             metadata=self._metadata,
             consumer_settings=ConsumerGroupSettings.from_config(self._config, lambda: self._effective.config),
+            find_instance=lambda group_id: self.find_group_instance(group_id),
         )
         groups.start()
         return groups

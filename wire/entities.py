@@ -34,6 +34,8 @@ CONFIG_RESOURCE = "configResource"
 """The name of a resource with a configuration, by its type."""
 ACL_RESOURCE = "aclResource"
 """The name of a resource in an access rule, by its type and the type of the pattern."""
+NAME_FILTER = "nameFilter"
+"""A name in a filter of access rules or quotas. It is not translated: the filter is applied to the names that clients know."""
 QUOTA_ENTITY = "quotaEntity"
 """The name of a user, a client id or an address, by the type of the entity; null for the default."""
 
@@ -65,6 +67,7 @@ ENTITIES = frozenset(
         CLIENT_INSTANCE,
         TEXT,
         BROKER,
+        NAME_FILTER,
         *SIBLINGS,
     }
 )

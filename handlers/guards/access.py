@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kafkacompat.handlers.authorized_operations import list_bits
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.guards.rights import Check
 from kafkacompat.handlers.ordering import answer_in_order
-from kafkacompat.security.acls.authorizer import Attempt, Authorizer
+from kafkacompat.security.acls.authorizer import Attempt, AttemptObserver
 from kafkacompat.security.acls.model import CLUSTER_NAME, AclOperation, AclResourceType
 from kafkacompat.timers import yield_in_turns
+from kafkacompat.wire import entities
 from kafkacompat.wire.apis import find_api
 from kafkacompat.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from kafkacompat.metadata.image import MetadataImage
     from kafkacompat.security.acls.decisions import Decision
+    from kafkacompat.security.principals import Principal
 
 Handle = Callable[[Any], Any]
 """Answers a request without any check."""
@@ -25,12 +27,30 @@ Guard = Callable[[Any, "Access", Handle], Any]
 """Answers a request, or the part of it that its client may make."""
 
 
+class Rights(Protocol):
+    """Decides what clients may do; see `Authorizer`, which decides by ACLs."""
+
+    notes_allowed: bool
+    observer: AttemptObserver | None
+
+    @property
+    def table(self) -> object: ...
+
+    def decide(
+        self, principal: Principal, host: str, operation: AclOperation, kind: AclResourceType, name: str
+    ) -> Decision: ...
+
+    def decide_on_any(
+        self, principal: Principal, host: str, operation: AclOperation, kind: AclResourceType
+    ) -> Decision: ...
+
+
 class Access:
     """What the client of one request may do. What it is refused, and is not merely left out, is noted."""
 
     __slots__ = ("_api_key", "_authorizer", "_host", "context", "services")
 
-    def __init__(self, authorizer: Authorizer, api_key: int, context: RequestContext, services: Services) -> None:
+    def __init__(self, authorizer: Rights, api_key: int, context: RequestContext, services: Services) -> None:
         self._authorizer = authorizer
         self._api_key = api_key
         self._host = context.peer.host
@@ -76,7 +96,20 @@ class Access:
 
     def may_on_cluster(self, operation: AclOperation, *, is_noted: bool = True) -> bool:
         """Return whether the client may do something with the cluster."""
-        return self.may(operation, AclResourceType.CLUSTER, CLUSTER_NAME, is_noted=is_noted)
+        return self.may(operation, AclResourceType.CLUSTER, self._find_cluster_name(operation), is_noted=is_noted)
+
+    @property
+    def cluster_name(self) -> str:
+        """The name of the client's cluster: an instance is one of its own, with its own access rules."""
+        context, instances = self.context, self.services.instances
+        tenant = context.tenant
+        if tenant is None and context.is_forwarded and instances:
+            tenant = instances.find_owner(entities.USER, context.principal.name)
+        return CLUSTER_NAME if tenant is None else tenant.cluster_resource
+
+    def _find_cluster_name(self, operation: AclOperation) -> str:
+        """Return the cluster that a right is asked for on; an instance has no brokers of its own to act as."""
+        return CLUSTER_NAME if operation is AclOperation.CLUSTER_ACTION else self.cluster_name
 
     def _note(self, operation: AclOperation, kind: AclResourceType, name: str, count: int, decision: Decision) -> None:
         observer, context = self._authorizer.observer, self.context
@@ -108,14 +141,17 @@ class Access:
             if self.may(operation, kind, name, is_noted=is_noted)
         }
 
-    def require(self, check: Check, name: str = CLUSTER_NAME) -> None:
-        """Raise KafkaError unless the client has a right on a resource."""
-        if not self.may(check.operation, check.kind, name):
+    def require(self, check: Check, name: str | None = None) -> None:
+        """Raise KafkaError unless the client has a right on a resource, by default on the cluster."""
+        if not self.may(
+            check.operation, check.kind, self._find_cluster_name(check.operation) if name is None else name
+        ):
             raise KafkaError(check.error, f"{check.operation.name} on {check.kind.name} is not allowed")
 
-    def list_operations(self, kind: AclResourceType, name: str = CLUSTER_NAME) -> int:
-        """Return the operations that the client may do with a resource, one bit each."""
+    def list_operations(self, kind: AclResourceType, name: str | None = None) -> int:
+        """Return the operations that the client may do with a resource, by default with the cluster, one bit each."""
         principal, host, decide = self.context.principal, self._host, self._authorizer.decide
+        name = self.cluster_name if name is None else name
         return list_bits(kind, lambda each: decide(principal, host, each, kind, name).allowed)
 
 

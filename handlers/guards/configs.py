@@ -9,7 +9,7 @@ from kafkacompat.handlers.guards.access import Access, Guard, Handle, change_res
 from kafkacompat.handlers.guards.items import leave_out
 from kafkacompat.handlers.guards.refusals import Items, make_response, refuse_items
 from kafkacompat.handlers.guards.rights import Check
-from kafkacompat.security.acls.model import CLUSTER_NAME, AclOperation, AclResourceType
+from kafkacompat.security.acls.model import AclOperation, AclResourceType
 
 PROTECTED_AS = {
     ResourceType.TOPIC: AclResourceType.TOPIC,
@@ -17,6 +17,7 @@ PROTECTED_AS = {
     ResourceType.BROKER: AclResourceType.CLUSTER,
     ResourceType.BROKER_LOGGER: AclResourceType.CLUSTER,
     ResourceType.CLIENT_METRICS: AclResourceType.CLUSTER,
+    ResourceType.INSTANCE: AclResourceType.CLUSTER,
 }
 """By type of a resource with a configuration: the type of the resource that the rights are asked for."""
 
@@ -30,7 +31,7 @@ def guard_configs(operation: AclOperation, answered: str) -> Guard:
         for resource in request.resources:
             kind = PROTECTED_AS.get(resource.resource_type)
             if kind is not None:
-                name = CLUSTER_NAME if kind is AclResourceType.CLUSTER else resource.resource_name
+                name = access.cluster_name if kind is AclResourceType.CLUSTER else resource.resource_name
                 if not access.may(operation, kind, name):
                     refused.append(resource)
                     refusals += refuse_items(request, items, [resource], Check(operation, kind).error)

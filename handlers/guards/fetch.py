@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kafkacompat.handlers.context import RequestContext, Services
-from kafkacompat.handlers.guards.access import Access
+from kafkacompat.handlers.guards.access import Access, Rights
 from kafkacompat.handlers.guards.table import FETCH_CHECKS
 from kafkacompat.partitions.fetch_sessions import WantedPartition
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.security.acls.authorizer import Authorizer
 from kafkacompat.security.acls.model import CLUSTER_NAME
-from kafkacompat.security.acls.table import AclTable
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.headers import FETCH_KEY
 
@@ -24,9 +23,7 @@ def may_follow(authorizer: Authorizer, context: RequestContext) -> bool:
     return authorizer.decide(context.principal, context.peer.host, operation, kind, CLUSTER_NAME).allowed
 
 
-def guard_find(
-    find: Find, is_follower: bool, authorizer: Authorizer, context: RequestContext, services: Services
-) -> Find:
+def guard_find(find: Find, is_follower: bool, authorizer: Rights, context: RequestContext, services: Services) -> Find:
     """Return a *find* that fails with TOPIC_AUTHORIZATION_FAILED for what the client may not read.
 
     A topic is asked about once, and again when other rules are in effect: a fetch that waits while a right is taken away ends.
@@ -34,7 +31,7 @@ def guard_find(
     access = Access(authorizer, FETCH_KEY, context, services)
     read_topic, act_for_cluster = FETCH_CHECKS
     known: dict[str, bool] = {}
-    table: AclTable | None = None
+    table: object = None
 
     def may_read(name: str) -> bool:
         if is_follower:

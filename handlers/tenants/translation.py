@@ -37,6 +37,8 @@ class TenantRequests:
         api = TENANT_APIS.get(incoming.api_key)
         if api is None:
             raise RequestError(f"API {incoming.api_key} is not served to the clients of instances")
+        if context.api_version < api.first_version:
+            raise RequestError(f"version {context.api_version} of API {incoming.api_key} is not served to instances")
         if request is None:
             return self._finish(api.finish, request, handle(incoming, context), context)
         if api.check is not None:

@@ -43,6 +43,7 @@ from kafkacompat.metadata.image import NO_LEADER, BrokerImage, MetadataImage, Pa
 from kafkacompat.metadata.topic_changes import AdmitPartitions, admit_all
 from kafkacompat.metadata.znodes.brokers import decode_broker
 from kafkacompat.metadata.znodes.paths import Znode
+from kafkacompat.tenancy.placement import limit_hosts
 from kafkacompat.timers import Clock
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.zookeeper.client import NoNodeError, WatchEvent, WatchKind, ZooKeeper
@@ -105,6 +106,7 @@ class ActiveController:
             effective,
             rng,
             lambda topic: self._situation.is_queued(topic),
+            limit_hosts,
         )
         self._admin_nodes = AdminNodes(
             zookeeper, ledger, rng, self._events.handle, self._decide, lambda: self._situation, find_topic_id

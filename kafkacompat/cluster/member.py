@@ -31,6 +31,7 @@ from kafkacompat.cluster.orders import Sender
 from kafkacompat.cluster.registration import BrokerRegistration
 from kafkacompat.cluster.start_waits import StartWaits
 from kafkacompat.cluster.tokens import ClusterTokens
+from kafkacompat.config.broker_groups import read_broker_groups
 from kafkacompat.metadata.codec import StoredTopics, decode_image, decode_topics
 from kafkacompat.metadata.image import MetadataImage, TopicImage
 from kafkacompat.metadata.ledger import MetadataLedger
@@ -143,6 +144,8 @@ class ClusterMember:
         self._returning = DeferredLock()
         self._balance = LoopingCall(self._balance_leaders)
         self._balance.clock = clock  # type: ignore[assignment]
+        self._capacity_balance = LoopingCall(self._balance_capacity)
+        self._capacity_balance.clock = clock  # type: ignore[assignment]
         self._waits = StartWaits(clock)
         self.on_topics_reconfigured: Callable[[], None] = lambda: None
         self.on_topic_deleted: Callable[[TopicImage], None] = lambda topic: None
@@ -372,6 +375,9 @@ class ClusterMember:
         if self._config.bool("auto.leader.rebalance.enable"):
             interval_s = self._config.int("leader.imbalance.check.interval.seconds")
             self._balance.start(interval_s, now=False)
+        balance_interval_ms = self._config.int("kafkacompat.broker.group.balance.interval.ms")
+        if balance_interval_ms > 0:
+            self._capacity_balance.start(balance_interval_ms / 1000, now=False)
 
     def _find_topic_id(self, topic: TopicImage) -> bytes:
         """Return the id by which this broker knows a topic, zeros for none."""
@@ -390,6 +396,8 @@ class ClusterMember:
     def _resign_controller(self) -> None:
         if self._balance.running:
             self._balance.stop()
+        if self._capacity_balance.running:
+            self._capacity_balance.stop()
         if self._active is not None:
             self._active.resign()
             self._active = None
@@ -397,6 +405,19 @@ class ClusterMember:
     def _balance_leaders(self) -> None:
         if self._active is not None:
             self._active.balance_leaders()
+
+    def _balance_capacity(self) -> Deferred[None] | None:
+        """Even out the disks of groups of brokers; the next time is after the end of that."""
+        config, active = self._effective.config, self._active
+        groups = read_broker_groups(config)
+        if active is None or not groups:
+            return None
+        # A cluster without groups does not pay for it.
+        from kafkacompat.cluster.capacity_balance import CapacityBalance
+
+        above = config.int("kafkacompat.broker.group.balance.percentage") / 100
+        balance = CapacityBalance(active, self.brokers, self._clock, above)
+        return Deferred.fromCoroutine(balance.even_out(groups))
 
     def _connect_to(self, broker: BrokerImage) -> Callable[[Request], Deferred[Any]]:
         """Return the function that sends a broker the controller's requests."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from kafkacompat.config.broker_groups import read_broker_groups
 from kafkacompat.config.properties import ConfigError
 from kafkacompat.config.protocol_version import find_protocol_release
 from kafkacompat.config.topic_defaults import find_broker_topic_value
@@ -148,6 +149,14 @@ def _check_assignors(config: ReadableConfig) -> str | None:
     return f"group.consumer.assignors={unknown[0]} is not served: it takes some of uniform, range"
 
 
+def _check_broker_groups(config: ReadableConfig) -> str | None:
+    try:
+        read_broker_groups(config)
+    except ConfigError as problem:
+        return str(problem)
+    return None
+
+
 CHECKS: tuple[Callable[[ReadableConfig], str | None], ...] = (
     _check_control_plane,
     _check_inter_broker_protocol,
@@ -160,6 +169,7 @@ CHECKS: tuple[Callable[[ReadableConfig], str | None], ...] = (
     _check_cordoned_directories,
     _check_log_times,
     _check_assignors,
+    _check_broker_groups,
 )
 
 

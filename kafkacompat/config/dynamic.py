@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from kafkacompat.config.broker import PROPERTIES, BrokerConfig
+from kafkacompat.config.broker_groups import GROUPS, MAX_BROKERS
 from kafkacompat.config.listeners import LISTENER_PROPERTY_PATTERN, base_property_name, listener_property_name
 from kafkacompat.config.properties import ConfigError, Property
 from kafkacompat.config.resources import check_group_defaults
@@ -47,6 +48,8 @@ def check_broker_configs(changes: Mapping[str, str], *, per_broker: bool) -> Non
             raise ConfigError(f"{name} cannot be changed while the broker runs: set it in server.properties")
         if _KEYS_AND_TRUST.fullmatch(name):
             raise ConfigError(f"{name} can only be changed for one listener: name it listener.name.<listener>.{name}")
+        if per_broker and name in (GROUPS, MAX_BROKERS):
+            raise ConfigError(f"{name} is the same for all brokers: change it without an id")
         if _is_per_broker(name) and not per_broker:
             raise ConfigError(f"{name} can only be changed for one broker: name its id")
         row = find_property(name)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import builtins
 import re
 from collections.abc import Collection, Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
 
+from kafkacompat.config.networks import Networks, parse_networks
 from kafkacompat.config.properties import ConfigError, Property, parse_tables
 from kafkacompat.config.suggestions import did_you_mean
 from kafkacompat.config.tables.instances import INSTANCES
@@ -15,10 +17,14 @@ from kafkacompat.config.values import Value
 from kafkacompat.wire import entities
 
 INSTANCE_PROPERTIES: Mapping[str, Property] = parse_tables(INSTANCES)
+DEFAULT_TOPIC_CONFIGS = "default.topic.configs"
+SUPER_USERS = "super.users"
 ACTIVE = "active"
 DELETING = "deleting"
 NO_LIMIT = -1
 MAX_NAME_LENGTH = 64
+LONG_NAME_CONFIG = "kafkacompat.instance.topic"
+"""The topic config that keeps the client's name of a topic with a short physical name."""
 MAX_INSTANCE_VALUE_LENGTH = 512 * 1024
 """The longest value of a property: a whitelist may have ten thousand networks."""
 
@@ -29,8 +35,25 @@ _TABLES = {
     entities.TRANSACTIONAL_ID: "transactional.id.names",
     entities.USER: "user.names",
 }
+_NEVER_DEFAULTS = frozenset(
+    {
+        "follower.replication.throttled.replicas",
+        "leader.replication.throttled.replicas",
+        "unclean.leader.election.enable",
+        LONG_NAME_CONFIG,
+    }
+)
+"""Topic configs that an instance has no default of: they name single partitions, or may lose records."""
 _ADDRESS = re.compile(r"(PLAINTEXT|SSL|SASL_PLAINTEXT|SASL_SSL)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]{1,5})")
+_SNI_HOST = re.compile(r"(\*\.)?[0-9a-z_]([0-9a-z_-]*[0-9a-z_])?(\.[0-9a-z_]([0-9a-z_-]*[0-9a-z_])?)*")
+_BROKER_ADDRESS = re.compile(r"\[?([0-9a-zA-Z\-%._:{}]+)\]?:([0-9]{1,5})")
 MAX_PORT = 65535
+LISTENER_PREFIX = "INSTANCE-"
+"""Begins the names of instances' listeners; no other listener has such a name."""
+EVERY_USER = "*"
+"""In sasl.users: every user of the instance."""
+BROKER_ID = "{id}"
+"""In sni.advertised: the id of the broker."""
 
 
 class InstanceAddress(NamedTuple):
@@ -39,6 +62,30 @@ class InstanceAddress(NamedTuple):
     protocol: str
     host: str
     port: int
+
+
+def make_listener_name(instance_name: str, index: int) -> str:
+    """Return the name of the listener for an entry of the property ``listeners``, by its place from 0."""
+    return f"{LISTENER_PREFIX}{instance_name}-{index}"
+
+
+class TopicBounds(NamedTuple):
+    """The bounds of topic configs in an instance; NO_LIMIT where there is none."""
+
+    max_message_bytes: int = NO_LIMIT
+    min_retention_ms: int = NO_LIMIT
+    max_retention_ms: int = NO_LIMIT
+
+    def limit_retention(self, retention_ms: int) -> int:
+        """Return the nearest retention within the bounds; a negative one means for ever."""
+        if self.max_retention_ms != NO_LIMIT and not 0 <= retention_ms <= self.max_retention_ms:
+            return self.max_retention_ms
+        if 0 <= retention_ms < self.min_retention_ms:
+            return self.min_retention_ms
+        return retention_ms
+
+
+NO_BOUNDS = TopicBounds()
 
 
 def check_instance_name(name: str) -> None:
@@ -123,9 +170,85 @@ class Instance:
         return table
 
     @cached_property
+    def super_users(self) -> tuple[str, ...]:
+        """The users who may do everything in it, as User:name; raises ConfigError."""
+        for entry in self.list(SUPER_USERS):
+            if not entry.startswith("User:") or entry == "User:":
+                raise ConfigError(f"{SUPER_USERS} is not valid at {entry!r}: it takes User:name")
+        return self.list(SUPER_USERS)
+
+    @cached_property
+    def default_topic_configs(self) -> Mapping[str, str]:
+        """The defaults of its topics' configs, which are not checked; raises ConfigError.
+
+        An element without a name belongs to the list before it: ``cleanup.policy=compact,delete``.
+        """
+        configs: dict[str, str] = {}
+        name = ""
+        for entry in self.list(DEFAULT_TOPIC_CONFIGS):
+            before, equals, value = entry.partition("=")
+            if equals and before and before not in configs:
+                name, configs[before] = before, value
+            elif equals or not name:
+                reason = "it is there twice" if before in configs else "it takes name=value"
+                raise ConfigError(f"{DEFAULT_TOPIC_CONFIGS} is not valid at {entry!r}: {reason}")
+            else:
+                configs[name] += f",{entry}"
+        return configs
+
+    @cached_property
+    def topic_bounds(self) -> TopicBounds:
+        """The bounds of its topics' configs."""
+        names = ("limit.message.bytes", "limit.retention.min.ms", "limit.retention.max.ms")
+        return TopicBounds(*map(self.int, names))
+
+    @cached_property
     def addresses(self) -> tuple[InstanceAddress, ...]:
         """The addresses that lead to the instance; raises ConfigError."""
         return tuple(map(_parse_address, self.list("listeners")))
+
+    @cached_property
+    def whitelist(self) -> Networks | None:
+        """The networks that may connect; None for all. Raises ConfigError."""
+        return parse_networks("whitelist", self.list("whitelist"))
+
+    @cached_property
+    def sni_hosts(self) -> frozenset[str]:
+        """The names in TLS handshakes that lead to the instance, in lower case."""
+        return frozenset(host.lower() for host in self.list("sni.hosts"))
+
+    @cached_property
+    def sni_advertised(self) -> tuple[str, builtins.int] | None:
+        """Host and port of the brokers for clients that came by SNI; None if none is set. Raises ConfigError."""
+        text = self.string("sni.advertised")
+        if not text:
+            return None
+        match = _BROKER_ADDRESS.fullmatch(text)
+        if match is None or not 0 < builtins.int(match[2]) <= MAX_PORT:
+            raise ConfigError(
+                f"sni.advertised={text} is not valid: it takes host:port, such as b{BROKER_ID}.example:9093"
+            )
+        return match[1], builtins.int(match[2])
+
+    @cached_property
+    def advertised_hosts(self) -> Mapping[builtins.int, str]:
+        """The host of each broker for the instance's clients, by the broker's id. Raises ConfigError."""
+        hosts: dict[builtins.int, str] = {}
+        for entry in self.list("advertised.hosts"):
+            node_id, _, host = entry.partition(":")
+            if not (node_id.isascii() and node_id.isdigit() and host) or builtins.int(node_id) in hosts:
+                raise ConfigError(f"advertised.hosts is not valid at {entry!r}: it takes id:host, each id once")
+            hosts[builtins.int(node_id)] = host.strip("[]")
+        return hosts
+
+    def parse_routes(self) -> None:
+        """Parse what leads connections to the instance and admits them; raises ConfigError."""
+        _ = self.addresses, self.whitelist, self.advertised_hosts, self.sni_advertised
+
+    @cached_property
+    def routed_users(self) -> frozenset[str]:
+        """The users whose connections to the brokers' own listeners lead to the instance; `EVERY_USER` stands for all."""
+        return frozenset(self.list("sasl.users"))
 
 
 def _parse_address(text: str) -> InstanceAddress:
@@ -137,9 +260,15 @@ def _parse_address(text: str) -> InstanceAddress:
 
 
 def check_instance(
-    name: str, given: Mapping[str, str], others: Mapping[str, Mapping[str, str]], topics: Collection[str]
+    name: str,
+    given: Mapping[str, str],
+    others: Mapping[str, Mapping[str, str]],
+    topics: Collection[str],
+    taken: Collection[tuple[str, int]] = (),
 ) -> None:
     """Check the properties of an instance beside those of all *others*, and beside the cluster's *topics*.
+
+    *taken* are the hosts and ports of this broker's own listeners.
 
     Raises ConfigError, one sentence. No properties at all remove the instance.
     """
@@ -147,13 +276,83 @@ def check_instance(
     if not given:
         return
     instance = Instance(name, given)
-    _ = instance.tables, instance.addresses
+    _ = instance.tables, instance.super_users
+    _check_default_topic_configs(instance)
+    _check_routes(instance, taken)
+    _, least_ms, most_ms = instance.topic_bounds
+    if most_ms != NO_LIMIT and least_ms > most_ms:
+        raise ConfigError(
+            f"limit.retention.min.ms={least_ms} is not valid: it takes at most limit.retention.max.ms={most_ms}"
+        )
     if not instance.cluster_id or not instance.secret:
         raise ConfigError(
             f"the instance {name} needs cluster.id and secret: create it by `kafkacompat instances create`"
         )
     for other_name, other_given in others.items():
-        _check_apart(instance, Instance(other_name, other_given))
+        _check_apart(instance, _parse_known(other_name, other_given))
+
+
+_KNOWN: dict[str, Instance] = {}
+"""The instances that the last check has parsed: it parses again only those that have changed since."""
+_MOST_KNOWN = 10_000
+
+
+def _parse_known(name: str, given: Mapping[str, str]) -> Instance:
+    instance = _KNOWN.get(name)
+    if instance is None or instance.given != given:
+        if len(_KNOWN) >= _MOST_KNOWN:
+            _KNOWN.clear()
+        instance = _KNOWN[name] = Instance(name, given)
+    return instance
+
+
+def _check_routes(instance: Instance, taken: Collection[tuple[str, int]]) -> None:
+    """Raise ConfigError for addresses, names and networks that lead nowhere."""
+    instance.parse_routes()
+    _check_addresses(instance.addresses, taken)
+    for host in instance.sni_hosts:
+        if not _SNI_HOST.fullmatch(host):
+            raise ConfigError(
+                f"sni.hosts is not valid at {host!r}: it takes names such as b1.shop.example and *.shop.example"
+            )
+    _check_advertised_name(instance)
+    adopted = set(instance.tables.get(entities.USER, {}).values())
+    for user in instance.routed_users - adopted - {EVERY_USER}:
+        if not user.startswith(instance.prefix):
+            takes = f"users that begin with {instance.prefix}, users in user.names, or {EVERY_USER} for all of these"
+            raise ConfigError(f"sasl.users is not valid at {user!r}: it takes {takes}")
+
+
+def _check_addresses(addresses: tuple[InstanceAddress, ...], taken: Collection[tuple[str, int]]) -> None:
+    for index, address in enumerate(addresses):
+        entry = f"{address.protocol}://{address.host}:{address.port}"
+        if any(address.port == other.port and _meet(address.host, other.host) for other in addresses[:index]):
+            raise ConfigError(f"listeners is not valid at {entry!r}: it names the port twice")
+        if any(address.port == port and _meet(address.host, host) for host, port in taken):
+            raise ConfigError(f"listeners is not valid at {entry!r}: a listener of the broker has that port")
+
+
+def _check_advertised_name(instance: Instance) -> None:
+    """Check that clients that came by SNI come back to the instance when they connect to the address they receive."""
+    advertised = instance.sni_advertised
+    if advertised is None:
+        if instance.sni_hosts:
+            raise ConfigError(
+                f"sni.hosts needs sni.advertised: set it as host:port, with {BROKER_ID} for the broker's id"
+            )
+        return
+    host = advertised[0].replace(BROKER_ID, "0").lower()
+    wildcard = "*." + host.partition(".")[2]
+    # Names without {id} stand for a proxy, or for the only broker.
+    if BROKER_ID in advertised[0] and wildcard not in instance.sni_hosts:
+        raise ConfigError(f"sni.advertised={advertised[0]} is not a name of sni.hosts: add {wildcard} there")
+    if BROKER_ID not in advertised[0] and not {host, wildcard} & instance.sni_hosts:
+        raise ConfigError(f"sni.advertised={advertised[0]} is not a name of sni.hosts: add it there")
+
+
+def _check_default_topic_configs(instance: Instance) -> None:
+    for option in instance.default_topic_configs.keys() & _NEVER_DEFAULTS:
+        raise ConfigError(f"{DEFAULT_TOPIC_CONFIGS} is not valid at {option}: it is set for each topic by itself")
 
 
 def _check_apart(instance: Instance, other: Instance) -> None:
@@ -167,9 +366,10 @@ def _check_apart(instance: Instance, other: Instance) -> None:
         if any(address.port == taken.port and _meet(address.host, taken.host) for taken in other.addresses):
             entry = f"{address.host}:{address.port}"
             raise ConfigError(f"the address {entry} leads to the instance {other.name} already: take another port")
-    for option in ("sni.hosts", "sasl.users"):
-        for entry in set(instance.list(option)) & set(other.list(option)):
-            raise ConfigError(f"{option}={entry} leads to the instance {other.name} already")
+    for host in instance.sni_hosts & other.sni_hosts:
+        raise ConfigError(f"sni.hosts={host} leads to the instance {other.name} already: take another name")
+    for user in instance.routed_users & other.routed_users - {EVERY_USER}:
+        raise ConfigError(f"sasl.users={user} leads to the instance {other.name} already")
     for entity, table in instance.tables.items():
         for physical in table.values():
             if physical.startswith(theirs) or physical in other.tables.get(entity, {}).values():

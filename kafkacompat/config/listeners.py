@@ -69,6 +69,8 @@ USED_LISTENER_PROPERTIES = (
     "ssl.truststore.type",
 )
 """The properties that have an effect when they are set for one listener."""
+INSTANCE_PREFIXES = ("INSTANCE-", "INSTANCES-")
+"""Begin the names of the listeners that instances have."""
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MAX_PORT = 65535
 
@@ -121,6 +123,16 @@ def listener_property_name(listener_name: str, name: str) -> str:
     return f"listener.name.{listener_name.lower()}.{name}"
 
 
+def find_settings_name(given: Mapping[str, str], listener: Listener) -> str:
+    """Return the name by which an instance's listener has its settings among the *given* properties.
+
+    It is its own name if a property is set for it, else one that all instances' listeners of its protocol share.
+    """
+    own = listener_property_name(listener.name, "")
+    is_own = any(name.startswith(own) for name in given)
+    return listener.name if is_own else f"{INSTANCE_PREFIXES[1]}{listener.protocol}"
+
+
 def parse_protocols(text: str) -> dict[str, str]:
     """Read ``listener.security.protocol.map``: a security protocol for each listener name.
 
@@ -154,6 +166,8 @@ def _parse_listener(option: str, entry: str, protocols: Mapping[str, str]) -> Li
     if match is None or int(match[3]) > MAX_PORT:
         raise ConfigError(f"{option}={entry} is not valid: it takes NAME://host:port with a port of 0 to {MAX_PORT}")
     name = match[1].upper()
+    if name.startswith(INSTANCE_PREFIXES):
+        raise ConfigError(f"{option}={entry} has a name that belongs to instances: take one without INSTANCE")
     if name not in protocols:
         raise ConfigError(f"{option}={entry} has no protocol: name {name} in listener.security.protocol.map")
     return Listener(name, protocols[name], match[2], int(match[3]))

@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from kafkacompat.config.broker import BrokerConfig
+from kafkacompat.config.networks import parse_networks
 from kafkacompat.config.properties import ConfigError, Property, parse_tables
 from kafkacompat.config.suggestions import did_you_mean
 from kafkacompat.config.tables import topics
@@ -15,6 +16,9 @@ from kafkacompat.config.values import Value
 from kafkacompat.storage.log_config import LogConfig
 
 TOPIC_CONFIGS: Mapping[str, Property] = parse_tables(topics.TOPICS)
+
+PRODUCE_WHITELIST, CONSUME_WHITELIST = "kafkacompat.whitelist.produce", "kafkacompat.whitelist.consume"
+WHITELISTS = frozenset({PRODUCE_WHITELIST, CONSUME_WHITELIST})
 
 _LOG_FIELDS = {field.name for field in fields(LogConfig)}
 _LOG_CONFIGS = [name for name in TOPIC_CONFIGS if name.replace(".", "_") in _LOG_FIELDS]
@@ -39,7 +43,9 @@ def check_topic_configs(config: BrokerConfig, overrides: Mapping[str, str]) -> N
     for name, text in overrides.items():
         if name not in TOPIC_CONFIGS:
             raise ConfigError(f"{name} is not a topic config{did_you_mean(name, TOPIC_CONFIGS)}")
-        TOPIC_CONFIGS[name].parse(text)
+        value = TOPIC_CONFIGS[name].parse(text)
+        if name in WHITELISTS and isinstance(value, tuple):
+            parse_networks(name, value)
     least: Any = find_topic_value(config, overrides, "min.compaction.lag.ms")
     most: Any = find_topic_value(config, overrides, "max.compaction.lag.ms")
     if least > most:

@@ -80,7 +80,7 @@ class Commits:
         GROUP_ID_NOT_FOUND, which the caller translates for old clients.
         """
         group = self._registry.find(group_id)
-        error = self._check(group, identity, offsets)
+        error = self._check(group, identity, offsets) or self._check_new(group, group_id)
         if error:
             return [error] * len(offsets)
         if isinstance(group, AnyGroup):
@@ -100,12 +100,15 @@ class Commits:
             return ErrorCode.GROUP_ID_NOT_FOUND
         return group
 
+    def _check_new(self, group: AnyGroup | ErrorCode, group_id: str) -> ErrorCode:
+        return ErrorCode.NONE if isinstance(group, AnyGroup) else self._registry.check_new(group_id)
+
     def commit_in_transaction(
         self, group_id: str, identity: SenderIdentity, producer: LogProducer, offsets: Sequence[OffsetToCommit]
     ) -> CommitAnswer:
         """Store offsets that become visible when a transaction is committed; returns one code for each."""
         group = self._registry.find(group_id)
-        error = self._check_in_transaction(group, identity, offsets)
+        error = self._check_in_transaction(group, identity, offsets) or self._check_new(group, group_id)
         if error:
             return [error] * len(offsets)
         return self._accept(group_id, offsets, now_ms(self._clock), NO_TIMESTAMP, producer)

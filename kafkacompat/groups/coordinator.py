@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from twisted.internet.defer import Deferred, succeed
 
+from kafkacompat.config.instances import Instance
 from kafkacompat.coordination.coordinator_log import CoordinatorLog, LogProducer
 from kafkacompat.coordination.leadership import Leadership
 from kafkacompat.coordination.memory_budget import MemoryBudget
@@ -43,6 +44,7 @@ from kafkacompat.groups.loader import GroupLoader
 from kafkacompat.groups.registry import GroupRegistry
 from kafkacompat.groups.settings import GroupSettings
 from kafkacompat.metadata.image import ImageHolder
+from kafkacompat.metadata.instance_limits import FindInstance, find_no_instance
 from kafkacompat.timers import Clock, make_cooperator
 from kafkacompat.wire.apis.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
 from kafkacompat.wire.apis.consumer_group_describe import Member
@@ -59,7 +61,8 @@ class GroupCoordinator:
     """Coordinates the groups of the offsets partitions that this broker leads.
 
     ``ensure_offsets_topic`` creates `__consumer_offsets` unless it exists, and fires when its partitions have leaders. A method
-    that may have to wait returns the value or a Deferred of it; these Deferreds do not fail.
+    that may have to wait returns the value or a Deferred of it; these Deferreds do not fail. ``find_instance`` returns the instance
+    of a group by its id, whose limit of groups applies.
     """
 
     def __init__(
@@ -72,13 +75,14 @@ class GroupCoordinator:
         *,
         metadata: ImageHolder,
         consumer_settings: ConsumerGroupSettings,
+        find_instance: FindInstance = find_no_instance,
     ) -> None:
         self.ensure_offsets_topic = ensure_offsets_topic
         self._clock = clock
         self._settings = settings
         self._log = offsets_log
         self._outbox = Outbox()
-        self._registry = GroupRegistry(offsets_log)
+        self._registry = GroupRegistry(offsets_log, find_instance)
         self._reloading: dict[int, ShardWriter] = {}
         self._budget = MemoryBudget(settings.member_metadata_max_bytes)
         turns = make_cooperator(clock)
@@ -109,6 +113,10 @@ class GroupCoordinator:
     def groups(self) -> Mapping[str, AnyGroup]:
         """The groups that this broker coordinates, by id."""
         return self._registry.by_id
+
+    def count_groups_of(self, instance: Instance) -> int:
+        """Return how many groups of an instance this broker coordinates."""
+        return self._registry.count_groups_of(instance)
 
     # Elections
 
@@ -152,7 +160,7 @@ class GroupCoordinator:
         self._kinds.service_of(group).forget(group, code)
 
     def _take_over(self, loader: GroupLoader) -> None:
-        self._registry.by_id.update(loader.groups)
+        self._registry.groups.add_all(loader.groups)
         for group in loader.groups.values():
             self._kinds.service_of(group).take_over(group)
 
@@ -210,7 +218,8 @@ class GroupCoordinator:
         group = self._registry.find(request.group_id)
         if isinstance(group, AnyGroup):
             return self._kinds.service_of(group).join(group, request, joiner)
-        return build_join_refusal(group) if group else self._kinds.classic.join_new_group(request, joiner)
+        refusal = group or self._registry.check_new(request.group_id)
+        return build_join_refusal(refusal) if refusal else self._kinds.classic.join_new_group(request, joiner)
 
     def sync(self, request: SyncGroupRequest) -> SyncAnswer:
         """SyncGroup."""

@@ -21,10 +21,12 @@ from kafkacompat.metadata.quota_changes import QuotaAlteration, alter_client_quo
 from kafkacompat.metadata.scram_changes import ScramChange, alter_scram_credentials
 from kafkacompat.metadata.topic_changes import (
     AdmitPartitions,
+    ListHosts,
     NewPartitions,
     NewTopic,
     TopicPlanner,
     admit_all,
+    allow_all_brokers,
     delete_topic,
 )
 from kafkacompat.security.acls.filters import AclFilter
@@ -40,6 +42,8 @@ Result = TypeVar("Result")
 Item = TypeVar("Item")
 Arguments = ParamSpec("Arguments")
 Outcome: TypeAlias = "KafkaError | None"
+LimitHosts: TypeAlias = "Callable[[MetadataDraft, BrokerConfig], ListHosts]"
+"""Returns the function that limits the brokers of topics, for one draft and the configuration in effect."""
 ApplyImage: TypeAlias = "Callable[[MetadataImage], Coroutine[Deferred[Any], Any, Deferred[None] | None]]"
 
 
@@ -49,6 +53,7 @@ class MetadataChanges:
     Each method fails with KafkaError; KAFKA_STORAGE_ERROR is a failure of the store. It fires when *apply* has brought the
     committed image to the replicas. What takes long of that, such as answers of other brokers, *apply* returns as a Deferred: the
     next change does not wait for it. *admit* charges a client for partitions (KIP-599). *is_deleting* returns whether a topic is to be deleted, though the image still has it.
+    *limit_hosts* limits the brokers that new partitions are placed on.
     """
 
     def __init__(
@@ -60,7 +65,9 @@ class MetadataChanges:
         effective: EffectiveConfig,
         rng: Random,
         is_deleting: Callable[[str], bool] = lambda topic: False,
+        limit_hosts: LimitHosts = lambda draft, config: allow_all_brokers,
     ) -> None:
+        self._limit_hosts = limit_hosts
         self._is_deleting = is_deleting
         self._ledger = ledger
         self._apply = apply
@@ -75,12 +82,22 @@ class MetadataChanges:
         """Create topics; fires with each topic's image or error when their leaders accept writes."""
 
         def plan(draft: MetadataDraft) -> list[TopicImage | KafkaError]:
-            changes = TopicPlanner(self._effective.config, self._rng, admit=admit)
+            changes = self._make_planner(draft, admit)
             changes.check_size(wanted)
             return [_change_or_error(changes.create_topic, draft, topic) for topic in wanted]
 
         creating = self._make_change(plan, validate_only)
         return creating if validate_only else creating.addCallback(_log_created)
+
+    def _make_planner(self, draft: MetadataDraft, admit: AdmitPartitions) -> TopicPlanner:
+        config = self._effective.config
+        return TopicPlanner(
+            config,
+            self._rng,
+            admit=admit,
+            find_instance=self._effective.find_instance,
+            list_hosts=self._limit_hosts(draft, config),
+        )
 
     def delete_topics(
         self, topic_ids: Sequence[bytes], *, admit: AdmitPartitions = admit_all
@@ -98,7 +115,7 @@ class MetadataChanges:
         """Add partitions to topics; fires with None or an error for each, when the new partitions accept writes."""
 
         def plan(draft: MetadataDraft) -> list[Outcome]:
-            changes = TopicPlanner(self._effective.config, self._rng, admit=admit)
+            changes = self._make_planner(draft, admit)
 
             def add(more: NewPartitions) -> None:
                 if self._is_deleting(more.name):
@@ -115,9 +132,12 @@ class MetadataChanges:
         """Change the configurations of resources; fires with None or an error for each."""
 
         def plan(draft: MetadataDraft) -> list[Outcome]:
-            return _change_each(wanted, lambda change: alter_configs(draft, self._static_config, change))
+            return _change_each(wanted, lambda change: self._alter_config(draft, change))
 
         return self._make_change(plan, validate_only)
+
+    def _alter_config(self, draft: MetadataDraft, change: ResourceChange) -> None:
+        alter_configs(draft, self._static_config, change, self._effective.find_instance)
 
     def alter_client_quotas(
         self, alterations: Sequence[QuotaAlteration], *, validate_only: bool = False

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
 from kafkacompat.config import PROPERTIES, TOPIC_CONFIGS, BrokerConfig, ConfigError, Property
+from kafkacompat.config.broker_groups import GROUPS, check_instance_groups, read_broker_groups
 from kafkacompat.config.dynamic import check_broker_configs, check_change_size, check_listeners
-from kafkacompat.config.instances import INSTANCE_PROPERTIES, MAX_INSTANCE_VALUE_LENGTH, check_instance
+from kafkacompat.config.instances import (
+    INSTANCE_PROPERTIES,
+    LONG_NAME_CONFIG,
+    MAX_INSTANCE_VALUE_LENGTH,
+    Instance,
+    check_instance,
+)
 from kafkacompat.config.resources import (
     GROUP_CONFIGS,
     InvalidRequestError,
@@ -17,12 +25,15 @@ from kafkacompat.config.resources import (
     check_client_metrics_configs,
     check_group_configs,
 )
-from kafkacompat.config.topics import check_topic_configs
+from kafkacompat.config.topics import WHITELISTS, check_topic_configs
 from kafkacompat.config.values import format_value
 from kafkacompat.metadata.draft import MetadataDraft
 from kafkacompat.metadata.effective import config_in_effect, effective_config
+from kafkacompat.metadata.instance_limits import FindInstance, check_topic_configs_of, find_no_instance
 from kafkacompat.metadata.topic_names import check_topic_name
 from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+log = logging.getLogger(__name__)
 
 MAX_VALUE_LENGTH = 32767
 
@@ -63,20 +74,32 @@ _TABLES: Mapping[int, Mapping[str, Property]] = {
 }
 
 
-def alter_configs(draft: MetadataDraft, config: BrokerConfig, change: ResourceChange) -> None:
+def alter_configs(
+    draft: MetadataDraft,
+    config: BrokerConfig,
+    change: ResourceChange,
+    find_instance: FindInstance = find_no_instance,
+) -> None:
     """Change one resource's configuration.
 
-    Raises KafkaError (INVALID_CONFIG, INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION); the draft
-    is unchanged then.
+    *find_instance* returns the instance of a topic, whose limits apply. Raises KafkaError (INVALID_CONFIG, INVALID_REQUEST,
+    INVALID_TOPIC_EXCEPTION, POLICY_VIOLATION, UNKNOWN_TOPIC_OR_PARTITION); the draft is unchanged then.
     """
     resource, name = change.resource, change.name
     _check_resource_name(resource, name)
-    configs = {} if change.replace else dict(draft.configs.get((resource, name), {}))
+    configs = dict(draft.configs.get((resource, name), {}))
+    if change.replace:
+        # A topic keeps the name that the clients of its instance know.
+        configs = {option: text for option, text in configs.items() if option == LONG_NAME_CONFIG}
     for operation in change.operations:
         _apply_operation(configs, resource, operation)
     _check_configs(draft, config, resource, name, configs)
     if resource == ResourceType.TOPIC and name not in draft.topics:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
+    if resource == ResourceType.TOPIC:
+        instance = find_instance(name)
+        if instance is not None:
+            check_topic_configs_of(instance, configs, draft.configs.get((resource, name), {}))
     draft.put_config((resource, name), configs)
 
 
@@ -102,7 +125,8 @@ def _apply_operation(configs: dict[str, str], resource: ResourceType, change: Co
     value = change.value
     if change.operation != ConfigOperationType.SET:
         value = _change_list(configs, resource, change, value)
-    most = MAX_INSTANCE_VALUE_LENGTH if resource == ResourceType.INSTANCE else MAX_VALUE_LENGTH
+    is_long = resource == ResourceType.INSTANCE or change.name in WHITELISTS
+    most = MAX_INSTANCE_VALUE_LENGTH if is_long else MAX_VALUE_LENGTH
     if len(value) > most:
         reason = f"the value of {change.name} has {len(value)} characters, more than {most}"
         raise KafkaError(ErrorCode.INVALID_CONFIG, reason)
@@ -144,7 +168,13 @@ def _check_configs(
             check_client_metrics_configs(configs)
         elif resource == ResourceType.INSTANCE:
             others = {key[1]: given for key, given in draft.configs.items() if key[0] == resource and key[1] != name}
-            check_instance(name, configs, others, draft.topics)
+            check_instance(name, configs, others, draft.topics, _list_own_addresses(config))
+            if configs:
+                defaults = Instance(name, configs).default_topic_configs
+                check_topic_configs(config_in_effect(config, draft.configs), defaults)
+            if configs.get("placement.group") != draft.configs.get((resource, name), {}).get("placement.group"):
+                groups = read_broker_groups(config_in_effect(config, draft.configs))
+                check_instance_groups(Instance(name, configs), groups)
         else:
             # Kafka returns no INVALID_CONFIG for brokers: its clients recognise a bad value by this code.
             code = ErrorCode.INVALID_REQUEST
@@ -155,10 +185,36 @@ def _check_configs(
             _check_sasl(after)
             check_change_size(before, after)
             _check_certificates(before, after)
+            _check_groups(draft, before, after)
     except InvalidRequestError as problem:
         raise KafkaError(ErrorCode.INVALID_REQUEST, str(problem)) from problem
     except ConfigError as problem:
         raise KafkaError(code, str(problem)) from problem
+
+
+def _list_own_addresses(config: BrokerConfig) -> list[tuple[str, int]]:
+    """List the hosts and ports that no listener of an instance may have."""
+    http = [] if config.http_address is None else [config.http_address]
+    return [*((listener.host, listener.port) for listener in config.listeners), *http]
+
+
+def _check_groups(draft: MetadataDraft, before: BrokerConfig, after: BrokerConfig) -> None:
+    """Raise ConfigError if an instance names a group of brokers that the change removes."""
+    groups = read_broker_groups(after)
+    if groups == read_broker_groups(before):
+        return
+    for (kind, name), given in draft.configs.items():
+        if kind == ResourceType.INSTANCE:
+            for group in Instance(name, given).list("placement.group"):
+                if group not in groups:
+                    raise ConfigError(
+                        f"{GROUPS} has to keep the group {group}, which the instance {name} lives in: "
+                        "move the instance to another group first"
+                    )
+    for group, node_ids in groups.items():
+        if unknown := sorted(node_ids.difference(draft.brokers)):
+            names = ", ".join(map(str, unknown))
+            log.warning("The group %s has brokers that are not registered: %s", group, names)
 
 
 def _check_sasl(config: BrokerConfig) -> None:

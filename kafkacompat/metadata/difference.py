@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.image import MetadataImage, TopicImage
+from kafkacompat.metadata.instance_defaults import InstanceDefaults
 
 
 class ImageDifference(NamedTuple):
@@ -35,4 +36,8 @@ def _list_reconfigured(old: MetadataImage, new: MetadataImage) -> list[TopicImag
     resources = {key for key in old.configs.keys() | new.configs.keys() if old.configs.get(key) != new.configs.get(key)}
     if any(kind == ResourceType.BROKER for kind, _ in resources):
         return kept
-    return [topic for topic in kept if (ResourceType.TOPIC, topic.name) in resources]
+    names = {name for kind, name in resources if kind == ResourceType.TOPIC}
+    if any(kind == ResourceType.INSTANCE for kind, _ in resources):
+        before, after = InstanceDefaults(old.configs), InstanceDefaults(new.configs)
+        names |= {topic.name for topic in kept if before.find(topic.name) != after.find(topic.name)}
+    return [topic for topic in kept if topic.name in names]

@@ -8,8 +8,11 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from kafkacompat.config import BrokerConfig, ConfigError, build_log_config
+from kafkacompat.config.instances import NO_BOUNDS, TopicBounds
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.image import ConfigKey
+from kafkacompat.metadata.instance_defaults import InstanceDefaults
+from kafkacompat.metadata.instance_limits import FindInstance, find_no_instance, keep_within_bounds
 from kafkacompat.storage.log_config import LogConfig
 
 log = logging.getLogger(__name__)
@@ -69,13 +72,17 @@ class EffectiveConfig:
     """The configuration of this broker and of its topics' logs, with the changes made while the broker runs.
 
     Topics that are configured alike share one `LogConfig`. ``on_changed`` is called when ``config`` may have changed.
+    ``instance_defaults`` has the defaults of the topics of instances. ``find_instance`` returns the instance of a topic, whose bounds
+    apply to what the topic does not set.
     """
 
     def __init__(self, static: BrokerConfig) -> None:
         self._static = static
         self._configs: Mapping[ConfigKey, Mapping[str, str]] = {}
-        self._log_configs: dict[frozenset[tuple[str, str]], LogConfig] = {}
+        self._log_configs: dict[tuple[frozenset[tuple[str, str]], TopicBounds], LogConfig] = {}
+        self.find_instance: FindInstance = find_no_instance
         self.config = static
+        self.instance_defaults = InstanceDefaults()
         self.on_changed: Callable[[], None] = lambda: None
 
     def update(self, configs: Mapping[ConfigKey, Mapping[str, str]]) -> None:
@@ -83,11 +90,17 @@ class EffectiveConfig:
         self._log_configs.clear()
         self._configs = configs
         self.config = config_in_effect(self._static, configs)
+        self.instance_defaults = InstanceDefaults(configs)
 
     def log_config_of(self, topic: str) -> LogConfig:
         """Return the configuration of a topic's log."""
-        overrides = self._configs.get((ResourceType.TOPIC, topic), {})
-        key = frozenset(overrides.items())
+        own = overrides = self._configs.get((ResourceType.TOPIC, topic), {})
+        if self.instance_defaults:
+            overrides = self.instance_defaults.merge(topic, own)
+        instance = self.find_instance(topic)
+        bounds = NO_BOUNDS if instance is None else instance.topic_bounds
+        key = frozenset(overrides.items()), bounds
         if key not in self._log_configs:
-            self._log_configs[key] = build_log_config(self.config, overrides)
+            built = build_log_config(self.config, overrides)
+            self._log_configs[key] = built if bounds == NO_BOUNDS else keep_within_bounds(built, own, bounds)
         return self._log_configs[key]

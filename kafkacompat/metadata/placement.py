@@ -108,21 +108,28 @@ def _choose_replicas(
     return tuple(chosen)
 
 
-def check_assignment(replicas: Sequence[int], nodes: Collection[int], replication_factor: int | None) -> None:
+def check_assignment(
+    replicas: Sequence[int],
+    nodes: Collection[int],
+    replication_factor: int | None,
+    objection: str = "which is not registered",
+) -> None:
     """Reject an impossible choice of a partition's replicas; ``replication_factor`` is that of the other partitions.
 
-    Raises KafkaError INVALID_REPLICA_ASSIGNMENT.
+    *objection* says what is wrong with a broker that is not in *nodes*. Raises KafkaError INVALID_REPLICA_ASSIGNMENT.
     """
-    if reason := _find_objection(replicas, nodes, replication_factor):
+    if reason := _find_objection(replicas, nodes, replication_factor, objection):
         raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"the assignment {reason}")
 
 
-def _find_objection(replicas: Sequence[int], nodes: Collection[int], replication_factor: int | None) -> str | None:
+def _find_objection(
+    replicas: Sequence[int], nodes: Collection[int], replication_factor: int | None, objection: str
+) -> str | None:
     if not replicas:
         return "has a partition without replicas"
     for node in replicas:
         if node not in nodes:
-            return f"names broker {node}, which is not registered"
+            return f"names broker {node}, {objection}"
         if replicas.count(node) > 1:
             return f"names broker {node} twice for one partition"
     if replication_factor is not None and len(replicas) != replication_factor:

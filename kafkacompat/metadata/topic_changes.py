@@ -12,6 +12,13 @@ from kafkacompat.config.resources import ResourceType
 from kafkacompat.config.topics import check_topic_configs
 from kafkacompat.metadata.draft import MetadataDraft
 from kafkacompat.metadata.image import NO_LEADER, PartitionImage, TopicImage
+from kafkacompat.metadata.instance_limits import (
+    FindInstance,
+    check_new_partitions,
+    check_new_topic,
+    check_topic_configs_of,
+    find_no_instance,
+)
 from kafkacompat.metadata.placement import check_assignment, new_partition, place_added_replicas, place_replicas
 from kafkacompat.metadata.topic_names import CLUSTER_METADATA_TOPIC, check_topic_name, format_topic
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -23,6 +30,15 @@ BROKER_DEFAULT = -1
 
 AdmitPartitions: TypeAlias = "Callable[[str, int], None]"
 """Charges a topic's new or deleted partitions; raises KafkaError THROTTLING_QUOTA_EXCEEDED if the client's quota is used up."""
+
+
+ListHosts: TypeAlias = "Callable[[str], Collection[int] | None]"
+"""Returns the brokers that may have replicas of a topic, by its name; None for all of them."""
+
+
+def allow_all_brokers(topic: str) -> Collection[int] | None:
+    """Allow replicas anywhere, as those of a topic that belongs to no instance."""
+    return None
 
 
 def admit_all(topic: str, partitions: int) -> None:
@@ -59,7 +75,8 @@ class TopicPlanner:
     """Plans changes of topics under a broker's *config*; a method that raises KafkaError leaves the draft unchanged.
 
     New partitions may be placed on the brokers in *shutting_down*, but these do not become leader or in sync. *admit* is called for
-    changes that are valid otherwise (KIP-599).
+    changes that are valid otherwise (KIP-599). *find_instance* returns the instance of a topic, whose limits apply
+    (POLICY_VIOLATION). *list_hosts* limits the brokers of a topic.
     """
 
     def __init__(
@@ -68,8 +85,12 @@ class TopicPlanner:
         rng: Random,
         shutting_down: Collection[int] = (),
         admit: AdmitPartitions = admit_all,
+        find_instance: FindInstance = find_no_instance,
+        list_hosts: ListHosts = allow_all_brokers,
     ) -> None:
+        self._find_instance = find_instance
         self._config = config
+        self._list_hosts = list_hosts
         self._admit = admit
         self._rng = rng
         self._shutting_down = frozenset(shutting_down)
@@ -97,6 +118,10 @@ class TopicPlanner:
         replicas = self._check_assignments(draft, new) if new.assignments else self._place_replicas(draft, new)
         for name in new.capped_configs:
             configs[name] = str(min(int(configs[name]), len(replicas[0])))
+        instance = self._find_instance(new.name)
+        if instance is not None:
+            check_topic_configs_of(instance, configs, {})
+            check_new_topic(draft, instance, len(replicas))
         self._admit(new.name, len(replicas))
         partitions = self._build_partitions(draft, 0, replicas)
         topic = TopicImage(new.name, new_uuid(self._rng, draft.topics_by_id), partitions)
@@ -129,16 +154,32 @@ class TopicPlanner:
             count = self._config.int("num.partitions")
         if factor == BROKER_DEFAULT:
             factor = self._config.int("default.replication.factor")
-        usable = self._list_usable_racks(draft)
+        usable = self._list_usable_racks(draft, new.name)
         if new.fewer_replicas_allowed:
             factor = min(factor, max(len(usable), 1))
         return place_replicas(usable, count, factor, self._rng)
 
-    def _list_usable_racks(self, draft: MetadataDraft) -> dict[int, str | None]:
-        """List the racks of the brokers that placement may choose: not this one when all its log directories are cordoned."""
-        config = self._config
+    def _list_usable_racks(self, draft: MetadataDraft, topic: str) -> dict[int, str | None]:
+        """List the racks of the brokers that placement may choose for a topic.
+
+        This broker is none of them when all its log directories are cordoned.
+        """
+        config, hosts = self._config, self._list_hosts(topic)
         full = {config.node_id} if set(config.log_dirs) <= set(config.cordoned_log_dirs) else set()
-        return {node: broker.rack for node, broker in draft.brokers.items() if node not in full}
+        return {
+            node: broker.rack
+            for node, broker in draft.brokers.items()
+            if node not in full and (hosts is None or node in hosts)
+        }
+
+    def _check_hosts(self, draft: MetadataDraft, topic: str, replicas: Sequence[int], factor: int | None) -> None:
+        """Reject an impossible choice of a partition's replicas, see `check_assignment`."""
+        hosts = self._list_hosts(topic)
+        if hosts is None:
+            check_assignment(replicas, draft.brokers.keys(), factor)
+        else:
+            allowed = draft.brokers.keys() & hosts
+            check_assignment(replicas, allowed, factor, "which accepts no replicas of this topic")
 
     def _check_assignments(self, draft: MetadataDraft, new: NewTopic) -> list[Sequence[int]]:
         for count, words in ((new.replication_factor, "replication factor"), (new.partition_count, "partition count")):
@@ -149,7 +190,7 @@ class TopicPlanner:
         for index, nodes in new.assignments:
             if index in replicas:
                 raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"Partition {index} is assigned twice")
-            check_assignment(nodes, draft.brokers.keys(), factor)
+            self._check_hosts(draft, new.name, nodes, factor)
             replicas[index] = nodes
             factor = len(nodes)
         if sorted(replicas) != list(range(len(replicas))):
@@ -170,6 +211,9 @@ class TopicPlanner:
             reason = f"topic '{more.name}' has a reassignment in progress: wait for its end, or cancel it"
             raise KafkaError(ErrorCode.REASSIGNMENT_IN_PROGRESS, reason)
         replicas = self._choose_added_replicas(draft, topic, more)
+        instance = self._find_instance(more.name)
+        if instance is not None:
+            check_new_partitions(draft, instance, len(replicas))
         self._admit(more.name, len(replicas))
         added = self._build_partitions(draft, have, replicas)
         draft.put_topic(topic._replace(partitions=(*topic.partitions, *added)))
@@ -186,12 +230,12 @@ class TopicPlanner:
         count, factor = more.partition_count - len(topic.partitions), len(topic.partitions[0].replicas)
         if more.assignments is None:
             existing = [partition.replicas for partition in topic.partitions]
-            return place_added_replicas(self._list_usable_racks(draft), existing, count)
+            return place_added_replicas(self._list_usable_racks(draft, topic.name), existing, count)
         if len(more.assignments) != count:
             reason = f"{count} partition(s) are added, but {len(more.assignments)} assignment(s) are given"
             raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)
         for nodes in more.assignments:
-            check_assignment(nodes, draft.brokers.keys(), factor)
+            self._check_hosts(draft, topic.name, nodes, factor)
         return more.assignments
 
 

@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred, succeed
 
 from kafkacompat.metadata.codec import CLUSTER_ID, PRODUCER_IDS
 from kafkacompat.metadata.store import ABSENT, ConflictError, StoreChange, StoreEntry, StoreError
-from kafkacompat.metadata.znodes.paths import Znode
+from kafkacompat.metadata.znodes.paths import CONFIG_KINDS, OWN_CONFIG_KINDS, Znode
 from kafkacompat.metadata.zookeeper_plan import TOPICS, ChangePlanner, Step, cut_into_pieces
 from kafkacompat.metadata.zookeeper_reading import NodeReader
 from kafkacompat.timers import Clock
@@ -17,9 +17,7 @@ from kafkacompat.zookeeper.client import Check, Create, NodeStat, SetData, ZooKe
 from kafkacompat.zookeeper.requests import size_of
 from kafkacompat.zookeeper.waiting import LOSSES, ConnectionWaiter
 
-CONFIG_FOLDERS = tuple(
-    f"/config/{kind}" for kind in ("topics", "brokers", "users", "clients", "ips", "groups", "client-metrics")
-)
+CONFIG_FOLDERS = tuple(Znode.CONFIG_KIND.path(kind=kind) for kind in (*CONFIG_KINDS, *OWN_CONFIG_KINDS))
 """Folders of configurations. /config/changes beside them holds notifications."""
 TOKENS = Znode.TOKENS.path()
 

@@ -12,6 +12,7 @@ from kafkacompat.metrics.requests import RequestMetrics
 from kafkacompat.monitoring.collectors.connections import ConnectionCollector
 from kafkacompat.monitoring.collectors.controller import ControllerCollector
 from kafkacompat.monitoring.collectors.groups import GroupCollector
+from kafkacompat.monitoring.collectors.instances import InstanceCollector
 from kafkacompat.monitoring.collectors.logs import LogCollector
 from kafkacompat.monitoring.collectors.partitions import PartitionPass
 from kafkacompat.monitoring.collectors.process import BrokerProcessCollector
@@ -95,6 +96,7 @@ class Monitor:
             GroupCollector(observed, limit),
             transactions,
             BrokerProcessCollector(observed, self._turns),
+            InstanceCollector(observed, limit),
             TelemetryCollector(self.telemetry),
         )
         self._collects = [self._begin_scrape, *(collector.collect for collector in collectors), self._end_scrape]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kafkacompat.timers import Clock
     from kafkacompat.upkeep.cleaning import LogCleaner
     from kafkacompat.upkeep.scrubbing import LogScrubber
+    from kafkacompat.usage.figures import UsageFigures
 
 
 class WorkQueue(Protocol):
@@ -30,7 +31,10 @@ class WorkQueue(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """The services of a broker that has opened its logs; ``node`` is None on a single node."""
+    """The services of a broker that has opened its logs; ``node`` is None on a single node.
+
+    ``find_instance_usage`` returns the usage of instances; None as long as there was none.
+    """
 
     config: BrokerConfig
     clock: Clock
@@ -45,3 +49,4 @@ class Observed:
     disks: Mapping[str, WorkQueue]
     node: ClusterNode | None
     quotas: ClientQuotas
+    find_instance_usage: Callable[[], UsageFigures | None]

@@ -162,6 +162,20 @@ kafkacompat_transactional_ids | gauge | state | Transactional ids that this brok
 kafkacompat_open_transactions | gauge | | Transactions with records in partitions that this broker leads, without a marker yet;
     one for each partition
 """,
+    "Instances": """
+kafkacompat_instance_produced_bytes | counter | tenant | Bytes of batches that were appended to an instance's partitions led by
+    this broker
+kafkacompat_instance_produced_records | counter | tenant | Their records
+kafkacompat_instance_fetched_bytes | counter | tenant | Bytes of batches in responses to consumers of an instance's topics
+kafkacompat_instance_throttle_seconds | counter | tenant | The sum of the throttle times of an instance's clients
+kafkacompat_instance_stored_bytes | gauge | tenant | Bytes on this broker that count for limit.storage.bytes
+kafkacompat_instance_total_stored_bytes | gauge | tenant | The same on all brokers, as the controller has reported last
+kafkacompat_instance_storage_full | gauge | tenant | 1 while producing is held back, as limit.storage.bytes is reached
+kafkacompat_instance_topics | gauge | tenant | Topics with a replica on this broker
+kafkacompat_instance_partitions | gauge | tenant | Replicas on this broker
+kafkacompat_instance_groups | gauge | tenant | Groups that this broker coordinates
+kafkacompat_instance_connections | gauge | tenant | Connections to this broker
+""",
     "Process": """
 kafkacompat_reactor_turn_seconds | histogram | le | Time for which the reactor was busy without looking for new events
 kafkacompat_reactor_longest_turn_seconds | gauge | | The longest turn of the last minute or more

@@ -107,6 +107,8 @@ class AppendQueue:
         """
         if from_client:
             try:
+                if self._state.account is not None:
+                    self._state.account.check_room()
                 self._state.host.space.reserve(len(records))
             except KafkaError:
                 remember_refused(self._state.log, records)

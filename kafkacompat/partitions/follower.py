@@ -179,6 +179,8 @@ class FollowerPartition:
         except KafkaError as problem:
             state.report_failure(problem)
             raise
+        finally:
+            state.count_bytes()
         appended = entry.appended
         if appended.batch_count and self._needs_sync(appended.end):
             waiting = _Unsynced(appended, Deferred())
@@ -299,6 +301,7 @@ class FollowerPartition:
     def _was_cut(self, high_watermark: OffsetPosition) -> None:
         state = self._state
         state.high_watermark = high_watermark
+        state.count_bytes()
         state.settle_transactions()
         self._watchers.wake()
 

@@ -212,6 +212,7 @@ class Partition:
         state = self.state
         state.is_replicated = state.leading is not None and bool(state.leading.followers)
         self._appender.role_changed()
+        state.count_bytes()
         self.traffic.note_role(state.leading is not None, state.log)
         if state.leading is None:
             self.append = self.append_to_all = self._refuse_append
@@ -424,6 +425,7 @@ class Partition:
         state.host.commit.leave(self.follower)
         self.traffic.update(state.log)
         state.log, state.host = moved, host
+        state.count_bytes()
         self.traffic.begin_at(moved)
         if state.leading is None or state.is_replicated:
             # The copy may have other segments than the log.
@@ -435,5 +437,6 @@ class Partition:
     def close_to_clients(self, refusal: KafkaError) -> None:
         """Refuse everything that waits: the partition was deleted or its log directory failed."""
         self.state.refusal = refusal
+        self.state.use_account(None)
         self._refuse_waiting(refusal)
         self.watchers.wake()

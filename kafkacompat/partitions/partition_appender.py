@@ -71,6 +71,8 @@ class PartitionAppender:
                 remember_refused(state.log, entry)
             state.report_failure(problem)
             raise
+        if state.account is not None:
+            state.count_bytes()
         log_state = state.log.state
         if not self._counts_at_once or result.end.offset - log_state.recovery_point >= log_state.config.flush_messages:
             return self._count_later(result, size_bytes, now_ms)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kafkacompat.disk import Disk
     from kafkacompat.partitions.free_space import FreeSpace
     from kafkacompat.partitions.group_commit import GroupCommit
+    from kafkacompat.tenancy.capacity import StorageAccount
 
 log = logging.getLogger(__name__)
 
@@ -46,9 +47,14 @@ class PartitionState:
     Otherwise ``leading`` is None, and ``leader_id`` is the broker that this one follows, -1 for none.
 
     While ``waits_for_sync`` only what is on the disk counts of this replica's log: everything before ``synced_offset``.
+
+    ``account`` is that of the instance that the partition belongs to, None for a partition of no instance; ``counted_bytes`` are
+    those that it has counted of this log.
     """
 
     __slots__ = (
+        "account",
+        "counted_bytes",
         "high_watermark",
         "host",
         "is_replicated",
@@ -77,6 +83,8 @@ class PartitionState:
         self.waits_for_sync = host.commit.always
         self.synced_offset = 0
         self.refusal: KafkaError | None = None
+        self.account: StorageAccount | None = None
+        self.counted_bytes = 0
 
     def __repr__(self) -> str:
         return f"Partition({self.log.topic}-{self.log.partition})"
@@ -90,6 +98,23 @@ class PartitionState:
     def disk(self) -> Disk:
         """The thread that waits for the log's disk."""
         return self.host.disk
+
+    def use_account(self, account: StorageAccount | None) -> None:
+        """Let another instance, or none, count the log's bytes from now on."""
+        if self.account is not None:
+            self.account.stored_bytes -= self.counted_bytes
+        self.account = account
+        self.counted_bytes = 0
+        self.count_bytes()
+
+    def count_bytes(self) -> None:
+        """Count what the log has grown or shrunk by; called on the reactor's thread after each change of the log's size."""
+        account = self.account
+        if account is not None:
+            counts = account.counts_replicas or self.leading is not None
+            size_bytes = self.log.size_bytes if counts else 0
+            account.stored_bytes += size_bytes - self.counted_bytes
+            self.counted_bytes = size_bytes
 
     def own_end_offset(self) -> int:
         """Return the end of what counts of this replica's own log."""

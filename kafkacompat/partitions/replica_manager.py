@@ -117,6 +117,10 @@ class ReplicaManager:
         self.is_elsewhere: Callable[[str | bytes, int], bool] = lambda topic, index: False
         """Whether other brokers have a partition that this one does not have."""
         self.on_directory_offline: Callable[[], object] = do_nothing
+        self.on_opened: Callable[[Partition], object] | None = None
+        """Called with each partition that is opened from now on; None while no instance needs it."""
+        self.on_closing: Callable[[Partition], object] | None = None
+        """Called with each partition before its clients are refused for good."""
         self._log_config_of = log_config_of
         self._clock = clock
         self._partitions: dict[tuple[str | bytes, int], Partition] = {}
@@ -213,6 +217,8 @@ class ReplicaManager:
         for topic in _list_names(partition.topic, opened.topic_id):
             self._partitions[topic, partition.index] = partition
             self._offline.discard((topic, partition.index))
+        if self.on_opened is not None:
+            self.on_opened(partition)
         if directory.offline:
             self._take_offline(partition, directory)
         elif wanted := self.directories.take_wish((partition.topic, partition.index)):
@@ -245,15 +251,19 @@ class ReplicaManager:
             # A log that could not be opened is kept for its owner to examine, under a name that no partition has.
             aside = directory.disk.run(directory.storage.set_aside, topic.name, index)
             return aside.addCallbacks(lambda _: None, lambda failure: log.error("%s", failure.value))
-        partition.close_to_clients(
-            KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{topic.name}-{index} was deleted")
-        )
+        self._close(partition, self._refuse_deleted(topic.name, index))
         directory.remove_deleted_later(partition.log.config.file_delete_delay_ms)
         deleting = directory.disk.run(directory.storage.delete_log, partition.log)
         # A copy in another directory may have the partition's own name already: a new partition must not get it before
         # that is gone.
         cancelled = self.moves.cancel((topic.name, index))
         return deleting.addCallback(lambda _: cancelled)
+
+    def _refuse_deleted(self, topic: str, index: int) -> KafkaError:
+        """Return the error of requests that wait for a partition whose replica here is deleted."""
+        if self.is_elsewhere(topic, index):
+            return KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, f"{topic}-{index} has moved to other brokers")
+        return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{topic}-{index} was deleted")
 
     def set_aside(self, partition: Partition) -> Deferred[None]:
         """Serve a partition of no topic no longer, and rename its folder, as Kafka does with strays."""
@@ -262,9 +272,8 @@ class ReplicaManager:
             self._partitions.pop((topic, partition.index), None)
         directory = self.directories.find_home(name)
         self.directories.forget(name)
-        partition.close_to_clients(
-            KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{partition.topic}-{partition.index} was deleted")
-        )
+        refusal = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{partition.topic}-{partition.index} was deleted")
+        self._close(partition, refusal)
         if directory is None or directory.offline:
             return succeed(None)
         aside = directory.disk.run(directory.storage.set_log_aside, partition.log)
@@ -277,7 +286,11 @@ class ReplicaManager:
     def reconfigure_all(self) -> None:
         """Apply the present configurations of all topics to their logs."""
         for partition in self:
-            partition.log.config = self._log_config_of(partition.topic)
+            self.reconfigure(partition)
+
+    def reconfigure(self, partition: Partition) -> None:
+        """Apply the present configuration of its topic to one partition's log."""
+        partition.log.config = self._log_config_of(partition.topic)
 
     def configs_changed(self, topic: TopicImage) -> None:
         """Apply a topic's new configuration to its logs."""
@@ -306,6 +319,11 @@ class ReplicaManager:
             self._partitions.pop((topic, partition.index), None)
             self._offline.add((topic, partition.index))
         refusal = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"log directory {directory.storage.path} is offline")
+        self._close(partition, refusal)
+
+    def _close(self, partition: Partition, refusal: KafkaError) -> None:
+        if self.on_closing is not None:
+            self.on_closing(partition)
         partition.close_to_clients(refusal)
 
     def move(self, topic: str, index: int, path: str) -> Deferred[None]:

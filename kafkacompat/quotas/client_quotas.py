@@ -6,7 +6,7 @@ much is throttled by its new limit at once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from kafkacompat.metadata.client_entities import ClientConfig, Entity
@@ -51,7 +51,8 @@ class ClientQuotas:
     """Quotas of bytes, request time and controller mutations; ``active`` is False while there is no quota at all.
 
     ``throttled`` has the throttle times by kind, for metrics; *most_series* bounds the clients that have their own. ``windows`` are
-    those of bytes and of request time.
+    those of bytes and of request time. ``find_prefix`` returns the beginning of the stored names of a user's instance: its client ids
+    have it, and its default entities are named by it alone. It is "" for a user of the whole cluster.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class ClientQuotas:
         most_series: int = MOST_CLIENTS,
     ) -> None:
         self.active = False
+        self.find_prefix: Callable[[str], str] = lambda user: ""
         self.windows = windows
         self.throttled: Mapping[QuotaKind, ThrottledClients] = {
             kind: ThrottledClients(most_series) for kind in QuotaKind
@@ -80,6 +82,10 @@ class ClientQuotas:
         self._resolved.clear()
         self.active = any(self._limits.tables.values())
 
+    def forget(self) -> None:
+        """Resolve all limits again."""
+        self._resolved.clear()
+
     def find_uses(self, user: str, client_id: str, now_ms: int) -> ClientUses | None:
         """Return what a client has used of its quotas, None for a client without quotas."""
         key = (user, client_id)
@@ -95,8 +101,10 @@ class ClientQuotas:
         return uses
 
     def _resolve(self, user: str, client_id: str, now_ms: int) -> ClientUses | None:
+        prefix = self.find_prefix(user)
+
         def find(kind: QuotaKind, uses: UseTable[Use]) -> Use | None:
-            limit = self._limits.tables[kind].find(user, client_id)
+            limit = self._limits.tables[kind].find(user, prefix + client_id, prefix or None)
             return None if limit is None else uses.find(limit.scope, limit.limit, now_ms)
 
         found = ClientUses(

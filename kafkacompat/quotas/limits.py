@@ -73,20 +73,23 @@ class LimitTable:
             return self._of_clients, names[CLIENT_ID]
         return {}, None
 
-    def find(self, user: str, client_id: str) -> ClientLimit | None:
-        """Return the limit of a client, by the first of the eight levels that has one (Kafka's ClientQuotaManager)."""
-        return next(self._list_matches(user, client_id), None)
+    def find(self, user: str, client_id: str, default: str | None = None) -> ClientLimit | None:
+        """Return the limit of a client, by the first of the eight levels that has one (Kafka's ClientQuotaManager).
 
-    def _list_matches(self, user: str, client_id: str) -> Iterator[ClientLimit]:
+        *default* names the default user and the default client id. It is None but for the clients of an instance.
+        """
+        return next(self._list_matches(user, client_id, default), None)
+
+    def _list_matches(self, user: str, client_id: str, default: str | None) -> Iterator[ClientLimit]:
         pairs, users, clients = self._of_pairs, self._of_users, self._of_clients
         both, user_only, client_only = (user, client_id), (user, _ANY), (_ANY, client_id)
-        for owner in (user, None):
-            for pair in ((owner, client_id), (owner, None)):
+        for owner in (user, default):
+            for pair in ((owner, client_id), (owner, default)):
                 if pair in pairs:
                     yield ClientLimit(both, pairs[pair])
             if owner in users:
                 yield ClientLimit(user_only, users[owner])
-        for name in (client_id, None):
+        for name in (client_id, default):
             if name in clients:
                 yield ClientLimit(client_only, clients[name])
 

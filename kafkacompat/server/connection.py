@@ -21,7 +21,7 @@ from kafkacompat.handlers.throttle_time import raise_throttle_time
 from kafkacompat.metrics.connections import TLS, ListenerTraffic
 from kafkacompat.quotas.client_quotas import ClientQuotas
 from kafkacompat.quotas.request_meter import RequestMeter, begin_request
-from kafkacompat.security.principals import ANONYMOUS
+from kafkacompat.security.principals import ANONYMOUS, Principal
 from kafkacompat.server.frame_queue import FrameQueue
 from kafkacompat.server.outgoing import release_part, release_regions
 from kafkacompat.timers import make_steps
@@ -34,8 +34,10 @@ if TYPE_CHECKING:
     from kafkacompat.security.sasl.exchange import AuthenticationFailedError
     from kafkacompat.server.dispatcher import Dispatcher
     from kafkacompat.server.frame_budget import FrameBudget
+    from kafkacompat.server.instance_connections import InstanceConnections
     from kafkacompat.server.sasl_gate import SaslGate
     from kafkacompat.server.transport import ReadAhead, ZeroCopyTransport
+    from kafkacompat.tenancy.registry import TenantView
     from kafkacompat.timers import Clock, DelayedCall
 
 log = logging.getLogger(__name__)
@@ -55,7 +57,8 @@ class ListenerServices:
 
     ``connections`` are those of all listeners. ``complain(host, text)`` logs a line about a client, up to a bound.
     ``begin_sasl`` begins the authentication of a connection, on a listener with SASL. ``quotas`` are those of clients; nothing is measured
-    while there is none. ``traffic`` counts the connections of the listener. ``metrics`` measures requests; None if nobody reads that.
+    while there is none. ``traffic`` counts the connections of the listener, under ``traffic_name``. ``metrics`` measures requests; None
+    if nobody reads that. ``tenants`` are the connections of instances; None where there are no instances.
     """
 
     listener_name: str
@@ -69,18 +72,24 @@ class ListenerServices:
     quotas: ClientQuotas = field(default_factory=ClientQuotas)
     traffic: ListenerTraffic = field(default_factory=ListenerTraffic)
     metrics: RequestMetrics | None = None
+    tenants: InstanceConnections | None = None
+    traffic_name: str = ""
 
 
 class KafkaConnection(Protocol):
     """A Twisted protocol over the sans-IO `ServerConnection`; the frame budget counts the memory that it holds.
 
-    Nothing is read for ``delay_ms`` if too many connections are made at the same time.
+    Nothing is read for ``delay_ms`` if too many connections are made at the same time. ``is_secured`` says that TLS protects it,
+    ``tenant`` is the instance that it belongs to, if any.
     """
 
     transport: ZeroCopyTransport  # type: ignore[assignment]
 
-    def __init__(self, shared: ListenerServices, read_ahead: ReadAhead, delay_ms: int = 0) -> None:
+    def __init__(
+        self, shared: ListenerServices, read_ahead: ReadAhead, delay_ms: int = 0, *, is_secured: bool = False
+    ) -> None:
         self._shared = shared
+        self.is_secured = is_secured
         self.delay_ms = delay_ms
         self._read_ahead = read_ahead
         self._frames = FrameQueue(shared.max_frame_bytes)
@@ -100,6 +109,7 @@ class KafkaConnection(Protocol):
         self.last_received_s = 0.0
         self.received_bytes = 0
         self.principal = ANONYMOUS
+        self.tenant: TenantView | None = None
         self._sasl: SaslGate | None = None
         self.software = ClientSoftware()
         self.watch: ConnectionWatch | None = None if shared.metrics is None else shared.metrics.watch()
@@ -122,6 +132,8 @@ class KafkaConnection(Protocol):
         if self.delay_ms:
             self.mute(self.delay_ms)
         shared.traffic.note_opened()
+        if shared.tenants is not None:
+            self._end_if(shared.tenants.join_by_listener(self, awaits_user=self._sasl is not None or self.is_secured))
 
     def dataReceived(self, data: bytes) -> None:
         """Twisted: bytes have arrived."""
@@ -143,6 +155,8 @@ class KafkaConnection(Protocol):
         if self._sasl is not None:
             self._sasl.stop_clock()
             self._sasl = None
+        if self.tenant is not None and self._shared.tenants is not None:
+            self._shared.tenants.leave(self)
         self._shared.traffic.note_closed(self.received_bytes, self.transport.sent_bytes)
         self._frames.drop_all()
         if self._muted is not None:
@@ -159,6 +173,24 @@ class KafkaConnection(Protocol):
         """Count a TLS handshake that has failed, or that has authenticated the client, as the listener has no SASL."""
         if self._sasl is None or not succeeded:
             self._shared.traffic.note_authentication(TLS, succeeded=succeeded)
+
+    def note_certificate(self, principal: Principal, find_server_name: Callable[[], str]) -> str | None:
+        """Note the user of a complete TLS handshake; return why the connection must end, or None."""
+        tenants = self._shared.tenants
+        if tenants is None or not tenants:
+            self.principal = principal
+            return None
+        reason = None
+        if tenants.routes.has_server_names and (server_name := find_server_name()):
+            reason = tenants.join_by_server_name(self, server_name)
+        if reason is not None or self._sasl is not None:
+            return reason
+        return tenants.join_by_certificate(self, principal)
+
+    @property
+    def traffic_name(self) -> str:
+        """The name under which the metrics count the connection: its listener, or the listeners of all instances."""
+        return self._shared.traffic_name or self._shared.listener_name
 
     @property
     def waiting_requests(self) -> int:
@@ -214,6 +246,10 @@ class KafkaConnection(Protocol):
         self._shared.complain(self.peer.host, f"closing {self.peer.host}:{self.peer.port}: {reason}")
         self._frames.drop_waiting()
         self.transport.abortConnection()
+
+    def _end_if(self, reason: str | None) -> None:
+        if reason is not None:
+            self.cut_off(reason)
 
     def idle_ms(self, now_ms: int) -> int:
         """Return for how long the client has neither sent nor read a byte; 0 while it waits for a response.
@@ -335,6 +371,7 @@ class KafkaConnection(Protocol):
             principal=self.principal,
             software=self.software,
             meter=meter,
+            tenant=self.tenant,
         )
         result = self._shared.dispatcher.dispatch(incoming, context)
         if isinstance(result, Pending):
@@ -350,7 +387,9 @@ class KafkaConnection(Protocol):
 
     def _authenticate(self, frame: memoryview, gate: SaslGate) -> None:
         """Answer a request, or a mechanism's bare message, that belongs to the authentication."""
-        incoming = None
+        incoming, tenants = None, self._shared.tenants
+        if tenants is not None:
+            gate.set_scope(tenants.find_scope(self))
         try:
             if gate.takes_bare_token:
                 token = gate.answer_bare(frame)
@@ -367,14 +406,19 @@ class KafkaConnection(Protocol):
             self._shared.clock.callLater(gate.failure_delay_s, self._end_failed, incoming, problem)
             return
         if gate.principal is not None:
-            self.principal = gate.principal
+            if tenants is None:
+                self.principal = gate.principal
+            else:
+                self._end_if(tenants.join_by_user(self, gate.principal))
             self._frames.set_limit(self._shared.max_frame_bytes)
             gate.stop_clock()
             if not gate.session_is_limited:
                 self._sasl = None
 
     def _answer_versions(self, incoming: IncomingRequest) -> Any:
-        context = RequestContext(incoming.api_version, incoming.client_id, self.peer, software=self.software)
+        context = RequestContext(
+            incoming.api_version, incoming.client_id, self.peer, software=self.software, tenant=self.tenant
+        )
         return self._shared.dispatcher.dispatch(incoming, context)
 
     def _end_failed(self, incoming: IncomingRequest | None, problem: AuthenticationFailedError) -> None:

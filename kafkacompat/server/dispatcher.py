@@ -77,6 +77,8 @@ class Dispatcher:
         """Answer a request whose names are physical."""
         handle, services, body = self.handlers[incoming.api_key].handle, self._services, incoming.body
         try:
+            if services.whitelists:
+                handle = _guard_by_network(incoming.api_key, handle, services)
             if self._forwarding is not None:
                 forwarded = self._forwarding.answer(incoming, context, lambda: self._handle_physical(incoming, context))
                 if forwarded is not None:
@@ -118,6 +120,13 @@ def _guard_handlers(handlers: Mapping[int, Handler], authorizer: Authorizer) -> 
     from kafkacompat.handlers.guards import guard_handlers
 
     return guard_handlers(handlers, authorizer)
+
+
+def _guard_by_network(api_key: int, handle: Callable[..., Any], services: Services) -> Callable[..., Any]:
+    # Where no topic has a whitelist a broker does not pay for the guards.
+    from kafkacompat.handlers.guards.networks import guard_by_network
+
+    return guard_by_network(api_key, handle, services)
 
 
 def _make_forwarding(handlers: Mapping[int, Handler], services: Services) -> Forwarding:

@@ -72,6 +72,7 @@ class Forwarding:
     """Decides for each request whether the controller answers it, and forwards it.
 
     Listeners that emulate a release with ZooKeeper answer NOT_CONTROLLER as that release does; their clients find the controller.
+    Those of instances need not see it.
     """
 
     def __init__(self, handlers: Mapping[int, Handler], services: Services) -> None:
@@ -92,7 +93,7 @@ class Forwarding:
         body, key = incoming.body, incoming.api_key
         if key not in CONTROLLER_APIS or context.is_forwarded or self._link.is_local or body is None:
             return None
-        if self._sends_clients_away and key not in CARRIED_OUT_ANYWHERE:
+        if self._sends_clients_away and key not in CARRIED_OUT_ANYWHERE and context.tenant is None:
             return _refuse_request(body, KafkaError(ErrorCode.NOT_CONTROLLER, "another broker is the controller"))
         request = Enclosed(incoming, body, context)
         if key in CONFIG_APIS and any(map(self._is_own, _list_resources(body))):

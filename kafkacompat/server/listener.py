@@ -21,6 +21,7 @@ from kafkacompat.server.connection import KafkaConnection, ListenerServices
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.frame_budget import FrameBudget
 from kafkacompat.server.held_connection import MOST_HELD, HeldConnection
+from kafkacompat.server.instance_connections import InstanceConnections
 from kafkacompat.timers import Clock, steady_ms
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from kafkacompat.server.sasl_gate import SaslGate
     from kafkacompat.server.tls_server import Handshakes
     from kafkacompat.server.transport import ReadAhead
+    from kafkacompat.tenancy.registry import Instances
     from kafkacompat.timers import DelayedCall
 
 log = logging.getLogger(__name__)
@@ -92,7 +94,8 @@ class KafkaFactory(ServerFactory):
         if admission.delay_ms:
             shared.traffic.delayed.add(admission.delay_ms, steady_ms(shared.clock))
             self._pause_accepting(admission.delay_ms / 1000)
-        connection = KafkaConnection(shared, self._read_ahead, admission.delay_ms)
+        is_secured = self._tls is not None
+        connection = KafkaConnection(shared, self._read_ahead, admission.delay_ms, is_secured=is_secured)
         return connection if self._tls is None else self._secure(connection, self._tls)
 
     def _secure(self, connection: KafkaConnection, tls: TlsListener) -> Protocol:
@@ -131,7 +134,8 @@ class KafkaServer:
     ``max_idle_ms`` is Kafka's ``connections.max.idle.ms`` (negative: never), ``max_queued_bytes`` its
     ``queued.max.request.bytes`` (not positive: no limit). ``network`` makes the ports. ``read_ahead`` loads file
     regions into memory off the reactor thread; ``turn_away`` returns why a client is rejected, ``admit`` when it is served.
-    ``quotas`` are those of clients. ``metrics`` measures requests.
+    ``quotas`` are those of clients. ``metrics`` measures requests. ``instances`` are those of tenants; *find_required* returns the
+    listeners that serve only their clients.
     """
 
     def __init__(
@@ -148,6 +152,8 @@ class KafkaServer:
         admit: Admit = lambda *_: ADMITTED,
         quotas: ClientQuotas | None = None,
         metrics: RequestMetrics | None = None,
+        instances: Instances | None = None,
+        find_required: Callable[[], Collection[str]] = tuple,
     ) -> None:
         self._reactor = reactor
         self._dispatcher = dispatcher
@@ -163,6 +169,9 @@ class KafkaServer:
         """The counters of each listener that was ever bound, by its name."""
         self.budget = FrameBudget(max_queued_bytes, self._now_ms)
         self.connections: set[KafkaConnection] = set()
+        self.tenants: InstanceConnections | None = None
+        if instances is not None:
+            self.tenants = InstanceConnections(instances, self.connections, reactor, find_required)
         self._complaints = LoggedComplaints(reactor, say=log.warning)
         self._ports: dict[str, ListeningPort] = {}
         self._sweep = LoopingCall(self.sweep)
@@ -179,10 +188,13 @@ class KafkaServer:
         dispatcher: Dispatcher | None = None,
         begin_sasl: Callable[[], SaslGate] | None = None,
         tls: TlsListener | None = None,
+        turn_away: TurnAway | None = None,
+        traffic_name: str = "",
     ) -> int:
         """Bind one listener, with a dispatcher of its own and with TLS if given; return its port (a free one for 0).
 
-        *begin_sasl* begins the authentication of a connection, on a listener with SASL.
+        *begin_sasl* begins the authentication of a connection, on a listener with SASL. *turn_away* replaces the server's.
+        Metrics count the connections under *traffic_name* if it is given.
 
         Raises ListenError, one sentence, when the address cannot be bound.
         """
@@ -196,10 +208,12 @@ class KafkaServer:
             self._complaints,
             begin_sasl,
             self._quotas,
-            self.traffic.setdefault(listener_name, ListenerTraffic()),
+            self.traffic.setdefault(traffic_name or listener_name, ListenerTraffic()),
             self._metrics,
+            self.tenants,
+            traffic_name,
         )
-        factory = KafkaFactory(shared, self._read_ahead, self._turn_away, self._admit, tls)
+        factory = KafkaFactory(shared, self._read_ahead, turn_away or self._turn_away, self._admit, tls)
         try:
             listening = self._network.listen(port, factory, ACCEPT_BACKLOG, host)
         except CannotListenError as problem:
@@ -223,6 +237,12 @@ class KafkaServer:
     def stop_listening(self) -> list[Deferred[None]]:
         """Close all ports; connections stay open. Each Deferred fires when its port is closed."""
         return [port.stopListening() for port in self._ports.values() if port.connected]
+
+    def find_objection(
+        self, listener_name: str, host: str, connections: Collection[KafkaConnection]
+    ) -> Objection | None:
+        """Return why a client is rejected by the limits of the broker and of the listener; None accepts it."""
+        return self._turn_away(listener_name, host, connections)
 
     @property
     def listening(self) -> frozenset[str]:

@@ -19,6 +19,7 @@ from kafkacompat.security.sasl.exchange import (
     Stage,
     UnexpectedRequestError,
 )
+from kafkacompat.security.sasl.mechanism import LoginScope
 from kafkacompat.timers import Clock, DelayedCall
 from kafkacompat.wire.connection import IncomingRequest, RequestError
 from kafkacompat.wire.schema import Response
@@ -43,6 +44,10 @@ class SaslGate:
         self._exchange = exchange
         self._deadline: DelayedCall | None = None
         self._traffic: ListenerTraffic
+
+    def set_scope(self, scope: LoginScope) -> None:
+        """Let only the users of a scope log in from now on."""
+        self._exchange.scope = scope
 
     @property
     def takes_bare_token(self) -> bool:

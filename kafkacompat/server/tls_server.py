@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkacompat.security.tls.session import TlsError
 from kafkacompat.server.tls_transport import TlsTransport
 
 if TYPE_CHECKING:
@@ -71,7 +72,9 @@ class TlsServer(TlsTransport):
 
     def _name_user(self, session: TlsSession) -> None:
         assert self._connection is not None
-        self._connection.principal = self._tls.find_principal(session)
+        reason = self._connection.note_certificate(self._tls.find_principal(session), lambda: session.server_name)
+        if reason is not None:
+            raise TlsError(reason)
         self._connection.note_handshake(succeeded=True)
 
     def _end(self, reason: str) -> None:

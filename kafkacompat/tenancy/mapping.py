@@ -11,14 +11,14 @@ from typing import Any, TypeAlias
 
 from kafkacompat.tenancy.names import FOREIGN
 from kafkacompat.wire.compile_function import compile_function
-from kafkacompat.wire.entities import BROKER, CLUSTER, SIBLINGS
+from kafkacompat.wire.entities import BROKER, CLUSTER, NAME_FILTER, SIBLINGS
 from kafkacompat.wire.schema import Field, Message, Struct
 
 MapSteps: TypeAlias = "Callable[[Any, Any, Any], Iterator[None]]"
 """``map(message, translations, resolve)``: yields after each few elements. *resolve* translates a name by its siblings."""
 
 STEP_ELEMENTS = 64
-UNMAPPED = frozenset({BROKER})
+UNMAPPED = frozenset({BROKER, NAME_FILTER})
 
 
 class _MapperSource:

@@ -105,7 +105,7 @@ class Names:
         self.cluster_id = cluster_id
         self._secret = secret
         self._id_mask = int.from_bytes(hmac.digest(secret, b"topic ids", "sha256")[:16], "big")
-        self._tables = tables
+        self.tables = self._tables = tables
         self._adopted = {kind: {physical: name for name, physical in table.items()} for kind, table in tables.items()}
         self._renamed = renamed
         self._find_long_name = find_long_name
@@ -120,7 +120,7 @@ class Names:
             entities.TOPIC_ID: mask,
             entities.GROUP: CachedNames(lambda name: self._find_physical(entities.GROUP, name)),
             entities.TRANSACTIONAL_ID: CachedNames(lambda name: self._find_physical(entities.TRANSACTIONAL_ID, name)),
-            entities.USER: CachedNames(lambda name: self._find_physical(entities.USER, name)),
+            entities.USER: CachedNames(self._find_physical_user),
             entities.PRINCIPAL: Computed(self._find_physical_principal),
             entities.CLUSTER: same,
             entities.TOPIC_PATTERN: Computed(lambda text: self._wrap_pattern(entities.TOPIC, text)),
@@ -138,7 +138,7 @@ class Names:
             entities.TOPIC_ID: mask,
             entities.GROUP: Computed(lambda name: self._find_client(entities.GROUP, name)),
             entities.TRANSACTIONAL_ID: Computed(lambda name: self._find_client(entities.TRANSACTIONAL_ID, name)),
-            entities.USER: Computed(lambda name: self._find_client(entities.USER, name)),
+            entities.USER: Computed(self._find_client_user),
             entities.PRINCIPAL: Computed(self._find_client_principal),
             entities.CLUSTER: Computed(lambda _: cluster_id),
             entities.TOPIC_PATTERN: Computed(self._unwrap_pattern),
@@ -213,9 +213,16 @@ class Names:
             return adopted[physical]
         return physical[len(self.prefix) :] if physical.startswith(self.prefix) else FOREIGN
 
+    def _find_physical_user(self, name: str) -> str:
+        """Return a user's physical name; an empty name stays, as the prefix alone is the default user of quotas."""
+        return self._find_physical(entities.USER, name) if name else name
+
+    def _find_client_user(self, physical: str) -> Any:
+        return self._find_client(entities.USER, physical) if physical else physical
+
     def _find_physical_principal(self, principal: str) -> str:
         kind, colon, name = principal.partition(":")
-        if not colon or name == ALL_NAMES:
+        if not colon or name in ("", ALL_NAMES):
             return principal
         return f"{kind}:{self.to_physical[entities.USER][name]}"
 
@@ -255,6 +262,10 @@ class Names:
     def _unwrap_pattern(self, pattern: str) -> str:
         _, start, text = pattern.partition(self._pattern_start)
         return text[:-1] if start else pattern
+
+    def is_own(self, kind: str, physical: str) -> bool:
+        """Return whether a physical name has the prefix or is adopted."""
+        return physical.startswith(self.prefix) or physical in self._adopted.get(kind, ())
 
     # Texts
 

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import cached_property
 
-from kafkacompat.config.instances import Instance
+from kafkacompat.config.instances import LONG_NAME_CONFIG, Instance
 from kafkacompat.config.properties import ConfigError
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.image import MetadataImage
+from kafkacompat.security.acls.model import CLUSTER_NAME
+from kafkacompat.tenancy.access_names import AclNames
 from kafkacompat.tenancy.names import Names, RenamedTopics
+from kafkacompat.tenancy.quota_names import QuotaNames
 from kafkacompat.tenancy.resolving import RequestResolver, ResponseResolver
 from kafkacompat.wire import entities
 
 log = logging.getLogger(__name__)
 
-LONG_NAME_CONFIG = "kafkacompat.instance.topic"
-"""The topic config that keeps the client's name of a topic with a short physical name."""
-
 
 class TenantView:
-    """An instance together with the translation of its names."""
+    """An instance together with the translation of its names.
+
+    ``cluster_resource`` is the physical name of the cluster that its access rules protect.
+    """
 
     def __init__(self, instance: Instance, find_long_name: Callable[[str], str | None]) -> None:
+        instance.parse_routes()
         self.instance = instance
         self.name = instance.name
         self.names = Names(
@@ -35,6 +40,26 @@ class TenantView:
         )
         self.in_requests = RequestResolver(self.names)
         self.in_responses = ResponseResolver(self.names)
+        self.acl_names = AclNames(self.names)
+        self.quota_names = QuotaNames(self.names)
+        self.cluster_resource = f"{instance.prefix}{CLUSTER_NAME}"
+        self.visible_brokers: Collection[int] = ()
+        self.visible_basis: tuple[object, ...] | None = None
+        """What ``visible_brokers`` was found from, see `placement.list_visible_brokers`."""
+
+    @cached_property
+    def super_users(self) -> frozenset[str]:
+        """The physical principals of the users who may do everything in the instance."""
+        return frozenset(map(self.names.to_physical[entities.PRINCIPAL].__getitem__, self.instance.super_users))
+
+    def has_user(self, physical: str) -> bool:
+        """Return whether a user is the instance's."""
+        return self.names.is_own(entities.USER, physical)
+
+    def find_physical_user(self, name: str) -> str:
+        """Return the physical name of a user; raises KafkaError for a name that is too long."""
+        physical: str = self.names.to_physical[entities.USER][name]
+        return physical
 
 
 def _find_renaming(instance: Instance) -> RenamedTopics | None:
@@ -112,6 +137,27 @@ class Instances:
             if view is not None:
                 return view
         return None
+
+    def find_user_prefix(self, user: str) -> str:
+        """Return the prefix of the instance that a physical user belongs to; "" for the operator's users."""
+        owner = self.find_owner(entities.USER, user) if self.by_name else None
+        return "" if owner is None else owner.names.prefix
+
+    def is_cluster_name(self, name: str) -> bool:
+        """Return whether access rules may protect a cluster of this name: the whole cluster, or that of an instance."""
+        return name.endswith(CLUSTER_NAME) and (
+            name == CLUSTER_NAME or name.removesuffix(CLUSTER_NAME) in self._by_prefix
+        )
+
+    def find_instance(self, topic: str) -> Instance | None:
+        """Return the properties of the instance that a topic's physical name belongs to."""
+        view = self.find_owner(entities.TOPIC, topic)
+        return None if view is None else view.instance
+
+    def find_group_instance(self, group_id: str) -> Instance | None:
+        """Return the properties of the instance that a group's physical id belongs to."""
+        view = self.find_owner(entities.GROUP, group_id)
+        return None if view is None else view.instance
 
     def list_topics(self, view: TenantView) -> list[str]:
         """List the physical names of an instance's topics, in order."""

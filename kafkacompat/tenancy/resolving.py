@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.metadata.client_entities import CLIENT_ID, USER
-from kafkacompat.security.acls.model import AclResourceType, PatternType
-from kafkacompat.tenancy.names import ALL_NAMES, FOREIGN
+from kafkacompat.tenancy.access_names import AclNames
+from kafkacompat.tenancy.names import FOREIGN
+from kafkacompat.tenancy.quota_names import QuotaNames
 from kafkacompat.wire import entities
 
 if TYPE_CHECKING:
@@ -22,21 +22,8 @@ _CONFIG_ENTITIES = {
     ResourceType.GROUP: entities.GROUP,
     ResourceType.CLIENT_METRICS: entities.GROUP,
 }
-_ACL_ENTITIES = {
-    AclResourceType.TOPIC: entities.TOPIC,
-    AclResourceType.GROUP: entities.GROUP,
-    AclResourceType.TRANSACTIONAL_ID: entities.TRANSACTIONAL_ID,
-    AclResourceType.USER: entities.PRINCIPAL,
-    AclResourceType.CLUSTER: entities.GROUP,
-}
-_QUOTA_ENTITIES = {USER: entities.USER, CLIENT_ID: entities.GROUP}
 
 Resolve = Callable[[str, Any, Any], Any]
-
-
-def _sibling(owner: Any, name: str) -> Any:
-    value = getattr(owner, name, None)
-    return getattr(owner, f"{name}_filter", None) if value is None else value
 
 
 class RequestResolver:
@@ -44,6 +31,8 @@ class RequestResolver:
 
     def __init__(self, names: Names) -> None:
         self._names = names
+        self._acl_names = AclNames(names)
+        self._quota_names = QuotaNames(names)
         self._rules: dict[str, Callable[[Any, Any], Any]] = {
             entities.COORDINATOR_KEY: self._resolve_key,
             entities.CONFIG_RESOURCE: self._resolve_config,
@@ -64,24 +53,14 @@ class RequestResolver:
         entity = _CONFIG_ENTITIES.get(owner.resource_type)
         return self._names.to_physical[entity][name] if entity and name else name
 
-    def _resolve_acl(self, name: str | None, owner: Any) -> str | None:
-        entity = _ACL_ENTITIES.get(_sibling(owner, "resource_type"))
-        if name is None or entity is None:
-            return name
-        if name == ALL_NAMES and _sibling(owner, "pattern_type") == PatternType.LITERAL:
-            attribute = "pattern_type" if hasattr(owner, "pattern_type") else "pattern_type_filter"
-            setattr(owner, attribute, int(PatternType.PREFIXED))
-            return f"User:{self._names.prefix}" if entity == entities.PRINCIPAL else self._names.prefix
-        physical: str = self._names.to_physical[entity][name]
+    def _resolve_acl(self, name: str, owner: Any) -> str:
+        owner.resource_pattern_type, physical = self._acl_names.to_physical(
+            owner.resource_type, owner.resource_pattern_type, name
+        )
         return physical
 
     def _resolve_quota(self, name: str | None, owner: Any) -> str | None:
-        entity = _QUOTA_ENTITIES.get(owner.entity_type)
-        if entity is None:
-            return name
-        # The default of an instance is the entity that only its prefix names.
-        physical: str = self._names.prefix if name is None else self._names.to_physical[entity][name]
-        return physical
+        return self._quota_names.to_physical(owner.entity_type, name)
 
 
 class ResponseResolver:
@@ -89,6 +68,8 @@ class ResponseResolver:
 
     def __init__(self, names: Names) -> None:
         self._names = names
+        self._acl_names = AclNames(names)
+        self._quota_names = QuotaNames(names)
         self._rules: dict[str, Callable[[Any, Any], Any]] = {
             entities.COORDINATOR_KEY: lambda key, _: names.to_client[entities.GROUP][key],
             entities.CONFIG_RESOURCE: self._resolve_config,
@@ -102,20 +83,14 @@ class ResponseResolver:
 
     def _resolve_config(self, name: str, owner: Any) -> Any:
         entity = _CONFIG_ENTITIES.get(owner.resource_type)
-        if entity is None:
-            return FOREIGN if owner.resource_type == ResourceType.INSTANCE else name
-        return self._names.to_client[entity][name] if name else name
+        return self._names.to_client[entity][name] if entity and name else name
 
     def _resolve_acl(self, name: str, owner: Any) -> Any:
-        entity = _ACL_ENTITIES.get(owner.resource_type)
-        prefix = f"User:{self._names.prefix}" if entity == entities.PRINCIPAL else self._names.prefix
-        if owner.pattern_type == PatternType.PREFIXED and name == prefix:
-            owner.pattern_type = int(PatternType.LITERAL)
-            return ALL_NAMES
-        return FOREIGN if entity is None else self._names.to_client[entity][name]
+        pattern = self._acl_names.to_client(owner.resource_type, owner.pattern_type, name)
+        if pattern is None:
+            return FOREIGN
+        owner.pattern_type, client_name = int(pattern[0]), pattern[1]
+        return client_name
 
     def _resolve_quota(self, name: str | None, owner: Any) -> Any:
-        entity = _QUOTA_ENTITIES.get(owner.entity_type)
-        if entity is None or name is None:
-            return FOREIGN
-        return None if name == self._names.prefix else self._names.to_client[entity][name]
+        return self._quota_names.to_client(owner.entity_type, name)

@@ -254,6 +254,7 @@ class LogCleaner:
         await self._save_first_cleaning(partition)
         segment = await partition.disk.run(compacted.compaction.prepare_swap, cleaned)
         replaced = compacted.compaction.swap_segments(cleaned, segment)
+        partition.state.count_bytes()
         await partition.disk.run(compacted.compaction.complete_swap, segment, replaced)
         # Readers may still have the replaced files open.
         self._clock.callLater(compacted.config.file_delete_delay_ms / 1000, self._remove, partition, replaced)

@@ -110,6 +110,7 @@ class Housekeeping:
         if expired:
             log.info("%r: deleting %d expired segments", partition, len(expired))
             partition.log.trimmer.detach(expired)
+            partition.state.count_bytes()
             # The files are renamed at once, so that a restart ignores them, and removed when no reader has them open.
             partition.disk.run(partition.log.trimmer.mark_deleted, expired).addErrback(partition.report_disk_failure)
             delay_s = partition.log.config.file_delete_delay_ms / 1000

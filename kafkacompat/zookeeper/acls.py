@@ -7,7 +7,7 @@ from enum import Enum, auto
 _OPEN = "/consumers"
 """Consumers of Kafka 0.8 write below this node themselves."""
 
-_PRIVATE = ("/config/users", "/config/brokers", "/delegation_token/tokens")
+_PRIVATE = ("/config/users", "/config/brokers", "/config/instances", "/delegation_token/tokens")
 """Beginnings of the paths of nodes that may hold secrets."""
 
 

@@ -32,7 +32,7 @@ def take_newest_segments(
 class Segments:
     """The ordered list of segments. It is replaced, never changed, so that any thread sees a consistent one."""
 
-    __slots__ = ("_bases", "_segments", "active")
+    __slots__ = ("_bases", "_measured", "_segments", "active")
 
     def __init__(self, segments: Iterable[Segment]) -> None:
         self.replace(list(segments))
@@ -42,6 +42,8 @@ class Segments:
         self._bases = [segment.base_offset for segment in segments]
         self._segments = tuple(segments)
         self.active = segments[-1]
+        # Only the active segment grows or is cut. One tuple, so that any thread sees both parts of the same list.
+        self._measured = self.active, sum(segment.size_bytes for segment in self._segments[:-1])
 
     def __iter__(self) -> Iterator[Segment]:
         return iter(self._segments)
@@ -87,4 +89,5 @@ class Segments:
     @property
     def size_bytes(self) -> int:
         """Bytes of all log files together."""
-        return sum(segment.size_bytes for segment in self._segments)
+        active, sealed_bytes = self._measured
+        return sealed_bytes + active.size_bytes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkacompat.wire.entities import ACL_RESOURCE, PRINCIPAL, TEXT
+from kafkacompat.wire.entities import ACL_RESOURCE, NAME_FILTER, PRINCIPAL, TEXT
 from kafkacompat.wire.schema import Request, Response, Struct, array, int8, int16, int32, string
 
 
@@ -10,10 +10,10 @@ class DeleteAclsFilter(Struct):
     """A filter for the rules to remove."""
 
     resource_type_filter: int = int8()  # 1: any
-    resource_name_filter: str | None = string(nullable="0+", entity=ACL_RESOURCE)  # null: any
+    resource_name_filter: str | None = string(nullable="0+", entity=NAME_FILTER)  # null: any
     # 1: any, 2: every pattern that covers the name, 3: literal, 4: prefixed
     pattern_type_filter: int = int8(versions="1+", default=3)
-    principal_filter: str | None = string(nullable="0+", entity=PRINCIPAL)  # null: any
+    principal_filter: str | None = string(nullable="0+", entity=NAME_FILTER)  # null: any
     host_filter: str | None = string(nullable="0+")  # null: any
     operation: int = int8()  # 1: any
     permission_type: int = int8()  # 1: any, 2: deny, 3: allow

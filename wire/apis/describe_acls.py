@@ -12,7 +12,7 @@ The codes, which CreateAcls and DeleteAcls use as well (0: unknown; 1, in a filt
 
 from __future__ import annotations
 
-from kafkacompat.wire.entities import ACL_RESOURCE, PRINCIPAL, TEXT
+from kafkacompat.wire.entities import ACL_RESOURCE, NAME_FILTER, PRINCIPAL, TEXT
 from kafkacompat.wire.schema import Request, Response, Struct, array, int8, int16, int32, string
 
 
@@ -20,10 +20,10 @@ class DescribeAclsRequest(Request, api_key=29, versions="0-3", flexible="2+"):
     """Describe the rules that match the filter."""
 
     resource_type_filter: int = int8()  # a code of the table above; 1: any
-    resource_name_filter: str | None = string(nullable="0+", entity=ACL_RESOURCE)  # null: any
+    resource_name_filter: str | None = string(nullable="0+", entity=NAME_FILTER)  # null: any
     # a code of the table above; 1: any, 2: every pattern that covers the name; version 0: literal
     pattern_type_filter: int = int8(versions="1+", default=3)
-    principal_filter: str | None = string(nullable="0+", entity=PRINCIPAL)  # null: any
+    principal_filter: str | None = string(nullable="0+", entity=NAME_FILTER)  # null: any
     host_filter: str | None = string(nullable="0+")  # null: any
     operation: int = int8()  # a code of the table above; 1: any
     permission_type: int = int8()  # a code of the table above; 1: any

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkacompat.wire.entities import QUOTA_ENTITY, TEXT
+from kafkacompat.wire.entities import NAME_FILTER, QUOTA_ENTITY, TEXT
 from kafkacompat.wire.schema import Request, Response, Struct, array, boolean, float64, int8, int16, int32, string
 
 
@@ -11,7 +11,7 @@ class ComponentData(Struct):
 
     entity_type: str = string()  # the type: user, client-id or ip
     match_type: int = int8()  # 0: the name in match, 1: the default entity, 2: any name or the default
-    match: str | None = string(nullable="0+", entity=QUOTA_ENTITY)  # the name to match; null unless match_type is 0
+    match: str | None = string(nullable="0+", entity=NAME_FILTER)  # the name to match; null unless match_type is 0
 
 
 class DescribeClientQuotasRequest(Request, api_key=48, versions="0-1", flexible="1+"):

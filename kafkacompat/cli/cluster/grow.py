@@ -43,8 +43,13 @@ class GrowOptions(NamedTuple):
 
 def grow(options: GrowOptions) -> int:
     """Add brokers and spread partitions; returns the exit code."""
+    return run_cluster_command(partial(_grow, options))
+
+
+def run_cluster_command(run: Callable[[], None]) -> int:
+    """Run a command that moves replicas; returns the exit code."""
     try:
-        _grow(options)
+        run()
     except NoResponseError as problem:
         return _refuse(f"no broker answers: {problem}", EXIT_UNREADABLE)
     except ValueError as problem:
@@ -78,9 +83,9 @@ def _grow(options: GrowOptions) -> None:
         if options.dry_run:
             further = range(len(state.brokers) + 1, wanted + 1)
         else:
-            state = add_brokers(folder, wanted, _pause)
+            state = add_brokers(folder, wanted, pause)
         servers = state.bootstrap
-    run = SpreadRun(ClusterMover([parse_address(server) for server in servers.split(",")], connect), _pause)
+    run = SpreadRun(ClusterMover([parse_address(server) for server in servers.split(",")], connect), pause)
     if options.bootstrap is None and not options.dry_run:
         run.await_brokers(range(1, wanted + 1))
     plan = run.plan(further)
@@ -89,20 +94,21 @@ def _grow(options: GrowOptions) -> None:
         show_plan(plan, description)
     if not options.dry_run:
         begun = time.monotonic()
-        with _copy_progress(plan) as report_progress:
+        with copy_progress(plan) as report_progress:
             was_throttled = run.carry_out(plan, options.throttle, report_progress)
         description["seconds"] = round(time.monotonic() - begun, 3)
-        _report_end(plan, description["seconds"], was_throttled=was_throttled)
+        report_end(plan, description["seconds"], was_throttled=was_throttled)
     if options.as_json:
         click.echo(json.dumps(description))
 
 
-def _pause(seconds: float) -> None:
+def pause(seconds: float) -> None:
+    """Wait between two looks at a cluster."""
     _NEVER_SET.wait(seconds)
 
 
 @contextmanager
-def _copy_progress(plan: SpreadPlan) -> Iterator[Callable[[int], None]]:
+def copy_progress(plan: SpreadPlan) -> Iterator[Callable[[int], None]]:
     """Yield the function that is given the bytes copied so far."""
     if not plan.all_moves:
         yield lambda copied_bytes: None
@@ -118,7 +124,8 @@ def _copy_progress(plan: SpreadPlan) -> Iterator[Callable[[int], None]]:
         yield report_copied
 
 
-def _report_end(plan: SpreadPlan, seconds: float, *, was_throttled: bool) -> None:
+def report_end(plan: SpreadPlan, seconds: float, *, was_throttled: bool) -> None:
+    """Write what has moved."""
     if plan.all_moves:
         click.echo(f"Moved {plan.replicas_moved} replicas with {plan.size_bytes} bytes in {seconds:.1f} s", err=True)
     if was_throttled:

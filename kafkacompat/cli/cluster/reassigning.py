@@ -207,6 +207,24 @@ class ClusterMover:
                     subject = f"{topic.topic}-{result.partition_id} keeps its leader"
                     _check(subject, result.error_code, result.error_message)
 
+    def read_configs(self, layout: ClusterLayout, kind: ResourceType, name: str) -> dict[str, str]:
+        """Return the configs of a resource that have a value, as the controller describes them.
+
+        Raises ClusterCommandError if it refuses, and NoResponseError.
+        """
+        request = DescribeConfigsRequest(
+            resources=[DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=None)]
+        )
+        (result,) = self._request_controller(layout, request, DescribeConfigsResponse).results
+        _check(f"{name} cannot be described", result.error_code, result.error_message)
+        return {entry.name: entry.value for entry in result.configs if entry.value is not None}
+
+    def set_configs(self, layout: ClusterLayout, kind: ResourceType, name: str, entries: Mapping[str, str]) -> None:
+        """Set configs of a resource; raises ClusterCommandError if the controller refuses, and NoResponseError."""
+        request = IncrementalAlterConfigsRequest(resources=[_make_resource(kind, name, entries)])
+        (result,) = self._request_controller(layout, request, IncrementalAlterConfigsResponse).responses
+        _check(f"{name} cannot be changed", result.error_code, result.error_message)
+
     def _find_configs(
         self, layout: ClusterLayout, node_id: int, resources: Sequence[int | str], keys: Sequence[str]
     ) -> list[str]:

@@ -73,7 +73,12 @@ class SpreadRun:
         layout = self._mover.read_layout()
         _check_health(layout)
         moves = plan_spread(layout.assignments, {**layout.racks, **dict.fromkeys(further)})
-        ongoing = layout.ongoing
+        return self.measure(layout, moves, layout.ongoing)
+
+    def measure(
+        self, layout: ClusterLayout, moves: Sequence[PartitionMove], ongoing: Sequence[PartitionMove]
+    ) -> SpreadPlan:
+        """Return the plan for these moves and the *ongoing* ones, with the sizes of the partitions."""
         held = self._mover.read_sizes(layout, {node for move in (*moves, *ongoing) for node in move.before})
         names = [move.name for move in (*moves, *ongoing)]
         sizes = {name: max((held_by.get(name, 0) for held_by in held.values()), default=0) for name in names}

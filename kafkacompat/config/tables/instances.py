@@ -25,7 +25,9 @@ sni.advertised | string | | | U | The address of a broker for clients that came 
 sasl.users | list | | | U | Users whose connections to the brokers' own listeners lead to the instance
 super.users | list | | | U | Users of the instance who may do everything in it, as User:name
 whitelist | list | | | U | Networks that may connect; empty for all, none for nobody
-placement.group | list | | | U | The groups of brokers that the instance lives in: one, or two while it moves
+placement.group | list | | distinct | U | The groups of brokers that the instance lives in: one, or two while it moves, the new one
+    last; empty for the brokers outside all groups
+placement.racks | list | | distinct | U | The racks that the instance's replicas are placed in; empty for all racks
 quota.produce.bytes.per.second | long | -1 | -1.. | U | What the instance's clients may produce in all; -1 is no limit
 quota.fetch.bytes.per.second | long | -1 | -1.. | U | What the instance's clients may fetch in all; -1 is no limit
 traffic.algorithm | string | shared | shared, article | U | How the throughput is divided over the brokers
@@ -43,5 +45,5 @@ auto.create.topics.enable | boolean | true | | U | Whether requests may create m
 num.partitions | int | -1 | -1.. | U | Partitions of a topic that is created without a number; -1 is the brokers' default
 default.replication.factor | int | -1 | -1.. | U | Replicas of a topic that is created without a number; -1 is the
     brokers' default
-default.topic.configs | list | | | U | Defaults of topic configs, as name=value
+default.topic.configs | list | | | U | Defaults of topic configs, as name=value; values may have commas
 """

@@ -79,9 +79,17 @@ kafkacompat.scrub.interval.ms | long | 604800000 | -1.. | U | How often every ro
 kafkacompat.scrub.max.bytes.per.second | long | 10485760 | 1.. | U | How fast that is done
 kafkacompat.conversion.processes | int | 2 | 1.. | U | Processes that convert for clients older than 0.11 and
     check large batches
+kafkacompat.instances.required.listeners | list | | distinct | U | Listeners that serve only clients of an instance
 kafkacompat.http.listener | string | null | | U | Where /metrics, /healthz and /readyz are served, as host:port; without it
     nowhere
 kafkacompat.metrics.max.items | int | 1000 | 1.. | U | Topics, partitions, groups and clients that have series of
     their own in /metrics, of each kind
+kafkacompat.broker.groups | list | | distinct | UC | Groups of brokers that instances live in, as name:ids, with ids and ranges of
+    ids joined by +
+kafkacompat.broker.group.balance.interval.ms | long | 300000 | -1.. | U | How often the controller looks for a group with a broker
+    whose disks are nearly full; -1 is never
+kafkacompat.broker.group.balance.percentage | int | 80 | 1..100 | U | The used part of a broker's disks from which replicas of
+    instances move to other brokers of its group
+kafkacompat.broker.group.max.brokers | int | 100 | 1.. | UC | The most brokers of a group
 kafkacompat.log.format | string | text | json, text | U | The form of the log: lines for people, or one JSON object a line
 """

@@ -19,6 +19,8 @@ follower.replication.throttled.replicas | list | | replicas | | Replicas whose f
 index.interval.bytes | int | 4096 | 0.. | U | Bytes between two entries of the offset index
 internal.segment.bytes | int | null | | UI | A segment size below what segment.bytes allows, for tests
 leader.replication.throttled.replicas | list | | replicas | | Replicas whose leaders send throttled
+kafkacompat.whitelist.consume | list | | | UI | Networks whose clients may consume; none for nobody
+kafkacompat.whitelist.produce | list | | | UI | Networks whose clients may produce; none for nobody
 local.retention.bytes | long | -2 | -2.. | | How much of a tiered partition stays local too
 local.retention.ms | long | -2 | -2.. | | How long tiered records stay local too
 max.compaction.lag.ms | long | 9223372036854775807 | 1.. | U | The age at which a record is compacted at the latest

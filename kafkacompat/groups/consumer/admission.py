@@ -57,6 +57,9 @@ class Admission:
             raise group_not_found_error(group_id, group)
         if isinstance(group, AnyGroup):
             return self._convert_classic(group)
+        if refusal := self._registry.check_new(group_id):
+            reason = "the limit of groups is reached: delete a group, or ask for a higher limit"
+            raise KafkaError(refusal, reason)
         return start_change(ConsumerGroup(group_id, self._registry.shard_for(group_id), self._budget))
 
     def _convert_classic(self, classic: AnyGroup) -> GroupChange:

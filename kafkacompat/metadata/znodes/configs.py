@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafkacompat.metadata.znodes.paths import CONFIG_KINDS, Znode, identify_path
+from kafkacompat.metadata.znodes.paths import CONFIG_KINDS, OWN_CONFIG_KINDS, Znode, identify_path
 from kafkacompat.metadata.znodes.values import (
     Fields,
     Schema,
@@ -17,8 +17,6 @@ from kafkacompat.metadata.znodes.values import (
 CONFIG = Schema(1, "config")
 
 _ROOT = "/config/"
-_OWN_KINDS = ("groups", "client-metrics")
-"""Kinds that Kafka keeps in ZooKeeper's successor only."""
 
 
 def encode_config(path: str, configs: Mapping[str, str], before: bytes | None = None) -> bytes:
@@ -60,7 +58,7 @@ def decode_config_change(path: str, value: bytes) -> str:
 def _check_config_path(path: str, entity_path: str) -> str:
     config_path = f"{_ROOT}{entity_path}"
     znode, names = identify_path(config_path) or (None, {})
-    kinds = (*CONFIG_KINDS, *_OWN_KINDS)
+    kinds = (*CONFIG_KINDS, *OWN_CONFIG_KINDS)
     if znode is not Znode.CLIENT_OF_USER and not (znode is Znode.CONFIG and names["kind"] in kinds):
         raise build_damage_error(path, f"it names {entity_path[:300]!r}, which is no entity with configs")
     return config_path

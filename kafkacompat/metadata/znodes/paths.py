@@ -81,6 +81,9 @@ class Znode(Enum):
 CONFIG_KINDS = ("topics", "clients", "users", "brokers", "ips")
 """The kinds of entities whose configs Kafka keeps in ZooKeeper."""
 
+OWN_CONFIG_KINDS = ("groups", "client-metrics", "instances")
+"""Further kinds: Kafka keeps the first two in ZooKeeper's successor only, and knows no instances."""
+
 PERSISTENT_PATHS = (
     *(
         znode.value

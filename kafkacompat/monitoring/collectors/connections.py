@@ -55,7 +55,7 @@ class ConnectionCollector:
         values["connection_count"] = [0] * len(indexes)
         software: Counter[tuple[str, str, str]] = Counter()
         for number, connection in enumerate(open_ones, 1):
-            listener = connection.peer.listener_name
+            listener = connection.traffic_name
             index = indexes[listener]
             values["connection_count"][index] += 1
             values["incoming_byte"][index] += connection.received_bytes

@@ -10,6 +10,7 @@ from kafkacompat.security.acls.decisions import (
     DENIED_BY_DEFAULT,
     SUPER_USER,
     Decision,
+    combine,
     decide,
     is_allowed_on_any,
     make_client,
@@ -48,8 +49,21 @@ class AttemptObserver(Protocol):
         """Note a permission."""
 
 
+class InstanceRights(Protocol):
+    """What the instances of tenants add to the rules."""
+
+    def is_super_user(self, principal: str, kind: AclResourceType, name: str | None) -> bool:
+        """Return whether a principal may do everything with a resource, or with some resource if *name* is None."""
+
+    def find_alias(self, kind: AclResourceType, name: str) -> str | None:
+        """Return the second name of a resource that rules may use; None for a resource with one name."""
+
+    def find_prefix(self, principal: str) -> str:
+        """Return the beginning of the names of all resources that a principal can reach; "" for all resources."""
+
+
 class Authorizer:
-    """Decides by the rules that *find_table* returns, and remembers decisions until there are other rules.
+    """Decides by the rules that *find_table* returns, and remembers decisions until there are other rules, or until `forget`.
 
     *super_users* may do everything. With *allows_by_default* so may everybody where a resource has no rule at all.
     """
@@ -64,6 +78,7 @@ class Authorizer:
     ) -> None:
         self.observer: AttemptObserver | None = None
         self.notes_allowed = False
+        self.instances: InstanceRights | None = None
         self._find_table = find_table
         self._super_users = frozenset(map(str, super_users))
         self._default = ALLOWED_BY_DEFAULT if allows_by_default else DENIED_BY_DEFAULT
@@ -81,7 +96,7 @@ class Authorizer:
     ) -> Decision:
         """Decide whether a client may do something with a resource."""
         if self._find_table() is not self._table:
-            self._forget()
+            self.forget()
         key = (principal, host, operation, kind, name)
         decision = self._decisions.get(key)
         return self._remember(key, self._decide(*key)) if decision is None else decision
@@ -91,12 +106,13 @@ class Authorizer:
     ) -> Decision:
         """Decide whether a client may do something with at least one resource of a type."""
         if self._find_table() is not self._table:
-            self._forget()
+            self.forget()
         key = (principal, host, operation, kind, None)
         decision = self._decisions.get(key)
         return self._remember(key, self._decide_on_any(*key[:4])) if decision is None else decision
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
+        """Decide everything anew."""
         self._table = self._find_table()
         self._decisions.clear()
 
@@ -113,19 +129,28 @@ class Authorizer:
     def _decide(
         self, principal: Principal, host: str, operation: AclOperation, kind: AclResourceType, name: str
     ) -> Decision:
-        text = str(principal)
-        if text in self._super_users:
+        text, instances = str(principal), self.instances
+        if text in self._super_users or (instances is not None and instances.is_super_user(text, kind, name)):
             return SUPER_USER
-        return decide(self._table, make_client(text, host), operation, kind, name, self._default)
+        client = make_client(text, host)
+        decision = decide(self._table, client, operation, kind, name, self._default)
+        alias = None if instances is None else instances.find_alias(kind, name)
+        if alias is None:
+            return decision
+        return combine(decision, decide(self._table, client, operation, kind, alias, self._default))
 
     def _decide_on_any(
         self, principal: Principal, host: str, operation: AclOperation, kind: AclResourceType
     ) -> Decision:
+        text, instances = str(principal), self.instances
+        prefix = "" if instances is None else instances.find_prefix(text)
+        if prefix and instances is not None and instances.is_super_user(text, kind, None):
+            return SUPER_USER
         # A name that nobody has given: super users, and the default where there are no rules, count first.
-        decision = self._decide(principal, host, operation, kind, "hardcode")
+        decision = self._decide(principal, host, operation, kind, f"{prefix}hardcode")
         if decision.allowed:
             return decision
-        allowed = is_allowed_on_any(self._table, make_client(str(principal), host), operation, kind)
+        allowed = is_allowed_on_any(self._table, make_client(text, host), operation, kind, prefix)
         return Decision(allowed, "AnyResource" if allowed else "DefaultDeny")
 
 

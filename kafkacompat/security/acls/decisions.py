@@ -17,6 +17,7 @@ from kafkacompat.security.acls.model import (
     AccessRule,
     Acl,
     AclOperation,
+    AclPattern,
     AclPermission,
     AclResourceType,
     PatternType,
@@ -111,15 +112,27 @@ def decide(
     return DENIED_BY_DEFAULT if has_rules else default
 
 
-def is_allowed_on_any(table: AclTable, client: Client, operation: AclOperation, kind: AclResourceType) -> bool:
+def combine(one: Decision, other: Decision) -> Decision:
+    """Return the decision about a resource with two names: a rule that denies wins, then one that allows, then the default."""
+    by_rule = [decision for decision in (one, other) if isinstance(decision.reason, Acl)]
+    denials = [decision for decision in by_rule if not decision.allowed]
+    if by_rule:
+        return (denials or by_rule)[0]
+    return other if one.allowed else one
+
+
+def is_allowed_on_any(
+    table: AclTable, client: Client, operation: AclOperation, kind: AclResourceType, prefix: str = ""
+) -> bool:
     """Return whether there may be a resource of a type for which an operation is allowed (Kafka's authorizeByResourceType).
 
-    That is so if a rule allows it which no rule that denies outweighs as a whole.
+    That is so if a rule allows it which no rule that denies outweighs as a whole. With a *prefix* only resources whose names begin
+    with it count.
     """
     allowed: dict[PatternType, set[str]] = {each: set() for each in PatternType}
     denied: dict[PatternType, set[str]] = {each: set() for each in PatternType}
     for pattern, rules in table.items():
-        if pattern.resource_type is kind:
+        if pattern.resource_type is kind and (not prefix or _concerns(pattern, prefix)):
             permissions = {
                 rule.permission
                 for principal in (client.principal, ALL_USERS)
@@ -137,6 +150,15 @@ def is_allowed_on_any(table: AclTable, client: Client, operation: AclOperation, 
     literals = allowed[PatternType.LITERAL] - denied[PatternType.LITERAL]
     prefixes = denied[PatternType.PREFIXED]
     return any(not _begins_with_any(name, prefixes) for name in literals | allowed[PatternType.PREFIXED])
+
+
+def _concerns(pattern: AclPattern, prefix: str) -> bool:
+    """Return whether a pattern selects names that begin with *prefix*."""
+    if pattern.name.startswith(prefix):
+        return True
+    return pattern.name == WILDCARD or (
+        pattern.pattern_type is PatternType.PREFIXED and prefix.startswith(pattern.name)
+    )
 
 
 def _begins_with_any(name: str, prefixes: Collection[str]) -> bool:

@@ -16,7 +16,7 @@ from enum import Enum, auto
 from functools import cached_property
 
 from kafkacompat.security.principals import Principal
-from kafkacompat.security.sasl.mechanism import SaslError, ServerMechanism
+from kafkacompat.security.sasl.mechanism import EVERY_USER, LoginScope, SaslError, ServerMechanism
 from kafkacompat.wire.apis.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from kafkacompat.wire.apis.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from kafkacompat.wire.errors import ErrorCode
@@ -86,7 +86,7 @@ class SaslExchange:
     """The authentication of one connection.
 
     ``principal`` is the user once ``stage`` is REQUESTS, ``takes_bare_token`` is set while the next frame has no request header.
-    ``mechanism_name`` is empty before one was chosen.
+    ``mechanism_name`` is empty before one was chosen. ``scope`` says which users may log in.
     ``steady_ms`` measures durations, ``now_ms`` is the time of day.
     """
 
@@ -97,6 +97,7 @@ class SaslExchange:
         self.stage = Stage.VERSIONS_OR_HANDSHAKE
         self.takes_bare_token = False
         self.principal: Principal | None = None
+        self.scope: LoginScope = EVERY_USER
         self._mechanism: ServerMechanism | None = None
         self.mechanism_name = ""
         self._requests = 0
@@ -170,6 +171,7 @@ class SaslExchange:
             self.stage = Stage.TOKEN
             self.takes_bare_token = version == 0
             self._mechanism, self.mechanism_name = start(), name
+            self._mechanism.scope = self.scope
         return SaslHandshakeResponse(mechanisms=names)
 
     def authenticate(self, request: SaslAuthenticateRequest) -> SaslAuthenticateResponse:
@@ -203,8 +205,12 @@ class SaslExchange:
         assert mechanism is not None
         answer = mechanism.evaluate(token)
         before, after = self.principal, mechanism.principal
+        if after is not None and not self.scope.owns(after.name):
+            raise SaslError(
+                "the user may not log in on this connection: it belongs to an instance that is reached otherwise"
+            )
         if before is not None and after is not None and before[:2] != after[:2]:
-            raise _tell_changed_principal(before, after)
+            raise _tell_changed_principal(before, after, self.scope)
         return answer
 
     @property
@@ -242,10 +248,9 @@ class SaslExchange:
         )
 
 
-def _tell_changed_principal(before: Principal, after: Principal) -> SaslError:
-    text = (
-        f"Cannot change principals during re-authentication from {before.kind}.{before.name}: {after.kind}.{after.name}"
-    )
+def _tell_changed_principal(before: Principal, after: Principal, scope: LoginScope) -> SaslError:
+    names = [f"{principal.kind}.{scope.show(principal.name)}" for principal in (before, after)]
+    text = f"Cannot change principals during re-authentication from {': '.join(names)}"
     return SaslError(text, text)
 
 

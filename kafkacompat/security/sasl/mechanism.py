@@ -27,13 +27,40 @@ def tell_client(reason: str) -> SaslError:
     return SaslError(reason, reason)
 
 
+class LoginScope:
+    """The users who may log in on a connection, and what the brokers call them: here every user, by its own name.
+
+    Connections of instances have other scopes.
+    """
+
+    def find_user(self, login: str) -> str:
+        """Return the brokers' name of a user that a client names; raises SaslError."""
+        return login
+
+    def find_subject(self, subject: str) -> str:
+        """Return the brokers' name of the user that a token of an identity provider names; raises SaslError."""
+        return subject
+
+    def owns(self, user: str) -> bool:
+        """Return whether a user, by the brokers' name, may log in."""
+        return True
+
+    def show(self, user: str) -> str:
+        """Return the name by which clients know a user."""
+        return user
+
+
+EVERY_USER = LoginScope()
+
+
 class ServerMechanism(Protocol):
     """One authentication by one mechanism, on the side of the server.
 
-    ``principal`` is the authenticated user once the exchange is complete, None before. ``expires_at_ms`` is the end of its
+    ``scope`` says which users may log in. ``principal`` is the authenticated user once the exchange is complete, None before. ``expires_at_ms`` is the end of its
     credential in milliseconds since the epoch, or None.
     """
 
+    scope: LoginScope
     principal: Principal | None
     expires_at_ms: int | None
 

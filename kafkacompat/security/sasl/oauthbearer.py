@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from kafkacompat.security.principals import USER_TYPE, Principal
-from kafkacompat.security.sasl.mechanism import SaslError, tell_client
+from kafkacompat.security.sasl.mechanism import EVERY_USER, LoginScope, SaslError, tell_client
 
 _SASL_NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
 _PAIRS = r"(?:[A-Za-z]+=[\x21-\x7e \t\r\n]+\x01)*"
@@ -46,6 +46,7 @@ class OAuthBearerServer:
     def __init__(self, check: TokenCheck) -> None:
         self._check = check
         self._refusal: tuple[str, str] | None = None
+        self.scope: LoginScope = EVERY_USER
         self.principal: Principal | None = None
         self.expires_at_ms: int | None = None
 
@@ -68,7 +69,7 @@ class OAuthBearerServer:
                 f"Authentication failed: Client requested an authorization id ({authorization_id}) that is different from"
                 f" the token's principal name ({accepted.subject})"
             )
-        self.principal = Principal(USER_TYPE, accepted.subject)
+        self.principal = Principal(USER_TYPE, self.scope.find_subject(accepted.subject))
         self.expires_at_ms = accepted.expires_at_ms
         return b""
 

@@ -10,7 +10,7 @@ import hmac
 from collections.abc import Mapping
 
 from kafkacompat.security.principals import USER_TYPE, Principal
-from kafkacompat.security.sasl.mechanism import tell_client
+from kafkacompat.security.sasl.mechanism import EVERY_USER, LoginScope, tell_client
 
 PARTS, MAX_PARTS = 3, 4
 USER_OPTION = "user_"
@@ -49,6 +49,7 @@ class PlainServer:
 
     def __init__(self, users: PlainUsers) -> None:
         self._users = users
+        self.scope: LoginScope = EVERY_USER
         self.principal: Principal | None = None
         self.expires_at_ms: int | None = None
 
@@ -59,13 +60,14 @@ class PlainServer:
             raise tell_client("Authentication failed: username not specified")
         if not password:
             raise tell_client("Authentication failed: password not specified")
-        if not self._users.has_password(user, password):
+        name = self.scope.find_user(user)
+        if not self._users.has_password(name, password):
             raise tell_client("Authentication failed: Invalid username or password")
         if authorization_id and authorization_id != user:
             raise tell_client(
                 "Authentication failed: Client requested an authorization id that is different from username"
             )
-        self.principal = Principal(USER_TYPE, user)
+        self.principal = Principal(USER_TYPE, name)
         return b""
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from kafkacompat.security.principals import USER_TYPE, Principal
-from kafkacompat.security.sasl.mechanism import SaslError, tell_client
+from kafkacompat.security.sasl.mechanism import EVERY_USER, LoginScope, SaslError, tell_client
 from kafkacompat.security.scram import MIN_ITERATIONS, ScramCredential, ScramMechanism
 
 TOKEN_EXTENSION = "tokenauth"
@@ -92,6 +92,7 @@ class ScramServer:
         self._mechanism = mechanism
         self._store = store
         self._exchange: _Exchange | None = None
+        self.scope: LoginScope = EVERY_USER
         self.principal: Principal | None = None
         self.expires_at_ms: int | None = None
 
@@ -125,9 +126,10 @@ class ScramServer:
 
     def _find(self, name: str, extensions: str) -> tuple[Principal, ScramCredential | None]:
         if not _asks_for_token(extensions):
-            return Principal(USER_TYPE, name), self._store.find_user(self._mechanism, name)
+            user = self.scope.find_user(name)
+            return Principal(USER_TYPE, user), self._store.find_user(self._mechanism, user)
         login = self._store.find_token(self._mechanism, name)
-        if login is None:
+        if login is None or not self.scope.owns(login.owner.name):
             return Principal(USER_TYPE, name), None
         self.expires_at_ms = login.expires_at_ms
         return login.owner._replace(by_token=True), login.credential

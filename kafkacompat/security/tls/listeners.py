@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
+from kafkacompat.config.listeners import INSTANCE_PREFIXES
 from kafkacompat.config.properties import ConfigError
 from kafkacompat.security.principals import ANONYMOUS, USER_TYPE, Principal
 from kafkacompat.security.tls.client import read_peer_name
@@ -74,6 +75,7 @@ class TlsListeners:
         self._clock = clock
         self._between_brokers = between_brokers
         self._listeners: dict[str, TlsListener] = {}
+        self._of_instances: dict[str, Listener] = {}
 
     def open(self, config: BrokerConfig, listener: Listener) -> TlsListener:
         """Return the TLS side of a listener, loaded at its first use. Raises ConfigError, which names the listener."""
@@ -89,6 +91,8 @@ class TlsListeners:
                 raise ConfigError(f"listener {name}: {problem}") from None
             credentials.warn_of_validity(name, self._now())
             self._listeners[name] = TlsListener(name, credentials, stamps, names_users=listener.protocol == "SSL")
+            if name.startswith(INSTANCE_PREFIXES):
+                self._of_instances[name] = listener
         return self._listeners[name]
 
     def update(self, config: BrokerConfig, *, is_running: bool = True) -> None:
@@ -96,7 +100,7 @@ class TlsListeners:
 
         While the listeners are running, new certificates must fit the present ones.
         """
-        by_name = {listener.name: listener for listener in config.listeners if listener.has_tls}
+        by_name = {listener.name: listener for listener in config.listeners if listener.has_tls} | self._of_instances
         for name in self._listeners.keys() - by_name.keys():
             del self._listeners[name]
         for name, listener in self._listeners.items():

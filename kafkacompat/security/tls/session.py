@@ -54,6 +54,12 @@ class TlsSession:
         return self.connection.get_peer_certificate(as_cryptography=True)
 
     @property
+    def server_name(self) -> str:
+        """The name that the client has dialled (SNI), in lower case; "" without one."""
+        name = self.connection.get_servername()
+        return "" if name is None else name.decode("latin-1").lower()
+
+    @property
     def connection(self) -> SSL.Connection:
         """OpenSSL's connection, made at the first use."""
         if self._openssl is None:

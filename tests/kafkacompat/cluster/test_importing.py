@@ -9,8 +9,11 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.cluster.errors import ClusterError
 from kafkacompat.cluster.importing import import_metadata
+from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.codec import decode_image
+from kafkacompat.metadata.export_file import format_export, parse_export
 from kafkacompat.metadata.store import StoreEntry
+from kafkacompat.metadata.znodes.configs import encode_config
 from kafkacompat.metadata.zookeeper_store import ZooKeeperStore
 from kafkacompat.zookeeper.client import Operation
 from tests.kafkacompat.metadata.test_export_file import VALUES
@@ -133,3 +136,13 @@ def test_a_tree_that_is_in_use_is_refused_and_stays_as_it_is(case: str) -> None:
     with pytest.raises(ClusterError, match=reason):
         world.import_values()
     assert world.server.contents() == before
+
+
+def test_instances_come_with_the_import_of_an_export() -> None:
+    key, properties = "/config/instances/shop", {"cluster.id": "c", "secret": "s", "topic.names": "t:t"}
+    given = {**NODE_VALUES, key: encode_config(key, properties)}
+    values = parse_export([f"{line}\n".encode() for line in format_export(given)], "file")
+    world = ImportWorld()
+    world.import_values(values)
+    entries = world.run(world.store.load())
+    assert decode_image(entries).config(ResourceType.INSTANCE, "shop") == properties

@@ -42,12 +42,14 @@ START_S = 1_700_000_000
 TURN_S = 0.02
 TIMEOUT_S = 30.0
 NODES = (1, 2, 3)
+MACHINES = (1, 2, 3, 4, 5)
+"""The ids that brokers may have."""
 LAG_S = 4.0
 CHROOT = "/kafka"
 
 
 class Cluster:
-    """Brokers 1 to 3 on hosts of their own, and clients' hosts.
+    """Brokers 1 to 3, or *nodes*, on hosts of their own, and clients' hosts.
 
     Keyword arguments are properties of all brokers, with underscores for dots. ``leaders`` notes which life of which broker led
     a partition in which epoch; `advance` fails when two did.
@@ -58,14 +60,14 @@ class Cluster:
         self.clock.advance(START_S)
         self.network = MemoryNetwork(self.clock)
         self.zookeeper = MemoryZooKeeper()
-        self.files = {node: MemoryFiles() for node in NODES}
+        self.files = {node: MemoryFiles() for node in MACHINES}
         self.properties = properties
         self.hosts: dict[int, Any] = {}
         self.clocks: dict[int, ProcessClock] = {}
         self.brokers: dict[int, Broker] = {}
         self.clients = 0
-        self.lives = dict.fromkeys(NODES, 0)
-        self.boots = dict.fromkeys(NODES, 0)
+        self.lives = dict.fromkeys(MACHINES, 0)
+        self.boots = dict.fromkeys(MACHINES, 0)
         self.ids: dict[str, bytes] = {}
         self.leaders: dict[tuple[bytes, int, int], tuple[int, int]] = {}
         for node in nodes:

@@ -17,6 +17,7 @@ from kafkacompat.zookeeper.acls import Access, access_of
         ("/config/users", Access.PRIVATE),
         ("/config/users/u/clients/c", Access.PRIVATE),
         ("/config/brokers/1", Access.PRIVATE),
+        ("/config/instances/shop", Access.PRIVATE),
         ("/config/topics/t", Access.READABLE),
         ("/delegation_token", Access.READABLE),
         ("/delegation_token/tokens/x", Access.PRIVATE),

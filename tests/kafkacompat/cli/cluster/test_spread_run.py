@@ -33,6 +33,7 @@ from kafkacompat.wire.apis.describe_log_dirs import (
 )
 from kafkacompat.wire.apis.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 from kafkacompat.wire.apis.incremental_alter_configs import (
+    AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
@@ -192,7 +193,14 @@ class MovingCluster:
                     configs.pop(entry.name, None)
             if not configs:
                 del self.configs[resource.resource_name]
-        return IncrementalAlterConfigsResponse()
+        return IncrementalAlterConfigsResponse(
+            responses=[
+                AlterConfigsResourceResponse(
+                    resource_type=resource.resource_type, resource_name=resource.resource_name, error_message=None
+                )
+                for resource in request.resources
+            ]
+        )
 
     def _answer_election(self, node_id: int, request: ElectLeadersRequest) -> Response:
         assert (node_id, request.election_type) == (CONTROLLER, 0)

@@ -1,0 +1,149 @@
+"""Configurations as the clients of an instance see them: their topics and groups, and a few properties of the brokers.
+
+No request of theirs changes a broker. What they may know of one is in `SHOWN_PROPERTIES`; the values are those of their instance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kafkacompat.config.instances import LONG_NAME_CONFIG, NO_LIMIT
+from kafkacompat.config.resources import ResourceType
+from kafkacompat.config.topic_defaults import TOPIC_CONFIG_SYNONYMS
+from kafkacompat.handlers.config_entries import ConfigEntries, ConfigSource
+from kafkacompat.handlers.guards.refusals import find_struct, make_response
+from kafkacompat.tenancy.names import FOREIGN
+from kafkacompat.wire import entities
+from kafkacompat.wire.apis.describe_configs import DescribeConfigsResourceResult, DescribeConfigsSynonym
+from kafkacompat.wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from kafkacompat.config.instances import Instance
+    from kafkacompat.handlers.context import RequestContext, Services
+    from kafkacompat.tenancy.registry import TenantView
+
+SHOWN_PROPERTIES = frozenset(synonym.name for row in TOPIC_CONFIG_SYNONYMS.values() for synonym in row) | {
+    "auto.create.topics.enable",
+    "broker.id",
+    "connections.max.idle.ms",
+    "default.replication.factor",
+    "delete.topic.enable",
+    "fetch.max.bytes",
+    "group.consumer.heartbeat.interval.ms",
+    "group.consumer.session.timeout.ms",
+    "group.initial.rebalance.delay.ms",
+    "group.max.session.timeout.ms",
+    "group.max.size",
+    "group.min.session.timeout.ms",
+    "node.id",
+    "num.partitions",
+    "offset.metadata.max.bytes",
+    "offsets.retention.minutes",
+    "producer.id.expiration.ms",
+    "socket.request.max.bytes",
+    "transaction.max.timeout.ms",
+    "transactional.id.expiration.ms",
+}
+"""Properties of a broker that clients have a use for, and that tell nothing of its machine, its network or its other clients."""
+
+DESCRIBED_TYPES = frozenset({ResourceType.TOPIC, ResourceType.GROUP, ResourceType.BROKER})
+"""The resources that the clients of an instance may describe."""
+LISTED_TYPES = DESCRIBED_TYPES | {ResourceType.BROKER_LOGGER, ResourceType.CLIENT_METRICS}
+"""The types that they may list; there are no resources of the last two."""
+_ALTERED_TYPES = frozenset({ResourceType.TOPIC, ResourceType.GROUP})
+_OF_BROKERS = frozenset({ResourceType.BROKER, ResourceType.BROKER_LOGGER})
+
+
+# Changes
+
+
+def refuse_foreign_resources(request: Any, context: RequestContext, services: Services) -> Any:
+    """Leave only the topics and groups of a request to change configurations; `add_refused` answers the other resources."""
+    refusals = [(resource, _find_refusal(resource)) for resource in request.resources]
+    request.refused = [
+        _build_refusal(request, resource, *refusal) for resource, refusal in refusals if refusal is not None
+    ]
+    if request.refused:
+        request.resources = [resource for resource, refusal in refusals if refusal is None]
+    return None if request.resources or not request.refused else make_response(request, responses=request.refused)
+
+
+def add_refused(request: Any, response: Any, context: RequestContext, services: Services) -> None:
+    """Add the answers to the resources that `refuse_foreign_resources` has left out."""
+    response.responses.extend(request.refused)
+
+
+def _find_refusal(resource: Any) -> tuple[ErrorCode, str] | None:
+    kind = resource.resource_type
+    if kind in _OF_BROKERS:
+        return ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "the brokers are not configured by the clients of an instance"
+    if kind not in _ALTERED_TYPES:
+        known = ", ".join(f"{each.name} ({each:d})" for each in sorted(_ALTERED_TYPES))
+        return ErrorCode.INVALID_REQUEST, f"resources of type {kind} cannot be changed here, only {known}"
+    if any(config.name == LONG_NAME_CONFIG for config in resource.configs):
+        return ErrorCode.INVALID_CONFIG, f"{LONG_NAME_CONFIG} is not a topic config"
+    return None
+
+
+def _build_refusal(request: Any, resource: Any, code: ErrorCode, reason: str) -> Any:
+    return find_struct(request, "responses")(
+        error_code=code,
+        error_message=reason,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )
+
+
+# Descriptions
+
+
+def describe_broker(name: str, entries: ConfigEntries, instance: Instance) -> list[DescribeConfigsResourceResult]:
+    """Describe what an instance's clients may know of a broker, or of all brokers if *name* is empty."""
+    own = _find_own_values(instance)
+    shown = [_show_own_value(entry, own) for entry in entries.describe_properties(SHOWN_PROPERTIES)]
+    return shown if name else [entry for entry in map(_keep_cluster_default, shown) if entry.synonyms]
+
+
+def _find_own_values(instance: Instance) -> Mapping[str, str]:
+    """Return the brokers' properties that an instance has values of its own for."""
+    own = {
+        TOPIC_CONFIG_SYNONYMS[name][0].name: text
+        for name, text in instance.default_topic_configs.items()
+        if name in TOPIC_CONFIG_SYNONYMS
+    }
+    for name in ("num.partitions", "default.replication.factor"):
+        if instance.int(name) != NO_LIMIT:
+            own[name] = str(instance.int(name))
+    if not instance.value("auto.create.topics.enable"):
+        own["auto.create.topics.enable"] = "false"
+    return own
+
+
+def _show_own_value(entry: DescribeConfigsResourceResult, own: Mapping[str, str]) -> DescribeConfigsResourceResult:
+    entry.read_only = True
+    if entry.name in own:
+        entry.value, entry.config_source = own[entry.name], ConfigSource.ALL_BROKERS
+        synonym = DescribeConfigsSynonym(name=entry.name, value=entry.value, source=ConfigSource.ALL_BROKERS)
+        entry.synonyms = [synonym, *entry.synonyms]
+    return entry
+
+
+def _keep_cluster_default(entry: DescribeConfigsResourceResult) -> DescribeConfigsResourceResult:
+    """Leave only what is set for all brokers."""
+    entry.synonyms = [synonym for synonym in entry.synonyms if synonym.source == ConfigSource.ALL_BROKERS]
+    if entry.synonyms:
+        entry.value, entry.config_source = entry.synonyms[0].value, ConfigSource.ALL_BROKERS
+    return entry
+
+
+def list_resources(kind: ResourceType, tenant: TenantView, services: Services) -> Iterable[str]:
+    """List the resources of one type that an instance has, by their physical names."""
+    image = services.metadata.image
+    if kind == ResourceType.TOPIC:
+        return services.instances.list_topics(tenant)
+    if kind == ResourceType.BROKER:
+        return map(str, image.brokers)
+    to_client = tenant.names.to_client[entities.GROUP]
+    is_group = kind == ResourceType.GROUP
+    return (name for of, name in image.configs if is_group and of == kind and to_client[name] is not FOREIGN)

@@ -1,0 +1,51 @@
+"""Client quotas of instances: those of users and client ids; the quotas of addresses are the operator's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kafkacompat.metadata.client_entities import IP
+from kafkacompat.wire.apis.alter_client_quotas import (
+    AlterClientQuotasResponse,
+    EntityData,
+    EntryResult,
+)
+from kafkacompat.wire.apis.describe_client_quotas import DescribeClientQuotasRequest, DescribeClientQuotasResponse
+from kafkacompat.wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from kafkacompat.handlers.context import RequestContext, Services
+
+NO_ADDRESSES = "an instance has no quotas of addresses: the operator of the cluster sets them"
+
+
+def refuse_described_addresses(
+    request: DescribeClientQuotasRequest, context: RequestContext, services: Services
+) -> DescribeClientQuotasResponse | None:
+    """Refuse a request for the quotas of addresses."""
+    if all(component.entity_type != IP for component in request.components):
+        return None
+    return DescribeClientQuotasResponse(error_code=ErrorCode.INVALID_REQUEST, error_message=NO_ADDRESSES, entries=None)
+
+
+def refuse_altered_addresses(request: Any, context: RequestContext, services: Services) -> Any:
+    """Leave only users and client ids in a request; `add_refused` answers the other entities."""
+    concerns_addresses = [any(part.entity_type == IP for part in entry.entity) for entry in request.entries]
+    entries = list(zip(request.entries, concerns_addresses, strict=True))
+    request.refused = [_refuse(entry) for entry, is_refused in entries if is_refused]
+    if request.refused:
+        request.entries = [entry for entry, is_refused in entries if not is_refused]
+    return None if request.entries or not request.refused else AlterClientQuotasResponse(entries=request.refused)
+
+
+def _refuse(entry: Any) -> EntryResult:
+    return EntryResult(
+        error_code=ErrorCode.INVALID_REQUEST,
+        error_message=NO_ADDRESSES,
+        entity=[EntityData(entity_type=part.entity_type, entity_name=part.entity_name) for part in entry.entity],
+    )
+
+
+def add_refused(request: Any, response: Any, context: RequestContext, services: Services) -> None:
+    """Add the answers to the entities that `refuse_altered_addresses` has left out."""
+    response.entries.extend(request.refused)

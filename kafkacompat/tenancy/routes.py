@@ -1,0 +1,66 @@
+"""The one table of routes: which instance a connection belongs to.
+
+A connection belongs to an instance by the first of these that applies:
+
+1. the listener that it came to, if that is an instance's own (its property ``listeners``);
+2. the name in its TLS handshake (SNI), on a TLS listener of the brokers (``sni.hosts``);
+3. its user, on a listener of the brokers (``sasl.users``).
+
+A connection without an instance belongs to the operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from kafkacompat.config.instances import EVERY_USER, Instance, InstanceAddress, make_listener_name
+
+
+class InstanceListener(NamedTuple):
+    """A listener of an instance: its name, the instance's name and its address."""
+
+    name: str
+    instance_name: str
+    address: InstanceAddress
+
+
+class Routes:
+    """The routes of all active instances. ``listeners`` has the listeners of instances by name."""
+
+    def __init__(self, instances: Iterable[Instance] = ()) -> None:
+        self.listeners: dict[str, InstanceListener] = {}
+        self._by_host: dict[str, str] = {}
+        self._users: dict[str, frozenset[str]] = {}
+        for instance in instances:
+            if instance.is_active:
+                self._add(instance)
+
+    def _add(self, instance: Instance) -> None:
+        name = instance.name
+        for index, address in enumerate(instance.addresses):
+            listener_name = make_listener_name(name, index)
+            self.listeners[listener_name] = InstanceListener(listener_name, name, address)
+        self._by_host.update(dict.fromkeys(instance.sni_hosts, name))
+        if instance.routed_users:
+            self._users[name] = instance.routed_users
+
+    @property
+    def has_server_names(self) -> bool:
+        """Whether the name in a TLS handshake can lead to an instance."""
+        return bool(self._by_host)
+
+    def find_by_listener(self, listener_name: str) -> str | None:
+        """Return the instance that has a listener; None for a listener of the brokers."""
+        listener = self.listeners.get(listener_name)
+        return None if listener is None else listener.instance_name
+
+    def find_by_server_name(self, server_name: str) -> str | None:
+        """Return the instance that a name in lower case leads to. A whole name counts before one with ``*.``."""
+        found = self._by_host.get(server_name)
+        return found or self._by_host.get("*." + server_name.partition(".")[2])
+
+    def leads_by_user(self, instance_name: str, user: str) -> bool:
+        """Return whether a user of an instance, by its physical name, may use the brokers' own listeners."""
+        users = self._users.get(instance_name, frozenset())
+        return user in users or EVERY_USER in users
