@@ -19,6 +19,7 @@ from kafkacompat.wire import entities
 INSTANCE_PROPERTIES: Mapping[str, Property] = parse_tables(INSTANCES)
 DEFAULT_TOPIC_CONFIGS = "default.topic.configs"
 SUPER_USERS = "super.users"
+_DEFAULTS: Mapping[str, Value] = {name: option.default_value for name, option in INSTANCE_PROPERTIES.items()}
 ACTIVE = "active"
 DELETING = "deleting"
 NO_LIMIT = -1
@@ -115,7 +116,7 @@ class Instance:
 
     def value(self, option: str) -> Value:
         """Return the value of a property, or its default."""
-        return self._values[option] if option in self._values else INSTANCE_PROPERTIES[option].default_value
+        return self._values[option] if option in self._values else _DEFAULTS[option]
 
     def int(self, option: str) -> int:
         """Return a whole number."""
@@ -134,7 +135,7 @@ class Instance:
         assert isinstance(value, tuple)
         return value
 
-    @property
+    @cached_property
     def is_active(self) -> bool:
         """Whether the instance serves clients."""
         return self.string("state") == ACTIVE
@@ -206,6 +207,16 @@ class Instance:
     def addresses(self) -> tuple[InstanceAddress, ...]:
         """The addresses that lead to the instance; raises ConfigError."""
         return tuple(map(_parse_address, self.list("listeners")))
+
+    @cached_property
+    def ports(self) -> frozenset[int]:
+        """The ports of its addresses; raises ConfigError."""
+        return frozenset(address.port for address in self.addresses)
+
+    @cached_property
+    def listeners(self) -> Mapping[str, InstanceAddress]:
+        """The addresses by the names of the listeners that have them; raises ConfigError."""
+        return {make_listener_name(self.name, index): address for index, address in enumerate(self.addresses)}
 
     @cached_property
     def whitelist(self) -> Networks | None:
@@ -362,7 +373,7 @@ def _check_apart(instance: Instance, other: Instance) -> None:
         raise ConfigError(
             f"name.prefix={mine} could name what belongs to the instance {other.name}, whose prefix is {theirs}"
         )
-    for address in instance.addresses:
+    for address in instance.addresses if instance.ports & other.ports else ():
         if any(address.port == taken.port and _meet(address.host, taken.host) for taken in other.addresses):
             entry = f"{address.host}:{address.port}"
             raise ConfigError(f"the address {entry} leads to the instance {other.name} already: take another port")

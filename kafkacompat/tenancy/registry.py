@@ -104,7 +104,7 @@ class Instances:
 
     def _find_view(self, name: str, given: Mapping[str, str]) -> TenantView | None:
         known = self.by_name.get(name)
-        if known is not None and known.instance.given == given:
+        if known is not None and (given is self._configs.get(name) or known.instance.given == given):
             return known
         try:
             return TenantView(Instance(name, given), self._find_long_name)
