@@ -324,7 +324,7 @@ class Broker:
             quotas=self.quotas,
             metrics=None if self.monitor is None else self.monitor.requests,
             instances=self.instances,
-            find_required=lambda: self.effective.config.list("kafkacompat.instances.required.listeners"),
+            find_required=lambda: self.effective.config.required_listeners,
         )
         self.listeners = BoundListeners(
             self.server,

@@ -279,7 +279,7 @@ def check_instance(
 ) -> None:
     """Check the properties of an instance beside those of all *others*, and beside the cluster's *topics*.
 
-    *taken* are the hosts and ports of this broker's own listeners.
+    *taken* are the hosts and ports of this broker's own listeners, and its other names with port 0.
 
     Raises ConfigError, one sentence. No properties at all remove the instance.
     """
@@ -327,6 +327,11 @@ def _check_routes(instance: Instance, taken: Collection[tuple[str, int]]) -> Non
                 f"sni.hosts is not valid at {host!r}: it takes names such as b1.shop.example and *.shop.example"
             )
     _check_advertised_name(instance)
+    for host in sorted({host.lower() for host, _ in taken}):
+        if {host, _make_wildcard(host)} & instance.sni_hosts:
+            raise ConfigError(
+                f"sni.hosts covers {host}, which is a name of the broker itself: take a domain of its own"
+            )
     adopted = set(instance.tables.get(entities.USER, {}).values())
     for user in instance.routed_users - adopted - {EVERY_USER}:
         if not user.startswith(instance.prefix):
@@ -353,7 +358,7 @@ def _check_advertised_name(instance: Instance) -> None:
             )
         return
     host = advertised[0].replace(BROKER_ID, "0").lower()
-    wildcard = "*." + host.partition(".")[2]
+    wildcard = _make_wildcard(host)
     # Names without {id} stand for a proxy, or for the only broker.
     if BROKER_ID in advertised[0] and wildcard not in instance.sni_hosts:
         raise ConfigError(f"sni.advertised={advertised[0]} is not a name of sni.hosts: add {wildcard} there")
@@ -364,6 +369,11 @@ def _check_advertised_name(instance: Instance) -> None:
 def _check_default_topic_configs(instance: Instance) -> None:
     for option in instance.default_topic_configs.keys() & _NEVER_DEFAULTS:
         raise ConfigError(f"{DEFAULT_TOPIC_CONFIGS} is not valid at {option}: it is set for each topic by itself")
+
+
+def _make_wildcard(host: str) -> str:
+    """Return the name in sni.hosts that covers a host and its siblings."""
+    return "*." + host.partition(".")[2]
 
 
 def _check_apart(instance: Instance, other: Instance) -> None:

@@ -23,6 +23,8 @@ FOREIGN: Any = object()
 """Stands for the name of something that is not the instance's; the element of a response that holds it is left out."""
 
 MAX_CACHED = 10_000
+LONGEST_CACHED = 500
+"""Longer names are not remembered: clients choose them, and a name may have tens of thousands of characters."""
 MAX_ID_BYTES = 32_000
 """The longest physical name of a group, a transactional id or a user; a record holds 32,767 bytes."""
 HASH_DIGITS = 32
@@ -42,6 +44,8 @@ class CachedNames(dict[Any, Any]):
         self._translate = translate
 
     def __missing__(self, name: Any) -> Any:
+        if len(name) > LONGEST_CACHED:
+            return self._translate(name)
         if len(self) >= MAX_CACHED:
             self.clear()
         translated = self[name] = self._translate(name)
