@@ -20,6 +20,7 @@ INSTANCE_PROPERTIES: Mapping[str, Property] = parse_tables(INSTANCES)
 _DEFAULTS: Mapping[str, Value] = {name: row.default_value for name, row in INSTANCE_PROPERTIES.items()}
 DEFAULT_TOPIC_CONFIGS = "default.topic.configs"
 SUPER_USERS = "super.users"
+_DEFAULTS: Mapping[str, Value] = {name: option.default_value for name, option in INSTANCE_PROPERTIES.items()}
 ACTIVE = "active"
 DELETING = "deleting"
 NO_LIMIT = -1
@@ -234,8 +235,13 @@ class Instance:
 
     @cached_property
     def ports(self) -> frozenset[builtins.int]:
-        """The ports of its addresses."""
+        """The ports of its addresses; raises ConfigError."""
         return frozenset(address.port for address in self.addresses)
+
+    @cached_property
+    def listeners(self) -> Mapping[str, InstanceAddress]:
+        """The addresses by the names of the listeners that have them; raises ConfigError."""
+        return {make_listener_name(self.name, index): address for index, address in enumerate(self.addresses)}
 
     @cached_property
     def whitelist(self) -> Networks | None:
