@@ -50,6 +50,8 @@ from kafkacompat.zookeeper.client import ZooKeeperError
 
 if TYPE_CHECKING:
     from kafkacompat.access_control import AccessControl
+    from kafkacompat.cluster.instance_traffic import BrokerTraffic
+    from kafkacompat.cluster.storage_reports import StorageReports
     from kafkacompat.cluster_node import ClusterNode
     from kafkacompat.config import BrokerConfig
     from kafkacompat.disk import OwnedDisk
@@ -100,11 +102,13 @@ class Broker:
         self._access: AccessControl | None = None
         self._removal: InstanceRemoval | None = None
         self._instances_file: InstancesFile | None = None
+        self._traffic: BrokerTraffic | None = None
         self.instance_storage: InstanceStorage | None = None
         """What instances store; None as long as there was none."""
         self.instance_usage: UsageFigures | None = None
         """What instances use of this broker; None as long as there was none."""
         self._usage_recorder: UsageRecorder | None = None
+        self._storage_reports: StorageReports | None = None
 
     @property
     def addresses(self) -> list[str]:
@@ -306,6 +310,9 @@ class Broker:
         self._access = self._build_access_control()
         self._build_quotas()
         self.instances = Instances()
+        # A broker of a cluster knows instances by now, so that the first update may bring some.
+        self.instances.watchers.append(self._instances_changed)
+        self.instances.watchers.append(self._begin_traffic_control)
         self.metadata.watch(self.instances.update)
         self.quotas.find_prefix = self.instances.find_user_prefix
         self.instances.watchers.append(self.quotas.forget)
@@ -315,7 +322,6 @@ class Broker:
         self.metadata.watch(whitelists.update)
         self.effective.find_instance = self.instances.find_instance
         self.coordinators.find_group_instance = self.instances.find_group_instance
-        self.instances.watchers.append(self._instances_changed)
         self._services = Services(
             node_id=config.node_id,
             clock=self._reactor,
@@ -350,7 +356,7 @@ class Broker:
             quotas=self.quotas,
             metrics=None if self.monitor is None else self.monitor.requests,
             instances=self.instances,
-            find_required=lambda: self.effective.config.list("kafkacompat.instances.required.listeners"),
+            find_required=lambda: self.effective.config.required_listeners,
         )
         self.listeners = BoundListeners(
             self.server,
@@ -417,6 +423,14 @@ class Broker:
             )
             self._removal.start()
 
+    def _begin_traffic_control(self) -> None:
+        """Begin with the first instance; a broker without instances does not pay for it."""
+        if self._traffic is None:
+            from kafkacompat.cluster.instance_traffic import BrokerTraffic
+
+            member = None if self._node is None else self._node.member
+            self._traffic = BrokerTraffic(self.config, self.instances, self.metadata, member, self._reactor)
+
     def _follow_instances(self) -> None:
         assert self.server.tenants is not None
         self.server.tenants.update()
@@ -429,8 +443,12 @@ class Broker:
 
             self.instance_storage = InstanceStorage(self.instances, self.replica_manager, self._reactor)
             self.instance_storage.start()
+            if self._node is not None:
+                self._storage_reports = self._node.build_storage_reports(self.instance_storage)
         else:
             self.instance_storage.update()
+        if self._storage_reports is not None:
+            self._storage_reports.start()
         self._start_usage_records()
 
     def _start_usage_records(self) -> None:
@@ -444,6 +462,8 @@ class Broker:
             file = DirectoryStateFile(self._host.files, self.directories)
             topic = self.coordinators.open_usage_topic()
             self._usage_recorder = UsageRecorder(self.config.node_id, self.instance_usage, topic, file, self._reactor)
+            if self.server.tenants is not None:
+                self.instance_usage.count_connections = self.server.tenants.count
             self._usage_recorder.start()
 
     def _list_services(self) -> Observed:
@@ -508,6 +528,10 @@ class Broker:
         if self._node is not None:
             await self._node.leave()
         await gatherResults(self.server.stop_listening(), consumeErrors=True)
+        if self._storage_reports is not None:
+            self._storage_reports.stop()
+        if self._traffic is not None:
+            self._traffic.stop()
         if self._usage_recorder is not None:
             await self._usage_recorder.stop()
         self.housekeeping.stop()

@@ -114,6 +114,11 @@ def check_instance_name(name: str) -> None:
         raise ConfigError(f"the instance name '{name}' is not valid: it takes {takes}")
 
 
+def find_prefix(name: str, given: Mapping[str, str]) -> str:
+    """Return the beginning of all physical names of an instance with these properties."""
+    return given.get("name.prefix") or f"{name}."
+
+
 class Instance:
     """One instance by its properties, which are those of `INSTANCE_PROPERTIES`.
 
@@ -167,7 +172,7 @@ class Instance:
     @cached_property
     def prefix(self) -> str:
         """The beginning of all its physical names."""
-        return self.string("name.prefix") or f"{self.name}."
+        return find_prefix(self.name, self.given)
 
     @cached_property
     def secret(self) -> bytes:
@@ -229,8 +234,13 @@ class Instance:
 
     @cached_property
     def ports(self) -> frozenset[builtins.int]:
-        """The ports of its addresses."""
+        """The ports of its addresses; raises ConfigError."""
         return frozenset(address.port for address in self.addresses)
+
+    @cached_property
+    def listeners(self) -> Mapping[str, InstanceAddress]:
+        """The addresses by the names of the listeners that have them; raises ConfigError."""
+        return {make_listener_name(self.name, index): address for index, address in enumerate(self.addresses)}
 
     @cached_property
     def whitelist(self) -> Networks | None:
@@ -284,6 +294,13 @@ def _parse_address(text: str) -> InstanceAddress:
     return InstanceAddress(match[1], match[2], int(match[3]))
 
 
+def _check_traffic(instance: Instance) -> None:
+    """Raise ConfigError for a limit that would let nothing pass."""
+    for option in ("quota.produce.bytes.per.second", "quota.fetch.bytes.per.second"):
+        if not instance.int(option):
+            raise ConfigError(f"{option}=0 would let nothing pass: give at least 1, or -1 for no limit")
+
+
 def check_instance(
     name: str,
     given: Mapping[str, str],
@@ -293,7 +310,7 @@ def check_instance(
 ) -> None:
     """Check the properties of an instance beside those of all *others*, and beside the cluster's *topics*.
 
-    *taken* are the hosts and ports of this broker's own listeners.
+    *taken* are the hosts and ports of this broker's own listeners, and its other names with port 0.
 
     Raises ConfigError, one sentence. No properties at all remove the instance.
     """
@@ -303,6 +320,7 @@ def check_instance(
     instance = Instance(name, given)
     _ = instance.tables, instance.super_users
     _check_default_topic_configs(instance)
+    _check_traffic(instance)
     _check_routes(instance, taken)
     _, least_ms, most_ms = instance.topic_bounds
     if most_ms != NO_LIMIT and least_ms > most_ms:
@@ -327,6 +345,11 @@ def _check_routes(instance: Instance, taken: Collection[tuple[str, int]]) -> Non
                 f"sni.hosts is not valid at {host!r}: it takes names such as b1.shop.example and *.shop.example"
             )
     _check_advertised_name(instance)
+    for host in sorted({host.lower() for host, _ in taken}):
+        if {host, _make_wildcard(host)} & instance.sni_hosts:
+            raise ConfigError(
+                f"sni.hosts covers {host}, which is a name of the broker itself: take a domain of its own"
+            )
     adopted = set(instance.tables.get(entities.USER, {}).values())
     for user in instance.routed_users - adopted - {EVERY_USER}:
         if not user.startswith(instance.prefix):
@@ -353,7 +376,7 @@ def _check_advertised_name(instance: Instance) -> None:
             )
         return
     host = advertised[0].replace(BROKER_ID, "0").lower()
-    wildcard = "*." + host.partition(".")[2]
+    wildcard = _make_wildcard(host)
     # Names without {id} stand for a proxy, or for the only broker.
     if BROKER_ID in advertised[0] and wildcard not in instance.sni_hosts:
         raise ConfigError(f"sni.advertised={advertised[0]} is not a name of sni.hosts: add {wildcard} there")
@@ -364,6 +387,11 @@ def _check_advertised_name(instance: Instance) -> None:
 def _check_default_topic_configs(instance: Instance) -> None:
     for option in instance.default_topic_configs.keys() & _NEVER_DEFAULTS:
         raise ConfigError(f"{DEFAULT_TOPIC_CONFIGS} is not valid at {option}: it is set for each topic by itself")
+
+
+def _make_wildcard(host: str) -> str:
+    """Return the name in sni.hosts that covers a host and its siblings."""
+    return "*." + host.partition(".")[2]
 
 
 def _check_apart(instance: Instance, other: Instance) -> None:
