@@ -76,7 +76,8 @@ def test_a_client_of_an_instance_cannot_reach_instances(world: InstanceWorld, na
     wanted = DescribeConfigsResource(resource_type=INSTANCE, resource_name=name, configuration_keys=None)
     (described,) = client.ask(DescribeConfigsRequest(resources=[wanted])).results
     assert described.error_code and not described.configs
-    for kinds in ([], [INSTANCE]):
+    every: list[int] = []
+    for kinds in (every, [int(INSTANCE)]):
         listed = client.ask(ListConfigResourcesRequest(resource_types=kinds)).config_resources
         assert all(resource.resource_type != INSTANCE for resource in listed)
     assert world.broker.metadata.image.configs is before
