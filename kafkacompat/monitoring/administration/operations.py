@@ -135,9 +135,12 @@ async def _delete(call: Call) -> Answer:
 
 
 async def _restore(call: Call) -> Answer:
-    if Instance(call.name, await _find(call)).is_active:
-        raise HttpError(409, f"the instance {call.name} is active: there is nothing to restore")
-    await call.requests.alter(call.name, instance_changes.plan_restoration())
+    instance = Instance(call.name, await _find(call))
+    try:
+        changes = instance_changes.plan_restoration(instance, call.now_ms)
+    except ConfigError as problem:
+        raise HttpError(409, str(problem)) from None
+    await call.requests.alter(call.name, changes)
     return await _read(call)
 
 
