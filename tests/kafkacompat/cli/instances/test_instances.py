@@ -239,6 +239,6 @@ def test_the_address_of_an_instance_is_refused(world: InstanceWorld) -> None:
     world.address = world.address._replace(port=19092)
     for arguments in (("list",), ("usage",), ("adopt", "--instance", "shop", "--topics", "a")):
         assert world.refuse(*arguments).startswith("the broker lists no instances: give the address of")
-    for arguments in (("describe", "--instance", "shop"), ("delete", "--instance", "shop")):
-        assert world.refuse(*arguments)
+    for command in ("describe", "delete"):
+        assert world.refuse(command, "--instance", "shop")
     assert world.broker.instances.by_name["shop"].instance.is_active
