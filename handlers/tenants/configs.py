@@ -12,6 +12,7 @@ from kafkacompat.config.instances import LONG_NAME_CONFIG, NO_LIMIT
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.config.topic_defaults import TOPIC_CONFIG_SYNONYMS
 from kafkacompat.handlers.config_entries import ConfigEntries, ConfigSource
+from kafkacompat.handlers.endpoints import ClusterSight
 from kafkacompat.handlers.guards.refusals import find_struct, make_response
 from kafkacompat.tenancy.names import FOREIGN
 from kafkacompat.wire import entities
@@ -136,13 +137,15 @@ def _keep_cluster_default(entry: DescribeConfigsResourceResult) -> DescribeConfi
     return entry
 
 
-def list_resources(kind: ResourceType, tenant: TenantView, services: Services) -> Iterable[str]:
+def list_resources(
+    kind: ResourceType, tenant: TenantView, context: RequestContext, services: Services
+) -> Iterable[str]:
     """List the resources of one type that an instance has, by their physical names."""
     image = services.metadata.image
     if kind == ResourceType.TOPIC:
         return services.instances.list_topics(tenant)
     if kind == ResourceType.BROKER:
-        return map(str, image.brokers)
+        return map(str, ClusterSight(context, services).reachable)
     to_client = tenant.names.to_client[entities.GROUP]
     is_group = kind == ResourceType.GROUP
     return (name for of, name in image.configs if is_group and of == kind and to_client[name] is not FOREIGN)
