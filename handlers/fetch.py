@@ -148,7 +148,7 @@ def _find_partition(
     def find(wanted: WantedPartition) -> Partition:
         return services.replica_manager.find(wanted.topic, wanted.partition)
 
-    find_allowed = _guard_by_network(find, is_follower, context, services) if services.whitelists else find
+    find_allowed = _guard_by_network(find, is_follower, context, services) if services.whitelists.are_set else find
     if services.authorizer is None:
         return find_allowed
     # Without an authorizer a broker does not pay for the guards.

@@ -27,6 +27,7 @@ FOREIGN: Any = object()
 
 MAX_CACHED = 4096
 MAX_CACHED_LENGTH = MAX_NAME_LENGTH
+"""Longer names are not remembered: clients choose them, and a name may have tens of thousands of characters."""
 MAX_ID_BYTES = 32_000
 """The longest physical name of a group, a transactional id or a user; a record holds 32,767 bytes."""
 HASH_DIGITS = 32

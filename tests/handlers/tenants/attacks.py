@@ -127,7 +127,9 @@ class Attack:
         self.findings: list[str] = []
         self.requests = 0
         # Random ids differ, so that none of the victim's is the attacker's own in the world without the victim.
-        self._with, self._without = World(folder / "with", seed=1), World(folder / "without", seed=2)
+        self._with, self._without = (
+            World(folder / name, place, guarded=seed % 2 == 0) for place, name in enumerate(("with", "without"))
+        )
         self._with.make_instance(VICTIM, cluster_id=CLUSTER_ID)
         self._victims = [Victim(self._with, VICTIM), Victim(self._with, None)]
         for world in (self._with, self._without):

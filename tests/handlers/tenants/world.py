@@ -33,13 +33,18 @@ HOST, PORT = "broker-1", 9092
 START_S = 1_700_000_000
 TURNS = 5000
 TURN_S = 0.01
+SUPER_USERS = {"super.users": f"User:{ANONYMOUS.name}"}
+AUTHORIZER = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    **SUPER_USERS,
+}
 CLUSTER_ID = "instance-cluster-id-00"
 
 
 class World:
-    """One broker on one clock; instances are created by name."""
+    """One broker on one clock; instances are created by name. With *guarded* it has an authorizer, whose super users are all clients."""
 
-    def __init__(self, folder: Path, seed: int = 1, **properties: str) -> None:
+    def __init__(self, folder: Path, seed: int = 1, *, guarded: bool = False, **properties: str) -> None:
         self.clock = Clock()
         self.clock.advance(START_S)
         given = {
@@ -54,6 +59,7 @@ class World:
             "transaction.state.log.replication.factor": "1",
             "transaction.state.log.min.isr": "1",
             "group.initial.rebalance.delay.ms": "0",
+            **(AUTHORIZER if guarded else {}),
             **{name.replace("_", "."): value for name, value in properties.items()},
         }
         host = MemoryHost(self.clock, MemoryNetwork(self.clock).at(HOST), files=MemoryFiles(), rng=Random(seed))
@@ -93,6 +99,7 @@ class World:
         given = {
             "cluster.id": CLUSTER_ID,
             "secret": f"secret of {name}",
+            **SUPER_USERS,
             **{option.replace("_", "."): value for option, value in properties.items()},
         }
         operations = [ConfigOperation(option, ConfigOperationType.SET, value) for option, value in given.items()]
