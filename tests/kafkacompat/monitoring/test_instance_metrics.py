@@ -15,6 +15,7 @@ from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.config_changes import ConfigOperation, ConfigOperationType, ResourceChange
 from kafkacompat.monitoring.table import ROWS
 from kafkacompat.usage.topic import USAGE_TOPIC
+from kafkacompat.wire.apis.metadata import MetadataRequest, MetadataRequestTopic
 from kafkacompat.wire.apis.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import build_batch, read_records, split_batches
@@ -122,6 +123,16 @@ def test_instances_beyond_the_limit_of_series_share_one(tmp_path: Path) -> None:
     assert samples[make_key("kafkacompat_instance_produced_records_total", tenant="(other)")] == 2
     world.connections.close()
     world.run(world.broker.stop())
+
+
+def test_a_topic_beyond_the_limit_is_not_created_by_its_first_use(
+    world: InstanceWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.create_instance("shop", limit_topics="1")
+    answer = world.ask(MetadataRequest(topics=[MetadataRequestTopic(name="shop.u")], allow_auto_topic_creation=True))
+    assert answer.topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert "shop.u" not in world.broker.metadata.image.topics
+    assert "Cannot create" not in caplog.text
 
 
 def test_each_hour_has_a_record(world: InstanceWorld) -> None:
