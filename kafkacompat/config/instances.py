@@ -20,7 +20,6 @@ INSTANCE_PROPERTIES: Mapping[str, Property] = parse_tables(INSTANCES)
 _DEFAULTS: Mapping[str, Value] = {name: row.default_value for name, row in INSTANCE_PROPERTIES.items()}
 DEFAULT_TOPIC_CONFIGS = "default.topic.configs"
 SUPER_USERS = "super.users"
-_DEFAULTS: Mapping[str, Value] = {name: option.default_value for name, option in INSTANCE_PROPERTIES.items()}
 ACTIVE = "active"
 DELETING = "deleting"
 NO_LIMIT = -1
