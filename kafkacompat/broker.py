@@ -50,6 +50,7 @@ from kafkacompat.zookeeper.client import ZooKeeperError
 
 if TYPE_CHECKING:
     from kafkacompat.access_control import AccessControl
+    from kafkacompat.cluster.instance_traffic import BrokerTraffic
     from kafkacompat.cluster.storage_reports import StorageReports
     from kafkacompat.cluster_node import ClusterNode
     from kafkacompat.config import BrokerConfig
@@ -101,6 +102,7 @@ class Broker:
         self._access: AccessControl | None = None
         self._removal: InstanceRemoval | None = None
         self._instances_file: InstancesFile | None = None
+        self._traffic: BrokerTraffic | None = None
         self.instance_storage: InstanceStorage | None = None
         """What instances store; None as long as there was none."""
         self.instance_usage: UsageFigures | None = None
@@ -310,6 +312,7 @@ class Broker:
         self.instances = Instances()
         # A broker of a cluster knows instances by now, so that the first update may bring some.
         self.instances.watchers.append(self._instances_changed)
+        self.instances.watchers.append(self._begin_traffic_control)
         self.metadata.watch(self.instances.update)
         self.quotas.find_prefix = self.instances.find_user_prefix
         self.instances.watchers.append(self.quotas.forget)
@@ -420,6 +423,14 @@ class Broker:
             )
             self._removal.start()
 
+    def _begin_traffic_control(self) -> None:
+        """Begin with the first instance; a broker without instances does not pay for it."""
+        if self._traffic is None:
+            from kafkacompat.cluster.instance_traffic import BrokerTraffic
+
+            member = None if self._node is None else self._node.member
+            self._traffic = BrokerTraffic(self.config, self.instances, self.metadata, member, self._reactor)
+
     def _follow_instances(self) -> None:
         assert self.server.tenants is not None
         self.server.tenants.update()
@@ -519,6 +530,8 @@ class Broker:
         await gatherResults(self.server.stop_listening(), consumeErrors=True)
         if self._storage_reports is not None:
             self._storage_reports.stop()
+        if self._traffic is not None:
+            self._traffic.stop()
         if self._usage_recorder is not None:
             await self._usage_recorder.stop()
         self.housekeeping.stop()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kafkacompat.cluster.election_counts import ElectionCounts
+    from kafkacompat.cluster.traffic_master import TrafficMasterRole
     from kafkacompat.config import BrokerConfig
     from kafkacompat.metadata.draft import MetadataDraft
     from kafkacompat.metadata.effective import EffectiveConfig
@@ -98,6 +99,7 @@ class ActiveController:
         self._ledger = ledger
         self._broadcasts = broadcasts
         self._effective = effective
+        self._static_config = static_config
         self._situation = Situation(unclean_by_default=static_config.bool("unclean.leader.election.enable"))
         self._announced = Moment(MetadataImage(), self._situation)
         self._events = ControllerEvents(clock, on_doubt)
@@ -161,6 +163,15 @@ class ActiveController:
     def image(self) -> MetadataImage:
         """The image that ZooKeeper holds; brokers may not have received it yet."""
         return self._ledger.image
+
+    @cached_property
+    def traffic(self) -> TrafficMasterRole:
+        """The traffic master of this controller epoch, which begins with the first report."""
+        # A cluster without instances does not pay for it.
+        from kafkacompat.cluster.traffic_master import TrafficMasterRole
+
+        interval_ms = self._static_config.int("kafkacompat.traffic.interval.ms")
+        return TrafficMasterRole(lambda: self.image, self._clock, interval_ms)
 
     def add_up_storage(self, broker_id: int, epoch: int, stored: Mapping[str, int]) -> dict[str, int]:
         """Note what instances store on a broker; return their totals, {} while this controller does not know these yet.

@@ -1,4 +1,4 @@
-"""The controller's answers to requests of brokers: about in-sync sets, orderly shutdowns and producer ids."""
+"""The controller's answers to requests of brokers: about in-sync sets, orderly shutdowns, producer ids and instances' traffic."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from kafkacompat.wire.apis.controlled_shutdown import (
     RemainingPartition,
 )
 from kafkacompat.wire.apis.report_storage import ReportStorageRequest, ReportStorageResponse, StoredBytes
+from kafkacompat.wire.apis.report_traffic import ReportTrafficRequest, ReportTrafficResponse
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -79,6 +80,13 @@ class ControllerAnswers:
         return ReportStorageResponse(
             totals=[StoredBytes(instance=name, stored_bytes=size_bytes) for name, size_bytes in totals.items()]
         )
+
+    async def report_traffic(self, request: ReportTrafficRequest) -> ReportTrafficResponse:
+        """Divide the traffic of instances (ReportTraffic)."""
+        try:
+            return await self._require_active().traffic.answer(request)
+        except KafkaError as problem:
+            return ReportTrafficResponse(error_code=problem.code)
 
 
 def _read_change(topic: str | bytes, data: Any, version: int) -> InSyncChange:

@@ -234,8 +234,13 @@ class Instance:
 
     @cached_property
     def ports(self) -> frozenset[builtins.int]:
-        """The ports of its addresses."""
+        """The ports of its addresses; raises ConfigError."""
         return frozenset(address.port for address in self.addresses)
+
+    @cached_property
+    def listeners(self) -> Mapping[str, InstanceAddress]:
+        """The addresses by the names of the listeners that have them; raises ConfigError."""
+        return {make_listener_name(self.name, index): address for index, address in enumerate(self.addresses)}
 
     @cached_property
     def whitelist(self) -> Networks | None:
@@ -289,6 +294,13 @@ def _parse_address(text: str) -> InstanceAddress:
     return InstanceAddress(match[1], match[2], int(match[3]))
 
 
+def _check_traffic(instance: Instance) -> None:
+    """Raise ConfigError for a limit that would let nothing pass."""
+    for option in ("quota.produce.bytes.per.second", "quota.fetch.bytes.per.second"):
+        if not instance.int(option):
+            raise ConfigError(f"{option}=0 would let nothing pass: give at least 1, or -1 for no limit")
+
+
 def check_instance(
     name: str,
     given: Mapping[str, str],
@@ -308,6 +320,7 @@ def check_instance(
     instance = Instance(name, given)
     _ = instance.tables, instance.super_users
     _check_default_topic_configs(instance)
+    _check_traffic(instance)
     _check_routes(instance, taken)
     _, least_ms, most_ms = instance.topic_bounds
     if most_ms != NO_LIMIT and least_ms > most_ms:

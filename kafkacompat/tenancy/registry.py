@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from kafkacompat.config.instances import LONG_NAME_CONFIG, Instance
 from kafkacompat.config.properties import ConfigError
@@ -16,6 +17,9 @@ from kafkacompat.tenancy.names import Names, RenamedTopics
 from kafkacompat.tenancy.quota_names import QuotaNames
 from kafkacompat.tenancy.resolving import RequestResolver, ResponseResolver
 from kafkacompat.wire import entities
+
+if TYPE_CHECKING:
+    from kafkacompat.tenancy.traffic.metering import InstanceTraffic
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +44,8 @@ class TenantView:
         )
         self.in_requests = RequestResolver(self.names)
         self.in_responses = ResponseResolver(self.names)
+        self.traffic: InstanceTraffic | None = None
+        """What the instance uses on this broker; None before traffic control has begun."""
         self.acl_names = AclNames(self.names)
         self.quota_names = QuotaNames(self.names)
         self.cluster_resource = f"{instance.prefix}{CLUSTER_NAME}"

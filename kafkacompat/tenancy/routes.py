@@ -13,9 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
-from kafkacompat.config.instances import EVERY_USER, Instance, InstanceAddress, make_listener_name
+from kafkacompat.config.instances import EVERY_USER, Instance, InstanceAddress
 
 
 class InstanceListener(NamedTuple):
@@ -24,18 +23,6 @@ class InstanceListener(NamedTuple):
     name: str
     instance_name: str
     address: InstanceAddress
-
-
-_listeners: WeakKeyDictionary[Instance, tuple[InstanceListener, ...]] = WeakKeyDictionary()
-"""Those of each instance, so that a change of one of a thousand builds no others anew."""
-
-
-def _list_listeners(instance: Instance) -> tuple[InstanceListener, ...]:
-    known = _listeners.get(instance)
-    if known is None:
-        named = ((make_listener_name(instance.name, index), each) for index, each in enumerate(instance.addresses))
-        known = _listeners[instance] = tuple(InstanceListener(name, instance.name, address) for name, address in named)
-    return known
 
 
 class Routes:
@@ -51,8 +38,8 @@ class Routes:
 
     def _add(self, instance: Instance) -> None:
         name = instance.name
-        for listener in _list_listeners(instance):
-            self.listeners[listener.name] = listener
+        for listener_name, address in instance.listeners.items():
+            self.listeners[listener_name] = InstanceListener(listener_name, name, address)
         if instance.sni_hosts:
             self._by_host.update(dict.fromkeys(instance.sni_hosts, name))
         if instance.routed_users:

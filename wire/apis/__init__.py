@@ -137,6 +137,7 @@ API_NAMES: dict[int, str] = {
 """API key -> name, in ascending order. The module, its classes and the handler's module derive their names from it."""
 
 OWN_API_NAMES: dict[int, str] = {
+    10000: "report_traffic",
     10001: "report_storage",
 }
 """The same for APIs between brokers that no Kafka release has. Kafka will hardly ever have so many."""

@@ -79,6 +79,8 @@ kafkacompat.scrub.interval.ms | long | 604800000 | -1.. | U | How often every ro
 kafkacompat.scrub.max.bytes.per.second | long | 10485760 | 1.. | U | How fast that is done
 kafkacompat.conversion.processes | int | 2 | 1.. | U | Processes that convert for clients older than 0.11 and
     check large batches
+kafkacompat.traffic.interval.ms | int | 1000 | 100..60000 | U | How often brokers report the traffic of instances to the
+    controller and receive their shares
 kafkacompat.instances.required.listeners | list | | distinct | U | Listeners that serve only clients of an instance
 kafkacompat.http.listener | string | null | | U | Where /metrics, /healthz and /readyz are served, as host:port; without it
     nowhere

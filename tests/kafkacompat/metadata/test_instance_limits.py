@@ -164,3 +164,10 @@ def test_bounds_that_exclude_everything_are_refused() -> None:
     given = {"cluster.id": "c", "secret": "s", "limit.retention.min.ms": "6", "limit.retention.max.ms": "5"}
     with pytest.raises(ConfigError, match=r"it takes at most limit\.retention\.max\.ms=5"):
         check_instance("shop", given, {}, ())
+
+
+@pytest.mark.parametrize("option", ["quota.produce.bytes.per.second", "quota.fetch.bytes.per.second"])
+def test_a_throughput_of_nothing_is_refused(option: str) -> None:
+    given = {"cluster.id": "c", "secret": "s", option: "0"}
+    with pytest.raises(ConfigError, match=f"{option}=0 would let nothing pass: give at least 1, or -1 for no limit"):
+        check_instance("shop", given, {}, ())
