@@ -148,7 +148,7 @@ def _find_partition(
     def find(wanted: WantedPartition) -> Partition:
         return services.replica_manager.find(wanted.topic, wanted.partition)
 
-    find_allowed = _guard_by_network(find, is_follower, context, services) if services.whitelists else find
+    find_allowed = _guard_by_network(find, is_follower, context, services) if services.whitelists.are_set else find
     if services.authorizer is None:
         return find_allowed
     # Without an authorizer a broker does not pay for the guards.
@@ -211,8 +211,11 @@ def _find_reader(request: FetchRequest, context: RequestContext, services: Servi
 def is_replica(context: RequestContext, services: Services) -> bool:
     """Return whether a client that names the id of a replica may be one, so that the quotas of clients do not count for it.
 
-    Followers fetch on the listener of the brokers, which alone answers Envelopes; with an authorizer they have ClusterAction.
+    Followers fetch on the listener of the brokers, which alone answers Envelopes; with an authorizer they have ClusterAction. The
+    clients of an instance are no brokers, whatever rights they have in it.
     """
+    if context.tenant is not None:
+        return False
     if services.enclosed is None or services.authorizer is None:
         return services.enclosed is not None
     from kafkacompat.handlers.guards.fetch import may_follow

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
+from kafkacompat.handlers.every_topic import EveryTopic
 from kafkacompat.tenancy.names import ILLEGAL
 from kafkacompat.wire import entities
 from kafkacompat.wire.apis.describe_log_dirs import DescribeLogDirsResult, DescribeLogDirsTopic
@@ -62,7 +63,7 @@ def narrow_metadata(request: Any, context: RequestContext, services: Services) -
 
 def _name_own_topics(request: Any, context: RequestContext, services: Services) -> Iterator[None]:
     request.allow_auto_topic_creation = False
-    request.topics = []
+    request.topics = EveryTopic()
     for count, (name, _) in enumerate(_list_own_topics(context, services), 1):
         request.topics.append(MetadataRequestTopic(name=name))
         if count % STEP_ITEMS == 0:
@@ -81,6 +82,7 @@ def _name_own_pages(request: Any, context: RequestContext, services: Services) -
     cursor = request.cursor
     first = "" if cursor is None else cursor.topic_name
     is_valid = cursor is None or cursor.partition_index >= 0
+    request.topics = EveryTopic()
     for count, (name, _) in enumerate(_list_own_topics(context, services), 1):
         if name >= first and is_valid:
             request.topics.append(TopicRequest(name=name))

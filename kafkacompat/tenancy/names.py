@@ -29,7 +29,10 @@ FOREIGN: Any = object()
 
 MAX_CACHED = 4096
 MAX_CACHED_LENGTH = MAX_NAME_LENGTH - 1
-"""A longer physical name may be a short form, whose long name becomes known later."""
+"""Longer names are not remembered: clients choose them, and a name may have tens of thousands of characters.
+
+A topic with a name of the full length may have a short form, whose long name becomes known later.
+"""
 MAX_ID_BYTES = 32_000
 """The longest physical name of a group, a transactional id or a user; a record holds 32,767 bytes."""
 HASH_DIGITS = 32

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from kafkacompat.config.instances import LONG_NAME_CONFIG, Instance
 from kafkacompat.config.properties import ConfigError
@@ -16,6 +17,9 @@ from kafkacompat.tenancy.names import Names, RenamedTopics
 from kafkacompat.tenancy.quota_names import QuotaNames
 from kafkacompat.tenancy.resolving import RequestResolver, ResponseResolver
 from kafkacompat.wire import entities
+
+if TYPE_CHECKING:
+    from kafkacompat.tenancy.traffic.metering import InstanceTraffic
 
 log = logging.getLogger(__name__)
 
@@ -40,12 +44,14 @@ class TenantView:
         )
         self.in_requests = RequestResolver(self.names)
         self.in_responses = ResponseResolver(self.names)
+        self.traffic: InstanceTraffic | None = None
+        """What the instance uses on this broker; None before traffic control has begun."""
         self.acl_names = AclNames(self.names)
         self.quota_names = QuotaNames(self.names)
         self.cluster_resource = f"{instance.prefix}{CLUSTER_NAME}"
         self.visible_brokers: Collection[int] = ()
-        self.visible_basis: tuple[object, ...] | None = None
-        """What ``visible_brokers`` was found from, see `placement.list_visible_brokers`."""
+        self.visible_basis: tuple[int, Mapping[str, frozenset[int]]] | None = None
+        """The version of the image and the groups that ``visible_brokers`` belong to, see `placement.list_visible_brokers`."""
 
     @cached_property
     def super_users(self) -> frozenset[str]:
@@ -104,7 +110,7 @@ class Instances:
 
     def _find_view(self, name: str, given: Mapping[str, str]) -> TenantView | None:
         known = self.by_name.get(name)
-        if known is not None and known.instance.given == given:
+        if known is not None and (known.instance.source is given or known.instance.given == given):
             return known
         try:
             return TenantView(Instance(name, given), self._find_long_name)
