@@ -12,6 +12,7 @@ from kafkacompat.tenancy.names import FOREIGN, Computed, Names
 from kafkacompat.wire import entities
 from kafkacompat.wire.apis import API_NAMES, find_api
 from kafkacompat.wire.apis.describe_groups import DescribeGroupsRequest
+from kafkacompat.wire.apis.describe_topic_partitions import Cursor, DescribeTopicPartitionsResponse
 from kafkacompat.wire.apis.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kafkacompat.wire.apis.list_groups import ListedGroup, ListGroupsResponse
 from kafkacompat.wire.apis.metadata import MetadataResponse, MetadataResponseTopic
@@ -96,9 +97,8 @@ def test_a_large_subscription_takes_steps(names: Names) -> None:
     assert read_subscription(request.protocols[0].metadata).topics == [f"shop.{topic}" for topic in topics]
 
 
-def test_a_foreign_name_outside_of_a_list_becomes_none() -> None:
-    cls = find_api(75).response
-    response = cls(next_cursor=None)
+def test_a_foreign_name_outside_of_a_list_is_not_shown() -> None:
     foreign = {entity: Computed(lambda _: FOREIGN) for entity in entities.ENTITIES}
+    response = DescribeTopicPartitionsResponse(next_cursor=Cursor(topic_name="bank.orders"))
     _translate(response, 0, foreign)
-    assert response.next_cursor is None  # type: ignore[attr-defined]
+    assert response.next_cursor is not None and response.next_cursor.topic_name == ""
