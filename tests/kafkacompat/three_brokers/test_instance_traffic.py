@@ -191,3 +191,20 @@ def test_fetched_bytes_have_a_limit_of_their_own_and_none_are_counted_without_it
     shop.cluster.advance(1)
     assert meter.fetched.bucket is not None
     assert meter.fetched.bucket.share == pytest.approx(5000 * 0.02 / 3)
+
+
+def test_a_limit_of_stored_bytes_is_of_all_brokers_together() -> None:
+    shop = Shop(**{"limit.storage.bytes": "1000000"})
+    shop.demand({1: 0.1, 2: 0.1, 3: 0.1})
+    shop.run(3)
+    accounts = []
+    for broker in shop.cluster.brokers.values():
+        assert broker.instance_storage is not None
+        account = broker.instance_storage.find_account("shop")
+        assert account is not None
+        accounts.append(account)
+    stored = sum(account.stored_bytes for account in accounts)
+    assert 0 < max(account.stored_bytes for account in accounts) < stored
+    shop.demand({})
+    shop.run(2)
+    assert [account.total_bytes for account in accounts] == [stored] * 3
