@@ -25,7 +25,7 @@ PYSPARK := pyspark==4.0.0
 # What asks the operating system, by its portable calls too; the tests of storage/ try both ways by themselves.
 ON_REAL_FILES := $(addprefix tests/kafkacompat/,test_broker.py test_broker_takeover.py server partitions upkeep cli)
 
-.PHONY: help run check test format coverage lint crash simulate history chaos demo cluster-demo bench spark spark-compare spark-kills compare conformance packages tools migrate frameworks matrix clean
+.PHONY: help run check test format coverage lint crash simulate history chaos demo cluster-demo bench tenants spark spark-compare spark-kills compare conformance packages tools migrate frameworks matrix clean
 
 help:
 	@echo "For users"
@@ -56,7 +56,8 @@ help:
 	@echo "  make conformance    give 100,000 messages to Kafka 4.3.1, Kafka 3.9.1 and kio, and compare the bytes"
 	@echo "For maintainers, for the documentation"
 	@echo "  make bench          measure this broker and Apache Kafka under the same loads, in turn [ROWS='produce fetch']"
-	@echo "  make matrix         run clients of every age on this broker and on Apache Kafka [ROWS='java-0.9 kafkajs']"
+	@echo "  make matrix         run clients of every age on this broker and on Apache Kafka [ROWS='java-0.9 kafkajs'; ARGS=--instances]"
+	@echo "  make tenants        let a noisy neighbour loose beside nine quiet instances, and measure these [ARGS='--seconds 8']"
 
 run: $(VENV)/.bytecode
 	@$(BIN)/kafkacompat serve $(ARGS)
@@ -107,6 +108,9 @@ cluster-demo: $(VENV)/.jars
 bench: $(VENV)/.conformance
 	@$(BIN)/python -m bench $(ROWS)
 
+tenants: $(VENV)/.development
+	@$(BIN)/python -m compat_tests.tenants $(ARGS)
+
 spark: $(VENV)/.jars
 	@$(BIN)/python -m compat_tests.spark --broker=$(BROKER) $(addprefix --release=,$(RELEASE))
 
@@ -137,7 +141,7 @@ frameworks: $(VENV)/.jars
 	@$(BIN)/python -m pytest compat_tests/frameworks -m frameworks --broker=$(BROKER)
 
 matrix: $(VENV)/.jars
-	@$(BIN)/python -m compat_tests.matrix $(ROWS)
+	@$(BIN)/python -m compat_tests.matrix $(ROWS) $(ARGS)
 
 clean:
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info wire/compiled_record_walk.*

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
 
-from bench.load import FETCH_VERSION, PRODUCE_VERSION, RECORD_BYTES, Load, fetch_request
-from compat_tests.raw_client import ClosedError, RawClient, produce_request
+from bench.load import FETCH_VERSION, PRODUCE_VERSION, RECORD_BYTES, Load
+from compat_tests.raw_client import ClosedError, RawClient, fetch_request, produce_request
 from compat_tests.waiting import pause, until
 from kafkacompat.wire.apis.fetch import FetchResponse
 from kafkacompat.wire.apis.produce import ProduceResponse

@@ -13,8 +13,8 @@ from functools import partial
 from itertools import repeat
 
 from compat_tests import batches
-from compat_tests.raw_client import RawClient, produce_request
-from kafkacompat.wire.apis.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
+from compat_tests.raw_client import RawClient, fetch_request, produce_request
+from kafkacompat.wire.apis.fetch import FetchResponse, PartitionData
 from kafkacompat.wire.apis.produce import ProduceResponse
 from kafkacompat.wire.compiler import decode_message
 
@@ -142,17 +142,6 @@ def records_size(part: PartitionData) -> int:
     """Return the number of bytes of batches in one partition's response."""
     assert part.records is None or isinstance(part.records, (bytes, memoryview))
     return len(part.records or b"")
-
-
-def fetch_request(topic: str, offsets: dict[int, int], *, max_wait_ms: int = 500) -> FetchRequest:
-    """Return a sessionless Fetch of up to 1 MiB a partition."""
-    wanted = [
-        FetchPartition(partition=number, fetch_offset=offset, partition_max_bytes=1 << 20)
-        for number, offset in offsets.items()
-    ]
-    return FetchRequest(
-        max_wait_ms=max_wait_ms, min_bytes=1, max_bytes=50 << 20, topics=[FetchTopic(topic=topic, partitions=wanted)]
-    )
 
 
 def run_in_threads(works: list[Callable[[], None]]) -> None:

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-from bench.load import PRODUCE_VERSION, Load, check, fetch_request, produce_frame, receive_into, records_size
+from bench.load import PRODUCE_VERSION, Load, check, produce_frame, receive_into, records_size
 from bench.row import Samples
-from compat_tests.raw_client import RawClient
+from compat_tests.raw_client import RawClient, fetch_request
 from kafkacompat.wire.apis.produce import ProduceResponse
 
 _CONTEXT = multiprocessing.get_context("spawn")

@@ -7,6 +7,7 @@ import struct
 from typing import TYPE_CHECKING, TypeVar
 
 from kafkacompat.wire import compiler
+from kafkacompat.wire.apis.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafkacompat.wire.apis.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafkacompat.wire.headers import (
     RequestHeader,
@@ -86,7 +87,10 @@ class RawClient:
 
     def receive(self, answer: type[Answer], version: int) -> Answer:
         """Return the next answer on the connection."""
-        frame = self.receive_frame()
+        return self.decode(self.receive_frame(), answer, version)
+
+    def decode(self, frame: bytes | memoryview, answer: type[Answer], version: int) -> Answer:
+        """Return the answer in a frame."""
         header_version = response_header_version(answer, version)
         header, position = compiler.find_reader(ResponseHeader, header_version)(frame, 0)
         assert 0 < header.correlation_id <= self._correlation_id, header
@@ -123,4 +127,15 @@ def produce_request(topic: str, batches: dict[int, bytes], *, acks: int = -1) ->
     partitions = [PartitionProduceData(index=index, records=batch) for index, batch in batches.items()]
     return ProduceRequest(
         acks=acks, timeout_ms=30_000, topic_data=[TopicProduceData(name=topic, partition_data=partitions)]
+    )
+
+
+def fetch_request(topic: str, offsets: dict[int, int], *, max_wait_ms: int = 500) -> FetchRequest:
+    """Return a sessionless Fetch (up to version 12) of up to 1 MiB a partition."""
+    wanted = [
+        FetchPartition(partition=number, fetch_offset=offset, partition_max_bytes=1 << 20)
+        for number, offset in offsets.items()
+    ]
+    return FetchRequest(
+        max_wait_ms=max_wait_ms, min_bytes=1, max_bytes=50 << 20, topics=[FetchTopic(topic=topic, partitions=wanted)]
     )

@@ -93,7 +93,7 @@ def find_committed_by_python(address: str) -> tuple[set[str], int | None]:
 
 
 def test_three_clients_of_each_instance_see_their_own_topics_and_groups(tmp_path: Path) -> None:
-    with KafkacompatBroker(tmp_path / "node") as node:
+    with KafkacompatBroker(tmp_path / "node", {"group.initial.rebalance.delay.ms": "0"}) as node:
         addresses = {name: create_instance(node, name) for name in ("shop", "bank")}
         for name, address in addresses.items():
             produce(address, name)

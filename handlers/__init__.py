@@ -135,6 +135,7 @@ SERVED_BETWEEN_BROKERS = {
     58: "0",  # Envelope
     67: "0",  # AllocateProducerIds
     10000: "0",  # ReportTraffic, this project's own
+    10001: "0",  # ReportStorage, this project's own
 }
 INTER_BROKER_HANDLERS = {key: Handler(key, Versions.parse(text)) for key, text in SERVED_BETWEEN_BROKERS.items()}
 """What the inter-broker listener of a broker in a cluster serves in addition, by API key."""

@@ -108,6 +108,10 @@ class BoundListeners:
             )
         self.instances.follow(tenants.routes.listeners)
 
+    def list_unbound(self) -> Mapping[str, str]:
+        """List the listeners of instances that cannot be bound, by name, with the reason."""
+        return {} if self.instances is None else self.instances.unbound
+
     def _secure(self, listener: Listener) -> tuple[Callable[[], SaslGate] | None, TlsListener | None]:
         """Return what begins the authentication of a connection, and the TLS side. Raises ConfigError and ListenError."""
         config = self._effective.config

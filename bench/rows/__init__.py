@@ -26,6 +26,7 @@ from bench.rows import (
     sendfile,
     spark,
     start,
+    tenants,
     tls,
     transactions,
 )
@@ -41,6 +42,7 @@ ROWS: dict[str, AnyRow] = {
         java_tools,
         latency,
         quotas,
+        tenants,
         group_commit,
         cold_reader,
         compaction,

@@ -10,13 +10,13 @@ from contextlib import closing, contextmanager
 from functools import partial
 from statistics import median
 
-from bench.load import BATCH_BYTES, RECORD_BYTES, Load, fetch_request, receive_into
+from bench.load import BATCH_BYTES, RECORD_BYTES, Load, receive_into
 from bench.row import Goal, Options, Row, Samples
 from bench.topics import a_topic, record_count
 from bench.usage import Usage
 from compat_tests import batches
 from compat_tests.brokers import Broker
-from compat_tests.raw_client import RawClient, produce_request
+from compat_tests.raw_client import RawClient, fetch_request, produce_request
 from compat_tests.same_answers.transactions import Who, a_producer, make_end_request, wait_for_coordinator
 from compat_tests.same_answers.transcript import Transcript
 from compat_tests.waiting import until

@@ -15,6 +15,7 @@ from rich.markup import escape
 from compat_tests.clusters import NODES
 from compat_tests.matrix import report
 from compat_tests.matrix.cluster_stage import ClusterStage
+from compat_tests.matrix.instance_stage import running_instance_stages
 from compat_tests.matrix.programme import FAILED, NOT_APPLICABLE, NOT_SERVED
 from compat_tests.matrix.rows import ROWS, Row
 from compat_tests.matrix.run import AnyStage, run_folder, run_row, start_stages
@@ -32,13 +33,24 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
         default=1,
         help="1: a single node beside Kafka's (1); 3: a cluster of ours, where topics get three replicas, and nothing is written",
     )
-    return parser.parse_args(arguments)
+    parser.add_argument(
+        "--instances",
+        action="store_true",
+        help="run each row in two instances of one node, with the same names of topics and groups, and write nothing",
+    )
+    chosen = parser.parse_args(arguments)
+    if chosen.instances and chosen.brokers != 1:
+        parser.error("--instances runs on a single node: leave --brokers out")
+    return chosen
 
 
 @contextmanager
-def running_stages(brokers: int) -> Iterator[Sequence[AnyStage]]:
+def running_stages(brokers: int, in_instances: bool) -> Iterator[Sequence[AnyStage]]:
     """Start what the rows run on."""
-    if brokers == 1:
+    if in_instances:
+        with run_folder() as folder, running_instance_stages(folder) as instances:
+            yield instances
+    elif brokers == 1:
         with start_stages() as single_nodes:
             yield single_nodes
     else:
@@ -72,14 +84,15 @@ def main(arguments: Sequence[str]) -> int:
     """Run the rows one after another; each is stored as soon as it is done."""
     settings = parse_arguments(arguments)
     rows = select_rows(settings.rows)
+    writes = not settings.dry and settings.brokers == 1 and not settings.instances
     console = Console(highlight=False)
-    with running_stages(settings.brokers) as on, console.status("starting") as status:
+    with running_stages(settings.brokers, settings.instances) as on, console.status("starting") as status:
         for number, row in enumerate(rows, start=1):
             begun = time.monotonic()
             where = f"{number} of {len(rows)}: {row.title}"
             result = run_row(row, on, lambda words, where=where: status.update(f"{where}: {words}"))  # type: ignore[misc]
             show_result(console, result, time.monotonic() - begun)
-            if not settings.dry and settings.brokers == 1:
+            if writes:
                 report.store_results({**report.load_results(), row.name: result}, list(ROWS))
     return 0
 

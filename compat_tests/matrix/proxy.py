@@ -24,14 +24,14 @@ class Proxy(Protocol):
 
 
 class RecordingProxy:
-    """Listens on ``port`` and joins each connection to one of its own to ``broker_port``; all on loopback.
+    """Listens on ``port`` of 127.0.0.1 and joins each connection to one of its own to ``broker_port``; all on loopback.
 
     ``recording`` may be replaced at any time: connections made later write into the new one.
     """
 
-    def __init__(self, port: int, broker_port: int) -> None:
+    def __init__(self, port: int, broker_port: int, broker_host: str = "127.0.0.1") -> None:
         self.recording = Recording()
-        self._broker_port = broker_port
+        self._broker_address = broker_host, broker_port
         self._listener = socket.create_server(("127.0.0.1", port), backlog=64)
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
@@ -59,7 +59,7 @@ class RecordingProxy:
 
     def _join(self, client: socket.socket, recording: Recording) -> None:
         try:
-            broker = socket.create_connection(("127.0.0.1", self._broker_port), timeout=10)
+            broker = socket.create_connection(self._broker_address, timeout=10)
         except OSError as problem:
             recording.note(f"the broker cannot be reached: {problem}")
             client.close()

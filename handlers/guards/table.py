@@ -139,6 +139,7 @@ TABLE: dict[int, Row] = {
     58: _CLUSTER_ACTION,  # Envelope
     67: _CLUSTER_ACTION,  # AllocateProducerIds
     10000: _CLUSTER_ACTION,  # ReportTraffic
+    10001: _CLUSTER_ACTION,  # ReportStorage
 }
 """By API key."""
 

@@ -11,6 +11,7 @@ from kafkacompat.config.checks import (
     check_inter_broker_listener,
     check_listener_properties,
     needs_broker_id,
+    read_required_listeners,
 )
 from kafkacompat.config.development import DEVELOPMENT_DEFAULTS, SINGLE_NODE_DEFAULTS
 from kafkacompat.config.java_properties import parse_properties
@@ -86,6 +87,9 @@ class BrokerConfig:
         self.advertised_listeners: Mapping[str, tuple[str, builtins.int]] = self._read_advertised_listeners()
         check_inter_broker_listener(self)
         check_listener_properties(self)
+        between_brokers = self.inter_broker_listener.name if self.value("zookeeper.connect") else None
+        self.required_listeners = read_required_listeners(self, between_brokers)
+        """The names of the listeners that serve only clients of instances."""
         if objection := find_sasl_objection(self):
             raise ConfigError(objection)
         http_listener = self.optional_string("kafkacompat.http.listener")

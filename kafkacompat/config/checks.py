@@ -189,6 +189,20 @@ def check_inter_broker_listener(config: ReadableConfig) -> None:
         raise ConfigError(f"inter.broker.listener.name={name} is not valid: it takes one of {', '.join(names)}")
 
 
+def read_required_listeners(config: ReadableConfig, between_brokers: str | None) -> frozenset[str]:
+    """Return the listeners that serve only clients of instances; *between_brokers* cannot be one.
+
+    Raises ConfigError for a name that is no such listener.
+    """
+    option = "kafkacompat.instances.required.listeners"
+    names = {listener.name for listener in config.listeners} - {between_brokers}
+    required = frozenset(name.upper() for name in config.list(option))
+    for name in required - names:
+        takes = f"listeners other than the one between brokers: {', '.join(sorted(names)) or 'there are none'}"
+        raise ConfigError(f"{option} is not valid at {name!r}: it takes {takes}")
+    return required
+
+
 def check_listener_properties(config: ReadableConfig) -> None:
     """Raise ConfigError for a property of one listener whose value is not valid."""
     for name, text in config.given.items():

@@ -17,6 +17,7 @@ from kafkacompat.config.values import Value
 from kafkacompat.wire import entities
 
 INSTANCE_PROPERTIES: Mapping[str, Property] = parse_tables(INSTANCES)
+_DEFAULTS: Mapping[str, Value] = {name: row.default_value for name, row in INSTANCE_PROPERTIES.items()}
 DEFAULT_TOPIC_CONFIGS = "default.topic.configs"
 SUPER_USERS = "super.users"
 ACTIVE = "active"
@@ -54,6 +55,24 @@ EVERY_USER = "*"
 """In sasl.users: every user of the instance."""
 BROKER_ID = "{id}"
 """In sni.advertised: the id of the broker."""
+
+
+_known: dict[str, Instance] = {}
+"""The instances that were read last, so that a check beside a thousand others reads only those that have changed."""
+MAX_KNOWN = 20_000
+
+
+def read_instance(name: str, given: Mapping[str, str]) -> Instance:
+    """Return the instance with these properties, the same object while they stay equal; raises ConfigError."""
+    known = _known.get(name)
+    if known is None or known.source is not given:
+        if known is None or known.given != given:
+            known = Instance(name, given)
+        known.source = given
+        if len(_known) >= MAX_KNOWN:
+            _known.clear()
+        _known[name] = known
+    return known
 
 
 class InstanceAddress(NamedTuple):
@@ -95,6 +114,11 @@ def check_instance_name(name: str) -> None:
         raise ConfigError(f"the instance name '{name}' is not valid: it takes {takes}")
 
 
+def find_prefix(name: str, given: Mapping[str, str]) -> str:
+    """Return the beginning of all physical names of an instance with these properties."""
+    return given.get("name.prefix") or f"{name}."
+
+
 class Instance:
     """One instance by its properties, which are those of `INSTANCE_PROPERTIES`.
 
@@ -103,6 +127,7 @@ class Instance:
 
     def __init__(self, name: str, given: Mapping[str, str]) -> None:
         self.name = name
+        self.source = given
         self.given: Mapping[str, str] = MappingProxyType(dict(given))
         self._values: dict[str, Value] = {}
         for option, text in given.items():
@@ -115,7 +140,7 @@ class Instance:
 
     def value(self, option: str) -> Value:
         """Return the value of a property, or its default."""
-        return self._values[option] if option in self._values else INSTANCE_PROPERTIES[option].default_value
+        return self._values[option] if option in self._values else _DEFAULTS[option]
 
     def int(self, option: str) -> int:
         """Return a whole number."""
@@ -134,12 +159,12 @@ class Instance:
         assert isinstance(value, tuple)
         return value
 
-    @property
+    @cached_property
     def is_active(self) -> bool:
         """Whether the instance serves clients."""
         return self.string("state") == ACTIVE
 
-    @property
+    @cached_property
     def cluster_id(self) -> str:
         """The cluster id that its clients see."""
         return self.string("cluster.id")
@@ -147,7 +172,7 @@ class Instance:
     @cached_property
     def prefix(self) -> str:
         """The beginning of all its physical names."""
-        return self.string("name.prefix") or f"{self.name}."
+        return find_prefix(self.name, self.given)
 
     @cached_property
     def secret(self) -> bytes:
@@ -206,6 +231,16 @@ class Instance:
     def addresses(self) -> tuple[InstanceAddress, ...]:
         """The addresses that lead to the instance; raises ConfigError."""
         return tuple(map(_parse_address, self.list("listeners")))
+
+    @cached_property
+    def ports(self) -> frozenset[builtins.int]:
+        """The ports of its addresses; raises ConfigError."""
+        return frozenset(address.port for address in self.addresses)
+
+    @cached_property
+    def listeners(self) -> Mapping[str, InstanceAddress]:
+        """The addresses by the names of the listeners that have them; raises ConfigError."""
+        return {make_listener_name(self.name, index): address for index, address in enumerate(self.addresses)}
 
     @cached_property
     def whitelist(self) -> Networks | None:
@@ -275,7 +310,7 @@ def check_instance(
 ) -> None:
     """Check the properties of an instance beside those of all *others*, and beside the cluster's *topics*.
 
-    *taken* are the hosts and ports of this broker's own listeners.
+    *taken* are the hosts and ports of this broker's own listeners, and its other names with port 0.
 
     Raises ConfigError, one sentence. No properties at all remove the instance.
     """
@@ -297,21 +332,7 @@ def check_instance(
             f"the instance {name} needs cluster.id and secret: create it by `kafkacompat instances create`"
         )
     for other_name, other_given in others.items():
-        _check_apart(instance, _parse_known(other_name, other_given))
-
-
-_KNOWN: dict[str, Instance] = {}
-"""The instances that the last check has parsed: it parses again only those that have changed since."""
-_MOST_KNOWN = 10_000
-
-
-def _parse_known(name: str, given: Mapping[str, str]) -> Instance:
-    instance = _KNOWN.get(name)
-    if instance is None or instance.given != given:
-        if len(_KNOWN) >= _MOST_KNOWN:
-            _KNOWN.clear()
-        instance = _KNOWN[name] = Instance(name, given)
-    return instance
+        _check_apart(instance, read_instance(other_name, other_given))
 
 
 def _check_routes(instance: Instance, taken: Collection[tuple[str, int]]) -> None:
@@ -324,6 +345,11 @@ def _check_routes(instance: Instance, taken: Collection[tuple[str, int]]) -> Non
                 f"sni.hosts is not valid at {host!r}: it takes names such as b1.shop.example and *.shop.example"
             )
     _check_advertised_name(instance)
+    for host in sorted({host.lower() for host, _ in taken}):
+        if {host, _make_wildcard(host)} & instance.sni_hosts:
+            raise ConfigError(
+                f"sni.hosts covers {host}, which is a name of the broker itself: take a domain of its own"
+            )
     adopted = set(instance.tables.get(entities.USER, {}).values())
     for user in instance.routed_users - adopted - {EVERY_USER}:
         if not user.startswith(instance.prefix):
@@ -350,7 +376,7 @@ def _check_advertised_name(instance: Instance) -> None:
             )
         return
     host = advertised[0].replace(BROKER_ID, "0").lower()
-    wildcard = "*." + host.partition(".")[2]
+    wildcard = _make_wildcard(host)
     # Names without {id} stand for a proxy, or for the only broker.
     if BROKER_ID in advertised[0] and wildcard not in instance.sni_hosts:
         raise ConfigError(f"sni.advertised={advertised[0]} is not a name of sni.hosts: add {wildcard} there")
@@ -363,6 +389,11 @@ def _check_default_topic_configs(instance: Instance) -> None:
         raise ConfigError(f"{DEFAULT_TOPIC_CONFIGS} is not valid at {option}: it is set for each topic by itself")
 
 
+def _make_wildcard(host: str) -> str:
+    """Return the name in sni.hosts that covers a host and its siblings."""
+    return "*." + host.partition(".")[2]
+
+
 def _check_apart(instance: Instance, other: Instance) -> None:
     """Raise ConfigError if two instances share an address or could share a physical name."""
     mine, theirs = instance.prefix, other.prefix
@@ -370,13 +401,15 @@ def _check_apart(instance: Instance, other: Instance) -> None:
         raise ConfigError(
             f"name.prefix={mine} could name what belongs to the instance {other.name}, whose prefix is {theirs}"
         )
-    for address in instance.addresses:
+    if instance.cluster_id == other.cluster_id:
+        raise ConfigError(f"cluster.id={other.cluster_id} is that of the instance {other.name}")
+    for address in () if instance.ports.isdisjoint(other.ports) else instance.addresses:
         if any(address.port == taken.port and _meet(address.host, taken.host) for taken in other.addresses):
             entry = f"{address.host}:{address.port}"
             raise ConfigError(f"the address {entry} leads to the instance {other.name} already: take another port")
-    for host in instance.sni_hosts & other.sni_hosts:
+    for host in other.sni_hosts and instance.sni_hosts & other.sni_hosts:
         raise ConfigError(f"sni.hosts={host} leads to the instance {other.name} already: take another name")
-    for user in instance.routed_users & other.routed_users - {EVERY_USER}:
+    for user in other.routed_users and instance.routed_users & other.routed_users - {EVERY_USER}:
         raise ConfigError(f"sasl.users={user} leads to the instance {other.name} already")
     for entity, table in instance.tables.items():
         for physical in table.values():

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from kafkacompat.config import PROPERTIES, TOPIC_CONFIGS, BrokerConfig, ConfigError, Property
 from kafkacompat.config.broker_groups import GROUPS, check_instance_groups, read_broker_groups
 from kafkacompat.config.dynamic import check_broker_configs, check_change_size, check_listeners
+from kafkacompat.config.instance_checks import check_instance_change
 from kafkacompat.config.instances import (
     INSTANCE_PROPERTIES,
     LONG_NAME_CONFIG,
@@ -31,6 +32,7 @@ from kafkacompat.metadata.draft import MetadataDraft
 from kafkacompat.metadata.effective import config_in_effect, effective_config
 from kafkacompat.metadata.instance_limits import FindInstance, check_topic_configs_of, find_no_instance
 from kafkacompat.metadata.topic_names import check_topic_name
+from kafkacompat.wire import entities
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 log = logging.getLogger(__name__)
@@ -168,10 +170,12 @@ def _check_configs(
             check_client_metrics_configs(configs)
         elif resource == ResourceType.INSTANCE:
             others = {key[1]: given for key, given in draft.configs.items() if key[0] == resource and key[1] != name}
+            check_instance_change(name, draft.configs.get((resource, name), {}), configs, draft.topics)
             check_instance(name, configs, others, draft.topics, _list_own_addresses(config))
             if configs:
-                defaults = Instance(name, configs).default_topic_configs
-                check_topic_configs(config_in_effect(config, draft.configs), defaults)
+                instance = Instance(name, configs)
+                check_topic_configs(config_in_effect(config, draft.configs), instance.default_topic_configs)
+                _check_super_users(config, instance)
             if configs.get("placement.group") != draft.configs.get((resource, name), {}).get("placement.group"):
                 groups = read_broker_groups(config_in_effect(config, draft.configs))
                 check_instance_groups(Instance(name, configs), groups)
@@ -192,10 +196,27 @@ def _check_configs(
         raise KafkaError(code, str(problem)) from problem
 
 
+def _check_super_users(config: BrokerConfig, instance: Instance) -> None:
+    """Raise ConfigError if a super user of the brokers would become a user of an instance, and be locked out."""
+    # A broker without instances does not pay for this module.
+    from kafkacompat.security.acls.authorizer import parse_super_users
+
+    adopted = instance.tables.get(entities.USER, {}).values()
+    for principal in parse_super_users(config.string("super.users")):
+        if principal.name.startswith(instance.prefix) or principal.name in adopted:
+            raise ConfigError(
+                f"{principal} is in super.users of the brokers and cannot belong to the instance {instance.name}:"
+                " choose another name.prefix, or leave it out of user.names"
+            )
+
+
 def _list_own_addresses(config: BrokerConfig) -> list[tuple[str, int]]:
-    """List the hosts and ports that no listener of an instance may have."""
+    """List the hosts and ports that no listener of an instance may have, and names of the broker with port 0."""
     http = [] if config.http_address is None else [config.http_address]
-    return [*((listener.host, listener.port) for listener in config.listeners), *http]
+    bound = [(listener.host, listener.port) for listener in config.listeners]
+    # The advertised port may be that of a proxy, so that only the name is taken.
+    advertised = [(host, 0) for host, _ in config.advertised_listeners.values()]
+    return [*bound, *advertised, *http]
 
 
 def _check_groups(draft: MetadataDraft, before: BrokerConfig, after: BrokerConfig) -> None:

@@ -71,7 +71,7 @@ kafka_server_socket_server_metrics_connection_accept_throttle_time | gauge | lis
 kafka_server_socket_server_metrics_ip_connection_accept_throttle_time | gauge | listener | The same for connections of an address
     beyond its quota, which were closed after that time
 kafkacompat_connections_turned_away | counter | listener, limit | Clients that were not accepted, by the limit: max.connections,
-    max.connections.per.ip or connection_creation_rate
+    max.connections.per.ip, connection_creation_rate, or an instance's limit.connections or whitelist
 kafkacompat_frame_bytes | gauge | | Bytes of all requests that are held in memory
 """,
     "Quotas": """

@@ -77,7 +77,7 @@ class Dispatcher:
         """Answer a request whose names are physical."""
         handle, services, body = self.handlers[incoming.api_key].handle, self._services, incoming.body
         try:
-            if services.whitelists:
+            if services.whitelists.are_set:
                 handle = _guard_by_network(incoming.api_key, handle, services)
             if self._forwarding is not None:
                 forwarded = self._forwarding.answer(incoming, context, lambda: self._handle_physical(incoming, context))

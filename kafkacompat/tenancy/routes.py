@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from kafkacompat.config.instances import EVERY_USER, Instance, InstanceAddress, make_listener_name
+from kafkacompat.config.instances import EVERY_USER, Instance, InstanceAddress
 
 
 class InstanceListener(NamedTuple):
@@ -38,10 +38,10 @@ class Routes:
 
     def _add(self, instance: Instance) -> None:
         name = instance.name
-        for index, address in enumerate(instance.addresses):
-            listener_name = make_listener_name(name, index)
+        for listener_name, address in instance.listeners.items():
             self.listeners[listener_name] = InstanceListener(listener_name, name, address)
-        self._by_host.update(dict.fromkeys(instance.sni_hosts, name))
+        if instance.sni_hosts:
+            self._by_host.update(dict.fromkeys(instance.sni_hosts, name))
         if instance.routed_users:
             self._users[name] = instance.routed_users
 

@@ -15,15 +15,13 @@ log = logging.getLogger(__name__)
 
 
 class TopicWhitelists:
-    """The whitelists of all topics; `update` follows an image. False while no topic has one."""
+    """The whitelists of all topics; `update` follows an image. ``are_set`` says that a topic has one."""
 
     def __init__(self) -> None:
+        self.are_set = False
         self._configs: Mapping[ConfigKey, Mapping[str, str]] = {}
         self._parsed: dict[tuple[str, str], Networks | None] = {}
         self._topics: dict[str, dict[str, Networks | None]] = {PRODUCE_WHITELIST: {}, CONSUME_WHITELIST: {}}
-
-    def __bool__(self) -> bool:
-        return bool(self._parsed)
 
     @property
     def state(self) -> object:
@@ -46,6 +44,7 @@ class TopicWhitelists:
                     topics[topic] = parsed[key]
         if parsed or self._parsed:
             self._parsed = parsed
+        self.are_set = bool(parsed)
 
     def may_produce(self, topic: str, address: str) -> bool:
         """Return whether a client at an address may produce to a topic."""

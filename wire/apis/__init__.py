@@ -138,6 +138,7 @@ API_NAMES: dict[int, str] = {
 
 OWN_API_NAMES: dict[int, str] = {
     10000: "report_traffic",
+    10001: "report_storage",
 }
 """The same for APIs between brokers that no Kafka release has. Kafka will hardly ever have so many."""
 

@@ -84,6 +84,12 @@ kafkacompat.traffic.interval.ms | int | 1000 | 100..60000 | U | How often broker
 kafkacompat.instances.required.listeners | list | | distinct | U | Listeners that serve only clients of an instance
 kafkacompat.http.listener | string | null | | U | Where /metrics, /healthz and /readyz are served, as host:port; without it
     nowhere
+kafkacompat.http.token.file | string | null | | U | A file of lines NAME:TOKEN; a token lets its bearer administer instances
+    over HTTP as User:NAME
+kafkacompat.http.scram.enable | boolean | false | | U | Whether SCRAM users of the cluster may administer instances over HTTP by
+    their passwords
+kafkacompat.instances.file | string | null | | U | A YAML file of the instances of a single node, which is read again when it
+    changes
 kafkacompat.metrics.max.items | int | 1000 | 1.. | U | Topics, partitions, groups and clients that have series of
     their own in /metrics, of each kind
 kafkacompat.broker.groups | list | | distinct | UC | Groups of brokers that instances live in, as name:ids, with ids and ranges of

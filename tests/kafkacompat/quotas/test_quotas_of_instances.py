@@ -23,7 +23,12 @@ ENTITIES: tuple[Names, ...] = (
     {"client-id": "shop."},
 )
 """In Kafka's order of precedence, as an instance's entities are stored."""
-OPERATORS: tuple[Names, ...] = ({"user": None, "client-id": None}, {"user": None}, {"client-id": "app"}, {"client-id": None})
+OPERATORS: tuple[Names, ...] = (
+    {"user": None, "client-id": None},
+    {"user": None},
+    {"client-id": "app"},
+    {"client-id": None},
+)
 
 
 def make_quotas(*entities: Names) -> ClientQuotas:

@@ -31,8 +31,8 @@ class TenantWorld(ThrottledWorld):
 
     def __init__(self, share: float | None = SHARE, **quotas: float) -> None:
         super().__init__(**quotas)
-        self.tenant: Any = Tenant(int(self.clock.seconds() * 1000), share)
-        self.connection.tenant = self.tenant
+        tenant: Any = Tenant(int(self.clock.seconds() * 1000), share)
+        self.tenant = self.connection.tenant = tenant
         self.traffic: InstanceTraffic = self.tenant.traffic
 
 

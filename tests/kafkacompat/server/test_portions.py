@@ -12,6 +12,7 @@ from twisted.internet.defer import Deferred
 from kafkacompat.handlers.context import Pending
 from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.portions import DIVISIBLE, PORTION, DivisibleRequest, answer_in_portions
+from kafkacompat.tenancy.whitelists import TopicWhitelists
 from kafkacompat.wire.apis import find_api
 from kafkacompat.wire.apis.describe_groups import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 from kafkacompat.wire.apis.offset_commit import (
@@ -41,6 +42,7 @@ from kafkacompat.wire.connection import RequestError, ServerConnection
 from kafkacompat.wire.headers import RequestHeader
 from kafkacompat.wire.schema import Struct
 from tests.fakes.busy_clock import LOOKS_A_TURN, BusyClock
+from tests.handlers.node import context_of
 from tests.kafkacompat.metadata.deferreds import has_fired, outcome
 
 WAYS = [(key, way) for key, ways in DIVISIBLE.items() for way in ways]
@@ -194,9 +196,9 @@ def make_frame(content: bytes) -> memoryview:
 def dispatch_frame(handler: DescribingGroups, data: memoryview) -> tuple[BusyClock, Any]:
     clock = BusyClock()
     handlers: Any = {15: handler}
-    services: Any = SimpleNamespace(clock=clock, cluster=None, authorizer=None)
+    services: Any = SimpleNamespace(clock=clock, cluster=None, authorizer=None, whitelists=TopicWhitelists())
     incoming = ServerConnection(handlers).parse(data)
-    return clock, Dispatcher(handlers, services).dispatch(incoming, None)  # type: ignore[arg-type]
+    return clock, Dispatcher(handlers, services).dispatch(incoming, context_of(0))
 
 
 def test_a_large_request_is_read_and_handled_in_many_turns() -> None:

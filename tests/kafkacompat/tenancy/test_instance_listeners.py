@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from kafkacompat.client.errors import ConnectionLostError, RequestNotSentError
+from kafkacompat.config import BrokerConfig, ConfigError
 from kafkacompat.wire.apis.find_coordinator import FindCoordinatorRequest
 from kafkacompat.wire.apis.metadata import MetadataRequest
 from tests.kafkacompat.tenancy.world import BANK_PORT, SHOP_PORT, InstanceWorld
@@ -74,13 +75,13 @@ def test_an_address_in_use_is_named_and_tried_again(tmp_path: Path, caplog: pyte
     assert world.set_instance("shop", listeners=f"PLAINTEXT://:{SHOP_PORT}") is None
     reason = f"listener INSTANCE-shop-0: cannot listen on 0.0.0.0:{SHOP_PORT}: another process listens there; "
     assert caplog.text.count(reason) == 1
-    listeners = world.broker.listeners.instances
-    assert listeners is not None and list(listeners.unbound) == ["INSTANCE-shop-0"]
+    listeners = world.broker.listeners
+    assert list(listeners.list_unbound()) == ["INSTANCE-shop-0"]
     world.set_instance("bank")
     assert caplog.text.count(reason) == 1
     squatter.stopListening()
     world.set_instance("bank", description="a change")
-    assert not listeners.unbound and SHOP_PORT in world.network.at(HOST).ports
+    assert not listeners.list_unbound() and SHOP_PORT in world.network.at(HOST).ports
     world.stop()
 
 
@@ -164,6 +165,7 @@ def test_a_listener_that_serves_only_instances(tmp_path: Path, caplog: pytest.Lo
         ({"sni.hosts": "*.shop.example"}, "sni.hosts needs sni.advertised"),
         ({"sni.hosts": "shop.example", "sni.advertised": "b{id}.shop.example:1"}, "add *.shop.example there"),
         ({"sni.hosts": "*.*", "sni.advertised": "a.b:1"}, "sni.hosts is not valid at '*.*'"),
+        ({"sni.hosts": "broker-1", "sni.advertised": "broker-1:1"}, "sni.hosts covers broker-1, which is a name of"),
         ({"sasl.users": "bob"}, "sasl.users is not valid at 'bob': it takes users that begin with shop."),
         ({"advertised.hosts": "one:a"}, "advertised.hosts is not valid at 'one:a': it takes id:host"),
         ({"whitelist": "none,10.0.0.0/8"}, "whitelist is not valid at 'none'"),
@@ -174,3 +176,15 @@ def test_properties_that_lead_nowhere_are_refused(tmp_path: Path, properties: di
     refusal = world.set_instance("shop", **properties)
     assert refusal is not None and words in refusal and "\n" not in refusal
     world.stop()
+
+
+def test_required_listeners_must_exist_and_leave_brokers_theirs() -> None:
+    given = {"node.id": "1", "listeners": "PLAINTEXT://:9092,SSL://:9093", "log.dirs": "/data"}
+    required = "kafkacompat.instances.required.listeners"
+    assert BrokerConfig({**given, required: "ssl"}).required_listeners == {"SSL"}
+    with pytest.raises(
+        ConfigError, match="is not valid at 'TLS': it takes listeners other than the one between brokers"
+    ):
+        BrokerConfig({**given, required: "TLS"})
+    with pytest.raises(ConfigError, match="is not valid at 'PLAINTEXT'"):
+        BrokerConfig({**given, required: "PLAINTEXT", "zookeeper.connect": "z:2181"})

@@ -227,3 +227,15 @@ def test_a_name_in_the_handshake_and_a_login(tmp_path: Path) -> None:
     assert tls.find_cluster(TLS_PORT, HOST, "carol", log_in("shop.alice", "s")) == "shop-cluster"
     assert tls.find_cluster(TLS_PORT, HOST, "carol", log_in("admin", "a")) == world.broker.cluster_id
     world.stop()
+
+
+def test_a_super_user_of_the_brokers_cannot_become_an_instances(tmp_path: Path) -> None:
+    world = InstanceWorld(tmp_path, **{"super.users": "User:admin;User:shop.root"})
+    for properties in ({"name.prefix": "adm"}, {"user.names": "a:admin"}):
+        refusal = world.set_instance("bank", **properties)
+        assert refusal is not None and refusal.startswith("User:admin is in super.users of the brokers and cannot"), (
+            refusal
+        )
+    assert "User:shop.root is in super.users" in str(world.set_instance("shop"))
+    assert world.set_instance("bank") is None
+    world.stop()
