@@ -429,9 +429,7 @@ class Broker:
             from kafkacompat.cluster.instance_traffic import BrokerTraffic
 
             member = None if self._node is None else self._node.member
-            self._traffic = BrokerTraffic(
-                self.config, self.instances, self.metadata, member, lambda: self.instance_storage, self._reactor
-            )
+            self._traffic = BrokerTraffic(self.config, self.instances, self.metadata, member, self._reactor)
 
     def _follow_instances(self) -> None:
         assert self.server.tenants is not None

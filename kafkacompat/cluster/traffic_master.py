@@ -1,8 +1,8 @@
-"""The traffic master on the controller's broker: it answers ReportTraffic, and adds up what instances store."""
+"""The traffic master on the controller's broker: it answers ReportTraffic."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from kafkacompat.cluster.led_partitions import LedPartitions
@@ -11,12 +11,7 @@ from kafkacompat.tenancy.traffic.master import FlowShare, FlowUsage, TrafficMast
 from kafkacompat.tenancy.traffic.shared import Usage
 from kafkacompat.tenancy.traffic_limits import TrafficLimits
 from kafkacompat.timers import Clock, make_steps, steady_ms
-from kafkacompat.wire.apis.report_traffic import (
-    DividedTraffic,
-    ReportTrafficRequest,
-    ReportTrafficResponse,
-    StoredBytes,
-)
+from kafkacompat.wire.apis.report_traffic import DividedTraffic, ReportTrafficRequest, ReportTrafficResponse
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -32,7 +27,6 @@ class TrafficMasterRole:
         self._instances = Instances()
         self._limits = TrafficLimits(self._instances)
         self._partitions = LedPartitions(find_image, self._instances, clock)
-        self._stored: dict[int, dict[str, int]] = {}
         self._master = TrafficMaster(interval_ms, steady_ms(clock), self._partitions.find)
 
     async def answer(self, request: ReportTrafficRequest) -> ReportTrafficResponse:
@@ -49,19 +43,8 @@ class TrafficMasterRole:
         return ReportTrafficResponse(
             shares=[
                 DividedTraffic(instance=name, direction=direction, share=share) for name, direction, share in shares
-            ],
-            stored=self._sum_stored(request, image.brokers),
+            ]
         )
-
-    def _sum_stored(self, request: ReportTrafficRequest, alive: Collection[int]) -> list[StoredBytes]:
-        """Note what a broker stores; return what all live brokers store of the same instances, by their last reports."""
-        known = self._instances.by_name
-        self._stored = {node: stored for node, stored in self._stored.items() if node in alive}
-        self._stored[request.broker_id] = own = {
-            entry.instance: entry.stored_bytes for entry in request.stored if entry.instance in known
-        }
-        brokers = self._stored.values()
-        return [StoredBytes(instance=name, stored_bytes=sum(stored.get(name, 0) for stored in brokers)) for name in own]
 
     def _divide(self, request: ReportTrafficRequest, brokers: Sequence[int], shares: list[FlowShare]) -> Iterator[None]:
         yield from self._partitions.count()

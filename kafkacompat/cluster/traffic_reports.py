@@ -7,8 +7,8 @@ answer the shares stay, and after `HOLD_MS` they decay.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred
 
@@ -17,12 +17,7 @@ from kafkacompat.cluster.controller_link import NoBrokerError, NoControllerError
 from kafkacompat.tenancy.traffic.control import find_hurried_ms, find_report_delay_ms
 from kafkacompat.tenancy.traffic.master import FlowShare, FlowUsage
 from kafkacompat.timers import Clock, make_steps, steady_ms
-from kafkacompat.wire.apis.report_traffic import (
-    ReportedTraffic,
-    ReportTrafficRequest,
-    ReportTrafficResponse,
-    StoredBytes,
-)
+from kafkacompat.wire.apis.report_traffic import ReportedTraffic, ReportTrafficRequest, ReportTrafficResponse
 from kafkacompat.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -36,31 +31,12 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 TIMEOUT_INTERVALS = 2
-
-
-class StoredReports(Protocol):
-    """What instances with a limit of stored bytes store on this broker."""
-
-    @property
-    def has_limits(self) -> bool:
-        """Whether there is such an instance."""
-
-    def measure(self) -> dict[str, int]:
-        """Return the stored bytes by instance, of those that have a partition here."""
-
-    def note_totals(self, totals: Mapping[str, int], reported: Mapping[str, int]) -> None:
-        """Note the sums over all brokers, to which this broker has reported its part."""
-
-
 NOT_HANDLED = (NoBrokerError, NoControllerError, RequestNotSentError)
 """Failures after which the master has certainly not seen a report."""
 
 
 class TrafficReports:
-    """Reports the use of *control*'s instances, and what they store, while any has a limit.
-
-    *find_epoch* returns the broker's epoch.
-    """
+    """Reports the use of *control*'s instances while any has a limit. *find_epoch* returns the broker's epoch."""
 
     def __init__(
         self,
@@ -68,7 +44,6 @@ class TrafficReports:
         find_epoch: Callable[[], int],
         link: ControllerLink,
         control: TrafficControl,
-        stored: StoredReports,
         partitions: LedPartitions,
         clock: Clock,
         interval_ms: int,
@@ -77,7 +52,6 @@ class TrafficReports:
         self._find_epoch = find_epoch
         self._link = link
         self._control = control
-        self._stored = stored
         self._partitions = partitions
         self._clock = clock
         self._interval_ms = interval_ms
@@ -92,12 +66,8 @@ class TrafficReports:
 
     def start(self) -> None:
         """Report from now on, if there is a limit and reports have not begun."""
-        if self._next is None and not self._is_reporting and self._is_wanted:
+        if self._next is None and not self._is_reporting and not self._is_stopped and self._control.has_limits:
             self._schedule(0)
-
-    @property
-    def _is_wanted(self) -> bool:
-        return not self._is_stopped and (self._control.has_limits or self._stored.has_limits)
 
     def stop(self) -> None:
         """Report no more."""
@@ -125,7 +95,7 @@ class TrafficReports:
 
     def _end_report(self, _: object) -> None:
         self._is_reporting = False
-        if self._is_wanted:
+        if not self._is_stopped and self._control.has_limits:
             self._schedule(find_report_delay_ms(self._last_entries, self._interval_ms) / 1000)
 
     async def _report(self) -> None:
@@ -133,7 +103,6 @@ class TrafficReports:
         await self._take(self._partitions.count())
         await self._take(self._control.measure(self._now_ms(), usages, gives_back=self._was_answered))
         self._last_entries, self._reported_ms = len(usages), self._now_ms()
-        stored = self._stored.measure()
         request = ReportTrafficRequest(
             broker_id=self._node_id,
             broker_epoch=self._find_epoch(),
@@ -147,7 +116,6 @@ class TrafficReports:
                 )
                 for entry in usages
             ],
-            stored=[StoredBytes(instance=name, stored_bytes=size_bytes) for name, size_bytes in stored.items()],
         )
         try:
             response = await self._link.send(request, TIMEOUT_INTERVALS * self._interval_ms / 1000)
@@ -158,9 +126,9 @@ class TrafficReports:
                 self._control.take_back(self._now_ms())
             await self._bear_silence(problem)
         else:
-            await self._handle(response, stored)
+            await self._handle(response)
 
-    async def _handle(self, response: ReportTrafficResponse, stored: Mapping[str, int]) -> None:
+    async def _handle(self, response: ReportTrafficResponse) -> None:
         if response.error_code:
             # The controller has refused the report as a whole.
             self._control.take_back(self._now_ms())
@@ -172,7 +140,6 @@ class TrafficReports:
         self._control.apply(
             [FlowShare(entry.instance, entry.direction, entry.share) for entry in response.shares], self._now_ms()
         )
-        self._stored.note_totals({entry.instance: entry.stored_bytes for entry in response.stored}, stored)
 
     async def _bear_silence(self, reason: object) -> None:
         if self._was_answered:

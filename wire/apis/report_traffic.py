@@ -1,7 +1,4 @@
-"""ReportTraffic (key 10000): a broker reports the traffic and the stored bytes of instances to the controller.
-
-It is this project's own API between brokers.
-"""
+"""ReportTraffic (key 10000): a broker reports the traffic of instances to the controller. It is this project's own API between brokers."""
 
 from __future__ import annotations
 
@@ -18,20 +15,12 @@ class ReportedTraffic(Struct):
     share: float = float64()  # what the broker may use at this moment
 
 
-class StoredBytes(Struct):
-    """The stored bytes of an instance that has a limit of them: on the broker, and in a response on all brokers."""
-
-    instance: str = string()
-    stored_bytes: int = int64()
-
-
 class ReportTrafficRequest(Request, api_key=10000, versions="0", flexible="0+"):
     """Report the use of all instances that used anything; the broker has no more than its floor of the others."""
 
     broker_id: int = int32()
     broker_epoch: int = int64(default=-1)
     traffic: list[ReportedTraffic] = array(ReportedTraffic)
-    stored: list[StoredBytes] = array(StoredBytes)
 
 
 class DividedTraffic(Struct):
@@ -43,9 +32,8 @@ class DividedTraffic(Struct):
 
 
 class ReportTrafficResponse(Response, api_key=10000, versions="0", flexible="0+"):
-    """The broker's shares of the reported instances, and the stored bytes of those on all brokers."""
+    """The broker's shares of the reported instances."""
 
     throttle_time_ms: int = int32()
     error_code: int = int16()
     shares: list[DividedTraffic] = array(DividedTraffic)
-    stored: list[StoredBytes] = array(StoredBytes)

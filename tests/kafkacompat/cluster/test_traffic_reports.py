@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,12 +17,7 @@ from kafkacompat.tenancy.traffic.control import TrafficControl
 from kafkacompat.tenancy.traffic.loans import ARTICLE, SHARED, InstanceLimits
 from kafkacompat.tenancy.traffic.metering import Flow
 from kafkacompat.tenancy.traffic.static import HOLD_MS
-from kafkacompat.wire.apis.report_traffic import (
-    DividedTraffic,
-    ReportTrafficRequest,
-    ReportTrafficResponse,
-    StoredBytes,
-)
+from kafkacompat.wire.apis.report_traffic import DividedTraffic, ReportTrafficRequest, ReportTrafficResponse
 
 LIMIT, INTERVAL_MS = 100_000, 1000
 FLOOR = LIMIT * 0.02 / 2
@@ -33,22 +28,6 @@ class NoPartitions:
 
     def count(self) -> Any:
         return iter(())
-
-
-class Stored:
-    """What instances store here."""
-
-    has_limits = False
-
-    def __init__(self) -> None:
-        self.noted: list[tuple[Mapping[str, int], Mapping[str, int]]] = []
-
-    def measure(self) -> dict[str, int]:
-        return {"shop": 70} if self.has_limits else {}
-
-    def note_totals(self, totals: Mapping[str, int], reported: Mapping[str, int]) -> None:
-        if totals:
-            self.noted.append((totals, reported))
 
 
 class World:
@@ -63,11 +42,7 @@ class World:
         self.requests: list[ReportTrafficRequest] = []
         self.answer: Callable[[], Deferred[Any]] = self.give(50_000.0)
         partitions: Any = NoPartitions()
-        link: Any = self
-        self.stored = Stored()
-        self.reports = TrafficReports(
-            1, lambda: 7, link, self.control, self.stored, partitions, self.clock, INTERVAL_MS
-        )
+        self.reports = TrafficReports(1, lambda: 7, self, self.control, partitions, self.clock, INTERVAL_MS)  # type: ignore[arg-type]
 
     def now_ms(self) -> int:
         return int(self.clock.seconds() * 1000)
@@ -200,15 +175,3 @@ def test_reports_end_with_the_last_limit_and_when_the_broker_stops() -> None:
     world.reports.start()
     world.advance(5)
     assert len(world.requests) == 5 and not world.clock.getDelayedCalls()
-
-
-def test_stored_bytes_are_reported_without_any_limit_of_traffic() -> None:
-    world = World()
-    world.control.configure({"shop": InstanceLimits(-1, -1)}, world.now_ms())
-    world.stored.has_limits = True
-    totals = [StoredBytes(instance="shop", stored_bytes=200)]
-    world.answer = lambda: succeed(ReportTrafficResponse(stored=totals))
-    world.reports.start()
-    world.advance(0.1)
-    assert world.requests[0].stored == [StoredBytes(instance="shop", stored_bytes=70)]
-    assert world.stored.noted == [({"shop": 200}, {"shop": 70})]
