@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from kafkacompat.config.networks import Networks, parse_networks
 from kafkacompat.config.properties import ConfigError, Property, parse_tables
@@ -19,6 +19,7 @@ from kafkacompat.wire import entities
 INSTANCE_PROPERTIES: Mapping[str, Property] = parse_tables(INSTANCES)
 DEFAULT_TOPIC_CONFIGS = "default.topic.configs"
 SUPER_USERS = "super.users"
+_Ports: TypeAlias = "frozenset[int]"
 _DEFAULTS: Mapping[str, Value] = {name: option.default_value for name, option in INSTANCE_PROPERTIES.items()}
 ACTIVE = "active"
 DELETING = "deleting"
@@ -209,7 +210,7 @@ class Instance:
         return tuple(map(_parse_address, self.list("listeners")))
 
     @cached_property
-    def ports(self) -> frozenset[int]:
+    def ports(self) -> _Ports:
         """The ports of its addresses; raises ConfigError."""
         return frozenset(address.port for address in self.addresses)
 
