@@ -11,7 +11,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any
 
-from kafkacompat.wire.apis import API_NAMES, find_api
+from kafkacompat.wire.apis import find_api, find_api_name
 from kafkacompat.wire.compiler import find_reader, find_stepwise_writer
 from kafkacompat.wire.schema import Request, Response, Versions
 
@@ -26,7 +26,7 @@ class Handler:
     @cached_property
     def handle(self) -> Callable[..., Any]:
         """The function that answers a request, imported at first use."""
-        name = API_NAMES[self.api_key]
+        name = find_api_name(self.api_key)
         function: Callable[..., Any] = getattr(import_module(f"kafkacompat.handlers.{name}"), f"handle_{name}")
         return function
 
@@ -134,6 +134,8 @@ SERVED_BETWEEN_BROKERS = {
     56: "0-3",  # AlterPartition
     58: "0",  # Envelope
     67: "0",  # AllocateProducerIds
+    10000: "0",  # ReportTraffic, this project's own
+    10001: "0",  # ReportStorage, this project's own
 }
 INTER_BROKER_HANDLERS = {key: Handler(key, Versions.parse(text)) for key, text in SERVED_BETWEEN_BROKERS.items()}
 """What the inter-broker listener of a broker in a cluster serves in addition, by API key."""

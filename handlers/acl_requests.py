@@ -37,6 +37,14 @@ class AclFilterFields(Protocol):
     permission_type: int
 
 
+def parse_deletion(fields: AclFilterFields, instances: Instances) -> AclFilter:
+    """Parse a filter of rules to delete, whose names are physical."""
+    wanted = parse_filter(fields)
+    if wanted.pattern_type == PatternType.LITERAL and wanted.name is not None:
+        return wanted._replace(pattern_type=_find_pattern_type(PatternType.LITERAL, wanted.name, instances))
+    return wanted
+
+
 def parse_filter(fields: AclFilterFields) -> AclFilter:
     """Parse a filter; an unknown code is found by `AclFilter.check`."""
     return AclFilter(
@@ -56,7 +64,7 @@ def parse_creation(creation: AclCreation, instances: Instances) -> Acl:
         acl = Acl(
             AclPattern(
                 AclResourceType(creation.resource_type),
-                PatternType(creation.resource_pattern_type),
+                _find_pattern_type(PatternType(creation.resource_pattern_type), creation.resource_name, instances),
                 creation.resource_name,
             ),
             AccessRule(
@@ -73,6 +81,14 @@ def parse_creation(creation: AclCreation, instances: Instances) -> Acl:
     if not creation.host:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "the host of a rule is empty: * stands for all")
     return acl
+
+
+def _find_pattern_type(pattern_type: PatternType, name: str, instances: Instances) -> PatternType:
+    """Return the type of a pattern. Only a prefixed one has an instance's prefix as its name.
+
+    Version 0 has no field for the type, so the controller would take a forwarded pattern for a literal one.
+    """
+    return PatternType.PREFIXED if instances.is_prefix(name) else pattern_type
 
 
 def _check_name(pattern: AclPattern, instances: Instances) -> None:

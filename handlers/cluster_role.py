@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from kafkacompat.wire.apis.alter_partition import AlterPartitionRequest, AlterPartitionResponse
     from kafkacompat.wire.apis.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
     from kafkacompat.wire.apis.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
+    from kafkacompat.wire.apis.report_storage import ReportStorageRequest, ReportStorageResponse
+    from kafkacompat.wire.apis.report_traffic import ReportTrafficRequest, ReportTrafficResponse
     from kafkacompat.wire.apis.stop_replica import StopReplicaRequest, StopReplicaResponse
     from kafkacompat.wire.apis.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
     from kafkacompat.wire.connection import IncomingRequest
@@ -64,6 +66,12 @@ class BrokerAnswers(Protocol):
 
     async def allocate_producer_ids(self, request: AllocateProducerIdsRequest) -> AllocateProducerIdsResponse:
         """Allocate a block of producer ids."""
+
+    async def report_storage(self, request: ReportStorageRequest) -> ReportStorageResponse:
+        """Add up what instances store."""
+
+    async def report_traffic(self, request: ReportTrafficRequest) -> ReportTrafficResponse:
+        """Divide the traffic of instances."""
 
 
 class ClusterRole(Protocol):

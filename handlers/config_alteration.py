@@ -105,7 +105,7 @@ def check_stored_type(resource: Resource, context: RequestContext, services: Ser
     A broker's configuration is changed by requests to that broker, which may forward them.
     """
     if resource.resource_type not in _STORED:
-        known = ", ".join(f"{each.name} ({each:d})" for each in _STORED)
+        known = ", ".join(f"{kind.name} ({kind:d})" for kind in _STORED if kind != ResourceType.INSTANCE)
         reason = f"resources of type {resource.resource_type} cannot be changed here, only {known}"
         raise KafkaError(ErrorCode.INVALID_REQUEST, reason)
     name, node_id = resource.resource_name, services.node_id

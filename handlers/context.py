@@ -141,6 +141,10 @@ class Services:
         assert self.telemetry is not None
         return self.telemetry
 
+    def is_anonymous(self, principal: Principal) -> bool:
+        """Return whether a client has not authenticated itself; in an instance its user has the instance's prefix."""
+        return principal.name == f"{self.instances.find_user_prefix(principal.name)}{ANONYMOUS.name}"
+
     def now_ms(self) -> int:
         """Return the milliseconds since the epoch, by the given clock."""
         return now_ms(self.clock)

@@ -57,7 +57,7 @@ async def _create_topics(
     return CreateTopicsResponse(
         topics=[
             *(
-                _build_result(topic, result, entries, services.effective.instance_defaults.find(topic.name))
+                _build_result(topic, result, entries, services.effective.find_topic_defaults(topic.name))
                 for topic, result in zip(wanted, results, strict=True)
             ),
             *(_build_error(name, NAMED_TWICE) for name in named_twice),

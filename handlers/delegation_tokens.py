@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kafkacompat.metadata.token_changes import TokenRules
 from kafkacompat.security.acls.authorizer import parse_super_users
 from kafkacompat.security.acls.model import AclOperation, AclResourceType
-from kafkacompat.security.principals import ANONYMOUS, Principal
+from kafkacompat.security.principals import Principal
 from kafkacompat.wire import entities
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -25,7 +25,7 @@ NO_TIMESTAMP_MS = -1
 def check_token_request(context: RequestContext, services: Services) -> None:
     """Refuse clients that are not authenticated, or by a token: DELEGATION_TOKEN_REQUEST_NOT_ALLOWED."""
     principal = context.principal
-    if principal.by_token or principal.name == f"{services.instances.find_user_prefix(principal.name)}{ANONYMOUS.name}":
+    if principal.by_token or services.is_anonymous(principal):
         reason = "requests for delegation tokens need a user who is authenticated without one"
         raise KafkaError(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, reason)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafkacompat.handlers.acl_requests import NO_AUTHORIZER, parse_filter
+from kafkacompat.handlers.acl_requests import NO_AUTHORIZER, parse_deletion
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.security.acls.model import Acl
@@ -35,7 +35,7 @@ def handle_delete_acls(
 
 
 async def _delete_acls(request: DeleteAclsRequest, services: Services) -> DeleteAclsResponse:
-    filters = [parse_filter(wanted) for wanted in request.filters]
+    filters = [parse_deletion(wanted, services.instances) for wanted in request.filters]
     results: Sequence[list[Acl] | KafkaError]
     try:
         results = await services.controller.delete_acls(filters)

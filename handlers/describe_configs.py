@@ -101,7 +101,7 @@ def _describe_topic(name: str, services: Services, entries: ConfigEntries) -> li
     check_topic_name(name)
     if name not in services.metadata.image.topics:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic '{name}'")
-    defaults = services.effective.instance_defaults.find(name)
+    defaults = services.effective.find_topic_defaults(name)
     return entries.describe_topic(services.metadata.image.config(ResourceType.TOPIC, name), defaults)
 
 

@@ -32,7 +32,7 @@ from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.leader_hints import LeaderHints
 from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.partitions.converted_fetch import fetch_converted
-from kafkacompat.partitions.fetch_sessions import FetchContext, PartitionKey, TopicKey, WantedPartition
+from kafkacompat.partitions.fetch_sessions import FetchContext, FetchSessions, PartitionKey, TopicKey, WantedPartition
 from kafkacompat.partitions.fetching import (
     OLD_CONSUMER,
     FetchedPartition,
@@ -83,8 +83,11 @@ FetchResult: TypeAlias = "FetchResponse | Pending[FetchResponse]"
 def handle_fetch(request: FetchRequest, context: RequestContext, services: Services) -> FetchResult:
     """Respond at once if enough can be read, else when enough has arrived or the time is up."""
     by_topic_id = context.api_version >= TOPIC_ID_VERSION
+    sessions = (
+        services.fetch_sessions if context.tenant is None else services.fetch_sessions.of_instance(context.tenant)
+    )
     try:
-        fetch_context = services.fetch_sessions.find_context(
+        fetch_context = sessions.find_context(
             request.session_id,
             request.session_epoch,
             _parse_wanted_partitions(request, by_topic_id),
@@ -113,7 +116,9 @@ def handle_fetch(request: FetchRequest, context: RequestContext, services: Servi
         count = _find_count(reader, services)
         steps = _fill_response(response, fetch_context, fetched, committed, hints, count, notes=meter is None)
         if meter is not None:
-            finishing = _finish_metered(response, fetch_context, fetched, count, meter, context.api_version, services)
+            finishing = _finish_metered(
+                response, fetch_context, sessions, fetched, count, meter, context.api_version, services
+            )
             steps = chain(steps, finishing)
         filling = make_steps(services.clock, steps)
         if filling is None:
@@ -206,8 +211,11 @@ def _find_reader(request: FetchRequest, context: RequestContext, services: Servi
 def is_replica(context: RequestContext, services: Services) -> bool:
     """Return whether a client that names the id of a replica may be one, so that the quotas of clients do not count for it.
 
-    Followers fetch on the listener of the brokers, which alone answers Envelopes; with an authorizer they have ClusterAction.
+    Followers fetch on the listener of the brokers, which alone answers Envelopes; with an authorizer they have ClusterAction. The
+    clients of an instance are no brokers, whatever rights they have in it.
     """
+    if context.tenant is not None:
+        return False
     if services.enclosed is None or services.authorizer is None:
         return services.enclosed is not None
     from kafkacompat.handlers.guards.fetch import may_follow
@@ -300,6 +308,7 @@ def _fill_response(
 def _finish_metered(
     response: FetchResponse,
     context: FetchContext,
+    sessions: FetchSessions,
     fetched: list[FetchedPartition],
     count: Count | None,
     meter: RequestMeter,
@@ -322,7 +331,7 @@ def _finish_metered(
         return
     release_unsent(fetched)
     if not context.incremental:
-        services.fetch_sessions.discard(context)
+        sessions.discard(context)
     response.session_id = context.session_id
     response.responses, response.node_endpoints = [], []
 

@@ -101,7 +101,7 @@ async def _create_topics_and_answer(
 ) -> MetadataResponse:
     # The coordinators create the internal topics, with the configs that these need.
     wanted = [
-        NewTopic(name)
+        _build_topic(name, context)
         async for name in yield_in_turns(services.clock, missing)
         if missing_topic_error(name) == UNKNOWN and not is_internal(name)
     ]
@@ -109,6 +109,15 @@ async def _create_topics_and_answer(
         await _create_topics(wanted, context, services)
     answer = _build_answer(request, context, services)
     return await answer.response if isinstance(answer, Pending) else answer
+
+
+def _build_topic(name: str, context: RequestContext) -> NewTopic:
+    if context.tenant is None:
+        return NewTopic(name)
+    # A broker without instances does not pay for them.
+    from kafkacompat.handlers.tenants.new_topics import complete_topic
+
+    return complete_topic(NewTopic(name), context.tenant)
 
 
 async def _create_topics(wanted: list[NewTopic], context: RequestContext, services: Services) -> None:

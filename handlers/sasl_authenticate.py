@@ -10,7 +10,6 @@ other request is rejected, as by Kafka: after authentication, and on a listener 
 from __future__ import annotations
 
 from kafkacompat.handlers.context import RequestContext, Services
-from kafkacompat.security.principals import ANONYMOUS
 from kafkacompat.wire.apis.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from kafkacompat.wire.errors import ErrorCode
 
@@ -20,6 +19,6 @@ def handle_sasl_authenticate(
 ) -> SaslAuthenticateResponse:
     """Reject the request: nothing is to be authenticated."""
     message = "SaslAuthenticate request received after successful authentication"
-    if context.principal == ANONYMOUS:
+    if services.is_anonymous(context.principal):
         message = f"the listener {context.peer.listener_name} has no SASL; send requests without authenticating"
     return SaslAuthenticateResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE, error_message=message)

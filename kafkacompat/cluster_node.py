@@ -45,6 +45,7 @@ from kafkacompat.zookeeper.settings import TlsSettings, ZooKeeperSettings
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from kafkacompat.cluster.storage_reports import LimitedStorage, StorageReports
     from kafkacompat.config import BrokerConfig
     from kafkacompat.host import Host
     from kafkacompat.metadata.effective import EffectiveConfig
@@ -227,6 +228,15 @@ class ClusterNode:
     def coordinator_cluster(self) -> CoordinatorCluster:
         """Return what the coordinators need of the other brokers."""
         return CoordinatorCluster(self.member.brokers.send, self._is_deleted)
+
+    def build_storage_reports(self, storage: LimitedStorage) -> StorageReports:
+        """Return the reports of what instances store on this broker."""
+        from kafkacompat.cluster.storage_reports import StorageReports
+
+        member = self.member
+        return StorageReports(
+            self._config.node_id, lambda: member.registration.epoch, member.link, storage, self._host.reactor
+        )
 
     def _is_deleted(self, topic: str, index: int) -> Deferred[bool]:
         """Ask ZooKeeper whether a partition is gone: a broker's image may lag."""

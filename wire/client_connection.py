@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafkacompat import __version__
-from kafkacompat.wire.apis import API_NAMES, find_api
+from kafkacompat.wire.apis import API_NAMES, OWN_API_NAMES, find_api
 from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkacompat.wire.apis.produce import ProduceRequest
 from kafkacompat.wire.compiler import (
@@ -254,7 +254,7 @@ def _find_listed(response: ApiVersionsResponse) -> dict[int, Versions]:
     return {
         listed.api_key: Versions(listed.min_version, listed.max_version)
         for listed in response.api_keys
-        if listed.api_key in API_NAMES
+        if listed.api_key in API_NAMES or listed.api_key in OWN_API_NAMES
     }
 
 

@@ -96,7 +96,7 @@ class Access:
 
     def may_on_cluster(self, operation: AclOperation, *, is_noted: bool = True) -> bool:
         """Return whether the client may do something with the cluster."""
-        return self.may(operation, AclResourceType.CLUSTER, self._find_cluster_name(operation), is_noted=is_noted)
+        return self.may(operation, AclResourceType.CLUSTER, self.cluster_name, is_noted=is_noted)
 
     @property
     def cluster_name(self) -> str:
@@ -106,10 +106,6 @@ class Access:
         if tenant is None and context.is_forwarded and instances:
             tenant = instances.find_owner(entities.USER, context.principal.name)
         return CLUSTER_NAME if tenant is None else tenant.cluster_resource
-
-    def _find_cluster_name(self, operation: AclOperation) -> str:
-        """Return the cluster that a right is asked for on; an instance has no brokers of its own to act as."""
-        return CLUSTER_NAME if operation is AclOperation.CLUSTER_ACTION else self.cluster_name
 
     def _note(self, operation: AclOperation, kind: AclResourceType, name: str, count: int, decision: Decision) -> None:
         observer, context = self._authorizer.observer, self.context
@@ -143,9 +139,7 @@ class Access:
 
     def require(self, check: Check, name: str | None = None) -> None:
         """Raise KafkaError unless the client has a right on a resource, by default on the cluster."""
-        if not self.may(
-            check.operation, check.kind, self._find_cluster_name(check.operation) if name is None else name
-        ):
+        if not self.may(check.operation, check.kind, self.cluster_name if name is None else name):
             raise KafkaError(check.error, f"{check.operation.name} on {check.kind.name} is not allowed")
 
     def list_operations(self, kind: AclResourceType, name: str | None = None) -> int:

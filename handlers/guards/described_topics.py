@@ -8,6 +8,7 @@ from __future__ import annotations
 from copy import copy
 from typing import Any
 
+from kafkacompat.handlers.every_topic import EveryTopic
 from kafkacompat.handlers.guards.access import Access, Handle, change_response, in_turns, wait_for
 from kafkacompat.handlers.guards.items import leave_out
 from kafkacompat.handlers.guards.refusals import find_struct, make_response
@@ -22,7 +23,7 @@ from kafkacompat.wire.primitives import ZERO_UUID
 async def guard_metadata(request: Any, access: Access, handle: Handle) -> Any:
     """Describe the topics that a client may describe, and create those that it may create (Metadata)."""
     version = access.version
-    if request.topics is None or (version == 0 and not request.topics):
+    if request.topics is None or (version == 0 and not request.topics) or isinstance(request.topics, EveryTopic):
         response = await wait_for(handle(request))
         names = (topic.name for topic in response.topics)
         described = await access.select_in_turns(AclOperation.DESCRIBE, AclResourceType.TOPIC, names, is_noted=False)
@@ -127,6 +128,7 @@ async def guard_topic_pages(request: Any, access: Access, handle: Handle) -> Any
     topic_class, named_class = find_struct(request, "topics"), type(request).FIELDS["topics"].element.struct
     cursor = request.cursor
     names = dict.fromkeys(topic.name for topic in request.topics)
+    requested = {} if isinstance(request.topics, EveryTopic) else names
     if cursor is not None and (cursor.partition_index < 0 or (names and cursor.topic_name not in names)):
         return await wait_for(handle(request))
     first = "" if cursor is None else cursor.topic_name
@@ -134,7 +136,7 @@ async def guard_topic_pages(request: Any, access: Access, handle: Handle) -> Any
     described = await access.select_in_turns(AclOperation.DESCRIBE, AclResourceType.TOPIC, candidates)
     refusals = [
         topic_class(error_code=DESCRIBE_TOPIC.error, name=name)
-        async for name in yield_in_turns(access.services.clock, names and candidates)
+        async for name in yield_in_turns(access.services.clock, requested and candidates)
         if name not in described
     ]
     if not described:

@@ -138,6 +138,8 @@ TABLE: dict[int, Row] = {
     56: _CLUSTER_ACTION,  # AlterPartition
     58: _CLUSTER_ACTION,  # Envelope
     67: _CLUSTER_ACTION,  # AllocateProducerIds
+    10000: _CLUSTER_ACTION,  # ReportTraffic
+    10001: _CLUSTER_ACTION,  # ReportStorage
 }
 """By API key."""
 

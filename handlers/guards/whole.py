@@ -22,7 +22,6 @@ from kafkacompat.handlers.guards.rights import (
     Check,
 )
 from kafkacompat.security.acls.model import AclOperation, AclResourceType
-from kafkacompat.security.principals import ANONYMOUS
 from kafkacompat.wire.errors import KafkaError
 
 
@@ -95,7 +94,7 @@ def guard_new_token(request: Any, access: Access, handle: Handle) -> Any:
     """Let a client create a delegation token for another user (CreateDelegationToken, KIP-373)."""
     check = CREATE_TOKENS
     own = access.context.principal
-    if own.by_token or own == ANONYMOUS:
+    if own.by_token or access.services.is_anonymous(own):
         return handle(request)  # which refuses every request of such a client
     owner = (request.owner_principal_type or own.kind, request.owner_principal_name or own.name)
     if owner == own[:2] or access.may(check.operation, check.kind, ":".join(owner)):

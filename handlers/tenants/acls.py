@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from kafkacompat.security.acls.table import AclTable
     from kafkacompat.tenancy.registry import TenantView
 
-FIRST_VERSION = 1
-"""Version 0 has no prefixed patterns, which the rules for all resources of an instance are stored as."""
 MAX_WIDE_FILTERS = 10
 """Filters in one request that do not name a pattern: each is compared with all rules."""
 
@@ -77,10 +75,10 @@ def _make_exact(acl: Acl) -> DeleteAclsFilter:
 
 
 def _make_void(tenant: TenantView) -> DeleteAclsFilter:
-    """Return a filter that selects nothing: no cluster has the name of the prefix."""
+    """Return a filter that selects nothing: no cluster has such a name."""
     return DeleteAclsFilter(
         resource_type_filter=AclResourceType.CLUSTER,
-        resource_name_filter=tenant.names.prefix,
+        resource_name_filter=f"{tenant.names.prefix}*",
         pattern_type_filter=PatternType.LITERAL,
         principal_filter=None,
         host_filter=None,

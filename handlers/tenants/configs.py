@@ -51,7 +51,7 @@ DESCRIBED_TYPES = frozenset({ResourceType.TOPIC, ResourceType.GROUP, ResourceTyp
 """The resources that the clients of an instance may describe."""
 LISTED_TYPES = DESCRIBED_TYPES | {ResourceType.BROKER_LOGGER, ResourceType.CLIENT_METRICS}
 """The types that they may list; there are no resources of the last two."""
-_ALTERED_TYPES = frozenset({ResourceType.TOPIC, ResourceType.GROUP})
+_HIDDEN_TYPES = frozenset({ResourceType.CLIENT_METRICS, ResourceType.INSTANCE})
 _OF_BROKERS = frozenset({ResourceType.BROKER, ResourceType.BROKER_LOGGER})
 
 
@@ -59,7 +59,7 @@ _OF_BROKERS = frozenset({ResourceType.BROKER, ResourceType.BROKER_LOGGER})
 
 
 def refuse_foreign_resources(request: Any, context: RequestContext, services: Services) -> Any:
-    """Leave only the topics and groups of a request to change configurations; `add_refused` answers the other resources."""
+    """Leave out the resources that are not an instance's; `add_refused` answers these."""
     refusals = [(resource, _find_refusal(resource)) for resource in request.resources]
     request.refused = [
         _build_refusal(request, resource, *refusal) for resource, refusal in refusals if refusal is not None
@@ -78,9 +78,8 @@ def _find_refusal(resource: Any) -> tuple[ErrorCode, str] | None:
     kind = resource.resource_type
     if kind in _OF_BROKERS:
         return ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "the brokers are not configured by the clients of an instance"
-    if kind not in _ALTERED_TYPES:
-        known = ", ".join(f"{each.name} ({each:d})" for each in sorted(_ALTERED_TYPES))
-        return ErrorCode.INVALID_REQUEST, f"resources of type {kind} cannot be changed here, only {known}"
+    if kind in _HIDDEN_TYPES:
+        return ErrorCode.INVALID_REQUEST, f"resources of type {kind} cannot be changed here"
     if any(config.name == LONG_NAME_CONFIG for config in resource.configs):
         return ErrorCode.INVALID_CONFIG, f"{LONG_NAME_CONFIG} is not a topic config"
     return None

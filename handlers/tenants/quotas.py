@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafkacompat.metadata.client_entities import IP
+from kafkacompat.metadata.client_entities import CLIENT_ID, IP, USER
 from kafkacompat.wire.apis.alter_client_quotas import (
     AlterClientQuotasResponse,
     EntityData,
@@ -48,4 +48,14 @@ def _refuse(entry: Any) -> EntryResult:
 
 def add_refused(request: Any, response: Any, context: RequestContext, services: Services) -> None:
     """Add the answers to the entities that `refuse_altered_addresses` has left out."""
+    for entry in response.entries:
+        if entry.error_message:
+            entry.error_message = _name_defaults(entry.error_message)
     response.entries.extend(request.refused)
+
+
+def _name_defaults(text: str) -> str:
+    """Name the default entities in a message: without the prefix nothing is left of their names."""
+    for kind in (USER, CLIENT_ID):
+        text = text.replace(f"{kind}  ", f"{kind} <default> ")
+    return text

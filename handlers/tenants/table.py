@@ -9,70 +9,103 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 from kafkacompat.handlers.context import RequestContext, Services
-from kafkacompat.handlers.tenants import acls, configs, hooks, quotas
+from kafkacompat.handlers.tenants import acls, configs, hooks, new_topics, quotas
 
 Check: TypeAlias = "Callable[[Any, RequestContext, Services], Any]"
-"""Sees a request; returns a response to refuse it, else None."""
-Finish: TypeAlias = "Callable[[Any, Any, RequestContext, Services], None]"
-"""Changes a response, given the request."""
+"""Sees a request; returns a response to refuse it, an iterator of steps, or None."""
+Show: TypeAlias = "Callable[[Any, RequestContext, Services], None]"
+"""Changes a response whose names are physical."""
+Finish: TypeAlias = "Callable[[Any, Any, RequestContext, Services], Any]"
+"""Changes a response, given the request; returns an iterator of steps, or None."""
 
 
 class TenantApi(NamedTuple):
     """What an API needs for instances besides the translation of names.
 
-    ``check`` sees the request with the clients' names, ``narrow`` with physical ones; both may change it. ``finish`` sees the response
-    once its names are the clients' own. Versions before ``first_version`` are not served.
+    ``check`` sees the request with the clients' names, ``narrow`` with physical ones; both may change it. ``show`` sees the response
+    with physical names, ``finish`` with the clients' own. ``refuses_empty`` is set where the handler rejects empty ids of groups and
+    transactions: these stay empty, as with a prefix they would be accepted.
     """
 
     check: Check | None = None
     narrow: Check | None = None
+    show: Show | None = None
     finish: Finish | None = None
-    first_version: int = 0
+    refuses_empty: bool = False
 
 
 PLAIN = TenantApi()
+WITH_ID = TenantApi(refuses_empty=True)
 
 
-def _list_served(request: Any, response: Any, context: RequestContext, services: Services) -> None:
-    """Leave only the APIs of the table in a response to ApiVersions."""
-    served = [versions for versions in response.api_keys if versions.api_key in TENANT_APIS]
-    for versions in served:
-        versions.min_version = max(versions.min_version, TENANT_APIS[versions.api_key].first_version)
-    response.api_keys = [versions for versions in served if versions.min_version <= versions.max_version]
+def _finish_api_versions(request: Any, response: Any, context: RequestContext, services: Services) -> None:
+    """Leave only the APIs of the table, and an epoch that grows with the features alone.
+
+    The epoch of the brokers grows with each change of the metadata, also with those of other instances.
+    """
+    response.api_keys = [served for served in response.api_keys if served.api_key in TENANT_APIS]
+    if response.finalized_features_epoch > 0:
+        response.finalized_features_epoch = sum(
+            feature.max_version_level for feature in response.finalized_features or ()
+        )
 
 
 TENANT_APIS: dict[int, TenantApi] = {
     0: PLAIN,  # Produce
-    1: PLAIN,  # Fetch
+    1: TenantApi(check=hooks.refuse_replicas),  # Fetch
     2: PLAIN,  # ListOffsets
-    3: TenantApi(narrow=hooks.narrow_metadata),
+    3: TenantApi(narrow=hooks.narrow_metadata, finish=hooks.finish_topics),  # Metadata
     8: PLAIN,  # OffsetCommit
     9: PLAIN,  # OffsetFetch
-    10: PLAIN,  # FindCoordinator
-    11: TenantApi(check=hooks.require_group),  # JoinGroup
-    12: TenantApi(check=hooks.require_group),  # Heartbeat
-    13: TenantApi(check=hooks.require_group),  # LeaveGroup
-    14: TenantApi(check=hooks.require_group),  # SyncGroup
+    10: TenantApi(finish=hooks.finish_coordinators),  # FindCoordinator
+    11: WITH_ID,  # JoinGroup
+    12: WITH_ID,  # Heartbeat
+    13: WITH_ID,  # LeaveGroup
+    14: WITH_ID,  # SyncGroup
     15: PLAIN,  # DescribeGroups
     16: PLAIN,  # ListGroups
     17: PLAIN,  # SaslHandshake
-    18: TenantApi(finish=_list_served),  # ApiVersions
-    22: PLAIN,  # InitProducerId
-    29: TenantApi(first_version=acls.FIRST_VERSION),  # DescribeAcls, whose handler knows instances
-    30: TenantApi(first_version=acls.FIRST_VERSION),  # CreateAcls
-    31: TenantApi(narrow=acls.narrow_deletions, finish=acls.merge_deletions, first_version=acls.FIRST_VERSION),
+    18: TenantApi(finish=_finish_api_versions),  # ApiVersions
+    19: TenantApi(  # CreateTopics
+        check=new_topics.refuse_long_names, narrow=new_topics.narrow_created_topics, finish=new_topics.hide_long_names
+    ),
+    20: PLAIN,  # DeleteTopics
+    21: PLAIN,  # DeleteRecords
+    22: WITH_ID,  # InitProducerId
+    23: PLAIN,  # OffsetForLeaderEpoch
+    24: WITH_ID,  # AddPartitionsToTxn
+    25: WITH_ID,  # AddOffsetsToTxn
+    26: WITH_ID,  # EndTxn
+    27: PLAIN,  # WriteTxnMarkers
+    28: WITH_ID,  # TxnOffsetCommit
+    29: PLAIN,  # DescribeAcls, whose handler knows instances
+    30: PLAIN,  # CreateAcls
+    31: TenantApi(narrow=acls.narrow_deletions, finish=acls.merge_deletions),  # DeleteAcls
     32: PLAIN,  # DescribeConfigs, whose handler knows instances
     33: TenantApi(check=configs.refuse_foreign_resources, finish=configs.add_refused),  # AlterConfigs
+    35: TenantApi(finish=hooks.finish_log_directories),  # DescribeLogDirs
     36: PLAIN,  # SaslAuthenticate
+    37: PLAIN,  # CreatePartitions
     38: PLAIN,  # CreateDelegationToken
     39: PLAIN,  # RenewDelegationToken
     40: PLAIN,  # ExpireDelegationToken
     41: PLAIN,  # DescribeDelegationToken, whose handler knows instances
+    42: PLAIN,  # DeleteGroups
+    43: TenantApi(narrow=hooks.narrow_elections, finish=hooks.finish_elections),  # ElectLeaders
     44: TenantApi(check=configs.refuse_foreign_resources, finish=configs.add_refused),  # IncrementalAlterConfigs
+    46: PLAIN,  # ListPartitionReassignments
+    47: WITH_ID,  # OffsetDelete
     48: TenantApi(check=quotas.refuse_described_addresses),  # DescribeClientQuotas, whose handler knows instances
     49: TenantApi(check=quotas.refuse_altered_addresses, finish=quotas.add_refused),  # AlterClientQuotas
     50: PLAIN,  # DescribeUserScramCredentials, whose handler knows instances
     51: PLAIN,  # AlterUserScramCredentials
+    60: PLAIN,  # DescribeCluster
+    61: PLAIN,  # DescribeProducers
+    65: TenantApi(show=hooks.show_offsets_topic, refuses_empty=True),  # DescribeTransactions
+    66: PLAIN,  # ListTransactions
+    68: WITH_ID,  # ConsumerGroupHeartbeat
+    69: WITH_ID,  # ConsumerGroupDescribe
     74: PLAIN,  # ListConfigResources, whose handler knows instances
+    75: TenantApi(narrow=hooks.narrow_topic_pages, finish=hooks.finish_topics),  # DescribeTopicPartitions
 }
 """By API key."""

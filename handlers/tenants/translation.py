@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
+
+from twisted.internet.defer import Deferred
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.ordering import answer_in_order
-from kafkacompat.handlers.tenants.table import TENANT_APIS
+from kafkacompat.handlers.tenants.table import TENANT_APIS, TenantApi
 from kafkacompat.tenancy.mapping import find_mapper
 from kafkacompat.timers import make_steps
-from kafkacompat.wire.compiler import find_reader
+from kafkacompat.wire.compiler import find_reader, find_stepwise_reader
 from kafkacompat.wire.connection import EncodedResponse, IncomingRequest, RequestError
 from kafkacompat.wire.headers import ResponseHeader, response_header_version
+from kafkacompat.wire.schema import Response
 
 if TYPE_CHECKING:
     from kafkacompat.handlers import Handler
@@ -32,73 +35,106 @@ class TenantRequests:
 
         Raises KafkaError for a request that its instance may not make.
         """
-        request, tenant = incoming.body, context.tenant
-        assert tenant is not None
         api = TENANT_APIS.get(incoming.api_key)
         if api is None:
             raise RequestError(f"API {incoming.api_key} is not served to the clients of instances")
-        if context.api_version < api.first_version:
-            raise RequestError(f"version {context.api_version} of API {incoming.api_key} is not served to instances")
-        if request is None:
-            return self._finish(api.finish, request, handle(incoming, context), context)
-        if api.check is not None:
-            refusal = api.check(request, context, self._services)
-            if refusal is not None:
-                return refusal
-        to_physical = find_mapper(type(request), context.api_version)
-        if to_physical is not None:
-            steps = to_physical(request, tenant.names.to_physical, tenant.in_requests.resolve)
-            later = make_steps(self._services.clock, steps)
-            if later is not None:
-                return answer_in_order(self._answer_when_translated(later, incoming, context, handle))
-        return self._answer_translated(incoming, context, handle)
+        exchange = _Exchange(api, self._handlers[incoming.api_key], incoming, context, self._services)
+        if incoming.body is None:
+            # ApiVersions in a version that is not known has no body.
+            return exchange.finish(handle(incoming, context))
+        later = make_steps(self._services.clock, exchange.translate_request())
+        if later is not None:
+            return answer_in_order(exchange.answer_later(later, handle))
+        return exchange.answer_now(handle)
 
-    async def _answer_when_translated(
-        self, translating: Any, incoming: IncomingRequest, context: RequestContext, handle: Handle
-    ) -> Any:
+
+class _Exchange:
+    """One request and its response."""
+
+    def __init__(
+        self, api: TenantApi, handler: Handler, incoming: IncomingRequest, context: RequestContext, services: Services
+    ) -> None:
+        self._api = api
+        self._handler = handler
+        self._incoming = incoming
+        # The connection drops the body once the request is answered.
+        self._request = incoming.body
+        self._context = context
+        self._services = services
+        self._refusal: Response | None = None
+        assert context.tenant is not None
+        self._tenant = context.tenant
+
+    def translate_request(self) -> Iterator[None]:
+        """Give the request physical names, in steps; a hook may refuse it."""
+        api, names = self._api, self._tenant.names
+        if api.check is not None:
+            yield from self._run_hook(api.check)
+        if self._refusal is not None:
+            return
+        mapper = find_mapper(type(self._request), self._context.api_version)  # type: ignore[arg-type]
+        if mapper is not None:
+            translations = names.to_physical_or_empty if api.refuses_empty else names.to_physical
+            yield from mapper(self._request, translations, self._tenant.in_requests.resolve)
+        if api.narrow is not None:
+            yield from self._run_hook(api.narrow)
+
+    def _run_hook(self, hook: Callable[..., Any]) -> Iterator[None]:
+        result = hook(self._request, self._context, self._services)
+        if isinstance(result, Response):
+            self._refusal = result
+        elif result is not None:
+            yield from result
+
+    async def answer_later(self, translating: Deferred[None], handle: Handle) -> Any:
+        """Answer the request once its names are physical."""
         await translating
-        answer = self._answer_translated(incoming, context, handle)
+        answer = self.answer_now(handle)
         return await answer.response if isinstance(answer, Pending) else answer
 
-    def _answer_translated(self, incoming: IncomingRequest, context: RequestContext, handle: Handle) -> Any:
-        api = TENANT_APIS[incoming.api_key]
-        if api.narrow is not None:
-            refusal = api.narrow(incoming.body, context, self._services)
-            if refusal is not None:
-                return refusal
-        answer = handle(incoming, context)
+    def answer_now(self, handle: Handle) -> Any:
+        """Answer the request, whose names are physical."""
+        if self._refusal is not None:
+            return self._refusal
+        answer = handle(self._incoming, self._context)
         if isinstance(answer, Pending):
-            answer.response.addCallback(self._translate_response, incoming, incoming.body, context)
+            answer.response.addCallback(self.finish)
             return answer
-        translated = self._translate_response(answer, incoming, incoming.body, context)
-        return translated if translated is answer or not hasattr(translated, "addCallback") else Pending(translated)
+        finished = self.finish(answer)
+        return Pending(finished) if isinstance(finished, Deferred) else finished
 
-    def _translate_response(
-        self, response: Any, incoming: IncomingRequest, request: Any, context: RequestContext
-    ) -> Any:
-        """Return the response, or a Deferred of it if it is large."""
+    def finish(self, response: Any) -> Any:
+        """Return the response with the names that clients know, or a Deferred of it if it is large."""
         if response is None:
             return None
-        version, handler, tenant = context.api_version, self._handlers[incoming.api_key], context.tenant
-        assert tenant is not None
+        finished: list[Any] = []
+        later = make_steps(self._services.clock, self._translate_response(response, finished.append))
+        return finished[0] if later is None else later.addCallback(lambda _: finished[0])
+
+    def _translate_response(self, response: Any, give: Callable[[Any], None]) -> Iterator[None]:
+        api, context, names = self._api, self._context, self._tenant.names
         if isinstance(response, EncodedResponse):
-            response = _decode(response, handler, version)
-        finish = TENANT_APIS[incoming.api_key].finish
-        mapper = find_mapper(handler.response, version)
+            response = yield from _decode(response, self._handler, context.api_version)
+        if api.show is not None:
+            api.show(response, context, self._services)
+        mapper = find_mapper(self._handler.response, context.api_version)
         if mapper is not None:
-            steps: Iterator[None] = mapper(response, tenant.names.to_client, tenant.in_responses.resolve)
-            later = make_steps(self._services.clock, steps)
-            if later is not None:
-                return later.addCallback(lambda _: self._finish(finish, request, response, context))
-        return self._finish(finish, request, response, context)
-
-    def _finish(self, finish: Any, request: Any, response: Any, context: RequestContext) -> Any:
-        if finish is not None:
-            finish(request, response, context, self._services)
-        return response
+            translations = names.to_client_or_empty if api.refuses_empty else names.to_client
+            yield from mapper(response, translations, self._tenant.in_responses.resolve)
+        if api.finish is not None:
+            steps = api.finish(self._request, response, context, self._services)
+            if steps is not None:
+                yield from steps
+        give(response)
 
 
-def _decode(encoded: EncodedResponse, handler: Handler, version: int) -> Any:
-    """Read a response that the controller has encoded for this client."""
+def _decode(encoded: EncodedResponse, handler: Handler, version: int) -> Generator[None, None, Any]:
+    """Read a response that the controller has encoded for this client, in steps."""
     position = find_reader(ResponseHeader, response_header_version(handler.response, version))(encoded.data, 0)[1]
-    return find_reader(handler.response, version)(encoded.data, position)[0]
+    response = None
+    for read in find_stepwise_reader(handler.response, version)(encoded.data, position):
+        if read is None:
+            yield
+        else:
+            response = read[0]
+    return response

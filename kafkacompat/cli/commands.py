@@ -9,6 +9,7 @@ import click
 
 from kafkacompat import __version__
 from kafkacompat.cli.cluster.commands import cluster
+from kafkacompat.cli.instances.commands import instances
 from kafkacompat.cli.log import log
 from kafkacompat.cli.metadata import metadata
 from kafkacompat.cli.overrides import overrides_option
@@ -42,6 +43,7 @@ def main() -> None:
 
 
 main.add_command(cluster)
+main.add_command(instances)
 main.add_command(log)
 main.add_command(metadata)
 main.add_command(spark)
@@ -55,6 +57,11 @@ main.add_command(verify)
     "--port", type=click.IntRange(0, 65535), help="Port to listen on, instead of the listener's own; 0 is a free one."
 )
 @click.option("--data", metavar="DIRECTORY", help="Data directory, or several separated by commas: short for log.dirs.")
+@click.option(
+    "--instances",
+    metavar="FILE",
+    help="YAML file of the instances of a single node: short for kafkacompat.instances.file.",
+)
 @click.option(
     "--log-level",
     type=click.Choice(["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"], case_sensitive=False),
@@ -71,6 +78,7 @@ def serve(
     host: str | None,
     port: int | None,
     data: str | None,
+    instances: str | None,
     log_level: str,
     overrides: dict[str, str],
     strict: bool,
@@ -96,11 +104,14 @@ def serve(
       kafkacompat serve --override num.partitions=6 --override auto.create.topics.enable=false
       kafkacompat serve config/server.properties --override node.id=2 --strict
       KAFKACOMPAT_LOG_RETENTION_MS=3600000 kafkacompat serve
+      kafkacompat serve --instances instances.yaml
     """
     if data is not None:
         if "log.dirs" in overrides:
             raise click.UsageError("--data and --override log.dirs=... both name the data directory: give one of them")
         overrides = {**overrides, "log.dirs": data}
+    if instances is not None:
+        overrides = {**overrides, "kafkacompat.instances.file": instances}
     from kafkacompat.cli.serve import serve_broker
 
     sys.exit(serve_broker(properties, overrides, host=host, port=port, log_level=log_level, strict=strict))

@@ -10,15 +10,12 @@ import click
 
 
 @click.command()
-@click.argument("name")
-@click.option("--to", "group", metavar="GROUP", required=True, help="The group of brokers to move to.")
 @click.option(
     "--bootstrap-server",
     "bootstrap",
     metavar="HOST:PORT,...",
-    default="127.0.0.1:9092",
-    show_default=True,
-    help="Brokers of the cluster.",
+    required=True,
+    help="Brokers of the cluster, at an address of the brokers themselves and not of an instance.",
 )
 @click.option(
     "--command-config",
@@ -26,6 +23,8 @@ import click
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Properties of a client, as Kafka's tools take them: security.protocol, ssl.* and sasl.*.",
 )
+@click.option("--instance", "name", metavar="NAME", required=True, help="Name of the instance.")
+@click.option("--to", "group", metavar="GROUP", required=True, help="The group of brokers to move to.")
 @click.option(
     "--throttle",
     metavar="BYTES",
@@ -34,9 +33,9 @@ import click
 )
 @click.option("--dry-run", is_flag=True, help="Show which partitions move, and change nothing.")
 def move(
-    name: str, group: str, bootstrap: str, command_config: Path | None, throttle: int | None, dry_run: bool
+    bootstrap: str, command_config: Path | None, name: str, group: str, throttle: int | None, dry_run: bool
 ) -> None:
-    """Move the instance NAME to another group of brokers while its clients work.
+    """Move an instance to another group of brokers while its clients work.
 
     The property kafkacompat.broker.groups of the brokers lists the groups. The brokers of the new group copy the replicas. Then
     they lead, and the brokers of the old group delete theirs. Clients receive NOT_LEADER_OR_FOLLOWER once a partition,
@@ -50,9 +49,8 @@ def move(
 
     \b
     Examples:
-      kafkacompat instances move shop --to b
-      kafkacompat instances move shop --to b --throttle 50000000 --bootstrap-server kafka1:9092
-      kafkacompat instances move shop --to b --dry-run
+      kafkacompat instances move --bootstrap-server kafka1:9092 --instance shop --to b --dry-run
+      kafkacompat instances move --bootstrap-server kafka1:9092 --instance shop --to b --throttle 50000000
     """
     from kafkacompat.cli.cluster.grow import run_cluster_command
 

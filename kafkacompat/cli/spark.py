@@ -16,6 +16,7 @@ PIPELINES = {
     "rollup": "JSON events by windows of time, into a compacted topic and a table.",
     "validate": "Records into typed columns, and records that do not fit into a topic of their own.",
     "redrive": "Repaired dead letters back into their topics.",
+    "traffic": "How the throughput of instances is divided over brokers, simulated.",
     "prepare": "Fetch what Spark needs, so that it starts faster from now on.",
 }
 

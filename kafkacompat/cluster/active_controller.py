@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from random import Random
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -44,7 +44,7 @@ from kafkacompat.metadata.topic_changes import AdmitPartitions, admit_all
 from kafkacompat.metadata.znodes.brokers import decode_broker
 from kafkacompat.metadata.znodes.paths import Znode
 from kafkacompat.tenancy.placement import limit_hosts
-from kafkacompat.timers import Clock
+from kafkacompat.timers import Clock, steady_ms
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.zookeeper.client import NoNodeError, WatchEvent, WatchKind, ZooKeeper
 
@@ -52,10 +52,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kafkacompat.cluster.election_counts import ElectionCounts
+    from kafkacompat.cluster.traffic_master import TrafficMasterRole
     from kafkacompat.config import BrokerConfig
     from kafkacompat.metadata.draft import MetadataDraft
     from kafkacompat.metadata.effective import EffectiveConfig
     from kafkacompat.metadata.ledger import MetadataLedger
+    from kafkacompat.tenancy.storage_sums import StorageSums
 
 log = logging.getLogger(__name__)
 
@@ -91,10 +93,13 @@ class ActiveController:
         counts: ElectionCounts,
     ) -> None:
         self._counts = counts
+        self._clock = clock
+        self._storage_sums: StorageSums | None = None
         self._zookeeper = zookeeper
         self._ledger = ledger
         self._broadcasts = broadcasts
         self._effective = effective
+        self._static_config = static_config
         self._situation = Situation(unclean_by_default=static_config.bool("unclean.leader.election.enable"))
         self._announced = Moment(MetadataImage(), self._situation)
         self._events = ControllerEvents(clock, on_doubt)
@@ -158,6 +163,31 @@ class ActiveController:
     def image(self) -> MetadataImage:
         """The image that ZooKeeper holds; brokers may not have received it yet."""
         return self._ledger.image
+
+    @cached_property
+    def traffic(self) -> TrafficMasterRole:
+        """The traffic master of this controller epoch, which begins with the first report."""
+        # A cluster without instances does not pay for it.
+        from kafkacompat.cluster.traffic_master import TrafficMasterRole
+
+        interval_ms = self._static_config.int("kafkacompat.traffic.interval.ms")
+        return TrafficMasterRole(lambda: self.image, self._clock, interval_ms)
+
+    def add_up_storage(self, broker_id: int, epoch: int, stored: Mapping[str, int]) -> dict[str, int]:
+        """Note what instances store on a broker; return their totals, {} while this controller does not know these yet.
+
+        Raises KafkaError STALE_BROKER_EPOCH for a broker that is not alive or has started again.
+        """
+        broker = self.image.brokers.get(broker_id)
+        if broker is None or broker.epoch != epoch:
+            raise KafkaError(ErrorCode.STALE_BROKER_EPOCH, f"broker {broker_id} is not alive in epoch {epoch}")
+        if self._storage_sums is None:
+            # A cluster without instances does not pay for them.
+            from kafkacompat.tenancy.storage_sums import StorageSums
+
+            self._storage_sums = StorageSums(steady_ms(self._clock))
+        self._storage_sums.note(broker_id, stored)
+        return self._storage_sums.find_totals(list(stored), self.image.brokers, steady_ms(self._clock))
 
     def look_again(self) -> None:
         """Read again what the watches of a lost connection may have missed."""

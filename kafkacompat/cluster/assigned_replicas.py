@@ -235,6 +235,7 @@ class AssignedReplicas:
             return problem.code
         if image.leader_epoch < partition.leader_epoch:
             return ErrorCode.STALE_CONTROLLER_EPOCH
+        partition.note_reassignment(is_added=self._view.node_id in image.adding_replicas)
         if image.leader == self._view.node_id:
             partition.become_leader(
                 self._view,

@@ -1,4 +1,4 @@
-"""The controller's answers to requests of brokers: about in-sync sets, orderly shutdowns and producer ids."""
+"""The controller's answers to requests of brokers: about in-sync sets, orderly shutdowns, producer ids and instances' traffic."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from kafkacompat.wire.apis.controlled_shutdown import (
     ControlledShutdownResponse,
     RemainingPartition,
 )
+from kafkacompat.wire.apis.report_storage import ReportStorageRequest, ReportStorageResponse, StoredBytes
+from kafkacompat.wire.apis.report_traffic import ReportTrafficRequest, ReportTrafficResponse
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -67,6 +69,24 @@ class ControllerAnswers:
         except KafkaError as problem:
             return AllocateProducerIdsResponse(error_code=problem.code)
         return AllocateProducerIdsResponse(producer_id_start=block.start, producer_id_len=len(block))
+
+    async def report_storage(self, request: ReportStorageRequest) -> ReportStorageResponse:
+        """Add up what instances store (ReportStorage)."""
+        stored = {entry.instance: entry.stored_bytes for entry in request.stored}
+        try:
+            totals = self._require_active().add_up_storage(request.broker_id, request.broker_epoch, stored)
+        except KafkaError as problem:
+            return ReportStorageResponse(error_code=problem.code)
+        return ReportStorageResponse(
+            totals=[StoredBytes(instance=name, stored_bytes=size_bytes) for name, size_bytes in totals.items()]
+        )
+
+    async def report_traffic(self, request: ReportTrafficRequest) -> ReportTrafficResponse:
+        """Divide the traffic of instances (ReportTraffic)."""
+        try:
+            return await self._require_active().traffic.answer(request)
+        except KafkaError as problem:
+            return ReportTrafficResponse(error_code=problem.code)
 
 
 def _read_change(topic: str | bytes, data: Any, version: int) -> InSyncChange:

@@ -46,6 +46,8 @@ from kafkacompat.wire.apis.allocate_producer_ids import AllocateProducerIdsReque
 from kafkacompat.wire.apis.alter_partition import AlterPartitionRequest
 from kafkacompat.wire.apis.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
 from kafkacompat.wire.apis.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
+from kafkacompat.wire.apis.report_storage import ReportStorageRequest
+from kafkacompat.wire.apis.report_traffic import ReportTrafficRequest
 from kafkacompat.wire.apis.stop_replica import StopReplicaRequest, StopReplicaResponse
 from kafkacompat.wire.apis.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -502,5 +504,7 @@ _LOCAL_ANSWERS: dict[type[Request], Callable[[ClusterMember, Any], Any]] = {
     AllocateProducerIdsRequest: lambda member, request: Deferred.fromCoroutine(
         member.answers.allocate_producer_ids(request)
     ),
+    ReportStorageRequest: lambda member, request: Deferred.fromCoroutine(member.answers.report_storage(request)),
+    ReportTrafficRequest: lambda member, request: Deferred.fromCoroutine(member.answers.report_traffic(request)),
 }
 """What this broker answers itself instead of sending itself a request."""

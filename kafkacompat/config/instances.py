@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Mapping
 from functools import cached_property
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from kafkacompat.config.networks import Networks, parse_networks
 from kafkacompat.config.properties import ConfigError, Property, parse_tables
@@ -17,10 +17,9 @@ from kafkacompat.config.values import Value
 from kafkacompat.wire import entities
 
 INSTANCE_PROPERTIES: Mapping[str, Property] = parse_tables(INSTANCES)
+_DEFAULTS: Mapping[str, Value] = {name: row.default_value for name, row in INSTANCE_PROPERTIES.items()}
 DEFAULT_TOPIC_CONFIGS = "default.topic.configs"
 SUPER_USERS = "super.users"
-_Ports: TypeAlias = "frozenset[int]"
-_DEFAULTS: Mapping[str, Value] = {name: option.default_value for name, option in INSTANCE_PROPERTIES.items()}
 ACTIVE = "active"
 DELETING = "deleting"
 NO_LIMIT = -1
@@ -56,6 +55,24 @@ EVERY_USER = "*"
 """In sasl.users: every user of the instance."""
 BROKER_ID = "{id}"
 """In sni.advertised: the id of the broker."""
+
+
+_known: dict[str, Instance] = {}
+"""The instances that were read last, so that a check beside a thousand others reads only those that have changed."""
+MAX_KNOWN = 20_000
+
+
+def read_instance(name: str, given: Mapping[str, str]) -> Instance:
+    """Return the instance with these properties, the same object while they stay equal; raises ConfigError."""
+    known = _known.get(name)
+    if known is None or known.source is not given:
+        if known is None or known.given != given:
+            known = Instance(name, given)
+        known.source = given
+        if len(_known) >= MAX_KNOWN:
+            _known.clear()
+        _known[name] = known
+    return known
 
 
 class InstanceAddress(NamedTuple):
@@ -97,6 +114,11 @@ def check_instance_name(name: str) -> None:
         raise ConfigError(f"the instance name '{name}' is not valid: it takes {takes}")
 
 
+def find_prefix(name: str, given: Mapping[str, str]) -> str:
+    """Return the beginning of all physical names of an instance with these properties."""
+    return given.get("name.prefix") or f"{name}."
+
+
 class Instance:
     """One instance by its properties, which are those of `INSTANCE_PROPERTIES`.
 
@@ -105,6 +127,7 @@ class Instance:
 
     def __init__(self, name: str, given: Mapping[str, str]) -> None:
         self.name = name
+        self.source = given
         self.given: Mapping[str, str] = MappingProxyType(dict(given))
         self._values: dict[str, Value] = {}
         for option, text in given.items():
@@ -141,7 +164,7 @@ class Instance:
         """Whether the instance serves clients."""
         return self.string("state") == ACTIVE
 
-    @property
+    @cached_property
     def cluster_id(self) -> str:
         """The cluster id that its clients see."""
         return self.string("cluster.id")
@@ -149,7 +172,7 @@ class Instance:
     @cached_property
     def prefix(self) -> str:
         """The beginning of all its physical names."""
-        return self.string("name.prefix") or f"{self.name}."
+        return find_prefix(self.name, self.given)
 
     @cached_property
     def secret(self) -> bytes:
@@ -210,7 +233,7 @@ class Instance:
         return tuple(map(_parse_address, self.list("listeners")))
 
     @cached_property
-    def ports(self) -> _Ports:
+    def ports(self) -> frozenset[builtins.int]:
         """The ports of its addresses; raises ConfigError."""
         return frozenset(address.port for address in self.addresses)
 
@@ -271,6 +294,13 @@ def _parse_address(text: str) -> InstanceAddress:
     return InstanceAddress(match[1], match[2], int(match[3]))
 
 
+def _check_traffic(instance: Instance) -> None:
+    """Raise ConfigError for a limit that would let nothing pass."""
+    for option in ("quota.produce.bytes.per.second", "quota.fetch.bytes.per.second"):
+        if not instance.int(option):
+            raise ConfigError(f"{option}=0 would let nothing pass: give at least 1, or -1 for no limit")
+
+
 def check_instance(
     name: str,
     given: Mapping[str, str],
@@ -290,6 +320,7 @@ def check_instance(
     instance = Instance(name, given)
     _ = instance.tables, instance.super_users
     _check_default_topic_configs(instance)
+    _check_traffic(instance)
     _check_routes(instance, taken)
     _, least_ms, most_ms = instance.topic_bounds
     if most_ms != NO_LIMIT and least_ms > most_ms:
@@ -301,21 +332,7 @@ def check_instance(
             f"the instance {name} needs cluster.id and secret: create it by `kafkacompat instances create`"
         )
     for other_name, other_given in others.items():
-        _check_apart(instance, _parse_known(other_name, other_given))
-
-
-_KNOWN: dict[str, Instance] = {}
-"""The instances that the last check has parsed: it parses again only those that have changed since."""
-_MOST_KNOWN = 10_000
-
-
-def _parse_known(name: str, given: Mapping[str, str]) -> Instance:
-    instance = _KNOWN.get(name)
-    if instance is None or instance.given != given:
-        if len(_KNOWN) >= _MOST_KNOWN:
-            _KNOWN.clear()
-        instance = _KNOWN[name] = Instance(name, given)
-    return instance
+        _check_apart(instance, read_instance(other_name, other_given))
 
 
 def _check_routes(instance: Instance, taken: Collection[tuple[str, int]]) -> None:
@@ -384,13 +401,15 @@ def _check_apart(instance: Instance, other: Instance) -> None:
         raise ConfigError(
             f"name.prefix={mine} could name what belongs to the instance {other.name}, whose prefix is {theirs}"
         )
-    for address in instance.addresses if instance.ports & other.ports else ():
+    if instance.cluster_id == other.cluster_id:
+        raise ConfigError(f"cluster.id={other.cluster_id} is that of the instance {other.name}")
+    for address in () if instance.ports.isdisjoint(other.ports) else instance.addresses:
         if any(address.port == taken.port and _meet(address.host, taken.host) for taken in other.addresses):
             entry = f"{address.host}:{address.port}"
             raise ConfigError(f"the address {entry} leads to the instance {other.name} already: take another port")
-    for host in instance.sni_hosts & other.sni_hosts:
+    for host in other.sni_hosts and instance.sni_hosts & other.sni_hosts:
         raise ConfigError(f"sni.hosts={host} leads to the instance {other.name} already: take another name")
-    for user in instance.routed_users & other.routed_users - {EVERY_USER}:
+    for user in other.routed_users and instance.routed_users & other.routed_users - {EVERY_USER}:
         raise ConfigError(f"sasl.users={user} leads to the instance {other.name} already")
     for entity, table in instance.tables.items():
         for physical in table.values():

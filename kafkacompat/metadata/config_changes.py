@@ -11,6 +11,7 @@ from typing import NamedTuple
 from kafkacompat.config import PROPERTIES, TOPIC_CONFIGS, BrokerConfig, ConfigError, Property
 from kafkacompat.config.broker_groups import GROUPS, check_instance_groups, read_broker_groups
 from kafkacompat.config.dynamic import check_broker_configs, check_change_size, check_listeners
+from kafkacompat.config.instance_checks import check_instance_change
 from kafkacompat.config.instances import (
     INSTANCE_PROPERTIES,
     LONG_NAME_CONFIG,
@@ -169,6 +170,7 @@ def _check_configs(
             check_client_metrics_configs(configs)
         elif resource == ResourceType.INSTANCE:
             others = {key[1]: given for key, given in draft.configs.items() if key[0] == resource and key[1] != name}
+            check_instance_change(name, draft.configs.get((resource, name), {}), configs, draft.topics)
             check_instance(name, configs, others, draft.topics, _list_own_addresses(config))
             if configs:
                 instance = Instance(name, configs)

@@ -27,6 +27,21 @@ def check_change_count(count: int) -> None:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, reason)
 
 
+def _list_prefixes(configs: Mapping[ConfigKey, Mapping[str, str]]) -> Mapping[int, set[str]]:
+    """Return what the names of the instances' topics begin with, by length."""
+    instances = {name: given for (kind, name), given in configs.items() if kind == ResourceType.INSTANCE}
+    if not instances:
+        return {}
+    # A broker without instances does not read their properties.
+    from kafkacompat.config.instances import find_prefix
+
+    by_length: dict[int, set[str]] = {}
+    for name, given in instances.items():
+        prefix = find_prefix(name, given)
+        by_length.setdefault(len(prefix), set()).add(prefix)
+    return by_length
+
+
 class MetadataDraft:
     """A copy of *image* that a plan reads and changes; nothing else sees it until it is committed."""
 
@@ -42,6 +57,7 @@ class MetadataDraft:
         self.topics = dict(image.topics)
         self.topics_by_id = dict(image.topics_by_id)
         self._unified: dict[str, str] | None = None
+        self._prefixes: Mapping[int, set[str]] = {}
         self.configs = dict(image.configs)
         self.clients = dict(image.clients)
         self.tokens = dict(image.tokens)
@@ -54,7 +70,7 @@ class MetadataDraft:
         if topic.topic_id != ZERO_UUID:
             self.topics_by_id[topic.topic_id] = topic
         if self._unified is not None:
-            self._unified[unify_name(topic.name)] = topic.name
+            self._unified[self._unify(topic.name)] = topic.name
 
     def put_partitions(self, name: str, partitions: Iterable[PartitionImage]) -> None:
         """Replace some partitions of one topic.
@@ -110,10 +126,18 @@ class MetadataDraft:
         self.acls = self.acls.replace(changes)
 
     def find_colliding_topic(self, name: str) -> str | None:
-        """Find the topic whose name differs from *name* only in '.' and '_'."""
+        """Find the topic of the same instance whose name differs from *name* only in '.' and '_'."""
         if self._unified is None:
-            self._unified = {unify_name(topic): topic for topic in self.topics}
-        return self._unified.get(unify_name(name))
+            self._prefixes = _list_prefixes(self.configs)
+            self._unified = {self._unify(topic): topic for topic in self.topics}
+        return self._unified.get(self._unify(name))
+
+    def _unify(self, topic: str) -> str:
+        """Return the form of a name that no two topics may share; the topics of an instance do not concern those of others."""
+        for length, prefixes in self._prefixes.items():
+            if topic[:length] in prefixes:
+                return topic[:length] + unify_name(topic[length:])
+        return unify_name(topic)
 
     def build_image(self) -> MetadataImage:
         """Build the image with the changes made so far."""

@@ -8,11 +8,10 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from kafkacompat.config import BrokerConfig, ConfigError, build_log_config
-from kafkacompat.config.instances import NO_BOUNDS, TopicBounds
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.image import ConfigKey
-from kafkacompat.metadata.instance_defaults import InstanceDefaults
-from kafkacompat.metadata.instance_limits import FindInstance, find_no_instance, keep_within_bounds
+from kafkacompat.metadata.instance_defaults import NO_CONFIGS, InstanceDefaults
+from kafkacompat.metadata.instance_limits import FindInstance, find_no_instance, limit_defaults
 from kafkacompat.storage.log_config import LogConfig
 
 log = logging.getLogger(__name__)
@@ -79,7 +78,7 @@ class EffectiveConfig:
     def __init__(self, static: BrokerConfig) -> None:
         self._static = static
         self._configs: Mapping[ConfigKey, Mapping[str, str]] = {}
-        self._log_configs: dict[tuple[frozenset[tuple[str, str]], TopicBounds], LogConfig] = {}
+        self._log_configs: dict[frozenset[tuple[str, str]], LogConfig] = {}
         self.find_instance: FindInstance = find_no_instance
         self.config = static
         self.instance_defaults = InstanceDefaults()
@@ -92,15 +91,18 @@ class EffectiveConfig:
         self.config = config_in_effect(self._static, configs)
         self.instance_defaults = InstanceDefaults(configs)
 
+    def find_topic_defaults(self, topic: str) -> Mapping[str, str]:
+        """Return what the topic's instance sets for configs that the topic does not set: its defaults, within its bounds."""
+        defaults = self.instance_defaults.find(topic) if self.instance_defaults else NO_CONFIGS
+        instance = self.find_instance(topic)
+        return defaults if instance is None else limit_defaults(self.config, defaults, instance.topic_bounds)
+
     def log_config_of(self, topic: str) -> LogConfig:
         """Return the configuration of a topic's log."""
-        own = overrides = self._configs.get((ResourceType.TOPIC, topic), {})
-        if self.instance_defaults:
-            overrides = self.instance_defaults.merge(topic, own)
-        instance = self.find_instance(topic)
-        bounds = NO_BOUNDS if instance is None else instance.topic_bounds
-        key = frozenset(overrides.items()), bounds
+        overrides = self._configs.get((ResourceType.TOPIC, topic), {})
+        if defaults := self.find_topic_defaults(topic):
+            overrides = {**defaults, **overrides}
+        key = frozenset(overrides.items())
         if key not in self._log_configs:
-            built = build_log_config(self.config, overrides)
-            self._log_configs[key] = built if bounds == NO_BOUNDS else keep_within_bounds(built, own, bounds)
+            self._log_configs[key] = build_log_config(self.config, overrides)
         return self._log_configs[key]

@@ -7,14 +7,16 @@ instance knows its topics by other names.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from kafkacompat.config.instances import NO_LIMIT, Instance, TopicBounds
+from kafkacompat.config.instances import NO_BOUNDS, NO_LIMIT, Instance, TopicBounds
+from kafkacompat.config.topics import find_topic_value
 from kafkacompat.metadata.draft import MetadataDraft
-from kafkacompat.storage.log_config import LogConfig
 from kafkacompat.wire import entities
 from kafkacompat.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from kafkacompat.config import BrokerConfig
 
 FindInstance: TypeAlias = "Callable[[str], Instance | None]"
 """Returns the instance that a topic's physical name belongs to; None for a topic of the whole cluster."""
@@ -87,11 +89,24 @@ def _check_retention(value: int, bounds: TopicBounds) -> None:
         )
 
 
-def keep_within_bounds(config: LogConfig, overrides: Mapping[str, str], bounds: TopicBounds) -> LogConfig:
-    """Return the configuration with the brokers' defaults brought within the bounds; *overrides* are the topic's own values."""
-    max_message_bytes, retention_ms = config.max_message_bytes, config.retention_ms
-    if MAX_MESSAGE_BYTES not in overrides and bounds.max_message_bytes != NO_LIMIT:
-        max_message_bytes = min(max_message_bytes, bounds.max_message_bytes)
-    if RETENTION_MS not in overrides:
-        retention_ms = bounds.limit_retention(retention_ms)
-    return replace(config, max_message_bytes=max_message_bytes, retention_ms=retention_ms)
+def limit_defaults(config: BrokerConfig, defaults: Mapping[str, str], bounds: TopicBounds) -> Mapping[str, str]:
+    """Return the *defaults* of an instance's topics with values for those configs whose default is beyond the bounds.
+
+    *config* has the brokers' own defaults. An existing topic may have values of its own beyond bounds that were lowered later.
+    """
+    if bounds == NO_BOUNDS:
+        return defaults
+    max_message_bytes = _find_number(config, defaults, MAX_MESSAGE_BYTES)
+    retention_ms = _find_number(config, defaults, RETENTION_MS)
+    limited = dict(defaults)
+    if bounds.max_message_bytes != NO_LIMIT and max_message_bytes > bounds.max_message_bytes:
+        limited[MAX_MESSAGE_BYTES] = str(bounds.max_message_bytes)
+    if retention_ms != bounds.limit_retention(retention_ms):
+        limited[RETENTION_MS] = str(bounds.limit_retention(retention_ms))
+    return limited
+
+
+def _find_number(config: BrokerConfig, defaults: Mapping[str, str], name: str) -> int:
+    value = find_topic_value(config, defaults, name)
+    assert isinstance(value, int)
+    return value

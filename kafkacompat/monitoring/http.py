@@ -1,14 +1,14 @@
-"""The HTTP side: three pages for GET and HEAD, and connections that can neither hold memory nor stay.
+"""The HTTP side: pages, and connections that can neither hold memory nor stay.
 
 A connection carries one request and ends after `DEADLINE_S` at the latest, whatever its client does. The body of a request is
-dropped as it comes. If `MAX_CONNECTIONS` are open, the oldest one gives way to a new one.
+dropped as it comes, unless the site accepts bodies up to a bound. If `MAX_CONNECTIONS` are open, the oldest one gives way to a new one.
 """
 
 from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.error import CannotListenError
@@ -136,7 +136,12 @@ class MetricsPage(Page):
 
 
 class _Request(Request):
-    """A request whose body goes nowhere."""
+    """A request whose body is kept up to the bound of the site; ``is_too_large`` if it was longer."""
+
+    channel: Any
+    content: Any
+    is_too_large = False
+    _body_bytes = 0
 
     def gotLength(self, length: int | None) -> None:
         """Twisted: a body of this length follows, None for an unknown one."""
@@ -144,6 +149,10 @@ class _Request(Request):
 
     def handleContentChunk(self, data: bytes) -> None:
         """Twisted: a part of the body."""
+        self._body_bytes += len(data)
+        self.is_too_large = self._body_bytes > self.channel.site.max_body_bytes
+        if not self.is_too_large:
+            self.content.write(data)
 
 
 class _Channel(HTTPChannel):
@@ -189,18 +198,27 @@ class _Channel(HTTPChannel):
 
 
 class BoundedSite(Site):
-    """The pages; ``reactor`` calls at deadlines. ``complain`` logs a line about a client, up to a bound."""
+    """The pages; ``reactor`` calls at deadlines. ``complain`` logs a line about a client, up to a bound.
+
+    ``max_body_bytes`` is the most of a body that is kept.
+    """
 
     noisy = False
     protocol = _Channel  # type: ignore[assignment]
 
-    def __init__(self, pages: dict[str, Page], reactor: Any) -> None:
-        root = Root()
-        for path, page in pages.items():
-            root.putChild(path.encode(), page)  # type: ignore[arg-type]  # zope's interfaces have no types
+    max_body_bytes = 0
+
+    def __init__(self, pages: Mapping[str, Resource], reactor: Any) -> None:
+        root = self._root = Root()
+        self.add_pages(pages)
         super().__init__(root, _Request, timeout=None, reactor=reactor, parsePOSTFormSubmission=False)
         self.complain = LoggedComplaints(reactor, say=log.warning)
         self._channels: dict[_Channel, None] = {}
+
+    def add_pages(self, pages: Mapping[str, Resource]) -> None:
+        """Serve more pages, by the first part of their paths."""
+        for path, page in pages.items():
+            self._root.putChild(path.encode(), page)  # type: ignore[arg-type]  # zope's interfaces have no types
 
     def note_opened(self, channel: _Channel) -> None:
         """Note a new connection; the oldest one gives way to it if there are too many."""

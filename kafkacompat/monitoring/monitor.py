@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import maybeDeferred
@@ -27,17 +28,21 @@ from kafkacompat.monitoring.health import BrokerState, Health
 from kafkacompat.monitoring.http import BoundedSite, HealthPage, MetricsPage, ReadinessPage, listen_http
 from kafkacompat.monitoring.table import make_metric
 from kafkacompat.telemetry.receiver import ClientTelemetry
+from kafkacompat.timers import now_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from random import Random
 
     from prometheus_client.metrics_core import Metric
+    from twisted.internet.defer import Deferred
 
     from kafkacompat.config import BrokerConfig
     from kafkacompat.metadata.image import ImageHolder
     from kafkacompat.metrics.turns import ReactorTurns
     from kafkacompat.monitoring.observed import Observed
+    from kafkacompat.server.dispatcher import Dispatcher
+    from kafkacompat.tenancy.registry import Instances
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +56,8 @@ class Monitor:
     def __init__(
         self, config: BrokerConfig, reactor: Any, metadata: ImageHolder, rng: Random, turns: ReactorTurns | None
     ) -> None:
+        self._config = config
+        self._metadata = metadata
         self._limit = limit = config.int("kafkacompat.metrics.max.items")
         self._reactor = reactor
         self._turns = turns
@@ -100,6 +107,25 @@ class Monitor:
             TelemetryCollector(self.telemetry),
         )
         self._collects = [self._begin_scrape, *(collector.collect for collector in collectors), self._end_scrape]
+
+    def administer(
+        self,
+        dispatcher: Dispatcher,
+        instances: Instances,
+        run: Callable[..., Deferred[Any]],
+        describe_usage: Callable[[str], Mapping[str, Any]],
+    ) -> None:
+        """Serve /v1 from now on. *dispatcher* answers its requests; *run* calls a function in a thread."""
+        from kafkacompat.monitoring.administration.access import AccessSettings, HttpAccess
+        from kafkacompat.monitoring.administration.pages import MAX_BODY_BYTES, ApiPage, make_document_pages
+
+        config, clock = self._config, self._reactor
+        token_file = config.optional_string("kafkacompat.http.token.file")
+        settings = AccessSettings(token_file, config.bool("kafkacompat.http.scram.enable"))
+        access = HttpAccess(settings, clock, run, lambda: self._metadata.image.clients, instances)
+        page = ApiPage(access, dispatcher, lambda: now_ms(clock), SystemRandom(), describe_usage)
+        self._site.max_body_bytes = MAX_BODY_BYTES
+        self._site.add_pages({"v1": page, **make_document_pages()})
 
     def _list_collects(self) -> list[Collect]:
         return self._collects

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from random import Random
 from typing import TypeAlias
+from weakref import WeakKeyDictionary
 
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import MAX_INT32
@@ -26,6 +27,7 @@ FINAL_EPOCH = -1
 INITIAL_EPOCH = 0
 # Kafka's fixed time after which an idle session may be evicted for a new one.
 EVICTION_MS = 120_000
+MAX_INSTANCE_SESSIONS = 200
 
 TopicKey: TypeAlias = "str | bytes"
 PartitionKey: TypeAlias = "tuple[TopicKey, int]"
@@ -116,12 +118,25 @@ class FetchContext:
 
 
 class FetchSessions:
-    """The sessions of all clients, at most ``max_sessions`` (`max.incremental.fetch.session.cache.slots`)."""
+    """The sessions of all clients, at most ``max_sessions`` (`max.incremental.fetch.session.cache.slots`).
+
+    The clients of an instance have sessions of their own, at most as many as `MAX_INSTANCE_SESSIONS`: no other instance finds them, or
+    takes their room.
+    """
 
     def __init__(self, max_sessions: int, rng: Random) -> None:
         self._max_sessions = max_sessions
         self._rng = rng
         self._sessions: dict[int, FetchSession] = {}
+        self._of_instances: WeakKeyDictionary[object, FetchSessions] = WeakKeyDictionary()
+
+    def of_instance(self, instance: object) -> FetchSessions:
+        """Return the sessions of an instance's clients; they are forgotten with the object *instance*."""
+        sessions = self._of_instances.get(instance)
+        if sessions is None:
+            most = min(self._max_sessions, MAX_INSTANCE_SESSIONS)
+            sessions = self._of_instances[instance] = FetchSessions(most, self._rng)
+        return sessions
 
     def __len__(self) -> int:
         return len(self._sessions)

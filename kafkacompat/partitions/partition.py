@@ -208,6 +208,12 @@ class Partition:
             self.watchers.wake()
         return is_new_epoch
 
+    def note_reassignment(self, *, is_added: bool) -> None:
+        """Note whether a reassignment that has not ended adds this replica; called before each role that the controller gives."""
+        if self.state.is_added != is_added:
+            self.state.is_added = is_added
+            self.state.count_bytes()
+
     def _role_changed(self) -> None:
         state = self.state
         state.is_replicated = state.leading is not None and bool(state.leading.followers)

@@ -49,7 +49,8 @@ class PartitionState:
     While ``waits_for_sync`` only what is on the disk counts of this replica's log: everything before ``synced_offset``.
 
     ``account`` is that of the instance that the partition belongs to, None for a partition of no instance; ``counted_bytes`` are
-    those that it has counted of this log.
+    those that it has counted of this log. A replica that a reassignment adds counts from the end of the reassignment on, so that an
+    instance does not fill while it moves.
     """
 
     __slots__ = (
@@ -57,6 +58,7 @@ class PartitionState:
         "counted_bytes",
         "high_watermark",
         "host",
+        "is_added",
         "is_replicated",
         "leader_epoch",
         "leader_id",
@@ -85,6 +87,7 @@ class PartitionState:
         self.refusal: KafkaError | None = None
         self.account: StorageAccount | None = None
         self.counted_bytes = 0
+        self.is_added = False
 
     def __repr__(self) -> str:
         return f"Partition({self.log.topic}-{self.log.partition})"
@@ -111,7 +114,7 @@ class PartitionState:
         """Count what the log has grown or shrunk by; called on the reactor's thread after each change of the log's size."""
         account = self.account
         if account is not None:
-            counts = account.counts_replicas or self.leading is not None
+            counts = self.leading is not None or (account.counts_replicas and not self.is_added)
             size_bytes = self.log.size_bytes if counts else 0
             account.stored_bytes += size_bytes - self.counted_bytes
             self.counted_bytes = size_bytes

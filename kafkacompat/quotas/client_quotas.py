@@ -30,6 +30,7 @@ EXEMPT_APIS = frozenset(
         56,  # AlterPartition
         58,  # Envelope
         67,  # AllocateProducerIds
+        10000,  # ReportTraffic
     }
 )
 """APIs between brokers, and those of clients that have not authenticated themselves, count for no quota."""

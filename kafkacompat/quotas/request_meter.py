@@ -7,12 +7,17 @@ longest throttle time of all kinds, and then reads nothing from the client for t
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from kafkacompat.metrics.throttling import OTHERS, ClientNames
 from kafkacompat.quotas.client_quotas import EXEMPT_APIS, NO_USES, ClientQuotas, ClientUses
 from kafkacompat.quotas.limits import QuotaKind
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.wire.headers import PRODUCE_KEY
+from kafkacompat.wire.headers import FETCH_KEY, PRODUCE_KEY
 from kafkacompat.wire.primitives import MAX_INT32
+
+if TYPE_CHECKING:
+    from kafkacompat.tenancy.traffic.metering import Flow, InstanceTraffic
 
 _KINDS = (QuotaKind.PRODUCE, QuotaKind.FETCH, QuotaKind.REQUEST, QuotaKind.MUTATION)
 """The kinds in the order of `ClientUses`."""
@@ -27,7 +32,8 @@ STRICT_VERSIONS = {
 class RequestMeter:
     """Charges one request; times are those of one steady clock, in seconds.
 
-    ``throttle_ms`` is the longest throttle time so far.
+    ``throttle_ms`` is the longest throttle time so far. *traffic* is that of the client's instance. ``held_by`` is the direction of it whose
+    share is used up once the request is charged: its client waits until that is not so.
     """
 
     __slots__ = (
@@ -40,12 +46,24 @@ class RequestMeter:
         "_kind",
         "_mutation_ends_ms",
         "_quotas",
+        "_traffic",
         "_uses",
+        "held_by",
         "throttle_ms",
     )
 
-    def __init__(self, quotas: ClientQuotas, uses: ClientUses, api_key: int, api_version: int, begun_s: float) -> None:
+    def __init__(
+        self,
+        quotas: ClientQuotas,
+        uses: ClientUses,
+        api_key: int,
+        api_version: int,
+        begun_s: float,
+        traffic: InstanceTraffic | None = None,
+    ) -> None:
         self.throttle_ms = 0
+        self.held_by: Flow | None = None
+        self._traffic = traffic
         self._quotas = quotas
         self._uses = uses
         self._api_key = api_key
@@ -60,6 +78,7 @@ class RequestMeter:
     def exempt(self) -> None:
         """Charge nothing: a follower fetches."""
         self._uses = NO_USES
+        self._traffic = None
 
     # The time of the reactor's thread
 
@@ -99,20 +118,25 @@ class RequestMeter:
     @property
     def max_fetch_bytes(self) -> int | None:
         """The bytes that one fetch may return without being throttled for sure; None without a limit."""
-        rate = self._uses.fetch
+        rate, most_bytes = self._uses.fetch, None if self._traffic is None else self._traffic.fetched.most_bytes
         if rate is None:
-            return None
+            return most_bytes
         number, length_ms = self._quotas.windows
-        return int(min(rate.limit * (number - 1) * length_ms / 1000, MAX_INT32))
+        most_of_client = int(min(rate.limit * (number - 1) * length_ms / 1000, MAX_INT32))
+        return most_of_client if most_bytes is None else min(most_of_client, most_bytes)
 
     def charge_fetch(self, size_bytes: int, now_s: float) -> bool:
         """Charge a fetch's time, and the size of its response; return True if the response must be empty instead.
 
         A response that is not sent does not count. One that is larger than the quota of all windows is sent if nothing is left of
-        what the client fetched before: else it would never be sent.
+        what the client fetched before: else it would never be sent. A response is sent whole while its instance has anything left of its
+        share; the client waits after it.
         """
         self._charge_time(now_s)
         rate, now_ms = self._uses.fetch, _to_ms(now_s)
+        if self._traffic is not None and self._traffic.fetched.find_throttle_ms(now_ms):
+            self._hold(self._traffic.fetched, now_ms)
+            return True
         if rate is not None:
             never_fits = size_bytes > rate.limit * self._quotas.windows.span_ms / 1000
             is_first = rate.measure(now_ms) <= 0
@@ -121,7 +145,16 @@ class RequestMeter:
                 self._throttle(QuotaKind.FETCH, throttle_ms)
             if self.throttle_ms:
                 rate.record_unchecked(-size_bytes, now_ms)
+        if self._traffic is not None and not self.throttle_ms:
+            self._traffic.fetched.charge(size_bytes, now_ms)
         return self.throttle_ms > 0
+
+    def _hold(self, flow: Flow, now_ms: int) -> None:
+        """Let the client wait until its instance has anything left of its share."""
+        throttle_ms = flow.find_throttle_ms(now_ms)
+        if throttle_ms:
+            self.held_by = flow
+            self.throttle_ms = max(self.throttle_ms, throttle_ms)
 
     def admit_mutation(self, topic: str, partitions: int, now_s: float) -> None:
         """Charge the creation or deletion of a topic's partitions, once though it may be planned again.
@@ -160,9 +193,22 @@ class RequestMeter:
             self._charge_time(now_s)
         # Part of the mutations' throttle time has passed while they were carried out.
         self._throttle(QuotaKind.MUTATION, self._mutation_ends_ms - now_ms)
-        if self.throttle_ms:
-            self._quotas.throttled[self._kind].add(self._find_scope(), self.throttle_ms, now_ms)
+        by_quotas_ms = 0 if self.held_by is not None else self.throttle_ms
+        if self._traffic is not None:
+            self._charge_traffic(self._traffic, size_bytes, now_ms)
+        if by_quotas_ms:
+            self._quotas.throttled[self._kind].add(self._find_scope(), by_quotas_ms, now_ms)
         return self.throttle_ms
+
+    def _charge_traffic(self, traffic: InstanceTraffic, size_bytes: int, now_ms: int) -> None:
+        """Charge the client's instance; each request that uses its share up counts as a wait."""
+        if self._api_key == PRODUCE_KEY:
+            traffic.produced.charge(size_bytes, now_ms)
+            self._hold(traffic.produced, now_ms)
+        elif self._api_key == FETCH_KEY:
+            self._hold(traffic.fetched, now_ms)
+        if self.held_by is not None:
+            self.held_by.throttled_ms += self.throttle_ms
 
     def _find_scope(self) -> ClientNames:
         """Return the clients that share the quota for which this one is throttled."""
@@ -176,13 +222,26 @@ class RequestMeter:
 
 
 def begin_request(
-    quotas: ClientQuotas, api_key: int, api_version: int, user: str, client_id: str, begun_s: float
+    quotas: ClientQuotas,
+    api_key: int,
+    api_version: int,
+    user: str,
+    client_id: str,
+    begun_s: float,
+    traffic: InstanceTraffic | None = None,
 ) -> RequestMeter | None:
-    """Return the meter of a request, None if its client has no quota or the API is exempt."""
+    """Return the meter of a request, None if its client has no quota or the API is exempt.
+
+    *traffic* is that of the client's instance, whose Produce and Fetch requests are always metered.
+    """
     if api_key in EXEMPT_APIS:
         return None
-    uses = quotas.find_uses(user, client_id, _to_ms(begun_s))
-    return None if uses is None else RequestMeter(quotas, uses, api_key, api_version, begun_s)
+    uses = quotas.find_uses(user, client_id, _to_ms(begun_s)) if quotas.active else None
+    if api_key not in (PRODUCE_KEY, FETCH_KEY):
+        traffic = None
+    if uses is None and traffic is None:
+        return None
+    return RequestMeter(quotas, uses or NO_USES, api_key, api_version, begun_s, traffic)
 
 
 def _to_ms(seconds: float) -> int:

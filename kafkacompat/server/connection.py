@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from kafkacompat.server.sasl_gate import SaslGate
     from kafkacompat.server.transport import ReadAhead, ZeroCopyTransport
     from kafkacompat.tenancy.registry import TenantView
+    from kafkacompat.tenancy.traffic.metering import Flow
     from kafkacompat.timers import Clock, DelayedCall
 
 log = logging.getLogger(__name__)
@@ -105,6 +106,7 @@ class KafkaConnection(Protocol):
         self._seen_sent_bytes = 0
         self._last_taken_ms = 0
         self._muted: DelayedCall | None = None
+        self._held_by: Flow | None = None
         self.held_bytes = 0
         self.last_received_s = 0.0
         self.received_bytes = 0
@@ -237,9 +239,21 @@ class KafkaConnection(Protocol):
 
     def _unmute(self) -> None:
         self._muted = None
+        if self._held_by is not None and self._hold_longer(self._held_by):
+            return
         self._shared.budget.choose_again()
         if self.transport.connected:
             self._pump()
+
+    def _hold_longer(self, flow: Flow) -> bool:
+        """Let the client wait on if its instance has still nothing left of its share on this broker."""
+        throttle_ms = flow.find_throttle_ms(int(self._shared.clock.seconds() * 1000))
+        if throttle_ms:
+            flow.throttled_ms += throttle_ms
+            self.mute(throttle_ms)
+        else:
+            self._held_by = None
+        return throttle_ms > 0
 
     def cut_off(self, reason: str) -> None:
         """Close at once, and log one line with the client and the reason."""
@@ -363,7 +377,7 @@ class KafkaConnection(Protocol):
         incoming = self._requests.parse(frame)
         if self.watch is not None:
             self.watch.begin(incoming, self.last_received_s, now_s)
-        meter = self._begin_metering(incoming) if self._shared.quotas.active else None
+        meter = self._begin_metering(incoming) if self._shared.quotas.active or self.tenant is not None else None
         context = RequestContext(
             incoming.api_version,
             incoming.client_id,
@@ -445,6 +459,7 @@ class KafkaConnection(Protocol):
             self.principal.name,
             incoming.client_id,
             shared.clock.seconds(),
+            None if self.tenant is None else self.tenant.traffic,
         )
         return meter
 
@@ -457,6 +472,7 @@ class KafkaConnection(Protocol):
             declared = self._shared.dispatcher.handlers[incoming.api_key].response
             throttle_ms = raise_throttle_time(response, declared, incoming.api_version, throttle_ms)
         if throttle_ms:
+            self._held_by = meter.held_by or self._held_by
             self.mute(throttle_ms)
 
     def _answer(self, incoming: IncomingRequest, response: Response | None) -> None:

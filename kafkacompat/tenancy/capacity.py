@@ -54,6 +54,11 @@ class StorageAccount:
         return self.stored_bytes + self.elsewhere_bytes
 
     @property
+    def has_limit(self) -> bool:
+        """Whether the instance may be full at all."""
+        return self._limit_bytes != NO_LIMIT
+
+    @property
     def is_full(self) -> bool:
         """Whether producing is held back."""
         return self._limit_bytes != NO_LIMIT and self.stored_bytes + self.elsewhere_bytes >= self._limit_bytes

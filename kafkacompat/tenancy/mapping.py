@@ -79,7 +79,9 @@ class _MapperSource:
             if drop:
                 self._emit(guard, f"if {value} is FOREIGN: {drop} = True")
             else:
-                self._emit(guard, f"if {value} is FOREIGN: {value} = {'None' if field.nullable else repr('')}")
+                self._emit(
+                    guard, f"if {value} is FOREIGN: {value} = {'None' if self._version in field.nullable else repr('')}"
+                )
             self._emit(guard, f"{target} = {value}")
 
     def _translate(self, cls: type[Struct], field: Field, value: str, owner: str) -> str:

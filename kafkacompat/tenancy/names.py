@@ -10,20 +10,23 @@ Topic ids are exclusive-ored with a secret of the instance. So an id of another 
 from __future__ import annotations
 
 import hmac
+import re
+from base64 import urlsafe_b64decode
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any
 
 from kafkacompat.metadata.topic_names import MAX_NAME_LENGTH, is_legal_name
 from kafkacompat.patterns import Pattern, PatternError
 from kafkacompat.wire import entities
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.wire.primitives import ZERO_UUID
+from kafkacompat.wire.primitives import ZERO_UUID, format_uuid
 
 FOREIGN: Any = object()
 """Stands for the name of something that is not the instance's; the element of a response that holds it is left out."""
 
-MAX_CACHED = 10_000
-LONGEST_CACHED = 500
+MAX_CACHED = 4096
+MAX_CACHED_LENGTH = MAX_NAME_LENGTH
 """Longer names are not remembered: clients choose them, and a name may have tens of thousands of characters."""
 MAX_ID_BYTES = 32_000
 """The longest physical name of a group, a transactional id or a user; a record holds 32,767 bytes."""
@@ -31,6 +34,14 @@ HASH_DIGITS = 32
 ILLEGAL = "!"
 """Begins the physical name of a topic that cannot be renamed: no topic may have it."""
 ALL_NAMES = "*"
+
+_WORD_LIKE_ID = re.compile(
+    r"(?<!member )(?<!not to )(?<![a-zA-Z0-9._-])[a-zA-Z0-9_-]{21}[AQgw](?![a-zA-Z0-9_]|[.-][a-zA-Z_])"
+)
+"""The 16 bytes of an id in the letters of a URL, where no other letter can be the last one; the number of a partition may follow.
+
+The ids of members have the same form."""
+_NAME_IN_TEXT = re.compile(r"[a-zA-Z0-9._-]+")
 
 LOG_DIRECTORY_SHOWN = "/kafkacompat"
 """The one log directory that an instance's clients see."""
@@ -44,11 +55,12 @@ class CachedNames(dict[Any, Any]):
         self._translate = translate
 
     def __missing__(self, name: Any) -> Any:
-        if len(name) > LONGEST_CACHED:
-            return self._translate(name)
+        translated = self._translate(name)
+        if len(name) > MAX_CACHED_LENGTH:
+            return translated
         if len(self) >= MAX_CACHED:
             self.clear()
-        translated = self[name] = self._translate(name)
+        self[name] = translated
         return translated
 
 
@@ -64,6 +76,16 @@ class Computed:
 
 Translations = Mapping[str, Any]
 """By entity: an object whose ``[name]`` translates a name."""
+
+
+def _with_empty_ids(translations: Translations) -> Translations:
+    """Return translations in which an empty id of a group or a transaction stays empty."""
+
+    def keep_empty(translate: Any) -> Computed:
+        return Computed(lambda name: translate[name] if name else name)
+
+    ids = (entities.GROUP, entities.TRANSACTIONAL_ID)
+    return {**translations, **{entity: keep_empty(translations[entity]) for entity in ids}}
 
 
 class RenamedTopics:
@@ -92,8 +114,9 @@ class RenamedTopics:
 class Names:
     """Translates names between an instance's clients and the brokers.
 
-    ``to_physical`` and ``to_client`` hold a translation for each kind of name. *tables* has the physical names of adopted things, by
-    entity. *find_long_name* returns the client's name of a topic with a short form, or None.
+    ``to_physical`` and ``to_client`` hold a translation for each kind of name. Those with ``_or_empty`` leave empty ids of groups and
+    transactions empty. *tables* has the physical names of adopted things, by entity. *find_long_name* returns the client's name of a
+    topic with a short form, or None.
     """
 
     def __init__(
@@ -127,10 +150,8 @@ class Names:
             entities.USER: CachedNames(self._find_physical_user),
             entities.PRINCIPAL: Computed(self._find_physical_principal),
             entities.CLUSTER: same,
-            entities.TOPIC_PATTERN: Computed(lambda text: self._wrap_pattern(entities.TOPIC, text)),
-            entities.TRANSACTIONAL_ID_PATTERN: Computed(
-                lambda text: self._wrap_pattern(entities.TRANSACTIONAL_ID, text)
-            ),
+            entities.TOPIC_PATTERN: Computed(self._wrap_pattern),
+            entities.TRANSACTIONAL_ID_PATTERN: Computed(self._wrap_pattern),
             entities.SUBSCRIPTION: Computed(group_bytes.subscription_to_physical),
             entities.ASSIGNMENT: Computed(group_bytes.assignment_to_physical),
             entities.LOG_DIRECTORY: same,
@@ -144,7 +165,7 @@ class Names:
             entities.TRANSACTIONAL_ID: Computed(lambda name: self._find_client(entities.TRANSACTIONAL_ID, name)),
             entities.USER: Computed(self._find_client_user),
             entities.PRINCIPAL: Computed(self._find_client_principal),
-            entities.CLUSTER: Computed(lambda _: cluster_id),
+            entities.CLUSTER: Computed(lambda shown: cluster_id if shown else shown),
             entities.TOPIC_PATTERN: Computed(self._unwrap_pattern),
             entities.TRANSACTIONAL_ID_PATTERN: Computed(self._unwrap_pattern),
             entities.SUBSCRIPTION: Computed(group_bytes.subscription_to_client),
@@ -153,6 +174,8 @@ class Names:
             entities.CLIENT_INSTANCE: mask,
             entities.TEXT: Computed(self.clean_text),
         }
+        self.to_physical_or_empty = _with_empty_ids(self.to_physical)
+        self.to_client_or_empty = _with_empty_ids(self.to_client)
 
     # Topics
 
@@ -169,11 +192,17 @@ class Names:
         physical = self.prefix + renamed
         return physical if len(physical) <= MAX_NAME_LENGTH else self._shorten(physical, name)
 
+    def _show_illegal(self, physical: str) -> str:
+        name = physical.removeprefix(ILLEGAL)
+        return name if self._renamed is not None and is_legal_name(name) else physical
+
     def _shorten(self, physical: str, name: str) -> str:
         digest = hmac.digest(self._secret, physical.encode(), "sha256").hex()[:HASH_DIGITS]
         short = physical[: MAX_NAME_LENGTH - HASH_DIGITS - 1] + "-" + digest
         if len(self._long_names) >= MAX_CACHED:
+            # A short form that is remembered must have its long name.
             self._long_names.clear()
+            self.to_physical[entities.TOPIC].clear()
         self._long_names[short] = name
         return short
 
@@ -182,13 +211,17 @@ class Names:
         if adopted and physical in adopted:
             return adopted[physical]
         if not physical.startswith(self.prefix):
-            return FOREIGN if is_legal_name(physical) else physical.removeprefix(ILLEGAL)
-        if len(physical) == MAX_NAME_LENGTH:
-            name = self._long_names.get(physical) or self._find_long_name(physical)
-            if name is not None:
-                return name
+            return FOREIGN if is_legal_name(physical) else self._show_illegal(physical)
+        name = self._find_long_client_name(physical)
+        if name is not None:
+            return name
         renamed = physical[len(self.prefix) :]
         return renamed if self._renamed is None else self._renamed.restore(renamed)
+
+    def _find_long_client_name(self, physical: str) -> str | None:
+        if len(physical) != MAX_NAME_LENGTH or not physical.startswith(self.prefix):
+            return None
+        return self._long_names.get(physical) or self._find_long_name(physical)
 
     def find_long_name(self, physical: str) -> str | None:
         """Return the client's name of a topic that has a short form and was named lately; None for other topics."""
@@ -239,33 +272,33 @@ class Names:
 
     # Patterns
 
-    def _wrap_pattern(self, kind: str, text: str) -> str:
-        """Return the pattern for physical names; one that is not valid stays, so that its error is the client's own.
+    def _wrap_pattern(self, text: str) -> str:
+        """Return the form of a pattern in which a group keeps it; one that is not valid stays, so that its error is the client's own.
 
-        It is checked alone first: with the prefix and parentheses around it, an unbalanced one could match other names.
+        The form is read by `compile_pattern`. To whoever takes it for a pattern of physical names, it is one of this instance's names
+        only: the client's pattern is checked alone, as an unbalanced one could match other names.
         """
-        try:
-            pattern = Pattern(text) if text else None
-        except PatternError:
-            return text
-        if pattern is None:
-            return text
-        import re2
+        return f"{self._pattern_start}{text})" if text and _is_pattern(text) else text
 
-        adopted = "".join(
-            f"{re2.escape(physical)}|" for name, physical in self._tables.get(kind, {}).items() if pattern.matches(name)
-        )
-        return f"{adopted}{self._pattern_start}{text})"
+    def compile_pattern(self, kind: str, stored: str) -> Callable[[str], bool]:
+        """Return whether a physical name is one of this instance's that a pattern of its clients matches; raises PatternError."""
+        pattern = Pattern(self._unwrap_pattern(stored))
+        to_client = self.to_client[kind]
 
-    @property
+        def matches(physical: str) -> bool:
+            name = to_client[physical]
+            return name is not FOREIGN and pattern.matches(name)
+
+        return matches
+
+    @cached_property
     def _pattern_start(self) -> str:
-        import re2
+        import re2  # Most instances have no patterns.
 
         return f"{re2.escape(self.prefix)}(?:"
 
     def _unwrap_pattern(self, pattern: str) -> str:
-        _, start, text = pattern.partition(self._pattern_start)
-        return text[:-1] if start else pattern
+        return pattern[len(self._pattern_start) : -1] if pattern.startswith(self._pattern_start) else pattern
 
     def is_own(self, kind: str, physical: str) -> bool:
         """Return whether a physical name has the prefix or is adopted."""
@@ -275,4 +308,41 @@ class Names:
 
     def clean_text(self, text: str) -> str:
         """Return a text for people with the names that clients know."""
-        return text.replace(self.prefix, "")
+        text = _WORD_LIKE_ID.sub(self._show_id, text)
+        if self._adopted or len(text) >= MAX_NAME_LENGTH:
+            text = _NAME_IN_TEXT.sub(self._show_special_name, text)
+        return self._prefix_in_text.sub("", text)
+
+    def _show_id(self, match: re.Match[str]) -> str:
+        """Return a topic id in a text as clients know it: with both forms of an id a client would know the secret of all others."""
+        word = match[0]
+        if self._find_special_name(word) is not None:
+            return word
+        return format_uuid(self._mask_id(urlsafe_b64decode(word + "==")))
+
+    @cached_property
+    def _prefix_in_text(self) -> re.Pattern[str]:
+        return re.compile(rf"(?<![a-zA-Z0-9._-]){re.escape(self.prefix)}")
+
+    def _show_special_name(self, match: re.Match[str]) -> str:
+        """Return the client's name for an adopted name or a short form; the number of a partition or a full stop may follow it."""
+        word = match[0]
+        for name in (word, word.rstrip("."), word.rpartition("-")[0]):
+            shown = self._find_special_name(name)
+            if shown is not None:
+                return shown + word[len(name) :]
+        return word
+
+    def _find_special_name(self, physical: str) -> str | None:
+        for names in self._adopted.values():
+            if physical in names:
+                return names[physical]
+        return self._find_long_client_name(physical)
+
+
+def _is_pattern(text: str) -> bool:
+    try:
+        Pattern(text)
+    except PatternError:
+        return False
+    return True

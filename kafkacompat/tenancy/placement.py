@@ -93,10 +93,13 @@ def list_hosts(instance: Instance, brokers: Mapping[int, BrokerImage], groups: B
 
     While the instance moves, these are the brokers of the group that it moves to.
     """
-    names = instance.list("placement.group")
-    if not groups and not names and not instance.list("placement.racks"):
+    if _lives_anywhere(instance, groups):
         return None
-    return _list_brokers(instance, names[-1:], brokers, groups)
+    return _list_brokers(instance, instance.list("placement.group")[-1:], brokers, groups)
+
+
+def _lives_anywhere(instance: Instance, groups: BrokerGroups) -> bool:
+    return not (groups or instance.list("placement.group") or instance.list("placement.racks"))
 
 
 def _list_brokers(
@@ -121,15 +124,13 @@ def list_visible_brokers(
     These are the live brokers of its groups, those that have replicas of its topics, and the leaders of the internal topics: any of
     them may coordinate one of its groups or transactions. If none of all these is alive, the clients see every broker.
     """
-    basis = (image.topics, image.brokers, groups)
-    if tenant.visible_basis is None or not all(map(_is_same, tenant.visible_basis, basis)):
+    if _lives_anywhere(tenant.instance, groups):
+        return image.brokers
+    basis = (image.version, groups)
+    if tenant.visible_basis != basis:
         tenant.visible_basis = basis
         tenant.visible_brokers = _find_visible(tenant, instances, image, groups)
     return tenant.visible_brokers
-
-
-def _is_same(old: object, new: object) -> bool:
-    return old is new
 
 
 def _find_visible(
@@ -137,8 +138,6 @@ def _find_visible(
 ) -> frozenset[int]:
     instance = tenant.instance
     names = instance.list("placement.group")
-    if not groups and not names and not instance.list("placement.racks"):
-        return frozenset(image.brokers)
     visible = set(_list_brokers(instance, names, image.brokers, groups))
     for topic in instances.list_topics(tenant):
         for partition in image.topics[topic].partitions:

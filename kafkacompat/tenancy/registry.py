@@ -5,17 +5,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from kafkacompat.config.instances import LONG_NAME_CONFIG, Instance
 from kafkacompat.config.properties import ConfigError
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.image import MetadataImage
 from kafkacompat.security.acls.model import CLUSTER_NAME
-from kafkacompat.tenancy.access_names import AclNames
+from kafkacompat.tenancy.access_names import USER_TYPE, AclNames
 from kafkacompat.tenancy.names import Names, RenamedTopics
 from kafkacompat.tenancy.quota_names import QuotaNames
 from kafkacompat.tenancy.resolving import RequestResolver, ResponseResolver
 from kafkacompat.wire import entities
+
+if TYPE_CHECKING:
+    from kafkacompat.tenancy.traffic.metering import InstanceTraffic
 
 log = logging.getLogger(__name__)
 
@@ -40,12 +44,14 @@ class TenantView:
         )
         self.in_requests = RequestResolver(self.names)
         self.in_responses = ResponseResolver(self.names)
+        self.traffic: InstanceTraffic | None = None
+        """What the instance uses on this broker; None before traffic control has begun."""
         self.acl_names = AclNames(self.names)
         self.quota_names = QuotaNames(self.names)
         self.cluster_resource = f"{instance.prefix}{CLUSTER_NAME}"
         self.visible_brokers: Collection[int] = ()
-        self.visible_basis: tuple[object, ...] | None = None
-        """What ``visible_brokers`` was found from, see `placement.list_visible_brokers`."""
+        self.visible_basis: tuple[int, Mapping[str, frozenset[int]]] | None = None
+        """The version of the image and the groups that ``visible_brokers`` belong to, see `placement.list_visible_brokers`."""
 
     @cached_property
     def super_users(self) -> frozenset[str]:
@@ -104,7 +110,7 @@ class Instances:
 
     def _find_view(self, name: str, given: Mapping[str, str]) -> TenantView | None:
         known = self.by_name.get(name)
-        if known is not None and (given is self._configs.get(name) or known.instance.given == given):
+        if known is not None and (known.instance.source is given or known.instance.given == given):
             return known
         try:
             return TenantView(Instance(name, given), self._find_long_name)
@@ -143,6 +149,10 @@ class Instances:
         owner = self.find_owner(entities.USER, user) if self.by_name else None
         return "" if owner is None else owner.names.prefix
 
+    def is_prefix(self, name: str) -> bool:
+        """Return whether a name is no more than the prefix of an instance."""
+        return name in self._by_prefix or name.removeprefix(USER_TYPE) in self._by_prefix
+
     def is_cluster_name(self, name: str) -> bool:
         """Return whether access rules may protect a cluster of this name: the whole cluster, or that of an instance."""
         return name.endswith(CLUSTER_NAME) and (
@@ -164,12 +174,22 @@ class Instances:
         topics = self._image.topics
         known, index = self._topics
         if known is not topics:
-            index = {}
-            for topic in topics:
-                owner = self.find_owner(entities.TOPIC, topic)
-                if owner is not None:
-                    index.setdefault(owner.name, []).append(topic)
-            for names in index.values():
-                names.sort()
+            self._follow_topics(known, topics, index)
             self._topics = topics, index
         return index.get(view.name, [])
+
+    def _follow_topics(
+        self, known: Mapping[str, object], topics: Mapping[str, object], index: dict[str, list[str]]
+    ) -> None:
+        """Bring the sorted names of each instance's topics up to date."""
+        added: dict[str, list[str]] = {}
+        for topic in topics.keys() - known.keys():
+            owner = self.find_owner(entities.TOPIC, topic)
+            if owner is not None:
+                added.setdefault(owner.name, []).append(topic)
+        for topic in known.keys() - topics.keys():
+            owner = self.find_owner(entities.TOPIC, topic)
+            if owner is not None:
+                added.setdefault(owner.name, [])
+        for name, new in added.items():
+            index[name] = sorted([*(topic for topic in index.get(name, ()) if topic in topics), *new])

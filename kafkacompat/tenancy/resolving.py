@@ -71,7 +71,8 @@ class ResponseResolver:
         self._acl_names = AclNames(names)
         self._quota_names = QuotaNames(names)
         self._rules: dict[str, Callable[[Any, Any], Any]] = {
-            entities.COORDINATOR_KEY: lambda key, _: names.to_client[entities.GROUP][key],
+            # Its kind is in the request: see handlers/tenants/hooks.
+            entities.COORDINATOR_KEY: lambda key, _: key,
             entities.CONFIG_RESOURCE: self._resolve_config,
             entities.ACL_RESOURCE: self._resolve_acl,
             entities.QUOTA_ENTITY: self._resolve_quota,

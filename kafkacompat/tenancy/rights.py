@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkacompat.metadata.topic_names import is_legal_name
 from kafkacompat.security.acls.model import AclResourceType, PatternType
 from kafkacompat.tenancy.access_names import USER_TYPE
 from kafkacompat.tenancy.names import FOREIGN
@@ -22,7 +23,9 @@ _ADOPTABLE = {
 
 
 def owns(view: TenantView, kind: AclResourceType, physical: str) -> bool:
-    """Return whether a resource is the instance's."""
+    """Return whether a resource is the instance's. A name that nothing may have is everybody's: handlers reject it."""
+    if not physical or (kind is AclResourceType.TOPIC and not is_legal_name(physical)):
+        return True
     return view.acl_names.to_client(kind, PatternType.LITERAL, physical) is not None
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from kafkacompat.patterns import Pattern
 from kafkacompat.timers import Clock, now_ms, yield_in_turns
 from kafkacompat.transactions.records import group_by_topic
 from kafkacompat.transactions.registry import TransactionalId, TransactionalIdRegistry
@@ -26,7 +25,7 @@ class TransactionFilters:
     states: Collection[TransactionState] | None = None
     producer_ids: Collection[int] = ()
     duration_ms: int = NO_DURATION
-    pattern: Pattern | None = None
+    matches_name: Callable[[str], bool] | None = None
 
     def matches(self, transactional_id: TransactionalId, at_ms: int) -> bool:
         """Return whether a transactional id matches at the time *at_ms*."""
@@ -36,7 +35,7 @@ class TransactionFilters:
             and (self.states is None or current.state in self.states)
             and (not self.producer_ids or current.producer_id in self.producer_ids)
             and (self.duration_ms < 0 or at_ms - current.start_ms > self.duration_ms)
-            and (self.pattern is None or self.pattern.matches(transactional_id.name))
+            and (self.matches_name is None or self.matches_name(transactional_id.name))
         )
 
 

@@ -1,14 +1,13 @@
 """Which partitions of this broker belong to which instance, and what each instance stores here.
 
-Each instance has a `StorageAccount`, which its partitions keep up to date by themselves. Only a change of instances goes through all
-partitions, in turns of the reactor; it also applies the instance's bounds of topic configs to their logs.
+Each instance has a `StorageAccount`, which its partitions keep up to date by themselves. Only a change of instances that concerns
+topics goes through all partitions, in turns of the reactor. It also applies the bounds of topic configs to the logs.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from twisted.internet.defer import Deferred
 
@@ -22,7 +21,8 @@ if TYPE_CHECKING:
     from kafkacompat.partitions.replica_manager import ReplicaManager
     from kafkacompat.tenancy.registry import Instances
 
-log = logging.getLogger(__name__)
+MOST_PREFIXES = 20
+"""Finding the instance of a topic takes less time than to compare it with more prefixes."""
 
 
 class PartitionCounts:
@@ -42,15 +42,36 @@ class PartitionCounts:
         self.fetched_bytes += sign * traffic.sent_bytes
 
 
+class TopicNames(NamedTuple):
+    """The physical names of an instance's topics: those with its prefix, and the adopted ones."""
+
+    prefix: str
+    adopted: frozenset[str]
+
+    @classmethod
+    def of(cls, instance: Instance) -> TopicNames:
+        """Return the names of an instance."""
+        return cls(instance.prefix, frozenset(instance.tables.get(entities.TOPIC, {}).values()))
+
+
 class InstancePartitions:
     """The partitions of one instance on this broker."""
 
     def __init__(self, instance: Instance) -> None:
+        self.instance = instance
         self.account = StorageAccount(instance)
-        self.bounds = instance.topic_bounds
+        self.names = TopicNames.of(instance)
+        self._bounds = instance.topic_bounds
         self.partitions: dict[tuple[str, int], Partition] = {}
         self._gone = PartitionCounts()
         """The counters of partitions that the broker no longer has, less those that partitions began with."""
+
+    def configure(self, instance: Instance) -> bool:
+        """Use other properties from now on; return whether the partitions must be counted or configured anew."""
+        before = self.names, self._bounds, self.account.counts_replicas
+        self.account.configure(instance)
+        self.names, self._bounds = TopicNames.of(instance), instance.topic_bounds
+        return before != (self.names, self._bounds, self.account.counts_replicas)
 
     def attach(self, partition: Partition) -> None:
         """Count a partition from now on."""
@@ -92,7 +113,6 @@ class InstanceStorage:
         self._replicas = replicas
         self._clock = clock
         self._owners: dict[Partition, InstancePartitions] = {}
-        self._round = 0
 
     def start(self) -> None:
         """Count from now on."""
@@ -103,6 +123,25 @@ class InstanceStorage:
     def __iter__(self) -> Iterator[tuple[str, InstancePartitions]]:
         return iter(self.by_name.items())
 
+    @property
+    def has_limits(self) -> bool:
+        """Whether any instance has a limit."""
+        return any(partitions.account.has_limit for partitions in self.by_name.values())
+
+    def measure_limited(self) -> dict[str, int]:
+        """Return the stored bytes of the instances that have a limit and partitions on this broker, by name."""
+        return {
+            name: partitions.account.stored_bytes
+            for name, partitions in self.by_name.items()
+            if partitions.partitions and partitions.account.has_limit
+        }
+
+    def note_total(self, instance: str, total_bytes: int, reported_bytes: int) -> None:
+        """Note the bytes on all brokers, to which this broker had reported *reported_bytes*."""
+        account = self.find_account(instance)
+        if account is not None:
+            account.note_total(total_bytes, reported_bytes)
+
     def find_account(self, name: str) -> StorageAccount | None:
         """Return the account of an instance; None if there is no such instance."""
         found = self.by_name.get(name)
@@ -111,23 +150,31 @@ class InstanceStorage:
     def update(self) -> Deferred[None]:
         """Follow a change of instances; fires when every partition has the account of its instance."""
         views = self._instances.by_name
+        changed: list[TopicNames] = []
         for name, view in views.items():
             known = self.by_name.get(name)
             if known is None:
-                self.by_name[name] = InstancePartitions(view.instance)
-            else:
-                known.account.configure(view.instance)
-                known.bounds = view.instance.topic_bounds
+                self.by_name[name] = known = InstancePartitions(view.instance)
+                changed.append(known.names)
+                continue
+            before = known.names
+            if known.configure(view.instance):
+                changed += (before, known.names)
         for name in self.by_name.keys() - views.keys():
-            del self.by_name[name]
-        self._round += 1
-        return Deferred.fromCoroutine(self._attach_all(self._round))
+            changed.append(self.by_name.pop(name).names)
+        return Deferred.fromCoroutine(self._attach_all(changed))
 
-    async def _attach_all(self, update: int) -> None:
+    async def _attach_all(self, changed: Sequence[TopicNames]) -> None:
+        """Attach the partitions whose topics have these names to the instances that they belong to now."""
+        if not changed:
+            return
+        prefixes = tuple(names.prefix for names in changed)
+        adopted = frozenset[str]().union(*(names.adopted for names in changed))
+        checks_all = len(changed) > MOST_PREFIXES
         async for partition in yield_in_turns(self._clock, list(self._replicas)):
-            if update != self._round:
-                return
-            if not partition.closed:
+            topic = partition.topic
+            is_concerned = checks_all or topic.startswith(prefixes) or topic in adopted
+            if is_concerned and not partition.closed:
                 self._attach(partition)
 
     def _attach(self, partition: Partition) -> None:

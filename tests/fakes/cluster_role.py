@@ -13,6 +13,8 @@ from kafkacompat.wire.apis.allocate_producer_ids import AllocateProducerIdsRespo
 from kafkacompat.wire.apis.alter_partition import AlterPartitionResponse
 from kafkacompat.wire.apis.controlled_shutdown import ControlledShutdownResponse
 from kafkacompat.wire.apis.leader_and_isr import LeaderAndIsrResponse
+from kafkacompat.wire.apis.report_storage import ReportStorageResponse
+from kafkacompat.wire.apis.report_traffic import ReportTrafficResponse
 from kafkacompat.wire.apis.stop_replica import StopReplicaResponse
 from kafkacompat.wire.apis.update_metadata import UpdateMetadataResponse
 from kafkacompat.wire.errors import ErrorCode, KafkaError
@@ -100,6 +102,14 @@ class FakeRole:
 
     async def allocate_producer_ids(self, request: Any) -> AllocateProducerIdsResponse:
         response: AllocateProducerIdsResponse = await self._obey(request, AllocateProducerIdsResponse(error_code=11))
+        return response
+
+    async def report_storage(self, request: Any) -> ReportStorageResponse:
+        response: ReportStorageResponse = await self._obey(request, ReportStorageResponse(error_code=11))
+        return response
+
+    async def report_traffic(self, request: Any) -> ReportTrafficResponse:
+        response: ReportTrafficResponse = await self._obey(request, ReportTrafficResponse(error_code=11))
         return response
 
     def _obey(self, order: Any, answer: Any) -> Deferred[Any]:

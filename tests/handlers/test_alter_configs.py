@@ -106,7 +106,7 @@ def test_a_resource_or_a_config_named_twice() -> None:
         (
             3,
             ["a"],
-            "resources of type 3 cannot be changed here, only TOPIC (2), BROKER (4), GROUP (32), CLIENT_METRICS (16), INSTANCE (100)",
+            "resources of type 3 cannot be changed here, only TOPIC (2), BROKER (4), GROUP (32), CLIENT_METRICS (16)",
         ),
     ],
 )

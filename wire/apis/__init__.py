@@ -136,11 +136,22 @@ API_NAMES: dict[int, str] = {
 }
 """API key -> name, in ascending order. The module, its classes and the handler's module derive their names from it."""
 
+OWN_API_NAMES: dict[int, str] = {
+    10000: "report_traffic",
+    10001: "report_storage",
+}
+"""The same for APIs between brokers that no Kafka release has. Kafka will hardly ever have so many."""
+
+
+def find_api_name(key: int) -> str:
+    """Return the name of an API; raises KeyError for an unknown key."""
+    return API_NAMES[key] if key in API_NAMES else OWN_API_NAMES[key]
+
 
 @cache
 def find_api(key: int) -> Api:
-    """Return the messages of one API; raises KeyError if no Kafka release has this key."""
-    name = API_NAMES[key]
+    """Return the messages of one API; raises KeyError for an unknown key."""
+    name = find_api_name(key)
     module = import_module(f"kafkacompat.wire.apis.{name}")
     title = name.title().replace("_", "")
     return Api(getattr(module, f"{title}Request"), getattr(module, f"{title}Response"))

@@ -9,6 +9,7 @@ secret | password | null | | O | The key of topic ids and of short names; drawn 
 state | string | active | active, deleting | U | A deleting instance serves no client, and can still be restored
 delete.at.ms | long | -1 | -1.. | U | When a deleting instance's data go, in milliseconds since the epoch
 description | string | | | U | A text for people
+managed.by | string | null | file | U | Set to file for an instance of the broker's kafkacompat.instances.file
 name.prefix | string | null | | U | The text before the physical name of everything that the instance has; its name
     and a dot by default
 topic.names | list | | | U | Topics with a physical name of their own, as name:physical

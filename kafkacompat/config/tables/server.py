@@ -79,9 +79,17 @@ kafkacompat.scrub.interval.ms | long | 604800000 | -1.. | U | How often every ro
 kafkacompat.scrub.max.bytes.per.second | long | 10485760 | 1.. | U | How fast that is done
 kafkacompat.conversion.processes | int | 2 | 1.. | U | Processes that convert for clients older than 0.11 and
     check large batches
+kafkacompat.traffic.interval.ms | int | 1000 | 100..60000 | U | How often brokers report the traffic of instances to the
+    controller and receive their shares
 kafkacompat.instances.required.listeners | list | | distinct | U | Listeners that serve only clients of an instance
 kafkacompat.http.listener | string | null | | U | Where /metrics, /healthz and /readyz are served, as host:port; without it
     nowhere
+kafkacompat.http.token.file | string | null | | U | A file of lines NAME:TOKEN; a token lets its bearer administer instances
+    over HTTP as User:NAME
+kafkacompat.http.scram.enable | boolean | false | | U | Whether SCRAM users of the cluster may administer instances over HTTP by
+    their passwords
+kafkacompat.instances.file | string | null | | U | A YAML file of the instances of a single node, which is read again when it
+    changes
 kafkacompat.metrics.max.items | int | 1000 | 1.. | U | Topics, partitions, groups and clients that have series of
     their own in /metrics, of each kind
 kafkacompat.broker.groups | list | | distinct | UC | Groups of brokers that instances live in, as name:ids, with ids and ranges of

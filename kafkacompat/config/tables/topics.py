@@ -18,6 +18,8 @@ flush.ms | long | 9223372036854775807 | 0.. | U | Time after which the log is sy
 follower.replication.throttled.replicas | list | | replicas | | Replicas whose fetching is throttled
 index.interval.bytes | int | 4096 | 0.. | U | Bytes between two entries of the offset index
 internal.segment.bytes | int | null | | UI | A segment size below what segment.bytes allows, for tests
+kafkacompat.instance.topic | string | null | | UI | What the clients of an instance call a topic whose name with the
+    instance's prefix is too long
 leader.replication.throttled.replicas | list | | replicas | | Replicas whose leaders send throttled
 kafkacompat.whitelist.consume | list | | | UI | Networks whose clients may consume; none for nobody
 kafkacompat.whitelist.produce | list | | | UI | Networks whose clients may produce; none for nobody

@@ -12,6 +12,7 @@ from kafkacompat.groups.consumer.contents import GroupContents
 from kafkacompat.groups.consumer.draft import GroupDraft
 from kafkacompat.groups.consumer.member import ConsumerMember, MemberTimer
 from kafkacompat.groups.consumer.records import ConsumerGroupRecordKey, as_record
+from kafkacompat.patterns import Pattern
 from kafkacompat.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -27,13 +28,21 @@ NO_EPOCH = -1
 
 TopicFilter: TypeAlias = "Callable[[str], bool]"
 """Returns whether a client may see a topic."""
+CompilePattern: TypeAlias = "Callable[[str], TopicFilter]"
+"""Returns what a pattern matches; raises PatternError. The patterns of an instance's clients match its topics only, by other names."""
+
+
+def compile_pattern(text: str) -> TopicFilter:
+    """Return what a pattern of a client of the whole cluster matches; raises PatternError."""
+    return Pattern(text).matches
 
 
 class ConsumerGroup(AnyGroup):
     """A group of the consumer protocol.
 
     ``counted_bytes`` is the group's part of the memory budget. ``checked_image`` is the metadata that the group's epoch was last
-    compared with. ``may_see`` decides which topics its patterns match, by the rights of the last sender of a heartbeat. ``writes_in_flight`` counts the changes that the log has neither accepted nor rejected yet, ``refusals`` those
+    compared with. ``may_see`` and ``compile_pattern`` decide which topics its patterns match, by the rights and the instance of the last
+    sender of a heartbeat. ``writes_in_flight`` counts the changes that the log has neither accepted nor rejected yet, ``refusals`` those
     that it rejected. ``replaces`` is the classic group that this one was converted from, until it replaces it.
     """
 
@@ -48,6 +57,7 @@ class ConsumerGroup(AnyGroup):
         self.refusals = 0
         self.replaces: AnyGroup | None = None
         self.may_see: TopicFilter | None = None
+        self.compile_pattern: CompilePattern = compile_pattern
         self.is_resolving = False
         self.resolved_topics_version = -1
         self.counted_bytes = 0

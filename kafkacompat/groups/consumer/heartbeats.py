@@ -82,7 +82,7 @@ class Heartbeats:
         is_joining = request.member_epoch == JOINING_EPOCH
         if pattern is None or not is_joining or not self._patterns.is_new(request.group_id, pattern):
             return self._stay(request, client, None)
-        resolving = self._patterns.look_up(pattern, client.may_see)
+        resolving = self._patterns.look_up(pattern, client.may_see, client.compile_pattern)
         return resolving.addCallback(lambda resolved: self._outbox.run(self._stay_or_refuse, request, client, resolved))
 
     def _stay_or_refuse(
@@ -110,10 +110,10 @@ class Heartbeats:
         old = self._admission.find_or_create_member(change, member_id, request.instance_id, may_join=is_joining)
         check_member_epoch(old, request.member_epoch, owned)
         new = _update_member(old, request, client, is_known=member_id in change.before.members)
-        has_new_subscription = self._progress.subscribe(change, old, new, resolved)
+        has_new_subscription = self._progress.subscribe(change, old, new, resolved, client.compile_pattern)
         member = self._progress.reconcile(change, new, owned, has_new_subscription=has_new_subscription)
         group = change.group
-        group.may_see = client.may_see
+        group.may_see, group.compile_pattern = client.may_see, client.compile_pattern
         self._progress.check_memory(change)
         is_converted = self._admission.retire_replaced_group(group)
         waiting = self._progress.apply_and_write(change)

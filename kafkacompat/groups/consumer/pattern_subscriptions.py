@@ -20,14 +20,14 @@ from twisted.internet.task import Cooperator
 from kafkacompat.coordination.outbox import Outbox
 from kafkacompat.groups.consumer.contents import GroupContents, ResolvedPattern
 from kafkacompat.groups.consumer.draft import GroupDraft
-from kafkacompat.groups.consumer.group import ConsumerGroup, TopicFilter
+from kafkacompat.groups.consumer.group import CompilePattern, ConsumerGroup, TopicFilter, compile_pattern
 from kafkacompat.groups.consumer.group_writer import GroupWriter
 from kafkacompat.groups.consumer.member import ConsumerMember
 from kafkacompat.groups.consumer.retargeting import increment_epoch, increment_epoch_if_topics_changed
 from kafkacompat.groups.consumer.settings import ConsumerGroupSettings
 from kafkacompat.groups.registry import GroupRegistry
 from kafkacompat.metadata.image import ImageHolder, MetadataImage
-from kafkacompat.patterns import Pattern, PatternError
+from kafkacompat.patterns import PatternError
 from kafkacompat.timers import TURN_SECONDS, Clock, now_ms
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -72,12 +72,14 @@ class PatternSubscriptions:
         group = self._registry.by_id.get(group_id)
         return bool(pattern) and not (isinstance(group, ConsumerGroup) and pattern in group.contents.patterns)
 
-    def look_up(self, pattern: str, may_see: TopicFilter | None = None) -> Deferred[ResolvedPattern]:
+    def look_up(
+        self, pattern: str, may_see: TopicFilter | None = None, compile_pattern: CompilePattern = compile_pattern
+    ) -> Deferred[ResolvedPattern]:
         """Find the topics of a pattern, of those that the client may see. Raises KafkaError: INVALID_REGULAR_EXPRESSION."""
-        _check_pattern(pattern)
+        _check_pattern(pattern, compile_pattern)
         resolved: dict[str, ResolvedPattern] = {}
         walk = self._cooperator.coiterate(
-            _resolve_patterns([pattern], self._metadata.image, now_ms(self._clock), resolved, may_see)
+            _resolve_patterns([pattern], self._metadata.image, now_ms(self._clock), resolved, may_see, compile_pattern)
         )
         return walk.addCallback(lambda _: resolved[pattern])
 
@@ -88,6 +90,7 @@ class PatternSubscriptions:
         old: ConsumerMember,
         new: ConsumerMember,
         resolved: ResolvedPattern | None,
+        compile_pattern: CompilePattern = compile_pattern,
     ) -> PatternChange:
         """Add the new pattern of a member to the draft, and remove its old one.
 
@@ -102,7 +105,7 @@ class PatternSubscriptions:
             return PatternChange.KNOWN if old.pattern else PatternChange.UNKNOWN
         if new.pattern in before.patterns:
             return PatternChange.KNOWN
-        _check_pattern(new.pattern)
+        _check_pattern(new.pattern, compile_pattern)
         if resolved is None:
             return PatternChange.UNKNOWN
         draft.set_pattern(new.pattern, resolved)
@@ -128,7 +131,9 @@ class PatternSubscriptions:
         group.is_resolving = True
         image = self._metadata.image
         resolved: dict[str, ResolvedPattern] = {}
-        walk = self._cooperator.coiterate(_resolve_patterns(wanted, image, at_ms, resolved, group.may_see))
+        walk = self._cooperator.coiterate(
+            _resolve_patterns(wanted, image, at_ms, resolved, group.may_see, group.compile_pattern)
+        )
         walk.addBoth(self._end_resolving, group)
         walk.addCallback(lambda _: self._outbox.run(self._apply, group, resolved, version))
         walk.addErrback(
@@ -178,9 +183,9 @@ class TopicsVersion:
         return self._version
 
 
-def _check_pattern(text: str) -> None:
+def _check_pattern(text: str, compile_pattern: CompilePattern) -> None:
     try:
-        Pattern(text)
+        compile_pattern(text)
     except PatternError as problem:
         message = f"subscribed_topic_regex={text} is not valid in RE2: {problem}"
         raise KafkaError(ErrorCode.INVALID_REGULAR_EXPRESSION, message) from None
@@ -192,27 +197,32 @@ def _resolve_patterns(
     at_ms: int,
     resolved: dict[str, ResolvedPattern],
     may_see: TopicFilter | None,
+    compile_pattern: CompilePattern,
 ) -> Iterator[None]:
     """Fill *resolved* with the topics of the wanted patterns; yields before each pattern and after each turn."""
     for text in wanted:
         yield
         topics: set[str] = set()
-        yield from _match_topics(text, image, topics.add, may_see)
+        yield from _match_topics(text, image, topics.add, may_see, compile_pattern)
         resolved[text] = ResolvedPattern(frozenset(topics), image.version, at_ms)
 
 
 def _match_topics(
-    text: str, image: MetadataImage, add: Callable[[str], None], may_see: TopicFilter | None
+    text: str,
+    image: MetadataImage,
+    add: Callable[[str], None],
+    may_see: TopicFilter | None,
+    compile_pattern: CompilePattern,
 ) -> Iterator[None]:
     try:
-        pattern = Pattern(text)
+        matches = compile_pattern(text)
     except PatternError as problem:
         # A log that Kafka wrote may have patterns that RE2 rejects.
         log.error("Ignoring the pattern %s: %s", text, problem)
         return
     left_seconds, turn_began = MAX_SECONDS, thread_time()
     for topic in tuple(image.topics):
-        if pattern.matches(topic) and (may_see is None or may_see(topic)):
+        if matches(topic) and (may_see is None or may_see(topic)):
             add(topic)
         took = thread_time() - turn_began
         if took < TURN_SECONDS:

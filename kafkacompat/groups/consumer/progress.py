@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred
 from kafkacompat.coordination.coordinator_log import Record
 from kafkacompat.groups.consumer.contents import GroupContents, ResolvedPattern
 from kafkacompat.groups.consumer.draft import GroupDraft
-from kafkacompat.groups.consumer.group import ConsumerGroup, TopicFilter
+from kafkacompat.groups.consumer.group import CompilePattern, ConsumerGroup, TopicFilter, compile_pattern
 from kafkacompat.groups.consumer.group_writer import GroupWriter
 from kafkacompat.groups.consumer.member import ConsumerMember, MemberState, MemberTimer
 from kafkacompat.groups.consumer.pattern_subscriptions import PatternChange, PatternSubscriptions
@@ -33,6 +33,7 @@ class ClientIdentity(NamedTuple):
     client_id: str
     client_host: str
     may_see: TopicFilter | None = None
+    compile_pattern: CompilePattern = compile_pattern
 
 
 class GroupChange(NamedTuple):
@@ -71,7 +72,12 @@ class GroupProgress:
         self._timeouts = timeouts
 
     def subscribe(
-        self, change: GroupChange, old: ConsumerMember, new: ConsumerMember, resolved: ResolvedPattern | None = None
+        self,
+        change: GroupChange,
+        old: ConsumerMember,
+        new: ConsumerMember,
+        resolved: ResolvedPattern | None = None,
+        compile_pattern: CompilePattern = compile_pattern,
     ) -> bool:
         """Store the fields that a member reports, and increment the group's epoch if they or the topics require it.
 
@@ -81,7 +87,7 @@ class GroupProgress:
         draft, image = change.draft, self._metadata.image
         if new != old:
             draft.set_member(new)
-        pattern = self._patterns.subscribe(draft, change.before, old, new, resolved)
+        pattern = self._patterns.subscribe(draft, change.before, old, new, resolved, compile_pattern)
         if resolved is not None and not change.before.patterns:
             change.group.resolved_topics_version = resolved.version
         has_new_topics = new.topics != old.topics

@@ -11,7 +11,7 @@ from kafkacompat.metrics.recent import RecentCounts
 from kafkacompat.metrics.requests import RequestFigures, RequestKind, RequestMetrics, count_waiting
 from kafkacompat.monitoring.collectors import Collected
 from kafkacompat.monitoring.table import Family, make_metric
-from kafkacompat.wire.apis import API_NAMES
+from kafkacompat.wire.apis import find_api_name
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.headers import FETCH_KEY, PRODUCE_KEY
 
@@ -37,7 +37,7 @@ DELAYED = {"Produce": PRODUCE_KEY, "Fetch": FETCH_KEY}
 
 def name_api(api_key: int) -> str:
     """Return an API's name as Kafka writes it."""
-    return API_NAMES[api_key].title().replace("_", "")
+    return find_api_name(api_key).title().replace("_", "")
 
 
 def name_kinds(kind: RequestKind) -> tuple[str, ...]:

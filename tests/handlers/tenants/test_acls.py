@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-from kafkacompat.handlers.context import UnanswerableError
-from kafkacompat.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkacompat.wire.apis.create_acls import AclCreation, CreateAclsRequest, CreateAclsResponse
 from kafkacompat.wire.apis.delete_acls import DeleteAclsFilter, DeleteAclsRequest, DeleteAclsResponse
 from kafkacompat.wire.apis.describe_acls import DescribeAclsRequest, DescribeAclsResponse
@@ -244,17 +242,18 @@ def test_the_operator_may_give_rights_on_the_cluster_of_an_instance(node: AclTen
     assert node.create(OPERATOR, nobody) == [ErrorCode.INVALID_REQUEST]
 
 
-def test_the_first_version_is_not_served(node: AclTenants) -> None:
-    node.services.served = {key: handler.versions for key, handler in node.dispatcher.handlers.items()}
-    listed = node.ask_as(SHOP, ApiVersionsRequest(), ApiVersionsResponse, 2).api_keys
-    assert {(api.api_key, api.min_version) for api in listed if api.api_key in (29, 30, 31, 32)} == {
-        (29, 1),
-        (30, 1),
-        (31, 1),
-        (32, 0),
-    }
-    with pytest.raises(UnanswerableError, match="version 0 of API 30 is not served"):
-        node.ask_as(SHOP, CreateAclsRequest(creations=[rule()]), CreateAclsResponse, 0)
+def test_the_first_version_has_rules_for_everything(node: AclTenants) -> None:
+    """It has no field for the type of a pattern, which is lost where a request is forwarded to the controller."""
+    request = CreateAclsRequest(creations=[rule("*", principal="User:bob")])
+    assert node.ask_as(SHOP, request, CreateAclsResponse, 0).results[0].error_code == 0
+    assert (TOPIC, PREFIXED, "shop.", "User:shop.bob") in node.list_stored()
+    forwarded = CreateAclsRequest(creations=[rule("shop.", resource_type=GROUP, principal="User:shop.bob")])
+    assert node.ask_as(OPERATOR, forwarded, CreateAclsResponse, 0).results[0].error_code == 0
+    assert (GROUP, PREFIXED, "shop.", "User:shop.bob") in node.list_stored()
+    wanted = DeleteAclsFilter(**{**anything(), "resource_name_filter": "shop.", "pattern_type_filter": LITERAL})
+    response = node.ask_as(OPERATOR, DeleteAclsRequest(filters=[wanted]), DeleteAclsResponse, 0)
+    assert len(response.filter_results[0].matching_acls) == 3
+    assert node.describe(SHOP) == OWN[1:]
 
 
 def test_without_an_authorizer_there_are_no_rules() -> None:

@@ -29,7 +29,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> MovingCluster:
 
 
 def run(*arguments: str, address: str = "h:1") -> Result:
-    return CliRunner().invoke(move, [*arguments, "--bootstrap-server", address])
+    return CliRunner().invoke(move, ["--bootstrap-server", address, "--instance", *arguments])
 
 
 def test_an_instance_moves_to_another_group(cluster: MovingCluster) -> None:

@@ -142,7 +142,32 @@ def test_a_topics_own_value_stays_when_the_bounds_change() -> None:
     assert effective.log_config_of("t").retention_ms == 9000
 
 
+def test_the_defaults_of_an_instance_stay_within_its_bounds_too() -> None:
+    effective = EffectiveConfig(CONFIG)
+    given = {
+        "default.topic.configs": "retention.ms=9000,max.message.bytes=50,cleanup.policy=compact",
+        "limit.retention.max.ms": "5000",
+        "limit.message.bytes": "100",
+    }
+    effective.find_instance = {"shop.t": Instance("shop", given)}.get
+    effective.update({(ResourceType.INSTANCE, "shop"): given})
+    assert effective.find_topic_defaults("shop.t") == {
+        "retention.ms": "5000",
+        "max.message.bytes": "50",
+        "cleanup.policy": "compact",
+    }
+    assert effective.log_config_of("shop.t").retention_ms == 5000
+    assert effective.find_topic_defaults("t") == {}
+
+
 def test_bounds_that_exclude_everything_are_refused() -> None:
     given = {"cluster.id": "c", "secret": "s", "limit.retention.min.ms": "6", "limit.retention.max.ms": "5"}
     with pytest.raises(ConfigError, match=r"it takes at most limit\.retention\.max\.ms=5"):
+        check_instance("shop", given, {}, ())
+
+
+@pytest.mark.parametrize("option", ["quota.produce.bytes.per.second", "quota.fetch.bytes.per.second"])
+def test_a_throughput_of_nothing_is_refused(option: str) -> None:
+    given = {"cluster.id": "c", "secret": "s", option: "0"}
+    with pytest.raises(ConfigError, match=f"{option}=0 would let nothing pass: give at least 1, or -1 for no limit"):
         check_instance("shop", given, {}, ())

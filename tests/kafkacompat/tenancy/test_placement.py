@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
@@ -117,7 +118,8 @@ def test_the_visible_brokers_follow_topics_and_brokers() -> None:
         build_image({"shop": {"placement.group": "a"}}, build_topic(1, "shop.t", 1, 4), live="1345"),
     ]
     seen = []
-    for image in images:
+    for version, image in enumerate(images):
+        image = replace(image, version=version)
         instances.update(image)
         view = instances.by_name["shop"]
         seen.append(set(list_visible_brokers(view, instances, image, GROUPS)))

@@ -19,6 +19,7 @@ from kafkacompat.wire.apis.alter_user_scram_credentials import (
     ScramCredentialDeletion,
     ScramCredentialUpsertion,
 )
+from kafkacompat.wire.apis.api_versions import ApiVersionsRequest
 from kafkacompat.wire.apis.create_acls import AclCreation, CreateAclsRequest
 from kafkacompat.wire.apis.create_partitions import (
     CreatePartitionsAssignment,
@@ -204,11 +205,11 @@ def run_scripts(at_controller: bool, age: int, **properties: str) -> list[tuple[
     cluster.create("good")
     node = controller if at_controller else next(node for node in NODES if node != controller)
     client = TenantClient(cluster, "shop", ALICE)
+    served = {versions.api_key: versions for versions in client.ask(node, ApiVersionsRequest(), 0).api_keys}
     answers: list[tuple[Any, ...]] = []
     for key, build in SCRIPTS.items():
         if key in TENANT_APIS:
-            versions = cluster.brokers[node].server._dispatcher.handlers[key].versions
-            version = max(versions.last - age, versions.first)
+            version = max(served[key].max_version - age, served[key].min_version)
             for request in build():
                 answers.append((type(request).__name__, version, dump(client.ask(node, request, version))))
     image = cluster.brokers[controller].controller.committed

@@ -58,7 +58,7 @@ def test_replicas_leave_a_broker_whose_disks_are_nearly_full(controller_dies: bo
         wait_for_controller(cluster, but=first)
         cluster.start(first)
     fill(cluster, 1, 0.9)
-    fill(cluster, 2, 0.5)
+    fill(cluster, 2, 0.22)
     fill(cluster, 3, 0.2)
     fill(cluster, 4, 0.0)
     cluster.advance(INTERVAL_S + 5)

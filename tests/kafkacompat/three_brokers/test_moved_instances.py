@@ -20,7 +20,7 @@ from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import build_batch
 from kafkacompat.wire.schema import Request
 from tests.kafkacompat.three_brokers.instances import TenantClient, knows, make_groups, make_instance
-from tests.kafkacompat.three_brokers.support import Cluster, values_of
+from tests.kafkacompat.three_brokers.support import TURN_S, Cluster, values_of
 
 FOUR = (1, 2, 3, 4)
 PARTITIONS = 3
@@ -200,6 +200,40 @@ def test_an_instance_moves_under_load(throttle: int | None) -> None:
     assert client.create(2, "later").error_code == 0
     cluster.wait(lambda: "shop.later" in cluster.brokers[1].metadata.image.topics)
     assert set(cluster.image("shop.later").replicas) == {3, 4}
+
+
+def stored_bytes(cluster: Cluster, node: int) -> int:
+    storage = cluster.brokers[node].instance_storage
+    account = None if storage is None else storage.find_account("shop")
+    return 0 if account is None else account.stored_bytes
+
+
+def test_an_instance_stores_no_more_while_it_moves() -> None:
+    """Otherwise a move could fill it, and its producers would be held back."""
+    cluster, client = start()
+    traffic = Traffic(cluster, client, "t")
+    for _ in range(20):
+        traffic.step()
+    cluster.advance(1)
+    (before,) = {stored_bytes(cluster, node) for node in (1, 2)}
+    assert before > 0
+    seen: list[tuple[int, ...]] = []
+
+    def pause(seconds: float) -> None:
+        for _ in range(int(seconds / TURN_S)):
+            cluster.turn()
+            seen.append(tuple(stored_bytes(cluster, node) for node in FOUR))
+
+    relocation, run = make_relocation(cluster, pause)
+
+    def follow(plan: SpreadPlan) -> None:
+        run.carry_out(plan, None, lambda copied: None)
+
+    relocation.carry_out(relocation.find_destination("shop", "b"), follow)
+    cluster.advance(1)
+    seen.append(tuple(stored_bytes(cluster, node) for node in FOUR))
+    assert seen[-1] == (0, 0, before, before)
+    assert max(map(sum, seen)) <= 2 * before
 
 
 def test_a_move_that_was_interrupted_goes_on() -> None:

@@ -56,9 +56,9 @@ def test_an_unknown_transactional_id_is_not_described() -> None:
         (TransactionFilters(duration_ms=9_999), ["done", "new", "open"]),
         (TransactionFilters(states={ONGOING}, duration_ms=9_999), ["open"]),
         (TransactionFilters(states={ONGOING}, duration_ms=10_000), []),
-        (TransactionFilters(pattern=Pattern("o|.*e.*")), ["done", "new", "open"]),
-        (TransactionFilters(pattern=Pattern("[no]e?.*w")), ["new"]),
-        (TransactionFilters(pattern=Pattern("e")), []),
+        (TransactionFilters(matches_name=Pattern("o|.*e.*").matches), ["done", "new", "open"]),
+        (TransactionFilters(matches_name=Pattern("[no]e?.*w").matches), ["new"]),
+        (TransactionFilters(matches_name=Pattern("e").matches), []),
     ],
 )
 def test_filters(filters: TransactionFilters, names: list[str]) -> None:

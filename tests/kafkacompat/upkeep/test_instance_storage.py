@@ -292,3 +292,22 @@ def test_what_passes_through_partitions_stays_counted_when_they_go() -> None:
     after = partitions.measure()
     assert (after.produced_records, after.produced_bytes) == (1, produced.produced_bytes)
     assert world.stored("shop") == 0
+
+
+def test_an_adopted_topic_changes_its_instance() -> None:
+    world = World(shop=give("shop", topic_names="past:old"), bank=give("bank"))
+    world.open("old")
+    world.node.append(world.find("old"))
+    size_bytes = world.find("old").log.size_bytes
+    assert (world.stored("shop"), world.stored("bank")) == (size_bytes, 0)
+    world.set(shop=give("shop"), bank=give("bank", topic_names="new:old"))
+    assert (world.stored("shop"), world.stored("bank")) == (0, size_bytes)
+
+
+def test_a_change_that_concerns_no_partition_goes_through_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(shop=give("shop"))
+    world.open("shop.t")
+    monkeypatch.setattr(world.storage, "_attach", lambda partition: pytest.fail(f"{partition} is attached again"))
+    world.set(shop=give("shop", limit_storage_bytes="5", description="a shop"), bank=give("bank"))
+    account = world.storage.find_account("shop")
+    assert account is not None and account.has_limit

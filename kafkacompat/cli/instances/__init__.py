@@ -1,0 +1,1 @@
+"""`kafkacompat instances`: administration of the instances of any broker, by requests alone."""

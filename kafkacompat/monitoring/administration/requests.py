@@ -1,0 +1,101 @@
+"""Requests that this broker makes to itself for a user of HTTP: as if a client had sent them, so that the controller gets them too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from kafkacompat.config.resources import ResourceType
+from kafkacompat.handlers.context import Peer, Pending, RequestContext
+from kafkacompat.monitoring.administration.answers import HttpError, check_code
+from kafkacompat.wire.apis.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResult,
+)
+from kafkacompat.wire.apis.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from kafkacompat.wire.apis.list_config_resources import ListConfigResourcesRequest
+from kafkacompat.wire.compiler import find_reader
+from kafkacompat.wire.connection import EncodedResponse, IncomingRequest
+from kafkacompat.wire.headers import ResponseHeader, response_header_version
+
+if TYPE_CHECKING:
+    from kafkacompat.metadata.config_changes import ConfigOperation
+    from kafkacompat.security.principals import Principal
+    from kafkacompat.server.dispatcher import Dispatcher
+    from kafkacompat.wire.schema import Request
+
+LISTENER = "HTTP"
+CLIENT_ID = "http"
+DEFAULT_SOURCE = 5
+
+Properties = dict[str, str]
+
+
+class InternalRequests:
+    """Sends the requests of one user of HTTP through the dispatcher; its authorizer decides. Raises HttpError for refusals."""
+
+    def __init__(self, dispatcher: Dispatcher, principal: Principal, host: str) -> None:
+        self._dispatcher = dispatcher
+        self._principal = principal
+        self._peer = Peer(LISTENER, host, 0, "", 0)
+
+    async def list_names(self) -> list[str]:
+        """Return the names of all instances."""
+        response = await self._send(ListConfigResourcesRequest(resource_types=[ResourceType.INSTANCE]))
+        check_code(response.error_code, None)
+        return [resource.resource_name for resource in response.config_resources]
+
+    async def describe(self, names: Iterable[str]) -> dict[str, Properties]:
+        """Return the properties of instances by name, without secrets; those that do not exist are left out."""
+        resources = [
+            DescribeConfigsResource(resource_type=ResourceType.INSTANCE, resource_name=name, configuration_keys=None)
+            for name in names
+        ]
+        response = await self._send(DescribeConfigsRequest(resources=resources))
+        found: dict[str, Properties] = {}
+        for result in response.results:
+            try:
+                check_code(result.error_code, result.error_message)
+            except HttpError as problem:
+                if problem.status == 404:
+                    continue
+                raise
+            found[result.resource_name] = _read_properties(result)
+        return found
+
+    async def alter(self, name: str, changes: Iterable[ConfigOperation]) -> None:
+        """Change an instance, all changes together or none."""
+        configs = [
+            AlterableConfig(name=change.name, config_operation=int(change.operation), value=change.value)
+            for change in changes
+        ]
+        resource = AlterConfigsResource(resource_type=ResourceType.INSTANCE, resource_name=name, configs=configs)
+        response = await self._send(IncrementalAlterConfigsRequest(resources=[resource]))
+        (result,) = response.responses
+        check_code(result.error_code, result.error_message)
+
+    async def _send(self, request: Request) -> Any:
+        key, version = request.API_KEY, request.VERSIONS.last
+        incoming = IncomingRequest(key, version, 0, CLIENT_ID, request, 0)
+        context = RequestContext(version, CLIENT_ID, self._peer, principal=self._principal)
+        answer: Any = self._dispatcher.dispatch(incoming, context)
+        if isinstance(answer, Pending):
+            answer = await answer.response
+        if isinstance(answer, EncodedResponse):
+            response = self._dispatcher.handlers[key].response
+            position = find_reader(ResponseHeader, response_header_version(response, version))(answer.data, 0)[1]
+            answer = find_reader(response, version)(answer.data, position)[0]
+        return answer
+
+
+def _read_properties(result: DescribeConfigsResult) -> Properties:
+    return {
+        entry.name: entry.value
+        for entry in result.configs
+        if entry.value is not None and entry.config_source != DEFAULT_SOURCE
+    }
