@@ -464,8 +464,6 @@ class Broker:
             self._usage_recorder = UsageRecorder(self.config.node_id, self.instance_usage, topic, file, self._reactor)
             if self.server.tenants is not None:
                 self.instance_usage.count_connections = self.server.tenants.count
-            if self._traffic is not None:
-                self.instance_usage.count_throttled_ms = self._traffic.count_throttled_ms
             self._usage_recorder.start()
 
     def _list_services(self) -> Observed:

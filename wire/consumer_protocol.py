@@ -8,14 +8,21 @@ newest version known here.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Generator, Iterable, Iterator
+from typing import Any, TypeVar
 
-from kafkacompat.wire.compiler import decode_message, encode_message, find_reader
+from kafkacompat.wire.compiler import (
+    decode_message,
+    encode_message,
+    find_reader,
+    find_stepwise_reader,
+    find_stepwise_writer,
+)
 from kafkacompat.wire.primitives import Buffer, MalformedError
 from kafkacompat.wire.schema import Message, Struct, array, bytestring, int32, string
 
 _VERSION = struct.Struct(">h")
+STEP_TOPICS = 64
 _MessageType = TypeVar("_MessageType", bound=Message)
 
 
@@ -91,41 +98,60 @@ def _read_message(message: type[_MessageType], data: Buffer) -> _MessageType:
     return decode_message(message, data[_VERSION.size :], _read_version(message, data))
 
 
-def replace_subscribed_topics(data: bytes, rename: Callable[[str], str]) -> bytes:
-    """Return the metadata of a group member with other names of topics; bytes that cannot be read stay."""
-    return _replace_topics(
-        ConsumerProtocolSubscription, data, lambda subscription: _rename_subscribed(subscription, rename)
-    )
-
-
-def replace_assigned_topics(data: bytes, rename: Callable[[str], str]) -> bytes:
-    """Return the assignment of a group member with other names of topics; bytes that cannot be read stay."""
-    return _replace_topics(
-        ConsumerProtocolAssignment, data, lambda assignment: _rename_partitions(assignment.assigned_partitions, rename)
-    )
-
-
-def _rename_subscribed(subscription: ConsumerProtocolSubscription, rename: Callable[[str], str]) -> None:
-    subscription.topics = [rename(topic) for topic in subscription.topics]
-    _rename_partitions(subscription.owned_partitions, rename)
-
-
-def _rename_partitions(partitions: list[TopicPartition], rename: Callable[[str], str]) -> None:
-    for topic in partitions:
-        topic.topic = rename(topic.topic)
-
-
-def _replace_topics(message: type[_MessageType], data: bytes, rename: Callable[[_MessageType], None]) -> bytes:
-    """Change a message in its own version, or in version 0 if it lacks that version's fields; what follows it stays."""
-    try:
-        version = _read_version(message, data)
-    except MalformedError:
-        return data
-    for attempt in dict.fromkeys((version, 0)):
+def replace_topics(message: type[Message], data: bytes, rename: Callable[[str], str]) -> bytes:
+    """Return a subscription or an assignment, by its class, with other names of topics; bytes that cannot be read stay."""
+    for attempt in _list_attempts(message, data):
         try:
             content, end = find_reader(message, attempt)(data, _VERSION.size)
-            rename(content)
+            for _ in _rename(content, rename):
+                pass
             return b"".join((data[: _VERSION.size], encode_message(content, attempt), data[end:]))
         except MalformedError:
             continue
     return data
+
+
+def replace_topics_in_steps(
+    message: type[Message], data: bytes, rename: Callable[[str], str]
+) -> Generator[None, None, bytes]:
+    """Do the same as `replace_topics`, in short steps."""
+    for attempt in _list_attempts(message, data):
+        try:
+            content, end = yield from _take_last(find_stepwise_reader(message, attempt)(data, _VERSION.size))
+            yield from _rename(content, rename)
+            parts = yield from _take_last(find_stepwise_writer(message, attempt)(content))
+            return b"".join((data[: _VERSION.size], *parts, data[end:]))
+        except MalformedError:
+            continue
+    return data
+
+
+def _list_attempts(message: type[Message], data: bytes) -> Iterable[int]:
+    """List the versions in which to read the bytes: their own, and version 0 if they lack that version's fields."""
+    try:
+        return dict.fromkeys((_read_version(message, data), 0))
+    except MalformedError:
+        return ()
+
+
+def _rename(content: Any, rename: Callable[[str], str]) -> Iterator[None]:
+    """Rename the topics of a subscription or an assignment; what follows its fields stays."""
+    is_subscription = isinstance(content, ConsumerProtocolSubscription)
+    if is_subscription:
+        for count in range(len(content.topics)):
+            content.topics[count] = rename(content.topics[count])
+            if count % STEP_TOPICS == 0:
+                yield
+    for count, topic in enumerate(content.owned_partitions if is_subscription else content.assigned_partitions):
+        topic.topic = rename(topic.topic)
+        if count % STEP_TOPICS == 0:
+            yield
+
+
+def _take_last(steps: Iterator[Any]) -> Generator[None, None, Any]:
+    """Return the last item of an iterator of steps, the others of which are None."""
+    last = None
+    for last in steps:
+        if last is None:
+            yield
+    return last

@@ -31,16 +31,11 @@ def complete_topic(new: NewTopic, tenant: TenantView) -> NewTopic:
     )
 
 
-def refuse_long_names(request: Any, context: RequestContext, services: Services) -> None:
-    """Let the config that keeps long names be unknown to clients."""
-    for topic in request.topics:
-        for config in topic.configs:
-            if config.name == LONG_NAME_CONFIG:
-                config.name = NO_CONFIG
-
-
 def narrow_created_topics(request: Any, context: RequestContext, services: Services) -> Iterator[None]:
-    """Give the topics of CreateTopics the counts of the instance and the names that clients know."""
+    """Give the topics of CreateTopics the counts of the instance and the names that clients know.
+
+    To clients there is no config that keeps long names.
+    """
     assert context.tenant is not None
     instance, names = context.tenant.instance, context.tenant.names
     partitions, replicas = instance.int("num.partitions"), instance.int("default.replication.factor")
@@ -49,6 +44,9 @@ def narrow_created_topics(request: Any, context: RequestContext, services: Servi
             topic.num_partitions = partitions
         if topic.replication_factor == BROKER_DEFAULT and not topic.assignments:
             topic.replication_factor = replicas
+        for config in topic.configs:
+            if config.name == LONG_NAME_CONFIG:
+                config.name = NO_CONFIG
         name = names.find_long_name(topic.name)
         if name is not None:
             topic.configs = [*topic.configs, CreatableTopicConfig(name=LONG_NAME_CONFIG, value=name)]

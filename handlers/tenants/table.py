@@ -5,17 +5,20 @@ An API that is not in the table is not served to them: ApiVersions does not list
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 from kafkacompat.handlers.context import RequestContext, Services
 from kafkacompat.handlers.tenants import acls, configs, hooks, new_topics, quotas
+from kafkacompat.wire.schema import Response
 
 Check: TypeAlias = "Callable[[Any, RequestContext, Services], Any]"
-"""Sees a request; returns a response to refuse it, an iterator of steps, or None."""
+"""Sees a request; returns a response to refuse it, or None."""
+Narrow: TypeAlias = "Callable[[Any, RequestContext, Services], Response | Iterator[None] | None]"
+"""Changes a request whose names are physical; returns an iterator of steps, a response to refuse it, or None."""
 Show: TypeAlias = "Callable[[Any, RequestContext, Services], None]"
 """Changes a response whose names are physical."""
-Finish: TypeAlias = "Callable[[Any, Any, RequestContext, Services], Any]"
+Finish: TypeAlias = "Callable[[Any, Any, RequestContext, Services], Iterator[None] | None]"
 """Changes a response, given the request; returns an iterator of steps, or None."""
 
 
@@ -28,7 +31,7 @@ class TenantApi(NamedTuple):
     """
 
     check: Check | None = None
-    narrow: Check | None = None
+    narrow: Narrow | None = None
     show: Show | None = None
     finish: Finish | None = None
     refuses_empty: bool = False
@@ -67,7 +70,7 @@ TENANT_APIS: dict[int, TenantApi] = {
     17: PLAIN,  # SaslHandshake
     18: TenantApi(finish=_finish_api_versions),  # ApiVersions
     19: TenantApi(  # CreateTopics
-        check=new_topics.refuse_long_names, narrow=new_topics.narrow_created_topics, finish=new_topics.hide_long_names
+        narrow=new_topics.narrow_created_topics, finish=new_topics.hide_long_names
     ),
     20: PLAIN,  # DeleteTopics
     21: PLAIN,  # DeleteRecords

@@ -9,9 +9,9 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.ordering import answer_in_order
-from kafkacompat.handlers.tenants.table import TENANT_APIS, TenantApi
+from kafkacompat.handlers.tenants.table import TENANT_APIS, Narrow, TenantApi
 from kafkacompat.tenancy.mapping import find_mapper
-from kafkacompat.timers import make_steps
+from kafkacompat.timers import Clock, make_steps
 from kafkacompat.wire.compiler import find_reader, find_stepwise_reader
 from kafkacompat.wire.connection import EncodedResponse, IncomingRequest, RequestError
 from kafkacompat.wire.headers import ResponseHeader, response_header_version
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from kafkacompat.handlers import Handler
 
 Handle = Callable[[IncomingRequest, RequestContext], Any]
+
+_END = object()
 
 
 class TenantRequests:
@@ -42,7 +44,11 @@ class TenantRequests:
         if incoming.body is None:
             # ApiVersions in a version that is not known has no body.
             return exchange.finish(handle(incoming, context))
-        later = make_steps(self._services.clock, exchange.translate_request())
+        if api.check is not None:
+            refusal = api.check(incoming.body, context, self._services)
+            if refusal is not None:
+                return refusal
+        later = _take_steps(self._services.clock, exchange.translate_request())
         if later is not None:
             return answer_in_order(exchange.answer_later(later, handle))
         return exchange.answer_now(handle)
@@ -51,6 +57,8 @@ class TenantRequests:
 class _Exchange:
     """One request and its response."""
 
+    __slots__ = ("_api", "_context", "_handler", "_incoming", "_refusal", "_request", "_services", "_tenant")
+
     def __init__(
         self, api: TenantApi, handler: Handler, incoming: IncomingRequest, context: RequestContext, services: Services
     ) -> None:
@@ -58,7 +66,7 @@ class _Exchange:
         self._handler = handler
         self._incoming = incoming
         # The connection drops the body once the request is answered.
-        self._request = incoming.body
+        self._request: Any = incoming.body
         self._context = context
         self._services = services
         self._refusal: Response | None = None
@@ -66,21 +74,21 @@ class _Exchange:
         self._tenant = context.tenant
 
     def translate_request(self) -> Iterator[None]:
-        """Give the request physical names, in steps; a hook may refuse it."""
-        api, names = self._api, self._tenant.names
-        if api.check is not None:
-            yield from self._run_hook(api.check)
-        if self._refusal is not None:
-            return
-        mapper = find_mapper(type(self._request), self._context.api_version)  # type: ignore[arg-type]
-        if mapper is not None:
-            translations = names.to_physical_or_empty if api.refuses_empty else names.to_physical
-            yield from mapper(self._request, translations, self._tenant.in_requests.resolve)
-        if api.narrow is not None:
-            yield from self._run_hook(api.narrow)
+        """Return the steps that give the request physical names."""
+        naming = self._name_request()
+        return naming if self._api.narrow is None else self._narrow(naming, self._api.narrow)
 
-    def _run_hook(self, hook: Callable[..., Any]) -> Iterator[None]:
-        result = hook(self._request, self._context, self._services)
+    def _name_request(self) -> Iterator[None]:
+        mapper = find_mapper(type(self._request), self._context.api_version)
+        if mapper is None:
+            return iter(())
+        names = self._tenant.names
+        translations = names.to_physical_or_empty if self._api.refuses_empty else names.to_physical
+        return mapper(self._request, translations, self._tenant.in_requests.resolve)
+
+    def _narrow(self, naming: Iterator[None], narrow: Narrow) -> Iterator[None]:
+        yield from naming
+        result = narrow(self._request, self._context, self._services)
         if isinstance(result, Response):
             self._refusal = result
         elif result is not None:
@@ -107,25 +115,37 @@ class _Exchange:
         """Return the response with the names that clients know, or a Deferred of it if it is large."""
         if response is None:
             return None
+        api = self._api
+        if api.show is None and api.finish is None and not isinstance(response, EncodedResponse):
+            later = _take_steps(self._services.clock, self._name_response(response))
+            return response if later is None else later.addCallback(lambda _: response)
         finished: list[Any] = []
-        later = make_steps(self._services.clock, self._translate_response(response, finished.append))
+        later = _take_steps(self._services.clock, self._translate_response(response, finished.append))
         return finished[0] if later is None else later.addCallback(lambda _: finished[0])
 
+    def _name_response(self, response: Any) -> Iterator[None]:
+        mapper = find_mapper(self._handler.response, self._context.api_version)
+        if mapper is None:
+            return iter(())
+        names = self._tenant.names
+        translations = names.to_client_or_empty if self._api.refuses_empty else names.to_client
+        return mapper(response, translations, self._tenant.in_responses.resolve)
+
     def _translate_response(self, response: Any, give: Callable[[Any], None]) -> Iterator[None]:
-        api, context, names = self._api, self._context, self._tenant.names
+        api, context, services = self._api, self._context, self._services
         if isinstance(response, EncodedResponse):
             response = yield from _decode(response, self._handler, context.api_version)
         if api.show is not None:
-            api.show(response, context, self._services)
-        mapper = find_mapper(self._handler.response, context.api_version)
-        if mapper is not None:
-            translations = names.to_client_or_empty if api.refuses_empty else names.to_client
-            yield from mapper(response, translations, self._tenant.in_responses.resolve)
+            api.show(response, context, services)
+        yield from self._name_response(response)
         if api.finish is not None:
-            steps = api.finish(self._request, response, context, self._services)
-            if steps is not None:
-                yield from steps
+            yield from api.finish(self._request, response, context, services) or ()
         give(response)
+
+
+def _take_steps(clock: Clock, steps: Iterator[None]) -> Deferred[None] | None:
+    """Do the same as `make_steps`, without a look at the clock for the many messages that have no step."""
+    return None if next(steps, _END) is _END else make_steps(clock, steps)
 
 
 def _decode(encoded: EncodedResponse, handler: Handler, version: int) -> Generator[None, None, Any]:

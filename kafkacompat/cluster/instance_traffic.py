@@ -55,11 +55,6 @@ class BrokerTraffic:
         if self._reports is not None:
             self._reports.start()
 
-    def count_throttled_ms(self, name: str) -> int:
-        """Return for how long an instance's clients had to wait on this broker, all together."""
-        traffic = self.control.by_name.get(name)
-        return 0 if traffic is None else traffic.throttled_ms
-
     def stop(self) -> None:
         """Report no more."""
         if self._reports is not None:

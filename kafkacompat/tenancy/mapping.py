@@ -11,13 +11,18 @@ from typing import Any, TypeAlias
 
 from kafkacompat.tenancy.names import FOREIGN
 from kafkacompat.wire.compile_function import compile_function
-from kafkacompat.wire.entities import BROKER, CLUSTER, NAME_FILTER, SIBLINGS
+from kafkacompat.wire.entities import ASSIGNMENT, BROKER, CLUSTER, NAME_FILTER, SIBLINGS, SUBSCRIPTION
 from kafkacompat.wire.schema import Field, Message, Struct
 
 MapSteps: TypeAlias = "Callable[[Any, Any, Any], Iterator[None]]"
-"""``map(message, translations, resolve)``: yields after each few elements. *resolve* translates a name by its siblings."""
+"""``map(message, translations, resolve)``: yields after each few elements; a small message has no steps.
+
+*resolve* translates a name by its siblings.
+"""
 
 STEP_ELEMENTS = 64
+SHORT_BYTES = 4096
+LARGE_VALUES = frozenset({ASSIGNMENT, SUBSCRIPTION})
 UNMAPPED = frozenset({BROKER, NAME_FILTER})
 
 
@@ -36,7 +41,8 @@ class _MapperSource:
         self._emit_struct(message, "message", 1)
         head = ["def translate(message, translations, resolve):", "    count = 0"]
         head += [f"    {name} = translations[{entity!r}]" for entity, name in self._tables.items()]
-        source = [*head, *self._lines, "    yield"]
+        # The last line makes a generator of a function that has no loop.
+        source = [*head, *self._lines, "    if False: yield"]
         where = f"<{message.__name__} v{self._version} names>"
         function: MapSteps = compile_function(source, "translate", {"FOREIGN": FOREIGN}, where)
         return function
@@ -75,7 +81,10 @@ class _MapperSource:
             if field.entity not in SIBLINGS and field.entity != CLUSTER:
                 self._emit(depth, f"if {value} is not None:")
                 guard += 1
-            self._emit(guard, f"{value} = {self._translate(cls, field, value, owner)}")
+            if field.entity in LARGE_VALUES:
+                self._emit_large(field.entity, value, guard)
+            else:
+                self._emit(guard, f"{value} = {self._translate(cls, field, value, owner)}")
             if drop:
                 self._emit(guard, f"if {value} is FOREIGN: {drop} = True")
             else:
@@ -83,6 +92,12 @@ class _MapperSource:
                     guard, f"if {value} is FOREIGN: {value} = {'None' if self._version in field.nullable else repr('')}"
                 )
             self._emit(guard, f"{target} = {value}")
+
+    def _emit_large(self, entity: str, value: str, depth: int) -> None:
+        """Translate bytes that may hold many names, in steps unless they are short."""
+        table = self._table(entity)
+        in_steps = f"(yield from {table}.in_steps({value}))"
+        self._emit(depth, f"{value} = {table}[{value}] if len({value}) <= {SHORT_BYTES} else {in_steps}")
 
     def _translate(self, cls: type[Struct], field: Field, value: str, owner: str) -> str:
         assert field.entity is not None

@@ -18,7 +18,9 @@ from typing import Any
 
 from kafkacompat.metadata.topic_names import MAX_NAME_LENGTH, is_legal_name
 from kafkacompat.patterns import Pattern, PatternError
+from kafkacompat.tenancy.group_bytes import GroupBytes
 from kafkacompat.wire import entities
+from kafkacompat.wire.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import ZERO_UUID, format_uuid
 
@@ -26,8 +28,11 @@ FOREIGN: Any = object()
 """Stands for the name of something that is not the instance's; the element of a response that holds it is left out."""
 
 MAX_CACHED = 4096
-MAX_CACHED_LENGTH = MAX_NAME_LENGTH
-"""Longer names are not remembered: clients choose them, and a name may have tens of thousands of characters."""
+MAX_CACHED_LENGTH = MAX_NAME_LENGTH - 1
+"""Longer names are not remembered: clients choose them, and a name may have tens of thousands of characters.
+
+A topic with a name of the full length may have a short form, whose long name becomes known later.
+"""
 MAX_ID_BYTES = 32_000
 """The longest physical name of a group, a transactional id or a user; a record holds 32,767 bytes."""
 HASH_DIGITS = 32
@@ -137,10 +142,7 @@ class Names:
         self._renamed = renamed
         self._find_long_name = find_long_name
         self._long_names: dict[str, str] = {}
-        from kafkacompat.tenancy.group_bytes import GroupBytes
-
-        group_bytes = GroupBytes(self)
-        mask = Computed(self._mask_id)
+        mask = CachedNames(self._mask_id)
         same = Computed(lambda value: value)
         self.to_physical: Translations = {
             entities.TOPIC: CachedNames(self._find_physical_topic),
@@ -152,24 +154,24 @@ class Names:
             entities.CLUSTER: same,
             entities.TOPIC_PATTERN: Computed(self._wrap_pattern),
             entities.TRANSACTIONAL_ID_PATTERN: Computed(self._wrap_pattern),
-            entities.SUBSCRIPTION: Computed(group_bytes.subscription_to_physical),
-            entities.ASSIGNMENT: Computed(group_bytes.assignment_to_physical),
+            entities.SUBSCRIPTION: GroupBytes(ConsumerProtocolSubscription, self._rename_to_physical),
+            entities.ASSIGNMENT: GroupBytes(ConsumerProtocolAssignment, self._rename_to_physical),
             entities.LOG_DIRECTORY: same,
             entities.CLIENT_INSTANCE: mask,
             entities.TEXT: same,
         }
         self.to_client: Translations = {
-            entities.TOPIC: Computed(self._find_client_topic),
+            entities.TOPIC: CachedNames(self._find_client_topic),
             entities.TOPIC_ID: mask,
-            entities.GROUP: Computed(lambda name: self._find_client(entities.GROUP, name)),
-            entities.TRANSACTIONAL_ID: Computed(lambda name: self._find_client(entities.TRANSACTIONAL_ID, name)),
+            entities.GROUP: CachedNames(lambda name: self._find_client(entities.GROUP, name)),
+            entities.TRANSACTIONAL_ID: CachedNames(lambda name: self._find_client(entities.TRANSACTIONAL_ID, name)),
             entities.USER: Computed(self._find_client_user),
             entities.PRINCIPAL: Computed(self._find_client_principal),
             entities.CLUSTER: Computed(lambda shown: cluster_id if shown else shown),
             entities.TOPIC_PATTERN: Computed(self._unwrap_pattern),
             entities.TRANSACTIONAL_ID_PATTERN: Computed(self._unwrap_pattern),
-            entities.SUBSCRIPTION: Computed(group_bytes.subscription_to_client),
-            entities.ASSIGNMENT: Computed(group_bytes.assignment_to_client),
+            entities.SUBSCRIPTION: GroupBytes(ConsumerProtocolSubscription, self._rename_to_client),
+            entities.ASSIGNMENT: GroupBytes(ConsumerProtocolAssignment, self._rename_to_client),
             entities.LOG_DIRECTORY: Computed(lambda _: LOG_DIRECTORY_SHOWN),
             entities.CLIENT_INSTANCE: mask,
             entities.TEXT: Computed(self.clean_text),
@@ -231,6 +233,14 @@ class Names:
         if topic_id == ZERO_UUID:
             return topic_id
         return (int.from_bytes(topic_id, "big") ^ self._id_mask).to_bytes(16, "big")
+
+    def _rename_to_physical(self, topic: str) -> str:
+        physical: str = self.to_physical[entities.TOPIC][topic]
+        return physical
+
+    def _rename_to_client(self, topic: str) -> str:
+        name = self.to_client[entities.TOPIC][topic]
+        return "" if name is FOREIGN else str(name)
 
     # Groups, transactional ids and users
 

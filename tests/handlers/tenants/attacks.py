@@ -11,13 +11,16 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+from copy import deepcopy
 from pathlib import Path
 from random import Random
 
 from kafkacompat.handlers import SERVED, SERVED_BETWEEN_BROKERS, SERVED_WITH_TELEMETRY
 from kafkacompat.wire import entities
+from kafkacompat.wire.apis.consumer_group_describe import ConsumerGroupDescribeRequest
+from kafkacompat.wire.apis.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kafkacompat.wire.apis.init_producer_id import InitProducerIdRequest
-from kafkacompat.wire.schema import Versions
+from kafkacompat.wire.schema import Request, Versions
 from tests.handlers.tenants.hostile import Pool
 from tests.handlers.tenants.player import Player, find_difference
 from tests.handlers.tenants.victim import CLUSTER_ID, SECRET, VICTIM, Victim
@@ -131,7 +134,8 @@ class Attack:
             World(folder / name, place, guarded=seed % 2 == 0) for place, name in enumerate(("with", "without"))
         )
         self._with.make_instance(VICTIM, cluster_id=CLUSTER_ID)
-        self._victims = [Victim(self._with, VICTIM), Victim(self._with, None)]
+        # A topic of the operator that differs from one of the attacker's only in a sign that metrics do not tell from a dot.
+        self._victims = [Victim(self._with, VICTIM), Victim(self._with, None, f"{ATTACKER}_orders")]
         for world in (self._with, self._without):
             world.make_instance(ATTACKER)
         pools = {kind: list(values) for kind, values in POOLS.items()}
@@ -139,7 +143,9 @@ class Attack:
             for kind, values in victim.list_known().items():
                 pools[kind] += values
         pools["producer_id_filters"] = pools["producer_id"]
-        self._attacker, self._shadow = (Player(world, ATTACKER, pools) for world in (self._with, self._without))
+        self._attacker, self._shadow = (
+            Player(world, ATTACKER, pools, hidden=()) for world in (self._with, self._without)
+        )
         for _ in self._victims:
             # The ids of the victim's producers must not become the attacker's own in the world without the victim.
             self._without.ask(None, InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000), 3)
@@ -149,6 +155,7 @@ class Attack:
     def run(self, requests: int) -> None:
         """Send this many requests, unless too much goes wrong."""
         keys = list(ALL_SERVED)
+        self._subscribe_by_patterns()
         for count in range(requests):
             self._send(self._rng.choice(keys))
             if count % BEATS_EVERY == 0:
@@ -161,12 +168,32 @@ class Attack:
 
     def _send(self, key: int) -> None:
         version, seed = self._rng.choice(list(Versions.parse(ALL_SERVED[key]))), self._rng.getrandbits(32)
+        request, same = (player.make(key, version, seed) for player in (self._attacker, self._shadow))
+        self._compare(request, same, version)
+        self.requests += 1
+
+    def _subscribe_by_patterns(self) -> None:
+        """Join groups by patterns, as made-up requests seldom do that."""
+        for number, pattern in enumerate(_PATTERNS):
+            group = f"group {number}"
+            joining = ConsumerGroupHeartbeatRequest(
+                group_id=group,
+                member_id="member",
+                rebalance_timeout_ms=1000,
+                subscribed_topic_names=[],
+                subscribed_topic_regex=pattern,
+                topic_partitions=[],
+            )
+            describing = ConsumerGroupDescribeRequest(group_ids=[group])
+            for request in (joining, describing):
+                self._compare(request, deepcopy(request), 1)
+
+    def _compare(self, request: Request, same: Request, version: int) -> None:
+        """Send the same request to both worlds, and compare the answers."""
         self._with.keep_pace(self._without)
-        request = self._attacker.make(key, version, seed)
         asked = f"{request!r} v{version}"
         data, form = self._attacker.send(request, version)
-        expected = self._shadow.send(self._shadow.make(key, version, seed), version)[1]
-        self.requests += 1
+        expected = self._shadow.send(same, version)[1]
         if difference := find_difference(form, expected):
             self.findings.append(f"{asked} notices the victim: {difference}")
         for secret in (SECRET.encode(), f"{ATTACKER}.".encode(), self._physical_id):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from base64 import urlsafe_b64decode
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from random import Random
 from typing import Any
 
@@ -29,7 +29,7 @@ NO_IDS: Mapping[str, tuple[Any, ...]] = {
     "producer_id": (-1, 0),
 }
 TIMES = frozenset({"transaction_start_time_ms", "log_append_time_ms", "last_timestamp", "timestamp"})
-HIDDEN = frozenset({"cluster_id", "current_txn_start_offset", "total_bytes", "usable_bytes", "log_dir"})
+NOT_OF_INSTANCES = frozenset({"cluster_id", "current_txn_start_offset", "total_bytes", "usable_bytes", "log_dir"})
 NAMES = ("name", "topic", "topic_name", "group_id", "transactional_id", "resource_name")
 BROKER_LOGGER = 8
 MAX_LEARNED = 40
@@ -39,9 +39,12 @@ SENT_AS = {"leader": "member_id", "topic_id": entities.TOPIC_ID}
 class Player:
     """A client of an instance, or of the whole cluster, in one world."""
 
-    def __init__(self, world: World, instance: str | None, pools: Pool) -> None:
+    def __init__(
+        self, world: World, instance: str | None, pools: Pool, hidden: Collection[str] = NOT_OF_INSTANCES
+    ) -> None:
         self.world = world
         self.instance = instance
+        self._hidden = hidden
         self.pools: dict[str, list[Any]] = {kind: list(values) for kind, values in pools.items()}
         self._given: dict[Any, str] = {}
         self._counts: dict[str, int] = {}
@@ -69,7 +72,7 @@ class Player:
         if name == "records" and value is not None:
             # Records hold times, and ids of producers.
             return len(value)
-        if name in HIDDEN:
+        if name in self._hidden:
             return None
         if name in TIMES:
             return value if value in (None, -1, 0) else f"<{name}>"

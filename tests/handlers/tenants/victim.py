@@ -43,8 +43,9 @@ GROUPS = ("g", "classic", "new")
 class Victim:
     """The victim's topics, groups, transactions and members in a world; ``owner`` is None for the operator's own things."""
 
-    def __init__(self, world: World, owner: str | None) -> None:
+    def __init__(self, world: World, owner: str | None, *more_topics: str) -> None:
         self._world = world
+        self._topics = ("orders", f"plans-{SECRET}", *more_topics)
         self._owner = owner
         self._prefix = "" if owner is None else f"{owner}."
         self._make_topics()
@@ -61,11 +62,10 @@ class Victim:
     def _make_topics(self) -> None:
         kept = CreatableTopicConfig(name="retention.ms", value="123456789")
         topics = [
-            CreatableTopic(name=name, num_partitions=1, replication_factor=1, configs=[kept])
-            for name in ("orders", f"plans-{SECRET}")
+            CreatableTopic(name=name, num_partitions=1, replication_factor=1, configs=[kept]) for name in self._topics
         ]
         created = self._ask(CreateTopicsRequest(topics=topics, timeout_ms=1000), 7)
-        assert [topic.error_code for topic in created.topics] == [0, 0], created
+        assert not any(topic.error_code for topic in created.topics), created
         self.topic_id: bytes = created.topics[0].topic_id
         batch = build_batch([(int(self._world.clock.seconds() * 1000), b"key", SECRET.encode(), [])])
         for topic in topics:
@@ -160,7 +160,7 @@ class Victim:
         return seen
 
     def _is_mine(self, name: str) -> bool:
-        return name.startswith(self._prefix) if self._owner else name in ("orders", f"plans-{SECRET}")
+        return name.startswith(self._prefix) if self._owner else name in self._topics
 
     def list_known(self) -> dict[str, list[Any]]:
         """What an attacker may have learned of the victim: ids by their kind."""
