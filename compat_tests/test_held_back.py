@@ -14,6 +14,7 @@ from confluent_kafka import Producer
 from kafka import KafkaProducer
 
 from compat_tests.brokers import KafkacompatBroker
+from compat_tests.ports import free_port
 from compat_tests.raw_client import RawClient
 from compat_tests.waiting import until
 from kafkacompat.wire.apis.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
@@ -43,10 +44,9 @@ LIMIT_BYTES = 20_000
 
 
 class World:
-    """A broker, and instances on it whose names are those of clients."""
+    """A broker, seen by its operator, and instances on it whose names are those of clients."""
 
     def __init__(self, broker: KafkacompatBroker) -> None:
-        self.bootstrap = broker.bootstrap
         self.client = RawClient(broker.port)
 
     def set(self, name: str, **properties: str) -> None:
@@ -61,13 +61,14 @@ class World:
         assert answer.responses[0].error_code == 0, answer
 
     def create(self, name: str) -> str:
-        """Create an instance with little room; returns its topic, whose segments are small."""
-        self.set(name, cluster_id=name, secret=name, limit_storage_bytes=str(LIMIT_BYTES))
-        topic = f"{name}.t"
-        wanted = CreatableTopic(name=topic, num_partitions=1, replication_factor=1)
+        """Create an instance with little room, and its topic t; returns the address for its clients."""
+        address = f"127.0.0.1:{free_port()}"
+        limit = str(LIMIT_BYTES)
+        self.set(name, cluster_id=name, secret=name, listeners=f"PLAINTEXT://{address}", limit_storage_bytes=limit)
+        wanted = CreatableTopic(name=f"{name}.t", num_partitions=1, replication_factor=1)
         answer = self.client.call(CreateTopicsRequest(topics=[wanted], timeout_ms=9000), CreateTopicsResponse, 4)
         assert answer.topics[0].error_code == 0, answer
-        return topic
+        return address
 
     def end_offset(self, topic: str) -> int:
         wanted = ListOffsetsTopic(name=topic, partitions=[ListOffsetsPartition(partition_index=0, timestamp=-1)])
@@ -118,10 +119,11 @@ def test_producers_wait_for_room_and_send_each_record_once(world: World) -> None
         "librdkafka": send_by_librdkafka,
         "aiokafka": send_by_aiokafka,
     }
-    topics = {name: world.create(name) for name in clients}
+    addresses = {name: world.create(name) for name in clients}
+    topics = {name: f"{name}.t" for name in clients}
     with ThreadPoolExecutor(len(clients)) as pool:
         sending: dict[str, Future[None]] = {
-            name: pool.submit(send, world.bootstrap, topics[name]) for name, send in clients.items()
+            name: pool.submit(send, addresses[name], "t") for name, send in clients.items()
         }
         room = LIMIT_BYTES // len(VALUE)
         until(lambda: all(world.end_offset(topic) >= room - 1 for topic in topics.values()), timeout_seconds=20)

@@ -74,7 +74,7 @@ def _find_description(kind: int, context: RequestContext) -> Describe | None:
 
         def describe(name: str, services: Services, entries: ConfigEntries) -> list[DescribeConfigsResourceResult]:
             _check_broker(name, services)
-            return describe_broker(name, entries, instance)
+            return describe_broker(name, entries, instance, services.effective.config)
 
         return describe
     return _DESCRIBE[kind] if kind in DESCRIBED_TYPES else None

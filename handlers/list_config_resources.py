@@ -50,7 +50,7 @@ def _list_names(kind: ResourceType, context: RequestContext, services: Services)
     if tenant is not None:
         from kafkacompat.handlers.tenants.configs import list_resources
 
-        return list_resources(kind, tenant, services)
+        return list_resources(kind, tenant, context, services)
     if kind == ResourceType.TOPIC:
         return image.topics
     if kind in (ResourceType.BROKER, ResourceType.BROKER_LOGGER):

@@ -48,10 +48,12 @@ TOPIC_ID_VERSION = 12
 LISTENER_NOT_FOUND_VERSION = 6
 UNKNOWN = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 PARTITIONS_IN_A_STEP = 100
-# Another client may have created the topic first; a full disk is logged once elsewhere.
+# Another client may have created the topic first; a full disk is logged once elsewhere. A client whose instance has reached a limit
+# asks again and again.
 NOT_WORTH_A_LINE = (
     ErrorCode.TOPIC_ALREADY_EXISTS,
     ErrorCode.KAFKA_STORAGE_ERROR,
+    ErrorCode.POLICY_VIOLATION,
     ErrorCode.THROTTLING_QUOTA_EXCEEDED,
 )
 

@@ -311,8 +311,8 @@ class Broker:
         self._build_quotas()
         self.instances = Instances()
         # A broker of a cluster knows instances by now, so that the first update may bring some.
-        self.instances.watchers.append(self._instances_changed)
         self.instances.watchers.append(self._begin_traffic_control)
+        self.instances.watchers.append(self._instances_changed)
         self.metadata.watch(self.instances.update)
         self.quotas.find_prefix = self.instances.find_user_prefix
         self.instances.watchers.append(self.quotas.forget)

@@ -163,8 +163,9 @@ def plan_file(given: Wanted, wanted: Wanted, rng: Random, now: int) -> dict[str,
         if not _is_managed(present):
             raise ConfigError(f"the instance {name} does not come from the file: set its managed.by to file first")
         planned = instance_changes.plan_difference(present, properties)
-        if not Instance(name, present).is_active:
-            planned += instance_changes.plan_restoration()
+        instance = Instance(name, present)
+        if not instance.is_active:
+            planned += instance_changes.plan_restoration(instance, now)
         changes[name] = planned
     for name, present in given.items():
         if name not in wanted and _is_managed(present) and Instance(name, present).is_active:

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from compat_tests import batches
 from compat_tests.raw_client import ClosedError, RawClient, fetch_request, produce_request
@@ -52,11 +52,10 @@ REQUESTS_A_READER = 20
 STORED_BATCHES = 100
 SPARE_DESCRIPTORS = 100
 NICENESS = 10
-END_SECONDS = 5.0
 
 Figures = dict[str, float]
-Stop = Any
-"""A multiprocessing.Event: the attack is over when it is set."""
+Stop = threading.Event
+"""The attack is over when it is set."""
 
 _CONTEXT = multiprocessing.get_context("spawn")
 
@@ -315,10 +314,8 @@ ATTACKS = {
 class RunningAttack:
     """An attack in a process of its own, which begins at `begin`."""
 
-    def __init__(self, process: Any, parent: Connection, stop: Stop) -> None:
-        self._process = process
+    def __init__(self, parent: Connection) -> None:
         self._parent = parent
-        self._stop = stop
 
     def begin(self) -> None:
         """Let the attack begin."""
@@ -326,7 +323,7 @@ class RunningAttack:
 
     def end(self) -> Figures:
         """End the attack and return its figures."""
-        self._stop.set()
+        self._parent.send("end")
         try:
             figures: Figures = self._parent.recv()
         except EOFError:
@@ -338,25 +335,30 @@ class RunningAttack:
 def prepared_attack(attack: Attack, target: Target) -> Iterator[RunningAttack]:
     """Have an attack ready during the block; it begins and ends inside."""
     parent, child = _CONTEXT.Pipe()
-    stop = _CONTEXT.Event()
-    process = _CONTEXT.Process(target=run_attack, args=(attack.name, target, child, stop), daemon=True)
+    process = _CONTEXT.Process(target=run_attack, args=(attack.name, target, child), daemon=True)
     process.start()
     child.close()
     try:
         assert parent.recv() == "ready"
-        yield RunningAttack(process, parent, stop)
+        yield RunningAttack(parent)
     finally:
-        stop.set()
-        process.join(END_SECONDS)
-        process.kill()
         parent.close()
+        process.kill()
+        process.join()
 
 
-def run_attack(name: str, target: Target, parent: Connection, stop: Stop) -> None:
+def run_attack(name: str, target: Target, parent: Connection) -> None:
     """Prepare, wait for the beginning, and send the figures at the end."""
+
+    def await_end() -> None:
+        parent.recv()
+        stop.set()
+
+    stop = threading.Event()
     os.nice(NICENESS)
     attack = ATTACKS[name]
     attack.prepare(target)
     parent.send("ready")
     parent.recv()
+    threading.Thread(target=await_end, daemon=True).start()
     parent.send(attack.run(target, stop))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -23,16 +24,19 @@ MAX_WIDE_FILTERS = 10
 
 def narrow_deletions(request: Any, context: RequestContext, services: Services) -> Any:
     """Replace each filter by exact filters of the instance's rules that it selects; `merge_deletions` joins their results."""
-    tenant = context.tenant
-    assert tenant is not None
     if sum(not _names_pattern(wanted) for wanted in request.filters) > MAX_WIDE_FILTERS:
         reason = f"at most {MAX_WIDE_FILTERS} filters of a request may lack a resource type, a name or a pattern type"
         return build_refusal(request, KafkaError(ErrorCode.POLICY_VIOLATION, reason))
-    table = services.metadata.image.acls
-    groups = [_expand(wanted, tenant, table) for wanted in request.filters]
+    assert context.tenant is not None
+    return _narrow(request, context.tenant, services.metadata.image.acls)
+
+
+def _narrow(request: Any, tenant: TenantView, table: AclTable) -> Iterator[None]:
+    groups = []
+    for wanted in request.filters:
+        groups.append((yield from _expand(wanted, tenant, table)))
     request.group_sizes = [len(group) for group in groups]
     request.filters = [exact for group in groups for exact in group]
-    return None
 
 
 def merge_deletions(request: Any, response: Any, context: RequestContext, services: Services) -> None:
@@ -49,7 +53,9 @@ def _names_pattern(wanted: DeleteAclsFilter) -> bool:
     )
 
 
-def _expand(wanted: DeleteAclsFilter, tenant: TenantView, table: AclTable) -> list[DeleteAclsFilter]:
+def _expand(
+    wanted: DeleteAclsFilter, tenant: TenantView, table: AclTable
+) -> Generator[None, None, list[DeleteAclsFilter]]:
     """Return at least one filter, so that there is a result; the handler rejects one that is not valid."""
     parsed = parse_filter(wanted)
     try:
@@ -58,7 +64,13 @@ def _expand(wanted: DeleteAclsFilter, tenant: TenantView, table: AclTable) -> li
         return [wanted]
     names = tenant.acl_names
     selected = names.select_exact(parsed, table) if _names_pattern(wanted) else names.select(parsed, table)
-    return [_make_exact(acl) for acl in selected if acl is not None] or [_make_void(tenant)]
+    exact = []
+    for acl in selected:
+        if acl is None:
+            yield
+        else:
+            exact.append(_make_exact(acl))
+    return exact or [_make_void(tenant)]
 
 
 def _make_exact(acl: Acl) -> DeleteAclsFilter:

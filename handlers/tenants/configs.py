@@ -12,13 +12,16 @@ from kafkacompat.config.instances import LONG_NAME_CONFIG, NO_LIMIT
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.config.topic_defaults import TOPIC_CONFIG_SYNONYMS
 from kafkacompat.handlers.config_entries import ConfigEntries, ConfigSource
+from kafkacompat.handlers.endpoints import ClusterSight
 from kafkacompat.handlers.guards.refusals import find_struct, make_response
+from kafkacompat.metadata.instance_limits import limit_defaults
 from kafkacompat.tenancy.names import FOREIGN
 from kafkacompat.wire import entities
 from kafkacompat.wire.apis.describe_configs import DescribeConfigsResourceResult, DescribeConfigsSynonym
 from kafkacompat.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from kafkacompat.config import BrokerConfig
     from kafkacompat.config.instances import Instance
     from kafkacompat.handlers.context import RequestContext, Services
     from kafkacompat.tenancy.registry import TenantView
@@ -97,18 +100,20 @@ def _build_refusal(request: Any, resource: Any, code: ErrorCode, reason: str) ->
 # Descriptions
 
 
-def describe_broker(name: str, entries: ConfigEntries, instance: Instance) -> list[DescribeConfigsResourceResult]:
+def describe_broker(
+    name: str, entries: ConfigEntries, instance: Instance, config: BrokerConfig
+) -> list[DescribeConfigsResourceResult]:
     """Describe what an instance's clients may know of a broker, or of all brokers if *name* is empty."""
-    own = _find_own_values(instance)
+    own = _find_own_values(instance, config)
     shown = [_show_own_value(entry, own) for entry in entries.describe_properties(SHOWN_PROPERTIES)]
     return shown if name else [entry for entry in map(_keep_cluster_default, shown) if entry.synonyms]
 
 
-def _find_own_values(instance: Instance) -> Mapping[str, str]:
+def _find_own_values(instance: Instance, config: BrokerConfig) -> Mapping[str, str]:
     """Return the brokers' properties that an instance has values of its own for."""
     own = {
         TOPIC_CONFIG_SYNONYMS[name][0].name: text
-        for name, text in instance.default_topic_configs.items()
+        for name, text in limit_defaults(config, instance.default_topic_configs, instance.topic_bounds).items()
         if name in TOPIC_CONFIG_SYNONYMS
     }
     for name in ("num.partitions", "default.replication.factor"):
@@ -136,13 +141,15 @@ def _keep_cluster_default(entry: DescribeConfigsResourceResult) -> DescribeConfi
     return entry
 
 
-def list_resources(kind: ResourceType, tenant: TenantView, services: Services) -> Iterable[str]:
+def list_resources(
+    kind: ResourceType, tenant: TenantView, context: RequestContext, services: Services
+) -> Iterable[str]:
     """List the resources of one type that an instance has, by their physical names."""
     image = services.metadata.image
     if kind == ResourceType.TOPIC:
         return services.instances.list_topics(tenant)
     if kind == ResourceType.BROKER:
-        return map(str, image.brokers)
+        return map(str, ClusterSight(context, services).reachable)
     to_client = tenant.names.to_client[entities.GROUP]
     is_group = kind == ResourceType.GROUP
     return (name for of, name in image.configs if is_group and of == kind and to_client[name] is not FOREIGN)

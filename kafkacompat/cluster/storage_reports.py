@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from twisted.internet.defer import Deferred
 
-from kafkacompat.timers import Clock
+from kafkacompat.timers import Clock, yield_in_turns
 from kafkacompat.wire.apis.report_storage import ReportStorageRequest, ReportStorageResponse, StoredBytes
 from kafkacompat.wire.errors import ErrorCode
 
@@ -86,7 +86,10 @@ class StorageReports:
         request = ReportStorageRequest(
             broker_id=self._node_id,
             broker_epoch=self._find_epoch(),
-            stored=[StoredBytes(instance=name, stored_bytes=size_bytes) for name, size_bytes in stored.items()],
+            stored=[
+                StoredBytes(instance=name, stored_bytes=size_bytes)
+                async for name, size_bytes in yield_in_turns(self._clock, stored.items())
+            ],
         )
         response: ReportStorageResponse = await self._link.send(request, TIMEOUT_S)
         if response.error_code:

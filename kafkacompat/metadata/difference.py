@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.metadata.image import MetadataImage, TopicImage
+from kafkacompat.metadata.image import ConfigKey, MetadataImage, TopicImage
 from kafkacompat.metadata.instance_defaults import InstanceDefaults
 
 
@@ -37,7 +38,12 @@ def _list_reconfigured(old: MetadataImage, new: MetadataImage) -> list[TopicImag
     if any(kind == ResourceType.BROKER for kind, _ in resources):
         return kept
     names = {name for kind, name in resources if kind == ResourceType.TOPIC}
-    if any(kind == ResourceType.INSTANCE for kind, _ in resources):
-        before, after = InstanceDefaults(old.configs), InstanceDefaults(new.configs)
+    before, after = (InstanceDefaults(_select_instances(image, resources)) for image in (old, new))
+    if before or after:
         names |= {topic.name for topic in kept if before.find(topic.name) != after.find(topic.name)}
     return [topic for topic in kept if topic.name in names]
+
+
+def _select_instances(image: MetadataImage, resources: Iterable[ConfigKey]) -> Mapping[ConfigKey, Mapping[str, str]]:
+    """Return the properties of those resources that are instances."""
+    return {key: image.configs[key] for key in resources if key[0] == ResourceType.INSTANCE and key in image.configs}

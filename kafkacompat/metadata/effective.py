@@ -89,7 +89,7 @@ class EffectiveConfig:
         self._log_configs.clear()
         self._configs = configs
         self.config = config_in_effect(self._static, configs)
-        self.instance_defaults = InstanceDefaults(configs)
+        self.instance_defaults = InstanceDefaults(configs, self.instance_defaults)
 
     def find_topic_defaults(self, topic: str) -> Mapping[str, str]:
         """Return what the topic's instance sets for configs that the topic does not set: its defaults, within its bounds."""

@@ -6,7 +6,7 @@ beginning are stored with the prefix, too; `kafkacompat.tenancy.rights` lets the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafkacompat.security.acls.model import WILDCARD, Acl, AclPattern, AclResourceType, PatternType
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kafkacompat.tenancy.names import Names
 
 USER_TYPE = "User:"
-_ADOPTED = {
+_ADOPTED: Mapping[int, str] = {
     AclResourceType.GROUP: entities.GROUP,
     AclResourceType.TRANSACTIONAL_ID: entities.TRANSACTIONAL_ID,
     AclResourceType.USER: entities.USER,
@@ -58,7 +58,7 @@ class AclNames:
         if kind == AclResourceType.TOPIC:
             physical: str = names.to_physical[entities.TOPIC][name]
             return physical if names.is_own(entities.TOPIC, physical) else f"{names.prefix}{name}"
-        table = names.tables.get(_ADOPTED.get(kind, ""), {})  # type: ignore[call-overload]
+        table = names.tables.get(_ADOPTED.get(kind, ""), {})
         return str(table[name]) if name in table else f"{names.prefix}{name}"
 
     def to_client(self, kind: int, pattern_type: int, physical: str) -> Pattern | None:
@@ -69,7 +69,7 @@ class AclNames:
             return PatternType.LITERAL, WILDCARD
         if pattern_type != PatternType.LITERAL:
             return (pattern_type, front + rest[len(prefix) :]) if rest.startswith(prefix) else None
-        entity = entities.TOPIC if kind == AclResourceType.TOPIC else _ADOPTED.get(kind)  # type: ignore[call-overload]
+        entity = entities.TOPIC if kind == AclResourceType.TOPIC else _ADOPTED.get(kind)
         if entity is not None and self._names.is_own(entity, rest):
             name: Any = self._names.to_client[entity][rest]
             return pattern_type, f"{front}{name}"
@@ -80,21 +80,20 @@ class AclNames:
 
         Each pattern that is left out yields None, so that a caller may end its turn.
         """
-        to_client = self._names.to_client[entities.PRINCIPAL]
         for pattern in table:
-            known = self._find_client_pattern(pattern)
-            if known is None or not wanted.selects_pattern(known):
+            client_pattern = self._find_client_pattern(pattern)
+            if client_pattern is not None and wanted.selects_pattern(client_pattern):
+                yield from self._select_rules(pattern, wanted, table)
+            else:
                 yield None
-                continue
-            for rule in table.rules_of(pattern):
-                principal = to_client[rule.principal]
-                if principal is not FOREIGN and wanted.selects_rule(rule._replace(principal=principal)):
-                    yield Acl(pattern, rule)
 
     def select_exact(self, wanted: AclFilter, table: AclTable) -> Iterator[Acl]:
         """Yield the same for a filter that names one pattern, without a look at the others."""
-        kind, text = self.to_physical(wanted.resource_type, wanted.pattern_type, wanted.name or "")
-        pattern = AclPattern(AclResourceType(wanted.resource_type), PatternType(kind), text)
+        pattern_type, physical = self.to_physical(wanted.resource_type, wanted.pattern_type, wanted.name or "")
+        pattern = AclPattern(AclResourceType(wanted.resource_type), PatternType(pattern_type), physical)
+        return self._select_rules(pattern, wanted, table)
+
+    def _select_rules(self, pattern: AclPattern, wanted: AclFilter, table: AclTable) -> Iterator[Acl]:
         to_client = self._names.to_client[entities.PRINCIPAL]
         for rule in table.rules_of(pattern):
             principal = to_client[rule.principal]
@@ -102,6 +101,8 @@ class AclNames:
                 yield Acl(pattern, rule)
 
     def _find_client_pattern(self, pattern: AclPattern) -> AclPattern | None:
-        kind, pattern_type, physical = pattern
-        known = self.to_client(kind, pattern_type, physical)
-        return None if known is None else AclPattern(kind, PatternType(known[0]), known[1])
+        translated = self.to_client(*pattern)
+        if translated is None:
+            return None
+        pattern_type, name = translated
+        return AclPattern(pattern.resource_type, PatternType(pattern_type), name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 
-from kafkacompat.config.instances import ACTIVE, DELETING
+from kafkacompat.config.instances import ACTIVE, DELETING, Instance
 from kafkacompat.config.properties import ConfigError
 from kafkacompat.metadata.config_changes import ConfigOperation, ConfigOperationType
 from kafkacompat.wire.primitives import format_uuid, new_uuid
@@ -58,8 +58,15 @@ def plan_deletion(now_ms: int, grace_ms: int) -> Changes:
     ]
 
 
-def plan_restoration() -> Changes:
-    """Return the changes that let a deleting instance serve clients again."""
+def plan_restoration(instance: Instance, now_ms: int) -> Changes:
+    """Return the changes that let a deleting instance serve clients again.
+
+    Raises ConfigError for an active instance, and for one whose grace period has passed: some of its data may be gone.
+    """
+    if instance.is_active:
+        raise ConfigError(f"the instance {instance.name} is active: there is nothing to restore")
+    if 0 <= instance.int("delete.at.ms") <= now_ms:
+        raise ConfigError(f"the grace period of the instance {instance.name} has passed: its data are being removed")
     return [ConfigOperation("state", SET, ACTIVE), ConfigOperation("delete.at.ms", DELETE, None)]
 
 

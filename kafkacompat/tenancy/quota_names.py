@@ -47,5 +47,12 @@ class QuotaNames:
 
     def find_own(self, entity: Entity) -> Entity | None:
         """Return an entity as clients know it; None if a part of it is not the instance's."""
+        for kind, physical in entity:
+            # Most entities belong to others: they take no time.
+            if physical is None or not (physical.startswith(self._names.prefix) or self._is_adopted(kind, physical)):
+                return None
         parts = [(kind, self.to_client(kind, physical)) for kind, physical in entity]
         return None if any(name is FOREIGN for _, name in parts) else tuple(parts)
+
+    def _is_adopted(self, kind: str, physical: str) -> bool:
+        return kind == USER and self._names.is_own(entities.USER, physical)

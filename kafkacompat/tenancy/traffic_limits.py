@@ -8,7 +8,7 @@ from kafkacompat.tenancy.traffic.loans import InstanceLimits
 
 if TYPE_CHECKING:
     from kafkacompat.config.instances import Instance
-    from kafkacompat.tenancy.registry import Instances
+    from kafkacompat.tenancy.registry import Instances, TenantView
 
 
 class TrafficLimits:
@@ -17,12 +17,18 @@ class TrafficLimits:
     def __init__(self, instances: Instances) -> None:
         self._instances = instances
         self.by_name: dict[str, InstanceLimits] = {}
+        self._views: dict[str, TenantView] = {}
         instances.watchers.append(self.update)
         self.update()
 
     def update(self) -> None:
-        """Read the limits of all instances."""
-        self.by_name = {name: read_limits(view.instance) for name, view in self._instances.by_name.items()}
+        """Read the limits of the instances that have changed."""
+        views, known = self._instances.by_name, self._views
+        self.by_name = {
+            name: self.by_name[name] if known.get(name) is view else read_limits(view.instance)
+            for name, view in views.items()
+        }
+        self._views = views
 
 
 def read_limits(instance: Instance) -> InstanceLimits:

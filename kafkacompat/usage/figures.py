@@ -40,14 +40,13 @@ class InstanceUsage(NamedTuple):
 
 
 class UsageFigures:
-    """Reads the figures. The ``count_`` attributes are set by the parts of the broker that know them, by an instance's name."""
+    """Reads the figures. ``count_connections`` counts those of an instance, which the broker's server knows."""
 
     def __init__(self, instances: Instances, storage: InstanceStorage, count_groups: Callable[[Instance], int]) -> None:
         self._instances = instances
         self._storage = storage
         self._count_groups = count_groups
         self.count_connections: CountOfInstance = count_none
-        self.count_throttled_ms: CountOfInstance = count_none
 
     def list_names(self) -> list[str]:
         """List the instances, in order."""
@@ -64,7 +63,7 @@ class UsageFigures:
             produced_bytes=passed.produced_bytes,
             produced_records=passed.produced_records,
             fetched_bytes=passed.fetched_bytes,
-            throttled_ms=self.count_throttled_ms(name),
+            throttled_ms=0 if view.traffic is None else view.traffic.throttled_ms,
             stored_bytes=account.stored_bytes,
             total_stored_bytes=account.total_bytes,
             is_storage_full=account.is_full,

@@ -30,7 +30,7 @@ class HourlyUsage:
     """Adds up the figures of one broker's instances by hours.
 
     `note` takes the present figures of an instance, `close_hour` makes the records of an hour that has ended. `save` and `load`
-    give and take the state as text. Times are milliseconds since the epoch.
+    give and take the state as text. Times are milliseconds since the epoch. The iterators have a step for each instance.
     """
 
     def __init__(self, node_id: int, now_ms: int) -> None:
@@ -42,8 +42,8 @@ class HourlyUsage:
         self.unwritten: list[UsageRecord] = []
 
     def is_over(self, now_ms: int) -> bool:
-        """Return whether the hour has ended. A clock that is set back begins no other hour."""
-        return now_ms >= self.hour_ms + HOUR_MS
+        """Return whether another hour is to begin. A clock that is set back by less than an hour begins none."""
+        return not self.hour_ms - HOUR_MS <= now_ms < self.hour_ms + HOUR_MS
 
     def note(self, name: str, usage: InstanceUsage, now_ms: int) -> None:
         """Take the present figures of an instance. Those that grow began at 0 when the broker, or the instance, began."""
@@ -67,17 +67,18 @@ class HourlyUsage:
             del self._last[name]
             del self._noted_ms[name]
 
-    def close_hour(self, now_ms: int) -> None:
+    def close_hour(self, now_ms: int) -> Iterator[None]:
         """Make a record for each instance of the hour that has ended, and begin the hour of *now_ms*."""
-        for name, sums in sorted(self._sums.items()):
-            self.unwritten.append(self._build_record(name, sums))
-        del self.unwritten[:-MAX_UNWRITTEN]
-        self._sums = {}
+        hour = datetime.fromtimestamp(self.hour_ms / 1000, timezone.utc).strftime("%Y-%m-%dT%H:00:00Z")
+        sums, self._sums = self._sums, {}
         self.hour_ms = _begin_of_hour(now_ms)
         self._noted_ms = dict.fromkeys(self._noted_ms, self.hour_ms)
+        for name in sorted(sums):
+            self.unwritten.append(self._build_record(name, hour, sums[name]))
+            yield
+        del self.unwritten[:-MAX_UNWRITTEN]
 
-    def _build_record(self, name: str, sums: Mapping[str, int]) -> UsageRecord:
-        hour = datetime.fromtimestamp(self.hour_ms / 1000, timezone.utc).strftime("%Y-%m-%dT%H:00:00Z")
+    def _build_record(self, name: str, hour: str, sums: Mapping[str, int]) -> UsageRecord:
         measured_ms = sums["measured_ms"]
         figures: dict[str, Any] = {
             "version": VERSION,
@@ -91,19 +92,22 @@ class HourlyUsage:
         }
         return UsageRecord(f"{name}/{hour}/{self._node_id}", json.dumps(figures))
 
-    def save(self) -> bytes:
-        """Return the state as JSON."""
-        state = {"version": VERSION, "hour_ms": self.hour_ms, "sums": self._sums, "unwritten": self.unwritten}
-        return json.dumps(state).encode()
+    def save(self, lines: list[bytes]) -> Iterator[None]:
+        """Append the state to *lines*, each of which is JSON: the hour, then the instances, then the records."""
+        lines.append(_write_line({"version": VERSION, "hour_ms": self.hour_ms}))
+        for name, sums in list(self._sums.items()):
+            lines.append(_write_line({"instance": name, "sums": sums}))
+            yield
+        for record in list(self.unwritten):
+            lines.append(_write_line({"key": record.key, "value": record.value}))
+            yield
 
     def load(self, data: bytes, now_ms: int) -> None:
         """Continue with a saved state; an hour that has ended since then becomes records. Raises ValueError if it is damaged."""
-        hour_ms, sums, unwritten = _parse_state(data)
-        self.unwritten = unwritten
-        self._sums = sums
-        self.hour_ms = hour_ms
+        self.hour_ms, self._sums, self.unwritten = _parse_state(data)
         if self.is_over(now_ms):
-            self.close_hour(now_ms)
+            for _ in self.close_hour(now_ms):
+                pass
 
 
 def _begin_of_hour(at_ms: int) -> int:
@@ -114,14 +118,22 @@ def _begin_sums() -> dict[str, int]:
     return dict.fromkeys((*SUMS, *PEAKS, "measured_ms", "stored_byte_ms"), 0)
 
 
+def _write_line(value: Mapping[str, Any]) -> bytes:
+    return json.dumps(value).encode() + b"\n"
+
+
 def _parse_state(data: bytes) -> tuple[int, dict[str, dict[str, int]], list[UsageRecord]]:
     try:
-        state = json.loads(data)
-        if state["version"] != VERSION:
-            raise ValueError(f"it has the version {state['version']}")
-        sums = {str(name): {**_begin_sums(), **dict(_check_counts(found))} for name, found in state["sums"].items()}
-        unwritten = [UsageRecord(str(key), str(value)) for key, value in state["unwritten"]]
-        return int(state["hour_ms"]), sums, unwritten
+        head, *rest = map(json.loads, data.splitlines())
+        if head["version"] != VERSION:
+            raise ValueError(f"it has the version {head['version']}")
+        sums = {
+            str(line["instance"]): {**_begin_sums(), **dict(_check_counts(line["sums"]))}
+            for line in rest
+            if "instance" in line
+        }
+        unwritten = [UsageRecord(str(line["key"]), str(line["value"])) for line in rest if "instance" not in line]
+        return int(head["hour_ms"]), sums, unwritten
     except (KeyError, TypeError, AttributeError) as problem:
         raise ValueError(f"it has another form ({problem!r})") from None
 

@@ -7,16 +7,18 @@ most a minute. A record that was written just before a crash is written again wi
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, DeferredLock
 
-from kafkacompat.timers import Clock, now_ms, yield_in_turns
+from kafkacompat.timers import Clock, make_steps, now_ms, yield_in_turns
 from kafkacompat.usage.hours import HOUR_MS, HourlyUsage
 from kafkacompat.usage.topic import RECORDS_IN_A_BATCH, USAGE_TOPIC
 
 if TYPE_CHECKING:
+    from twisted.python.failure import Failure
+
     from kafkacompat.timers import DelayedCall
     from kafkacompat.usage.figures import UsageFigures
     from kafkacompat.usage.topic import UsageTopic
@@ -47,12 +49,13 @@ class UsageRecorder:
         self._file = file
         self._clock = clock
         self._hours = HourlyUsage(node_id, now_ms(clock))
+        self._lock = DeferredLock()
         self._next: DelayedCall | None = None
         self._is_stopped = False
 
     def start(self) -> None:
         """Continue with the kept state, and take figures from now on."""
-        self._run(self._load)
+        self._run(self._load_and_write)
 
     def stop(self) -> Deferred[None]:
         """Take the figures once more and keep them; fires when that is on the disk, or has failed."""
@@ -60,7 +63,7 @@ class UsageRecorder:
         if self._next is not None:
             self._next.cancel()
             self._next = None
-        return self._start_work(self._take_and_keep)
+        return self._run_alone(self._take_and_keep).addErrback(_log_failure)
 
     def _run(self, work: Work) -> None:
         self._next = None
@@ -68,9 +71,7 @@ class UsageRecorder:
 
     def _start_work(self, work: Work) -> Deferred[None]:
         """Start work; a failure is logged."""
-        return Deferred.fromCoroutine(work()).addErrback(
-            lambda failure: log.error("Cannot record the usage of instances", exc_info=failure.value)
-        )
+        return Deferred.fromCoroutine(work()).addErrback(_log_failure)
 
     def _schedule(self) -> None:
         """Take the next figures in a minute, or at the full hour if that is sooner."""
@@ -79,6 +80,15 @@ class UsageRecorder:
             delay_ms = min(INTERVAL_MS, HOUR_MS - at_ms % HOUR_MS)
             self._next = self._clock.callLater(delay_ms / 1000, self._run, self._take_and_write)
 
+    def _run_alone(self, work: Work) -> Deferred[None]:
+        """Run work that uses the state and the file after other such work."""
+        running: Deferred[None] = self._lock.run(lambda: Deferred.fromCoroutine(work()))
+        return running
+
+    async def _load_and_write(self) -> None:
+        await self._run_alone(self._load)
+        await self._take_and_write()
+
     async def _load(self) -> None:
         data = await self._file.read()
         if data is not None:
@@ -86,7 +96,6 @@ class UsageRecorder:
                 self._hours.load(data, now_ms(self._clock))
             except ValueError as problem:
                 log.error("The kept usage of instances cannot be read, and this hour's begins anew: %s", problem)
-        await self._take_and_write()
 
     async def _take_and_keep(self) -> None:
         """Take the figures, close the hour if it has ended, and keep all that."""
@@ -98,18 +107,25 @@ class UsageRecorder:
                 hours.note(name, usage, at_ms)
         hours.forget_absent(set(names))
         if hours.is_over(at_ms):
-            hours.close_hour(at_ms)
+            await self._run_in_turns(hours.close_hour(at_ms))
         await self._keep()
 
+    async def _run_in_turns(self, steps: Iterator[None]) -> None:
+        later = make_steps(self._clock, steps)
+        if later is not None:
+            await later
+
     async def _keep(self) -> None:
+        lines: list[bytes] = []
+        await self._run_in_turns(self._hours.save(lines))
         try:
-            await self._file.write(self._hours.save())
+            await self._file.write(b"".join(lines))
         except Exception as problem:
             # The records go to the topic all the same; a crash now would lose more than a minute.
             log.warning("The usage of instances cannot be kept in its file for now: %s", problem)
 
     async def _take_and_write(self) -> None:
-        await self._take_and_keep()
+        await self._run_alone(self._take_and_keep)
         unwritten = self._hours.unwritten
         if not unwritten:
             return
@@ -124,4 +140,9 @@ class UsageRecorder:
             if self._is_stopped:
                 return
             del unwritten[: len(batch)]
-        await self._keep()
+        if not self._is_stopped:
+            await self._run_alone(self._keep)
+
+
+def _log_failure(failure: Failure) -> None:
+    log.error("Cannot record the usage of instances", exc_info=failure.value)

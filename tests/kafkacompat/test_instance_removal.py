@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from twisted.internet.task import Clock
 
-from kafkacompat.config import BrokerConfig
+from kafkacompat.config import BrokerConfig, ConfigError
+from kafkacompat.config.instances import Instance
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.instance_removal import RETRY_S, InstanceRemoval
 from kafkacompat.metadata.client_entities import CLIENT_ID, USER, make_entity
@@ -213,7 +214,10 @@ def test_an_instance_that_is_restored_keeps_what_it_has() -> None:
     before = describe(node.image)
     node.removal.start()
     node.alter("shop", instance_changes.plan_deletion(START_S * 1000, 60_000))
-    node.alter("shop", instance_changes.plan_restoration())
+    deleting = Instance("shop", node.image.configs[ResourceType.INSTANCE, "shop"])
+    with pytest.raises(ConfigError, match="the grace period of the instance shop has passed"):
+        instance_changes.plan_restoration(deleting, START_S * 1000 + 60_000)
+    node.alter("shop", instance_changes.plan_restoration(deleting, START_S * 1000 + 59_999))
     clock.advance(3600)
     after = describe(node.image)
     assert after[0] == before[0] and after[2:] == before[2:]

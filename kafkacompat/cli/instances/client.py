@@ -35,6 +35,8 @@ INSTANCES_A_REQUEST = 100
 DEFAULT_SOURCE = 5
 """The code of a value that is a property's default."""
 
+NO_INSTANCES = "the broker lists no instances: give the address of a kafkacompat broker itself, not of an instance"
+
 ResponseType = TypeVar("ResponseType", bound=Response)
 Properties = Mapping[str, str]
 
@@ -74,8 +76,10 @@ class InstanceClient:
         """Return the names of all instances, in order."""
         request = ListConfigResourcesRequest(resource_types=[ResourceType.INSTANCE])
         if (self._connection.find_version(ListConfigResourcesRequest) or 0) < 1:
-            raise InstanceError("the broker knows no instances: it is no kafkacompat, or an older one")
+            raise InstanceError(NO_INSTANCES)
         response = self._connection.request(request, ListConfigResourcesResponse)
+        if response.error_code == ErrorCode.UNSUPPORTED_VERSION:
+            raise InstanceError(NO_INSTANCES)
         if response.error_code:
             raise InstanceError(_describe_error(response.error_code, None))
         return sorted(resource.resource_name for resource in response.config_resources)

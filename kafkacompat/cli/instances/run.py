@@ -21,6 +21,7 @@ from kafkacompat.cli.instances.client import InstanceClient, InstanceError, NoIn
 from kafkacompat.cli.instances.contents import find_brokers, list_groups, measure_usage, read_contents
 from kafkacompat.cli.requests import BlockingConnection, NoResponseError, parse_address
 from kafkacompat.config.instances import Instance
+from kafkacompat.config.properties import ConfigError
 from kafkacompat.tenancy import instance_changes
 
 EXIT_DONE, EXIT_REFUSED, EXIT_UNUSABLE = 0, 1, 2
@@ -144,9 +145,12 @@ def restore(target: Target, name: str) -> int:
     """Bring back an instance that is being deleted."""
 
     def work(client: InstanceClient) -> None:
-        if Instance(name, client.describe(name)).is_active:
-            raise InstanceError(f"the instance {name} is active: there is nothing to restore")
-        client.alter(name, instance_changes.plan_restoration())
+        instance = Instance(name, client.describe(name))
+        try:
+            changes = instance_changes.plan_restoration(instance, int(time.time() * 1000))
+        except ConfigError as problem:
+            raise InstanceError(str(problem)) from None
+        client.alter(name, changes)
         _report(f"Restored instance {name}")
 
     return _run(target, work)

@@ -96,7 +96,7 @@ kafkacompat.broker.groups | list | | distinct | UC | Groups of brokers that inst
     ids joined by +
 kafkacompat.broker.group.balance.interval.ms | long | 300000 | -1.. | U | How often the controller looks for a group with a broker
     whose disks are nearly full; -1 is never
-kafkacompat.broker.group.balance.percentage | int | 80 | 1..100 | U | The used part of a broker's disks from which replicas of
+kafkacompat.broker.group.balance.percentage | int | 80 | 1..100 | U | The used part of a broker's disks at which replicas of
     instances move to other brokers of its group
 kafkacompat.broker.group.max.brokers | int | 100 | 1.. | UC | The most brokers of a group
 kafkacompat.log.format | string | text | json, text | U | The form of the log: lines for people, or one JSON object a line

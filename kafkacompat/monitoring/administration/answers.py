@@ -47,4 +47,4 @@ def check_code(code: int, message: str | None) -> None:
 
 def encode_json(value: Any) -> bytes:
     """Encode a value as one line."""
-    return json.dumps(value, ensure_ascii=False).encode() + b"\n"
+    return json.dumps(value).encode() + b"\n"

@@ -101,7 +101,7 @@ async def _patch(call: Call) -> Answer:
 
 def _read_properties(call: Call) -> Mapping[str, Any]:
     properties = call.body.get("properties", {})
-    if not isinstance(properties, dict):
+    if not isinstance(properties, dict) or not all(map(is_text, properties)):
         raise HttpError(400, "properties is not valid: it takes an object")
     return properties
 
@@ -112,9 +112,14 @@ def _write_value(name: str, value: Any) -> str:
         return ",".join(_write_value(name, item) for item in value if not isinstance(item, list))
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, (str, int)):
+    if isinstance(value, (str, int)) and is_text(str(value)):
         return str(value)
     raise HttpError(400, f"{name} is not valid: it takes a text, a whole number, true, false or a list of these")
+
+
+def is_text(value: str) -> bool:
+    """Return whether a text has a form in UTF-8: JSON can hold halves of characters."""
+    return not any("\ud800" <= character <= "\udfff" for character in value)
 
 
 async def _delete(call: Call) -> Answer:
@@ -130,9 +135,12 @@ async def _delete(call: Call) -> Answer:
 
 
 async def _restore(call: Call) -> Answer:
-    if Instance(call.name, await _find(call)).is_active:
-        raise HttpError(409, f"the instance {call.name} is active: there is nothing to restore")
-    await call.requests.alter(call.name, instance_changes.plan_restoration())
+    instance = Instance(call.name, await _find(call))
+    try:
+        changes = instance_changes.plan_restoration(instance, call.now_ms)
+    except ConfigError as problem:
+        raise HttpError(409, str(problem)) from None
+    await call.requests.alter(call.name, changes)
     return await _read(call)
 
 
@@ -155,7 +163,7 @@ _LIMITS = (
 
 async def _put_whitelist(call: Call) -> Answer:
     networks = call.body.get("networks")
-    if not isinstance(networks, list) or not all(isinstance(network, str) for network in networks):
+    if not isinstance(networks, list) or not all(isinstance(network, str) and is_text(network) for network in networks):
         raise HttpError(400, "networks is not valid: it takes a list of networks")
     current = Instance(call.name, await _find(call)).list("whitelist")
     await call.requests.alter(call.name, instance_changes.plan_whitelist("set", networks, current))

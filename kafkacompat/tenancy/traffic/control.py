@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 from kafkacompat.tenancy.traffic.bucket import ShareBucket
 from kafkacompat.tenancy.traffic.loans import SHARED, InstanceLimits, Situation
@@ -45,6 +46,8 @@ class TrafficControl:
         self._answered_ms = now_ms
         self._last_shares: dict[_Key, float] = {}
         self._given_back: dict[_Key, float] = {}
+        self._active: dict[_Key, None] = {}
+        """What was used since the last report, or has more than its floor here: only that is measured."""
 
     @property
     def has_limits(self) -> bool:
@@ -57,20 +60,27 @@ class TrafficControl:
         """Take over the limits of all instances. A share changes in proportion to its limit."""
         for name in self.by_name.keys() - limits.keys():
             del self.by_name[name]
+        self._active = {key: None for key in self._active if key[0] in limits}
         for name, new in limits.items():
             traffic = self.by_name.get(name)
             if traffic is None:
                 traffic = self.by_name[name] = InstanceTraffic(self._interval_ms, now_ms, self._note_held_back)
+                for direction in (PRODUCE, FETCH):
+                    find_flow(traffic, direction).on_used = partial(self._note_used, (name, direction))
             old = self._limits.get(name, NO_LIMITS)
             if new != old:
                 for direction in (PRODUCE, FETCH):
                     flow = find_flow(traffic, direction)
                     self._set_limit(flow, find_limit(old, direction), find_limit(new, direction), now_ms)
+                    self._note_used((name, direction))
         self._limits = dict(limits)
         self._last_shares.clear()
 
     def _note_held_back(self) -> None:
         self.on_held_back()
+
+    def _note_used(self, key: _Key) -> None:
+        self._active[key] = None
 
     def _set_limit(self, flow: Flow, old: float, new: float, now_ms: int) -> None:
         if new < 0:
@@ -112,15 +122,19 @@ class TrafficControl:
         An instance is left out if nothing was used of it and this broker has only its floor.
         """
         self._given_back.clear()
-        for key, flow, limit, limits in self._list_limited():
+        for key in list(self._active):
             yield
-            bucket = flow.bucket
-            if bucket is None:
+            traffic, limits = self.by_name.get(key[0]), self._limits.get(key[0], NO_LIMITS)
+            flow = None if traffic is None else find_flow(traffic, key[1])
+            bucket = None if flow is None else flow.bucket
+            if flow is None or bucket is None:
+                self._active.pop(key, None)
                 continue
-            floor = find_floor(limit, len(self._brokers))
+            floor = find_floor(find_limit(limits, key[1]), len(self._brokers))
             is_shared = limits.algorithm == SHARED
             if is_shared and not flow.is_used and bucket.share <= floor:
-                flow.begin_measurement(now_ms)
+                self._active.pop(key, None)
+                flow.is_noted = False
                 continue
             usage = flow.measure(now_ms, REMEMBERED_FLOORS * floor if is_shared else 0.0)
             flow.begin_measurement(now_ms)
@@ -165,6 +179,7 @@ class TrafficControl:
                 last = self._last_shares.setdefault(key, flow.bucket.share)
                 static = self._find_static(key, limit, limits)
                 flow.bucket.set_share(decay(last, static, silent_ms, self._interval_ms), now_ms)
+                self._note_used(key)
 
     def use_static(self, now_ms: int) -> Iterator[None]:
         """Take the static shares at once: this cluster's controller divides no traffic."""
@@ -172,6 +187,7 @@ class TrafficControl:
             yield
             if flow.bucket is not None:
                 flow.bucket.set_share(self._find_static(key, limit, limits), now_ms)
+                self._note_used(key)
 
     def _find_static(self, key: _Key, limit: float, limits: InstanceLimits) -> float:
         situation = Situation(limit, self._brokers, lambda: self._find_partitions(key[0]))

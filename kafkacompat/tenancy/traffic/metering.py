@@ -19,7 +19,8 @@ FADING = 0.8
 class Flow:
     """One direction of an instance's traffic on this broker. ``bucket`` is None while the direction has no limit.
 
-    ``total_bytes``, ``requests`` and ``throttled_ms`` only grow. `measure` covers most of an interval, however often it is called. *on_held_back* is called when clients begin to wait.
+    ``total_bytes``, ``requests`` and ``throttled_ms`` only grow. *on_held_back* is called when clients begin to wait, ``on_used`` at the
+    first use after ``is_noted`` was reset.
     """
 
     __slots__ = (
@@ -29,6 +30,8 @@ class Flow:
         "_recent",
         "_was_overdrawn",
         "bucket",
+        "is_noted",
+        "on_used",
         "requests",
         "throttled_ms",
         "total_bytes",
@@ -36,6 +39,8 @@ class Flow:
 
     def __init__(self, interval_ms: int, now_ms: int, on_held_back: Callable[[], None]) -> None:
         self._on_held_back = on_held_back
+        self.on_used: Callable[[], None] = lambda: None
+        self.is_noted = False
         self.bucket: ShareBucket | None = None
         self.total_bytes = self.requests = self.throttled_ms = 0
         self._interval_ms = interval_ms
@@ -50,6 +55,10 @@ class Flow:
 
     def charge(self, size_bytes: int, now_ms: int) -> None:
         """Count a request."""
+        if not self.is_noted:
+            self.is_noted = True
+            self.forget_use(now_ms)
+            self.on_used()
         self.total_bytes += size_bytes
         self.requests += 1
         if self.bucket is not None and self.bucket.take(size_bytes, now_ms) < 0 and not self._was_overdrawn:
@@ -75,7 +84,8 @@ class Flow:
         """
         assert self.bucket is not None
         begun_ms, begun_bytes = self._marks[0]
-        used = (self.total_bytes - begun_bytes) / (max(now_ms - begun_ms, 1) / 1000)
+        elapsed_ms = max(now_ms - begun_ms, self._interval_ms // REPORTS_AN_INTERVAL)
+        used = (self.total_bytes - begun_bytes) / (elapsed_ms / 1000)
         missing = max(-self.bucket.refill(now_ms), 0.0)
         held_back = max(missing / (self._interval_ms / 1000), MET) if self._was_overdrawn else 0.0
         self._recent = min(max(used, self._recent * FADING), most_remembered)

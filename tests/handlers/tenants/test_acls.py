@@ -179,7 +179,8 @@ def test_every_type_of_resource_has_names_of_its_own(node: AclTenants) -> None:
     everything = [rule("*", resource_type=kind) for kind in (GROUP, TRANSACTIONAL_ID, TOKEN)]
     everything.append(rule("*", resource_type=USER, operation=13))
     assert set(node.create(SHOP, *rules, *everything)) == {0}
-    expected = [(each.resource_type, each.resource_name, LITERAL, "User:alice", 3) for each in (*rules, *everything)]
+    created = (*rules, *everything)
+    expected = [(acl.resource_type, acl.resource_name, LITERAL, "User:alice", 3) for acl in created]
     assert node.describe(SHOP) == sorted(expected)
     stored = {(kind, name) for kind, _, name, principal in node.list_stored() if principal == "User:shop.alice"}
     assert stored == {

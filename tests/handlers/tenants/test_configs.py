@@ -158,6 +158,13 @@ def test_a_broker_shows_the_values_of_the_instance(node: TenantNode) -> None:
     assert read_value(node, BANK, TOPIC, "orders", "retention.ms") == ("360000000", 5)
 
 
+def test_a_broker_shows_defaults_within_the_bounds_of_the_instance(node: TenantNode) -> None:
+    node.configure(SHOP, **{"limit.message.bytes": "1000", "limit.retention.max.ms": "7000"})
+    assert read_value(node, SHOP, BROKER, "1", "message.max.bytes") == ("1000", 3)
+    assert read_value(node, SHOP, BROKER, "1", "log.retention.ms") == ("7000", 3)
+    assert read_value(node, BANK, BROKER, "1", "message.max.bytes") == ("1048588", 5)
+
+
 @pytest.mark.parametrize("kind", [0, 3, LOGGER, CLIENT_METRICS, INSTANCE])
 def test_other_resources_are_not_known(node: TenantNode, kind: int) -> None:
     result = describe(node, SHOP, kind, "shop")

@@ -38,6 +38,7 @@ AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     **SUPER_USERS,
 }
+CLUSTER_ID = "cluster-of-"
 
 
 class World:
@@ -96,7 +97,7 @@ class World:
     def make_instance(self, name: str, **properties: str) -> None:
         """Create an instance, or change its properties."""
         given = {
-            "cluster.id": f"cluster of {name}",
+            "cluster.id": f"{CLUSTER_ID}{name}",
             "secret": f"secret of {name}",
             **SUPER_USERS,
             **{option.replace("_", "."): value for option, value in properties.items()},

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from kafkacompat.cli.instance_move import move
+from kafkacompat.cli import main
 from kafkacompat.config.broker_groups import GROUPS, MAX_BROKERS
 from tests.kafkacompat.cli.cluster.test_spread_run import CONTROLLER, TOPIC, MovingCluster
 
@@ -29,7 +29,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> MovingCluster:
 
 
 def run(*arguments: str, address: str = "h:1") -> Result:
-    return CliRunner().invoke(move, ["--bootstrap-server", address, "--instance", *arguments])
+    return CliRunner().invoke(main, ["instances", "move", "--bootstrap-server", address, "--instance", *arguments])
 
 
 def test_an_instance_moves_to_another_group(cluster: MovingCluster) -> None:

@@ -6,10 +6,12 @@ import base64
 import json
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
+from kafkacompat.config.instances import INSTANCE_PROPERTIES
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.scram_changes import ScramUpsertion
 from kafkacompat.monitoring.administration.access import FAILURE_PERIOD_S, MAX_FAILURES
@@ -112,6 +114,7 @@ def test_the_life_of_an_instance(api: Api) -> None:
         ("PUT", "/v1/instances/shop", {"properties": {"limit.topic": 1}}, 400, "limit.topic is not a property of"),
         ("PUT", "/v1/instances/shop", {"properties": {"secret": "x"}}, 400, "secret is not set by hand"),
         ("PUT", "/v1/instances/shop", {"properties": {"limit.topics": {}}}, 400, "limit.topics is not valid"),
+        ("PUT", "/v1/instances/shop", {"properties": {"description": "\ud800"}}, 400, "description is not valid"),
         ("PUT", "/v1/instances/shop", {"properties": []}, 400, "properties is not valid: it takes an object"),
         ("PUT", "/v1/instances/shop", {"propertys": {}}, 400, "'propertys' is no field of the body"),
         ("PUT", "/v1/instances/shop", [], 400, "the body is not valid: it takes an object"),
@@ -216,3 +219,37 @@ def test_the_document_and_its_page_name_every_operation(api: Api) -> None:
     for path, methods in OPERATIONS.items():
         for method in methods:
             assert f"<td>{method}</td><td>{path}</td>" in page.body
+
+
+ODD_VALUES: list[Any] = [
+    None,
+    True,
+    -1,
+    1 << 70,
+    1.5,
+    "",
+    "x" * 1000,
+    "\ud800",
+    "none",
+    [],
+    [[]],
+    ["a", 1, None],
+    {},
+    {"a": []},
+]
+ODD_NAMES = ["shop", "", "..", "%2e%2e", "%ff", "a" * 300, "a%00b", "__x", "instances", "%F0%9F%A6%8A"]
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_odd_requests_are_answered_in_a_sentence(api: Api, number: int) -> None:
+    rng = Random(number)
+    options = [*INSTANCE_PROPERTIES, "", "no.such.property"]
+    for _ in range(60):
+        path, methods = rng.choice(list(OPERATIONS.items()))
+        properties = {rng.choice(options): rng.choice(ODD_VALUES) for _ in range(rng.randrange(4))}
+        field = rng.choice(["properties", "networks", "other"])
+        body = {field: rng.choice([properties, *ODD_VALUES])}
+        query = rng.choice(["", "?grace.ms=x", "?grace.ms=-1", "?grace.ms=99999999999999999999", "?%ff=%ff", "?&&="])
+        status, value = api.ask(rng.choice(list(methods)), path.replace("{name}", rng.choice(ODD_NAMES)) + query, body)
+        assert status < 500, (path, body, value)
+        assert status < 300 or (list(value) == ["error"] and "\n" not in value["error"])

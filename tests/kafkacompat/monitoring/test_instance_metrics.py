@@ -9,14 +9,19 @@ from typing import Any
 
 import pytest
 
+from kafkacompat.broker import Broker
+from kafkacompat.config import BrokerConfig
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.config_changes import ConfigOperation, ConfigOperationType, ResourceChange
 from kafkacompat.monitoring.table import ROWS
 from kafkacompat.usage.topic import USAGE_TOPIC
+from kafkacompat.wire.apis.metadata import MetadataRequest, MetadataRequestTopic
 from kafkacompat.wire.apis.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import build_batch, read_records, split_batches
+from tests.fakes.memory_host import MemoryHost
 from tests.kafkacompat.monitoring.world import World, make_key
+from tests.kafkacompat.test_broker_over_memory_network import HOST
 
 
 class InstanceWorld(World):
@@ -24,6 +29,13 @@ class InstanceWorld(World):
 
     def __init__(self, folder: Path, **properties: str) -> None:
         super().__init__(folder, **properties)
+        self.run(self.broker.start())
+
+    def restart(self) -> None:
+        """Stop the broker, and start it again over its files."""
+        self.run(self.broker.stop())
+        host = MemoryHost(self.clock, self.network.at(HOST), files=self.files)
+        self.broker = Broker(host, BrokerConfig(self.broker.config.given))
         self.run(self.broker.start())
 
     def create_instance(self, name: str, **given: str) -> bytes:
@@ -96,6 +108,10 @@ def test_the_figures_of_an_instance(world: InstanceWorld) -> None:
     figures = usage.describe("shop")
     assert figures is not None
     assert (figures["produced_records"], figures["topics"], figures["is_storage_full"]) == (2, 1, True)
+    traffic = world.broker.instances.by_name["shop"].traffic
+    assert traffic is not None and figures["throttled_ms"] == 0
+    traffic.fetched.throttled_ms += 1500
+    assert world.scrape()[make_key("kafkacompat_instance_throttle_seconds_total", tenant="shop")] == 1.5
 
 
 def test_instances_beyond_the_limit_of_series_share_one(tmp_path: Path) -> None:
@@ -109,6 +125,16 @@ def test_instances_beyond_the_limit_of_series_share_one(tmp_path: Path) -> None:
     world.run(world.broker.stop())
 
 
+def test_a_topic_beyond_the_limit_is_not_created_by_its_first_use(
+    world: InstanceWorld, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.create_instance("shop", limit_topics="1")
+    answer = world.ask(MetadataRequest(topics=[MetadataRequestTopic(name="shop.u")], allow_auto_topic_creation=True))
+    assert answer.topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert "shop.u" not in world.broker.metadata.image.topics
+    assert "Cannot create" not in caplog.text
+
+
 def test_each_hour_has_a_record(world: InstanceWorld) -> None:
     shop, bank = world.create_instance("shop"), world.create_instance("bank")
     world.produce_to(shop)
@@ -119,6 +145,15 @@ def test_each_hour_has_a_record(world: InstanceWorld) -> None:
     assert {name: record["produced_records"] for name, record in records.items()} == {"shop": 2, "bank": 1}
     assert records["shop"]["max_stored_bytes"] > records["bank"]["max_stored_bytes"] > 500
     assert records["shop"]["broker"] == 1
+
+
+def test_a_restart_continues_the_hour(world: InstanceWorld) -> None:
+    topic_id = world.create_instance("shop")
+    world.produce_to(topic_id)
+    world.restart()
+    world.produce_to(topic_id)
+    world.pass_time(3600)
+    assert [(record["instance"], record["produced_records"]) for record in world.read_records()] == [("shop", 2)]
 
 
 def test_a_lowered_retention_applies_to_existing_topics(world: InstanceWorld) -> None:

@@ -95,9 +95,3 @@ class TenantClient:
         """Create a topic; returns the result."""
         topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=replicas)
         return self.ask(node, CreateTopicsRequest(topics=[topic], timeout_ms=20_000)).topics[0]
-
-
-from kafkacompat.handlers.tenants.table import PLAIN, TENANT_APIS  # noqa
-
-for key in (19, 20, 30, 31, 32, 33, 37, 43, 44, 46, 49, 51, 60):
-    TENANT_APIS.setdefault(key, PLAIN)

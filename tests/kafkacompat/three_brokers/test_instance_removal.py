@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from kafkacompat import instance_removal
 from kafkacompat.config.resources import ResourceType
+from kafkacompat.monitoring.administration.answers import HttpError
+from kafkacompat.monitoring.administration.requests import InternalRequests
+from kafkacompat.security.principals import ANONYMOUS
+from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.tenancy import instance_changes
 from kafkacompat.wire.apis.find_coordinator import FindCoordinatorRequest
 from kafkacompat.wire.apis.incremental_alter_configs import (
@@ -66,8 +72,6 @@ def is_gone(cluster: Cluster) -> bool:
 
 def make_cluster() -> Cluster:
     """A cluster with two instances, which have topics and groups on several coordinators."""
-    from random import Random
-
     cluster = Cluster()
     other = next(node for node in NODES if node != cluster.controller())
     for name in ("shop", "bank"):
@@ -89,14 +93,31 @@ def check_removed(cluster: Cluster) -> None:
 
 
 def test_any_broker_passes_changes_on_and_all_brokers_learn_of_them() -> None:
-    from random import Random
-
     cluster = Cluster()
     for node in NODES:
         assert alter(cluster, node, f"i{node}", instance_changes.plan_creation({}, Random(node))) is None
     message = alter(cluster, 1, "i2", instance_changes.plan_creation({}, Random(9)))
     assert message == "the instance i2 exists already: change it by `kafkacompat instances alter`"
     cluster.wait(lambda: all(len(broker.instances.by_name) == 3 for broker in cluster.brokers.values()))
+
+
+def test_http_of_any_broker_reaches_the_controller() -> None:
+    cluster = Cluster()
+    broker = cluster.brokers[next(node for node in NODES if node != cluster.controller())]
+    dispatcher = Dispatcher(broker._handlers(), broker._services)
+    requests = InternalRequests(dispatcher, ANONYMOUS, "127.0.0.1")
+    creation = instance_changes.plan_creation({"limit.topics": "3"}, Random(1))
+    cluster.run(requests.alter("shop", creation))
+    cluster.wait(lambda: "shop" in broker.instances.by_name)
+    assert cluster.run(requests.list_names()) == ["shop"]
+    described = cluster.run(requests.describe(["shop", "bank"]))
+    assert described == {"shop": {"cluster.id": creation[0].value, "limit.topics": "3"}}
+    with pytest.raises(HttpError) as refused:
+        cluster.run(requests.alter("shop", creation[:1] + instance_changes.plan_creation({}, Random(2))[1:]))
+    assert (refused.value.status, str(refused.value)) == (
+        400,
+        "secret of the instance shop cannot change: its clients' names depend on it",
+    )
 
 
 def test_groups_on_all_coordinators_go() -> None:

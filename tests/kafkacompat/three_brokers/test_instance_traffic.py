@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from random import Random
 from typing import Any
 
@@ -12,19 +12,19 @@ from kafkacompat.client.connections import BrokerConnections
 from kafkacompat.client.settings import BrokerAddress, ConnectionSettings
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.config_changes import ConfigOperation, ConfigOperationType, ResourceChange
-from kafkacompat.server.connection import KafkaConnection
 from kafkacompat.tenancy.registry import TenantView
 from kafkacompat.wire import entities
 from kafkacompat.wire.apis.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafkacompat.wire.apis.report_traffic import ReportTrafficRequest
 from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.record_batch import build_batch
-from tests.kafkacompat.three_brokers.support import NODES, PORT, TURN_S, Cluster
+from tests.kafkacompat.three_brokers.support import NODES, TURN_S, Cluster
 
 LIMIT = 60_000
 RECORD_BYTES = 400
 SKEW = {1: 0.9, 2: 0.05, 3: 0.05}
 CONNECTIONS = 6
+SHOP_PORT = 19092
 
 
 class Shop:
@@ -36,6 +36,7 @@ class Shop:
         given = {
             "cluster.id": "the-shop",
             "secret": "secret",
+            "listeners": f"PLAINTEXT://:{SHOP_PORT}",
             "quota.produce.bytes.per.second": str(LIMIT),
             **properties,
         }
@@ -104,7 +105,7 @@ class Producer:
             return
         self.credit -= RECORD_BYTES
         self.is_waiting = True
-        address = BrokerAddress(self.node, f"broker-{self.node}", PORT)
+        address = BrokerAddress(self.node, f"broker-{self.node}", SHOP_PORT)
         self.connections.request(address, "tenant", self.request, timeout_s=60).addBoth(self.finish)
 
     def finish(self, answer: Any) -> None:
@@ -114,25 +115,14 @@ class Producer:
         ), answer
 
 
-@pytest.fixture(autouse=True)
-def tenants_by_host(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let connections from hosts of tenants belong to the shop."""
-    connected = KafkaConnection.connectionMade
-
-    def connect(connection: KafkaConnection) -> None:
-        connected(connection)
-        if connection.peer.host.startswith("tenant-"):
-            connection.tenant = connection._shared.dispatcher._services.instances.by_name["shop"]
-
-    monkeypatch.setattr(KafkaConnection, "connectionMade", connect)
-    yield
-
-
 def test_a_skew_gets_the_whole_limit_while_the_even_split_gives_a_third_to_the_hot_broker() -> None:
     shop = Shop()
     shop.demand(SKEW)
     shop.run(3)
     assert 0.95 <= shop.run(15) <= 1.0
+    figures = shop.cluster.brokers[1].instance_usage
+    usage = None if figures is None else figures.read("shop")
+    assert usage is not None and usage.throttled_ms > 1000
     for broker in shop.cluster.brokers.values():
         assert broker._traffic is not None and broker._traffic._reports is not None
         broker._traffic.stop()

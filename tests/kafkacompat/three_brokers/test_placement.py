@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from random import Random
 from typing import Any
 
 import pytest
 
+from kafkacompat.client.connections import BrokerConnections
+from kafkacompat.client.settings import BrokerAddress, ConnectionSettings
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.wire.apis.create_partitions import (
     CreatePartitionsAssignment,
@@ -23,6 +26,7 @@ from tests.kafkacompat.three_brokers.support import Cluster
 from tests.kafkacompat.three_brokers.test_controllers import wait_for_controller
 
 FOUR = (1, 2, 3, 4)
+OWN_PORT = 19092
 
 
 def start(**properties: str) -> Cluster:
@@ -152,6 +156,24 @@ def test_clients_see_the_brokers_of_their_group_and_coordinators() -> None:
         assert (found.error_code, found.key) == (0, "g")
         for node in FOUR:
             assert list_ids(client.ask(node, MetadataRequest(topics=None))) == {*nodes, found.node_id}
+
+
+def test_clients_reach_their_group_by_the_instance_s_own_listener_on_any_broker() -> None:
+    cluster = start()
+    make_instance(cluster, "shop", listeners=f"PLAINTEXT://:{OWN_PORT}")
+    cluster.advance(1)
+    for node in FOUR:
+        connections = BrokerConnections(
+            ConnectionSettings("client"), cluster.network.at(f"shop-{node}"), cluster.clock, Random(node)
+        )
+        address = BrokerAddress(node, f"broker-{node}", OWN_PORT)
+        response = cluster.run(connections.request(address, "client", MetadataRequest(topics=[]), timeout_s=10.0))
+        connections.close()
+        assert {(broker.node_id, broker.host, broker.port) for broker in response.brokers} == {
+            (1, "broker-1", OWN_PORT),
+            (2, "broker-2", OWN_PORT),
+        }
+        assert (response.cluster_id, response.controller_id in (1, 2)) == ("id-of-shop", True)
 
 
 def test_groups_of_brokers_and_instances_agree(caplog: pytest.LogCaptureFixture) -> None:

@@ -14,7 +14,7 @@ from kafkacompat.usage.figures import InstanceUsage
 from kafkacompat.usage.hours import HOUR_MS, UsageRecord
 from kafkacompat.usage.recorder import UsageRecorder
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from tests.kafkacompat.metadata.deferreds import outcome
+from tests.kafkacompat.metadata.deferreds import has_fired, outcome
 from tests.kafkacompat.usage.test_hours import usage
 
 BEGIN_S = 1_700_000_000 // 3600 * 3600
@@ -163,3 +163,17 @@ def test_a_damaged_file_is_reported_and_replaced(world: World, caplog: pytest.Lo
     world.file = b"damage"
     world.start()
     assert "cannot be read" in caplog.text and world.file != b"damage"
+
+
+def test_a_stop_while_the_file_is_read_keeps_what_it_holds(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.add("shop", 5)
+    world.pass_minutes(1)
+    world.crash()
+    reading: Deferred[bytes | None] = Deferred()
+    kept = world.file
+    monkeypatch.setattr(world, "read", lambda name="": world.usages.get(name) if name else reading)
+    stopped = world.start().stop()
+    assert world.file == kept and not has_fired(stopped)
+    reading.callback(kept)
+    outcome(stopped)
+    assert world.file is not None and b'"produced_bytes": 5' in world.file

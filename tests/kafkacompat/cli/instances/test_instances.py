@@ -232,3 +232,13 @@ def test_an_instance_with_topics_does_not_vanish_with_its_properties(world: Inst
     assert outcome.detail == (
         "the instance shop has the topic shop.orders: remove both by `kafkacompat instances delete`"
     )
+
+
+def test_the_address_of_an_instance_is_refused(world: InstanceWorld) -> None:
+    world.succeed("create", "--instance", "shop", "--add-config", "listeners=PLAINTEXT://:19092")
+    world.address = world.address._replace(port=19092)
+    for arguments in (("list",), ("usage",), ("adopt", "--instance", "shop", "--topics", "a")):
+        assert world.refuse(*arguments).startswith("the broker lists no instances: give the address of")
+    for command in ("describe", "delete"):
+        assert world.refuse(command, "--instance", "shop")
+    assert world.broker.instances.by_name["shop"].instance.is_active
