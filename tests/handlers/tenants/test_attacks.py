@@ -8,7 +8,7 @@ import pytest
 
 from tests.handlers.tenants.attacks import Attack
 
-REQUESTS = 1000
+REQUESTS = 1500
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -11,8 +11,7 @@ import pytest
 from kafkacompat.config.instances import Instance
 from kafkacompat.handlers import HANDLERS
 from kafkacompat.handlers.context import Peer, Pending, RequestContext
-from kafkacompat.handlers.tenants import translation
-from kafkacompat.handlers.tenants.table import TenantApi
+from kafkacompat.handlers.tenants.table import TENANT_APIS, TenantApi
 from kafkacompat.handlers.tenants.translation import TenantRequests
 from kafkacompat.tenancy.registry import TenantView
 from kafkacompat.wire.apis.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
@@ -109,7 +108,7 @@ def test_hooks_see_the_names_of_their_turn(monkeypatch: pytest.MonkeyPatch) -> N
         show=lambda response, *_: seen.append(("show", names_of(response))),
         finish=finish,
     )
-    monkeypatch.setitem(translation.TENANT_APIS, DELETE_GROUPS, api)
+    monkeypatch.setitem(TENANT_APIS, DELETE_GROUPS, api)
     assert names_of(Exchange("a").answer()) == ["a"]
     assert seen == [("check", ["a"]), ("narrow", ["shop.a"]), ("show", ["shop.a"]), ("finish", ["a"])]
 
@@ -117,15 +116,15 @@ def test_hooks_see_the_names_of_their_turn(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("hook", ["check", "narrow"])
 def test_a_hook_may_refuse_a_request(monkeypatch: pytest.MonkeyPatch, hook: str) -> None:
     refusal = DeleteGroupsResponse()
-    api = TenantApi(**{hook: lambda *_: refusal})
-    monkeypatch.setitem(translation.TENANT_APIS, DELETE_GROUPS, api)
+    api = TenantApi()._replace(**{hook: lambda *_: refusal})
+    monkeypatch.setitem(TENANT_APIS, DELETE_GROUPS, api)
     exchange = Exchange("a")
     assert exchange.answer() is refusal
     assert not exchange.handled
 
 
 def test_an_api_that_is_not_in_the_table_is_not_served(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(translation.TENANT_APIS, DELETE_GROUPS)
+    monkeypatch.delitem(TENANT_APIS, DELETE_GROUPS)
     exchange = Exchange("a")
     with pytest.raises(RequestError, match="is not served"):
         exchange.answer()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.metadata.image import MetadataImage, PartitionImage, TopicImage
+from kafkacompat.metadata.image import ConfigKey, MetadataImage, PartitionImage, TopicImage
 from kafkacompat.tenancy.registry import Instances
 from kafkacompat.wire import entities
 
@@ -16,7 +16,7 @@ def make_topics(names: Iterable[str]) -> dict[str, TopicImage]:
 
 
 def make_image(*topics: str, **instances: dict[str, str]) -> MetadataImage:
-    configs = {
+    configs: dict[ConfigKey, Mapping[str, str]] = {
         (ResourceType.INSTANCE, name): {"cluster.id": name, "secret": "secret", **given}
         for name, given in instances.items()
     }
