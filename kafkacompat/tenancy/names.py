@@ -40,12 +40,12 @@ ILLEGAL = "!"
 """Begins the physical name of a topic that cannot be renamed: no topic may have it."""
 ALL_NAMES = "*"
 
-_WORD_LIKE_ID = re.compile(
-    r"(?<!member )(?<!not to )(?<![a-zA-Z0-9._-])[a-zA-Z0-9_-]{21}[AQgw](?![a-zA-Z0-9_]|[.-][a-zA-Z_])"
-)
-"""The 16 bytes of an id in the letters of a URL, where no other letter can be the last one; the number of a partition may follow.
+_ID = "[a-zA-Z0-9_-]{21}[AQgw]"
+_TOPIC_ID_IN_TEXT = re.compile(rf"(?<=the id ){_ID}(?![a-zA-Z0-9_-])|(?<![a-zA-Z0-9._-]){_ID}(?=-[0-9])")
+"""The 16 bytes of a topic's id in the letters of a URL, of which four can be the last one; or such an id and the number of a partition.
 
-The ids of members have the same form."""
+The ids of members have the same form.
+"""
 _NAME_IN_TEXT = re.compile(r"[a-zA-Z0-9._-]+")
 
 LOG_DIRECTORY_SHOWN = "/kafkacompat"
@@ -318,7 +318,7 @@ class Names:
 
     def clean_text(self, text: str) -> str:
         """Return a text for people with the names that clients know."""
-        text = _WORD_LIKE_ID.sub(self._show_id, text)
+        text = _TOPIC_ID_IN_TEXT.sub(self._show_id, text)
         if self._adopted or len(text) >= MAX_NAME_LENGTH:
             text = _NAME_IN_TEXT.sub(self._show_special_name, text)
         return self._prefix_in_text.sub("", text)

@@ -8,10 +8,10 @@ import pytest
 
 from tests.handlers.tenants.attacks import Attack
 
-REQUESTS = 1000
+REQUESTS = 1500
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_a_client_of_another_instance_reaches_and_notices_nothing(tmp_path: Path, seed: int) -> None:
     attack = Attack(tmp_path, seed)
     attack.run(REQUESTS)

@@ -14,8 +14,10 @@ from kafkacompat.handlers.tenants.table import TENANT_APIS
 from kafkacompat.wire.apis import find_api
 from kafkacompat.wire.apis.add_offsets_to_txn import AddOffsetsToTxnRequest
 from kafkacompat.wire.apis.api_versions import ApiVersionsRequest
+from kafkacompat.wire.apis.consumer_group_describe import ConsumerGroupDescribeRequest
 from kafkacompat.wire.apis.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kafkacompat.wire.apis.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from kafkacompat.wire.apis.describe_groups import DescribeGroupsRequest
 from kafkacompat.wire.apis.describe_log_dirs import DescribeLogDirsRequest
 from kafkacompat.wire.apis.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest
 from kafkacompat.wire.apis.describe_transactions import DescribeTransactionsRequest
@@ -23,7 +25,18 @@ from kafkacompat.wire.apis.elect_leaders import ElectLeadersRequest
 from kafkacompat.wire.apis.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafkacompat.wire.apis.find_coordinator import FindCoordinatorRequest
 from kafkacompat.wire.apis.init_producer_id import InitProducerIdRequest
+from kafkacompat.wire.apis.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kafkacompat.wire.apis.metadata import MetadataRequest, MetadataRequestTopic
+from kafkacompat.wire.apis.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from kafkacompat.wire.consumer_protocol import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    TopicPartition,
+    read_assignment,
+    read_subscription,
+    write_assignment,
+    write_subscription,
+)
 from kafkacompat.wire.errors import ErrorCode
 from tests.handlers.tenants.world import World
 
@@ -244,3 +257,48 @@ def test_answers_do_not_change_what_the_broker_keeps(world: World) -> None:
     for key, version in keys:
         answers = [world.ask_bytes("shop", find_api(key).request(), version) for _ in range(3)]
         assert answers[0] and len(set(answers)) == 1, key
+
+
+def test_a_classic_group_that_is_converted_keeps_the_instances_topics(tmp_path: Path) -> None:
+    world = World(tmp_path, group_consumer_migration_policy="bidirectional")
+    for instance in ("shop", "bank"):
+        world.make_instance(instance)
+        create_topics(world, instance, "orders", partitions=2)
+    metadata = write_subscription(ConsumerProtocolSubscription(topics=["orders"]), 3)
+    joining = JoinGroupRequest(
+        group_id="g",
+        session_timeout_ms=30_000,
+        rebalance_timeout_ms=1000,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=metadata)],
+    )
+    joining.member_id = world.ask("shop", joining, 5).member_id
+    joined = world.ask("shop", joining, 5)
+    assert read_subscription(joined.members[0].metadata).topics == ["orders"]
+    assigned = ConsumerProtocolAssignment(assigned_partitions=[TopicPartition(topic="orders", partitions=[0, 1])])
+    syncing = SyncGroupRequest(
+        group_id="g",
+        generation_id=joined.generation_id,
+        member_id=joined.member_id,
+        assignments=[SyncGroupRequestAssignment(member_id=joined.member_id, assignment=write_assignment(assigned, 1))],
+    )
+    assert read_assignment(world.ask("shop", syncing, 3).assignment) == assigned
+    (described,) = world.ask("shop", DescribeGroupsRequest(groups=["g"]), 5).groups
+    assert read_subscription(described.members[0].member_metadata).topics == ["orders"]
+    assert read_assignment(described.members[0].member_assignment) == assigned
+    beat = ConsumerGroupHeartbeatRequest(
+        group_id="g",
+        member_id="new",
+        rebalance_timeout_ms=1000,
+        subscribed_topic_names=["orders"],
+        topic_partitions=[],
+    )
+    assert world.ask("shop", beat, 1).error_code == 0
+    (group,) = world.ask("shop", ConsumerGroupDescribeRequest(group_ids=["g"]), 1).groups
+    assert group.error_code == 0 and len(group.members) == 2
+    targets = [part for member in group.members for part in member.target_assignment.topic_partitions]
+    assert {part.topic_name for part in targets} == {"orders"}
+    assert {name for member in group.members for name in member.subscribed_topic_names} == {"orders"}
+    assert world.ask("bank", ConsumerGroupDescribeRequest(group_ids=["g"]), 1).groups[0].error_code == (
+        ErrorCode.GROUP_ID_NOT_FOUND
+    )

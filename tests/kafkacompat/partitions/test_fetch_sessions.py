@@ -6,7 +6,13 @@ from random import Random
 
 import pytest
 
-from kafkacompat.partitions.fetch_sessions import EVICTION_MS, FetchContext, FetchSessions, WantedPartition
+from kafkacompat.partitions.fetch_sessions import (
+    EVICTION_MS,
+    MAX_INSTANCE_SESSIONS,
+    FetchContext,
+    FetchSessions,
+    WantedPartition,
+)
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import MAX_INT32
 
@@ -132,3 +138,23 @@ def test_data_for_a_partition_that_was_forgotten_meanwhile_does_not_bring_it_bac
     world.ask(context.session_id, 1, [], [("a", 0)])
     context.session.move_to_end(("a", 0))
     assert [each.topic for each in world.ask(context.session_id, 2, []).wanted] == ["b"]
+
+
+def test_an_instance_has_sessions_of_its_own_which_go_with_it() -> None:
+    class View:
+        pass
+
+    sessions, shop, bank = FetchSessions(1000, Random(1)), View(), View()
+    of_shop = sessions.of_instance(shop)
+    assert sessions.of_instance(shop) is of_shop and sessions.of_instance(bank) is not of_shop
+    for _ in range(2 * MAX_INSTANCE_SESSIONS):
+        of_shop.find_context(0, 0, [WantedPartition("t", 0, 0, 1)], [], by_topic_id=False, now_ms=0)
+    assert len(of_shop) == MAX_INSTANCE_SESSIONS and len(sessions) == 0
+    # Others have room all the same.
+    context = sessions.of_instance(bank).find_context(
+        0, 0, [WantedPartition("t", 0, 0, 1)], [], by_topic_id=False, now_ms=0
+    )
+    assert context.session_id
+    del shop
+    another = View()
+    assert len(sessions.of_instance(another)) == 0

@@ -211,12 +211,16 @@ def test_no_text_has_both_forms_of_a_topic_id(names: Names) -> None:
         text = f"there is no topic with the id {format_uuid(topic_id)}, nor {format_uuid(topic_id)}-7"
         expected = f"there is no topic with the id {format_uuid(masked)}, nor {format_uuid(masked)}-7"
         assert names.clean_text(text) == expected
+        assert names.clean_text(f"{format_uuid(topic_id)}-0 is elsewhere") == f"{format_uuid(masked)}-0 is elsewhere"
 
 
 def test_the_ids_of_members_in_a_text_stay(names: Names) -> None:
     member = format_uuid(bytes(range(16)))
-    text = f"instance id i now belongs to member {member}, not to {member}"
-    assert names.clean_text(text) == text
+    for text in (
+        f"instance id i now belongs to member {member}, not to {member}",
+        f"{member} is not a member of group g",
+    ):
+        assert names.clean_text(text) == text
 
 
 # Bytes of classic members
