@@ -41,12 +41,13 @@ class Outcome:
     """What nine quiet instances noticed of one attack.
 
     ``latencies_ms`` has the percentiles by phase, then by name, such as ``produce p99``. ``timeline`` has them for spans of time:
-    ``second`` counts from the beginning of the attack. ``noise`` has the attack's own figures, ``cpu_share`` the broker's processor time
+    ``second`` counts from the beginning of the attack, which lasts ``seconds``. ``noise`` has the attack's own figures, ``cpu_share`` the broker's processor time
     by phase, as a share of one core.
     """
 
     name: str
     title: str
+    seconds: float
     records: int
     unanswered: int
     latencies_ms: Mapping[str, Mapping[str, float]]
@@ -136,6 +137,7 @@ def summarize_attack(attack: Attack, samples: Sequence[Sample], meter: PhaseMete
     return Outcome(
         attack.name,
         attack.title,
+        round(meter.spans["during"][1] - attack_begun, 3),
         len(samples),
         sum(sample.acknowledged_s is None or sample.fetched_s is None for sample in samples),
         {phase: find_percentiles(chosen) for phase, chosen in by_phase.items()},
