@@ -11,7 +11,7 @@ from statistics import quantiles
 from typing import NamedTuple
 
 from compat_tests.brokers import Broker, KafkacompatBroker
-from compat_tests.confluent import admin_of, create_topic
+from compat_tests.confluent import create_topic
 from compat_tests.instances import running_instances
 from compat_tests.tenants.attacks import ATTACKS, TOPIC, Attack, Figures, Target, prepared_attack
 from compat_tests.tenants.pacing import Pace, Place, Sample, paced
@@ -75,7 +75,8 @@ def run_attack(broker: Broker, attack: Attack, extent: Extent, tell: Tell) -> Ou
     with ExitStack() as stack:
         wanted = {NOISY: attack.properties, **{name: {} for name in QUIET}}
         seen = stack.enter_context(running_instances(broker, wanted))
-        stack.enter_context(topics(seen))
+        for name, broker_seen in seen.items():
+            create_topic(broker_seen, TOPIC if name == NOISY else QUIET_TOPIC)
         places = [Place(seen[name].port, QUIET_TOPIC) for name in QUIET]
         noise = stack.enter_context(prepared_attack(attack, Target(seen[NOISY].port, extent.scale)))
         quiet = stack.enter_context(paced(Pace(places, extent.rate)))
@@ -90,19 +91,6 @@ def run_attack(broker: Broker, attack: Attack, extent: Extent, tell: Tell) -> Ou
                 if phase == "during":
                     figures = noise.end()
         return summarize_attack(attack, quiet.finish(), meter, figures)
-
-
-@contextmanager
-def topics(seen: Mapping[str, Broker]) -> Iterator[None]:
-    """Have a topic in each instance during the block."""
-    made = {name: TOPIC if name == NOISY else QUIET_TOPIC for name in seen}
-    for name, topic in made.items():
-        create_topic(seen[name], topic)
-    try:
-        yield
-    finally:
-        for name, topic in made.items():
-            admin_of(seen[name]).delete_topics([topic])[topic].result(30)
 
 
 class PhaseMeter:
