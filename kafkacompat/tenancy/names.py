@@ -4,7 +4,7 @@ A physical name is the instance's prefix with the client's name: ``shop.orders``
 two instances can name the same thing. A topic whose physical name would be longer than 249 characters gets a short form that ends
 in a keyed hash. Adopted topics, groups, transactional ids and users keep their physical names, by a table.
 
-Topic ids are exclusive-ored with a secret of the instance. So an id of another instance names nothing here.
+Topic ids are permuted by a secret of the instance (`topic_ids`). So an id of another instance names nothing here.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from typing import Any
 from kafkacompat.metadata.topic_names import MAX_NAME_LENGTH, is_legal_name
 from kafkacompat.patterns import Pattern, PatternError
 from kafkacompat.tenancy.group_bytes import GroupBytes
+from kafkacompat.tenancy.topic_ids import PermutedIds
 from kafkacompat.wire import entities
 from kafkacompat.wire.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.wire.primitives import ZERO_UUID, format_uuid
+from kafkacompat.wire.primitives import format_uuid
 
 FOREIGN: Any = object()
 """Stands for the name of something that is not the instance's; the element of a response that holds it is left out."""
@@ -136,17 +137,17 @@ class Names:
         self.prefix = prefix
         self.cluster_id = cluster_id
         self._secret = secret
-        self._id_mask = int.from_bytes(hmac.digest(secret, b"topic ids", "sha256")[:16], "big")
+        self._ids = PermutedIds(secret)
         self.tables = self._tables = tables
         self._adopted = {kind: {physical: name for name, physical in table.items()} for kind, table in tables.items()}
         self._renamed = renamed
         self._find_long_name = find_long_name
         self._long_names: dict[str, str] = {}
-        mask = CachedNames(self._mask_id)
+        revealed, hidden = CachedNames(self._ids.reveal), CachedNames(self._ids.hide)
         same = Computed(lambda value: value)
         self.to_physical: Translations = {
             entities.TOPIC: CachedNames(self._find_physical_topic),
-            entities.TOPIC_ID: mask,
+            entities.TOPIC_ID: revealed,
             entities.GROUP: CachedNames(lambda name: self._find_physical(entities.GROUP, name)),
             entities.TRANSACTIONAL_ID: CachedNames(lambda name: self._find_physical(entities.TRANSACTIONAL_ID, name)),
             entities.USER: CachedNames(self._find_physical_user),
@@ -157,12 +158,12 @@ class Names:
             entities.SUBSCRIPTION: GroupBytes(ConsumerProtocolSubscription, self._rename_to_physical),
             entities.ASSIGNMENT: GroupBytes(ConsumerProtocolAssignment, self._rename_to_physical),
             entities.LOG_DIRECTORY: same,
-            entities.CLIENT_INSTANCE: mask,
+            entities.CLIENT_INSTANCE: revealed,
             entities.TEXT: same,
         }
         self.to_client: Translations = {
             entities.TOPIC: CachedNames(self._find_client_topic),
-            entities.TOPIC_ID: mask,
+            entities.TOPIC_ID: hidden,
             entities.GROUP: CachedNames(lambda name: self._find_client(entities.GROUP, name)),
             entities.TRANSACTIONAL_ID: CachedNames(lambda name: self._find_client(entities.TRANSACTIONAL_ID, name)),
             entities.USER: Computed(self._find_client_user),
@@ -173,7 +174,7 @@ class Names:
             entities.SUBSCRIPTION: GroupBytes(ConsumerProtocolSubscription, self._rename_to_client),
             entities.ASSIGNMENT: GroupBytes(ConsumerProtocolAssignment, self._rename_to_client),
             entities.LOG_DIRECTORY: Computed(lambda _: LOG_DIRECTORY_SHOWN),
-            entities.CLIENT_INSTANCE: mask,
+            entities.CLIENT_INSTANCE: hidden,
             entities.TEXT: Computed(self.clean_text),
         }
         self.to_physical_or_empty = _with_empty_ids(self.to_physical)
@@ -228,11 +229,6 @@ class Names:
     def find_long_name(self, physical: str) -> str | None:
         """Return the client's name of a topic that has a short form and was named lately; None for other topics."""
         return self._long_names.get(physical)
-
-    def _mask_id(self, topic_id: bytes) -> bytes:
-        if topic_id == ZERO_UUID:
-            return topic_id
-        return (int.from_bytes(topic_id, "big") ^ self._id_mask).to_bytes(16, "big")
 
     def _rename_to_physical(self, topic: str) -> str:
         physical: str = self.to_physical[entities.TOPIC][topic]
@@ -324,11 +320,11 @@ class Names:
         return self._prefix_in_text.sub("", text)
 
     def _show_id(self, match: re.Match[str]) -> str:
-        """Return a topic id in a text as clients know it: with both forms of an id a client would know the secret of all others."""
+        """Return a topic id in a text as clients know it."""
         word = match[0]
         if self._find_special_name(word) is not None:
             return word
-        return format_uuid(self._mask_id(urlsafe_b64decode(word + "==")))
+        return format_uuid(self._ids.hide(urlsafe_b64decode(word + "==")))
 
     @cached_property
     def _prefix_in_text(self) -> re.Pattern[str]:
