@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafkacompat.client.errors import ConnectionLostError, RequestNotSentError
+from kafkacompat.config.resources import ResourceType
 from kafkacompat.security.sasl.client import ClientLogin
 from kafkacompat.server.tls_network import TlsNetwork
 from kafkacompat.wire.apis.create_delegation_token import CreateDelegationTokenRequest
@@ -101,6 +103,46 @@ def test_the_brokers_own_listeners_admit_users_of_instances_only_by_a_route(
     world.set_instance("bank", sasl_users="*", whitelist="10.9.0.0/16")
     assert find_cluster(world, SASL_PORT, log_in("bank.alice", "b")) == ""
     assert "its address is not in the whitelist of the instance bank" in caplog.text
+    client.close()
+    world.stop()
+
+
+def test_a_user_who_goes_to_another_instance_leaves_the_first_one(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = start_with_sasl(tmp_path)
+    world.set_instance("shop", user_names="old:oldie", sasl_users="oldie", listeners=f"SASL_PLAINTEXT://:{SHOP_PORT}")
+    clients = [
+        world.open_client(SASL_PORT, login=log_in("oldie", "o")),
+        world.open_client(SHOP_PORT, login=log_in("old", "o")),
+        world.open_client(SHOP_PORT, login=log_in("alice", "s")),
+    ]
+    for client in clients:
+        client.list_brokers()
+    world.set_instance("shop", user_names="old:oldie", listeners=f"SASL_PLAINTEXT://:{SHOP_PORT}")
+    assert list_users(world) == ["User:oldie", "User:shop.alice"]
+    assert "nothing leads it to the instance shop now" in caplog.text
+    world.set_instance("shop", listeners=f"SASL_PLAINTEXT://:{SHOP_PORT}")
+    world.set_instance("bank", user_names="old:oldie")
+    assert list_users(world) == ["User:shop.alice"]
+    assert "its user oldie belongs to the instance shop no more" in caplog.text
+    for client in clients:
+        client.close()
+    world.stop()
+
+
+def test_a_connection_does_not_go_on_in_another_instance_of_the_same_name(tmp_path: Path) -> None:
+    """A broker may see the deletion and the new creation in one image."""
+    world = start_with_sasl(tmp_path)
+    world.set_instance("shop", listeners=f"SASL_PLAINTEXT://:{SHOP_PORT}")
+    client = world.open_client(SHOP_PORT, login=log_in("alice", "s"))
+    client.list_brokers()
+    image = world.broker.metadata.image
+    key = (ResourceType.INSTANCE, "shop")
+    configs = {**image.configs, key: {**image.configs[key], "cluster.id": "another"}}
+    world.broker.instances.update(replace(image, configs=configs))
+    world.clock.advance(0)
+    assert not world.broker.server.connections
     client.close()
     world.stop()
 
