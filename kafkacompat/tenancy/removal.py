@@ -21,13 +21,16 @@ ITEMS_A_PORTION = 200
 """Items that one change removes: a change of ZooKeeper's holds a mebibyte."""
 NOTHING = ClientConfig()
 
+NEVER_ADOPTED = ""
+"""Stands for the entity of what an instance cannot adopt: its names have the prefix."""
 _ACL_ENTITIES = {
     AclResourceType.TOPIC: entities.TOPIC,
     AclResourceType.GROUP: entities.GROUP,
-    AclResourceType.CLUSTER: entities.GROUP,
+    AclResourceType.CLUSTER: NEVER_ADOPTED,
     AclResourceType.TRANSACTIONAL_ID: entities.TRANSACTIONAL_ID,
+    AclResourceType.DELEGATION_TOKEN: NEVER_ADOPTED,
 }
-_CONFIG_ENTITIES = {ResourceType.GROUP: entities.GROUP, ResourceType.CLIENT_METRICS: entities.GROUP}
+_CONFIG_ENTITIES = {ResourceType.GROUP: entities.GROUP, ResourceType.CLIENT_METRICS: NEVER_ADOPTED}
 
 
 class Possessions:
