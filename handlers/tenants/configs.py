@@ -5,7 +5,7 @@ No request of theirs changes a broker. What they may know of one is in `SHOWN_PR
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafkacompat.config.instances import LONG_NAME_CONFIG, NO_LIMIT
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kafkacompat.config.instances import Instance
     from kafkacompat.handlers.context import RequestContext, Services
     from kafkacompat.tenancy.registry import TenantView
+    from kafkacompat.wire.schema import Response
 
 SHOWN_PROPERTIES = frozenset(synonym.name for row in TOPIC_CONFIG_SYNONYMS.values() for synonym in row) | {
     "auto.create.topics.enable",
@@ -54,6 +55,7 @@ DESCRIBED_TYPES = frozenset({ResourceType.TOPIC, ResourceType.GROUP, ResourceTyp
 """The resources that the clients of an instance may describe."""
 LISTED_TYPES = DESCRIBED_TYPES | {ResourceType.BROKER_LOGGER, ResourceType.CLIENT_METRICS}
 """The types that they may list; there are no resources of the last two."""
+STEP_RESOURCES = 64
 _HIDDEN_TYPES = frozenset({ResourceType.CLIENT_METRICS, ResourceType.INSTANCE})
 _OF_BROKERS = frozenset({ResourceType.BROKER, ResourceType.BROKER_LOGGER})
 
@@ -61,15 +63,22 @@ _OF_BROKERS = frozenset({ResourceType.BROKER, ResourceType.BROKER_LOGGER})
 # Changes
 
 
-def refuse_foreign_resources(request: Any, context: RequestContext, services: Services) -> Any:
+def refuse_foreign_resources(
+    request: Any, context: RequestContext, services: Services
+) -> Generator[None, None, Response | None]:
     """Leave out the resources that are not an instance's; `add_refused` answers these."""
-    refusals = [(resource, _find_refusal(resource)) for resource in request.resources]
-    request.refused = [
-        _build_refusal(request, resource, *refusal) for resource, refusal in refusals if refusal is not None
-    ]
-    if request.refused:
-        request.resources = [resource for resource, refusal in refusals if refusal is None]
-    return None if request.resources or not request.refused else make_response(request, responses=request.refused)
+    kept = []
+    request.refused = []
+    for count, resource in enumerate(request.resources, 1):
+        refusal = _find_refusal(resource)
+        if refusal is None:
+            kept.append(resource)
+        else:
+            request.refused.append(_build_refusal(request, resource, *refusal))
+        if count % STEP_RESOURCES == 0:
+            yield
+    request.resources = kept
+    return None if kept or not request.refused else make_response(request, responses=request.refused)
 
 
 def add_refused(request: Any, response: Any, context: RequestContext, services: Services) -> None:

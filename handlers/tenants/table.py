@@ -5,16 +5,18 @@ An API that is not in the table is not served to them: ApiVersions does not list
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 from kafkacompat.handlers.context import RequestContext, Services
 from kafkacompat.handlers.tenants import acls, configs, hooks, new_topics, quotas
 from kafkacompat.wire.schema import Response
 
-Check: TypeAlias = "Callable[[Any, RequestContext, Services], Any]"
-"""Sees a request; returns a response to refuse it, or None."""
-Narrow: TypeAlias = "Callable[[Any, RequestContext, Services], Response | Iterator[None] | None]"
+Refusing: TypeAlias = "Generator[None, None, Response | None]"
+"""Steps that return a response to refuse a request, or None."""
+Check: TypeAlias = "Callable[[Any, RequestContext, Services], Response | Refusing | None]"
+"""Sees a request; returns a response to refuse it, steps that do so, or None."""
+Narrow: TypeAlias = "Callable[[Any, RequestContext, Services], Response | Refusing | Iterator[None] | None]"
 """Changes a request whose names are physical; returns an iterator of steps, a response to refuse it, or None."""
 Show: TypeAlias = "Callable[[Any, RequestContext, Services], None]"
 """Changes a response whose names are physical."""
