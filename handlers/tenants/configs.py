@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any
 from kafkacompat.config.instances import LONG_NAME_CONFIG, NO_LIMIT
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.config.topic_defaults import TOPIC_CONFIG_SYNONYMS
+from kafkacompat.config.topics import WHITELISTS
 from kafkacompat.handlers.config_entries import ConfigEntries, ConfigSource
 from kafkacompat.handlers.endpoints import ClusterSight
 from kafkacompat.handlers.guards.refusals import find_struct, make_response
+from kafkacompat.handlers.tenants.whitelist_room import TOO_LONG_WHITELISTS, WhitelistRoom
+from kafkacompat.metadata.config_changes import ConfigOperationType
 from kafkacompat.metadata.instance_limits import limit_defaults
 from kafkacompat.tenancy.names import FOREIGN
 from kafkacompat.wire import entities
@@ -69,8 +72,9 @@ def refuse_foreign_resources(
     """Leave out the resources that are not an instance's; `add_refused` answers these."""
     kept = []
     request.refused = []
+    room = WhitelistRoom()
     for count, resource in enumerate(request.resources, 1):
-        refusal = _find_refusal(resource)
+        refusal = _find_refusal(resource) or _find_long_whitelist(resource, room, context, services)
         if refusal is None:
             kept.append(resource)
         else:
@@ -94,6 +98,22 @@ def _find_refusal(resource: Any) -> tuple[ErrorCode, str] | None:
         return ErrorCode.INVALID_REQUEST, f"resources of type {kind} cannot be changed here"
     if any(config.name == LONG_NAME_CONFIG for config in resource.configs):
         return ErrorCode.INVALID_CONFIG, f"{LONG_NAME_CONFIG} is not a topic config"
+    return None
+
+
+def _find_long_whitelist(
+    resource: Any, room: WhitelistRoom, context: RequestContext, services: Services
+) -> tuple[ErrorCode, str] | None:
+    """Refuse whitelists that take long to read, which may be long already if a request appends to them."""
+    for config in resource.configs:
+        length = len(config.value or "")
+        operation = getattr(config, "config_operation", ConfigOperationType.SET)
+        if config.name in WHITELISTS and operation in (ConfigOperationType.APPEND, ConfigOperationType.SUBTRACT):
+            assert context.tenant is not None
+            topic = context.tenant.names.to_physical[entities.TOPIC][resource.resource_name]
+            length += len(services.metadata.image.config(ResourceType.TOPIC, topic).get(config.name, ""))
+        if not room.takes(config.name, length):
+            return ErrorCode.POLICY_VIOLATION, TOO_LONG_WHITELISTS
     return None
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kafkacompat.config.instances import LONG_NAME_CONFIG
+from kafkacompat.handlers.controller_apis import build_refusal
+from kafkacompat.handlers.tenants.whitelist_room import TOO_LONG_WHITELISTS, WhitelistRoom
 from kafkacompat.metadata.topic_changes import BROKER_DEFAULT, NewTopic
 from kafkacompat.wire.apis.create_topics import CreatableTopicConfig
+from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from kafkacompat.handlers.context import RequestContext, Services
     from kafkacompat.tenancy.registry import TenantView
+    from kafkacompat.wire.schema import Response
 
 STEP_TOPICS = 64
 NO_CONFIG = "kafkacompat.unknown"
@@ -31,12 +35,15 @@ def complete_topic(new: NewTopic, tenant: TenantView) -> NewTopic:
     )
 
 
-def narrow_created_topics(request: Any, context: RequestContext, services: Services) -> Iterator[None]:
+def narrow_created_topics(
+    request: Any, context: RequestContext, services: Services
+) -> Generator[None, None, Response | None]:
     """Give the topics of CreateTopics the counts of the instance and the names that clients know.
 
     To clients there is no config that keeps long names.
     """
     assert context.tenant is not None
+    room = WhitelistRoom()
     instance, names = context.tenant.instance, context.tenant.names
     partitions, replicas = instance.int("num.partitions"), instance.int("default.replication.factor")
     for count, topic in enumerate(request.topics, 1):
@@ -47,11 +54,14 @@ def narrow_created_topics(request: Any, context: RequestContext, services: Servi
         for config in topic.configs:
             if config.name == LONG_NAME_CONFIG:
                 config.name = NO_CONFIG
+            if not room.takes(config.name, len(config.value or "")):
+                return build_refusal(request, KafkaError(ErrorCode.POLICY_VIOLATION, TOO_LONG_WHITELISTS))
         name = names.find_long_name(topic.name)
         if name is not None:
             topic.configs = [*topic.configs, CreatableTopicConfig(name=LONG_NAME_CONFIG, value=name)]
         if count % STEP_TOPICS == 0:
             yield
+    return None
 
 
 def hide_long_names(request: Any, response: Any, context: RequestContext, services: Services) -> Iterator[None]:
