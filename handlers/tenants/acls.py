@@ -33,8 +33,9 @@ def narrow_deletions(
     for count, wanted in enumerate(request.filters, 1):
         wide += not _names_pattern(wanted)
         if wide > MAX_WIDE_FILTERS:
-            reason = f"at most {MAX_WIDE_FILTERS} filters of a request may lack a resource type, a name or a pattern type"
-            return build_refusal(request, KafkaError(ErrorCode.POLICY_VIOLATION, reason))
+            reason = f"at most {MAX_WIDE_FILTERS} filters of a request may lack a resource type, name or pattern type"
+            refusal: Response = build_refusal(request, KafkaError(ErrorCode.POLICY_VIOLATION, reason))
+            return refusal
         if count % STEP_FILTERS == 0:
             yield
     assert context.tenant is not None

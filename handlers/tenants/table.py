@@ -72,7 +72,9 @@ TENANT_APIS: dict[int, TenantApi] = {
     17: PLAIN,  # SaslHandshake
     18: TenantApi(finish=_finish_api_versions),  # ApiVersions
     19: TenantApi(  # CreateTopics
-        narrow=new_topics.narrow_created_topics, finish=new_topics.hide_long_names
+        check=new_topics.refuse_long_whitelists,
+        narrow=new_topics.narrow_created_topics,
+        finish=new_topics.hide_long_names,
     ),
     20: PLAIN,  # DeleteTopics
     21: PLAIN,  # DeleteRecords

@@ -97,7 +97,9 @@ class _Exchange:
         if isinstance(result, Response):
             self._refusal = result
         elif result is not None:
-            self._refusal = yield from result
+            # The steps of most APIs refuse nothing.
+            refusing: Refusing = result  # type: ignore[assignment]
+            self._refusal = yield from refusing
 
     async def answer_later(self, translating: Deferred[None], handle: Handle) -> Any:
         """Answer the request once its names are physical."""

@@ -6,9 +6,7 @@ from kafkacompat.config.topics import WHITELISTS
 
 MOST_CHARACTERS = 160_000
 """Enough for 10,000 IPv4 networks, which take 20 ms to read."""
-TOO_LONG_WHITELISTS = (
-    f"the whitelists of one request have more than {MOST_CHARACTERS} characters: use several requests, or larger networks"
-)
+TOO_LONG_WHITELISTS = f"the whitelists of one request have more than {MOST_CHARACTERS} characters: use several requests"
 
 
 class WhitelistRoom:

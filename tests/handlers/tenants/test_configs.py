@@ -239,6 +239,7 @@ def test_the_whitelists_of_new_topics_are_bounded(node: TenantNode) -> None:
     )
     topics = node.ask_as(SHOP, request, CreateTopicsResponse, 7).topics
     assert {topic.error_code for topic in topics} == {ErrorCode.POLICY_VIOLATION}
+    assert [topic.name for topic in topics] == [topic.name for topic in request.topics]
     request.topics.pop()
     assert {topic.error_code for topic in node.ask_as(SHOP, request, CreateTopicsResponse, 7).topics} == {0}
 
