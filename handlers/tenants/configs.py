@@ -15,6 +15,7 @@ from kafkacompat.config.topics import WHITELISTS
 from kafkacompat.handlers.config_entries import ConfigEntries, ConfigSource
 from kafkacompat.handlers.endpoints import ClusterSight
 from kafkacompat.handlers.guards.refusals import find_struct, make_response
+from kafkacompat.handlers.tenants.bounds import bound_group_configs
 from kafkacompat.handlers.tenants.whitelist_room import TOO_LONG_WHITELISTS, WhitelistRoom
 from kafkacompat.metadata.config_changes import ConfigOperationType
 from kafkacompat.metadata.instance_limits import limit_defaults
@@ -82,7 +83,10 @@ def refuse_foreign_resources(
         if count % STEP_RESOURCES == 0:
             yield
     request.resources = kept
-    return None if kept or not request.refused else make_response(request, responses=request.refused)
+    if request.refused and not kept:
+        response: Response = make_response(request, responses=request.refused)
+        return response
+    return (yield from bound_group_configs(request, context, services))
 
 
 def add_refused(request: Any, response: Any, context: RequestContext, services: Services) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
+from kafkacompat.handlers.tenants.bounds import bound_quotas
 from kafkacompat.metadata.client_entities import CLIENT_ID, IP, USER
 from kafkacompat.wire.apis.alter_client_quotas import (
     AlterClientQuotasResponse,
@@ -50,7 +51,9 @@ def refuse_altered_addresses(
         if count % STEP_ENTRIES == 0:
             yield
     request.entries = kept
-    return None if kept or not request.refused else AlterClientQuotasResponse(entries=request.refused)
+    if request.refused and not kept:
+        return AlterClientQuotasResponse(entries=request.refused)
+    return (yield from bound_quotas(request, context, services))
 
 
 def _refuse(entry: Any) -> EntryResult:

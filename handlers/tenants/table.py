@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 from kafkacompat.handlers.context import RequestContext, Services
-from kafkacompat.handlers.tenants import acls, configs, hooks, new_topics, quotas
+from kafkacompat.handlers.tenants import acls, bounds, configs, hooks, new_topics, quotas
 from kafkacompat.wire.schema import Response
 
 Refusing: TypeAlias = "Generator[None, None, Response | None]"
@@ -86,14 +86,14 @@ TENANT_APIS: dict[int, TenantApi] = {
     27: PLAIN,  # WriteTxnMarkers
     28: WITH_ID,  # TxnOffsetCommit
     29: PLAIN,  # DescribeAcls, whose handler knows instances
-    30: PLAIN,  # CreateAcls
+    30: TenantApi(check=bounds.bound_rules),  # CreateAcls
     31: TenantApi(narrow=acls.narrow_deletions, finish=acls.merge_deletions),  # DeleteAcls
     32: PLAIN,  # DescribeConfigs, whose handler knows instances
     33: TenantApi(check=configs.refuse_foreign_resources, finish=configs.add_refused),  # AlterConfigs
     35: TenantApi(finish=hooks.finish_log_directories),  # DescribeLogDirs
     36: PLAIN,  # SaslAuthenticate
     37: PLAIN,  # CreatePartitions
-    38: PLAIN,  # CreateDelegationToken
+    38: TenantApi(check=bounds.bound_tokens),  # CreateDelegationToken
     39: PLAIN,  # RenewDelegationToken
     40: PLAIN,  # ExpireDelegationToken
     41: PLAIN,  # DescribeDelegationToken, whose handler knows instances
@@ -105,7 +105,7 @@ TENANT_APIS: dict[int, TenantApi] = {
     48: TenantApi(check=quotas.refuse_described_addresses),  # DescribeClientQuotas, whose handler knows instances
     49: TenantApi(check=quotas.refuse_altered_addresses, finish=quotas.add_refused),  # AlterClientQuotas
     50: PLAIN,  # DescribeUserScramCredentials, whose handler knows instances
-    51: PLAIN,  # AlterUserScramCredentials
+    51: TenantApi(check=bounds.bound_users),  # AlterUserScramCredentials
     60: PLAIN,  # DescribeCluster
     61: PLAIN,  # DescribeProducers
     65: TenantApi(show=hooks.show_offsets_topic, refuses_empty=True),  # DescribeTransactions
