@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from kafkacompat.config.instances import LONG_NAME_CONFIG, Instance
+from kafkacompat.config.instances import DELETING, LONG_NAME_CONFIG, Instance
 from kafkacompat.config.properties import ConfigError
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.image import MetadataImage
@@ -76,6 +76,17 @@ def _find_renaming(instance: Instance) -> RenamedTopics | None:
     return RenamedTopics((pair[0], pair[2]), (reverse[0], reverse[2]))
 
 
+def _is_usable(name: str, option: str, text: str) -> bool:
+    """Return whether a property can be read by itself."""
+    try:
+        instance = Instance(name, {option: text})
+        instance.parse_routes()
+        _ = instance.tables
+    except ConfigError:
+        return False
+    return True
+
+
 class Instances:
     """The instances that the metadata hold; `update` follows a new image. ``on_changed`` is called after a change of any instance."""
 
@@ -115,8 +126,19 @@ class Instances:
         try:
             return TenantView(Instance(name, given), self._find_long_name)
         except ConfigError as problem:
-            log.error("The instance %s keeps its last properties: %s", name, problem)
-            return known
+            if known is not None:
+                log.error("The instance %s keeps its last properties: %s", name, problem)
+                return known
+            log.error("The instance %s serves nobody, as its properties cannot be used: %s", name, problem)
+            return self._close(name, given)
+
+    def _close(self, name: str, given: Mapping[str, str]) -> TenantView | None:
+        """Return a form of a damaged instance that serves nobody: what it has must not count as the operator's."""
+        usable = {option: text for option, text in given.items() if _is_usable(name, option, text)}
+        try:
+            return TenantView(Instance(name, {**usable, "state": DELETING}), self._find_long_name)
+        except ConfigError:
+            return None
 
     def _index(self) -> None:
         views = self.by_name.values()

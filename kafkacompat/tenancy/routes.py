@@ -26,13 +26,15 @@ class InstanceListener(NamedTuple):
 
 
 class Routes:
-    """The routes of all active instances. ``listeners`` has the listeners of instances by name."""
+    """The routes of all instances; only active ones have listeners and users. ``listeners`` has the listeners of instances by name."""
 
     def __init__(self, instances: Iterable[Instance] = ()) -> None:
         self.listeners: dict[str, InstanceListener] = {}
         self._by_host: dict[str, str] = {}
         self._users: dict[str, frozenset[str]] = {}
         for instance in instances:
+            # A name leads to an instance that serves nobody too: its clients must not see the operator's cluster.
+            self._by_host.update(dict.fromkeys(instance.sni_hosts, instance.name))
             if instance.is_active:
                 self._add(instance)
 
@@ -40,8 +42,6 @@ class Routes:
         name = instance.name
         for listener_name, address in instance.listeners.items():
             self.listeners[listener_name] = InstanceListener(listener_name, name, address)
-        if instance.sni_hosts:
-            self._by_host.update(dict.fromkeys(instance.sni_hosts, name))
         if instance.routed_users:
             self._users[name] = instance.routed_users
 

@@ -244,6 +244,26 @@ def test_a_name_in_the_handshake_leads_to_an_instance(tmp_path: Path) -> None:
     world.stop()
 
 
+def test_the_name_of_a_deleting_or_damaged_instance_leads_nowhere(tmp_path: Path) -> None:
+    """Its clients come back by themselves, and would see the operator's cluster."""
+    tls = TlsInstances(tmp_path)
+    world = tls.world
+    route = {"sni_hosts": "*.shop.example", "sni_advertised": "b{id}.shop.example:9094"}
+    world.set_instance("shop", **route)
+    assert tls.find_cluster(TLS_PORT, "any.shop.example", "carol") == "shop-cluster"
+    world.set_instance("shop", **route, state="deleting")
+    assert tls.find_cluster(TLS_PORT, "any.shop.example", "carol") == ""
+    # A later release may know properties that this one does not.
+    image = world.broker.metadata.image
+    given = {"cluster.id": "c", "secret": "s", "sni.hosts": "*.bank.example", "unknown": "1"}
+    configs = {**image.configs, (ResourceType.INSTANCE, "bank"): given}
+    world.broker.instances.update(replace(image, configs=configs))
+    assert tls.find_cluster(TLS_PORT, "any.bank.example", "carol") == ""
+    assert tls.find_cluster(TLS_PORT, HOST, "bank.carol") == ""
+    assert tls.find_cluster(TLS_PORT, HOST, "carol") == world.broker.cluster_id
+    world.stop()
+
+
 def test_listeners_of_instances_with_tls(tmp_path: Path) -> None:
     tls = TlsInstances(tmp_path)
     world = tls.world
