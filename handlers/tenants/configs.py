@@ -55,6 +55,8 @@ SHOWN_PROPERTIES = frozenset(synonym.name for row in TOPIC_CONFIG_SYNONYMS.value
 }
 """Properties of a broker that clients have a use for, and that tell nothing of its machine, its network or its other clients."""
 
+HIDDEN_CONFIGS = frozenset({LONG_NAME_CONFIG, "internal.segment.bytes"})
+"""Topic configs that clients cannot set. With tiny segments a tenant would use up the files of all."""
 DESCRIBED_TYPES = frozenset({ResourceType.TOPIC, ResourceType.GROUP, ResourceType.BROKER})
 """The resources that the clients of an instance may describe."""
 LISTED_TYPES = DESCRIBED_TYPES | {ResourceType.BROKER_LOGGER, ResourceType.CLIENT_METRICS}
@@ -100,8 +102,9 @@ def _find_refusal(resource: Any) -> tuple[ErrorCode, str] | None:
         return ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "the brokers are not configured by the clients of an instance"
     if kind in _HIDDEN_TYPES:
         return ErrorCode.INVALID_REQUEST, f"resources of type {kind} cannot be changed here"
-    if any(config.name == LONG_NAME_CONFIG for config in resource.configs):
-        return ErrorCode.INVALID_CONFIG, f"{LONG_NAME_CONFIG} is not a topic config"
+    hidden = next((config.name for config in resource.configs if config.name in HIDDEN_CONFIGS), None)
+    if hidden is not None:
+        return ErrorCode.INVALID_CONFIG, f"{hidden} is not a topic config"
     return None
 
 

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from kafkacompat.config.instances import Instance, read_instance
+from kafkacompat.config.properties import ConfigError
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.client_entities import CLIENT_ID, USER, ClientConfig, Entity
 from kafkacompat.security.acls.model import Acl, AclResourceType
@@ -68,7 +69,11 @@ def find_due(image: MetadataImage, now_ms: int) -> Iterator[tuple[str, int]]:
     """Yield the instances to be removed, each with the milliseconds until then, 0 or less for those that are due."""
     for (kind, name), given in image.configs.items():
         if kind == ResourceType.INSTANCE and "delete.at.ms" in given:
-            instance = read_instance(name, given)
+            try:
+                instance = read_instance(name, given)
+            except ConfigError:
+                # The registry reports it. The others must not wait for it.
+                continue
             if not instance.is_active and instance.int("delete.at.ms") >= 0:
                 yield name, instance.int("delete.at.ms") - now_ms
 

@@ -223,6 +223,24 @@ def test_rules_go_by_the_kind_of_their_resource() -> None:
     assert describe(node.image) == expected
 
 
+def test_a_damaged_instance_does_not_hold_up_the_others() -> None:
+    store, groups, clock = make_world()
+    node = Node(store, groups, clock)
+    fill(node, "shop", "orders")
+    damaged = {"delete.at.ms": "0", "state": "deleting", "unknown": "1"}
+    outcome(
+        node.controller.change_tokens(lambda draft, _: draft.put_config((ResourceType.INSTANCE, "damaged"), damaged))
+    )
+    node.removal.start()
+    deletion = {**node.image.configs[ResourceType.INSTANCE, "shop"], "state": "deleting", "delete.at.ms": "0"}
+    outcome(
+        node.controller.change_tokens(lambda draft, _: draft.put_config((ResourceType.INSTANCE, "shop"), deletion))
+    )
+    clock.advance(0)
+    assert (ResourceType.INSTANCE, "shop") not in node.image.configs
+    assert (ResourceType.INSTANCE, "damaged") in node.image.configs
+
+
 def test_groups_without_a_coordinator_are_waited_for() -> None:
     store, groups, clock = make_world()
     node = Node(store, groups, clock)

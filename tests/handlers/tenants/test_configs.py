@@ -200,6 +200,17 @@ def test_only_the_resources_of_the_instance_are_listed(node: TenantNode) -> None
     assert node.ask_as(SHOP, request, ListConfigResourcesResponse, 0).config_resources == []
 
 
+def test_segments_are_not_tiny(node: TenantNode) -> None:
+    """With one file for each record a tenant would use up the files of all."""
+    option = "internal.segment.bytes"
+    assert alter(node, SHOP, (TOPIC, "orders", option, "1")) == {(TOPIC, "orders"): ErrorCode.INVALID_CONFIG}
+    configs = [CreatableTopicConfig(name=option, value="1")]
+    topic = CreatableTopic(name="new", num_partitions=1, replication_factor=1, assignments=[], configs=configs)
+    request = CreateTopicsRequest(topics=[topic], timeout_ms=1000, validate_only=True)
+    (result,) = node.ask_as(SHOP, request, CreateTopicsResponse, 7).topics
+    assert result.error_code == ErrorCode.INVALID_CONFIG
+
+
 WHITELISTS = ("kafkacompat.whitelist.produce", "kafkacompat.whitelist.consume")
 LONG = ",".join(f"10.1.{number >> 8}.{number & 255}" for number in range(2500))
 """Networks of some 26,000 characters; a text of the protocol holds 32,767."""
