@@ -122,7 +122,7 @@ class Names:
 
     ``to_physical`` and ``to_client`` hold a translation for each kind of name. Those with ``_or_empty`` leave empty ids of groups and
     transactions empty. *tables* has the physical names of adopted things, by entity. *find_long_name* returns the client's name of a
-    topic with a short form, or None.
+    topic with a short form, or None; *find_topic_name* returns the physical name of the topic with an id, or None.
     """
 
     def __init__(
@@ -133,6 +133,7 @@ class Names:
         tables: Mapping[str, Mapping[str, str]],
         renamed: RenamedTopics | None = None,
         find_long_name: Callable[[str], str | None] = lambda _: None,
+        find_topic_name: Callable[[bytes], str | None] = lambda _: None,
     ) -> None:
         self.prefix = prefix
         self.cluster_id = cluster_id
@@ -142,6 +143,7 @@ class Names:
         self._adopted = {kind: {physical: name for name, physical in table.items()} for kind, table in tables.items()}
         self._renamed = renamed
         self._find_long_name = find_long_name
+        self._find_topic_name = find_topic_name
         self._long_names: dict[str, str] = {}
         revealed, hidden = CachedNames(self._ids.reveal), CachedNames(self._ids.hide)
         same = Computed(lambda value: value)
@@ -320,11 +322,17 @@ class Names:
         return self._prefix_in_text.sub("", text)
 
     def _show_id(self, match: re.Match[str]) -> str:
-        """Return a topic id in a text as clients know it."""
+        """Return a topic id in a text as clients know it.
+
+        A client may have written the text. The id of another instance's topic stays, as its other form would name the topic.
+        """
         word = match[0]
-        if self._find_special_name(word) is not None:
+        topic_id = urlsafe_b64decode(word + "==")
+        topic = self._find_topic_name(topic_id)
+        is_foreign = topic is not None and not self.is_own(entities.TOPIC, topic)
+        if is_foreign or self._find_special_name(word) is not None:
             return word
-        return format_uuid(self._ids.hide(urlsafe_b64decode(word + "==")))
+        return format_uuid(self._ids.hide(topic_id))
 
     @cached_property
     def _prefix_in_text(self) -> re.Pattern[str]:

@@ -30,7 +30,12 @@ class TenantView:
     ``cluster_resource`` is the physical name of the cluster that its access rules protect.
     """
 
-    def __init__(self, instance: Instance, find_long_name: Callable[[str], str | None]) -> None:
+    def __init__(
+        self,
+        instance: Instance,
+        find_long_name: Callable[[str], str | None],
+        find_topic_name: Callable[[bytes], str | None] = lambda _: None,
+    ) -> None:
         instance.parse_routes()
         self.instance = instance
         self.name = instance.name
@@ -41,6 +46,7 @@ class TenantView:
             instance.tables,
             _find_renaming(instance),
             find_long_name,
+            find_topic_name,
         )
         self.in_requests = RequestResolver(self.names)
         self.in_responses = ResponseResolver(self.names)
@@ -124,7 +130,7 @@ class Instances:
         if known is not None and (known.instance.source is given or known.instance.given == given):
             return known
         try:
-            return TenantView(Instance(name, given), self._find_long_name)
+            return self._build_view(name, given)
         except ConfigError as problem:
             if known is not None:
                 log.error("The instance %s keeps its last properties: %s", name, problem)
@@ -132,11 +138,14 @@ class Instances:
             log.error("The instance %s serves nobody, as its properties cannot be used: %s", name, problem)
             return self._close(name, given)
 
+    def _build_view(self, name: str, given: Mapping[str, str]) -> TenantView:
+        return TenantView(Instance(name, given), self._find_long_name, self._find_topic_name)
+
     def _close(self, name: str, given: Mapping[str, str]) -> TenantView | None:
         """Return a form of a damaged instance that serves nobody: what it has must not count as the operator's."""
         usable = {option: text for option, text in given.items() if _is_usable(name, option, text)}
         try:
-            return TenantView(Instance(name, {**usable, "state": DELETING}), self._find_long_name)
+            return self._build_view(name, {**usable, "state": DELETING})
         except ConfigError:
             return None
 
@@ -154,6 +163,10 @@ class Instances:
 
     def _find_long_name(self, physical: str) -> str | None:
         return self._image.config(ResourceType.TOPIC, physical).get(LONG_NAME_CONFIG)
+
+    def _find_topic_name(self, topic_id: bytes) -> str | None:
+        topic = self._image.topics_by_id.get(topic_id)
+        return None if topic is None else topic.name
 
     def find_owner(self, entity: str, physical: str) -> TenantView | None:
         """Return the instance that a physical name belongs to; None for what is the operator's own."""

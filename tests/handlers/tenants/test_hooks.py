@@ -38,6 +38,7 @@ from kafkacompat.wire.consumer_protocol import (
     write_subscription,
 )
 from kafkacompat.wire.errors import ErrorCode
+from kafkacompat.wire.primitives import format_uuid
 from tests.handlers.tenants.world import World
 
 LONG = "x" * 249
@@ -302,3 +303,15 @@ def test_a_classic_group_that_is_converted_keeps_the_instances_topics(tmp_path: 
     assert world.ask("bank", ConsumerGroupDescribeRequest(group_ids=["g"]), 1).groups[0].error_code == (
         ErrorCode.GROUP_ID_NOT_FOUND
     )
+
+
+def test_no_error_message_translates_the_id_of_anothers_topic(world: World) -> None:
+    """A client that knows the brokers' id of a topic would get the form that names the topic in its own instance."""
+    create_topics(world, "bank", "secret")
+    (own,) = create_topics(world, "shop", "orders")
+    image = world.services.metadata.image
+    for physical, shown in (("bank.secret", None), ("shop.orders", format_uuid(own.topic_id))):
+        physical_id = format_uuid(image.topics[physical].topic_id)
+        (echoed,) = create_topics(world, "shop", f"the id {physical_id} !")
+        assert echoed.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+        assert (shown or physical_id) in echoed.error_message
