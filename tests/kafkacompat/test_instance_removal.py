@@ -233,9 +233,7 @@ def test_a_damaged_instance_does_not_hold_up_the_others() -> None:
     )
     node.removal.start()
     deletion = {**node.image.configs[ResourceType.INSTANCE, "shop"], "state": "deleting", "delete.at.ms": "0"}
-    outcome(
-        node.controller.change_tokens(lambda draft, _: draft.put_config((ResourceType.INSTANCE, "shop"), deletion))
-    )
+    outcome(node.controller.change_tokens(lambda draft, _: draft.put_config((ResourceType.INSTANCE, "shop"), deletion)))
     clock.advance(0)
     assert (ResourceType.INSTANCE, "shop") not in node.image.configs
     assert (ResourceType.INSTANCE, "damaged") in node.image.configs
