@@ -11,17 +11,27 @@ from compat_tests.brokers import Broker, answers_api_versions
 from compat_tests.ports import free_port
 from compat_tests.raw_client import RawClient
 from compat_tests.waiting import until
+from kafkacompat.config.instances import DELETING
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.config_changes import ConfigOperationType
+from kafkacompat.wire.apis.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResponse,
+)
 from kafkacompat.wire.apis.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from kafkacompat.wire.errors import ErrorCode
 from kafkacompat.wire.primitives import format_uuid, new_uuid
 
 ALTER_VERSION = 1
+DESCRIBE_VERSION = 4
+REMOVAL_SECONDS = 60
+"""A removal waits for the members of groups, whose sessions may have to end."""
 LOOPBACK = "127.0.0.1"
 
 
@@ -41,6 +51,14 @@ def alter_instance(client: RawClient, name: str, properties: Mapping[str, str | 
     assert not result.error_code, f"the instance {name}: {result.error_message}"
 
 
+def is_gone(client: RawClient, name: str) -> bool:
+    """Return whether there is no instance of this name."""
+    resource = DescribeConfigsResource(resource_type=ResourceType.INSTANCE, resource_name=name)
+    request = DescribeConfigsRequest(resources=[resource])
+    (result,) = client.call(request, DescribeConfigsResponse, DESCRIBE_VERSION).results
+    return result.error_code == ErrorCode.RESOURCE_NOT_FOUND
+
+
 def list_properties(name: str, port: int, properties: Mapping[str, str], host: str = LOOPBACK) -> dict[str, str]:
     """Return all properties of a new instance with a listener of its own; its name decides cluster id and secret."""
     rng = Random(name)
@@ -54,14 +72,17 @@ def list_properties(name: str, port: int, properties: Mapping[str, str], host: s
 
 @contextmanager
 def running_instance(broker: Broker, name: str, properties: Mapping[str, str] | None = None) -> Iterator[Broker]:
-    """Have an instance during the block; yields the broker as the instance's clients see it, and removes the instance."""
+    """Have an instance during the block; yields the broker as the instance's clients see it."""
     with running_instances(broker, {name: properties or {}}) as seen:
         yield seen[name]
 
 
 @contextmanager
 def running_instances(broker: Broker, wanted: Mapping[str, Mapping[str, str]]) -> Iterator[dict[str, Broker]]:
-    """Have instances with these properties during the block; yields the broker as the clients of each see it, by name."""
+    """Have instances with these properties during the block; yields the broker as the clients of each see it, by name.
+
+    After the block the instances are removed, with all that they have.
+    """
     ports = {name: free_port() for name in wanted}
     given = {name: list_properties(name, ports[name], properties) for name, properties in wanted.items()}
     with RawClient(broker.port) as client:
@@ -71,8 +92,10 @@ def running_instances(broker: Broker, wanted: Mapping[str, Mapping[str, str]]) -
         try:
             yield {name: see_as_client(broker, port) for name, port in ports.items()}
         finally:
-            for name, properties in given.items():
-                alter_instance(client, name, dict.fromkeys(properties))
+            for name in given:
+                alter_instance(client, name, {"state": DELETING, "delete.at.ms": "0"})
+            for name in given:
+                until(lambda name=name: is_gone(client, name), timeout_seconds=REMOVAL_SECONDS)  # type: ignore[misc]
 
 
 def await_listeners(ports: Iterable[int], host: str = LOOPBACK) -> None:

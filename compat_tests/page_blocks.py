@@ -52,31 +52,32 @@ class PageRun:
         self._replacements = replacements
         self._broker: subprocess.Popen[bytes] | None = None
 
-    def run(self, block: Block) -> None:
-        """Run one block; raises AssertionError with its output if it fails."""
+    def run(self, block: Block) -> str:
+        """Run one block and return its output; raises AssertionError with it if the block fails."""
         text = block.text
         for old, new in self._replacements.items():
             text = text.replace(old, new)
         if block.kind == "properties":
             self._write(text)
         elif block.kind == "command":
-            self._run_command(shlex.split(text))
+            return self._run_command(shlex.split(text))
         else:
-            self._call(["bash", "-e", "-c", text] if block.kind == "sh" else [sys.executable, "-c", text])
+            return self._call(["bash", "-e", "-c", text] if block.kind == "sh" else [sys.executable, "-c", text])
+        return ""
 
     def _write(self, text: str) -> None:
         name = text.split("\n", 1)[0].removeprefix("# ")
         (self.folder / name).write_text(text)
 
-    def _run_command(self, words: list[str]) -> None:
+    def _run_command(self, words: list[str]) -> str:
         if words[:2] == ["kafkacompat", "serve"]:
             self._serve(words[1:])
-        elif words[0] == "kafkacompat":
-            self._call([sys.executable, "-m", *words])
-        elif words[0] in _TOOLS:
-            self._call(java_command(_TOOLS[words[0]], words[1:]))
-        else:
-            self._call(words, stdin=_PASSWORDS)
+            return ""
+        if words[0] == "kafkacompat":
+            return self._call([sys.executable, "-m", *words])
+        if words[0] in _TOOLS:
+            return self._call(java_command(_TOOLS[words[0]], words[1:]))
+        return self._call(words, stdin=_PASSWORDS)
 
     def _serve(self, arguments: list[str]) -> None:
         command = [sys.executable, "-m", "kafkacompat", *arguments]
@@ -86,11 +87,12 @@ class PageRun:
             )
         until(lambda: "kafkacompat ready" in (self.folder / "stdout").read_text())
 
-    def _call(self, command: list[str], stdin: str = "") -> None:
+    def _call(self, command: list[str], stdin: str = "") -> str:
         done = subprocess.run(
             command, cwd=self.folder, input=stdin, capture_output=True, text=True, timeout=_TIMEOUT_SECONDS, check=False
         )
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
 
     @property
     def log(self) -> str:

@@ -81,13 +81,14 @@ def draw_plot(results: Mapping[str, Any], path: Path = PLOT) -> None:
     figure, axes = pyplot.subplots(len(attacks), 1, figsize=(9, 2.2 * len(attacks)), sharex=True, squeeze=False)
     for axis, outcome in zip(axes[:, 0], attacks, strict=True):
         _draw_panel(axis, outcome)
-    axes[0, 0].legend(loc="upper right", fontsize="small", ncols=2)
+    axes[0, 0].legend(loc="lower left", bbox_to_anchor=(0, 1.15), fontsize="small", ncols=len(LINES), frameon=False)
     axes[-1, 0].set_xlabel("seconds from the beginning of the attack")
     figure.tight_layout()
     figure.savefig(path, dpi=100, metadata={"Software": None})
     pyplot.close(figure)
 
 
+TICKS_MS = (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 LINES = (
     ("produce p99", "#3b75af", "-"),
     ("produce p50", "#3b75af", ":"),
@@ -100,9 +101,12 @@ def _draw_panel(axis: Any, outcome: Outcome) -> None:
     seconds = [point["second"] for point in outcome.timeline]
     for name, color, style in LINES:
         axis.plot(seconds, [point[name] for point in outcome.timeline], style, color=color, linewidth=1.2, label=name)
-    half = len(seconds) // len(PHASES)
-    axis.axvspan(0, seconds[2 * half - 1], color="#444444", alpha=0.12)
+    axis.axvspan(0, outcome.seconds, color="#444444", alpha=0.12)
     axis.set_yscale("log")
+    low, high = axis.get_ylim()
+    ticks = [tick for tick in TICKS_MS if low <= tick <= high]
+    axis.set_yticks(ticks, labels=[f"{tick:g}" for tick in ticks])
+    axis.set_yticks([], minor=True)
     axis.set_ylabel("ms")
     axis.set_title(f"the noisy instance {outcome.title}", fontsize="medium")
     axis.grid(axis="both", alpha=0.3)

@@ -11,7 +11,7 @@ from statistics import quantiles
 from typing import NamedTuple
 
 from compat_tests.brokers import Broker, KafkacompatBroker
-from compat_tests.confluent import admin_of, create_topic
+from compat_tests.confluent import create_topic
 from compat_tests.instances import running_instances
 from compat_tests.tenants.attacks import ATTACKS, TOPIC, Attack, Figures, Target, prepared_attack
 from compat_tests.tenants.pacing import Pace, Place, Sample, paced
@@ -41,12 +41,13 @@ class Outcome:
     """What nine quiet instances noticed of one attack.
 
     ``latencies_ms`` has the percentiles by phase, then by name, such as ``produce p99``. ``timeline`` has them for spans of time:
-    ``second`` counts from the beginning of the attack. ``noise`` has the attack's own figures, ``cpu_share`` the broker's processor time
+    ``second`` counts from the beginning of the attack, which lasts ``seconds``. ``noise`` has the attack's own figures, ``cpu_share`` the broker's processor time
     by phase, as a share of one core.
     """
 
     name: str
     title: str
+    seconds: float
     records: int
     unanswered: int
     latencies_ms: Mapping[str, Mapping[str, float]]
@@ -74,7 +75,8 @@ def run_attack(broker: Broker, attack: Attack, extent: Extent, tell: Tell) -> Ou
     with ExitStack() as stack:
         wanted = {NOISY: attack.properties, **{name: {} for name in QUIET}}
         seen = stack.enter_context(running_instances(broker, wanted))
-        stack.enter_context(topics(seen))
+        for name, broker_seen in seen.items():
+            create_topic(broker_seen, TOPIC if name == NOISY else QUIET_TOPIC)
         places = [Place(seen[name].port, QUIET_TOPIC) for name in QUIET]
         noise = stack.enter_context(prepared_attack(attack, Target(seen[NOISY].port, extent.scale)))
         quiet = stack.enter_context(paced(Pace(places, extent.rate)))
@@ -89,19 +91,6 @@ def run_attack(broker: Broker, attack: Attack, extent: Extent, tell: Tell) -> Ou
                 if phase == "during":
                     figures = noise.end()
         return summarize_attack(attack, quiet.finish(), meter, figures)
-
-
-@contextmanager
-def topics(seen: Mapping[str, Broker]) -> Iterator[None]:
-    """Have a topic in each instance during the block."""
-    made = {name: TOPIC if name == NOISY else QUIET_TOPIC for name in seen}
-    for name, topic in made.items():
-        create_topic(seen[name], topic)
-    try:
-        yield
-    finally:
-        for name, topic in made.items():
-            admin_of(seen[name]).delete_topics([topic])[topic].result(30)
 
 
 class PhaseMeter:
@@ -136,6 +125,7 @@ def summarize_attack(attack: Attack, samples: Sequence[Sample], meter: PhaseMete
     return Outcome(
         attack.name,
         attack.title,
+        round(meter.spans["during"][1] - attack_begun, 3),
         len(samples),
         sum(sample.acknowledged_s is None or sample.fetched_s is None for sample in samples),
         {phase: find_percentiles(chosen) for phase, chosen in by_phase.items()},

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 TIMEOUT_INTERVALS = 2
+FAILURES_SAID = 4
+"""Reports without an answer, one after the other, that are worth a line: a broker starts before it knows the controller."""
 NOT_HANDLED = (NoBrokerError, NoControllerError, RequestNotSentError)
 """Failures after which the master has certainly not seen a report."""
 
@@ -61,6 +63,7 @@ class TrafficReports:
         self._is_reporting = False
         self._is_stopped = False
         self._was_answered = True
+        self._failures = 0
         self._is_unsupported = False
         control.on_held_back = self.hurry
 
@@ -134,15 +137,16 @@ class TrafficReports:
             self._control.take_back(self._now_ms())
             await self._bear_silence(ErrorCode(response.error_code).name)
             return
-        if not self._was_answered:
+        if self._failures >= FAILURES_SAID:
             log.info("The controller divides the traffic of instances again")
-        self._was_answered, self._is_unsupported = True, False
+        self._was_answered, self._is_unsupported, self._failures = True, False, 0
         self._control.apply(
             [FlowShare(entry.instance, entry.direction, entry.share) for entry in response.shares], self._now_ms()
         )
 
     async def _bear_silence(self, reason: object) -> None:
-        if self._was_answered:
+        self._failures += 1
+        if self._failures == FAILURES_SAID:
             log.warning("No traffic master answers, and the shares of instances stay for a while: %s", reason)
         self._was_answered = False
         await self._take(self._control.decay(self._now_ms()))

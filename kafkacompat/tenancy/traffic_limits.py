@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from kafkacompat.tenancy.traffic.loans import InstanceLimits
 
@@ -31,8 +32,19 @@ class TrafficLimits:
         self._views = views
 
 
+_known: WeakKeyDictionary[Instance, InstanceLimits] = WeakKeyDictionary()
+"""Those of each instance, so that a change of one of a thousand reads no others anew."""
+
+
 def read_limits(instance: Instance) -> InstanceLimits:
     """Return the limits of one instance."""
+    limits = _known.get(instance)
+    if limits is None:
+        limits = _known[instance] = _parse_limits(instance)
+    return limits
+
+
+def _parse_limits(instance: Instance) -> InstanceLimits:
     return InstanceLimits(
         instance.int("quota.produce.bytes.per.second"),
         instance.int("quota.fetch.bytes.per.second"),

@@ -68,7 +68,10 @@ class InstancePartitions:
 
     def configure(self, instance: Instance) -> bool:
         """Use other properties from now on; return whether the partitions must be counted or configured anew."""
+        if instance is self.instance:
+            return False
         before = self.names, self._bounds, self.account.counts_replicas
+        self.instance = instance
         self.account.configure(instance)
         self.names, self._bounds = TopicNames.of(instance), instance.topic_bounds
         return before != (self.names, self._bounds, self.account.counts_replicas)

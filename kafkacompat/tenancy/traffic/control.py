@@ -15,6 +15,7 @@ from kafkacompat.tenancy.traffic.master import (
     FlowUsage,
     find_limit,
     find_static_share,
+    is_rate,
 )
 from kafkacompat.tenancy.traffic.metering import REPORTS_AN_INTERVAL, Flow, InstanceTraffic
 from kafkacompat.tenancy.traffic.shared import REMEMBERED_FLOORS, find_floor, find_kept_share
@@ -158,7 +159,8 @@ class TrafficControl:
         self._given_back.clear()
         self._last_shares.clear()
         for name, direction, share in shares:
-            self._set_share((name, direction), share, now_ms)
+            if is_rate(share):
+                self._set_share((name, direction), share, now_ms)
 
     def _set_share(self, key: _Key, share: float, now_ms: int) -> None:
         traffic = self.by_name.get(key[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import inf
 from typing import NamedTuple
 
 from kafkacompat.tenancy.traffic.loans import ALGORITHMS, SHARED, Division, InstanceLimits, Situation
@@ -50,7 +51,14 @@ def find_static_share(limits: InstanceLimits, broker: int, situation: Situation)
 
 def _is_limited(entry: FlowUsage, limits: Mapping[str, InstanceLimits]) -> bool:
     known = limits.get(entry.instance)
-    return known is not None and entry.direction in (PRODUCE, FETCH) and find_limit(known, entry.direction) >= 0
+    if known is None or entry.direction not in (PRODUCE, FETCH) or find_limit(known, entry.direction) < 0:
+        return False
+    return all(is_rate(value) for value in entry.usage)
+
+
+def is_rate(value: float) -> bool:
+    """Return whether a number from a message can be of bytes per second; neither infinity nor NaN can."""
+    return 0 <= value < inf
 
 
 class TrafficMaster:
@@ -75,7 +83,8 @@ class TrafficMaster:
     ) -> Iterator[None]:
         """Take over a broker's report and append its new shares to *shares*, with a step for each entry.
 
-        *brokers* are the live ones, in order, *broker* among them. An entry for an instance without a limit is ignored.
+        *brokers* are the live ones, in order, *broker* among them. An entry for an instance without a limit is ignored, and
+        so is one with impossible numbers.
         """
         self._forget_brokers(brokers)
         self._reported_ms[broker] = now_ms

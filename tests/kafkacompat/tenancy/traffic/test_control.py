@@ -249,3 +249,17 @@ def test_all_brokers_take_static_shares_where_the_controller_divides_nothing() -
     assert [rig.share(broker) for broker in BROKERS] == pytest.approx(
         [floor + lendable * 3 / 4, floor + lendable / 4, floor]
     )
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -1.0])
+def test_impossible_numbers_are_ignored(wrong: float) -> None:
+    master = TrafficMaster(INTERVAL_MS, 0, lambda name: {})
+    limits = {"shop": InstanceLimits(LIMIT, -1)}
+    shares: list[FlowShare] = []
+    for usage in (Usage(wrong, 0, 1), Usage(1, wrong, 1), Usage(1, 0, wrong)):
+        list(master.answer(1, [FlowUsage("shop", PRODUCE, usage)], [1], limits, 0, shares))
+    assert not shares
+    rig = Rig()
+    before = rig.share(1)
+    rig.controls[1].apply([FlowShare("shop", PRODUCE, wrong), FlowShare("gone", PRODUCE, 1.0)], rig.now_ms)
+    assert rig.share(1) == before
