@@ -83,7 +83,7 @@ TENANT_APIS: dict[int, TenantApi] = {
     24: WITH_ID,  # AddPartitionsToTxn
     25: WITH_ID,  # AddOffsetsToTxn
     26: WITH_ID,  # EndTxn
-    27: PLAIN,  # WriteTxnMarkers
+    27: TenantApi(check=hooks.hold_back_markers),  # WriteTxnMarkers
     28: WITH_ID,  # TxnOffsetCommit
     29: PLAIN,  # DescribeAcls, whose handler knows instances
     30: TenantApi(check=bounds.bound_rules),  # CreateAcls

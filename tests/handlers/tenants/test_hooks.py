@@ -28,6 +28,11 @@ from kafkacompat.wire.apis.init_producer_id import InitProducerIdRequest
 from kafkacompat.wire.apis.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kafkacompat.wire.apis.metadata import MetadataRequest, MetadataRequestTopic
 from kafkacompat.wire.apis.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from kafkacompat.wire.apis.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
 from kafkacompat.wire.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
@@ -315,3 +320,21 @@ def test_no_error_message_translates_the_id_of_anothers_topic(world: World) -> N
         (echoed,) = create_topics(world, "shop", f"the id {physical_id} !")
         assert echoed.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
         assert (shown or physical_id) in echoed.error_message
+
+
+def test_markers_are_held_back_while_the_instance_is_full(world: World) -> None:
+    create_topics(world, "shop", "orders")
+    topics = [WritableTxnMarkerTopic(name="orders", partition_indexes=[9, 0])]
+    marker = WritableTxnMarker(
+        producer_id=1, producer_epoch=0, transaction_result=False, topics=topics, coordinator_epoch=0
+    )
+    request = WriteTxnMarkersRequest(markers=[marker])
+
+    def write() -> list[int]:
+        ((topic,),) = (answered.topics for answered in world.ask("shop", request, 1).markers)
+        assert topic.name == "orders"
+        return [partition.error_code for partition in topic.partitions]
+
+    assert write() == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0]
+    world.make_instance("shop", limit_storage_bytes="1")
+    assert write() == [ErrorCode.NOT_ENOUGH_REPLICAS] * 2
