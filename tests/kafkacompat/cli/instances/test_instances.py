@@ -8,6 +8,12 @@ import pytest
 
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.config_changes import ResourceChange
+from kafkacompat.wire.apis.find_coordinator import FindCoordinatorRequest
+from kafkacompat.wire.apis.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from tests.kafkacompat.cli.instances.world import InstanceWorld
 
 
@@ -86,6 +92,28 @@ def test_two_instances_share_no_address_and_no_prefix(world: InstanceWorld) -> N
     assert world.refuse("create", "--instance", "bank") == (
         "name.prefix=bank. is the beginning of the existing topic bank.orders: choose another name.prefix"
     )
+
+
+def test_an_existing_group_does_not_become_an_instances_by_its_name(world: InstanceWorld) -> None:
+    """The deletion of the instance would delete it."""
+    topic_id = world.make_topic("orders")
+    offset = OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
+    commit = OffsetCommitRequest(
+        group_id="shop.billing",
+        topics=[OffsetCommitRequestTopic(name="orders", topic_id=topic_id, partitions=[offset])],
+    )
+    # The first attempts find no coordinator, as the topic of the offsets is new.
+    for _ in range(10):
+        world.ask(FindCoordinatorRequest(key_type=0, coordinator_keys=["shop.billing"]))
+        world.ask(commit)
+        world.clock.pump([0.1] * 10)
+    for arguments in ((), ("--dry-run",)):
+        assert world.refuse("create", "--instance", "shop", *arguments) == (
+            "name.prefix=shop. is the beginning of the existing group shop.billing: choose another name.prefix, and adopt"
+            " the group"
+        )
+    assert not world.broker.instances
+    world.succeed("create", "--instance", "shop", "--add-config", "name.prefix=shop-")
 
 
 def test_alter_sets_and_deletes_together_or_not_at_all(world: InstanceWorld) -> None:
