@@ -29,6 +29,8 @@ FOREIGN: Any = object()
 """Stands for the name of something that is not the instance's; the element of a response that holds it is left out."""
 
 MAX_CACHED = 4096
+MAX_CACHED_CHARACTERS = 128 * 1024
+"""What the remembered names of one kind have together: there may be thousands of instances whose clients choose long names."""
 MAX_CACHED_LENGTH = MAX_NAME_LENGTH - 1
 """Longer names are not remembered: clients choose them, and a name may have tens of thousands of characters.
 
@@ -59,15 +61,22 @@ class CachedNames(dict[Any, Any]):
     def __init__(self, translate: Callable[[Any], Any]) -> None:
         super().__init__()
         self._translate = translate
+        self._characters = 0
 
     def __missing__(self, name: Any) -> Any:
         translated = self._translate(name)
         if len(name) > MAX_CACHED_LENGTH:
             return translated
-        if len(self) >= MAX_CACHED:
+        if len(self) >= MAX_CACHED or self._characters + len(name) > MAX_CACHED_CHARACTERS:
             self.clear()
+        self._characters += len(name)
         self[name] = translated
         return translated
+
+    def clear(self) -> None:
+        """Forget all names."""
+        super().clear()
+        self._characters = 0
 
 
 class Computed:
