@@ -24,6 +24,7 @@ ENDED = (ConnectionLostError, RequestNotSentError)
 PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 JAAS = f'{PLAIN_MODULE} required user_admin="a" user_shop.alice="s" user_bank.alice="b" user_oldie="o";'
 SASL_PORT, TLS_PORT = 9093, 9094
+ANY_SUBJECT = {"subjects_without_prefix": "true"}
 
 
 def log_in(user: str, password: str, mechanism: str = "PLAIN", *, by_token: bool = False) -> ClientLogin:
@@ -227,8 +228,10 @@ class TlsInstances:
 def test_a_name_in_the_handshake_leads_to_an_instance(tmp_path: Path) -> None:
     tls = TlsInstances(tmp_path)
     world = tls.world
-    assert world.set_instance("shop", sni_hosts="*.shop.example", sni_advertised="b{id}.shop.example:9094") is None
-    assert world.set_instance("bank", sni_hosts="bank.example", sni_advertised="bank.example:9094") is None
+    shop = {"sni_hosts": "*.shop.example", "sni_advertised": "b{id}.shop.example:9094"}
+    bank = {"sni_hosts": "bank.example", "sni_advertised": "bank.example:9094"}
+    assert world.set_instance("shop", **shop, **ANY_SUBJECT) is None
+    assert world.set_instance("bank", **bank, **ANY_SUBJECT) is None
     refusal = world.set_instance("third", sni_hosts="Bank.example", sni_advertised="bank.example:9094")
     assert refusal == "sni.hosts=bank.example leads to the instance bank already: take another name"
     assert tls.find_cluster(TLS_PORT, "any.shop.example", "carol") == "shop-cluster"
@@ -248,7 +251,7 @@ def test_the_name_of_a_deleting_or_damaged_instance_leads_nowhere(tmp_path: Path
     """Its clients come back by themselves, and would see the operator's cluster."""
     tls = TlsInstances(tmp_path)
     world = tls.world
-    route = {"sni_hosts": "*.shop.example", "sni_advertised": "b{id}.shop.example:9094"}
+    route = {"sni_hosts": "*.shop.example", "sni_advertised": "b{id}.shop.example:9094", **ANY_SUBJECT}
     world.set_instance("shop", **route)
     assert tls.find_cluster(TLS_PORT, "any.shop.example", "carol") == "shop-cluster"
     world.set_instance("shop", **route, state="deleting")
@@ -268,7 +271,7 @@ def test_listeners_of_instances_with_tls(tmp_path: Path) -> None:
     tls = TlsInstances(tmp_path)
     world = tls.world
     listeners = f"SSL://:{SHOP_PORT},SASL_SSL://:{SHOP_PORT + 10}"
-    assert world.set_instance("shop", listeners=listeners) is None
+    assert world.set_instance("shop", listeners=listeners, **ANY_SUBJECT) is None
     bound = world.broker.listeners.instances
     assert bound is not None and not bound.unbound
     assert tls.find_cluster(SHOP_PORT, HOST, "carol") == "shop-cluster"
@@ -278,6 +281,17 @@ def test_listeners_of_instances_with_tls(tmp_path: Path) -> None:
     assert tls.find_cluster(SHOP_PORT + 10, HOST, "carol", log_in("alice", "s")) == "shop-cluster"
     assert tls.find_cluster(SHOP_PORT + 10, HOST, "carol", log_in("alice", "b")) == ""
     world.stop()
+
+
+def test_a_subject_without_the_prefix_is_refused(tmp_path: Path) -> None:
+    """Two tenants may share a CA: its carol would be a user of both."""
+    tls = TlsInstances(tmp_path)
+    tls.world.set_instance("shop", listeners=f"SSL://:{SHOP_PORT}")
+    assert tls.find_cluster(SHOP_PORT, HOST, "carol") == ""
+    assert tls.find_cluster(SHOP_PORT, HOST, "shop.carol") == "shop-cluster"
+    tls.world.set_instance("shop", listeners=f"SSL://:{SHOP_PORT}", user_names="carol")
+    assert tls.find_cluster(SHOP_PORT, HOST, "carol") == "shop-cluster"
+    tls.world.stop()
 
 
 def test_a_name_in_the_handshake_and_a_login(tmp_path: Path) -> None:
