@@ -15,7 +15,8 @@ FIXED = ("cluster.id", "secret", "name.prefix")
 """Properties that never change: clients know the ids, and what the instance has is found by the prefix."""
 ARROW = "=>"
 
-_PREFIX = re.compile(r"[a-zA-Z0-9._-]+")
+_PREFIX = re.compile(r"[a-zA-Z0-9._-]*[._-]")
+"""Without a separator at its end, a prefix such as ``s`` would take the operator's later topic ``sales``."""
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _INTERNAL = "__"
 
@@ -53,7 +54,7 @@ def _check_names(instance: Instance) -> None:
 def _check_prefix(instance: Instance) -> None:
     prefix = instance.prefix
     if not _PREFIX.fullmatch(prefix) or len(prefix) > MAX_PREFIX_LENGTH:
-        takes = f"1 to {MAX_PREFIX_LENGTH} ASCII letters, digits, '.', '_' and '-'"
+        takes = f"1 to {MAX_PREFIX_LENGTH} ASCII letters, digits, '.', '_' and '-', and ends in one of these signs"
         raise ConfigError(f"name.prefix={prefix} is not valid: it takes {takes}")
     if prefix.startswith(_INTERNAL) or _INTERNAL.startswith(prefix):
         raise ConfigError(f"name.prefix={prefix} is not valid: names that begin with '__' are the brokers' own")

@@ -306,10 +306,10 @@ def test_a_name_in_the_handshake_and_a_login(tmp_path: Path) -> None:
 
 
 def test_a_super_user_of_the_brokers_cannot_become_an_instances(tmp_path: Path) -> None:
-    world = InstanceWorld(tmp_path, **{"super.users": "User:admin;User:shop.root"})
-    for properties in ({"name.prefix": "adm"}, {"user.names": "a:admin"}):
+    world = InstanceWorld(tmp_path, **{"super.users": "User:adm-in;User:shop.root"})
+    for properties in ({"name.prefix": "adm-"}, {"user.names": "a:adm-in"}):
         refusal = world.set_instance("bank", **properties)
-        assert refusal is not None and refusal.startswith("User:admin is in super.users of the brokers and cannot"), (
+        assert refusal is not None and refusal.startswith("User:adm-in is in super.users of the brokers and cannot"), (
             refusal
         )
     assert "User:shop.root is in super.users" in str(world.set_instance("shop"))

@@ -55,8 +55,9 @@ def test_create_of_an_existing_name_changes_nothing(world: InstanceWorld) -> Non
         ("limit.topic=1", "limit.topic is not a property of instances (did you mean limit.topics?)"),
         ("limit.topics=-2", "limit.topics=-2 is not valid: it takes a whole number of -1 or more"),
         ("num.partitions=0", "num.partitions=0 is not valid: it takes 1 or more, or -1 for the brokers' default"),
-        ("name.prefix=__a", "name.prefix=__a is not valid: names that begin with '__' are the brokers' own"),
+        ("name.prefix=__a.", "name.prefix=__a. is not valid: names that begin with '__' are the brokers' own"),
         ("name.prefix=a/b", "name.prefix=a/b is not valid"),
+        ("name.prefix=s", "name.prefix=s is not valid"),
         ("topic.name.regex=a=>b", "topic.name.regex and topic.name.regex.back need each other: set both, or none"),
         ("topic.name.regex=(=>b,topic.name.regex.back=b=>a", "topic.name.regex=(=>b is not valid"),
         ("topic.name.regex=a,topic.name.regex.back=b=>a", "topic.name.regex=a is not valid: it takes pattern=>repl"),
@@ -86,7 +87,7 @@ def test_two_instances_share_no_address_and_no_prefix(world: InstanceWorld) -> N
         "create", "--instance", "bank", "--add-config", "listeners=PLAINTEXT://127.0.0.1:19092"
     ).startswith("the address 127.0.0.1:19092 leads to the instance shop already")
     assert "could name what belongs to the instance shop" in world.refuse(
-        "create", "--instance", "bank", "--add-config", "name.prefix=shop.a"
+        "create", "--instance", "bank", "--add-config", "name.prefix=shop.a."
     )
     world.make_topic("bank.orders")
     assert world.refuse("create", "--instance", "bank") == (
