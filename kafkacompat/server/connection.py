@@ -48,6 +48,8 @@ MAX_REQUESTS_PER_TURN = 64
 """Requests that one connection may start before the others have their turn; thousands may be waiting."""
 MAX_TURN_SECONDS = 0.005
 """Time after which a connection starts no further request before the others have their turn."""
+MAX_TENANT_TURN_SECONDS = 0.001
+"""The same for the clients of instances, so that one instance with much to do does not slow the others down."""
 MAX_UNSENT_BYTES = 1024 * 1024
 """Bytes of responses that are unread, or wait for an earlier response; beyond this no further request is started."""
 
@@ -337,7 +339,7 @@ class KafkaConnection(Protocol):
             return
         clock = self._shared.clock
         now_s = clock.seconds()
-        turn_ends = now_s + MAX_TURN_SECONDS
+        turn_ends = now_s + (MAX_TURN_SECONDS if self.tenant is None else MAX_TENANT_TURN_SECONDS)
         for _ in range(MAX_REQUESTS_PER_TURN):
             if not self._may_start():
                 # Sending responses makes room for more requests.
