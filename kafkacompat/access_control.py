@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from kafkacompat.security.acls.audit import AttemptLog, AuditFile, AuditLog
 from kafkacompat.security.acls.authorizer import Authorizer, parse_super_users
-from kafkacompat.tenancy.rights import InstanceRights
 
 if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig
@@ -40,5 +39,8 @@ class AccessControl:
 
     def follow(self, instances: Instances) -> None:
         """Let the super users of each instance do everything in it, from now on."""
+        # A broker without instances does not pay for them.
+        from kafkacompat.tenancy.rights import InstanceRights
+
         self.authorizer.instances = InstanceRights(instances)
         instances.watchers.append(self.authorizer.forget)

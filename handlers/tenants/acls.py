@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kafkacompat.handlers.context import RequestContext, Services
     from kafkacompat.security.acls.model import Acl
     from kafkacompat.security.acls.table import AclTable
-    from kafkacompat.tenancy.registry import TenantView
+    from kafkacompat.tenancy.tenant_view import TenantView
 
 MAX_WIDE_FILTERS = 10
 """Filters in one request that do not name a pattern: each is compared with all rules."""

@@ -20,7 +20,7 @@ from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from kafkacompat.handlers.context import RequestContext, Services
-    from kafkacompat.tenancy.registry import TenantView
+    from kafkacompat.tenancy.tenant_view import TenantView
 
 STEP_ITEMS = 256
 UNKNOWN_BYTES = -1

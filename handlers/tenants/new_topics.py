@@ -12,7 +12,7 @@ from kafkacompat.wire.apis.create_topics import CreatableTopicConfig
 
 if TYPE_CHECKING:
     from kafkacompat.handlers.context import RequestContext, Services
-    from kafkacompat.tenancy.registry import TenantView
+    from kafkacompat.tenancy.tenant_view import TenantView
 
 STEP_TOPICS = 64
 NO_CONFIG = "kafkacompat.unknown"

@@ -15,8 +15,8 @@ FIXED = ("cluster.id", "secret", "name.prefix")
 """Properties that never change: clients know the ids, and what the instance has is found by the prefix."""
 ARROW = "=>"
 
-_PREFIX = re.compile(r"[a-zA-Z0-9._-]+")
-_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+_PREFIX = r"[a-zA-Z0-9._-]+"
+_TOPIC = r"[a-zA-Z0-9._-]{1,249}"
 _INTERNAL = "__"
 
 
@@ -52,7 +52,7 @@ def _check_names(instance: Instance) -> None:
 
 def _check_prefix(instance: Instance) -> None:
     prefix = instance.prefix
-    if not _PREFIX.fullmatch(prefix) or len(prefix) > MAX_PREFIX_LENGTH:
+    if not re.fullmatch(_PREFIX, prefix) or len(prefix) > MAX_PREFIX_LENGTH:
         takes = f"1 to {MAX_PREFIX_LENGTH} ASCII letters, digits, '.', '_' and '-'"
         raise ConfigError(f"name.prefix={prefix} is not valid: it takes {takes}")
     if prefix.startswith(_INTERNAL) or _INTERNAL.startswith(prefix):
@@ -67,7 +67,7 @@ def _check_table(table_entity: str, table: Mapping[str, str]) -> None:
         taken.add(physical)
         if table_entity != entities.TOPIC:
             continue
-        if not _TOPIC.fullmatch(name) or not _TOPIC.fullmatch(physical):
+        if not re.fullmatch(_TOPIC, name) or not re.fullmatch(_TOPIC, physical):
             raise ConfigError(f"topic.names is not valid at '{name}:{physical}': no topic may have this name")
         if physical.startswith(_INTERNAL):
             raise ConfigError(f"topic.names is not valid at '{name}:{physical}': the topic is the brokers' own")

@@ -29,7 +29,7 @@ LONG_NAME_CONFIG = "kafkacompat.instance.topic"
 MAX_INSTANCE_VALUE_LENGTH = 512 * 1024
 """The longest value of a property: a whitelist may have ten thousand networks."""
 
-_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_-]*")
+_NAME = r"[a-zA-Z0-9][a-zA-Z0-9_-]*"
 _TABLES = {
     entities.TOPIC: "topic.names",
     entities.GROUP: "group.names",
@@ -45,9 +45,9 @@ _NEVER_DEFAULTS = frozenset(
     }
 )
 """Topic configs that an instance has no default of: they name single partitions, or may lose records."""
-_ADDRESS = re.compile(r"(PLAINTEXT|SSL|SASL_PLAINTEXT|SASL_SSL)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]{1,5})")
-_SNI_HOST = re.compile(r"(\*\.)?[0-9a-z_]([0-9a-z_-]*[0-9a-z_])?(\.[0-9a-z_]([0-9a-z_-]*[0-9a-z_])?)*")
-_BROKER_ADDRESS = re.compile(r"\[?([0-9a-zA-Z\-%._:{}]+)\]?:([0-9]{1,5})")
+_ADDRESS = r"(PLAINTEXT|SSL|SASL_PLAINTEXT|SASL_SSL)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]{1,5})"
+_SNI_HOST = r"(\*\.)?[0-9a-z_]([0-9a-z_-]*[0-9a-z_])?(\.[0-9a-z_]([0-9a-z_-]*[0-9a-z_])?)*"
+_BROKER_ADDRESS = r"\[?([0-9a-zA-Z\-%._:{}]+)\]?:([0-9]{1,5})"
 MAX_PORT = 65535
 LISTENER_PREFIX = "INSTANCE-"
 """Begins the names of instances' listeners; no other listener has such a name."""
@@ -109,7 +109,7 @@ NO_BOUNDS = TopicBounds()
 
 def check_instance_name(name: str) -> None:
     """Raise ConfigError for a name that no instance may have. It has no dot, as the prefix ends in one."""
-    if not _NAME.fullmatch(name) or len(name) > MAX_NAME_LENGTH:
+    if not re.fullmatch(_NAME, name) or len(name) > MAX_NAME_LENGTH:
         takes = f"1 to {MAX_NAME_LENGTH} ASCII letters, digits, '_' and '-', the first no sign"
         raise ConfigError(f"the instance name '{name}' is not valid: it takes {takes}")
 
@@ -258,7 +258,7 @@ class Instance:
         text = self.string("sni.advertised")
         if not text:
             return None
-        match = _BROKER_ADDRESS.fullmatch(text)
+        match = re.fullmatch(_BROKER_ADDRESS, text)
         if match is None or not 0 < builtins.int(match[2]) <= MAX_PORT:
             raise ConfigError(
                 f"sni.advertised={text} is not valid: it takes host:port, such as b{BROKER_ID}.example:9093"
@@ -287,7 +287,7 @@ class Instance:
 
 
 def _parse_address(text: str) -> InstanceAddress:
-    match = _ADDRESS.fullmatch(text)
+    match = re.fullmatch(_ADDRESS, text)
     if match is None or not 0 < int(match[3]) <= MAX_PORT:
         takes = f"PROTOCOL://host:port with a port of 1 to {MAX_PORT}"
         raise ConfigError(f"listeners is not valid at {text!r}: it takes {takes}")
@@ -340,7 +340,7 @@ def _check_routes(instance: Instance, taken: Collection[tuple[str, int]]) -> Non
     instance.parse_routes()
     _check_addresses(instance.addresses, taken)
     for host in instance.sni_hosts:
-        if not _SNI_HOST.fullmatch(host):
+        if not re.fullmatch(_SNI_HOST, host):
             raise ConfigError(
                 f"sni.hosts is not valid at {host!r}: it takes names such as b1.shop.example and *.shop.example"
             )

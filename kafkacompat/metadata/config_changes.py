@@ -11,7 +11,6 @@ from typing import NamedTuple
 from kafkacompat.config import PROPERTIES, TOPIC_CONFIGS, BrokerConfig, ConfigError, Property
 from kafkacompat.config.broker_groups import GROUPS, check_instance_groups, read_broker_groups
 from kafkacompat.config.dynamic import check_broker_configs, check_change_size, check_listeners
-from kafkacompat.config.instance_checks import check_instance_change
 from kafkacompat.config.instances import (
     INSTANCE_PROPERTIES,
     LONG_NAME_CONFIG,
@@ -169,16 +168,7 @@ def _check_configs(
         elif resource == ResourceType.CLIENT_METRICS:
             check_client_metrics_configs(configs)
         elif resource == ResourceType.INSTANCE:
-            others = {key[1]: given for key, given in draft.configs.items() if key[0] == resource and key[1] != name}
-            check_instance_change(name, draft.configs.get((resource, name), {}), configs, draft.topics)
-            check_instance(name, configs, others, draft.topics, _list_own_addresses(config))
-            if configs:
-                instance = Instance(name, configs)
-                check_topic_configs(config_in_effect(config, draft.configs), instance.default_topic_configs)
-                _check_super_users(config, instance)
-            if configs.get("placement.group") != draft.configs.get((resource, name), {}).get("placement.group"):
-                groups = read_broker_groups(config_in_effect(config, draft.configs))
-                check_instance_groups(Instance(name, configs), groups)
+            _check_instance(draft, config, name, configs)
         else:
             # Kafka returns no INVALID_CONFIG for brokers: its clients recognise a bad value by this code.
             code = ErrorCode.INVALID_REQUEST
@@ -194,6 +184,28 @@ def _check_configs(
         raise KafkaError(ErrorCode.INVALID_REQUEST, str(problem)) from problem
     except ConfigError as problem:
         raise KafkaError(code, str(problem)) from problem
+
+
+def _check_instance(draft: MetadataDraft, config: BrokerConfig, name: str, configs: Mapping[str, str]) -> None:
+    """Raise ConfigError for properties that an instance may not have, or may not get any more."""
+    # A broker without instances does not pay for this module.
+    from kafkacompat.config.instance_checks import check_instance_change
+
+    before = draft.configs.get((ResourceType.INSTANCE, name), {})
+    others = {
+        other: given
+        for (kind, other), given in draft.configs.items()
+        if kind == ResourceType.INSTANCE and other != name
+    }
+    check_instance_change(name, before, configs, draft.topics)
+    check_instance(name, configs, others, draft.topics, _list_own_addresses(config))
+    instance = Instance(name, configs)
+    in_effect = config_in_effect(config, draft.configs)
+    if configs:
+        check_topic_configs(in_effect, instance.default_topic_configs)
+        _check_super_users(config, instance)
+    if configs.get("placement.group") != before.get("placement.group"):
+        check_instance_groups(instance, read_broker_groups(in_effect))
 
 
 def _check_super_users(config: BrokerConfig, instance: Instance) -> None:

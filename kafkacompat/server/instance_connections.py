@@ -18,7 +18,8 @@ from kafkacompat.wire import entities
 
 if TYPE_CHECKING:
     from kafkacompat.handlers.context import Peer
-    from kafkacompat.tenancy.registry import Instances, TenantView
+    from kafkacompat.tenancy.registry import Instances
+    from kafkacompat.tenancy.tenant_view import TenantView
 
 LIMIT_CONNECTIONS, WHITELIST = "limit.connections", "whitelist"
 GONE = "the instance is removed, or is being deleted"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
-from functools import cached_property
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from kafkacompat.config.instances import LONG_NAME_CONFIG, Instance
@@ -12,68 +11,13 @@ from kafkacompat.config.properties import ConfigError
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.image import MetadataImage
 from kafkacompat.security.acls.model import CLUSTER_NAME
-from kafkacompat.tenancy.access_names import USER_TYPE, AclNames
-from kafkacompat.tenancy.names import Names, RenamedTopics
-from kafkacompat.tenancy.quota_names import QuotaNames
-from kafkacompat.tenancy.resolving import RequestResolver, ResponseResolver
+from kafkacompat.security.principals import USER_PREFIX
 from kafkacompat.wire import entities
 
 if TYPE_CHECKING:
-    from kafkacompat.tenancy.traffic.metering import InstanceTraffic
+    from kafkacompat.tenancy.tenant_view import TenantView
 
 log = logging.getLogger(__name__)
-
-
-class TenantView:
-    """An instance together with the translation of its names.
-
-    ``cluster_resource`` is the physical name of the cluster that its access rules protect.
-    """
-
-    def __init__(self, instance: Instance, find_long_name: Callable[[str], str | None]) -> None:
-        instance.parse_routes()
-        self.instance = instance
-        self.name = instance.name
-        self.names = Names(
-            instance.prefix,
-            instance.secret,
-            instance.cluster_id,
-            instance.tables,
-            _find_renaming(instance),
-            find_long_name,
-        )
-        self.in_requests = RequestResolver(self.names)
-        self.in_responses = ResponseResolver(self.names)
-        self.traffic: InstanceTraffic | None = None
-        """What the instance uses on this broker; None before traffic control has begun."""
-        self.acl_names = AclNames(self.names)
-        self.quota_names = QuotaNames(self.names)
-        self.cluster_resource = f"{instance.prefix}{CLUSTER_NAME}"
-        self.visible_brokers: Collection[int] = ()
-        self.visible_basis: tuple[int, Mapping[str, frozenset[int]]] | None = None
-        """The version of the image and the groups that ``visible_brokers`` belong to, see `placement.list_visible_brokers`."""
-
-    @cached_property
-    def super_users(self) -> frozenset[str]:
-        """The physical principals of the users who may do everything in the instance."""
-        return frozenset(map(self.names.to_physical[entities.PRINCIPAL].__getitem__, self.instance.super_users))
-
-    def has_user(self, physical: str) -> bool:
-        """Return whether a user is the instance's."""
-        return self.names.is_own(entities.USER, physical)
-
-    def find_physical_user(self, name: str) -> str:
-        """Return the physical name of a user; raises KafkaError for a name that is too long."""
-        physical: str = self.names.to_physical[entities.USER][name]
-        return physical
-
-
-def _find_renaming(instance: Instance) -> RenamedTopics | None:
-    forth, back = instance.string("topic.name.regex"), instance.string("topic.name.regex.back")
-    if not forth:
-        return None
-    pair, reverse = forth.partition("=>"), back.partition("=>")
-    return RenamedTopics((pair[0], pair[2]), (reverse[0], reverse[2]))
 
 
 class Instances:
@@ -112,6 +56,9 @@ class Instances:
         known = self.by_name.get(name)
         if known is not None and (known.instance.source is given or known.instance.given == given):
             return known
+        # A broker without instances does not pay for the translation of names.
+        from kafkacompat.tenancy.tenant_view import TenantView
+
         try:
             return TenantView(Instance(name, given), self._find_long_name)
         except ConfigError as problem:
@@ -151,7 +98,7 @@ class Instances:
 
     def is_prefix(self, name: str) -> bool:
         """Return whether a name is no more than the prefix of an instance."""
-        return name in self._by_prefix or name.removeprefix(USER_TYPE) in self._by_prefix
+        return name in self._by_prefix or name.removeprefix(USER_PREFIX) in self._by_prefix
 
     def is_cluster_name(self, name: str) -> bool:
         """Return whether access rules may protect a cluster of this name: the whole cluster, or that of an instance."""

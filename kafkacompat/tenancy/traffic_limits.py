@@ -9,7 +9,8 @@ from kafkacompat.tenancy.traffic.loans import InstanceLimits
 
 if TYPE_CHECKING:
     from kafkacompat.config.instances import Instance
-    from kafkacompat.tenancy.registry import Instances, TenantView
+    from kafkacompat.tenancy.registry import Instances
+    from kafkacompat.tenancy.tenant_view import TenantView
 
 
 class TrafficLimits:

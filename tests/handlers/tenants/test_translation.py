@@ -13,7 +13,7 @@ from kafkacompat.handlers import HANDLERS
 from kafkacompat.handlers.context import Peer, Pending, RequestContext
 from kafkacompat.handlers.tenants.table import TENANT_APIS, TenantApi
 from kafkacompat.handlers.tenants.translation import TenantRequests
-from kafkacompat.tenancy.registry import TenantView
+from kafkacompat.tenancy.tenant_view import TenantView
 from kafkacompat.wire.apis.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 from kafkacompat.wire.compiler import encode_message
 from kafkacompat.wire.connection import EncodedResponse, IncomingRequest, RequestError

@@ -12,7 +12,7 @@ from kafkacompat.client.connections import BrokerConnections
 from kafkacompat.client.settings import BrokerAddress, ConnectionSettings
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.config_changes import ConfigOperation, ConfigOperationType, ResourceChange
-from kafkacompat.tenancy.registry import TenantView
+from kafkacompat.tenancy.tenant_view import TenantView
 from kafkacompat.wire import entities
 from kafkacompat.wire.apis.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafkacompat.wire.apis.report_traffic import ReportTrafficRequest
