@@ -38,9 +38,10 @@ class AccessControl:
         self.authorizer.notes_allowed = self.audit is not None and config.bool("kafkacompat.audit.log.allowed")
 
     def follow(self, instances: Instances) -> None:
-        """Let the super users of each instance do everything in it, from now on."""
-        # A broker without instances does not pay for them.
-        from kafkacompat.tenancy.rights import InstanceRights
+        """Let the super users of each instance do everything in it; to be called after each change of instances."""
+        if self.authorizer.instances is None:
+            # A broker without instances does not pay for them.
+            from kafkacompat.tenancy.rights import InstanceRights
 
-        self.authorizer.instances = InstanceRights(instances)
-        instances.watchers.append(self.authorizer.forget)
+            self.authorizer.instances = InstanceRights(instances)
+        self.authorizer.forget()

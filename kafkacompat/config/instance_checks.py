@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from kafkacompat.config.instances import Instance, check_instance_name
+from kafkacompat.config.instances import Instance, check_instance_name, read_instance
 from kafkacompat.config.properties import ConfigError
 from kafkacompat.wire import entities
 
@@ -32,7 +32,7 @@ def check_instance_change(
         _check_empty(name, before, topics)
         return
     _check_fixed(name, before, after)
-    instance = Instance(name, after)
+    instance = read_instance(name, after)
     _check_names(instance)
     _check_state(instance)
     _check_limits(instance)

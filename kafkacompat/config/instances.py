@@ -238,6 +238,11 @@ class Instance:
         return frozenset(address.port for address in self.addresses)
 
     @cached_property
+    def claims(self) -> frozenset[object]:
+        """The values that no other instance may have, and the ports, which others may have on another host; raises ConfigError."""
+        return frozenset({self.cluster_id, *self.ports, *self.sni_hosts, *self.routed_users - {EVERY_USER}})
+
+    @cached_property
     def listeners(self) -> Mapping[str, InstanceAddress]:
         """The addresses by the names of the listeners that have them; raises ConfigError."""
         return {make_listener_name(self.name, index): address for index, address in enumerate(self.addresses)}
@@ -317,7 +322,7 @@ def check_instance(
     check_instance_name(name)
     if not given:
         return
-    instance = Instance(name, given)
+    instance = read_instance(name, given)
     _ = instance.tables, instance.super_users
     _check_default_topic_configs(instance)
     _check_traffic(instance)
@@ -401,6 +406,8 @@ def _check_apart(instance: Instance, other: Instance) -> None:
         raise ConfigError(
             f"name.prefix={mine} could name what belongs to the instance {other.name}, whose prefix is {theirs}"
         )
+    if instance.claims.isdisjoint(other.claims) and not instance.tables and not other.tables:
+        return
     if instance.cluster_id == other.cluster_id:
         raise ConfigError(f"cluster.id={other.cluster_id} is that of the instance {other.name}")
     for address in () if instance.ports.isdisjoint(other.ports) else instance.addresses:

@@ -17,6 +17,7 @@ from kafkacompat.config.instances import (
     MAX_INSTANCE_VALUE_LENGTH,
     Instance,
     check_instance,
+    read_instance,
 )
 from kafkacompat.config.resources import (
     GROUP_CONFIGS,
@@ -199,7 +200,7 @@ def _check_instance(draft: MetadataDraft, config: BrokerConfig, name: str, confi
     }
     check_instance_change(name, before, configs, draft.topics)
     check_instance(name, configs, others, draft.topics, _list_own_addresses(config))
-    instance = Instance(name, configs)
+    instance = read_instance(name, configs)
     in_effect = config_in_effect(config, draft.configs)
     if configs:
         check_topic_configs(in_effect, instance.default_topic_configs)
@@ -238,7 +239,7 @@ def _check_groups(draft: MetadataDraft, before: BrokerConfig, after: BrokerConfi
         return
     for (kind, name), given in draft.configs.items():
         if kind == ResourceType.INSTANCE:
-            for group in Instance(name, given).list("placement.group"):
+            for group in read_instance(name, given).list("placement.group"):
                 if group not in groups:
                     raise ConfigError(
                         f"{GROUPS} has to keep the group {group}, which the instance {name} lives in: "

@@ -98,6 +98,7 @@ class TopicImage(NamedTuple):
 
 
 ConfigKey = tuple[int, str]
+Configs = Mapping[ConfigKey, Mapping[str, str]]
 """The resource that a configuration belongs to: a ResourceType and a name ("" means every broker)."""
 
 
@@ -139,6 +140,14 @@ class MetadataImage:
 
 
 WatchClients: TypeAlias = "Callable[[Mapping[Entity, ClientConfig]], None]"
+
+
+def list_changed_configs(before: Configs, after: Configs) -> set[ConfigKey]:
+    """Return the resources whose configurations differ. Those that are equal are nearly always the same objects."""
+    if before is after:
+        return set()
+    suspects = [key for key, given in after.items() if before.get(key) is not given]
+    return {key for key in suspects if before.get(key) != after[key]} | (before.keys() - after.keys())
 
 
 class ImageHolder:

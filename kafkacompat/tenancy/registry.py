@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from kafkacompat.config.instances import LONG_NAME_CONFIG, Instance
+from kafkacompat.config.instances import LONG_NAME_CONFIG, Instance, read_instance
 from kafkacompat.config.properties import ConfigError
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.metadata.image import MetadataImage
+from kafkacompat.metadata.image import MetadataImage, list_changed_configs
 from kafkacompat.security.acls.model import CLUSTER_NAME
 from kafkacompat.security.principals import USER_PREFIX
 from kafkacompat.wire import entities
@@ -21,15 +21,21 @@ log = logging.getLogger(__name__)
 
 
 class Instances:
-    """The instances that the metadata hold; `update` follows a new image. ``on_changed`` is called after a change of any instance."""
+    """The instances that the metadata hold; `update` follows a new image.
+
+    Each of ``watchers`` is called after a change with the names of the instances that are new, gone, or have other properties.
+    """
 
     def __init__(self) -> None:
         self.by_name: dict[str, TenantView] = {}
-        self.watchers: list[Callable[[], None]] = []
-        self._configs: Mapping[str, Mapping[str, str]] = {}
+        self.watchers: list[Callable[[Collection[str]], None]] = []
         self._image = MetadataImage()
-        self._topics: tuple[Mapping[str, object], dict[str, list[str]]] = ({}, {})
-        self._adopted: dict[str, dict[str, TenantView]] = {}
+        self._topics: Mapping[str, object] = {}
+        self._topics_by_instance: dict[str, list[str]] = {}
+        self._unlisted: set[str] = set()
+        self._adopted: dict[str, dict[str, TenantView]] = {
+            entity: {} for entity in (entities.TOPIC, entities.GROUP, entities.TRANSACTIONAL_ID, entities.USER)
+        }
         self._by_prefix: dict[str, TenantView] = {}
         self._prefix_lengths: tuple[int, ...] = ()
 
@@ -39,43 +45,48 @@ class Instances:
     def update(self, image: MetadataImage) -> None:
         """Follow an image; only instances with other properties are built anew. One that is damaged keeps its last form."""
         before, self._image = self._image, image
-        if image.configs is before.configs:
+        changed = [
+            name for kind, name in list_changed_configs(before.configs, image.configs) if kind == ResourceType.INSTANCE
+        ]
+        if not changed:
             return
-        found = {name: given for (kind, name), given in image.configs.items() if kind == ResourceType.INSTANCE}
-        if found == self._configs:
-            return
-        self.by_name = {
-            name: view for name, given in found.items() if (view := self._find_view(name, given)) is not None
-        }
-        self._configs = found
-        self._index()
+        # A copy, as others may be on their way through the instances.
+        self.by_name = dict(self.by_name)
+        known = {name: view for name in changed if (view := self.by_name.pop(name, None)) is not None}
+        for view in known.values():
+            self._forget(view)
+        for name in changed:
+            given = image.configs.get((ResourceType.INSTANCE, name))
+            view = None if given is None else self._build_view(name, given) or known.get(name)
+            if view is not None:
+                self.by_name[name] = view
+                self._add(view)
+        self._prefix_lengths = tuple(sorted(set(map(len, self._by_prefix)), reverse=True))
+        self._unlisted.update(changed)
         for on_changed in self.watchers:
-            on_changed()
+            on_changed(changed)
 
-    def _find_view(self, name: str, given: Mapping[str, str]) -> TenantView | None:
-        known = self.by_name.get(name)
-        if known is not None and (known.instance.source is given or known.instance.given == given):
-            return known
+    def _build_view(self, name: str, given: Mapping[str, str]) -> TenantView | None:
         # A broker without instances does not pay for the translation of names.
         from kafkacompat.tenancy.tenant_view import TenantView
 
         try:
-            return TenantView(Instance(name, given), self._find_long_name)
+            return TenantView(read_instance(name, given), self._find_long_name)
         except ConfigError as problem:
             log.error("The instance %s keeps its last properties: %s", name, problem)
-            return known
+            return None
 
-    def _index(self) -> None:
-        views = self.by_name.values()
-        self._by_prefix = {view.names.prefix: view for view in views}
-        self._prefix_lengths = tuple(sorted({len(prefix) for prefix in self._by_prefix}, reverse=True))
-        self._adopted = {
-            entity: {} for entity in (entities.TOPIC, entities.GROUP, entities.TRANSACTIONAL_ID, entities.USER)
-        }
-        for view in views:
-            for entity, table in view.instance.tables.items():
-                self._adopted[entity].update(dict.fromkeys(table.values(), view))
-        self._topics = ({}, {})
+    def _add(self, view: TenantView) -> None:
+        """Let what has the instance's names be its own from now on."""
+        self._by_prefix[view.names.prefix] = view
+        for entity, table in view.instance.tables.items():
+            self._adopted[entity].update(dict.fromkeys(table.values(), view))
+
+    def _forget(self, view: TenantView) -> None:
+        self._by_prefix.pop(view.names.prefix, None)
+        for entity, table in view.instance.tables.items():
+            for physical in table.values():
+                self._adopted[entity].pop(physical, None)
 
     def _find_long_name(self, physical: str) -> str | None:
         return self._image.config(ResourceType.TOPIC, physical).get(LONG_NAME_CONFIG)
@@ -119,24 +130,29 @@ class Instances:
     def list_topics(self, view: TenantView) -> list[str]:
         """List the physical names of an instance's topics, in order."""
         topics = self._image.topics
-        known, index = self._topics
-        if known is not topics:
-            self._follow_topics(known, topics, index)
-            self._topics = topics, index
-        return index.get(view.name, [])
+        if self._topics is not topics:
+            self._index_topics(topics.keys() - self._topics.keys(), self._topics.keys() - topics.keys())
+            self._topics = topics
+        if view.name in self._unlisted:
+            # The topics of instances whose names have changed.
+            for name in self._unlisted:
+                self._topics_by_instance.pop(name, None)
+            self._index_topics([topic for topic in topics if self._find_owner_name(topic) in self._unlisted], ())
+            self._unlisted.clear()
+        return self._topics_by_instance.get(view.name, [])
 
-    def _follow_topics(
-        self, known: Mapping[str, object], topics: Mapping[str, object], index: dict[str, list[str]]
-    ) -> None:
-        """Bring the sorted names of each instance's topics up to date."""
-        added: dict[str, list[str]] = {}
-        for topic in topics.keys() - known.keys():
-            owner = self.find_owner(entities.TOPIC, topic)
-            if owner is not None:
-                added.setdefault(owner.name, []).append(topic)
-        for topic in known.keys() - topics.keys():
-            owner = self.find_owner(entities.TOPIC, topic)
-            if owner is not None:
-                added.setdefault(owner.name, [])
-        for name, new in added.items():
-            index[name] = sorted([*(topic for topic in index.get(name, ()) if topic in topics), *new])
+    def _find_owner_name(self, topic: str) -> str | None:
+        owner = self.find_owner(entities.TOPIC, topic)
+        return None if owner is None else owner.name
+
+    def _index_topics(self, added: Iterable[str], removed: Iterable[str]) -> None:
+        """Bring the sorted names of each instance's topics up to date; the lists themselves stay as they are."""
+        changed: dict[str, set[str]] = {}
+        for topic in removed:
+            if (name := self._find_owner_name(topic)) is not None:
+                changed.setdefault(name, set(self._topics_by_instance.get(name, ()))).discard(topic)
+        for topic in added:
+            if (name := self._find_owner_name(topic)) is not None:
+                changed.setdefault(name, set(self._topics_by_instance.get(name, ()))).add(topic)
+        for name, topics in changed.items():
+            self._topics_by_instance[name] = sorted(topics)
