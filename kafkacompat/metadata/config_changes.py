@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -204,23 +204,37 @@ def _check_instance(draft: MetadataDraft, config: BrokerConfig, name: str, confi
     in_effect = config_in_effect(config, draft.configs)
     if configs:
         check_topic_configs(in_effect, instance.default_topic_configs)
-        _check_super_users(config, instance)
+        _check_brokers_users(config, instance)
     if configs.get("placement.group") != before.get("placement.group"):
         check_instance_groups(instance, read_broker_groups(in_effect))
 
 
-def _check_super_users(config: BrokerConfig, instance: Instance) -> None:
-    """Raise ConfigError if a super user of the brokers would become a user of an instance, and be locked out."""
-    # A broker without instances does not pay for this module.
-    from kafkacompat.security.acls.authorizer import parse_super_users
-
+def _check_brokers_users(config: BrokerConfig, instance: Instance) -> None:
+    """Raise ConfigError if a user of the brokers themselves would become a user of an instance, and be locked out."""
     adopted = instance.tables.get(entities.USER, {}).values()
-    for principal in parse_super_users(config.string("super.users")):
-        if principal.name.startswith(instance.prefix) or principal.name in adopted:
+    for user, purpose in _list_brokers_users(config):
+        if user.startswith(instance.prefix) or user in adopted:
             raise ConfigError(
-                f"{principal} is in super.users of the brokers and cannot belong to the instance {instance.name}:"
+                f"User:{user} is {purpose} of the brokers and cannot belong to the instance {instance.name}:"
                 " choose another name.prefix, or leave it out of user.names"
             )
+
+
+def _list_brokers_users(config: BrokerConfig) -> Iterator[tuple[str, str]]:
+    """Yield the super users and the user by which brokers log in at each other, each with its purpose."""
+    # A broker without instances does not pay for these modules.
+    from kafkacompat.security.acls.authorizer import parse_super_users
+
+    for principal in parse_super_users(config.string("super.users")):
+        yield principal.name, "in super.users"
+    listener = config.inter_broker_listener
+    if config.optional_string("zookeeper.connect") and listener.has_sasl:
+        from kafkacompat.security.sasl.client import ClientLogin
+        from kafkacompat.security.sasl.login_settings import read_login_settings
+
+        login = read_login_settings(config, listener.name, config.string("sasl.mechanism.inter.broker.protocol"))
+        if isinstance(login, ClientLogin):
+            yield login.username, "the login"
 
 
 def _list_own_addresses(config: BrokerConfig) -> list[tuple[str, int]]:
