@@ -13,6 +13,7 @@ from compat_tests.java_tools import POM
 from compat_tests.matrix.cluster_stage import ClusterStage
 from compat_tests.matrix.driver import ClientError, Driver, Launch
 from compat_tests.matrix.install import java_over
+from compat_tests.matrix.instance_stage import running_instance_stages
 from compat_tests.matrix.programme import ALWAYS, NOT_APPLICABLE, OK, STEPS
 from compat_tests.matrix.rows import CONTENTS, GROUPS, PRODUCERS, Row
 from compat_tests.matrix.run import AnyStage, Stage, run_row
@@ -47,6 +48,15 @@ def test_a_client_goes_through_the_programme_on_three_brokers(broker_kind: str, 
         pytest.skip("the three brokers are ours")
     with ClusterStage(tmp_path) as cluster:
         check_programme(cluster, "confluent-kafka")
+
+
+@pytest.mark.tools
+def test_a_client_goes_through_the_programme_in_two_instances_of_a_node(broker_kind: str, tmp_path: Path) -> None:
+    if broker_kind != "kafkacompat":
+        pytest.skip("instances are this broker's own")
+    with running_instance_stages(tmp_path) as stages:
+        for stage in stages:
+            check_programme(stage, "confluent-kafka")
 
 
 def check_programme(stage: AnyStage, name: str) -> list[str]:

@@ -7,7 +7,7 @@ import pytest
 from tests.simulation.planted import PLANTS, plant
 from tests.simulation.support import run_quietly
 
-SEEDS = range(1, 31)
+SEEDS = range(1, 41)
 
 
 @pytest.mark.parametrize("name", ["early-answer", "truncate-to-high-watermark"])

@@ -67,8 +67,7 @@ class Player:
             return {key: self._normalize(getattr(value, key), version, key) for key in fields}
         if isinstance(value, list):
             shown = [item for item in value if not _is_internal(item)]
-            forms = [self._normalize(item, version, name) for item in sorted(shown, key=_name_of)]
-            return sorted(forms, key=repr) if name == "topic_partitions" else forms
+            return [self._normalize(item, version, name) for item in sorted(shown, key=self._find_order)]
         if name == "records" and value is not None:
             # Records hold times, and ids of producers.
             return len(value)
@@ -80,6 +79,20 @@ class Player:
             return self._learn(SENT_AS.get(name, name), value)
         return self._normalize_text(value) if isinstance(value, str) else value
 
+    def _find_order(self, item: Any) -> tuple[str, str]:
+        """Return what a list is sorted by: answers for everything have no order, and assignments that of random ids."""
+        return _name_of(item), self._find_topic(getattr(item, "topic_id", ZERO_UUID))
+
+    def _find_topic(self, topic_id: bytes) -> str:
+        """Return the client's name of a topic; "" if there is none with this id."""
+        services = self.world.services
+        names = None if self.instance is None else services.instances.by_name[self.instance].names
+        physical_id = topic_id if names is None else names.to_physical[entities.TOPIC_ID][topic_id]
+        topic = services.metadata.image.topics_by_id.get(physical_id)
+        if topic is None:
+            return ""
+        return topic.name if names is None else str(names.to_client[entities.TOPIC][topic.name])
+
     def _normalize_text(self, text: str) -> str:
         text = WORD_LIKE_ID.sub(lambda match: self._given.get(urlsafe_b64decode(match[0] + "=="), "<id>"), text)
         return MEMBER_ID.sub("<member>", text)
@@ -88,8 +101,9 @@ class Player:
         if value in self.pools.get(kind, ()) and value not in self._given:
             return f"{kind} {value!r}"
         if value not in self._given:
-            count = self._counts[kind] = self._counts.get(kind, 0) + 1
-            self._given[value] = f"{kind} #{count}"
+            label = f"{kind} {self._find_topic(value)}" if kind == entities.TOPIC_ID else kind
+            count = self._counts[label] = self._counts.get(label, 0) + 1
+            self._given[value] = f"{label} #{count}"
             pool = self.pools.setdefault(kind, [])
             if len(pool) < MAX_LEARNED:
                 pool.append(value)
@@ -97,7 +111,7 @@ class Player:
 
 
 def _name_of(item: Any) -> str:
-    """What a list is sorted by: answers for everything have no order."""
+    """Return the name in an element of a response; "" if it has none."""
     return next((value for name in NAMES if isinstance(value := getattr(item, name, None), str)), "")
 
 
