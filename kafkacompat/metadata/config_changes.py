@@ -16,7 +16,6 @@ from kafkacompat.config.instances import (
     LONG_NAME_CONFIG,
     MAX_INSTANCE_VALUE_LENGTH,
     Instance,
-    check_instance,
     read_instance,
 )
 from kafkacompat.config.resources import (
@@ -190,7 +189,7 @@ def _check_configs(
 def _check_instance(draft: MetadataDraft, config: BrokerConfig, name: str, configs: Mapping[str, str]) -> None:
     """Raise ConfigError for properties that an instance may not have, or may not get any more."""
     # A broker without instances does not pay for this module.
-    from kafkacompat.config.instance_checks import check_instance_change
+    from kafkacompat.config.instance_checks import check_instance, check_instance_change
 
     before = draft.configs.get((ResourceType.INSTANCE, name), {})
     others = {

@@ -147,8 +147,8 @@ class InstanceStorage:
 
     def find_account(self, name: str) -> StorageAccount | None:
         """Return the account of an instance; None if there is no such instance."""
-        found = self.by_name.get(name)
-        return None if found is None else found.account
+        partitions = self.by_name.get(name)
+        return None if partitions is None else partitions.account
 
     def update(self, names: Iterable[str]) -> Deferred[None]:
         """Follow a change of instances, by their names; fires when every partition has the account of its instance."""
