@@ -50,7 +50,7 @@ class Instances:
         ]
         if not changed:
             return
-        # A copy, as others may be on their way through the instances.
+        # Another dictionary after each change: others may be on their way through it, or compare it with a former one.
         self.by_name = dict(self.by_name)
         known = {name: view for name in changed if (view := self.by_name.pop(name, None)) is not None}
         for view in known.values():
