@@ -12,7 +12,7 @@ from tests.kafkacompat.tenancy.test_registry import make_image
 def test_a_topic_that_is_adopted_counts_for_its_instance() -> None:
     clock, instances = Clock(), Instances()
     image = make_image("shop.orders", "legacy", shop={})
-    partitions = LedPartitions(lambda: image, instances, clock)  # type: ignore[arg-type]
+    partitions = LedPartitions(lambda: image, instances, clock)
 
     def count() -> int:
         instances.update(image)
