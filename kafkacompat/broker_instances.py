@@ -80,6 +80,7 @@ class BrokerInstances:
         self._server: KafkaServer | None = None
         self._listeners: BoundListeners | None = None
         self._directories: Directories | None = None
+        self._is_stopped = False
         self._file: InstancesFile | None = None
         self._storage_reports: StorageReports | None = None
         self._removal: InstanceRemoval | None = None
@@ -117,7 +118,7 @@ class BrokerInstances:
 
     async def stop(self) -> None:
         """Stop everything; the usage of the last hour is written."""
-        self._directories = None
+        self._directories, self._is_stopped = None, True
         for service in (self._storage_reports, self.traffic, self._removal, self._file):
             if service is not None:
                 service.stop()
@@ -127,6 +128,8 @@ class BrokerInstances:
     # Changes of instances
 
     def _follow(self, changed: Collection[str]) -> None:
+        if self._is_stopped:
+            return
         self._quotas.forget()
         if self._access is not None:
             self._access.follow(self.registry)
