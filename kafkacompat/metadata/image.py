@@ -157,6 +157,8 @@ def list_changed_configs(before: Configs, after: Configs) -> frozenset[ConfigKey
     global _last_comparison
     if before is after:
         return frozenset()
+    if not before:
+        return frozenset(after)
     if before is not _last_comparison.before or after is not _last_comparison.after:
         suspects = [key for key, given in after.items() if before.get(key) is not given]
         differing = frozenset(key for key in suspects if before.get(key) != after[key])
