@@ -11,8 +11,10 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import NamedTuple
 
-from kafkacompat.handlers.context import RequestContext, Services
+from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.metadata.client_entities import CLIENT_ID, IP, USER, Entity
+from kafkacompat.timers import yield_in_turns
 from kafkacompat.wire.apis.describe_client_quotas import (
     ComponentData,
     DescribeClientQuotasRequest,
@@ -48,17 +50,23 @@ class _QuotaFilter(NamedTuple):
 
 def handle_describe_client_quotas(
     request: DescribeClientQuotasRequest, context: RequestContext, services: Services
-) -> DescribeClientQuotasResponse:
+) -> DescribeClientQuotasResponse | Pending[DescribeClientQuotasResponse]:
     """Describe the matching entities, or return the filter's error."""
     try:
         wanted = _parse_filter(request)
     except KafkaError as problem:
         return DescribeClientQuotasResponse(error_code=problem.code, error_message=problem.detail, entries=None)
+    return answer_in_order(_describe_entities(wanted, context, services))
+
+
+async def _describe_entities(
+    wanted: _QuotaFilter, context: RequestContext, services: Services
+) -> DescribeClientQuotasResponse:
     clients = services.metadata.image.clients.items()
     return DescribeClientQuotasResponse(
         entries=[
             _build_entry(entity, config.quotas)
-            for entity, config in clients
+            async for entity, config in yield_in_turns(services.clock, clients)
             if config.quotas and _selects(wanted, entity, context)
         ]
     )

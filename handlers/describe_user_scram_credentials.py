@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 
-from kafkacompat.handlers.context import RequestContext, Services
+from kafkacompat.handlers.context import Pending, RequestContext, Services
+from kafkacompat.handlers.ordering import answer_in_order
 from kafkacompat.metadata.client_entities import USER, ClientConfig, make_user_entity
 from kafkacompat.metadata.image import MetadataImage
+from kafkacompat.timers import yield_in_turns
 from kafkacompat.wire.apis.describe_user_scram_credentials import (
     CredentialInfo,
     DescribeUserScramCredentialsRequest,
@@ -18,20 +21,29 @@ from kafkacompat.wire.errors import ErrorCode
 
 def handle_describe_user_scram_credentials(
     request: DescribeUserScramCredentialsRequest, context: RequestContext, services: Services
-) -> DescribeUserScramCredentialsResponse:
+) -> Pending[DescribeUserScramCredentialsResponse]:
     """Describe the requested users, or all if the request names none."""
+    return answer_in_order(_describe_users(request, context, services))
+
+
+async def _describe_users(
+    request: DescribeUserScramCredentialsRequest, context: RequestContext, services: Services
+) -> DescribeUserScramCredentialsResponse:
     image = services.metadata.image
-    times = (
-        Counter(user.name for user in request.users) if request.users else dict.fromkeys(_list_users(image, context), 1)
-    )
+    times: Mapping[str, int] = Counter(user.name for user in request.users or ())
+    if not times:
+        times = {
+            user: 1 async for user in yield_in_turns(services.clock, _list_users(image, context)) if user is not None
+        }
     return DescribeUserScramCredentialsResponse(results=[_describe_user(image, user, times[user]) for user in times])
 
 
-def _list_users(image: MetadataImage, context: RequestContext) -> list[str]:
-    """List every user that has a credential, and belongs to the client's instance if it has one."""
-    users = [dict(entity)[USER] or "" for entity, config in image.clients.items() if config.credentials]
+def _list_users(image: MetadataImage, context: RequestContext) -> Iterator[str | None]:
+    """Yield every user that has a credential, and belongs to the client's instance if it has one; None for others."""
     tenant = context.tenant
-    return users if tenant is None else [user for user in users if tenant.has_user(user)]
+    for entity, config in image.clients.items():
+        user = (dict(entity)[USER] or "") if config.credentials else None
+        yield user if user is None or tenant is None or tenant.has_user(user) else None
 
 
 def _describe_user(image: MetadataImage, user: str, times: int) -> DescribeUserScramCredentialsResult:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from twisted.internet.defer import Deferred
 
 from kafkacompat.client.errors import RequestFailedError
-from kafkacompat.metadata.image import list_changed_configs
+from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
+from kafkacompat.metadata.image import NO_LEADER, list_changed_configs
 from kafkacompat.tenancy.removal import Possessions, find_due, find_due_instance, list_topics, remove_portion
 from kafkacompat.timers import Clock, now_ms
 from kafkacompat.wire import entities
@@ -170,7 +171,8 @@ class InstanceRemoval:
     # Groups
 
     async def _delete_groups(self, instance: Instance) -> None:
-        """Delete the groups of an instance on all brokers that are alive."""
+        """Delete the groups of an instance on all brokers; raises KafkaError while some groups have no coordinator."""
+        self._check_coordinators()
         possessions = Possessions(instance)
         for node_id in sorted(self._metadata.image.brokers):
             group_ids = [
@@ -181,6 +183,14 @@ class InstanceRemoval:
                 for group_id, code in codes:
                     if code not in (ErrorCode.NONE, ErrorCode.GROUP_ID_NOT_FOUND):
                         raise KafkaError(code, f"the group {group_id} cannot be deleted yet: {code.name}")
+
+    def _check_coordinators(self) -> None:
+        """Raise KafkaError if a part of the groups is out of reach: a new instance of the same name would find them."""
+        topic = self._controller.committed.topics.get(OFFSETS_TOPIC)
+        lost = () if topic is None else (each.partition for each in topic.partitions if each.leader == NO_LEADER)
+        for partition in lost:
+            reason = f"the groups of {OFFSETS_TOPIC}-{partition} wait for a broker that is down"
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, reason)
 
     async def _list_groups(self, node_id: int) -> list[str]:
         if node_id == self._node_id or self._send is None:

@@ -17,38 +17,57 @@ if TYPE_CHECKING:
     from kafkacompat.security.acls.model import Acl
     from kafkacompat.security.acls.table import AclTable
     from kafkacompat.tenancy.tenant_view import TenantView
+    from kafkacompat.wire.schema import Response
 
+_RESOURCE_TYPES, _PATTERN_TYPES = frozenset(AclResourceType), frozenset(PatternType)
+STEP_FILTERS = 64
 MAX_WIDE_FILTERS = 10
 """Filters in one request that do not name a pattern: each is compared with all rules."""
 
 
-def narrow_deletions(request: Any, context: RequestContext, services: Services) -> Any:
+def narrow_deletions(
+    request: Any, context: RequestContext, services: Services
+) -> Generator[None, None, Response | None]:
     """Replace each filter by exact filters of the instance's rules that it selects; `merge_deletions` joins their results."""
-    if sum(not _names_pattern(wanted) for wanted in request.filters) > MAX_WIDE_FILTERS:
-        reason = f"at most {MAX_WIDE_FILTERS} filters of a request may lack a resource type, a name or a pattern type"
-        return build_refusal(request, KafkaError(ErrorCode.POLICY_VIOLATION, reason))
+    wide = 0
+    for count, wanted in enumerate(request.filters, 1):
+        wide += not _names_pattern(wanted)
+        if wide > MAX_WIDE_FILTERS:
+            reason = f"at most {MAX_WIDE_FILTERS} filters of a request may lack a resource type, name or pattern type"
+            refusal: Response = build_refusal(request, KafkaError(ErrorCode.POLICY_VIOLATION, reason))
+            return refusal
+        if count % STEP_FILTERS == 0:
+            yield
     assert context.tenant is not None
-    return _narrow(request, context.tenant, services.metadata.image.acls)
+    yield from _narrow(request, context.tenant, services.metadata.image.acls)
+    return None
 
 
 def _narrow(request: Any, tenant: TenantView, table: AclTable) -> Iterator[None]:
-    groups = []
-    for wanted in request.filters:
-        groups.append((yield from _expand(wanted, tenant, table)))
-    request.group_sizes = [len(group) for group in groups]
-    request.filters = [exact for group in groups for exact in group]
+    sizes, filters = [], []
+    for count, wanted in enumerate(request.filters, 1):
+        group = yield from _expand(wanted, tenant, table)
+        sizes.append(len(group))
+        filters += group
+        if count % STEP_FILTERS == 0:
+            yield
+    request.group_sizes, request.filters = sizes, filters
 
 
-def merge_deletions(request: Any, response: Any, context: RequestContext, services: Services) -> None:
+def merge_deletions(request: Any, response: Any, context: RequestContext, services: Services) -> Iterator[None]:
     """Return one result for each filter that the client has sent."""
-    results = iter(response.filter_results)
-    response.filter_results = [_merge(list(islice(results, size))) for size in request.group_sizes]
+    results, merged = iter(response.filter_results), []
+    for count, size in enumerate(request.group_sizes, 1):
+        merged.append(_merge(list(islice(results, size))))
+        if count % STEP_FILTERS == 0:
+            yield
+    response.filter_results = merged
 
 
 def _names_pattern(wanted: DeleteAclsFilter) -> bool:
     return (
-        wanted.resource_type_filter in set(AclResourceType)
-        and wanted.pattern_type_filter in set(PatternType)
+        wanted.resource_type_filter in _RESOURCE_TYPES
+        and wanted.pattern_type_filter in _PATTERN_TYPES
         and wanted.resource_name_filter is not None
     )
 
@@ -66,10 +85,10 @@ def _expand(
     selected = names.select_exact(parsed, table) if _names_pattern(wanted) else names.select(parsed, table)
     exact = []
     for acl in selected:
-        if acl is None:
-            yield
-        else:
+        if acl is not None:
             exact.append(_make_exact(acl))
+        if acl is None or len(exact) % STEP_FILTERS == 0:
+            yield
     return exact or [_make_void(tenant)]
 
 

@@ -5,15 +5,19 @@ No request of theirs changes a broker. What they may know of one is in `SHOWN_PR
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafkacompat.config.instances import LONG_NAME_CONFIG, NO_LIMIT
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.config.topic_defaults import TOPIC_CONFIG_SYNONYMS
+from kafkacompat.config.topics import WHITELISTS
 from kafkacompat.handlers.config_entries import ConfigEntries, ConfigSource
 from kafkacompat.handlers.endpoints import ClusterSight
 from kafkacompat.handlers.guards.refusals import find_struct, make_response
+from kafkacompat.handlers.tenants.bounds import bound_group_configs
+from kafkacompat.handlers.tenants.whitelist_room import TOO_LONG_WHITELISTS, WhitelistRoom
+from kafkacompat.metadata.config_changes import ConfigOperationType
 from kafkacompat.metadata.instance_limits import limit_defaults
 from kafkacompat.tenancy.names import FOREIGN
 from kafkacompat.wire import entities
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
     from kafkacompat.config.instances import Instance
     from kafkacompat.handlers.context import RequestContext, Services
     from kafkacompat.tenancy.tenant_view import TenantView
+    from kafkacompat.wire.schema import Response
 
 SHOWN_PROPERTIES = frozenset(synonym.name for row in TOPIC_CONFIG_SYNONYMS.values() for synonym in row) | {
     "auto.create.topics.enable",
@@ -50,10 +55,13 @@ SHOWN_PROPERTIES = frozenset(synonym.name for row in TOPIC_CONFIG_SYNONYMS.value
 }
 """Properties of a broker that clients have a use for, and that tell nothing of its machine, its network or its other clients."""
 
+HIDDEN_CONFIGS = frozenset({LONG_NAME_CONFIG, "internal.segment.bytes"})
+"""Topic configs that clients cannot set. With tiny segments a tenant would use up the files of all."""
 DESCRIBED_TYPES = frozenset({ResourceType.TOPIC, ResourceType.GROUP, ResourceType.BROKER})
 """The resources that the clients of an instance may describe."""
 LISTED_TYPES = DESCRIBED_TYPES | {ResourceType.BROKER_LOGGER, ResourceType.CLIENT_METRICS}
 """The types that they may list; there are no resources of the last two."""
+STEP_RESOURCES = 64
 _HIDDEN_TYPES = frozenset({ResourceType.CLIENT_METRICS, ResourceType.INSTANCE})
 _OF_BROKERS = frozenset({ResourceType.BROKER, ResourceType.BROKER_LOGGER})
 
@@ -61,15 +69,26 @@ _OF_BROKERS = frozenset({ResourceType.BROKER, ResourceType.BROKER_LOGGER})
 # Changes
 
 
-def refuse_foreign_resources(request: Any, context: RequestContext, services: Services) -> Any:
+def refuse_foreign_resources(
+    request: Any, context: RequestContext, services: Services
+) -> Generator[None, None, Response | None]:
     """Leave out the resources that are not an instance's; `add_refused` answers these."""
-    refusals = [(resource, _find_refusal(resource)) for resource in request.resources]
-    request.refused = [
-        _build_refusal(request, resource, *refusal) for resource, refusal in refusals if refusal is not None
-    ]
-    if request.refused:
-        request.resources = [resource for resource, refusal in refusals if refusal is None]
-    return None if request.resources or not request.refused else make_response(request, responses=request.refused)
+    kept = []
+    request.refused = []
+    room = WhitelistRoom()
+    for count, resource in enumerate(request.resources, 1):
+        refusal = _find_refusal(resource) or _find_long_whitelist(resource, room, context, services)
+        if refusal is None:
+            kept.append(resource)
+        else:
+            request.refused.append(_build_refusal(request, resource, *refusal))
+        if count % STEP_RESOURCES == 0:
+            yield
+    request.resources = kept
+    if request.refused and not kept:
+        response: Response = make_response(request, responses=request.refused)
+        return response
+    return (yield from bound_group_configs(request, context, services))
 
 
 def add_refused(request: Any, response: Any, context: RequestContext, services: Services) -> None:
@@ -83,8 +102,25 @@ def _find_refusal(resource: Any) -> tuple[ErrorCode, str] | None:
         return ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "the brokers are not configured by the clients of an instance"
     if kind in _HIDDEN_TYPES:
         return ErrorCode.INVALID_REQUEST, f"resources of type {kind} cannot be changed here"
-    if any(config.name == LONG_NAME_CONFIG for config in resource.configs):
-        return ErrorCode.INVALID_CONFIG, f"{LONG_NAME_CONFIG} is not a topic config"
+    hidden = next((config.name for config in resource.configs if config.name in HIDDEN_CONFIGS), None)
+    if hidden is not None:
+        return ErrorCode.INVALID_CONFIG, f"{hidden} is not a topic config"
+    return None
+
+
+def _find_long_whitelist(
+    resource: Any, room: WhitelistRoom, context: RequestContext, services: Services
+) -> tuple[ErrorCode, str] | None:
+    """Refuse whitelists that take long to read, which may be long already if a request appends to them."""
+    for config in resource.configs:
+        length = len(config.value or "")
+        operation = getattr(config, "config_operation", ConfigOperationType.SET)
+        if config.name in WHITELISTS and operation in (ConfigOperationType.APPEND, ConfigOperationType.SUBTRACT):
+            assert context.tenant is not None
+            topic = context.tenant.names.to_physical[entities.TOPIC][resource.resource_name]
+            length += len(services.metadata.image.config(ResourceType.TOPIC, topic).get(config.name, ""))
+        if not room.takes(config.name, length):
+            return ErrorCode.POLICY_VIOLATION, TOO_LONG_WHITELISTS
     return None
 
 

@@ -5,22 +5,30 @@ A hook that returns an iterator does its work in steps, each of which is short.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
 from kafkacompat.handlers.every_topic import EveryTopic
+from kafkacompat.tenancy.capacity import HeldBackError
 from kafkacompat.tenancy.names import ILLEGAL
 from kafkacompat.wire import entities
 from kafkacompat.wire.apis.describe_log_dirs import DescribeLogDirsResult, DescribeLogDirsTopic
 from kafkacompat.wire.apis.describe_topic_partitions import TopicRequest
 from kafkacompat.wire.apis.elect_leaders import TopicPartitions
 from kafkacompat.wire.apis.metadata import MetadataRequestTopic
+from kafkacompat.wire.apis.write_txn_markers import (
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersResponse,
+)
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from kafkacompat.handlers.context import RequestContext, Services
     from kafkacompat.tenancy.tenant_view import TenantView
+    from kafkacompat.wire.schema import Response
 
 STEP_ITEMS = 256
 UNKNOWN_BYTES = -1
@@ -171,6 +179,54 @@ def refuse_replicas(request: Any, context: RequestContext, services: Services) -
     replica_id = request.replica_state.replica_id if by_state else request.replica_id
     if replica_id > NO_REPLICA:
         raise KafkaError(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "a client of an instance is not a replica")
+
+
+def hold_back_markers(
+    request: Any, context: RequestContext, services: Services
+) -> Generator[None, None, Response | None]:
+    """Refuse markers while the instance is full: they take space, and clients may write any number of them."""
+    to_physical = _require_tenant(context).names.to_physical[entities.TOPIC]
+    for topic in (topic for marker in request.markers for topic in marker.topics):
+        for index in topic.partition_indexes:
+            problem = _find_lack_of_room(to_physical[topic.name], index, services)
+            if problem is not None:
+                return _refuse_markers(request, problem)
+            yield
+    return None
+
+
+def _find_lack_of_room(topic: str, index: int, services: Services) -> KafkaError | None:
+    try:
+        account = services.replica_manager.find(topic, index).state.account
+        if account is not None:
+            account.check_room()
+    except HeldBackError as problem:
+        return problem.with_traceback(None)
+    except KafkaError:
+        # The handler answers for a partition that is not here.
+        pass
+    return None
+
+
+def _refuse_markers(request: Any, problem: KafkaError) -> WriteTxnMarkersResponse:
+    return WriteTxnMarkersResponse(
+        markers=[
+            WritableTxnMarkerResult(
+                producer_id=marker.producer_id,
+                topics=[
+                    WritableTxnMarkerTopicResult(
+                        name=topic.name,
+                        partitions=[
+                            WritableTxnMarkerPartitionResult(partition_index=index, error_code=problem.code)
+                            for index in topic.partition_indexes
+                        ],
+                    )
+                    for topic in marker.topics
+                ],
+            )
+            for marker in request.markers
+        ]
+    )
 
 
 # Coordinators

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
+from kafkacompat.handlers.tenants.bounds import bound_quotas
 from kafkacompat.metadata.client_entities import CLIENT_ID, IP, USER
 from kafkacompat.wire.apis.alter_client_quotas import (
     AlterClientQuotasResponse,
@@ -15,27 +17,43 @@ from kafkacompat.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from kafkacompat.handlers.context import RequestContext, Services
+    from kafkacompat.wire.schema import Response
 
+STEP_ENTRIES = 64
 NO_ADDRESSES = "an instance has no quotas of addresses: the operator of the cluster sets them"
 
 
 def refuse_described_addresses(
     request: DescribeClientQuotasRequest, context: RequestContext, services: Services
-) -> DescribeClientQuotasResponse | None:
+) -> Generator[None, None, Response | None]:
     """Refuse a request for the quotas of addresses."""
-    if all(component.entity_type != IP for component in request.components):
-        return None
-    return DescribeClientQuotasResponse(error_code=ErrorCode.INVALID_REQUEST, error_message=NO_ADDRESSES, entries=None)
+    for count, component in enumerate(request.components, 1):
+        if component.entity_type == IP:
+            return DescribeClientQuotasResponse(
+                error_code=ErrorCode.INVALID_REQUEST, error_message=NO_ADDRESSES, entries=None
+            )
+        if count % STEP_ENTRIES == 0:
+            yield
+    return None
 
 
-def refuse_altered_addresses(request: Any, context: RequestContext, services: Services) -> Any:
+def refuse_altered_addresses(
+    request: Any, context: RequestContext, services: Services
+) -> Generator[None, None, Response | None]:
     """Leave only users and client ids in a request; `add_refused` answers the other entities."""
-    concerns_addresses = [any(part.entity_type == IP for part in entry.entity) for entry in request.entries]
-    entries = list(zip(request.entries, concerns_addresses, strict=True))
-    request.refused = [_refuse(entry) for entry, is_refused in entries if is_refused]
-    if request.refused:
-        request.entries = [entry for entry, is_refused in entries if not is_refused]
-    return None if request.entries or not request.refused else AlterClientQuotasResponse(entries=request.refused)
+    kept = []
+    request.refused = []
+    for count, entry in enumerate(request.entries, 1):
+        if any(part.entity_type == IP for part in entry.entity):
+            request.refused.append(_refuse(entry))
+        else:
+            kept.append(entry)
+        if count % STEP_ENTRIES == 0:
+            yield
+    request.entries = kept
+    if request.refused and not kept:
+        return AlterClientQuotasResponse(entries=request.refused)
+    return (yield from bound_quotas(request, context, services))
 
 
 def _refuse(entry: Any) -> EntryResult:
@@ -46,11 +64,13 @@ def _refuse(entry: Any) -> EntryResult:
     )
 
 
-def add_refused(request: Any, response: Any, context: RequestContext, services: Services) -> None:
+def add_refused(request: Any, response: Any, context: RequestContext, services: Services) -> Iterator[None]:
     """Add the answers to the entities that `refuse_altered_addresses` has left out."""
-    for entry in response.entries:
+    for count, entry in enumerate(response.entries, 1):
         if entry.error_message:
             entry.error_message = _name_defaults(entry.error_message)
+        if count % STEP_ENTRIES == 0:
+            yield
     response.entries.extend(request.refused)
 
 

@@ -5,16 +5,18 @@ An API that is not in the table is not served to them: ApiVersions does not list
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 from kafkacompat.handlers.context import RequestContext, Services
-from kafkacompat.handlers.tenants import acls, configs, hooks, new_topics, quotas
+from kafkacompat.handlers.tenants import acls, bounds, configs, hooks, new_topics, quotas
 from kafkacompat.wire.schema import Response
 
-Check: TypeAlias = "Callable[[Any, RequestContext, Services], Any]"
-"""Sees a request; returns a response to refuse it, or None."""
-Narrow: TypeAlias = "Callable[[Any, RequestContext, Services], Response | Iterator[None] | None]"
+Refusing: TypeAlias = "Generator[None, None, Response | None]"
+"""Steps that return a response to refuse a request, or None."""
+Check: TypeAlias = "Callable[[Any, RequestContext, Services], Response | Refusing | None]"
+"""Sees a request; returns a response to refuse it, steps that do so, or None."""
+Narrow: TypeAlias = "Callable[[Any, RequestContext, Services], Response | Refusing | Iterator[None] | None]"
 """Changes a request whose names are physical; returns an iterator of steps, a response to refuse it, or None."""
 Show: TypeAlias = "Callable[[Any, RequestContext, Services], None]"
 """Changes a response whose names are physical."""
@@ -70,7 +72,9 @@ TENANT_APIS: dict[int, TenantApi] = {
     17: PLAIN,  # SaslHandshake
     18: TenantApi(finish=_finish_api_versions),  # ApiVersions
     19: TenantApi(  # CreateTopics
-        narrow=new_topics.narrow_created_topics, finish=new_topics.hide_long_names
+        check=new_topics.refuse_long_whitelists,
+        narrow=new_topics.narrow_created_topics,
+        finish=new_topics.hide_long_names,
     ),
     20: PLAIN,  # DeleteTopics
     21: PLAIN,  # DeleteRecords
@@ -79,17 +83,17 @@ TENANT_APIS: dict[int, TenantApi] = {
     24: WITH_ID,  # AddPartitionsToTxn
     25: WITH_ID,  # AddOffsetsToTxn
     26: WITH_ID,  # EndTxn
-    27: PLAIN,  # WriteTxnMarkers
+    27: TenantApi(check=hooks.hold_back_markers),  # WriteTxnMarkers
     28: WITH_ID,  # TxnOffsetCommit
     29: PLAIN,  # DescribeAcls, whose handler knows instances
-    30: PLAIN,  # CreateAcls
+    30: TenantApi(check=bounds.bound_rules),  # CreateAcls
     31: TenantApi(narrow=acls.narrow_deletions, finish=acls.merge_deletions),  # DeleteAcls
     32: PLAIN,  # DescribeConfigs, whose handler knows instances
     33: TenantApi(check=configs.refuse_foreign_resources, finish=configs.add_refused),  # AlterConfigs
     35: TenantApi(finish=hooks.finish_log_directories),  # DescribeLogDirs
     36: PLAIN,  # SaslAuthenticate
     37: PLAIN,  # CreatePartitions
-    38: PLAIN,  # CreateDelegationToken
+    38: TenantApi(check=bounds.bound_tokens),  # CreateDelegationToken
     39: PLAIN,  # RenewDelegationToken
     40: PLAIN,  # ExpireDelegationToken
     41: PLAIN,  # DescribeDelegationToken, whose handler knows instances
@@ -101,7 +105,7 @@ TENANT_APIS: dict[int, TenantApi] = {
     48: TenantApi(check=quotas.refuse_described_addresses),  # DescribeClientQuotas, whose handler knows instances
     49: TenantApi(check=quotas.refuse_altered_addresses, finish=quotas.add_refused),  # AlterClientQuotas
     50: PLAIN,  # DescribeUserScramCredentials, whose handler knows instances
-    51: PLAIN,  # AlterUserScramCredentials
+    51: TenantApi(check=bounds.bound_users),  # AlterUserScramCredentials
     60: PLAIN,  # DescribeCluster
     61: PLAIN,  # DescribeProducers
     65: TenantApi(show=hooks.show_offsets_topic, refuses_empty=True),  # DescribeTransactions

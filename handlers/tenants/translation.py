@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.handlers.context import Pending, RequestContext, Services
 from kafkacompat.handlers.ordering import answer_in_order
-from kafkacompat.handlers.tenants.table import TENANT_APIS, Narrow, TenantApi
+from kafkacompat.handlers.tenants.table import TENANT_APIS, Narrow, Refusing, TenantApi
 from kafkacompat.tenancy.mapping import find_mapper
 from kafkacompat.timers import Clock, make_steps
 from kafkacompat.wire.compiler import find_reader, find_stepwise_reader
@@ -44,11 +44,10 @@ class TenantRequests:
         if incoming.body is None:
             # ApiVersions in a version that is not known has no body.
             return exchange.finish(handle(incoming, context))
-        if api.check is not None:
-            refusal = api.check(incoming.body, context, self._services)
-            if refusal is not None:
-                return refusal
-        later = _take_steps(self._services.clock, exchange.translate_request())
+        checking = None if api.check is None else api.check(incoming.body, context, self._services)
+        if isinstance(checking, Response):
+            return checking
+        later = _take_steps(self._services.clock, exchange.translate_request(checking))
         if later is not None:
             return answer_in_order(exchange.answer_later(later, handle))
         return exchange.answer_now(handle)
@@ -73,10 +72,16 @@ class _Exchange:
         assert context.tenant is not None
         self._tenant = context.tenant
 
-    def translate_request(self) -> Iterator[None]:
-        """Return the steps that give the request physical names."""
+    def translate_request(self, checking: Refusing | None) -> Iterator[None]:
+        """Return the steps that check the request, and those that give it physical names."""
         naming = self._name_request()
-        return naming if self._api.narrow is None else self._narrow(naming, self._api.narrow)
+        translating = naming if self._api.narrow is None else self._narrow(naming, self._api.narrow)
+        return translating if checking is None else self._check(checking, translating)
+
+    def _check(self, checking: Refusing, translating: Iterator[None]) -> Iterator[None]:
+        self._refusal = yield from checking
+        if self._refusal is None:
+            yield from translating
 
     def _name_request(self) -> Iterator[None]:
         mapper = find_mapper(type(self._request), self._context.api_version)
@@ -92,7 +97,9 @@ class _Exchange:
         if isinstance(result, Response):
             self._refusal = result
         elif result is not None:
-            yield from result
+            # The steps of most APIs refuse nothing.
+            refusing: Refusing = result  # type: ignore[assignment]
+            self._refusal = yield from refusing
 
     async def answer_later(self, translating: Deferred[None], handle: Handle) -> Any:
         """Answer the request once its names are physical."""

@@ -35,7 +35,8 @@ _NEVER_DEFAULTS = frozenset(
 )
 """Topic configs that an instance has no default of: they name single partitions, or may lose records."""
 _SNI_HOST = r"(\*\.)?[0-9a-z_]([0-9a-z_-]*[0-9a-z_])?(\.[0-9a-z_]([0-9a-z_-]*[0-9a-z_])?)*"
-_PREFIX = r"[a-zA-Z0-9._-]+"
+_PREFIX = r"[a-zA-Z0-9._-]*[._-]"
+"""Without a separator at its end, a prefix such as ``s`` would take the operator's later topic ``sales``."""
 _TOPIC = r"[a-zA-Z0-9._-]{1,249}"
 _INTERNAL = "__"
 
@@ -73,7 +74,7 @@ def _check_names(instance: Instance) -> None:
 def _check_prefix(instance: Instance) -> None:
     prefix = instance.prefix
     if not re.fullmatch(_PREFIX, prefix) or len(prefix) > MAX_PREFIX_LENGTH:
-        takes = f"1 to {MAX_PREFIX_LENGTH} ASCII letters, digits, '.', '_' and '-'"
+        takes = f"1 to {MAX_PREFIX_LENGTH} ASCII letters, digits, '.', '_' and '-', and ends in one of these signs"
         raise ConfigError(f"name.prefix={prefix} is not valid: it takes {takes}")
     if prefix.startswith(_INTERNAL) or _INTERNAL.startswith(prefix):
         raise ConfigError(f"name.prefix={prefix} is not valid: names that begin with '__' are the brokers' own")

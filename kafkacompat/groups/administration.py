@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -28,10 +28,11 @@ class GroupAdministration:
         self._registry = registry
         self._deletion = deletion
 
-    def list(self, states: Iterable[str], types: Iterable[str]) -> ErrorCode | list[ListedGroup]:
+    def list(self, states: Iterable[str], types: Iterable[str]) -> ErrorCode | Iterator[ListedGroup | None]:
         """List the groups that are in one of *states* and of one of *types*, ignoring case. Without names all match.
 
-        Blanks around a state are ignored, blanks around a type are not, as in Kafka.
+        Each group that is left out yields None, so that a caller may end its turn. Blanks around a state are ignored, blanks around a
+        type are not, as in Kafka.
         """
         if self._registry.is_stopped:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -39,17 +40,18 @@ class GroupAdministration:
             return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
         wanted_states = {state.strip().lower() for state in states}
         wanted_types = {kind.lower() for kind in types}
-        return [
+        return (
             ListedGroup(
                 group_id=group.group_id,
                 protocol_type=group.listed_protocol_type,
                 group_state=group.state_name,
                 group_type=group.TYPE,
             )
-            for group in self._registry.by_id.values()
             if (not wanted_types or group.TYPE in wanted_types)
             and (not wanted_states or group.state_name.lower() in wanted_states)
-        ]
+            else None
+            for group in [*self._registry.by_id.values()]
+        )
 
     def delete(self, group_id: str) -> DeleteAnswer:
         """Delete an empty group and its offsets, once the log has decided on the commits under way."""

@@ -288,6 +288,11 @@ class GroupCoordinator:
 
     def list(self, states: Iterable[str] = (), types: Iterable[str] = ()) -> ErrorCode | list[ListedGroup]:
         """ListGroups."""
+        listed = self.list_in_steps(states, types)
+        return listed if isinstance(listed, ErrorCode) else [group for group in listed if group is not None]
+
+    def list_in_steps(self, states: Iterable[str], types: Iterable[str]) -> ErrorCode | Iterator[ListedGroup | None]:
+        """ListGroups, where each group that is left out yields None: there may be a hundred thousand."""
         return self._administration.list(states, types)
 
     def describe(self, group_id: str) -> DescribedGroup:

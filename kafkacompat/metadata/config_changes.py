@@ -162,7 +162,8 @@ def _check_configs(
     code = ErrorCode.INVALID_CONFIG
     try:
         if resource == ResourceType.TOPIC:
-            check_topic_configs(config_in_effect(config, draft.configs), configs)
+            changed = _leave_out_known_whitelists(configs, draft.configs.get((resource, name), {}))
+            check_topic_configs(config_in_effect(config, draft.configs), changed)
         elif resource == ResourceType.GROUP:
             check_group_configs(config, configs)
         elif resource == ResourceType.CLIENT_METRICS:
@@ -184,6 +185,11 @@ def _check_configs(
         raise KafkaError(ErrorCode.INVALID_REQUEST, str(problem)) from problem
     except ConfigError as problem:
         raise KafkaError(code, str(problem)) from problem
+
+
+def _leave_out_known_whitelists(configs: Mapping[str, str], known: Mapping[str, str]) -> Mapping[str, str]:
+    """Return a topic's configs without the whitelists that stay: reading one takes milliseconds."""
+    return {option: text for option, text in configs.items() if option not in WHITELISTS or known.get(option) != text}
 
 
 def _check_instance(draft: MetadataDraft, config: BrokerConfig, name: str, configs: Mapping[str, str]) -> None:

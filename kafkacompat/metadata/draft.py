@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from kafkacompat.config.resources import ResourceType
@@ -42,6 +42,33 @@ def _list_prefixes(configs: Mapping[ConfigKey, Mapping[str, str]]) -> Mapping[in
     return by_length
 
 
+class OwnedTopics:
+    """How many topics and partitions of a draft are an instance's; *owns* returns whether a topic is, by its name."""
+
+    def __init__(self, owns: Callable[[str], bool], topics: Iterable[TopicImage]) -> None:
+        self._owns = owns
+        self._partitions: dict[str, int] = {}
+        self.partition_count = 0
+        for topic in topics:
+            self.put(topic)
+
+    @property
+    def topic_count(self) -> int:
+        """How many topics there are."""
+        return len(self._partitions)
+
+    def put(self, topic: TopicImage) -> None:
+        """Count a topic that is added or replaced, if it is the instance's."""
+        if self._owns(topic.name):
+            self.remove(topic.name)
+            self._partitions[topic.name] = len(topic.partitions)
+            self.partition_count += len(topic.partitions)
+
+    def remove(self, name: str) -> None:
+        """Count a topic no more."""
+        self.partition_count -= self._partitions.pop(name, 0)
+
+
 class MetadataDraft:
     """A copy of *image* that a plan reads and changes; nothing else sees it until it is committed."""
 
@@ -58,6 +85,7 @@ class MetadataDraft:
         self.topics_by_id = dict(image.topics_by_id)
         self._unified: dict[str, str] | None = None
         self._prefixes: Mapping[int, set[str]] = {}
+        self._owned: dict[str, OwnedTopics] = {}
         self.configs = dict(image.configs)
         self.clients = dict(image.clients)
         self.tokens = dict(image.tokens)
@@ -71,6 +99,8 @@ class MetadataDraft:
             self.topics_by_id[topic.topic_id] = topic
         if self._unified is not None:
             self._unified[self._unify(topic.name)] = topic.name
+        for owned in self._owned.values():
+            owned.put(topic)
 
     def put_partitions(self, name: str, partitions: Iterable[PartitionImage]) -> None:
         """Replace some partitions of one topic.
@@ -92,6 +122,8 @@ class MetadataDraft:
         self._touched_topics[name] = None
         self.topics_by_id.pop(self.topics.pop(name).topic_id, None)
         self._unified = None
+        for owned in self._owned.values():
+            owned.remove(name)
         self.put_config((ResourceType.TOPIC, name), {})
 
     def put_config(self, resource: ConfigKey, configs: Mapping[str, str]) -> None:
@@ -124,6 +156,12 @@ class MetadataDraft:
         """Replace the access rules of some patterns; a pattern without any is removed."""
         self._touched_patterns.update(dict.fromkeys(changes))
         self.acls = self.acls.replace(changes)
+
+    def count_topics(self, instance_name: str, owns: Callable[[str], bool]) -> OwnedTopics:
+        """Count an instance's topics. All topics are searched once: a request may create hundreds beside thousands."""
+        if instance_name not in self._owned:
+            self._owned[instance_name] = OwnedTopics(owns, self.topics.values())
+        return self._owned[instance_name]
 
     def find_colliding_topic(self, name: str) -> str | None:
         """Find the topic of the same instance whose name differs from *name* only in '.' and '_'."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from kafkacompat.config.instances import NO_BOUNDS, NO_LIMIT, Instance, TopicBounds
 from kafkacompat.config.topics import find_topic_value
-from kafkacompat.metadata.draft import MetadataDraft
+from kafkacompat.metadata.draft import MetadataDraft, OwnedTopics
 from kafkacompat.wire import entities
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -34,7 +34,7 @@ def check_new_topic(draft: MetadataDraft, instance: Instance, partitions: int) -
     """Raise KafkaError POLICY_VIOLATION if the instance may not have another topic with this many partitions."""
     limit = instance.int("limit.topics")
     if limit != NO_LIMIT:
-        count = len(_list_topics(draft, instance))
+        count = _count_topics(draft, instance).topic_count
         if count >= limit:
             reason = f"limit.topics is {limit} and there are {count} topics"
             raise KafkaError(ErrorCode.POLICY_VIOLATION, f"{reason}: delete a topic, or ask for a higher limit")
@@ -46,17 +46,17 @@ def check_new_partitions(draft: MetadataDraft, instance: Instance, partitions: i
     limit = instance.int("limit.partitions")
     if limit == NO_LIMIT:
         return
-    count = sum(len(draft.topics[topic].partitions) for topic in _list_topics(draft, instance))
+    count = _count_topics(draft, instance).partition_count
     if count + partitions > limit:
         reason = f"limit.partitions is {limit} and there are {count}"
         advice = "delete topics, or ask for a higher limit"
         raise KafkaError(ErrorCode.POLICY_VIOLATION, f"{reason}: {partitions} more would be too many; {advice}")
 
 
-def _list_topics(draft: MetadataDraft, instance: Instance) -> list[str]:
+def _count_topics(draft: MetadataDraft, instance: Instance) -> OwnedTopics:
     adopted = frozenset(instance.tables.get(entities.TOPIC, {}).values())
     prefix = instance.prefix
-    return [topic for topic in draft.topics if topic.startswith(prefix) or topic in adopted]
+    return draft.count_topics(instance.name, lambda topic: topic.startswith(prefix) or topic in adopted)
 
 
 def check_topic_configs_of(instance: Instance, configs: Mapping[str, str], before: Mapping[str, str]) -> None:

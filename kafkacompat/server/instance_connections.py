@@ -82,12 +82,34 @@ class InstanceConnections:
             view = by_name.get(before.name)
             if view is before:
                 continue
-            if view is not None:
-                connection.tenant = view
-            reason = GONE if view is None else self._find_reason(view, connection.peer.host)
+            reason = self._move(connection, before, view)
             if reason is not None:
                 ending.append((connection, reason))
         make_steps(self._clock, chain(_cut_off(ending), self._end_foreign_users()))
+
+    def _move(self, connection: InstanceConnection, before: TenantView, view: TenantView | None) -> str | None:
+        """Let a connection see the new properties of its instance; return why it must end, or None."""
+        if view is None or view.instance.cluster_id != before.instance.cluster_id:
+            # Another instance of the same name is not the client's.
+            return GONE
+        connection.tenant = view
+        reason = self._find_reason(view, connection.peer.host)
+        if reason is not None:
+            return reason
+        user = connection.principal.name
+        if not view.has_user(user):
+            return f"its user {user} belongs to the instance {view.name} no more"
+        return None if self._is_routed(connection, view.name) else f"nothing leads it to the instance {view.name} now"
+
+    def _is_routed(self, connection: InstanceConnection, instance_name: str) -> bool:
+        """Return whether the way that a connection came still leads to its instance."""
+        peer = connection.peer
+        if peer.listener_name.startswith(LISTENER_PREFIX):
+            # The listener ends its connections when it is unbound.
+            return True
+        if peer.server_name:
+            return self.routes.find_by_server_name(peer.server_name) == instance_name
+        return self.routes.leads_by_user(instance_name, connection.principal.name)
 
     def _end_foreign_users(self) -> Iterator[None]:
         """Close the operator's connections whose users belong to an instance by now."""

@@ -31,13 +31,16 @@ class InstanceLogins(LoginScope):
         return user
 
     def find_subject(self, subject: str) -> str:
-        """See LoginScope.find_subject. A subject that is a user of an instance already counts in that one alone."""
-        owner = self._instances.find_owner(entities.USER, subject)
-        if owner is None:
-            return self.find_user(subject)
-        if owner.name != self._view.name:
-            raise SaslError(f"the user belongs to the instance {owner.name}, and not to {self._view.name}")
-        return subject
+        """See LoginScope.find_subject. A subject that is a user of an instance already counts in that one alone.
+
+        Others are users of the instance only if it says so: tenants may share an identity provider.
+        """
+        if self.owns(subject):
+            return subject
+        is_foreign = self._instances.find_owner(entities.USER, subject) is not None
+        if is_foreign or self._view.instance.value("subjects.without.prefix") is False:
+            raise SaslError(f"the subject {subject} is not a user of this address")
+        return self.find_user(subject)
 
     def owns(self, user: str) -> bool:
         """See LoginScope.owns."""

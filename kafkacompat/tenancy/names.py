@@ -4,7 +4,7 @@ A physical name is the instance's prefix with the client's name: ``shop.orders``
 two instances can name the same thing. A topic whose physical name would be longer than 249 characters gets a short form that ends
 in a keyed hash. Adopted topics, groups, transactional ids and users keep their physical names, by a table.
 
-Topic ids are exclusive-ored with a secret of the instance. So an id of another instance names nothing here.
+Topic ids are permuted by a secret of the instance (`topic_ids`). So an id of another instance names nothing here.
 """
 
 from __future__ import annotations
@@ -19,15 +19,18 @@ from typing import Any
 from kafkacompat.metadata.topic_names import MAX_NAME_LENGTH, is_legal_name
 from kafkacompat.patterns import Pattern, PatternError
 from kafkacompat.tenancy.group_bytes import GroupBytes
+from kafkacompat.tenancy.topic_ids import PermutedIds
 from kafkacompat.wire import entities
 from kafkacompat.wire.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from kafkacompat.wire.errors import ErrorCode, KafkaError
-from kafkacompat.wire.primitives import ZERO_UUID, format_uuid
+from kafkacompat.wire.primitives import format_uuid
 
 FOREIGN: Any = object()
 """Stands for the name of something that is not the instance's; the element of a response that holds it is left out."""
 
 MAX_CACHED = 4096
+MAX_CACHED_CHARACTERS = 128 * 1024
+"""What the remembered names of one kind have together: there may be thousands of instances whose clients choose long names."""
 MAX_CACHED_LENGTH = MAX_NAME_LENGTH - 1
 """Longer names are not remembered: clients choose them, and a name may have tens of thousands of characters.
 
@@ -58,15 +61,22 @@ class CachedNames(dict[Any, Any]):
     def __init__(self, translate: Callable[[Any], Any]) -> None:
         super().__init__()
         self._translate = translate
+        self._characters = 0
 
     def __missing__(self, name: Any) -> Any:
         translated = self._translate(name)
         if len(name) > MAX_CACHED_LENGTH:
             return translated
-        if len(self) >= MAX_CACHED:
+        if len(self) >= MAX_CACHED or self._characters + len(name) > MAX_CACHED_CHARACTERS:
             self.clear()
+        self._characters += len(name)
         self[name] = translated
         return translated
+
+    def clear(self) -> None:
+        """Forget all names."""
+        super().clear()
+        self._characters = 0
 
 
 class Computed:
@@ -121,7 +131,7 @@ class Names:
 
     ``to_physical`` and ``to_client`` hold a translation for each kind of name. Those with ``_or_empty`` leave empty ids of groups and
     transactions empty. *tables* has the physical names of adopted things, by entity. *find_long_name* returns the client's name of a
-    topic with a short form, or None.
+    topic with a short form, or None; *find_topic_name* returns the physical name of the topic with an id, or None.
     """
 
     def __init__(
@@ -132,21 +142,23 @@ class Names:
         tables: Mapping[str, Mapping[str, str]],
         renamed: RenamedTopics | None = None,
         find_long_name: Callable[[str], str | None] = lambda _: None,
+        find_topic_name: Callable[[bytes], str | None] = lambda _: None,
     ) -> None:
         self.prefix = prefix
         self.cluster_id = cluster_id
         self._secret = secret
-        self._id_mask = int.from_bytes(hmac.digest(secret, b"topic ids", "sha256")[:16], "big")
+        self._ids = PermutedIds(secret)
         self.tables = self._tables = tables
         self._adopted = {kind: {physical: name for name, physical in table.items()} for kind, table in tables.items()}
         self._renamed = renamed
         self._find_long_name = find_long_name
+        self._find_topic_name = find_topic_name
         self._long_names: dict[str, str] = {}
-        mask = CachedNames(self._mask_id)
+        revealed, hidden = CachedNames(self._ids.reveal), CachedNames(self._ids.hide)
         same = Computed(lambda value: value)
         self.to_physical: Translations = {
             entities.TOPIC: CachedNames(self._find_physical_topic),
-            entities.TOPIC_ID: mask,
+            entities.TOPIC_ID: revealed,
             entities.GROUP: CachedNames(lambda name: self._find_physical(entities.GROUP, name)),
             entities.TRANSACTIONAL_ID: CachedNames(lambda name: self._find_physical(entities.TRANSACTIONAL_ID, name)),
             entities.USER: CachedNames(self._find_physical_user),
@@ -157,12 +169,12 @@ class Names:
             entities.SUBSCRIPTION: GroupBytes(ConsumerProtocolSubscription, self._rename_to_physical),
             entities.ASSIGNMENT: GroupBytes(ConsumerProtocolAssignment, self._rename_to_physical),
             entities.LOG_DIRECTORY: same,
-            entities.CLIENT_INSTANCE: mask,
+            entities.CLIENT_INSTANCE: revealed,
             entities.TEXT: same,
         }
         self.to_client: Translations = {
             entities.TOPIC: CachedNames(self._find_client_topic),
-            entities.TOPIC_ID: mask,
+            entities.TOPIC_ID: hidden,
             entities.GROUP: CachedNames(lambda name: self._find_client(entities.GROUP, name)),
             entities.TRANSACTIONAL_ID: CachedNames(lambda name: self._find_client(entities.TRANSACTIONAL_ID, name)),
             entities.USER: Computed(self._find_client_user),
@@ -173,7 +185,7 @@ class Names:
             entities.SUBSCRIPTION: GroupBytes(ConsumerProtocolSubscription, self._rename_to_client),
             entities.ASSIGNMENT: GroupBytes(ConsumerProtocolAssignment, self._rename_to_client),
             entities.LOG_DIRECTORY: Computed(lambda _: LOG_DIRECTORY_SHOWN),
-            entities.CLIENT_INSTANCE: mask,
+            entities.CLIENT_INSTANCE: hidden,
             entities.TEXT: Computed(self.clean_text),
         }
         self.to_physical_or_empty = _with_empty_ids(self.to_physical)
@@ -228,11 +240,6 @@ class Names:
     def find_long_name(self, physical: str) -> str | None:
         """Return the client's name of a topic that has a short form and was named lately; None for other topics."""
         return self._long_names.get(physical)
-
-    def _mask_id(self, topic_id: bytes) -> bytes:
-        if topic_id == ZERO_UUID:
-            return topic_id
-        return (int.from_bytes(topic_id, "big") ^ self._id_mask).to_bytes(16, "big")
 
     def _rename_to_physical(self, topic: str) -> str:
         physical: str = self.to_physical[entities.TOPIC][topic]
@@ -324,11 +331,17 @@ class Names:
         return self._prefix_in_text.sub("", text)
 
     def _show_id(self, match: re.Match[str]) -> str:
-        """Return a topic id in a text as clients know it: with both forms of an id a client would know the secret of all others."""
+        """Return a topic id in a text as clients know it.
+
+        A client may have written the text. The id of another instance's topic stays, as its other form would name the topic.
+        """
         word = match[0]
-        if self._find_special_name(word) is not None:
+        topic_id = urlsafe_b64decode(word + "==")
+        topic = self._find_topic_name(topic_id)
+        is_foreign = topic is not None and not self.is_own(entities.TOPIC, topic)
+        if is_foreign or self._find_special_name(word) is not None:
             return word
-        return format_uuid(self._mask_id(urlsafe_b64decode(word + "==")))
+        return format_uuid(self._ids.hide(topic_id))
 
     @cached_property
     def _prefix_in_text(self) -> re.Pattern[str]:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from kafkacompat.config.instances import LONG_NAME_CONFIG, Instance, read_instance
+from kafkacompat.config.instances import DELETING, LONG_NAME_CONFIG, Instance, read_instance
 from kafkacompat.config.properties import ConfigError
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.image import MetadataImage, list_changed_configs
@@ -18,6 +18,17 @@ if TYPE_CHECKING:
     from kafkacompat.tenancy.tenant_view import TenantView
 
 log = logging.getLogger(__name__)
+
+
+def _is_usable(name: str, option: str, text: str) -> bool:
+    """Return whether a property can be read by itself."""
+    try:
+        instance = Instance(name, {option: text})
+        instance.parse_routes()
+        _ = instance.tables
+    except ConfigError:
+        return False
+    return True
 
 
 class Instances:
@@ -57,7 +68,7 @@ class Instances:
             self._forget(view)
         for name in changed:
             given = image.configs.get((ResourceType.INSTANCE, name))
-            view = None if given is None else self._build_view(name, given) or known.get(name)
+            view = None if given is None else self._find_view(name, given, known.get(name))
             if view is not None:
                 self.by_name[name] = view
                 self._add(view)
@@ -66,14 +77,28 @@ class Instances:
         for on_changed in self.watchers:
             on_changed(changed)
 
-    def _build_view(self, name: str, given: Mapping[str, str]) -> TenantView | None:
+    def _find_view(self, name: str, given: Mapping[str, str], known: TenantView | None) -> TenantView | None:
+        try:
+            return self._build_view(name, given)
+        except ConfigError as problem:
+            if known is not None:
+                log.error("The instance %s keeps its last properties: %s", name, problem)
+                return known
+            log.error("The instance %s serves nobody, as its properties cannot be used: %s", name, problem)
+            return self._close(name, given)
+
+    def _build_view(self, name: str, given: Mapping[str, str]) -> TenantView:
         # A broker without instances does not pay for the translation of names.
         from kafkacompat.tenancy.tenant_view import TenantView
 
+        return TenantView(read_instance(name, given), self._find_long_name, self._find_topic_name)
+
+    def _close(self, name: str, given: Mapping[str, str]) -> TenantView | None:
+        """Return a form of a damaged instance that serves nobody: what it has must not count as the operator's."""
+        usable = {option: text for option, text in given.items() if _is_usable(name, option, text)}
         try:
-            return TenantView(read_instance(name, given), self._find_long_name)
-        except ConfigError as problem:
-            log.error("The instance %s keeps its last properties: %s", name, problem)
+            return self._build_view(name, {**usable, "state": DELETING})
+        except ConfigError:
             return None
 
     def _add(self, view: TenantView) -> None:
@@ -90,6 +115,10 @@ class Instances:
 
     def _find_long_name(self, physical: str) -> str | None:
         return self._image.config(ResourceType.TOPIC, physical).get(LONG_NAME_CONFIG)
+
+    def _find_topic_name(self, topic_id: bytes) -> str | None:
+        topic = self._image.topics_by_id.get(topic_id)
+        return None if topic is None else topic.name
 
     def find_owner(self, entity: str, physical: str) -> TenantView | None:
         """Return the instance that a physical name belongs to; None for what is the operator's own."""

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from kafkacompat.config.instances import Instance, read_instance
+from kafkacompat.config.properties import ConfigError
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.client_entities import CLIENT_ID, USER, ClientConfig, Entity
 from kafkacompat.security.acls.model import Acl, AclResourceType
@@ -21,13 +22,16 @@ ITEMS_A_PORTION = 200
 """Items that one change removes: a change of ZooKeeper's holds a mebibyte."""
 NOTHING = ClientConfig()
 
+NEVER_ADOPTED = ""
+"""Stands for the entity of what an instance cannot adopt: its names have the prefix."""
 _ACL_ENTITIES = {
     AclResourceType.TOPIC: entities.TOPIC,
     AclResourceType.GROUP: entities.GROUP,
-    AclResourceType.CLUSTER: entities.GROUP,
+    AclResourceType.CLUSTER: NEVER_ADOPTED,
     AclResourceType.TRANSACTIONAL_ID: entities.TRANSACTIONAL_ID,
+    AclResourceType.DELEGATION_TOKEN: NEVER_ADOPTED,
 }
-_CONFIG_ENTITIES = {ResourceType.GROUP: entities.GROUP, ResourceType.CLIENT_METRICS: entities.GROUP}
+_CONFIG_ENTITIES = {ResourceType.GROUP: entities.GROUP, ResourceType.CLIENT_METRICS: NEVER_ADOPTED}
 
 
 class Possessions:
@@ -65,7 +69,11 @@ def find_due(image: MetadataImage, now_ms: int) -> Iterator[tuple[str, int]]:
     """Yield the instances to be removed, each with the milliseconds until then, 0 or less for those that are due."""
     for (kind, name), given in image.configs.items():
         if kind == ResourceType.INSTANCE and "delete.at.ms" in given:
-            instance = read_instance(name, given)
+            try:
+                instance = read_instance(name, given)
+            except ConfigError:
+                # The registry reports it. The others must not wait for it.
+                continue
             if not instance.is_active and instance.int("delete.at.ms") >= 0:
                 yield name, instance.int("delete.at.ms") - now_ms
 

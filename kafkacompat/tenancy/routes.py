@@ -26,7 +26,7 @@ class InstanceListener(NamedTuple):
 
 
 class Routes:
-    """The routes of all active instances. ``listeners`` has the listeners of instances by name."""
+    """The routes of all instances; only active ones have listeners and users. ``listeners`` has the listeners of instances by name."""
 
     def __init__(self, instances: Iterable[Instance] = ()) -> None:
         self.listeners: dict[str, InstanceListener] = {}
@@ -40,12 +40,13 @@ class Routes:
         """Let connections reach an instance by its present properties."""
         name = instance.name
         self.remove(name)
+        self._instances[name] = instance
+        # A name leads to an instance that serves nobody too: its clients must not see the operator's cluster.
+        self._by_host.update(dict.fromkeys(instance.sni_hosts, name))
         if not instance.is_active:
             return
-        self._instances[name] = instance
         for listener_name, address in instance.listeners.items():
             self.listeners[listener_name] = InstanceListener(listener_name, name, address)
-        self._by_host.update(dict.fromkeys(instance.sni_hosts, name))
         if instance.routed_users:
             self._users[name] = instance.routed_users
 
@@ -55,7 +56,7 @@ class Routes:
         if instance is None:
             return
         for listener_name in instance.listeners:
-            del self.listeners[listener_name]
+            self.listeners.pop(listener_name, None)
         for host in instance.sni_hosts:
             # The name may lead to another instance by now, if both have changed at the same time.
             if self._by_host.get(host) == name:

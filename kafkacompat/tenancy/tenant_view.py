@@ -24,7 +24,12 @@ class TenantView:
     ``cluster_resource`` is the physical name of the cluster that its access rules protect.
     """
 
-    def __init__(self, instance: Instance, find_long_name: Callable[[str], str | None]) -> None:
+    def __init__(
+        self,
+        instance: Instance,
+        find_long_name: Callable[[str], str | None],
+        find_topic_name: Callable[[bytes], str | None] = lambda _: None,
+    ) -> None:
         instance.parse_routes()
         self.instance = instance
         self.name = instance.name
@@ -35,6 +40,7 @@ class TenantView:
             instance.tables,
             _find_renaming(instance),
             find_long_name,
+            find_topic_name,
         )
         self.in_requests = RequestResolver(self.names)
         self.in_responses = ResponseResolver(self.names)

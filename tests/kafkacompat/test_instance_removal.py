@@ -11,12 +11,13 @@ from twisted.internet.task import Clock
 from kafkacompat.config import BrokerConfig, ConfigError
 from kafkacompat.config.instances import Instance
 from kafkacompat.config.resources import ResourceType
+from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
 from kafkacompat.instance_removal import RETRY_S, InstanceRemoval
 from kafkacompat.metadata.client_entities import CLIENT_ID, USER, make_entity
 from kafkacompat.metadata.config_changes import ConfigOperation, ConfigOperationType, ResourceChange
 from kafkacompat.metadata.controller import Controller
 from kafkacompat.metadata.effective import EffectiveConfig
-from kafkacompat.metadata.image import ImageHolder, MetadataImage
+from kafkacompat.metadata.image import NO_LEADER, ImageHolder, MetadataImage
 from kafkacompat.metadata.quota_changes import QuotaAlteration
 from kafkacompat.metadata.scram_changes import ScramUpsertion
 from kafkacompat.metadata.store import StoreError
@@ -202,6 +203,59 @@ def test_a_group_with_members_is_tried_again() -> None:
     clock.advance(0)
     assert "shop.g" in groups.group_ids and (ResourceType.INSTANCE, "shop") in node.image.configs
     groups.busy = set()
+    clock.advance(RETRY_S)
+    assert groups.group_ids == {"bank.g", "g"}
+    assert (ResourceType.INSTANCE, "shop") not in node.image.configs
+
+
+def test_rules_go_by_the_kind_of_their_resource() -> None:
+    """A rule for everybody on a token is left by no user; the operator's cluster is not an adopted group of its name."""
+    store, groups, clock = make_world()
+    node = Node(store, groups, clock)
+    cluster = make_acl(AclResourceType.CLUSTER, "kafka-cluster", "User:operator")
+    outcome(node.controller.create_acls([cluster]))
+    expected = describe(node.image)
+    node.alter("shop", instance_changes.plan_creation({"group.names": "kafka-cluster"}, Random(1)))
+    outcome(node.controller.create_acls([make_acl(AclResourceType.DELEGATION_TOKEN, "shop.token", "User:*")]))
+    node.removal.start()
+    node.alter("shop", instance_changes.plan_deletion(START_S * 1000, 0))
+    clock.advance(0)
+    assert describe(node.image) == expected
+
+
+def test_a_damaged_instance_does_not_hold_up_the_others() -> None:
+    store, groups, clock = make_world()
+    node = Node(store, groups, clock)
+    fill(node, "shop", "orders")
+    damaged = {"delete.at.ms": "0", "state": "deleting", "unknown": "1"}
+    outcome(
+        node.controller.change_tokens(lambda draft, _: draft.put_config((ResourceType.INSTANCE, "damaged"), damaged))
+    )
+    node.removal.start()
+    deletion = {**node.image.configs[ResourceType.INSTANCE, "shop"], "state": "deleting", "delete.at.ms": "0"}
+    outcome(node.controller.change_tokens(lambda draft, _: draft.put_config((ResourceType.INSTANCE, "shop"), deletion)))
+    clock.advance(0)
+    assert (ResourceType.INSTANCE, "shop") not in node.image.configs
+    assert (ResourceType.INSTANCE, "damaged") in node.image.configs
+
+
+def test_groups_without_a_coordinator_are_waited_for() -> None:
+    store, groups, clock = make_world()
+    node = Node(store, groups, clock)
+    outcome(node.controller.create_topics([NewTopic(OFFSETS_TOPIC, 2, 1)]))
+    fill(node, "shop", "orders")
+    topic = node.image.topics[OFFSETS_TOPIC]
+
+    def set_leader(leader: int) -> None:
+        lost = topic.partitions[1]._replace(leader=leader)
+        outcome(node.controller.change_tokens(lambda draft, _: draft.put_partitions(OFFSETS_TOPIC, [lost])))
+
+    set_leader(NO_LEADER)
+    node.removal.start()
+    node.alter("shop", instance_changes.plan_deletion(START_S * 1000, 0))
+    clock.advance(0)
+    assert "shop.g" in groups.group_ids and (ResourceType.INSTANCE, "shop") in node.image.configs
+    set_leader(1)
     clock.advance(RETRY_S)
     assert groups.group_ids == {"bank.g", "g"}
     assert (ResourceType.INSTANCE, "shop") not in node.image.configs

@@ -76,3 +76,12 @@ def test_a_match_that_takes_too_much_work_fails() -> None:
     pattern = Pattern("a{1000}a*")
     assert pattern.matches("a" * 2000)
     assert not pattern.matches("a" * (MOST_WORK // 1000))
+
+
+@pytest.mark.parametrize("text", [r"\pL" * 3333, r"[\pL\PN\p{Han}]" * 600, r"\pL|" * 3333, "(?i)" + r"\pL{10}" * 1000])
+def test_a_pattern_with_many_classes_of_unicode_is_refused_at_once(text: str) -> None:
+    begun_s = thread_time()
+    with pytest.raises(PatternError, match="it has more than 10 classes of Unicode"):
+        Pattern(text[:MAX_LENGTH])
+    assert thread_time() - begun_s < 0.05
+    assert Pattern(r"[\pL\pN]+-\PZ*").matches("größe-1")

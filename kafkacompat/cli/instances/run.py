@@ -20,7 +20,7 @@ from kafkacompat.cli.instances.adopting import KINDS, find_adopted
 from kafkacompat.cli.instances.client import InstanceClient, InstanceError, NoInstanceError, Properties
 from kafkacompat.cli.instances.contents import find_brokers, list_groups, measure_usage, read_contents
 from kafkacompat.cli.requests import BlockingConnection, NoResponseError, parse_address
-from kafkacompat.config.instances import Instance
+from kafkacompat.config.instances import Instance, find_prefix
 from kafkacompat.config.properties import ConfigError
 from kafkacompat.tenancy import instance_changes
 
@@ -78,14 +78,25 @@ def create(target: Target, name: str, given: Mapping[str, str], *, if_not_exists
         changes = instance_changes.plan_creation(given, SystemRandom())
         is_new = not (if_not_exists and name in client.list_names())
         if is_new:
-            client.alter(name, changes, validate_only=dry_run)
+            client.alter(name, changes, validate_only=True)
+            _check_groups(client, find_prefix(name, given))
         if is_new and not dry_run:
+            client.alter(name, changes)
             _report(f"Created instance {name}")
         cluster_id = changes[0].value if is_new else client.describe(name).get("cluster.id")
         if target.as_json:
             click.echo(json.dumps({"instance": name, "cluster.id": cluster_id, "created": is_new and not dry_run}))
 
     return _run(target, work)
+
+
+def _check_groups(client: InstanceClient, prefix: str) -> None:
+    """Raise InstanceError if a new instance would own existing groups by its prefix alone, and its deletion delete them."""
+    groups = list_groups(client, read_contents(client, with_sizes=False))
+    taken = next((group for group in groups if group.startswith(prefix)), None)
+    if taken is not None:
+        reason = f"name.prefix={prefix} is the beginning of the existing group {taken}"
+        raise InstanceError(f"{reason}: choose another name.prefix, and adopt the group")
 
 
 def alter(target: Target, name: str, added: Mapping[str, str], deleted: Sequence[str], *, dry_run: bool) -> int:

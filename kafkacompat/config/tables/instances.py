@@ -24,6 +24,8 @@ advertised.hosts | list | | | U | The host of each broker for the instance's cli
 sni.hosts | list | | | U | Names in TLS handshakes (SNI) that lead to the instance; *. stands for one label
 sni.advertised | string | | | U | The address of a broker for clients that came by SNI, as host:port with {id} for its id
 sasl.users | list | | | U | Users whose connections to the brokers' own listeners lead to the instance
+subjects.without.prefix | boolean | false | | U | Whether certificates and tokens of an identity provider name users of the
+    instance without its prefix
 super.users | list | | | U | Users of the instance who may do everything in it, as User:name
 whitelist | list | | | U | Networks that may connect; empty for all, none for nobody
 placement.group | list | | distinct | U | The groups of brokers that the instance lives in: one, or two while it moves, the new one

@@ -118,10 +118,14 @@ class HttpAccess:
         scheme, _, secret = authorization.partition(b" ")
         if scheme.lower() == b"bearer" and self._settings.token_file is not None:
             name = await self._run(find_token_owner, self._settings.token_file, secret.strip())
-            return None if name is None else Principal(USER_TYPE, name)
+            return None if name is None or self._is_of_instance(name) else Principal(USER_TYPE, name)
         if scheme.lower() == b"basic" and self._settings.accepts_scram:
             return await self._check_password(secret.strip())
         return None
+
+    def _is_of_instance(self, name: str) -> bool:
+        """Return whether a user belongs to an instance, and so administers nothing here."""
+        return self._instances.find_owner(entities.USER, name) is not None
 
     async def _check_password(self, secret: bytes) -> Principal | None:
         try:
@@ -131,8 +135,7 @@ class HttpAccess:
         if not colon or len(password.encode()) > MAX_PASSWORD_BYTES:
             return None
         credentials = self._find_clients().get(make_user_entity(name), ClientConfig()).credentials
-        # A user of an instance administers nothing here.
-        is_own = bool(credentials) and self._instances.find_owner(entities.USER, name) is None
+        is_own = bool(credentials) and not self._is_of_instance(name)
         mechanism, credential = next(iter(credentials.items())) if is_own else (ScramMechanism.SHA_256, _UNKNOWN_USER)
         is_right = await self._run(is_password, mechanism, credential, password)
         return Principal(USER_TYPE, name) if is_own and is_right else None

@@ -5,8 +5,15 @@ from __future__ import annotations
 import pytest
 
 from kafkacompat.handlers.tenants.configs import SHOWN_PROPERTIES
+from kafkacompat.handlers.tenants.whitelist_room import MOST_CHARACTERS
 from kafkacompat.wire.apis.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 from kafkacompat.wire.apis.alter_configs import AlterConfigsResource as Replacement
+from kafkacompat.wire.apis.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
 from kafkacompat.wire.apis.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -191,3 +198,68 @@ def test_only_the_resources_of_the_instance_are_listed(node: TenantNode) -> None
     assert list_resources(INSTANCE) == (ErrorCode.UNSUPPORTED_VERSION, [])
     request = ListConfigResourcesRequest()
     assert node.ask_as(SHOP, request, ListConfigResourcesResponse, 0).config_resources == []
+
+
+def test_segments_are_not_tiny(node: TenantNode) -> None:
+    """With one file for each record a tenant would use up the files of all."""
+    option = "internal.segment.bytes"
+    assert alter(node, SHOP, (TOPIC, "orders", option, "1")) == {(TOPIC, "orders"): ErrorCode.INVALID_CONFIG}
+    configs = [CreatableTopicConfig(name=option, value="1")]
+    topic = CreatableTopic(name="new", num_partitions=1, replication_factor=1, assignments=[], configs=configs)
+    request = CreateTopicsRequest(topics=[topic], timeout_ms=1000, validate_only=True)
+    (result,) = node.ask_as(SHOP, request, CreateTopicsResponse, 7).topics
+    assert result.error_code == ErrorCode.INVALID_CONFIG
+
+
+WHITELISTS = ("kafkacompat.whitelist.produce", "kafkacompat.whitelist.consume")
+LONG = ",".join(f"10.1.{number >> 8}.{number & 255}" for number in range(2500))
+"""Networks of some 26,000 characters; a text of the protocol holds 32,767."""
+ROOM = MOST_CHARACTERS // len(LONG)
+
+
+def test_the_whitelists_of_one_request_are_bounded(node: TenantNode) -> None:
+    """The broker reads them in one turn, and a request can hold a hundred megabytes."""
+    names = [f"topic{number}" for number in range(ROOM + 1)]
+    for name in names:
+        node.client(SHOP).make_topic(name)
+    outcomes = alter(node, SHOP, *((TOPIC, name, WHITELISTS[0], LONG) for name in names))
+    assert list(outcomes.values()) == [0] * ROOM + [ErrorCode.POLICY_VIOLATION]
+    assert alter(node, SHOP, (TOPIC, names[-1], WHITELISTS[0], LONG)) == {(TOPIC, names[-1]): 0}
+    appended = [
+        AlterConfigsResource(
+            resource_type=TOPIC,
+            resource_name=name,
+            configs=[AlterableConfig(name=WHITELISTS[0], config_operation=2, value="10.9.0.0/16")],
+        )
+        for name in names
+    ]
+    response = node.ask_as(SHOP, IncrementalAlterConfigsRequest(resources=appended), IncrementalAlterConfigsResponse, 1)
+    codes = {result.resource_name: result.error_code for result in response.responses}
+    assert codes == dict.fromkeys(names, 0) | {names[-1]: ErrorCode.POLICY_VIOLATION}
+
+
+def test_the_whitelists_of_new_topics_are_bounded(node: TenantNode) -> None:
+    configs = [CreatableTopicConfig(name=WHITELISTS[0], value=LONG)]
+    request = CreateTopicsRequest(
+        topics=[
+            CreatableTopic(name=f"new{number}", num_partitions=1, replication_factor=1, assignments=[], configs=configs)
+            for number in range(ROOM + 1)
+        ],
+        timeout_ms=1000,
+        validate_only=True,
+    )
+    topics = node.ask_as(SHOP, request, CreateTopicsResponse, 7).topics
+    assert {topic.error_code for topic in topics} == {ErrorCode.POLICY_VIOLATION}
+    assert [topic.name for topic in topics] == [topic.name for topic in request.topics]
+    request.topics.pop()
+    assert {topic.error_code for topic in node.ask_as(SHOP, request, CreateTopicsResponse, 7).topics} == {0}
+
+
+def test_whitelists_that_stay_are_not_read_again(node: TenantNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert alter(node, SHOP, (TOPIC, "orders", WHITELISTS[0], LONG)) == {(TOPIC, "orders"): 0}
+    read: list[str] = []
+    monkeypatch.setattr("kafkacompat.config.topics.parse_networks", lambda option, _: read.append(option))
+    assert alter(node, SHOP, (TOPIC, "orders", "retention.ms", "5")) == {(TOPIC, "orders"): 0}
+    assert not read
+    assert alter(node, SHOP, (TOPIC, "orders", WHITELISTS[1], "10.0.0.0/8")) == {(TOPIC, "orders"): 0}
+    assert read == [WHITELISTS[1]]

@@ -28,6 +28,11 @@ from kafkacompat.wire.apis.init_producer_id import InitProducerIdRequest
 from kafkacompat.wire.apis.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kafkacompat.wire.apis.metadata import MetadataRequest, MetadataRequestTopic
 from kafkacompat.wire.apis.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from kafkacompat.wire.apis.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
 from kafkacompat.wire.consumer_protocol import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
@@ -38,6 +43,7 @@ from kafkacompat.wire.consumer_protocol import (
     write_subscription,
 )
 from kafkacompat.wire.errors import ErrorCode
+from kafkacompat.wire.primitives import format_uuid
 from tests.handlers.tenants.world import World
 
 LONG = "x" * 249
@@ -302,3 +308,33 @@ def test_a_classic_group_that_is_converted_keeps_the_instances_topics(tmp_path: 
     assert world.ask("bank", ConsumerGroupDescribeRequest(group_ids=["g"]), 1).groups[0].error_code == (
         ErrorCode.GROUP_ID_NOT_FOUND
     )
+
+
+def test_no_error_message_translates_the_id_of_anothers_topic(world: World) -> None:
+    """A client that knows the brokers' id of a topic would get the form that names the topic in its own instance."""
+    create_topics(world, "bank", "secret")
+    (own,) = create_topics(world, "shop", "orders")
+    image = world.services.metadata.image
+    for physical, shown in (("bank.secret", None), ("shop.orders", format_uuid(own.topic_id))):
+        physical_id = format_uuid(image.topics[physical].topic_id)
+        (echoed,) = create_topics(world, "shop", f"the id {physical_id} !")
+        assert echoed.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+        assert (shown or physical_id) in echoed.error_message
+
+
+def test_markers_are_held_back_while_the_instance_is_full(world: World) -> None:
+    create_topics(world, "shop", "orders")
+    topics = [WritableTxnMarkerTopic(name="orders", partition_indexes=[9, 0])]
+    marker = WritableTxnMarker(
+        producer_id=1, producer_epoch=0, transaction_result=False, topics=topics, coordinator_epoch=0
+    )
+    request = WriteTxnMarkersRequest(markers=[marker])
+
+    def write() -> list[int]:
+        ((topic,),) = (answered.topics for answered in world.ask("shop", request, 1).markers)
+        assert topic.name == "orders"
+        return [partition.error_code for partition in topic.partitions]
+
+    assert write() == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, 0]
+    world.make_instance("shop", limit_storage_bytes="1")
+    assert write() == [ErrorCode.NOT_ENOUGH_REPLICAS] * 2

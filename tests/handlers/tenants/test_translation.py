@@ -13,8 +13,13 @@ from kafkacompat.handlers import HANDLERS
 from kafkacompat.handlers.context import Peer, Pending, RequestContext
 from kafkacompat.handlers.tenants.table import TENANT_APIS, TenantApi
 from kafkacompat.handlers.tenants.translation import TenantRequests
+from kafkacompat.security.acls.table import AclTable
 from kafkacompat.tenancy.tenant_view import TenantView
+from kafkacompat.wire.apis.alter_client_quotas import AlterClientQuotasRequest, EntityData, EntryData
+from kafkacompat.wire.apis.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from kafkacompat.wire.apis.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
+from kafkacompat.wire.apis.describe_client_quotas import ComponentData, DescribeClientQuotasRequest
+from kafkacompat.wire.apis.incremental_alter_configs import AlterConfigsResource, IncrementalAlterConfigsRequest
 from kafkacompat.wire.compiler import encode_message
 from kafkacompat.wire.connection import EncodedResponse, IncomingRequest, RequestError
 from kafkacompat.wire.headers import ResponseHeader
@@ -128,3 +133,47 @@ def test_an_api_that_is_not_in_the_table_is_not_served(monkeypatch: pytest.Monke
     with pytest.raises(RequestError, match="is not served"):
         exchange.answer()
     assert not exchange.handled
+
+
+def make_large_requests() -> list[Any]:
+    """Return requests of which the instance refuses all items or none."""
+    loggers = [AlterConfigsResource(resource_type=8, resource_name="1", configs=[]) for _ in range(MANY)]
+    addresses = [EntryData(entity=[EntityData(entity_type="ip", entity_name="::")], ops=[]) for _ in range(MANY)]
+    users = [ComponentData(entity_type="user", match_type=2, match=None) for _ in range(MANY)]
+    rules = [
+        DeleteAclsFilter(
+            resource_type_filter=2,
+            resource_name_filter="orders",
+            pattern_type_filter=3,
+            principal_filter=None,
+            host_filter=None,
+            operation=1,
+            permission_type=1,
+        )
+        for _ in range(MANY)
+    ]
+    return [
+        IncrementalAlterConfigsRequest(resources=loggers),
+        AlterClientQuotasRequest(entries=addresses),
+        DescribeClientQuotasRequest(components=users),
+        DeleteAclsRequest(filters=rules),
+    ]
+
+
+@pytest.mark.parametrize("index", range(4))
+def test_a_large_request_is_checked_in_turns(index: int) -> None:
+    request = make_large_requests()[index]
+    clock = BusyClock()
+    image = SimpleNamespace(acls=AclTable())
+    services: Any = SimpleNamespace(clock=clock, metadata=SimpleNamespace(image=image))
+    view = TenantView(Instance("shop", {"cluster.id": "c", "secret": "s"}), lambda _: None)
+    version = request.VERSIONS.last
+    incoming = IncomingRequest(request.API_KEY, version, 1, "client", request, 100)
+    answer = TenantRequests(HANDLERS, services).answer(
+        incoming, RequestContext(version, "client", PEER, tenant=view), lambda *_: None
+    )
+    assert isinstance(answer, Pending)
+    assert clock.turns() > MANY / 64 / 5
+    response = outcome(answer.response)
+    if index < 2:
+        assert len(response.responses if index == 0 else response.entries) == MANY

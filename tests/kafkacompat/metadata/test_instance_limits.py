@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -13,7 +15,7 @@ from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.config_changes import ConfigOperation, ConfigOperationType, ResourceChange, alter_configs
 from kafkacompat.metadata.draft import MetadataDraft
 from kafkacompat.metadata.effective import EffectiveConfig
-from kafkacompat.metadata.image import BrokerImage, MetadataImage
+from kafkacompat.metadata.image import BrokerImage, MetadataImage, TopicImage
 from kafkacompat.metadata.topic_changes import NewPartitions, NewTopic, TopicPlanner
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -86,6 +88,32 @@ def test_partitions_are_limited_over_all_topics() -> None:
     catch_violation(world.grow, "shop.a", 5)
     world.grow("shop.a", 4)
     catch_violation(world.create, "shop.c", -1)
+
+
+def test_many_topics_are_counted_once() -> None:
+    """A request may create hundreds of topics beside thousands of others, and all of them in one turn."""
+    world = World(topics="4", partitions="9")
+    for number in range(3):
+        world.create(f"other{number}")
+    asked: list[str] = []
+
+    class Topics(dict[str, TopicImage]):
+        def values(self) -> Any:
+            asked.append("all")
+            return super().values()
+
+        def __iter__(self) -> Iterator[str]:
+            asked.append("all")
+            return super().__iter__()
+
+    world.draft.topics = Topics(world.draft.topics)
+    for number in range(4):
+        world.create(f"shop.{number}")
+    for number in range(4):
+        catch_violation(world.create, f"shop.more{number}")
+    world.grow("shop.0", 6)
+    catch_violation(world.grow, "shop.1", 2)
+    assert asked == ["all"]
 
 
 def test_a_lowered_limit_refuses_only_what_is_new() -> None:

@@ -179,6 +179,12 @@ def basic(user: str, password: str = PASSWORD) -> str:
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
+def test_a_token_of_an_instances_user_is_refused(api: Api) -> None:
+    api.token_file.write_text(f"shop.bob:{TOKEN}\nalice:{TOKEN[::-1]}\n")
+    assert api.ask("PUT", "/v1/instances/shop", {}, authorization=f"Bearer {TOKEN[::-1]}")[0] == 201
+    assert api.ask("GET", "/v1/instances")[0] == 401
+
+
 def test_passwords_of_the_clusters_users(open_api: Callable[..., Api]) -> None:
     api = open_api(kafkacompat_http_scram_enable="true")
     add_user(api, "alice")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafkacompat.client.errors import ConnectionLostError, RequestNotSentError
+from kafkacompat.config.resources import ResourceType
 from kafkacompat.security.sasl.client import ClientLogin
 from kafkacompat.server.tls_network import TlsNetwork
 from kafkacompat.wire.apis.create_delegation_token import CreateDelegationTokenRequest
@@ -22,6 +24,7 @@ ENDED = (ConnectionLostError, RequestNotSentError)
 PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 JAAS = f'{PLAIN_MODULE} required user_admin="a" user_shop.alice="s" user_bank.alice="b" user_oldie="o";'
 SASL_PORT, TLS_PORT = 9093, 9094
+ANY_SUBJECT = {"subjects_without_prefix": "true"}
 
 
 def log_in(user: str, password: str, mechanism: str = "PLAIN", *, by_token: bool = False) -> ClientLogin:
@@ -101,6 +104,46 @@ def test_the_brokers_own_listeners_admit_users_of_instances_only_by_a_route(
     world.set_instance("bank", sasl_users="*", whitelist="10.9.0.0/16")
     assert find_cluster(world, SASL_PORT, log_in("bank.alice", "b")) == ""
     assert "its address is not in the whitelist of the instance bank" in caplog.text
+    client.close()
+    world.stop()
+
+
+def test_a_user_who_goes_to_another_instance_leaves_the_first_one(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    world = start_with_sasl(tmp_path)
+    world.set_instance("shop", user_names="old:oldie", sasl_users="oldie", listeners=f"SASL_PLAINTEXT://:{SHOP_PORT}")
+    clients = [
+        world.open_client(SASL_PORT, login=log_in("oldie", "o")),
+        world.open_client(SHOP_PORT, login=log_in("old", "o")),
+        world.open_client(SHOP_PORT, login=log_in("alice", "s")),
+    ]
+    for client in clients:
+        client.list_brokers()
+    world.set_instance("shop", user_names="old:oldie", listeners=f"SASL_PLAINTEXT://:{SHOP_PORT}")
+    assert list_users(world) == ["User:oldie", "User:shop.alice"]
+    assert "nothing leads it to the instance shop now" in caplog.text
+    world.set_instance("shop", listeners=f"SASL_PLAINTEXT://:{SHOP_PORT}")
+    world.set_instance("bank", user_names="old:oldie")
+    assert list_users(world) == ["User:shop.alice"]
+    assert "its user oldie belongs to the instance shop no more" in caplog.text
+    for client in clients:
+        client.close()
+    world.stop()
+
+
+def test_a_connection_does_not_go_on_in_another_instance_of_the_same_name(tmp_path: Path) -> None:
+    """A broker may see the deletion and the new creation in one image."""
+    world = start_with_sasl(tmp_path)
+    world.set_instance("shop", listeners=f"SASL_PLAINTEXT://:{SHOP_PORT}")
+    client = world.open_client(SHOP_PORT, login=log_in("alice", "s"))
+    client.list_brokers()
+    image = world.broker.metadata.image
+    key = (ResourceType.INSTANCE, "shop")
+    configs = {**image.configs, key: {**image.configs[key], "cluster.id": "another"}}
+    world.broker.instances.update(replace(image, configs=configs))
+    world.clock.advance(0)
+    assert not world.broker.server.connections
     client.close()
     world.stop()
 
@@ -185,8 +228,10 @@ class TlsInstances:
 def test_a_name_in_the_handshake_leads_to_an_instance(tmp_path: Path) -> None:
     tls = TlsInstances(tmp_path)
     world = tls.world
-    assert world.set_instance("shop", sni_hosts="*.shop.example", sni_advertised="b{id}.shop.example:9094") is None
-    assert world.set_instance("bank", sni_hosts="bank.example", sni_advertised="bank.example:9094") is None
+    shop = {"sni_hosts": "*.shop.example", "sni_advertised": "b{id}.shop.example:9094"}
+    bank = {"sni_hosts": "bank.example", "sni_advertised": "bank.example:9094"}
+    assert world.set_instance("shop", **shop, **ANY_SUBJECT) is None
+    assert world.set_instance("bank", **bank, **ANY_SUBJECT) is None
     refusal = world.set_instance("third", sni_hosts="Bank.example", sni_advertised="bank.example:9094")
     assert refusal == "sni.hosts=bank.example leads to the instance bank already: take another name"
     assert tls.find_cluster(TLS_PORT, "any.shop.example", "carol") == "shop-cluster"
@@ -202,11 +247,31 @@ def test_a_name_in_the_handshake_leads_to_an_instance(tmp_path: Path) -> None:
     world.stop()
 
 
+def test_the_name_of_a_deleting_or_damaged_instance_leads_nowhere(tmp_path: Path) -> None:
+    """Its clients come back by themselves, and would see the operator's cluster."""
+    tls = TlsInstances(tmp_path)
+    world = tls.world
+    route = {"sni_hosts": "*.shop.example", "sni_advertised": "b{id}.shop.example:9094", **ANY_SUBJECT}
+    world.set_instance("shop", **route)
+    assert tls.find_cluster(TLS_PORT, "any.shop.example", "carol") == "shop-cluster"
+    world.set_instance("shop", **route, state="deleting")
+    assert tls.find_cluster(TLS_PORT, "any.shop.example", "carol") == ""
+    # A later release may know properties that this one does not.
+    image = world.broker.metadata.image
+    given = {"cluster.id": "c", "secret": "s", "sni.hosts": "*.bank.example", "unknown": "1"}
+    configs = {**image.configs, (ResourceType.INSTANCE, "bank"): given}
+    world.broker.instances.update(replace(image, configs=configs))
+    assert tls.find_cluster(TLS_PORT, "any.bank.example", "carol") == ""
+    assert tls.find_cluster(TLS_PORT, HOST, "bank.carol") == ""
+    assert tls.find_cluster(TLS_PORT, HOST, "carol") == world.broker.cluster_id
+    world.stop()
+
+
 def test_listeners_of_instances_with_tls(tmp_path: Path) -> None:
     tls = TlsInstances(tmp_path)
     world = tls.world
     listeners = f"SSL://:{SHOP_PORT},SASL_SSL://:{SHOP_PORT + 10}"
-    assert world.set_instance("shop", listeners=listeners) is None
+    assert world.set_instance("shop", listeners=listeners, **ANY_SUBJECT) is None
     bound = world.broker.listeners.instances
     assert bound is not None and not bound.unbound
     assert tls.find_cluster(SHOP_PORT, HOST, "carol") == "shop-cluster"
@@ -216,6 +281,17 @@ def test_listeners_of_instances_with_tls(tmp_path: Path) -> None:
     assert tls.find_cluster(SHOP_PORT + 10, HOST, "carol", log_in("alice", "s")) == "shop-cluster"
     assert tls.find_cluster(SHOP_PORT + 10, HOST, "carol", log_in("alice", "b")) == ""
     world.stop()
+
+
+def test_a_subject_without_the_prefix_is_refused(tmp_path: Path) -> None:
+    """Two tenants may share a CA: its carol would be a user of both."""
+    tls = TlsInstances(tmp_path)
+    tls.world.set_instance("shop", listeners=f"SSL://:{SHOP_PORT}")
+    assert tls.find_cluster(SHOP_PORT, HOST, "carol") == ""
+    assert tls.find_cluster(SHOP_PORT, HOST, "shop.carol") == "shop-cluster"
+    tls.world.set_instance("shop", listeners=f"SSL://:{SHOP_PORT}", user_names="carol")
+    assert tls.find_cluster(SHOP_PORT, HOST, "carol") == "shop-cluster"
+    tls.world.stop()
 
 
 def test_a_name_in_the_handshake_and_a_login(tmp_path: Path) -> None:
@@ -230,10 +306,10 @@ def test_a_name_in_the_handshake_and_a_login(tmp_path: Path) -> None:
 
 
 def test_a_super_user_of_the_brokers_cannot_become_an_instances(tmp_path: Path) -> None:
-    world = InstanceWorld(tmp_path, **{"super.users": "User:admin;User:shop.root"})
-    for properties in ({"name.prefix": "adm"}, {"user.names": "a:admin"}):
+    world = InstanceWorld(tmp_path, **{"super.users": "User:adm-in;User:shop.root"})
+    for properties in ({"name.prefix": "adm-"}, {"user.names": "a:adm-in"}):
         refusal = world.set_instance("bank", **properties)
-        assert refusal is not None and refusal.startswith("User:admin is in super.users of the brokers and cannot"), (
+        assert refusal is not None and refusal.startswith("User:adm-in is in super.users of the brokers and cannot"), (
             refusal
         )
     assert "User:shop.root is in super.users" in str(world.set_instance("shop"))

@@ -8,7 +8,8 @@ import pytest
 
 from kafkacompat.metadata.topic_names import MAX_NAME_LENGTH, is_legal_name
 from kafkacompat.patterns import Pattern, PatternError
-from kafkacompat.tenancy.names import FOREIGN, MAX_CACHED, Names, RenamedTopics
+from kafkacompat.tenancy.names import FOREIGN, MAX_CACHED, MAX_CACHED_CHARACTERS, Names, RenamedTopics
+from kafkacompat.tenancy.topic_ids import PermutedIds
 from kafkacompat.wire import entities
 from kafkacompat.wire.consumer_protocol import (
     ConsumerProtocolAssignment,
@@ -103,6 +104,33 @@ def test_a_renaming_that_cannot_be_undone_names_nothing() -> None:
     illegal = names.to_physical[entities.TOPIC]["bean"]
     assert not is_legal_name(illegal) and names.to_client[entities.TOPIC][illegal] == "bean"
     assert names.to_client[entities.TOPIC]["!Größe"] == "!Größe"
+
+
+@pytest.mark.parametrize("kind", [entities.TOPIC, *IDS])
+def test_long_names_take_little_memory(names: Names, kind: str) -> None:
+    known = names.to_physical[kind]
+    assert isinstance(known, dict)
+    for number in range(MAX_CACHED):
+        known[f"{number:06}{'x' * 230}"]
+        assert sum(map(len, known)) <= MAX_CACHED_CHARACTERS
+    assert len(known) > 100
+
+
+def test_both_forms_of_an_id_tell_nothing_of_another_id(names: Names) -> None:
+    """A client knows both if it used a topic before its adoption; with an exclusive or it could name topics of others."""
+    known, other = b"k" * 16, b"o" * 16
+    hidden = names.to_client[entities.TOPIC_ID]
+    mask = int.from_bytes(known, "big") ^ int.from_bytes(hidden[known], "big")
+    guess = (int.from_bytes(other, "big") ^ mask).to_bytes(16, "big")
+    assert names.to_physical[entities.TOPIC_ID][guess] != other
+
+
+def test_no_id_becomes_the_empty_one(names: Names) -> None:
+    ids = PermutedIds(b"secret")
+    nearly_empty = ids._reveal(ZERO_UUID)
+    assert ids.hide(nearly_empty) == ids._hide(ZERO_UUID) != ZERO_UUID
+    assert ids.reveal(ids.hide(nearly_empty)) == nearly_empty
+    assert ids.hide(ZERO_UUID) == ids.reveal(ZERO_UUID) == ZERO_UUID
 
 
 def test_topic_ids_are_masked_in_both_directions(names: Names) -> None:

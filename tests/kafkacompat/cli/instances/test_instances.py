@@ -8,6 +8,12 @@ import pytest
 
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.config_changes import ResourceChange
+from kafkacompat.wire.apis.find_coordinator import FindCoordinatorRequest
+from kafkacompat.wire.apis.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from tests.kafkacompat.cli.instances.world import InstanceWorld
 
 
@@ -49,8 +55,9 @@ def test_create_of_an_existing_name_changes_nothing(world: InstanceWorld) -> Non
         ("limit.topic=1", "limit.topic is not a property of instances (did you mean limit.topics?)"),
         ("limit.topics=-2", "limit.topics=-2 is not valid: it takes a whole number of -1 or more"),
         ("num.partitions=0", "num.partitions=0 is not valid: it takes 1 or more, or -1 for the brokers' default"),
-        ("name.prefix=__a", "name.prefix=__a is not valid: names that begin with '__' are the brokers' own"),
+        ("name.prefix=__a.", "name.prefix=__a. is not valid: names that begin with '__' are the brokers' own"),
         ("name.prefix=a/b", "name.prefix=a/b is not valid"),
+        ("name.prefix=s", "name.prefix=s is not valid"),
         ("topic.name.regex=a=>b", "topic.name.regex and topic.name.regex.back need each other: set both, or none"),
         ("topic.name.regex=(=>b,topic.name.regex.back=b=>a", "topic.name.regex=(=>b is not valid"),
         ("topic.name.regex=a,topic.name.regex.back=b=>a", "topic.name.regex=a is not valid: it takes pattern=>repl"),
@@ -83,12 +90,34 @@ def test_two_instances_share_no_address_and_no_prefix(world: InstanceWorld) -> N
         "create", "--instance", "bank", "--add-config", "listeners=PLAINTEXT://127.0.0.1:19092"
     ).startswith("the address 127.0.0.1:19092 leads to the instance shop already")
     assert "could name what belongs to the instance shop" in world.refuse(
-        "create", "--instance", "bank", "--add-config", "name.prefix=shop.a"
+        "create", "--instance", "bank", "--add-config", "name.prefix=shop.a."
     )
     world.make_topic("bank.orders")
     assert world.refuse("create", "--instance", "bank") == (
         "name.prefix=bank. is the beginning of the existing topic bank.orders: choose another name.prefix"
     )
+
+
+def test_an_existing_group_does_not_become_an_instances_by_its_name(world: InstanceWorld) -> None:
+    """The deletion of the instance would delete it."""
+    topic_id = world.make_topic("orders")
+    offset = OffsetCommitRequestPartition(partition_index=0, committed_offset=1)
+    commit = OffsetCommitRequest(
+        group_id="shop.billing",
+        topics=[OffsetCommitRequestTopic(name="orders", topic_id=topic_id, partitions=[offset])],
+    )
+    # The first attempts find no coordinator, as the topic of the offsets is new.
+    for _ in range(10):
+        world.ask(FindCoordinatorRequest(key_type=0, coordinator_keys=["shop.billing"]))
+        world.ask(commit)
+        world.clock.pump([0.1] * 10)
+    for arguments in ((), ("--dry-run",)):
+        assert world.refuse("create", "--instance", "shop", *arguments) == (
+            "name.prefix=shop. is the beginning of the existing group shop.billing: choose another name.prefix, and adopt"
+            " the group"
+        )
+    assert not world.broker.instances
+    world.succeed("create", "--instance", "shop", "--add-config", "name.prefix=shop-")
 
 
 def test_alter_sets_and_deletes_together_or_not_at_all(world: InstanceWorld) -> None:
