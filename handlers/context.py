@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from kafkacompat.quotas.request_meter import RequestMeter
     from kafkacompat.security.acls.authorizer import Authorizer
     from kafkacompat.telemetry.receiver import ClientTelemetry
-    from kafkacompat.tenancy.registry import TenantView
+    from kafkacompat.tenancy.tenant_view import TenantView
     from kafkacompat.wire.releases import Release
 
 

@@ -13,7 +13,7 @@ from kafkacompat.tenancy.placement import list_visible_brokers
 from kafkacompat.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from kafkacompat.tenancy.registry import TenantView
+    from kafkacompat.tenancy.tenant_view import TenantView
 
 
 class ReachableBroker(NamedTuple):

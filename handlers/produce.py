@@ -239,11 +239,10 @@ class _ProduceRequestState:
         self.replica_acks.add(replicated)
 
     def wait_for_replicas(self, settled: Deferred[None]) -> Deferred[object] | None:
-        """Wait, once all batches are in their logs, for the replicas; the connection goes on meanwhile."""
-        if self.replica_acks is None:
-            return None
-        settled.callback(None)
-        return self.replica_acks.wait()
+        """Wait, once all batches are in their logs or refused, for the replicas; the connection goes on meanwhile."""
+        if self.replica_acks is not None or self.is_held_back:
+            settled.callback(None)
+        return None if self.replica_acks is None else self.replica_acks.wait()
 
     async def _wait_and_finish(self, response: ProduceResponse) -> ProduceResponse | None:
         await deferLater(self._services.clock, HELD_BACK_S)  # type: ignore[arg-type]

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from kafkacompat.security.acls.audit import AttemptLog, AuditFile, AuditLog
 from kafkacompat.security.acls.authorizer import Authorizer, parse_super_users
-from kafkacompat.tenancy.rights import InstanceRights
 
 if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig
@@ -39,6 +38,10 @@ class AccessControl:
         self.authorizer.notes_allowed = self.audit is not None and config.bool("kafkacompat.audit.log.allowed")
 
     def follow(self, instances: Instances) -> None:
-        """Let the super users of each instance do everything in it, from now on."""
-        self.authorizer.instances = InstanceRights(instances)
-        instances.watchers.append(self.authorizer.forget)
+        """Let the super users of each instance do everything in it; to be called after each change of instances."""
+        if self.authorizer.instances is None:
+            # A broker without instances does not pay for them.
+            from kafkacompat.tenancy.rights import InstanceRights
+
+            self.authorizer.instances = InstanceRights(instances)
+        self.authorizer.forget()

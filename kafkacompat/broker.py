@@ -14,9 +14,9 @@ from twisted.internet.defer import Deferred, DeferredList, gatherResults
 from twisted.internet.task import deferLater
 
 from kafkacompat.bound_listeners import BoundListeners
+from kafkacompat.broker_instances import BrokerInstances, check_no_instances_file
 from kafkacompat.cluster.errors import ClusterError
 from kafkacompat.config import ConfigError
-from kafkacompat.config.instances import make_listener_name
 from kafkacompat.conversion import CONVERSION_TIMEOUT_S, Conversions
 from kafkacompat.coordinators import Coordinators
 from kafkacompat.handlers import CLUSTER_HANDLERS, HANDLERS, TELEMETRY_HANDLERS, Handler, load_consumer_apis
@@ -39,8 +39,6 @@ from kafkacompat.server.tls import BrokerTls
 from kafkacompat.standalone import Standalone
 from kafkacompat.storage.directory.log_directory import LogDirectory, LogDirectoryError
 from kafkacompat.storage.segment.shared_files import SegmentCache
-from kafkacompat.tenancy.registry import Instances
-from kafkacompat.tenancy.whitelists import TopicWhitelists
 from kafkacompat.timers import steady_ms
 from kafkacompat.upkeep.cleaning import MOST_CLEANERS, LogCleaner
 from kafkacompat.upkeep.housekeeping import Housekeeping
@@ -50,23 +48,16 @@ from kafkacompat.zookeeper.client import ZooKeeperError
 
 if TYPE_CHECKING:
     from kafkacompat.access_control import AccessControl
-    from kafkacompat.cluster.instance_traffic import BrokerTraffic
-    from kafkacompat.cluster.storage_reports import StorageReports
     from kafkacompat.cluster_node import ClusterNode
     from kafkacompat.config import BrokerConfig
     from kafkacompat.disk import OwnedDisk
     from kafkacompat.host import Host
-    from kafkacompat.instance_removal import InstanceRemoval
-    from kafkacompat.instances_file import InstancesFile
     from kafkacompat.metadata.administration import Administration
     from kafkacompat.metadata.store import MetadataStore
     from kafkacompat.metrics.turns import ReactorTurns
     from kafkacompat.monitoring.monitor import Monitor
     from kafkacompat.monitoring.observed import Observed
     from kafkacompat.storage.segment.shared_files import FileRegion
-    from kafkacompat.upkeep.instance_storage import InstanceStorage
-    from kafkacompat.usage.figures import UsageFigures
-    from kafkacompat.usage.recorder import UsageRecorder
 
 log = logging.getLogger(__name__)
 
@@ -100,15 +91,6 @@ class Broker:
         self._node: ClusterNode | None = None
         self._running = False
         self._access: AccessControl | None = None
-        self._removal: InstanceRemoval | None = None
-        self._instances_file: InstancesFile | None = None
-        self._traffic: BrokerTraffic | None = None
-        self.instance_storage: InstanceStorage | None = None
-        """What instances store; None as long as there was none."""
-        self.instance_usage: UsageFigures | None = None
-        """What instances use of this broker; None as long as there was none."""
-        self._usage_recorder: UsageRecorder | None = None
-        self._storage_reports: StorageReports | None = None
 
     @property
     def addresses(self) -> list[str]:
@@ -142,10 +124,7 @@ class Broker:
             self.config, self._host.network, self._reactor, self._host.files, lambda: self._disk("certificates")
         )
         if in_cluster:
-            if self.config.optional_string("kafkacompat.instances.file") is not None:
-                raise ConfigError(
-                    "kafkacompat.instances.file is for a single node: use `kafkacompat instances` in a cluster"
-                )
+            check_no_instances_file(self.config)
             await self._start_in_cluster()
         else:
             await self._start_alone()
@@ -154,12 +133,8 @@ class Broker:
         self.log_cleaner.start()
         self.token_expiry.start()
         self._running = self.listeners.binds_new = True
-        self.instances.watchers.append(self._begin_removal)
-        self._begin_removal()
-        if self._instances_file is not None:
-            self._instances_file.start()
+        self.tenancy.start(self.directories)
         self.listeners.bind_new()
-        self._start_usage_records()
         if self.monitor is not None:
             self.monitor.note_running()
 
@@ -183,20 +158,8 @@ class Broker:
         )
         self._build_server()
         await side.start(self.cluster_id, self.directories)
-        await self._load_instances()
+        await self.tenancy.load_file(lambda: self._disk("instances file"))
         await self._listen()
-
-    async def _load_instances(self) -> None:
-        """Apply the file of instances, if there is one; raises ConfigError."""
-        path = self.config.optional_string("kafkacompat.instances.file")
-        if path is not None:
-            # Most brokers have none, and do not pay for YAML.
-            from kafkacompat.instances_file import InstancesFile
-
-            self._instances_file = InstancesFile(
-                path, self.controller, self._reactor, lambda: self._disk("instances file"), self._host.rng
-            )
-            await self._instances_file.load()
 
     async def _start_in_cluster(self) -> None:
         """Join the cluster, open the logs, listen, and register: from then on the controller sends orders."""
@@ -309,19 +272,19 @@ class Broker:
         self.token_expiry = TokenExpiry(config, self.controller, self._reactor)
         self._access = self._build_access_control()
         self._build_quotas()
-        self.instances = Instances()
-        # A broker of a cluster knows instances by now, so that the first update may bring some.
-        self.instances.watchers.append(self._begin_traffic_control)
-        self.instances.watchers.append(self._instances_changed)
-        self.metadata.watch(self.instances.update)
-        self.quotas.find_prefix = self.instances.find_user_prefix
-        self.instances.watchers.append(self.quotas.forget)
-        if self._access is not None:
-            self._access.follow(self.instances)
-        whitelists = TopicWhitelists()
-        self.metadata.watch(whitelists.update)
+        self.tenancy = BrokerInstances(
+            self._host,
+            config,
+            self.metadata,
+            self.controller,
+            self._node,
+            self.replica_manager,
+            self.coordinators,
+            self.quotas,
+            self._access,
+        )
+        self.instances = self.tenancy.registry
         self.effective.find_instance = self.instances.find_instance
-        self.coordinators.find_group_instance = self.instances.find_group_instance
         self._services = Services(
             node_id=config.node_id,
             clock=self._reactor,
@@ -341,7 +304,7 @@ class Broker:
             telemetry=None if self.monitor is None else self.monitor.telemetry,
             requests=None if self.monitor is None else self.monitor.requests,
             instances=self.instances,
-            whitelists=whitelists,
+            whitelists=self.tenancy.whitelists,
         )
         self.server = KafkaServer(
             self._reactor,
@@ -366,105 +329,15 @@ class Broker:
             self._host.rng,
             None if self._node is None else self._node.listener,
         )
-        self.instances.watchers.append(self._follow_instances)
-        # A broker of a cluster knows the instances by now.
-        self._follow_instances()
+        self.tenancy.serve(self.server, self.listeners)
         if self.monitor is not None:
             self.monitor.observe(self._list_services())
-            self._administer_over_http(self.monitor)
-
-    def _administer_over_http(self, monitor: Monitor) -> None:
-        """Serve /v1 if the configuration says who may use it."""
-        config = self.config
-        if config.optional_string("kafkacompat.http.token.file") is None and not config.bool(
-            "kafkacompat.http.scram.enable"
-        ):
-            return
-        monitor.administer(
-            Dispatcher(self._handlers(), self._services),
-            self.instances,
-            lambda function, *arguments: self._disk("passwords").run(function, *arguments),
-            self._describe_usage,
-        )
-
-    def _describe_usage(self, instance_name: str) -> dict[str, Any]:
-        """Return what an instance has in the cluster, and what it uses of this broker."""
-        from kafkacompat.tenancy.usage import describe_usage
-
-        view, bound = self.instances.by_name.get(instance_name), self.listeners.instances
-        listeners = () if view is None else enumerate(view.instance.list("listeners"))
-        unbound = {} if bound is None else bound.unbound
-        used = None if self.instance_usage is None else self.instance_usage.describe(instance_name)
-        return {
-            **describe_usage(self.instances, self.metadata.image, instance_name),
-            "broker": {
-                "node.id": self.config.node_id,
-                **{name.replace("_", "."): value for name, value in (used or {}).items()},
-                "unbound.listeners": {
-                    listener: reason
-                    for index, listener in listeners
-                    if (reason := unbound.get(make_listener_name(instance_name, index))) is not None
-                },
-            },
-        }
-
-    def _begin_removal(self) -> None:
-        """Begin to remove deleted instances; a broker without instances does not pay for it."""
-        if self._removal is None and self.instances and self._running:
-            from kafkacompat.instance_removal import InstanceRemoval
-
-            self._removal = InstanceRemoval(
-                self.config.node_id,
-                self._reactor,
-                self.metadata,
-                self.controller,
-                lambda: self.coordinators.groups,
-                None if self._node is None else self._node.member.brokers.send,
+            self.monitor.administer(
+                Dispatcher(self._handlers(), self._services),
+                self.instances,
+                lambda function, *arguments: self._disk("passwords").run(function, *arguments),
+                self.tenancy.describe_usage,
             )
-            self._removal.start()
-
-    def _begin_traffic_control(self) -> None:
-        """Begin with the first instance; a broker without instances does not pay for it."""
-        if self._traffic is None:
-            from kafkacompat.cluster.instance_traffic import BrokerTraffic
-
-            member = None if self._node is None else self._node.member
-            self._traffic = BrokerTraffic(self.config, self.instances, self.metadata, member, self._reactor)
-
-    def _follow_instances(self) -> None:
-        assert self.server.tenants is not None
-        self.server.tenants.update()
-        self.listeners.update_instances()
-
-    def _instances_changed(self) -> None:
-        if self.instance_storage is None:
-            # A broker without instances does not pay for them.
-            from kafkacompat.upkeep.instance_storage import InstanceStorage
-
-            self.instance_storage = InstanceStorage(self.instances, self.replica_manager, self._reactor)
-            self.instance_storage.start()
-            if self._node is not None:
-                self._storage_reports = self._node.build_storage_reports(self.instance_storage)
-        else:
-            self.instance_storage.update()
-        if self._storage_reports is not None:
-            self._storage_reports.start()
-        self._start_usage_records()
-
-    def _start_usage_records(self) -> None:
-        """Record what instances use, once the broker runs and there is an instance."""
-        if self._running and self.instance_storage is not None and self._usage_recorder is None:
-            from kafkacompat.usage.figures import UsageFigures
-            from kafkacompat.usage.recorder import UsageRecorder
-            from kafkacompat.usage.state_file import DirectoryStateFile
-
-            self.instance_usage = UsageFigures(self.instances, self.instance_storage, self.coordinators.count_groups_of)
-            file = DirectoryStateFile(self._host.files, self.directories)
-            topic = self.coordinators.open_usage_topic()
-            self._usage_recorder = UsageRecorder(self.config.node_id, self.instance_usage, topic, file, self._reactor)
-            if self.server.tenants is not None:
-                self.instance_usage.count_connections = self.server.tenants.count
-            self._usage_recorder.start()
 
     def _list_services(self) -> Observed:
         from kafkacompat.monitoring.observed import Observed
@@ -483,7 +356,7 @@ class Broker:
             disks=self._disks,
             node=self._node,
             quotas=self.quotas,
-            find_instance_usage=lambda: self.instance_usage,
+            find_instance_usage=lambda: self.tenancy.usage,
         )
 
     def _read_ahead(self, region: FileRegion, offset: int, size_bytes: int) -> Deferred[None]:
@@ -502,6 +375,7 @@ class Broker:
 
     async def _stop_listening(self) -> None:
         """Give up a start that has failed."""
+        await self.tenancy.stop()
         self.listeners.stop_authentication()
         self.coordinators.stop()
         self.tls.stop()
@@ -528,18 +402,10 @@ class Broker:
         if self._node is not None:
             await self._node.leave()
         await gatherResults(self.server.stop_listening(), consumeErrors=True)
-        if self._storage_reports is not None:
-            self._storage_reports.stop()
-        if self._traffic is not None:
-            self._traffic.stop()
-        if self._usage_recorder is not None:
-            await self._usage_recorder.stop()
+        await self.tenancy.stop()
         self.housekeeping.stop()
         self.scrubbing.stop()
         self.token_expiry.stop()
-        for following in (self._removal, self._instances_file):
-            if following is not None:
-                following.stop()
         self.listeners.stop_authentication()
         self.tls.stop()
         self.coordinators.stop()

@@ -58,7 +58,7 @@ class InstanceListeners:
 
     def follow(self, wanted: Mapping[str, InstanceListener]) -> None:
         """Unbind the listeners that are not wanted any more, or not at their address, then bind the new ones, in turns."""
-        self._wanted = wanted
+        self._wanted = dict(wanted)
         if self._is_changing:
             self._must_repeat = True
             return
@@ -72,11 +72,11 @@ class InstanceListeners:
             unbinding.addCallback(lambda _: self._bind_when(freed))
 
     def _unbind(self, freed: list[Deferred[None]]) -> Iterator[None]:
-        for name, listener in list(self._bound.items()):
-            if self._wanted.get(name) != listener:
-                del self._bound[name]
-                freed.append(self._server.give_up(name))
-                yield
+        unwanted = [name for name, listener in self._bound.items() if self._wanted.get(name) != listener]
+        for name in unwanted:
+            del self._bound[name]
+            freed.append(self._server.give_up(name))
+            yield
 
     def _bind_when(self, freed: list[Deferred[None]]) -> None:
         """Bind the new listeners when the addresses of the old ones are free."""
@@ -90,8 +90,9 @@ class InstanceListeners:
             binding.addErrback(_log_failure).addBoth(lambda _: self._end_change())
 
     def _bind_missing(self) -> Iterator[None]:
-        for name, listener in list(self._wanted.items()):
-            if name not in self._bound and self._may_bind():
+        missing = [listener for name, listener in self._wanted.items() if name not in self._bound]
+        for listener in missing:
+            if self._may_bind():
                 self._bind(listener)
                 yield
 

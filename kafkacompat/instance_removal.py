@@ -15,7 +15,7 @@ from twisted.internet.defer import Deferred
 
 from kafkacompat.client.errors import RequestFailedError
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
-from kafkacompat.metadata.image import NO_LEADER
+from kafkacompat.metadata.image import NO_LEADER, list_changed_configs
 from kafkacompat.tenancy.removal import Possessions, find_due, find_due_instance, list_topics, remove_portion
 from kafkacompat.timers import Clock, now_ms
 from kafkacompat.wire import entities
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kafkacompat.config.instances import Instance
     from kafkacompat.groups.coordinator import GroupCoordinator
     from kafkacompat.metadata.administration import Administration
-    from kafkacompat.metadata.image import ImageHolder, MetadataImage
+    from kafkacompat.metadata.image import Configs, ImageHolder, MetadataImage
     from kafkacompat.timers import DelayedCall
     from kafkacompat.transactions.broker_queue import SendRequest
 
@@ -37,6 +37,7 @@ RETRY_S = 10.0
 """Time until a removal that could not go on is tried again: a group may have members until their sessions end."""
 LONGEST_WAIT_S = 3600.0
 """Longest time until the time of day is read again, which may be set."""
+DELETE_AT = "delete.at.ms"
 TOPICS_A_PORTION = 50
 GROUPS_A_PORTION = 100
 REQUEST_TIMEOUT_S = 30.0
@@ -66,7 +67,8 @@ class InstanceRemoval:
         self._send = send
         self._is_started = self._is_removing = False
         self._timer: DelayedCall | None = None
-        self._seen: tuple[object, int] = ({}, -1)
+        self._configs: Configs = {}
+        self._controller_id = -1
 
     def start(self) -> None:
         """Begin: follow the metadata."""
@@ -84,9 +86,14 @@ class InstanceRemoval:
         self._timer = None
 
     def _follow(self, image: MetadataImage) -> None:
-        seen = image.configs, image.controller_id
-        if self._is_started and (seen[0] is not self._seen[0] or seen[1] != self._seen[1]):
-            self._seen = seen
+        if not self._is_started:
+            return
+        configs = self._configs, image.configs
+        concerns_removal = image.controller_id != self._controller_id or any(
+            DELETE_AT in known.get(key, {}) for key in list_changed_configs(*configs) for known in configs
+        )
+        self._configs, self._controller_id = image.configs, image.controller_id
+        if concerns_removal:
             self._schedule()
 
     def _schedule(self, at_least_s: float = 0.0) -> None:

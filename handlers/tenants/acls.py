@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kafkacompat.handlers.context import RequestContext, Services
     from kafkacompat.security.acls.model import Acl
     from kafkacompat.security.acls.table import AclTable
-    from kafkacompat.tenancy.registry import TenantView
+    from kafkacompat.tenancy.tenant_view import TenantView
     from kafkacompat.wire.schema import Response
 
 _RESOURCE_TYPES, _PATTERN_TYPES = frozenset(AclResourceType), frozenset(PatternType)

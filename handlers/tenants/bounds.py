@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.handlers.controller_apis import build_refusal
-from kafkacompat.tenancy.access_names import USER_TYPE
+from kafkacompat.security.principals import USER_PREFIX
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ Refusing = Generator[None, None, "Response | None"]
 def _count_rules(image: MetadataImage, prefix: str) -> Iterable[int]:
     table = image.acls
     return (
-        len(table.rules_of(pattern)) if pattern.name.removeprefix(USER_TYPE).startswith(prefix) else 0
+        len(table.rules_of(pattern)) if pattern.name.removeprefix(USER_PREFIX).startswith(prefix) else 0
         for pattern in table
     )
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig
     from kafkacompat.config.instances import Instance
     from kafkacompat.handlers.context import RequestContext, Services
-    from kafkacompat.tenancy.registry import TenantView
+    from kafkacompat.tenancy.tenant_view import TenantView
     from kafkacompat.wire.schema import Response
 
 SHOWN_PROPERTIES = frozenset(synonym.name for row in TOPIC_CONFIG_SYNONYMS.values() for synonym in row) | {

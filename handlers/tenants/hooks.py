@@ -27,7 +27,7 @@ from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from kafkacompat.handlers.context import RequestContext, Services
-    from kafkacompat.tenancy.registry import TenantView
+    from kafkacompat.tenancy.tenant_view import TenantView
     from kafkacompat.wire.schema import Response
 
 STEP_ITEMS = 256

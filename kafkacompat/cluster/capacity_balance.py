@@ -87,12 +87,12 @@ class CapacityBalance:
         self, image: MetadataImage, group: str, live: Collection[int]
     ) -> dict[TopicPartition, PartitionImage]:
         """List the partitions of the group's instances that are on its live brokers only."""
-        found: dict[TopicPartition, PartitionImage] = {}
+        partitions: dict[TopicPartition, PartitionImage] = {}
         async for name in yield_in_turns(self._clock, list_topics_of_group(image, group)):
             for partition in image.topics[name].partitions:
                 if set(partition.replicas) <= set(live):
-                    found[TopicPartition(name, partition.partition)] = partition
-        return found
+                    partitions[TopicPartition(name, partition.partition)] = partition
+        return partitions
 
     async def _read_figures(
         self, live: Sequence[int], partitions: Mapping[TopicPartition, PartitionImage]

@@ -12,6 +12,7 @@ from kafkacompat.wire import entities
 if TYPE_CHECKING:
     from kafkacompat.metadata.image import MetadataImage, TopicImage
     from kafkacompat.tenancy.registry import Instances
+    from kafkacompat.tenancy.tenant_view import TenantView
 
 RECOUNT_S = 5.0
 """Least time between two counts: every change of an in-sync set is a new image."""
@@ -24,7 +25,7 @@ class LedPartitions:
         self._find_image = find_image
         self._instances = instances
         self._clock = clock
-        self._counted: Mapping[str, TopicImage] | None = None
+        self._counted: tuple[Mapping[str, TopicImage], Mapping[str, TenantView]] | None = None
         self._counted_s = 0.0
         self._by_instance: dict[str, dict[int, int]] = {}
 
@@ -33,11 +34,13 @@ class LedPartitions:
         return self._by_instance.get(instance, {})
 
     def count(self) -> Iterator[None]:
-        """Count again, with a step for each topic, if topics have changed and the last count is old enough."""
-        topics, now_s = self._find_image().topics, self._clock.seconds()
-        if topics is self._counted or (self._counted is not None and now_s - self._counted_s < RECOUNT_S):
-            return
-        self._counted, self._counted_s = topics, now_s
+        """Count again, with a step for each topic, if topics or instances have changed and the last count is old enough."""
+        topics, views, now_s = self._find_image().topics, self._instances.by_name, self._clock.seconds()
+        if self._counted is not None:
+            is_same = topics is self._counted[0] and views is self._counted[1]
+            if is_same or now_s - self._counted_s < RECOUNT_S:
+                return
+        self._counted, self._counted_s = (topics, views), now_s
         by_instance: dict[str, dict[int, int]] = {}
         for topic in list(topics.values()):
             owner = self._instances.find_owner(entities.TOPIC, topic.name)

@@ -1,4 +1,4 @@
-"""Checks of an instance's names, and of what may change while it exists."""
+"""Checks of an instance: its names, the changes it may have while it exists, and its claims beside other instances."""
 
 from __future__ import annotations
 
@@ -6,7 +6,17 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from kafkacompat.config.instances import Instance, check_instance_name
+from kafkacompat.config.instances import (
+    BROKER_ID,
+    DEFAULT_TOPIC_CONFIGS,
+    EVERY_USER,
+    LONG_NAME_CONFIG,
+    TABLES,
+    Instance,
+    InstanceAddress,
+    check_instance_name,
+    read_instance,
+)
 from kafkacompat.config.properties import ConfigError
 from kafkacompat.wire import entities
 
@@ -15,9 +25,19 @@ FIXED = ("cluster.id", "secret", "name.prefix")
 """Properties that never change: clients know the ids, and what the instance has is found by the prefix."""
 ARROW = "=>"
 
-_PREFIX = re.compile(r"[a-zA-Z0-9._-]*[._-]")
+_NEVER_DEFAULTS = frozenset(
+    {
+        "follower.replication.throttled.replicas",
+        "leader.replication.throttled.replicas",
+        "unclean.leader.election.enable",
+        LONG_NAME_CONFIG,
+    }
+)
+"""Topic configs that an instance has no default of: they name single partitions, or may lose records."""
+_SNI_HOST = r"(\*\.)?[0-9a-z_]([0-9a-z_-]*[0-9a-z_])?(\.[0-9a-z_]([0-9a-z_-]*[0-9a-z_])?)*"
+_PREFIX = r"[a-zA-Z0-9._-]*[._-]"
 """Without a separator at its end, a prefix such as ``s`` would take the operator's later topic ``sales``."""
-_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+_TOPIC = r"[a-zA-Z0-9._-]{1,249}"
 _INTERNAL = "__"
 
 
@@ -33,7 +53,7 @@ def check_instance_change(
         _check_empty(name, before, topics)
         return
     _check_fixed(name, before, after)
-    instance = Instance(name, after)
+    instance = read_instance(name, after)
     _check_names(instance)
     _check_state(instance)
     _check_limits(instance)
@@ -53,7 +73,7 @@ def _check_names(instance: Instance) -> None:
 
 def _check_prefix(instance: Instance) -> None:
     prefix = instance.prefix
-    if not _PREFIX.fullmatch(prefix) or len(prefix) > MAX_PREFIX_LENGTH:
+    if not re.fullmatch(_PREFIX, prefix) or len(prefix) > MAX_PREFIX_LENGTH:
         takes = f"1 to {MAX_PREFIX_LENGTH} ASCII letters, digits, '.', '_' and '-', and ends in one of these signs"
         raise ConfigError(f"name.prefix={prefix} is not valid: it takes {takes}")
     if prefix.startswith(_INTERNAL) or _INTERNAL.startswith(prefix):
@@ -68,7 +88,7 @@ def _check_table(table_entity: str, table: Mapping[str, str]) -> None:
         taken.add(physical)
         if table_entity != entities.TOPIC:
             continue
-        if not _TOPIC.fullmatch(name) or not _TOPIC.fullmatch(physical):
+        if not re.fullmatch(_TOPIC, name) or not re.fullmatch(_TOPIC, physical):
             raise ConfigError(f"topic.names is not valid at '{name}:{physical}': no topic may have this name")
         if physical.startswith(_INTERNAL):
             raise ConfigError(f"topic.names is not valid at '{name}:{physical}': the topic is the brokers' own")
@@ -118,7 +138,9 @@ def _check_limits(instance: Instance) -> None:
     """Raise ConfigError for bounds of which none can be met. A limit of 0 is allowed: the instance may have nothing."""
     least, most = instance.int("limit.retention.min.ms"), instance.int("limit.retention.max.ms")
     if least > most >= 0:
-        raise ConfigError(f"limit.retention.min.ms={least} is more than limit.retention.max.ms={most}")
+        raise ConfigError(
+            f"limit.retention.min.ms={least} is not valid: it takes at most limit.retention.max.ms={most}"
+        )
     for option in ("num.partitions", "default.replication.factor"):
         if instance.int(option) == 0:
             raise ConfigError(f"{option}=0 is not valid: it takes 1 or more, or -1 for the brokers' default")
@@ -163,3 +185,137 @@ def _check_whitelist(before: Mapping[str, str], after: Mapping[str, str]) -> Non
     """Raise ConfigError if the last network of a whitelist goes, which would let all connect by mistake."""
     if before.get("whitelist") and after.get("whitelist") == "":
         raise ConfigError("an empty whitelist lets all connect: set whitelist=none, or delete the property")
+
+
+# An instance beside the others
+
+
+def _check_traffic(instance: Instance) -> None:
+    """Raise ConfigError for a limit that would let nothing pass."""
+    for option in ("quota.produce.bytes.per.second", "quota.fetch.bytes.per.second"):
+        if not instance.int(option):
+            raise ConfigError(f"{option}=0 would let nothing pass: give at least 1, or -1 for no limit")
+
+
+def check_instance(
+    name: str,
+    given: Mapping[str, str],
+    others: Mapping[str, Mapping[str, str]],
+    topics: Collection[str],
+    taken: Collection[tuple[str, int]] = (),
+) -> None:
+    """Check the properties of an instance beside those of all *others*, and beside the cluster's *topics*.
+
+    *taken* are the hosts and ports of this broker's own listeners, and its other names with port 0.
+
+    Raises ConfigError, one sentence. No properties at all remove the instance.
+    """
+    check_instance_name(name)
+    if not given:
+        return
+    instance = read_instance(name, given)
+    _ = instance.tables, instance.super_users
+    _check_default_topic_configs(instance)
+    _check_traffic(instance)
+    _check_routes(instance, taken)
+    if not instance.cluster_id or not instance.secret:
+        raise ConfigError(
+            f"the instance {name} needs cluster.id and secret: create it by `kafkacompat instances create`"
+        )
+    for other_name, other_given in others.items():
+        _check_apart(instance, read_instance(other_name, other_given))
+
+
+def _check_routes(instance: Instance, taken: Collection[tuple[str, int]]) -> None:
+    """Raise ConfigError for addresses, names and networks that lead nowhere."""
+    instance.parse_routes()
+    _check_addresses(instance.addresses, taken)
+    for host in instance.sni_hosts:
+        if not re.fullmatch(_SNI_HOST, host):
+            raise ConfigError(
+                f"sni.hosts is not valid at {host!r}: it takes names such as b1.shop.example and *.shop.example"
+            )
+    _check_advertised_name(instance)
+    for host in sorted({host.lower() for host, _ in taken}):
+        if {host, _make_wildcard(host)} & instance.sni_hosts:
+            raise ConfigError(
+                f"sni.hosts covers {host}, which is a name of the broker itself: take a domain of its own"
+            )
+    adopted = set(instance.tables.get(entities.USER, {}).values())
+    for user in instance.routed_users - adopted - {EVERY_USER}:
+        if not user.startswith(instance.prefix):
+            takes = f"users that begin with {instance.prefix}, users in user.names, or {EVERY_USER} for all of these"
+            raise ConfigError(f"sasl.users is not valid at {user!r}: it takes {takes}")
+
+
+def _check_addresses(addresses: tuple[InstanceAddress, ...], taken: Collection[tuple[str, int]]) -> None:
+    for index, address in enumerate(addresses):
+        entry = f"{address.protocol}://{address.host}:{address.port}"
+        if any(address.port == other.port and _meet(address.host, other.host) for other in addresses[:index]):
+            raise ConfigError(f"listeners is not valid at {entry!r}: it names the port twice")
+        if any(address.port == port and _meet(address.host, host) for host, port in taken):
+            raise ConfigError(f"listeners is not valid at {entry!r}: a listener of the broker has that port")
+
+
+def _check_advertised_name(instance: Instance) -> None:
+    """Check that clients that came by SNI come back to the instance when they connect to the address they receive."""
+    advertised = instance.sni_advertised
+    if advertised is None:
+        if instance.sni_hosts:
+            raise ConfigError(
+                f"sni.hosts needs sni.advertised: set it as host:port, with {BROKER_ID} for the broker's id"
+            )
+        return
+    host = advertised[0].replace(BROKER_ID, "0").lower()
+    wildcard = _make_wildcard(host)
+    # Names without {id} stand for a proxy, or for the only broker.
+    if BROKER_ID in advertised[0] and wildcard not in instance.sni_hosts:
+        raise ConfigError(f"sni.advertised={advertised[0]} is not a name of sni.hosts: add {wildcard} there")
+    if BROKER_ID not in advertised[0] and not {host, wildcard} & instance.sni_hosts:
+        raise ConfigError(f"sni.advertised={advertised[0]} is not a name of sni.hosts: add it there")
+
+
+def _check_default_topic_configs(instance: Instance) -> None:
+    for option in instance.default_topic_configs.keys() & _NEVER_DEFAULTS:
+        raise ConfigError(f"{DEFAULT_TOPIC_CONFIGS} is not valid at {option}: it is set for each topic by itself")
+
+
+def _make_wildcard(host: str) -> str:
+    """Return the name in sni.hosts that covers a host and its siblings."""
+    return "*." + host.partition(".")[2]
+
+
+def _check_apart(instance: Instance, other: Instance) -> None:
+    """Raise ConfigError if two instances share an address or could share a physical name."""
+    mine, theirs = instance.prefix, other.prefix
+    if mine.startswith(theirs) or theirs.startswith(mine):
+        raise ConfigError(
+            f"name.prefix={mine} could name what belongs to the instance {other.name}, whose prefix is {theirs}"
+        )
+    if instance.claims.isdisjoint(other.claims) and not instance.tables and not other.tables:
+        return
+    if instance.cluster_id == other.cluster_id:
+        raise ConfigError(f"cluster.id={other.cluster_id} is that of the instance {other.name}")
+    for address in () if instance.ports.isdisjoint(other.ports) else instance.addresses:
+        if any(address.port == taken.port and _meet(address.host, taken.host) for taken in other.addresses):
+            entry = f"{address.host}:{address.port}"
+            raise ConfigError(f"the address {entry} leads to the instance {other.name} already: take another port")
+    for host in other.sni_hosts and instance.sni_hosts & other.sni_hosts:
+        raise ConfigError(f"sni.hosts={host} leads to the instance {other.name} already: take another name")
+    for user in other.routed_users and instance.routed_users & other.routed_users - {EVERY_USER}:
+        raise ConfigError(f"sasl.users={user} leads to the instance {other.name} already")
+    for entity, table in instance.tables.items():
+        for physical in table.values():
+            if physical.startswith(theirs) or physical in other.tables.get(entity, {}).values():
+                raise ConfigError(f"{TABLES[entity]}: {physical} belongs to the instance {other.name} already")
+    for table in other.tables.values():
+        for physical in table.values():
+            if physical.startswith(mine):
+                raise ConfigError(
+                    f"name.prefix={mine} could name {physical}, which belongs to the instance {other.name}"
+                )
+
+
+def _meet(host: str, other: str) -> bool:
+    wild = ("", "0.0.0.0", "::")
+    return host == other or host in wild or other in wild

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
@@ -29,25 +29,15 @@ LONG_NAME_CONFIG = "kafkacompat.instance.topic"
 MAX_INSTANCE_VALUE_LENGTH = 512 * 1024
 """The longest value of a property: a whitelist may have ten thousand networks."""
 
-_NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9_-]*")
-_TABLES = {
+_NAME = r"[a-zA-Z0-9][a-zA-Z0-9_-]*"
+TABLES = {
     entities.TOPIC: "topic.names",
     entities.GROUP: "group.names",
     entities.TRANSACTIONAL_ID: "transactional.id.names",
     entities.USER: "user.names",
 }
-_NEVER_DEFAULTS = frozenset(
-    {
-        "follower.replication.throttled.replicas",
-        "leader.replication.throttled.replicas",
-        "unclean.leader.election.enable",
-        LONG_NAME_CONFIG,
-    }
-)
-"""Topic configs that an instance has no default of: they name single partitions, or may lose records."""
-_ADDRESS = re.compile(r"(PLAINTEXT|SSL|SASL_PLAINTEXT|SASL_SSL)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]{1,5})")
-_SNI_HOST = re.compile(r"(\*\.)?[0-9a-z_]([0-9a-z_-]*[0-9a-z_])?(\.[0-9a-z_]([0-9a-z_-]*[0-9a-z_])?)*")
-_BROKER_ADDRESS = re.compile(r"\[?([0-9a-zA-Z\-%._:{}]+)\]?:([0-9]{1,5})")
+_ADDRESS = r"(PLAINTEXT|SSL|SASL_PLAINTEXT|SASL_SSL)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]{1,5})"
+_BROKER_ADDRESS = r"\[?([0-9a-zA-Z\-%._:{}]+)\]?:([0-9]{1,5})"
 MAX_PORT = 65535
 LISTENER_PREFIX = "INSTANCE-"
 """Begins the names of instances' listeners; no other listener has such a name."""
@@ -109,7 +99,7 @@ NO_BOUNDS = TopicBounds()
 
 def check_instance_name(name: str) -> None:
     """Raise ConfigError for a name that no instance may have. It has no dot, as the prefix ends in one."""
-    if not _NAME.fullmatch(name) or len(name) > MAX_NAME_LENGTH:
+    if not re.fullmatch(_NAME, name) or len(name) > MAX_NAME_LENGTH:
         takes = f"1 to {MAX_NAME_LENGTH} ASCII letters, digits, '_' and '-', the first no sign"
         raise ConfigError(f"the instance name '{name}' is not valid: it takes {takes}")
 
@@ -182,7 +172,7 @@ class Instance:
     @cached_property
     def tables(self) -> Mapping[str, Mapping[str, str]]:
         """The physical names of adopted things, by entity and by the name that clients know; raises ConfigError."""
-        return {entity: self._parse_table(option) for entity, option in _TABLES.items() if self.list(option)}
+        return {entity: self._parse_table(option) for entity, option in TABLES.items() if self.list(option)}
 
     def _parse_table(self, option: str) -> Mapping[str, str]:
         table: dict[str, str] = {}
@@ -238,6 +228,11 @@ class Instance:
         return frozenset(address.port for address in self.addresses)
 
     @cached_property
+    def claims(self) -> frozenset[object]:
+        """The values that no other instance may have, and the ports, which others may have on another host; raises ConfigError."""
+        return frozenset({self.cluster_id, *self.ports, *self.sni_hosts, *self.routed_users - {EVERY_USER}})
+
+    @cached_property
     def listeners(self) -> Mapping[str, InstanceAddress]:
         """The addresses by the names of the listeners that have them; raises ConfigError."""
         return {make_listener_name(self.name, index): address for index, address in enumerate(self.addresses)}
@@ -258,7 +253,7 @@ class Instance:
         text = self.string("sni.advertised")
         if not text:
             return None
-        match = _BROKER_ADDRESS.fullmatch(text)
+        match = re.fullmatch(_BROKER_ADDRESS, text)
         if match is None or not 0 < builtins.int(match[2]) <= MAX_PORT:
             raise ConfigError(
                 f"sni.advertised={text} is not valid: it takes host:port, such as b{BROKER_ID}.example:9093"
@@ -287,142 +282,8 @@ class Instance:
 
 
 def _parse_address(text: str) -> InstanceAddress:
-    match = _ADDRESS.fullmatch(text)
+    match = re.fullmatch(_ADDRESS, text)
     if match is None or not 0 < int(match[3]) <= MAX_PORT:
         takes = f"PROTOCOL://host:port with a port of 1 to {MAX_PORT}"
         raise ConfigError(f"listeners is not valid at {text!r}: it takes {takes}")
     return InstanceAddress(match[1], match[2], int(match[3]))
-
-
-def _check_traffic(instance: Instance) -> None:
-    """Raise ConfigError for a limit that would let nothing pass."""
-    for option in ("quota.produce.bytes.per.second", "quota.fetch.bytes.per.second"):
-        if not instance.int(option):
-            raise ConfigError(f"{option}=0 would let nothing pass: give at least 1, or -1 for no limit")
-
-
-def check_instance(
-    name: str,
-    given: Mapping[str, str],
-    others: Mapping[str, Mapping[str, str]],
-    topics: Collection[str],
-    taken: Collection[tuple[str, int]] = (),
-) -> None:
-    """Check the properties of an instance beside those of all *others*, and beside the cluster's *topics*.
-
-    *taken* are the hosts and ports of this broker's own listeners, and its other names with port 0.
-
-    Raises ConfigError, one sentence. No properties at all remove the instance.
-    """
-    check_instance_name(name)
-    if not given:
-        return
-    instance = Instance(name, given)
-    _ = instance.tables, instance.super_users
-    _check_default_topic_configs(instance)
-    _check_traffic(instance)
-    _check_routes(instance, taken)
-    _, least_ms, most_ms = instance.topic_bounds
-    if most_ms != NO_LIMIT and least_ms > most_ms:
-        raise ConfigError(
-            f"limit.retention.min.ms={least_ms} is not valid: it takes at most limit.retention.max.ms={most_ms}"
-        )
-    if not instance.cluster_id or not instance.secret:
-        raise ConfigError(
-            f"the instance {name} needs cluster.id and secret: create it by `kafkacompat instances create`"
-        )
-    for other_name, other_given in others.items():
-        _check_apart(instance, read_instance(other_name, other_given))
-
-
-def _check_routes(instance: Instance, taken: Collection[tuple[str, int]]) -> None:
-    """Raise ConfigError for addresses, names and networks that lead nowhere."""
-    instance.parse_routes()
-    _check_addresses(instance.addresses, taken)
-    for host in instance.sni_hosts:
-        if not _SNI_HOST.fullmatch(host):
-            raise ConfigError(
-                f"sni.hosts is not valid at {host!r}: it takes names such as b1.shop.example and *.shop.example"
-            )
-    _check_advertised_name(instance)
-    for host in sorted({host.lower() for host, _ in taken}):
-        if {host, _make_wildcard(host)} & instance.sni_hosts:
-            raise ConfigError(
-                f"sni.hosts covers {host}, which is a name of the broker itself: take a domain of its own"
-            )
-    adopted = set(instance.tables.get(entities.USER, {}).values())
-    for user in instance.routed_users - adopted - {EVERY_USER}:
-        if not user.startswith(instance.prefix):
-            takes = f"users that begin with {instance.prefix}, users in user.names, or {EVERY_USER} for all of these"
-            raise ConfigError(f"sasl.users is not valid at {user!r}: it takes {takes}")
-
-
-def _check_addresses(addresses: tuple[InstanceAddress, ...], taken: Collection[tuple[str, int]]) -> None:
-    for index, address in enumerate(addresses):
-        entry = f"{address.protocol}://{address.host}:{address.port}"
-        if any(address.port == other.port and _meet(address.host, other.host) for other in addresses[:index]):
-            raise ConfigError(f"listeners is not valid at {entry!r}: it names the port twice")
-        if any(address.port == port and _meet(address.host, host) for host, port in taken):
-            raise ConfigError(f"listeners is not valid at {entry!r}: a listener of the broker has that port")
-
-
-def _check_advertised_name(instance: Instance) -> None:
-    """Check that clients that came by SNI come back to the instance when they connect to the address they receive."""
-    advertised = instance.sni_advertised
-    if advertised is None:
-        if instance.sni_hosts:
-            raise ConfigError(
-                f"sni.hosts needs sni.advertised: set it as host:port, with {BROKER_ID} for the broker's id"
-            )
-        return
-    host = advertised[0].replace(BROKER_ID, "0").lower()
-    wildcard = _make_wildcard(host)
-    # Names without {id} stand for a proxy, or for the only broker.
-    if BROKER_ID in advertised[0] and wildcard not in instance.sni_hosts:
-        raise ConfigError(f"sni.advertised={advertised[0]} is not a name of sni.hosts: add {wildcard} there")
-    if BROKER_ID not in advertised[0] and not {host, wildcard} & instance.sni_hosts:
-        raise ConfigError(f"sni.advertised={advertised[0]} is not a name of sni.hosts: add it there")
-
-
-def _check_default_topic_configs(instance: Instance) -> None:
-    for option in instance.default_topic_configs.keys() & _NEVER_DEFAULTS:
-        raise ConfigError(f"{DEFAULT_TOPIC_CONFIGS} is not valid at {option}: it is set for each topic by itself")
-
-
-def _make_wildcard(host: str) -> str:
-    """Return the name in sni.hosts that covers a host and its siblings."""
-    return "*." + host.partition(".")[2]
-
-
-def _check_apart(instance: Instance, other: Instance) -> None:
-    """Raise ConfigError if two instances share an address or could share a physical name."""
-    mine, theirs = instance.prefix, other.prefix
-    if mine.startswith(theirs) or theirs.startswith(mine):
-        raise ConfigError(
-            f"name.prefix={mine} could name what belongs to the instance {other.name}, whose prefix is {theirs}"
-        )
-    if instance.cluster_id == other.cluster_id:
-        raise ConfigError(f"cluster.id={other.cluster_id} is that of the instance {other.name}")
-    for address in () if instance.ports.isdisjoint(other.ports) else instance.addresses:
-        if any(address.port == taken.port and _meet(address.host, taken.host) for taken in other.addresses):
-            entry = f"{address.host}:{address.port}"
-            raise ConfigError(f"the address {entry} leads to the instance {other.name} already: take another port")
-    for host in other.sni_hosts and instance.sni_hosts & other.sni_hosts:
-        raise ConfigError(f"sni.hosts={host} leads to the instance {other.name} already: take another name")
-    for user in other.routed_users and instance.routed_users & other.routed_users - {EVERY_USER}:
-        raise ConfigError(f"sasl.users={user} leads to the instance {other.name} already")
-    for entity, table in instance.tables.items():
-        for physical in table.values():
-            if physical.startswith(theirs) or physical in other.tables.get(entity, {}).values():
-                raise ConfigError(f"{_TABLES[entity]}: {physical} belongs to the instance {other.name} already")
-    for table in other.tables.values():
-        for physical in table.values():
-            if physical.startswith(mine):
-                raise ConfigError(
-                    f"name.prefix={mine} could name {physical}, which belongs to the instance {other.name}"
-                )
-
-
-def _meet(host: str, other: str) -> bool:
-    wild = ("", "0.0.0.0", "::")
-    return host == other or host in wild or other in wild

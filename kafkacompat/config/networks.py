@@ -15,7 +15,6 @@ _FIRST_IPV6 = 1 << 128
 """Where the numbers of IPv6 addresses begin: those of IPv4 addresses are lower."""
 _MAPPED = bytes(10) + b"\xff\xff"
 """Begins an IPv6 address that stands for an IPv4 address."""
-_MAPPED_BITS = 96
 
 
 class Networks:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
 from kafkacompat.config import PROPERTIES, TOPIC_CONFIGS, BrokerConfig, ConfigError, Property
 from kafkacompat.config.broker_groups import GROUPS, check_instance_groups, read_broker_groups
 from kafkacompat.config.dynamic import check_broker_configs, check_change_size, check_listeners
-from kafkacompat.config.instance_checks import check_instance_change
 from kafkacompat.config.instances import (
     INSTANCE_PROPERTIES,
     LONG_NAME_CONFIG,
     MAX_INSTANCE_VALUE_LENGTH,
     Instance,
-    check_instance,
+    read_instance,
 )
 from kafkacompat.config.resources import (
     GROUP_CONFIGS,
@@ -170,16 +169,7 @@ def _check_configs(
         elif resource == ResourceType.CLIENT_METRICS:
             check_client_metrics_configs(configs)
         elif resource == ResourceType.INSTANCE:
-            others = {key[1]: given for key, given in draft.configs.items() if key[0] == resource and key[1] != name}
-            check_instance_change(name, draft.configs.get((resource, name), {}), configs, draft.topics)
-            check_instance(name, configs, others, draft.topics, _list_own_addresses(config))
-            if configs:
-                instance = Instance(name, configs)
-                check_topic_configs(config_in_effect(config, draft.configs), instance.default_topic_configs)
-                _check_super_users(config, instance)
-            if configs.get("placement.group") != draft.configs.get((resource, name), {}).get("placement.group"):
-                groups = read_broker_groups(config_in_effect(config, draft.configs))
-                check_instance_groups(Instance(name, configs), groups)
+            _check_instance(draft, config, name, configs)
         else:
             # Kafka returns no INVALID_CONFIG for brokers: its clients recognise a bad value by this code.
             code = ErrorCode.INVALID_REQUEST
@@ -202,18 +192,54 @@ def _leave_out_known_whitelists(configs: Mapping[str, str], known: Mapping[str, 
     return {option: text for option, text in configs.items() if option not in WHITELISTS or known.get(option) != text}
 
 
-def _check_super_users(config: BrokerConfig, instance: Instance) -> None:
-    """Raise ConfigError if a super user of the brokers would become a user of an instance, and be locked out."""
+def _check_instance(draft: MetadataDraft, config: BrokerConfig, name: str, configs: Mapping[str, str]) -> None:
+    """Raise ConfigError for properties that an instance may not have, or may not get any more."""
     # A broker without instances does not pay for this module.
-    from kafkacompat.security.acls.authorizer import parse_super_users
+    from kafkacompat.config.instance_checks import check_instance, check_instance_change
 
+    before = draft.configs.get((ResourceType.INSTANCE, name), {})
+    others = {
+        other: given
+        for (kind, other), given in draft.configs.items()
+        if kind == ResourceType.INSTANCE and other != name
+    }
+    check_instance_change(name, before, configs, draft.topics)
+    check_instance(name, configs, others, draft.topics, _list_own_addresses(config))
+    instance = read_instance(name, configs)
+    in_effect = config_in_effect(config, draft.configs)
+    if configs:
+        check_topic_configs(in_effect, instance.default_topic_configs)
+        _check_brokers_users(config, instance)
+    if configs.get("placement.group") != before.get("placement.group"):
+        check_instance_groups(instance, read_broker_groups(in_effect))
+
+
+def _check_brokers_users(config: BrokerConfig, instance: Instance) -> None:
+    """Raise ConfigError if a user of the brokers themselves would become a user of an instance, and be locked out."""
     adopted = instance.tables.get(entities.USER, {}).values()
-    for principal in parse_super_users(config.string("super.users")):
-        if principal.name.startswith(instance.prefix) or principal.name in adopted:
+    for user, purpose in _list_brokers_users(config):
+        if user.startswith(instance.prefix) or user in adopted:
             raise ConfigError(
-                f"{principal} is in super.users of the brokers and cannot belong to the instance {instance.name}:"
+                f"User:{user} is {purpose} of the brokers and cannot belong to the instance {instance.name}:"
                 " choose another name.prefix, or leave it out of user.names"
             )
+
+
+def _list_brokers_users(config: BrokerConfig) -> Iterator[tuple[str, str]]:
+    """Yield the super users and the user by which brokers log in at each other, each with its purpose."""
+    # A broker without instances does not pay for these modules.
+    from kafkacompat.security.acls.authorizer import parse_super_users
+
+    for principal in parse_super_users(config.string("super.users")):
+        yield principal.name, "in super.users"
+    listener = config.inter_broker_listener
+    if config.optional_string("zookeeper.connect") and listener.has_sasl:
+        from kafkacompat.security.sasl.client import ClientLogin
+        from kafkacompat.security.sasl.login_settings import read_login_settings
+
+        login = read_login_settings(config, listener.name, config.string("sasl.mechanism.inter.broker.protocol"))
+        if isinstance(login, ClientLogin):
+            yield login.username, "the login"
 
 
 def _list_own_addresses(config: BrokerConfig) -> list[tuple[str, int]]:
@@ -232,7 +258,7 @@ def _check_groups(draft: MetadataDraft, before: BrokerConfig, after: BrokerConfi
         return
     for (kind, name), given in draft.configs.items():
         if kind == ResourceType.INSTANCE:
-            for group in Instance(name, given).list("placement.group"):
+            for group in read_instance(name, given).list("placement.group"):
                 if group not in groups:
                     raise ConfigError(
                         f"{GROUPS} has to keep the group {group}, which the instance {name} lives in: "

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.metadata.image import ConfigKey, MetadataImage, TopicImage
+from kafkacompat.metadata.image import ConfigKey, MetadataImage, TopicImage, list_changed_configs
 from kafkacompat.metadata.instance_defaults import InstanceDefaults
 
 
@@ -31,10 +31,10 @@ def _count_partitions(old: MetadataImage, topic: TopicImage) -> int:
 
 
 def _list_reconfigured(old: MetadataImage, new: MetadataImage) -> list[TopicImage]:
-    if old.configs == new.configs:
+    resources = list_changed_configs(old.configs, new.configs)
+    if not resources:
         return []
     kept = [topic for topic in new.topics.values() if topic.topic_id in old.topics_by_id]
-    resources = {key for key in old.configs.keys() | new.configs.keys() if old.configs.get(key) != new.configs.get(key)}
     if any(kind == ResourceType.BROKER for kind, _ in resources):
         return kept
     names = {name for kind, name in resources if kind == ResourceType.TOPIC}

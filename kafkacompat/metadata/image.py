@@ -98,6 +98,7 @@ class TopicImage(NamedTuple):
 
 
 ConfigKey = tuple[int, str]
+Configs = Mapping[ConfigKey, Mapping[str, str]]
 """The resource that a configuration belongs to: a ResourceType and a name ("" means every broker)."""
 
 
@@ -139,6 +140,30 @@ class MetadataImage:
 
 
 WatchClients: TypeAlias = "Callable[[Mapping[Entity, ClientConfig]], None]"
+
+
+class _LastComparison(NamedTuple):
+    before: Configs
+    after: Configs
+    changed: frozenset[ConfigKey]
+
+
+_last_comparison = _LastComparison({}, {}, frozenset())
+"""Several parts of a broker follow the same change one after the other."""
+
+
+def list_changed_configs(before: Configs, after: Configs) -> frozenset[ConfigKey]:
+    """Return the resources whose configurations differ. Those that are equal are nearly always the same objects."""
+    global _last_comparison
+    if before is after:
+        return frozenset()
+    if not before:
+        return frozenset(after)
+    if before is not _last_comparison.before or after is not _last_comparison.after:
+        suspects = [key for key, given in after.items() if before.get(key) is not given]
+        differing = frozenset(key for key in suspects if before.get(key) != after[key])
+        _last_comparison = _LastComparison(before, after, differing | (before.keys() - after.keys()))
+    return _last_comparison.changed
 
 
 class ImageHolder:

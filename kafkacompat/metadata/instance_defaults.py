@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from kafkacompat.config import ConfigError
-from kafkacompat.config.instances import DEFAULT_TOPIC_CONFIGS, Instance
+from kafkacompat.config.instances import DEFAULT_TOPIC_CONFIGS, read_instance
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.metadata.image import ConfigKey
+from kafkacompat.metadata.image import Configs, list_changed_configs
 from kafkacompat.wire import entities
 
 log = logging.getLogger(__name__)
@@ -18,9 +18,8 @@ NO_CONFIGS: Mapping[str, str] = {}
 
 
 class _Entry(NamedTuple):
-    """The defaults of one instance, read from the properties in ``given``."""
+    """The defaults of one instance, and the names of its topics."""
 
-    given: Mapping[str, str]
     prefix: str
     adopted: Collection[str]
     defaults: Mapping[str, str]
@@ -29,28 +28,43 @@ class _Entry(NamedTuple):
 class InstanceDefaults:
     """The defaults of all instances in *configs*; False if no instance has any.
 
-    Instances that have not changed since *known* was built are not read again: there may be thousands of them.
+    Only instances that have changed since *known* was built are read: there may be thousands of them.
     """
 
-    def __init__(
-        self, configs: Mapping[ConfigKey, Mapping[str, str]] | None = None, known: InstanceDefaults | None = None
-    ) -> None:
-        self._entries: dict[str, _Entry] = {}
-        before = {} if known is None else known._entries
-        for (kind, name), given in (configs or {}).items():
-            if kind == ResourceType.INSTANCE and DEFAULT_TOPIC_CONFIGS in given:
-                entry = before.get(name)
-                is_same = entry is not None and (entry.given is given or entry.given == given)
-                self._add(name, given, entry if is_same else None)
-        self._by_prefix = {entry.prefix: entry.defaults for entry in self._entries.values()}
-        self._by_topic = {topic: entry.defaults for entry in self._entries.values() for topic in entry.adopted}
-        self._lengths = sorted({len(prefix) for prefix in self._by_prefix}, reverse=True)
+    def __init__(self, configs: Configs | None = None, known: InstanceDefaults | None = None) -> None:
+        self._configs: Configs = {} if configs is None else configs
+        self._entries: dict[str, _Entry] = {} if known is None else known._entries
+        self._by_prefix: dict[str, Mapping[str, str]] = {} if known is None else known._by_prefix
+        self._by_topic: dict[str, Mapping[str, str]] = {} if known is None else known._by_topic
+        self._lengths: list[int] = [] if known is None else known._lengths
+        changed = list_changed_configs({} if known is None else known._configs, self._configs)
+        names = [name for kind, name in changed if kind == ResourceType.INSTANCE]
+        if names:
+            self._read(names)
 
-    def _add(self, name: str, given: Mapping[str, str], entry: _Entry | None) -> None:
+    def _read(self, names: Iterable[str]) -> None:
+        """Replace the entries of some instances, in copies of what another object may hold."""
+        self._entries, self._by_prefix = dict(self._entries), dict(self._by_prefix)
+        self._by_topic = dict(self._by_topic)
+        for name in names:
+            if (entry := self._entries.pop(name, None)) is not None:
+                self._by_prefix.pop(entry.prefix, None)
+                for topic in entry.adopted:
+                    self._by_topic.pop(topic, None)
+        for name in names:
+            given = self._configs.get((ResourceType.INSTANCE, name), NO_CONFIGS)
+            if DEFAULT_TOPIC_CONFIGS in given:
+                self._add(name, given)
+        self._lengths = sorted(set(map(len, self._by_prefix)), reverse=True)
+
+    def _add(self, name: str, given: Mapping[str, str]) -> None:
         try:
-            self._entries[name] = entry or _read_entry(name, given)
+            entry = self._entries[name] = _read_entry(name, given)
         except ConfigError as problem:
             log.error("The instance %s has no default topic configs: %s", name, problem)
+        else:
+            self._by_prefix[entry.prefix] = entry.defaults
+            self._by_topic.update(dict.fromkeys(entry.adopted, entry.defaults))
 
     def __bool__(self) -> bool:
         return bool(self._entries)
@@ -72,6 +86,6 @@ class InstanceDefaults:
 
 
 def _read_entry(name: str, given: Mapping[str, str]) -> _Entry:
-    instance = Instance(name, given)
+    instance = read_instance(name, given)
     adopted = instance.tables.get(entities.TOPIC, {}).values()
-    return _Entry(given, instance.prefix, adopted, instance.default_topic_configs)
+    return _Entry(instance.prefix, adopted, instance.default_topic_configs)

@@ -115,12 +115,17 @@ class Monitor:
         run: Callable[..., Deferred[Any]],
         describe_usage: Callable[[str], Mapping[str, Any]],
     ) -> None:
-        """Serve /v1 from now on. *dispatcher* answers its requests; *run* calls a function in a thread."""
+        """Serve /v1 from now on, if the configuration says who may use it.
+
+        *dispatcher* answers its requests; *run* calls a function in a thread.
+        """
+        config, clock = self._config, self._reactor
+        token_file = config.optional_string("kafkacompat.http.token.file")
+        if token_file is None and not config.bool("kafkacompat.http.scram.enable"):
+            return
         from kafkacompat.monitoring.administration.access import AccessSettings, HttpAccess
         from kafkacompat.monitoring.administration.pages import MAX_BODY_BYTES, ApiPage, make_document_pages
 
-        config, clock = self._config, self._reactor
-        token_file = config.optional_string("kafkacompat.http.token.file")
         settings = AccessSettings(token_file, config.bool("kafkacompat.http.scram.enable"))
         access = HttpAccess(settings, clock, run, lambda: self._metadata.image.clients, instances)
         page = ApiPage(access, dispatcher, lambda: now_ms(clock), SystemRandom(), describe_usage)

@@ -31,6 +31,7 @@ EXEMPT_APIS = frozenset(
         58,  # Envelope
         67,  # AllocateProducerIds
         10000,  # ReportTraffic
+        10001,  # ReportStorage
     }
 )
 """APIs between brokers, and those of clients that have not authenticated themselves, count for no quota."""

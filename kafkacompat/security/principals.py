@@ -7,6 +7,8 @@ from typing import NamedTuple
 from kafkacompat.wire.principal import DefaultPrincipalData, decode_principal, encode_principal
 
 USER_TYPE = "User"
+USER_PREFIX = f"{USER_TYPE}:"
+"""Begins the text of a user's principal."""
 
 
 class Principal(NamedTuple):

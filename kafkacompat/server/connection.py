@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from kafkacompat.server.instance_connections import InstanceConnections
     from kafkacompat.server.sasl_gate import SaslGate
     from kafkacompat.server.transport import ReadAhead, ZeroCopyTransport
-    from kafkacompat.tenancy.registry import TenantView
+    from kafkacompat.tenancy.tenant_view import TenantView
     from kafkacompat.tenancy.traffic.metering import Flow
     from kafkacompat.timers import Clock, DelayedCall
 

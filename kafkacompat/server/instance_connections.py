@@ -18,7 +18,8 @@ from kafkacompat.wire import entities
 
 if TYPE_CHECKING:
     from kafkacompat.handlers.context import Peer
-    from kafkacompat.tenancy.registry import Instances, TenantView
+    from kafkacompat.tenancy.registry import Instances
+    from kafkacompat.tenancy.tenant_view import TenantView
 
 LIMIT_CONNECTIONS, WHITELIST = "limit.connections", "whitelist"
 GONE = "the instance is removed, or is being deleted"
@@ -39,7 +40,7 @@ class InstanceConnections:
     """Assigns connections to instances, counts them, and closes those that an instance no longer admits.
 
     *find_required* returns the listeners that serve only clients of an instance. ``routes`` is the table of routes; `update`
-    renews it, and is to be called after each change of an instance.
+    renews it, and is to be called after each change of instances.
     """
 
     def __init__(
@@ -65,10 +66,14 @@ class InstanceConnections:
 
     # Changes of instances
 
-    def update(self) -> None:
-        """Follow the instances: connections see the new properties at once, and close if those no longer admit them."""
+    def update(self, changed: Collection[str]) -> None:
+        """Follow the *changed* instances: connections see the properties at once, and close if those no longer admit them."""
         by_name = self._instances.by_name
-        self.routes = Routes(view.instance for view in by_name.values())
+        for name in changed:
+            self.routes.remove(name)
+        for name in changed:
+            if name in by_name:
+                self.routes.put(by_name[name].instance)
         ending: list[tuple[InstanceConnection, str]] = []
         for connection in list(self._connections):
             before = connection.tenant

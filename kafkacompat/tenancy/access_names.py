@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafkacompat.security.acls.model import WILDCARD, Acl, AclPattern, AclResourceType, PatternType
+from kafkacompat.security.principals import USER_PREFIX
 from kafkacompat.tenancy.names import FOREIGN
 from kafkacompat.wire import entities
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from kafkacompat.security.acls.table import AclTable
     from kafkacompat.tenancy.names import Names
 
-USER_TYPE = "User:"
 _ADOPTED: Mapping[int, str] = {
     AclResourceType.GROUP: entities.GROUP,
     AclResourceType.TRANSACTIONAL_ID: entities.TRANSACTIONAL_ID,
@@ -38,8 +38,8 @@ class AclNames:
 
     def _split(self, kind: int, name: str) -> tuple[str, str]:
         """Return the part of a name before the prefix, and the part after it."""
-        is_user = kind == AclResourceType.USER and name.startswith(USER_TYPE)
-        return (USER_TYPE, name.removeprefix(USER_TYPE)) if is_user else ("", name)
+        is_user = kind == AclResourceType.USER and name.startswith(USER_PREFIX)
+        return (USER_PREFIX, name.removeprefix(USER_PREFIX)) if is_user else ("", name)
 
     def to_physical(self, kind: int, pattern_type: int, name: str) -> Pattern:
         """Return the physical pattern; a name that is empty stays, and is no name that a rule may have."""
@@ -47,7 +47,7 @@ class AclNames:
         if not name:
             return pattern_type, name
         if pattern_type == PatternType.LITERAL and name == WILDCARD:
-            return PatternType.PREFIXED, f"{USER_TYPE if kind == AclResourceType.USER else ''}{prefix}"
+            return PatternType.PREFIXED, f"{USER_PREFIX if kind == AclResourceType.USER else ''}{prefix}"
         front, rest = self._split(kind, name)
         if pattern_type == PatternType.LITERAL:
             return pattern_type, front + self._find_literal(kind, rest)

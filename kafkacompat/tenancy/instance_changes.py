@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 
 from kafkacompat.config.instances import ACTIVE, DELETING, Instance
+from kafkacompat.config.networks import NOBODY
 from kafkacompat.config.properties import ConfigError
 from kafkacompat.metadata.config_changes import ConfigOperation, ConfigOperationType
 from kafkacompat.wire.primitives import format_uuid, new_uuid
@@ -13,8 +14,6 @@ from kafkacompat.wire.primitives import format_uuid, new_uuid
 DEFAULT_GRACE_MS = 7 * 24 * 3_600_000
 MAX_GRACE_MS = 3650 * 24 * 3_600_000
 SECRET_BYTES = 32
-NOBODY = "none"
-"""The whitelist that lets nobody connect."""
 OWN_PROPERTIES = frozenset({"cluster.id", "secret", "state", "delete.at.ms"})
 """Properties that only these functions set."""
 

@@ -10,8 +10,9 @@ from kafkacompat.wire import entities
 from kafkacompat.wire.errors import KafkaError
 
 if TYPE_CHECKING:
-    from kafkacompat.tenancy.registry import Instances, TenantView
+    from kafkacompat.tenancy.registry import Instances
     from kafkacompat.tenancy.routes import Routes
+    from kafkacompat.tenancy.tenant_view import TenantView
 
 
 class InstanceLogins(LoginScope):

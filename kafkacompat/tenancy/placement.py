@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig
     from kafkacompat.metadata.draft import MetadataDraft
     from kafkacompat.metadata.image import BrokerImage, ConfigKey, MetadataImage
-    from kafkacompat.tenancy.registry import Instances, TenantView
+    from kafkacompat.tenancy.registry import Instances
+    from kafkacompat.tenancy.tenant_view import TenantView
 
 NAME_END = "."
 """The end of every prefix that an instance has by its name."""

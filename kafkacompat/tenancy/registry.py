@@ -3,83 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from kafkacompat.config.instances import DELETING, LONG_NAME_CONFIG, Instance
+from kafkacompat.config.instances import DELETING, LONG_NAME_CONFIG, Instance, read_instance
 from kafkacompat.config.properties import ConfigError
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.metadata.image import MetadataImage
+from kafkacompat.metadata.image import MetadataImage, list_changed_configs
 from kafkacompat.security.acls.model import CLUSTER_NAME
-from kafkacompat.tenancy.access_names import USER_TYPE, AclNames
-from kafkacompat.tenancy.names import Names, RenamedTopics
-from kafkacompat.tenancy.quota_names import QuotaNames
-from kafkacompat.tenancy.resolving import RequestResolver, ResponseResolver
+from kafkacompat.security.principals import USER_PREFIX
 from kafkacompat.wire import entities
 
 if TYPE_CHECKING:
-    from kafkacompat.tenancy.traffic.metering import InstanceTraffic
+    from kafkacompat.tenancy.tenant_view import TenantView
 
 log = logging.getLogger(__name__)
-
-
-class TenantView:
-    """An instance together with the translation of its names.
-
-    ``cluster_resource`` is the physical name of the cluster that its access rules protect.
-    """
-
-    def __init__(
-        self,
-        instance: Instance,
-        find_long_name: Callable[[str], str | None],
-        find_topic_name: Callable[[bytes], str | None] = lambda _: None,
-    ) -> None:
-        instance.parse_routes()
-        self.instance = instance
-        self.name = instance.name
-        self.names = Names(
-            instance.prefix,
-            instance.secret,
-            instance.cluster_id,
-            instance.tables,
-            _find_renaming(instance),
-            find_long_name,
-            find_topic_name,
-        )
-        self.in_requests = RequestResolver(self.names)
-        self.in_responses = ResponseResolver(self.names)
-        self.traffic: InstanceTraffic | None = None
-        """What the instance uses on this broker; None before traffic control has begun."""
-        self.acl_names = AclNames(self.names)
-        self.quota_names = QuotaNames(self.names)
-        self.cluster_resource = f"{instance.prefix}{CLUSTER_NAME}"
-        self.visible_brokers: Collection[int] = ()
-        self.visible_basis: tuple[int, Mapping[str, frozenset[int]]] | None = None
-        """The version of the image and the groups that ``visible_brokers`` belong to, see `placement.list_visible_brokers`."""
-
-    @cached_property
-    def super_users(self) -> frozenset[str]:
-        """The physical principals of the users who may do everything in the instance."""
-        return frozenset(map(self.names.to_physical[entities.PRINCIPAL].__getitem__, self.instance.super_users))
-
-    def has_user(self, physical: str) -> bool:
-        """Return whether a user is the instance's."""
-        return self.names.is_own(entities.USER, physical)
-
-    def find_physical_user(self, name: str) -> str:
-        """Return the physical name of a user; raises KafkaError for a name that is too long."""
-        physical: str = self.names.to_physical[entities.USER][name]
-        return physical
-
-
-def _find_renaming(instance: Instance) -> RenamedTopics | None:
-    forth, back = instance.string("topic.name.regex"), instance.string("topic.name.regex.back")
-    if not forth:
-        return None
-    pair, reverse = forth.partition("=>"), back.partition("=>")
-    return RenamedTopics((pair[0], pair[2]), (reverse[0], reverse[2]))
 
 
 def _is_usable(name: str, option: str, text: str) -> bool:
@@ -94,15 +32,21 @@ def _is_usable(name: str, option: str, text: str) -> bool:
 
 
 class Instances:
-    """The instances that the metadata hold; `update` follows a new image. ``on_changed`` is called after a change of any instance."""
+    """The instances that the metadata hold; `update` follows a new image.
+
+    Each of ``watchers`` is called after a change with the names of the instances that are new, gone, or have other properties.
+    """
 
     def __init__(self) -> None:
         self.by_name: dict[str, TenantView] = {}
-        self.watchers: list[Callable[[], None]] = []
-        self._configs: Mapping[str, Mapping[str, str]] = {}
+        self.watchers: list[Callable[[Collection[str]], None]] = []
         self._image = MetadataImage()
-        self._topics: tuple[Mapping[str, object], dict[str, list[str]]] = ({}, {})
-        self._adopted: dict[str, dict[str, TenantView]] = {}
+        self._topics: Mapping[str, object] = {}
+        self._topics_by_instance: dict[str, list[str]] = {}
+        self._unlisted: set[str] = set()
+        self._adopted: dict[str, dict[str, TenantView]] = {
+            entity: {} for entity in (entities.TOPIC, entities.GROUP, entities.TRANSACTIONAL_ID, entities.USER)
+        }
         self._by_prefix: dict[str, TenantView] = {}
         self._prefix_lengths: tuple[int, ...] = ()
 
@@ -112,23 +56,28 @@ class Instances:
     def update(self, image: MetadataImage) -> None:
         """Follow an image; only instances with other properties are built anew. One that is damaged keeps its last form."""
         before, self._image = self._image, image
-        if image.configs is before.configs:
+        changed = [
+            name for kind, name in list_changed_configs(before.configs, image.configs) if kind == ResourceType.INSTANCE
+        ]
+        if not changed:
             return
-        found = {name: given for (kind, name), given in image.configs.items() if kind == ResourceType.INSTANCE}
-        if found == self._configs:
-            return
-        self.by_name = {
-            name: view for name, given in found.items() if (view := self._find_view(name, given)) is not None
-        }
-        self._configs = found
-        self._index()
+        # Another dictionary after each change: others may be on their way through it, or compare it with a former one.
+        self.by_name = dict(self.by_name)
+        known = {name: view for name in changed if (view := self.by_name.pop(name, None)) is not None}
+        for view in known.values():
+            self._forget(view)
+        for name in changed:
+            given = image.configs.get((ResourceType.INSTANCE, name))
+            view = None if given is None else self._find_view(name, given, known.get(name))
+            if view is not None:
+                self.by_name[name] = view
+                self._add(view)
+        self._prefix_lengths = tuple(sorted(set(map(len, self._by_prefix)), reverse=True))
+        self._unlisted.update(changed)
         for on_changed in self.watchers:
-            on_changed()
+            on_changed(changed)
 
-    def _find_view(self, name: str, given: Mapping[str, str]) -> TenantView | None:
-        known = self.by_name.get(name)
-        if known is not None and (known.instance.source is given or known.instance.given == given):
-            return known
+    def _find_view(self, name: str, given: Mapping[str, str], known: TenantView | None) -> TenantView | None:
         try:
             return self._build_view(name, given)
         except ConfigError as problem:
@@ -139,7 +88,10 @@ class Instances:
             return self._close(name, given)
 
     def _build_view(self, name: str, given: Mapping[str, str]) -> TenantView:
-        return TenantView(Instance(name, given), self._find_long_name, self._find_topic_name)
+        # A broker without instances does not pay for the translation of names.
+        from kafkacompat.tenancy.tenant_view import TenantView
+
+        return TenantView(read_instance(name, given), self._find_long_name, self._find_topic_name)
 
     def _close(self, name: str, given: Mapping[str, str]) -> TenantView | None:
         """Return a form of a damaged instance that serves nobody: what it has must not count as the operator's."""
@@ -149,17 +101,17 @@ class Instances:
         except ConfigError:
             return None
 
-    def _index(self) -> None:
-        views = self.by_name.values()
-        self._by_prefix = {view.names.prefix: view for view in views}
-        self._prefix_lengths = tuple(sorted({len(prefix) for prefix in self._by_prefix}, reverse=True))
-        self._adopted = {
-            entity: {} for entity in (entities.TOPIC, entities.GROUP, entities.TRANSACTIONAL_ID, entities.USER)
-        }
-        for view in views:
-            for entity, table in view.instance.tables.items():
-                self._adopted[entity].update(dict.fromkeys(table.values(), view))
-        self._topics = ({}, {})
+    def _add(self, view: TenantView) -> None:
+        """Let what has the instance's names be its own from now on."""
+        self._by_prefix[view.names.prefix] = view
+        for entity, table in view.instance.tables.items():
+            self._adopted[entity].update(dict.fromkeys(table.values(), view))
+
+    def _forget(self, view: TenantView) -> None:
+        self._by_prefix.pop(view.names.prefix, None)
+        for entity, table in view.instance.tables.items():
+            for physical in table.values():
+                self._adopted[entity].pop(physical, None)
 
     def _find_long_name(self, physical: str) -> str | None:
         return self._image.config(ResourceType.TOPIC, physical).get(LONG_NAME_CONFIG)
@@ -186,7 +138,7 @@ class Instances:
 
     def is_prefix(self, name: str) -> bool:
         """Return whether a name is no more than the prefix of an instance."""
-        return name in self._by_prefix or name.removeprefix(USER_TYPE) in self._by_prefix
+        return name in self._by_prefix or name.removeprefix(USER_PREFIX) in self._by_prefix
 
     def is_cluster_name(self, name: str) -> bool:
         """Return whether access rules may protect a cluster of this name: the whole cluster, or that of an instance."""
@@ -207,24 +159,29 @@ class Instances:
     def list_topics(self, view: TenantView) -> list[str]:
         """List the physical names of an instance's topics, in order."""
         topics = self._image.topics
-        known, index = self._topics
-        if known is not topics:
-            self._follow_topics(known, topics, index)
-            self._topics = topics, index
-        return index.get(view.name, [])
+        if self._topics is not topics:
+            self._index_topics(topics.keys() - self._topics.keys(), self._topics.keys() - topics.keys())
+            self._topics = topics
+        if view.name in self._unlisted:
+            # The topics of instances whose names have changed.
+            for name in self._unlisted:
+                self._topics_by_instance.pop(name, None)
+            self._index_topics([topic for topic in topics if self._find_owner_name(topic) in self._unlisted], ())
+            self._unlisted.clear()
+        return self._topics_by_instance.get(view.name, [])
 
-    def _follow_topics(
-        self, known: Mapping[str, object], topics: Mapping[str, object], index: dict[str, list[str]]
-    ) -> None:
-        """Bring the sorted names of each instance's topics up to date."""
-        added: dict[str, list[str]] = {}
-        for topic in topics.keys() - known.keys():
-            owner = self.find_owner(entities.TOPIC, topic)
-            if owner is not None:
-                added.setdefault(owner.name, []).append(topic)
-        for topic in known.keys() - topics.keys():
-            owner = self.find_owner(entities.TOPIC, topic)
-            if owner is not None:
-                added.setdefault(owner.name, [])
-        for name, new in added.items():
-            index[name] = sorted([*(topic for topic in index.get(name, ()) if topic in topics), *new])
+    def _find_owner_name(self, topic: str) -> str | None:
+        owner = self.find_owner(entities.TOPIC, topic)
+        return None if owner is None else owner.name
+
+    def _index_topics(self, added: Iterable[str], removed: Iterable[str]) -> None:
+        """Bring the sorted names of each instance's topics up to date; the lists themselves stay as they are."""
+        changed: dict[str, set[str]] = {}
+        for topic in removed:
+            if (name := self._find_owner_name(topic)) is not None:
+                changed.setdefault(name, set(self._topics_by_instance.get(name, ()))).discard(topic)
+        for topic in added:
+            if (name := self._find_owner_name(topic)) is not None:
+                changed.setdefault(name, set(self._topics_by_instance.get(name, ()))).add(topic)
+        for name, topics in changed.items():
+            self._topics_by_instance[name] = sorted(topics)

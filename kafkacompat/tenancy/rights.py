@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from kafkacompat.metadata.topic_names import is_legal_name
 from kafkacompat.security.acls.model import AclResourceType, PatternType
-from kafkacompat.tenancy.access_names import USER_TYPE
+from kafkacompat.security.principals import USER_PREFIX
 from kafkacompat.tenancy.names import FOREIGN
 from kafkacompat.wire import entities
 
 if TYPE_CHECKING:
-    from kafkacompat.tenancy.registry import Instances, TenantView
+    from kafkacompat.tenancy.registry import Instances
+    from kafkacompat.tenancy.tenant_view import TenantView
 
 _ADOPTABLE = {
     AclResourceType.TOPIC: entities.TOPIC,
@@ -36,9 +37,9 @@ class InstanceRights:
         self._instances = instances
 
     def _find_owner(self, principal: str) -> TenantView | None:
-        if not self._instances or not principal.startswith(USER_TYPE):
+        if not self._instances or not principal.startswith(USER_PREFIX):
             return None
-        return self._instances.find_owner(entities.USER, principal.removeprefix(USER_TYPE))
+        return self._instances.find_owner(entities.USER, principal.removeprefix(USER_PREFIX))
 
     def is_super_user(self, principal: str, kind: AclResourceType, name: str | None) -> bool:
         """Return whether a principal is a super user of the instance that has a resource.
@@ -50,7 +51,7 @@ class InstanceRights:
 
     def find_prefix(self, principal: str) -> str:
         """Return the beginning of the names of all resources that a principal can reach; "" for all resources."""
-        return self._instances.find_user_prefix(principal.removeprefix(USER_TYPE))
+        return self._instances.find_user_prefix(principal.removeprefix(USER_PREFIX))
 
     def find_alias(self, kind: AclResourceType, name: str) -> str | None:
         """Return the prefix with the client's name of a resource whose physical name is another; None for other resources.
@@ -61,7 +62,7 @@ class InstanceRights:
         entity = _ADOPTABLE.get(kind)
         if entity is None or not self._instances:
             return None
-        front = USER_TYPE if kind is AclResourceType.USER else ""
+        front = USER_PREFIX if kind is AclResourceType.USER else ""
         physical = name.removeprefix(front)
         owner = self._instances.find_owner(entity, physical)
         client_name = FOREIGN if owner is None else owner.names.to_client[entity][physical]

@@ -32,18 +32,36 @@ class Routes:
         self.listeners: dict[str, InstanceListener] = {}
         self._by_host: dict[str, str] = {}
         self._users: dict[str, frozenset[str]] = {}
+        self._instances: dict[str, Instance] = {}
         for instance in instances:
-            # A name leads to an instance that serves nobody too: its clients must not see the operator's cluster.
-            self._by_host.update(dict.fromkeys(instance.sni_hosts, instance.name))
-            if instance.is_active:
-                self._add(instance)
+            self.put(instance)
 
-    def _add(self, instance: Instance) -> None:
+    def put(self, instance: Instance) -> None:
+        """Let connections reach an instance by its present properties."""
         name = instance.name
+        self.remove(name)
+        self._instances[name] = instance
+        # A name leads to an instance that serves nobody too: its clients must not see the operator's cluster.
+        self._by_host.update(dict.fromkeys(instance.sni_hosts, name))
+        if not instance.is_active:
+            return
         for listener_name, address in instance.listeners.items():
             self.listeners[listener_name] = InstanceListener(listener_name, name, address)
         if instance.routed_users:
             self._users[name] = instance.routed_users
+
+    def remove(self, name: str) -> None:
+        """Let no connection reach an instance."""
+        instance = self._instances.pop(name, None)
+        if instance is None:
+            return
+        for listener_name in instance.listeners:
+            self.listeners.pop(listener_name, None)
+        for host in instance.sni_hosts:
+            # The name may lead to another instance by now, if both have changed at the same time.
+            if self._by_host.get(host) == name:
+                del self._by_host[host]
+        self._users.pop(name, None)
 
     @property
     def has_server_names(self) -> bool:
@@ -57,8 +75,7 @@ class Routes:
 
     def find_by_server_name(self, server_name: str) -> str | None:
         """Return the instance that a name in lower case leads to. A whole name counts before one with ``*.``."""
-        found = self._by_host.get(server_name)
-        return found or self._by_host.get("*." + server_name.partition(".")[2])
+        return self._by_host.get(server_name) or self._by_host.get("*." + server_name.partition(".")[2])
 
     def leads_by_user(self, instance_name: str, user: str) -> bool:
         """Return whether a user of an instance, by its physical name, may use the brokers' own listeners."""

@@ -9,9 +9,11 @@ from kafkacompat.config.networks import Networks, parse_networks
 from kafkacompat.config.properties import ConfigError
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.config.topics import CONSUME_WHITELIST, PRODUCE_WHITELIST, TOPIC_CONFIGS
-from kafkacompat.metadata.image import ConfigKey, MetadataImage
+from kafkacompat.metadata.image import ConfigKey, MetadataImage, list_changed_configs
 
 log = logging.getLogger(__name__)
+
+NO_CONFIGS: Mapping[str, str] = {}
 
 
 class TopicWhitelists:
@@ -20,31 +22,44 @@ class TopicWhitelists:
     def __init__(self) -> None:
         self.are_set = False
         self._configs: Mapping[ConfigKey, Mapping[str, str]] = {}
-        self._parsed: dict[tuple[str, str], Networks | None] = {}
+        self._texts: dict[str, dict[str, str]] = {PRODUCE_WHITELIST: {}, CONSUME_WHITELIST: {}}
         self._topics: dict[str, dict[str, Networks | None]] = {PRODUCE_WHITELIST: {}, CONSUME_WHITELIST: {}}
+        self._parsed: dict[tuple[str, str], Networks | None] = {}
 
     @property
     def state(self) -> object:
-        """What is another object after each change of a whitelist."""
+        """Another object after each change of a whitelist."""
         return self._parsed
 
     def update(self, image: MetadataImage) -> None:
         """Follow an image; only whitelists with other texts are parsed."""
-        if image.configs is self._configs:
-            return
-        self._configs = image.configs
-        parsed: dict[tuple[str, str], Networks | None] = {}
-        for option, topics in self._topics.items():
-            topics.clear()
-            for (kind, topic), given in image.configs.items():
-                if option in given and kind == ResourceType.TOPIC:
-                    key = (option, given[option])
-                    if key not in parsed:
-                        parsed[key] = self._parsed[key] if key in self._parsed else _parse(*key)
-                    topics[topic] = parsed[key]
-        if parsed or self._parsed:
-            self._parsed = parsed
-        self.are_set = bool(parsed)
+        before, self._configs = self._configs, image.configs
+        changed = [
+            self._follow(topic, image.configs.get((kind, topic), NO_CONFIGS))
+            for kind, topic in list_changed_configs(before, image.configs)
+            if kind == ResourceType.TOPIC
+        ]
+        if any(changed):
+            used = {(option, text) for option, texts in self._texts.items() for text in texts.values()}
+            self._parsed = {key: self._parsed[key] for key in used}
+            self.are_set = bool(used)
+
+    def _follow(self, topic: str, given: Mapping[str, str]) -> bool:
+        """Follow the configs of one topic; return whether its whitelists have changed."""
+        changed = False
+        for option, texts in self._texts.items():
+            text = given.get(option)
+            if text == texts.get(topic):
+                continue
+            changed = True
+            if text is None:
+                del texts[topic], self._topics[option][topic]
+            else:
+                texts[topic] = text
+                if (option, text) not in self._parsed:
+                    self._parsed[option, text] = _parse(option, text)
+                self._topics[option][topic] = self._parsed[option, text]
+        return changed
 
     def may_produce(self, topic: str, address: str) -> bool:
         """Return whether a client at an address may produce to a topic."""

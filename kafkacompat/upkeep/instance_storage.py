@@ -6,7 +6,7 @@ topics goes through all partitions, in turns of the reactor. It also applies the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from twisted.internet.defer import Deferred
@@ -121,7 +121,7 @@ class InstanceStorage:
         """Count from now on."""
         self._replicas.on_opened = self._attach
         self._replicas.on_closing = self._detach
-        self.update()
+        self.update(self._instances.by_name)
 
     def __iter__(self) -> Iterator[tuple[str, InstancePartitions]]:
         return iter(self.by_name.items())
@@ -147,24 +147,24 @@ class InstanceStorage:
 
     def find_account(self, name: str) -> StorageAccount | None:
         """Return the account of an instance; None if there is no such instance."""
-        found = self.by_name.get(name)
-        return None if found is None else found.account
+        partitions = self.by_name.get(name)
+        return None if partitions is None else partitions.account
 
-    def update(self) -> Deferred[None]:
-        """Follow a change of instances; fires when every partition has the account of its instance."""
-        views = self._instances.by_name
+    def update(self, names: Iterable[str]) -> Deferred[None]:
+        """Follow a change of instances, by their names; fires when every partition has the account of its instance."""
         changed: list[TopicNames] = []
-        for name, view in views.items():
-            known = self.by_name.get(name)
-            if known is None:
+        for name in names:
+            view, known = self._instances.by_name.get(name), self.by_name.get(name)
+            if view is None:
+                if known is not None:
+                    changed.append(self.by_name.pop(name).names)
+            elif known is None:
                 self.by_name[name] = known = InstancePartitions(view.instance)
                 changed.append(known.names)
-                continue
-            before = known.names
-            if known.configure(view.instance):
-                changed += (before, known.names)
-        for name in self.by_name.keys() - views.keys():
-            changed.append(self.by_name.pop(name).names)
+            else:
+                before = known.names
+                if known.configure(view.instance):
+                    changed += (before, known.names)
         return Deferred.fromCoroutine(self._attach_all(changed))
 
     async def _attach_all(self, changed: Sequence[TopicNames]) -> None:

@@ -55,10 +55,10 @@ class UsageFigures:
     def read(self, name: str) -> InstanceUsage | None:
         """Return the figures of an instance; None if there is no such instance."""
         view = self._instances.by_name.get(name)
-        found = self._storage.by_name.get(name)
-        if view is None or found is None:
+        stored = self._storage.by_name.get(name)
+        if view is None or stored is None:
             return None
-        passed, account = found.measure(), found.account
+        passed, account = stored.measure(), stored.account
         return InstanceUsage(
             produced_bytes=passed.produced_bytes,
             produced_records=passed.produced_records,
@@ -67,9 +67,9 @@ class UsageFigures:
             stored_bytes=account.stored_bytes,
             total_stored_bytes=account.total_bytes,
             is_storage_full=account.is_full,
-            topics=found.count_topics(),
-            partitions=len(found.partitions),
-            led_partitions=found.count_led(),
+            topics=stored.count_topics(),
+            partitions=len(stored.partitions),
+            led_partitions=stored.count_led(),
             groups=self._count_groups(view.instance),
             connections=self.count_connections(name),
         )

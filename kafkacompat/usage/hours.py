@@ -138,8 +138,8 @@ def _parse_state(data: bytes) -> tuple[int, dict[str, dict[str, int]], list[Usag
         raise ValueError(f"it has another form ({problem!r})") from None
 
 
-def _check_counts(found: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    for figure, value in found.items():
+def _check_counts(counts: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    for figure, value in counts.items():
         if not isinstance(value, int):
             raise TypeError(f"{figure} is {value!r}")
         yield figure, value

@@ -10,7 +10,7 @@ from kafkacompat.tenancy.capacity import StorageAccount
 from kafkacompat.wire.apis.produce import ProduceResponse
 from kafkacompat.wire.errors import ErrorCode
 from tests.handlers.data_node import DataNode, make_batch
-from tests.handlers.test_produce import ask, make_request
+from tests.handlers.test_produce import ONE_BATCH, ask, make_request
 from tests.kafkacompat.metadata.deferreds import has_fired, outcome
 
 
@@ -71,11 +71,26 @@ def test_room_lets_the_same_batch_pass() -> None:
 
 def test_a_batch_that_waits_for_a_turn_is_refused_late_too() -> None:
     node, _ = make_full()
-    large = make_batch(3000, value=b"v" * 300)
+    large = make_batch(3000, value=b"v" * 1000, codec=1)
     answer = node.send(make_request(large), 9)
-    assert isinstance(answer, Pending)
+    assert isinstance(answer, Pending) and answer.in_order
     for _ in range(5):
         node.workers.disk.work()
         node.node.clock.advance(0.2)
     result = outcome(answer.response)
     assert result.responses[0].partition_responses[0].error_code == ErrorCode.NOT_ENOUGH_REPLICAS
+
+
+def test_only_the_appends_of_a_refused_request_hold_up_the_next_one() -> None:
+    node = DataNode(ONE_BATCH)
+    node.append("t", 0)
+    full = StorageAccount(Instance("shop", {"limit.storage.bytes": "0"}))
+    node.node.replicas.find("t", 1).state.use_account(full)
+    # The batch for partition 0 waits for a new segment.
+    answer = node.send(make_request(make_batch(), make_batch()), 9)
+    assert isinstance(answer, Pending) and answer.in_order and answer.settled is not None
+    node.node.work()
+    assert has_fired(answer.settled) and not has_fired(answer.response)
+    node.node.clock.advance(0.6)
+    (topic,) = node.read(answer, ProduceResponse, 9).responses
+    assert [partition.error_code for partition in topic.partition_responses] == [0, ErrorCode.NOT_ENOUGH_REPLICAS]

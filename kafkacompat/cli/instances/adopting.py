@@ -43,15 +43,15 @@ def find_adopted(
     What belongs to an instance already is left out. Raises ConfigError for a pattern that is not valid or matches nothing.
     """
     patterns = {option: [_read_pattern(option, text) for text in texts] for option, texts in wanted.items() if texts}
-    found: dict[str, list[str]] = {}
+    adopted: dict[str, list[str]] = {}
     for option, selected in patterns.items():
         free = _select_free(option, _list_names(client, option), instances)
-        names = found[option] = [name for name in free if any(pattern.matches(name) for _, pattern in selected)]
+        names = adopted[option] = [name for name in free if any(pattern.matches(name) for _, pattern in selected)]
         _check_usable(option, names)
         for text, pattern in selected:
             if not any(map(pattern.matches, names)):
                 raise ConfigError(f"no {KINDS[option].noun} that is free to adopt has a name like {text!r}")
-    return found
+    return adopted
 
 
 def _read_pattern(option: str, text: str) -> tuple[str, Pattern]:

@@ -87,12 +87,12 @@ class InstanceClient:
     def describe_all(self) -> dict[str, Properties]:
         """Return the properties of all instances by name; an instance that goes meanwhile is left out."""
         names = iter(self.list_names())
-        found: dict[str, Properties] = {}
+        instances: dict[str, Properties] = {}
         while portion := list(islice(names, INSTANCES_A_REQUEST)):
             for result in self._describe(portion):
                 if result.error_code != ErrorCode.RESOURCE_NOT_FOUND:
-                    found[result.resource_name] = _read_properties(result)
-        return found
+                    instances[result.resource_name] = _read_properties(result)
+        return instances
 
     def describe(self, name: str) -> Properties:
         """Return the properties that an instance has been given; secrets are left out. Raises NoInstanceError."""

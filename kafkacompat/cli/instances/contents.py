@@ -46,10 +46,10 @@ def read_contents(client: InstanceClient, *, with_sizes: bool = True) -> Cluster
     metadata = client.request(MetadataRequest(topics=None, allow_auto_topic_creation=False), MetadataResponse)
     contents = ClusterContents({broker.node_id: (broker.host, broker.port) for broker in metadata.brokers}, {})
     for topic in metadata.topics:
-        found = contents.topics[topic.name or ""] = TopicContents(len(topic.partitions))
+        contents_of_topic = contents.topics[topic.name or ""] = TopicContents(len(topic.partitions))
         for partition in topic.partitions:
-            found.replicas += len(partition.replica_nodes)
-            found.brokers.update(partition.replica_nodes)
+            contents_of_topic.replicas += len(partition.replica_nodes)
+            contents_of_topic.brokers.update(partition.replica_nodes)
     if with_sizes:
         _add_sizes(client, contents)
     return contents
@@ -62,11 +62,11 @@ def _add_sizes(client: InstanceClient, contents: ClusterContents) -> None:
         contents.addresses, client.connect, lambda connection: connection.request(request, DescribeLogDirsResponse)
     ):
         for topic in (topic for directory in response.results for topic in directory.topics):
-            found = contents.topics.get(topic.name)
-            if found is None:
+            contents_of_topic = contents.topics.get(topic.name)
+            if contents_of_topic is None:
                 continue
             for partition in topic.partitions:
-                found.stored_bytes += partition.partition_size
+                contents_of_topic.stored_bytes += partition.partition_size
                 key = (topic.name, partition.partition_index)
                 largest[key] = max(largest[key], partition.partition_size)
     for (name, _), size in largest.items():

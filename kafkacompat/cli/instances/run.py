@@ -204,11 +204,11 @@ def list_all(target: Target) -> int:
     """Write all instances."""
 
     def work(client: InstanceClient) -> None:
-        found = client.describe_all()
+        instances = client.describe_all()
         if target.as_json:
-            click.echo(json.dumps([_describe_briefly(name, given) for name, given in found.items()]))
+            click.echo(json.dumps([_describe_briefly(name, given) for name, given in instances.items()]))
             return
-        rows = [_describe_briefly(name, given) for name, given in found.items()]
+        rows = [_describe_briefly(name, given) for name, given in instances.items()]
         if rows:
             make_console().print(make_table("", [{**row, "listeners": ",".join(row["listeners"])} for row in rows]))
         else:
@@ -270,11 +270,11 @@ def show_usage(target: Target, name: str | None) -> int:
     """Write the usage of one instance or of all."""
 
     def work(client: InstanceClient) -> None:
-        found = client.describe_all() if name is None else {name: client.describe(name)}
+        given_by_name = client.describe_all() if name is None else {name: client.describe(name)}
         contents = read_contents(client)
         groups = list_groups(client, contents)
         rows: list[dict[str, Any]] = []
-        for instance in (Instance(each, given) for each, given in found.items()):
+        for instance in (Instance(instance_name, given) for instance_name, given in given_by_name.items()):
             usage, limits = measure_usage(instance, contents, groups), _find_limits(instance)
             rows.append({"instance": instance.name, "usage": usage, "limits": limits})
         if target.as_json:
@@ -303,7 +303,9 @@ def adopt(target: Target, name: str, wanted: Mapping[str, Sequence[str]], *, dry
     """Give existing things of the cluster to an instance."""
 
     def work(client: InstanceClient) -> None:
-        instances = {each: Instance(each, given) for each, given in client.describe_all().items()}
+        instances = {
+            instance_name: Instance(instance_name, given) for instance_name, given in client.describe_all().items()
+        }
         if name not in instances:
             raise NoInstanceError(name)
         adopted = find_adopted(client, wanted, instances)
@@ -312,7 +314,7 @@ def adopt(target: Target, name: str, wanted: Mapping[str, Sequence[str]], *, dry
             click.echo(json.dumps({"instance": name, "adopted": adopted, "dry_run": dry_run}))
             return
         rows: list[dict[str, object]] = [
-            {"kind": KINDS[option].noun, "name": each} for option, names in adopted.items() for each in names
+            {"kind": KINDS[option].noun, "name": name} for option, names in adopted.items() for name in names
         ]
         make_console().print(make_table("", rows))
         counts = ", ".join(f"{len(names)} {KINDS[option].nouns}" for option, names in adopted.items())

@@ -58,24 +58,34 @@ class TrafficControl:
     # The configuration
 
     def configure(self, limits: Mapping[str, InstanceLimits], now_ms: int) -> None:
-        """Take over the limits of all instances. A share changes in proportion to its limit."""
+        """Replace the limits of all instances."""
         for name in self.by_name.keys() - limits.keys():
-            del self.by_name[name]
-        self._active = {key: None for key in self._active if key[0] in limits}
+            self.remove(name)
         for name, new in limits.items():
-            traffic = self.by_name.get(name)
-            if traffic is None:
-                traffic = self.by_name[name] = InstanceTraffic(self._interval_ms, now_ms, self._note_held_back)
-                for direction in (PRODUCE, FETCH):
-                    find_flow(traffic, direction).on_used = partial(self._note_used, (name, direction))
-            old = self._limits.get(name, NO_LIMITS)
-            if new != old:
-                for direction in (PRODUCE, FETCH):
-                    flow = find_flow(traffic, direction)
-                    self._set_limit(flow, find_limit(old, direction), find_limit(new, direction), now_ms)
-                    self._note_used((name, direction))
-        self._limits = dict(limits)
-        self._last_shares.clear()
+            self.set_limits(name, new, now_ms)
+
+    def remove(self, name: str) -> None:
+        """Measure an instance no longer."""
+        del self.by_name[name], self._limits[name]
+        for key in ((name, PRODUCE), (name, FETCH)):
+            self._active.pop(key, None)
+            self._last_shares.pop(key, None)
+
+    def set_limits(self, name: str, new: InstanceLimits, now_ms: int) -> InstanceTraffic:
+        """Set the limits of an instance; return its meter. A share changes in proportion to its limit."""
+        traffic = self.by_name.get(name)
+        if traffic is None:
+            traffic = self.by_name[name] = InstanceTraffic(self._interval_ms, now_ms, self._note_held_back)
+            for direction in (PRODUCE, FETCH):
+                find_flow(traffic, direction).on_used = partial(self._note_used, (name, direction))
+        old, self._limits[name] = self._limits.get(name, NO_LIMITS), new
+        if new != old:
+            for direction in (PRODUCE, FETCH):
+                flow = find_flow(traffic, direction)
+                self._set_limit(flow, find_limit(old, direction), find_limit(new, direction), now_ms)
+                self._note_used((name, direction))
+                self._last_shares.pop((name, direction), None)
+        return traffic
 
     def _note_held_back(self) -> None:
         self.on_held_back()

@@ -6,8 +6,9 @@ import pytest
 
 from compat_tests.authorization.questions import QUESTIONS
 from kafkacompat.handlers import HANDLERS, INTER_BROKER_HANDLERS
-from kafkacompat.handlers.guards import guard_handlers
+from kafkacompat.handlers.guards import guard_handlers, rights
 from kafkacompat.handlers.guards.table import FETCH_CHECKS, FREE, TABLE
+from kafkacompat.quotas.client_quotas import EXEMPT_APIS
 from kafkacompat.security.acls.authorizer import Authorizer
 from kafkacompat.security.acls.table import NO_ACLS
 from kafkacompat.wire.apis import API_NAMES
@@ -43,3 +44,8 @@ def test_an_api_without_a_row_is_no_way_in() -> None:
     assert [key for key in SERVED if guarded[key] is SERVED[key]] == [
         key for key in SERVED if key in FREE or key == FETCH_KEY
     ]
+
+
+def test_no_quota_of_clients_delays_requests_between_brokers() -> None:
+    between_brokers = {key for key, row in TABLE.items() if set(row.checks) == {rights.ACT_FOR_CLUSTER}}
+    assert between_brokers and between_brokers <= EXEMPT_APIS

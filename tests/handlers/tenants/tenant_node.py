@@ -35,7 +35,7 @@ class TenantNode(AdminNode):
         if guarded:
             authorizer = Authorizer(lambda: self.holder.image.acls, [Principal("User", "root")])
             authorizer.instances = InstanceRights(self.instances)
-            self.instances.watchers.append(authorizer.forget)
+            self.instances.watchers.append(lambda _: authorizer.forget())
             self.services.authorizer = authorizer
         self.dispatcher = Dispatcher(HANDLERS, self.services)
         for name in (SHOP, BANK):

@@ -13,7 +13,7 @@ from kafkacompat.handlers.list_groups import handle_list_groups
 from kafkacompat.metadata.client_entities import USER, ClientConfig, make_entity
 from kafkacompat.metadata.image import MetadataImage
 from kafkacompat.security.scram import ScramCredential, ScramMechanism
-from kafkacompat.tenancy.registry import TenantView
+from kafkacompat.tenancy.tenant_view import TenantView
 from kafkacompat.wire.apis.describe_client_quotas import DescribeClientQuotasRequest
 from kafkacompat.wire.apis.describe_user_scram_credentials import DescribeUserScramCredentialsRequest
 from kafkacompat.wire.apis.list_groups import ListedGroup, ListGroupsRequest

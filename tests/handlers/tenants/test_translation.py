@@ -14,7 +14,7 @@ from kafkacompat.handlers.context import Peer, Pending, RequestContext
 from kafkacompat.handlers.tenants.table import TENANT_APIS, TenantApi
 from kafkacompat.handlers.tenants.translation import TenantRequests
 from kafkacompat.security.acls.table import AclTable
-from kafkacompat.tenancy.registry import TenantView
+from kafkacompat.tenancy.tenant_view import TenantView
 from kafkacompat.wire.apis.alter_client_quotas import AlterClientQuotasRequest, EntityData, EntryData
 from kafkacompat.wire.apis.delete_acls import DeleteAclsFilter, DeleteAclsRequest
 from kafkacompat.wire.apis.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from kafkacompat.config import BrokerConfig, ConfigError
-from kafkacompat.config.instances import Instance, check_instance
+from kafkacompat.config.instance_checks import check_instance, check_instance_change
+from kafkacompat.config.instances import Instance
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.config_changes import ConfigOperation, ConfigOperationType, ResourceChange, alter_configs
 from kafkacompat.metadata.draft import MetadataDraft
@@ -191,7 +192,7 @@ def test_the_defaults_of_an_instance_stay_within_its_bounds_too() -> None:
 def test_bounds_that_exclude_everything_are_refused() -> None:
     given = {"cluster.id": "c", "secret": "s", "limit.retention.min.ms": "6", "limit.retention.max.ms": "5"}
     with pytest.raises(ConfigError, match=r"it takes at most limit\.retention\.max\.ms=5"):
-        check_instance("shop", given, {}, ())
+        check_instance_change("shop", {}, given, ())
 
 
 @pytest.mark.parametrize("option", ["quota.produce.bytes.per.second", "quota.fetch.bytes.per.second"])

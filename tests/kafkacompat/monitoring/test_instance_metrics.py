@@ -84,7 +84,7 @@ def world(tmp_path: Path) -> Iterator[InstanceWorld]:
 def test_a_broker_without_instances_has_no_such_metrics_and_no_topic(world: InstanceWorld) -> None:
     assert not [name for name, _ in world.scrape() if name.startswith("kafkacompat_instance")]
     world.pass_time(3600)
-    assert (world.broker.instance_storage, world.broker.instance_usage) == (None, None)
+    assert (world.broker.tenancy.storage, world.broker.tenancy.usage) == (None, None)
     assert USAGE_TOPIC not in world.broker.metadata.image.topics
 
 
@@ -103,7 +103,7 @@ def test_the_figures_of_an_instance(world: InstanceWorld) -> None:
     assert world.produce_to(topic_id) is ErrorCode.NONE
     assert world.produce_to(topic_id) is ErrorCode.NOT_ENOUGH_REPLICAS
     assert world.scrape()[make_key("kafkacompat_instance_storage_full", tenant="shop")] == 1
-    usage = world.broker.instance_usage
+    usage = world.broker.tenancy.usage
     assert usage is not None and usage.describe("absent") is None
     figures = usage.describe("shop")
     assert figures is not None

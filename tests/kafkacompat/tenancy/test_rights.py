@@ -93,7 +93,7 @@ def test_others_are_no_super_users(user: str) -> None:
 
 def test_a_change_of_the_super_users_takes_effect_once_decisions_are_forgotten() -> None:
     decider = Decider()
-    decider.instances.watchers.append(decider.authorizer.forget)
+    decider.instances.watchers.append(lambda _: decider.authorizer.forget())
     assert decider.may("User:bank.root", "bank.orders")
     configs: Any = {(ResourceType.INSTANCE, "bank"): {"cluster.id": "c", "secret": "s"}}
     decider.instances.update(MetadataImage(configs=configs))

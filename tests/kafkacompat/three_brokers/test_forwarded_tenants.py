@@ -217,7 +217,7 @@ def run_scripts(at_controller: bool, age: int, **properties: str) -> list[tuple[
     return answers
 
 
-@pytest.mark.parametrize("age", range(8))
+@pytest.mark.parametrize("age", [0, 2, 7])
 def test_other_brokers_answer_as_the_controller(age: int) -> None:
     there, elsewhere = run_scripts(True, age), run_scripts(False, age)
     for answer, forwarded in zip(there, elsewhere, strict=True):

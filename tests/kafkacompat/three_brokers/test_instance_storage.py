@@ -25,7 +25,7 @@ def set_instance(cluster: Cluster, **properties: str) -> None:
 
 def total(cluster: Cluster, node: int) -> int:
     """What a broker knows of the instance's bytes on all brokers."""
-    storage = cluster.brokers[node].instance_storage
+    storage = cluster.brokers[node].tenancy.storage
     assert storage is not None
     account = storage.find_account("shop")
     assert account is not None

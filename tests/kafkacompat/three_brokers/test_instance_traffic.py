@@ -12,7 +12,7 @@ from kafkacompat.client.connections import BrokerConnections
 from kafkacompat.client.settings import BrokerAddress, ConnectionSettings
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.config_changes import ConfigOperation, ConfigOperationType, ResourceChange
-from kafkacompat.tenancy.registry import TenantView
+from kafkacompat.tenancy.tenant_view import TenantView
 from kafkacompat.wire import entities
 from kafkacompat.wire.apis.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafkacompat.wire.apis.report_traffic import ReportTrafficRequest
@@ -120,13 +120,13 @@ def test_a_skew_gets_the_whole_limit_while_the_even_split_gives_a_third_to_the_h
     shop.demand(SKEW)
     shop.run(3)
     assert 0.95 <= shop.run(15) <= 1.0
-    figures = shop.cluster.brokers[1].instance_usage
+    figures = shop.cluster.brokers[1].tenancy.usage
     usage = None if figures is None else figures.read("shop")
     assert usage is not None and usage.throttled_ms > 1000
     for broker in shop.cluster.brokers.values():
-        assert broker._traffic is not None and broker._traffic._reports is not None
-        broker._traffic.stop()
-        list(broker._traffic.control.use_static(int(shop.cluster.clock.seconds() * 1000)))
+        assert broker.tenancy.traffic is not None and broker.tenancy.traffic._reports is not None
+        broker.tenancy.traffic.stop()
+        list(broker.tenancy.traffic.control.use_static(int(shop.cluster.clock.seconds() * 1000)))
     assert [shop.share(node) for node in NODES] == pytest.approx([LIMIT / 3] * 3)
     shop.run(3)
     assert 0.3 <= shop.run(10) <= 0.5

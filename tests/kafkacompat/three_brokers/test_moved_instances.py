@@ -203,7 +203,7 @@ def test_an_instance_moves_under_load(throttle: int | None) -> None:
 
 
 def stored_bytes(cluster: Cluster, node: int) -> int:
-    storage = cluster.brokers[node].instance_storage
+    storage = cluster.brokers[node].tenancy.storage
     account = None if storage is None else storage.find_account("shop")
     return 0 if account is None else account.stored_bytes
 

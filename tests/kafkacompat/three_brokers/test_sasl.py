@@ -14,6 +14,7 @@ from jwt.algorithms import OKPAlgorithm
 from twisted.internet.defer import Deferred, fail, succeed
 
 from kafkacompat.cluster.errors import ClusterError
+from kafkacompat.config.resources import ResourceType
 from kafkacompat.handlers.context import Peer, RequestContext
 from kafkacompat.metadata.draft import MetadataDraft
 from kafkacompat.metadata.scram_changes import ScramUpsertion, alter_scram_credentials
@@ -28,6 +29,7 @@ from kafkacompat.wire.apis.expire_delegation_token import ExpireDelegationTokenR
 from kafkacompat.wire.compiler import decode_message
 from kafkacompat.wire.connection import EncodedResponse
 from tests.kafkacompat.three_brokers import test_tls as tls
+from tests.kafkacompat.three_brokers.instances import alter
 from tests.kafkacompat.three_brokers.support import CHROOT, NODES, PORT, Cluster
 
 SASL_PORT = 9093
@@ -75,6 +77,15 @@ def test_records_are_replicated_between_authenticated_brokers() -> None:
     assert users_of(cluster, leader) == {"User:broker"}
     value = cluster.zookeeper.contents()[f"{CHROOT}{Znode.BROKER.path(node_id=1)}"]
     assert b'"BROKERS":"SASL_PLAINTEXT"' in value and b"SASL" in value
+
+
+def test_the_user_of_the_brokers_stays_theirs() -> None:
+    cluster = start_cluster()
+    identity = {"cluster_id": "c", "secret": "s"}
+    result = alter(cluster, 1, ResourceType.INSTANCE, "shop", **identity, user_names="broker")
+    assert str(result.error_message).startswith("User:broker is the login of the brokers and cannot belong")
+    cluster.create("t")
+    cluster.wait_for_in_sync("t", list(NODES))
 
 
 def test_a_broker_with_a_wrong_password_follows_nothing(caplog: pytest.LogCaptureFixture) -> None:

@@ -52,9 +52,10 @@ class World:
 
     def set(self, **instances: dict[str, str]) -> None:
         """Let there be these instances."""
+        names = instances.keys() | self.instances.by_name.keys()
         configs: Configs = {(ResourceType.INSTANCE, name): given for name, given in instances.items()}
         self.instances.update(MetadataImage(configs=configs))
-        self.storage.update()
+        self.storage.update(names)
         self.work()
 
     def work(self, seconds: float = 0) -> None:

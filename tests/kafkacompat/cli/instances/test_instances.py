@@ -64,7 +64,10 @@ def test_create_of_an_existing_name_changes_nothing(world: InstanceWorld) -> Non
         ("topic.names=a:__consumer_offsets", "topic.names is not valid at 'a:__consumer_offsets'"),
         ("topic.names=[a:x,b:x]", "the topic 'x' has two names in the instance: give it one"),
         ("listeners=PLAINTEXT://:0", "listeners is not valid at 'PLAINTEXT://:0'"),
-        ("limit.retention.min.ms=5,limit.retention.max.ms=4", "limit.retention.min.ms=5 is more than"),
+        (
+            "limit.retention.min.ms=5,limit.retention.max.ms=4",
+            "limit.retention.min.ms=5 is not valid: it takes at most",
+        ),
         ("delete.at.ms=5", "delete.at.ms is not set by hand: create, delete and restore set it"),
     ],
 )
