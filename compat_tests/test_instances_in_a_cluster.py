@@ -126,6 +126,7 @@ def test_an_instance_moves_under_load_and_outlives_its_old_broker(cluster: SaslC
     until(lambda: find_leader() == 2, timeout_seconds=LONGEST_S)
     producer.wait()
     assert (producer.failed, producer.acknowledged) == ([], RECORDS)
+    assert read_all(cluster.logins) == list(range(RECORDS))
     # The broker of the old group holds nothing of the instance, and a broker outside both groups is not needed.
     assert not list(cluster.brokers[1].data_folder.glob("shop.orders-0"))
     cluster.kill(1)
