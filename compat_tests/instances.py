@@ -13,14 +13,14 @@ from compat_tests.raw_client import RawClient
 from compat_tests.waiting import until
 from kafkacompat.config.instances import DELETING
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.metadata.config_changes import ConfigOperationType
+from kafkacompat.metadata.config_changes import ConfigOperation, ConfigOperationType
+from kafkacompat.tenancy.instance_messages import encode_changes
 from kafkacompat.wire.apis.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResponse,
 )
 from kafkacompat.wire.apis.incremental_alter_configs import (
-    AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
@@ -38,14 +38,11 @@ LOOPBACK = "127.0.0.1"
 def alter_instance(client: RawClient, name: str, properties: Mapping[str, str | None]) -> None:
     """Set properties of an instance, and delete those with None; raises AssertionError if the broker refuses."""
     changes = [
-        AlterableConfig(
-            name=option,
-            config_operation=ConfigOperationType.DELETE if value is None else ConfigOperationType.SET,
-            value=value,
-        )
+        ConfigOperation(option, ConfigOperationType.DELETE if value is None else ConfigOperationType.SET, value)
         for option, value in properties.items()
     ]
-    resource = AlterConfigsResource(resource_type=ResourceType.INSTANCE, resource_name=name, configs=changes)
+    configs = encode_changes(changes)
+    resource = AlterConfigsResource(resource_type=ResourceType.INSTANCE, resource_name=name, configs=configs)
     request = IncrementalAlterConfigsRequest(resources=[resource])
     (result,) = client.call(request, IncrementalAlterConfigsResponse, ALTER_VERSION).responses
     assert not result.error_code, f"the instance {name}: {result.error_message}"

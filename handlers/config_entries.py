@@ -152,15 +152,24 @@ class ConfigEntries:
         ]
 
     def describe_instance(self, given: Mapping[str, str]) -> list[DescribeConfigsResourceResult]:
-        """Describe every property of an instance that has these; a value is shown as it was given."""
+        """Describe every property of an instance that has these; a value is shown as it was given.
+
+        A list that is too long for a string of the protocol has several entries.
+        """
+        from kafkacompat.tenancy.instance_messages import split_list  # A broker without instances does not load it.
+
         entries = []
         for name, row in sorted(INSTANCE_PROPERTIES.items()):
             default = DescribeConfigsSynonym(name=name, value=row.default, source=ConfigSource.DEFAULT)
             own = DescribeConfigsSynonym(
                 name=name, value=None if row.sensitive else given.get(name), source=ConfigSource.INSTANCE
             )
+            if own.value is not None:
+                own.value = next(split_list(own.value))
             synonyms = [own, default] if name in given else [default]
-            entries.append(_build_entry(name, row, given.get(name, row.default), synonyms, read_only="O" in row.flags))
+            value = given.get(name, row.default)
+            for part in [None] if value is None else split_list(value):
+                entries.append(_build_entry(name, row, part, synonyms, read_only="O" in row.flags))
         return entries
 
     def describe_broker(self) -> list[DescribeConfigsResourceResult]:

@@ -51,7 +51,9 @@ def _parse_operations(resource: AlterConfigsResource) -> list[ConfigOperation]:
     missing = (
         each.name for each in configs if each.value is None and each.config_operation != ConfigOperationType.DELETE
     )
-    check_keys([config.name for config in configs], missing)
+    # A long list of an instance comes in parts, see kafkacompat.tenancy.instance_messages.
+    is_in_parts = resource.resource_type == ResourceType.INSTANCE
+    check_keys([] if is_in_parts else [config.name for config in configs], missing)
     return [ConfigOperation(config.name, _parse_operation(config), config.value) for config in configs]
 
 

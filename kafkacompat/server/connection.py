@@ -379,7 +379,9 @@ class KafkaConnection(Protocol):
         incoming = self._requests.parse(frame)
         if self.watch is not None:
             self.watch.begin(incoming, self.last_received_s, now_s)
-        meter = self._begin_metering(incoming) if self._shared.quotas.active or self.tenant is not None else None
+        tenant = self.tenant
+        is_metered = self._shared.quotas.active or (tenant is not None and tenant.is_metered)
+        meter = self._begin_metering(incoming) if is_metered else None
         context = RequestContext(
             incoming.api_version,
             incoming.client_id,
@@ -387,7 +389,7 @@ class KafkaConnection(Protocol):
             principal=self.principal,
             software=self.software,
             meter=meter,
-            tenant=self.tenant,
+            tenant=tenant,
         )
         result = self._shared.dispatcher.dispatch(incoming, context)
         if isinstance(result, Pending):

@@ -58,6 +58,11 @@ class TenantView:
         """The physical principals of the users who may do everything in the instance."""
         return frozenset(map(self.names.to_physical[entities.PRINCIPAL].__getitem__, self.instance.super_users))
 
+    @property
+    def is_metered(self) -> bool:
+        """Whether the requests of its clients are charged: it has a limit of traffic."""
+        return self.traffic is not None and self.traffic.is_limited
+
     def has_user(self, physical: str) -> bool:
         """Return whether a user is the instance's."""
         return self.names.is_own(entities.USER, physical)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from kafkacompat.cli.requests import NoResponseError
 from kafkacompat.config.resources import ResourceType
+from kafkacompat.tenancy.instance_messages import decode_properties, encode_changes
 from kafkacompat.wire.apis.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -16,7 +17,6 @@ from kafkacompat.wire.apis.describe_configs import (
     DescribeConfigsResult,
 )
 from kafkacompat.wire.apis.incremental_alter_configs import (
-    AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from kafkacompat.metadata.config_changes import ConfigOperation
 
 INSTANCES_A_REQUEST = 100
-DEFAULT_SOURCE = 5
-"""The code of a value that is a property's default."""
 
 NO_INSTANCES = "the broker lists no instances: give the address of a kafkacompat broker itself, not of an instance"
 
@@ -104,10 +102,7 @@ class InstanceClient:
 
     def alter(self, name: str, changes: Iterable[ConfigOperation], *, validate_only: bool = False) -> None:
         """Change the properties of an instance, all together or none."""
-        configs = [
-            AlterableConfig(name=change.name, config_operation=int(change.operation), value=change.value)
-            for change in changes
-        ]
+        configs = encode_changes(changes)
         resource = AlterConfigsResource(resource_type=ResourceType.INSTANCE, resource_name=name, configs=configs)
         request = IncrementalAlterConfigsRequest(resources=[resource], validate_only=validate_only)
         (result,) = self._connection.request(request, IncrementalAlterConfigsResponse).responses
@@ -134,11 +129,7 @@ def _read_properties(result: DescribeConfigsResult) -> Properties:
         raise NoInstanceError(result.resource_name)
     if result.error_code:
         raise InstanceError(_describe_error(result.error_code, result.error_message))
-    return {
-        entry.name: entry.value
-        for entry in result.configs
-        if entry.value is not None and entry.config_source != DEFAULT_SOURCE
-    }
+    return decode_properties(result.configs)
 
 
 def _describe_error(code: int, message: str | None) -> str:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.handlers.context import Peer, Pending, RequestContext
 from kafkacompat.monitoring.administration.answers import HttpError, check_code
+from kafkacompat.tenancy.instance_messages import decode_properties, encode_changes
 from kafkacompat.wire.apis.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResult,
 )
 from kafkacompat.wire.apis.incremental_alter_configs import (
-    AlterableConfig,
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 LISTENER = "HTTP"
 CLIENT_ID = "http"
-DEFAULT_SOURCE = 5
 
 Properties = dict[str, str]
 
@@ -70,10 +69,7 @@ class InternalRequests:
 
     async def alter(self, name: str, changes: Iterable[ConfigOperation]) -> None:
         """Change an instance, all changes together or none."""
-        configs = [
-            AlterableConfig(name=change.name, config_operation=int(change.operation), value=change.value)
-            for change in changes
-        ]
+        configs = encode_changes(changes)
         resource = AlterConfigsResource(resource_type=ResourceType.INSTANCE, resource_name=name, configs=configs)
         response = await self._send(IncrementalAlterConfigsRequest(resources=[resource]))
         (result,) = response.responses
@@ -94,8 +90,4 @@ class InternalRequests:
 
 
 def _read_properties(result: DescribeConfigsResult) -> Properties:
-    return {
-        entry.name: entry.value
-        for entry in result.configs
-        if entry.value is not None and entry.config_source != DEFAULT_SOURCE
-    }
+    return decode_properties(result.configs)

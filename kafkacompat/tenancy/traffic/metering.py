@@ -116,6 +116,11 @@ class InstanceTraffic:
         self.fetched = Flow(interval_ms, now_ms, on_held_back)
 
     @property
+    def is_limited(self) -> bool:
+        """Whether either direction has a share here, so that requests need a meter."""
+        return self.produced.bucket is not None or self.fetched.bucket is not None
+
+    @property
     def produced_bytes(self) -> int:
         """The bytes of all Produce requests."""
         return self.produced.total_bytes

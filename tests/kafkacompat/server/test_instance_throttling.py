@@ -25,6 +25,10 @@ class Tenant:
             self.traffic.produced.bucket = ShareBucket(share, INTERVAL_MS, now_ms)
             self.traffic.fetched.bucket = ShareBucket(share, INTERVAL_MS, now_ms)
 
+    @property
+    def is_metered(self) -> bool:
+        return self.traffic.is_limited
+
 
 class TenantWorld(ThrottledWorld):
     """A connection of an instance's client; client quotas limit others."""
@@ -73,11 +77,11 @@ def test_clients_of_one_instance_share_its_share() -> None:
     assert not second.transport.reading and first.transport.reading
 
 
-def test_without_a_limit_an_instance_is_only_counted() -> None:
+def test_without_a_limit_an_instance_is_not_charged() -> None:
     world = TenantWorld(None)
     world.produce(1, 20_000)
     assert world.throttle_times() == [0] and world.transport.reading
-    assert world.traffic.produced_bytes > 20_000
+    assert world.traffic.produced_bytes == 0
 
 
 def test_a_quota_of_the_client_counts_beside_the_share_of_its_instance() -> None:

@@ -274,3 +274,14 @@ def test_the_address_of_an_instance_is_refused(world: InstanceWorld) -> None:
     for command in ("describe", "delete"):
         assert world.refuse(command, "--instance", "shop")
     assert world.broker.instances.by_name["shop"].instance.is_active
+
+
+def test_a_whitelist_of_ten_thousand_networks(world: InstanceWorld) -> None:
+    networks = [f"10.{number // 250}.{number % 250}.0/24" for number in range(10_000)]
+    world.succeed("create", "--instance", "shop", "--add-config", f"whitelist=[{','.join(networks)}]")
+    name = ("--instance", "shop")
+    assert world.read("whitelist", "list", *name)["whitelist"] == networks
+    world.succeed("whitelist", "remove", *networks[:5000], *name)
+    assert world.read("whitelist", "list", *name)["whitelist"] == networks[5000:]
+    world.succeed("whitelist", "set", *networks, *name)
+    assert given(world, "shop")["whitelist"] == ",".join(networks)
