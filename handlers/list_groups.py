@@ -17,7 +17,7 @@ from kafkacompat.wire.errors import ErrorCode
 def handle_list_groups(
     request: ListGroupsRequest, context: RequestContext, services: Services
 ) -> ListGroupsResponse | Pending[ListGroupsResponse]:
-    """List the groups, of which there may be a hundred thousand."""
+    """List the groups in turns, as there may be a hundred thousand."""
     groups = services.coordinators.groups.list_in_steps(request.states_filter, request.types_filter)
     if isinstance(groups, ErrorCode):
         return ListGroupsResponse(error_code=groups)

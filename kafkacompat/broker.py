@@ -285,7 +285,21 @@ class Broker:
         )
         self.instances = self.tenancy.registry
         self.effective.find_instance = self.instances.find_instance
-        self._services = Services(
+        self._services = self._build_services()
+        self._build_listeners()
+        self.tenancy.serve(self.server, self.listeners)
+        if self.monitor is not None:
+            self.monitor.observe(self._list_services())
+            self.monitor.administer(
+                Dispatcher(self._handlers(), self._services),
+                self.instances,
+                lambda function, *arguments: self._disk("passwords").run(function, *arguments),
+                self.tenancy.describe_usage,
+            )
+
+    def _build_services(self) -> Services:
+        config = self.config
+        return Services(
             node_id=config.node_id,
             clock=self._reactor,
             config=config,
@@ -306,6 +320,9 @@ class Broker:
             instances=self.instances,
             whitelists=self.tenancy.whitelists,
         )
+
+    def _build_listeners(self) -> None:
+        config = self.config
         self.server = KafkaServer(
             self._reactor,
             Dispatcher(self._handlers(), self._services),
@@ -329,15 +346,6 @@ class Broker:
             self._host.rng,
             None if self._node is None else self._node.listener,
         )
-        self.tenancy.serve(self.server, self.listeners)
-        if self.monitor is not None:
-            self.monitor.observe(self._list_services())
-            self.monitor.administer(
-                Dispatcher(self._handlers(), self._services),
-                self.instances,
-                lambda function, *arguments: self._disk("passwords").run(function, *arguments),
-                self.tenancy.describe_usage,
-            )
 
     def _list_services(self) -> Observed:
         from kafkacompat.monitoring.observed import Observed

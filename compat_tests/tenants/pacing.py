@@ -59,7 +59,7 @@ class PaceError(Exception):
 
 
 class Channel:
-    """One connection, of which whole answers are read without waiting; *on_answer* receives each."""
+    """One connection; *on_answer* receives each answer once it is whole. No read waits for the rest of an answer."""
 
     def __init__(self, place: Place, on_answer: Callable[[bytes], None]) -> None:
         self.client = RawClient(place.port, client_id="paced")

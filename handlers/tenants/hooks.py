@@ -1,6 +1,6 @@
 """What single APIs need for instances besides the translation of names: requests for everything, and answers about the brokers.
 
-A hook that returns an iterator does its work in steps, each of which is short.
+A hook that returns an iterator does its work in short steps.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ def _check_state(instance: Instance) -> None:
 
 
 def _check_limits(instance: Instance) -> None:
-    """Raise ConfigError for bounds of which none can be met. A limit of 0 is allowed: the instance may have nothing."""
+    """Raise ConfigError for bounds that no topic can meet. A limit of 0 is allowed: the instance may have nothing."""
     least, most = instance.int("limit.retention.min.ms"), instance.int("limit.retention.max.ms")
     if least > most >= 0:
         raise ConfigError(

@@ -45,7 +45,7 @@ ALL_NAMES = "*"
 
 _ID = "[a-zA-Z0-9_-]{21}[AQgw]"
 _TOPIC_ID_IN_TEXT = re.compile(rf"(?<=the id ){_ID}(?![a-zA-Z0-9_-])|(?<![a-zA-Z0-9._-]){_ID}(?=-[0-9])")
-"""The 16 bytes of a topic's id in the letters of a URL, of which four can be the last one; or such an id and the number of a partition.
+"""A topic's id in base64 for URLs, after "the id " or before the number of a partition. Only four letters can end such an id.
 
 The ids of members have the same form.
 """
@@ -148,7 +148,7 @@ class Names:
         self.cluster_id = cluster_id
         self._secret = secret
         self._ids = PermutedIds(secret)
-        self.tables = self._tables = tables
+        self.tables = tables
         self._adopted = {kind: {physical: name for name, physical in table.items()} for kind, table in tables.items()}
         self._renamed = renamed
         self._find_long_name = find_long_name
@@ -195,7 +195,7 @@ class Names:
 
     def _find_physical_topic(self, name: str) -> str:
         """Return a topic's physical name; a name that no topic may have stays, and names nothing."""
-        adopted = self._tables.get(entities.TOPIC, {}).get(name)
+        adopted = self.tables.get(entities.TOPIC, {}).get(name)
         if adopted is not None:
             return adopted
         if not is_legal_name(name):
@@ -252,7 +252,7 @@ class Names:
     # Groups, transactional ids and users
 
     def _find_physical(self, kind: str, name: str) -> str:
-        adopted = self._tables.get(kind, {}).get(name)
+        adopted = self.tables.get(kind, {}).get(name)
         if adopted is not None:
             return adopted
         physical = self.prefix + name
@@ -292,8 +292,8 @@ class Names:
     def _wrap_pattern(self, text: str) -> str:
         """Return the form of a pattern in which a group keeps it; one that is not valid stays, so that its error is the client's own.
 
-        The form is read by `compile_pattern`. To whoever takes it for a pattern of physical names, it is one of this instance's names
-        only: the client's pattern is checked alone, as an unbalanced one could match other names.
+        `compile_pattern` reads the form. Taken for a pattern of physical names, it matches names of this instance only: the client's
+        pattern is checked alone, as an unbalanced one could match other names.
         """
         return f"{self._pattern_start}{text})" if text and _is_pattern(text) else text
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.tenancy.access_names import AclNames
 from kafkacompat.tenancy.names import FOREIGN
-from kafkacompat.tenancy.quota_names import QuotaNames
 from kafkacompat.wire import entities
 
 if TYPE_CHECKING:
+    from kafkacompat.tenancy.access_names import AclNames
     from kafkacompat.tenancy.names import Names
+    from kafkacompat.tenancy.quota_names import QuotaNames
 
 TRANSACTION_KEY = 1
 """The key type of transactional ids in FindCoordinator."""
@@ -29,10 +29,10 @@ Resolve = Callable[[str, Any, Any], Any]
 class RequestResolver:
     """Translates such names of a request into physical ones; ``resolve`` may change the pattern type of an access rule."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, acl_names: AclNames, quota_names: QuotaNames) -> None:
         self._names = names
-        self._acl_names = AclNames(names)
-        self._quota_names = QuotaNames(names)
+        self._acl_names = acl_names
+        self._quota_names = quota_names
         self._rules: dict[str, Callable[[Any, Any], Any]] = {
             entities.COORDINATOR_KEY: self._resolve_key,
             entities.CONFIG_RESOURCE: self._resolve_config,
@@ -66,10 +66,10 @@ class RequestResolver:
 class ResponseResolver:
     """Translates such names of a response into those that clients know, or into `FOREIGN`."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, acl_names: AclNames, quota_names: QuotaNames) -> None:
         self._names = names
-        self._acl_names = AclNames(names)
-        self._quota_names = QuotaNames(names)
+        self._acl_names = acl_names
+        self._quota_names = quota_names
         self._rules: dict[str, Callable[[Any, Any], Any]] = {
             # Its kind is in the request: see handlers/tenants/hooks.
             entities.COORDINATOR_KEY: lambda key, _: key,

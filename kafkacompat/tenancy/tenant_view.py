@@ -42,12 +42,12 @@ class TenantView:
             find_long_name,
             find_topic_name,
         )
-        self.in_requests = RequestResolver(self.names)
-        self.in_responses = ResponseResolver(self.names)
         self.traffic: InstanceTraffic | None = None
         """What the instance uses on this broker; None before traffic control has begun."""
         self.acl_names = AclNames(self.names)
         self.quota_names = QuotaNames(self.names)
+        self.in_requests = RequestResolver(self.names, self.acl_names, self.quota_names)
+        self.in_responses = ResponseResolver(self.names, self.acl_names, self.quota_names)
         self.cluster_resource = f"{instance.prefix}{CLUSTER_NAME}"
         self.visible_brokers: Collection[int] = ()
         self.visible_basis: tuple[int, Mapping[str, frozenset[int]]] | None = None

@@ -93,7 +93,7 @@ class HourlyUsage:
         return UsageRecord(f"{name}/{hour}/{self._node_id}", json.dumps(figures))
 
     def save(self, lines: list[bytes]) -> Iterator[None]:
-        """Append the state to *lines*, each of which is JSON: the hour, then the instances, then the records."""
+        """Append the state to *lines* as JSON, one object a line: the hour, then the instances, then the records."""
         lines.append(_write_line({"version": VERSION, "hour_ms": self.hour_ms}))
         for name, sums in list(self._sums.items()):
             lines.append(_write_line({"instance": name, "sums": sums}))

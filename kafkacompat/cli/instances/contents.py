@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from kafkacompat.cli.instances.client import InstanceClient, InstanceError, visit_brokers
 from kafkacompat.wire import entities
@@ -17,9 +17,12 @@ from kafkacompat.wire.apis.describe_user_scram_credentials import (
 from kafkacompat.wire.apis.list_groups import ListGroupsRequest, ListGroupsResponse
 from kafkacompat.wire.apis.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 from kafkacompat.wire.apis.metadata import MetadataRequest, MetadataResponse
+from kafkacompat.wire.schema import Request, Response
 
 if TYPE_CHECKING:
     from kafkacompat.config.instances import Instance
+
+ResponseType = TypeVar("ResponseType", bound=Response)
 
 
 @dataclass
@@ -75,28 +78,32 @@ def _add_sizes(client: InstanceClient, contents: ClusterContents) -> None:
 
 def list_groups(client: InstanceClient, contents: ClusterContents) -> list[str]:
     """Return the ids of all groups; raises NoResponseError and InstanceError."""
-    groups: set[str] = set()
-    for node_id, response in visit_brokers(
-        contents.addresses,
-        client.connect,
-        lambda connection: connection.request(ListGroupsRequest(), ListGroupsResponse),
-    ):
-        _check(node_id, response, "groups")
-        groups.update(group.group_id for group in response.groups)
-    return sorted(groups)
+    responses = _ask_brokers(client, contents, ListGroupsRequest(), ListGroupsResponse, "groups")
+    return sorted({group.group_id for response in responses for group in response.groups})
 
 
 def list_transactional_ids(client: InstanceClient, contents: ClusterContents) -> list[str]:
     """Return all transactional ids; raises NoResponseError and InstanceError."""
-    ids: set[str] = set()
+    request, noun = ListTransactionsRequest(), "transactional ids"
+    responses = _ask_brokers(client, contents, request, ListTransactionsResponse, noun)
+    return sorted({state.transactional_id for response in responses for state in response.transaction_states})
+
+
+def _ask_brokers(
+    client: InstanceClient,
+    contents: ClusterContents,
+    request: Request,
+    response_type: type[ResponseType],
+    noun: str,
+) -> Iterator[ResponseType]:
+    """Yield the response of each broker; raises InstanceError for one that does not list its *noun*."""
     for node_id, response in visit_brokers(
-        contents.addresses,
-        client.connect,
-        lambda connection: connection.request(ListTransactionsRequest(), ListTransactionsResponse),
+        contents.addresses, client.connect, lambda connection: connection.request(request, response_type)
     ):
-        _check(node_id, response, "transactional ids")
-        ids.update(state.transactional_id for state in response.transaction_states)
-    return sorted(ids)
+        code: int = response.error_code  # type: ignore[attr-defined]
+        if code:
+            raise InstanceError(f"broker {node_id} does not list its {noun} (error {code}): try again")
+        yield response
 
 
 def list_users(client: InstanceClient) -> list[str]:
@@ -105,11 +112,6 @@ def list_users(client: InstanceClient) -> list[str]:
     if response.error_code:
         raise InstanceError(f"the users cannot be listed: {response.error_message or response.error_code}")
     return sorted(result.user for result in response.results if not result.error_code)
-
-
-def _check(node_id: int, response: Any, noun: str) -> None:
-    if response.error_code:
-        raise InstanceError(f"broker {node_id} does not list its {noun} (error {response.error_code}): try again")
 
 
 def select_own(instance: Instance, entity: str, names: Iterable[str]) -> list[str]:

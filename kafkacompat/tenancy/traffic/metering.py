@@ -19,7 +19,7 @@ FADING = 0.8
 class Flow:
     """One direction of an instance's traffic on this broker. ``bucket`` is None while the direction has no limit.
 
-    ``total_bytes``, ``requests`` and ``throttled_ms`` only grow. *on_held_back* is called when clients begin to wait, ``on_used`` at the
+    ``total_bytes`` and ``throttled_ms`` only grow. *on_held_back* is called when clients begin to wait, ``on_used`` at the
     first use after ``is_noted`` was reset.
     """
 
@@ -32,7 +32,6 @@ class Flow:
         "bucket",
         "is_noted",
         "on_used",
-        "requests",
         "throttled_ms",
         "total_bytes",
     )
@@ -42,7 +41,7 @@ class Flow:
         self.on_used: Callable[[], None] = lambda: None
         self.is_noted = False
         self.bucket: ShareBucket | None = None
-        self.total_bytes = self.requests = self.throttled_ms = 0
+        self.total_bytes = self.throttled_ms = 0
         self._interval_ms = interval_ms
         self._marks: deque[tuple[int, int]] = deque([(now_ms, 0)])
         self._was_overdrawn = False
@@ -60,7 +59,6 @@ class Flow:
             self.forget_use(now_ms)
             self.on_used()
         self.total_bytes += size_bytes
-        self.requests += 1
         if self.bucket is not None and self.bucket.take(size_bytes, now_ms) < 0 and not self._was_overdrawn:
             self._was_overdrawn = True
             self._on_held_back()
@@ -107,7 +105,7 @@ class Flow:
 
 
 class InstanceTraffic:
-    """An instance's traffic on this broker since it started; connections charge it, and others read the counters."""
+    """An instance's traffic on this broker; connections charge it while the instance has a limit."""
 
     __slots__ = ("fetched", "produced")
 
@@ -119,16 +117,6 @@ class InstanceTraffic:
     def is_limited(self) -> bool:
         """Whether either direction has a share here, so that requests need a meter."""
         return self.produced.bucket is not None or self.fetched.bucket is not None
-
-    @property
-    def produced_bytes(self) -> int:
-        """The bytes of all Produce requests."""
-        return self.produced.total_bytes
-
-    @property
-    def fetched_bytes(self) -> int:
-        """The bytes of all responses to Fetch."""
-        return self.fetched.total_bytes
 
     @property
     def throttled_ms(self) -> int:

