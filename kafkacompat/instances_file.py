@@ -73,8 +73,11 @@ def parse_instances(path: str, content: bytes) -> Wanted:
         mark = problem.problem_mark
         line = f"{path} line {mark.line + 1}" if mark is not None else path
         raise ConfigError(f"{line}: {problem.problem or 'it is not valid YAML'}") from None
+    except yaml.reader.ReaderError as problem:
+        reason = f"{problem.reason} at position {problem.position}"
+        raise ConfigError(f"{path} is not valid YAML: {reason}; write it in UTF-8") from None
     except (yaml.YAMLError, RecursionError, ValueError):
-        raise ConfigError(f"{path} is not valid YAML: it takes UTF-8 and at most {len(_SHAPE)} levels") from None
+        raise ConfigError(f"{path} is not valid YAML: it is nested too deeply") from None
     reader = _Reader(path)
     if root is None or _is_null(root):
         raise ConfigError(f"{path} is empty: a file without instances has the key {ROOT}")
@@ -85,9 +88,6 @@ def parse_instances(path: str, content: bytes) -> Wanted:
         for name, properties in reader.list_pairs(value, ROOT):
             wanted[name.value] = reader.read_properties(name, properties)
     return wanted
-
-
-_SHAPE = ("instances", "name", "property", "element")
 
 
 class _Reader:

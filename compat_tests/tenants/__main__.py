@@ -53,7 +53,7 @@ def show_outcome(console: Console, outcome: Outcome) -> None:
     table.add_row("broker CPU, cores", *(f"{outcome.cpu_share[phase]:.2f}" for phase in PHASES), "")
     table.add_row("broker MB", *(f"{outcome.resident_mb[phase]:.0f}" for phase in PHASES), "")
     console.print(table)
-    noise = ", ".join(f"{name} {value:,.4g}" for name, value in outcome.noise.items())
+    noise = report.format_noise(outcome.noise)
     held = "held" if outcome.is_bounded else "[red]did not hold[/]"
     console.print(f"  {noise}; the limit {held}; {outcome.unanswered} of {outcome.records} quiet records unanswered")
 

@@ -65,9 +65,15 @@ def render_row(outcome: Outcome) -> tuple[str, ...]:
         latencies = (f"{outcome.latencies_ms[phase][percentile]:.1f}" for phase in PHASES)
         ratio = outcome.ratio(percentile)
         kinds += [", ".join(latencies), f"{ratio:.2f}" if ratio <= GOAL else f"**{ratio:.2f}**"]
-    noise = ", ".join(f"{name} {value:,.4g}" for name, value in outcome.noise.items())
     shares = ", ".join(f"{outcome.cpu_share[phase]:.2f}" for phase in PHASES)
-    return outcome.title, *kinds, shares, noise
+    return outcome.title, *kinds, shares, format_noise(outcome.noise)
+
+
+def format_noise(noise: Mapping[str, float]) -> str:
+    """Return what the noisy instance did, for people."""
+    return ", ".join(
+        f"{name} {value:,.0f}" if value >= 1000 else f"{name} {value:.4g}" for name, value in noise.items()
+    )
 
 
 def draw_plot(results: Mapping[str, Any], path: Path = PLOT) -> None:

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from twisted.internet.defer import Deferred, gatherResults
+from twisted.internet.defer import Deferred, FirstError, gatherResults
 
 from kafkacompat.cluster.decisions.situation import TopicPartition
 from kafkacompat.tenancy.capacity import BrokerDisk, CapacityMove, StoredReplica, plan_capacity_moves
@@ -98,7 +98,11 @@ class CapacityBalance:
         self, live: Sequence[int], partitions: Mapping[TopicPartition, PartitionImage]
     ) -> dict[int, BrokerFigures]:
         reading = [Deferred.fromCoroutine(self._read_broker(node_id, partitions)) for node_id in live]
-        figures: list[BrokerFigures] = await gatherResults(reading, consumeErrors=True)
+        try:
+            figures: list[BrokerFigures] = await gatherResults(reading, consumeErrors=True)
+        except FirstError as problem:
+            # Its own text is no sentence.
+            problem.subFailure.raiseException()
         return dict(zip(live, figures, strict=True))
 
     async def _read_broker(self, node_id: int, partitions: Mapping[TopicPartition, PartitionImage]) -> BrokerFigures:

@@ -201,10 +201,9 @@ def check_instance(
     name: str,
     given: Mapping[str, str],
     others: Mapping[str, Mapping[str, str]],
-    topics: Collection[str],
     taken: Collection[tuple[str, int]] = (),
 ) -> None:
-    """Check the properties of an instance beside those of all *others*, and beside the cluster's *topics*.
+    """Check the properties of an instance beside those of all *others*.
 
     *taken* are the hosts and ports of this broker's own listeners, and its other names with port 0.
 

@@ -204,7 +204,7 @@ def _check_instance(draft: MetadataDraft, config: BrokerConfig, name: str, confi
         if kind == ResourceType.INSTANCE and other != name
     }
     check_instance_change(name, before, configs, draft.topics)
-    check_instance(name, configs, others, draft.topics, _list_own_addresses(config))
+    check_instance(name, configs, others, _list_own_addresses(config))
     instance = read_instance(name, configs)
     in_effect = config_in_effect(config, draft.configs)
     if configs:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from kafkacompat.config import BrokerConfig, ConfigError, build_log_config
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.image import ConfigKey
-from kafkacompat.metadata.instance_defaults import NO_CONFIGS, InstanceDefaults
+from kafkacompat.metadata.instance_defaults import InstanceDefaults
 from kafkacompat.metadata.instance_limits import FindInstance, find_no_instance, limit_defaults
 from kafkacompat.storage.log_config import LogConfig
 
@@ -93,7 +93,7 @@ class EffectiveConfig:
 
     def find_topic_defaults(self, topic: str) -> Mapping[str, str]:
         """Return what the topic's instance sets for configs that the topic does not set: its defaults, within its bounds."""
-        defaults = self.instance_defaults.find(topic) if self.instance_defaults else NO_CONFIGS
+        defaults = self.instance_defaults.find(topic)
         instance = self.find_instance(topic)
         return defaults if instance is None else limit_defaults(self.config, defaults, instance.topic_bounds)
 

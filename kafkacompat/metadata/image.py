@@ -98,8 +98,9 @@ class TopicImage(NamedTuple):
 
 
 ConfigKey = tuple[int, str]
-Configs = Mapping[ConfigKey, Mapping[str, str]]
 """The resource that a configuration belongs to: a ResourceType and a name ("" means every broker)."""
+Configs = Mapping[ConfigKey, Mapping[str, str]]
+"""The configurations of all resources."""
 
 
 @dataclass(frozen=True, slots=True)

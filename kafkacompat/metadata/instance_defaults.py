@@ -79,11 +79,6 @@ class InstanceDefaults:
                 return defaults
         return NO_CONFIGS
 
-    def merge(self, topic: str, overrides: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the configs of a topic over the defaults of its instance."""
-        defaults = self.find(topic)
-        return {**defaults, **overrides} if defaults else overrides
-
 
 def _read_entry(name: str, given: Mapping[str, str]) -> _Entry:
     instance = read_instance(name, given)

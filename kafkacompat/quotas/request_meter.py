@@ -134,8 +134,7 @@ class RequestMeter:
         """
         self._charge_time(now_s)
         rate, now_ms = self._uses.fetch, _to_ms(now_s)
-        if self._traffic is not None and self._traffic.fetched.find_throttle_ms(now_ms):
-            self._hold(self._traffic.fetched, now_ms)
+        if self._traffic is not None and self._hold(self._traffic.fetched, now_ms):
             return True
         if rate is not None:
             never_fits = size_bytes > rate.limit * self._quotas.windows.span_ms / 1000
@@ -149,12 +148,13 @@ class RequestMeter:
             self._traffic.fetched.charge(size_bytes, now_ms)
         return self.throttle_ms > 0
 
-    def _hold(self, flow: Flow, now_ms: int) -> None:
-        """Let the client wait until its instance has anything left of its share."""
+    def _hold(self, flow: Flow, now_ms: int) -> bool:
+        """Let the client wait until its instance has anything left of its share; return whether it has to wait."""
         throttle_ms = flow.find_throttle_ms(now_ms)
         if throttle_ms:
             self.held_by = flow
             self.throttle_ms = max(self.throttle_ms, throttle_ms)
+        return throttle_ms > 0
 
     def admit_mutation(self, topic: str, partitions: int, now_s: float) -> None:
         """Charge the creation or deletion of a topic's partitions, once though it may be planned again.

@@ -102,7 +102,8 @@ class CapacityMove(NamedTuple):
     replicas: tuple[int, ...]
 
 
-DEFAULT_TOLERANCE = 0.05
+TOLERANCE = 0.05
+"""Part of its size by which a broker may be fuller than another one without a move."""
 
 
 def plan_capacity_moves(
@@ -111,12 +112,11 @@ def plan_capacity_moves(
     group: Collection[int],
     *,
     racks: Mapping[int, str | None] | None = None,
-    tolerance: float = DEFAULT_TOLERANCE,
     max_moves: int = 100,
 ) -> list[CapacityMove]:
     """Plan moves of replicas from the fuller to the emptier brokers of a *group*, at most *max_moves*.
 
-    The plan ends when the fullest and the emptiest broker differ by less than *tolerance* of their size, or when no move brings
+    The plan ends when the fullest and the emptiest broker differ by less than `TOLERANCE` of their size, or when no move brings
     brokers closer together. A replica never goes to a broker that has one of the same partition, nor, if *racks* are given, to a rack
     that has another one. The leader's place in the order of replicas stays.
     """
@@ -125,7 +125,7 @@ def plan_capacity_moves(
     held = _list_held(replicas, used)
     moves: list[CapacityMove] = []
     while len(moves) < max_moves:
-        move = _find_move(used, sizes, held, racks or {}, tolerance)
+        move = _find_move(used, sizes, held, racks or {})
         if move is None:
             break
         moves.append(move)
@@ -156,13 +156,15 @@ def _find_move(
     sizes: Mapping[int, int],
     held: Mapping[int, Mapping[tuple[str, int], StoredReplica]],
     racks: Mapping[int, str | None],
-    tolerance: float,
 ) -> CapacityMove | None:
-    """Find the largest move that leaves the fullest broker fuller than the target was, or None."""
+    """Find a move after which both brokers are less full than the source was, or None.
+
+    It is from the fullest possible broker to the emptiest one, of the largest possible replica.
+    """
     by_fullness = sorted(used, key=lambda node: (used[node] / sizes[node], node))
     for source in reversed(by_fullness):
         for target in by_fullness:
-            if used[source] / sizes[source] - used[target] / sizes[target] <= tolerance:
+            if used[source] / sizes[source] - used[target] / sizes[target] <= TOLERANCE:
                 break
             for replica in held[source].values():
                 after_source = (used[source] - replica.size_bytes) / sizes[source]

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kafkacompat.config.broker_groups import BrokerGroups, read_broker_groups
-from kafkacompat.config.instances import Instance
+from kafkacompat.config.instances import Instance, find_prefix
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.metadata.image import NO_LEADER
 from kafkacompat.metadata.topic_changes import ListHosts
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from kafkacompat.metadata.image import BrokerImage, ConfigKey, MetadataImage
     from kafkacompat.tenancy.registry import Instances
     from kafkacompat.tenancy.tenant_view import TenantView
-
-NAME_END = "."
-"""The end of every prefix that an instance has by its name."""
 
 
 # Replicas
@@ -52,7 +49,7 @@ class _TopicOwners:
     def __init__(self, configs: Mapping[ConfigKey, Mapping[str, str]]) -> None:
         self._found: dict[str, Instance] = {}
         self._given = {name: given for (kind, name), given in configs.items() if kind == ResourceType.INSTANCE}
-        self._by_prefix = {given.get("name.prefix") or name + NAME_END: name for name, given in self._given.items()}
+        self._by_prefix = {find_prefix(name, given): name for name, given in self._given.items()}
         self._prefix_lengths = sorted({len(prefix) for prefix in self._by_prefix}, reverse=True)
         self._adopted = {
             physical: name

@@ -6,7 +6,7 @@ topics goes through all partitions, in turns of the reactor. It also applies the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from twisted.internet.defer import Deferred
@@ -122,9 +122,6 @@ class InstanceStorage:
         self._replicas.on_opened = self._attach
         self._replicas.on_closing = self._detach
         self.update(self._instances.by_name)
-
-    def __iter__(self) -> Iterator[tuple[str, InstancePartitions]]:
-        return iter(self.by_name.items())
 
     @property
     def has_limits(self) -> bool:

@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from random import SystemRandom
@@ -132,7 +133,7 @@ def delete(target: Target, name: str, grace_ms: int) -> int:
 def _await_removal(client: InstanceClient, name: str) -> None:
     """Return when an instance is gone; raises InstanceError if that takes too long."""
     console = make_console()
-    with console.status(f"Removing what {name} has") if console.is_terminal else _Quiet():
+    with console.status(f"Removing what {name} has") if console.is_terminal else nullcontext():
         for _ in range(MOST_LOOKS):
             try:
                 client.describe(name)
@@ -140,16 +141,6 @@ def _await_removal(client: InstanceClient, name: str) -> None:
                 return
             _NEVER_SET.wait(LOOK_EVERY_S)
     raise InstanceError(f"the removal of {name} is under way and takes long: see the log of the controller")
-
-
-class _Quiet:
-    """No progress, where standard output is no terminal."""
-
-    def __enter__(self) -> None:
-        """Show nothing."""
-
-    def __exit__(self, *_: object) -> None:
-        """Show nothing."""
 
 
 def restore(target: Target, name: str) -> int:
@@ -205,10 +196,10 @@ def list_all(target: Target) -> int:
 
     def work(client: InstanceClient) -> None:
         instances = client.describe_all()
-        if target.as_json:
-            click.echo(json.dumps([_describe_briefly(name, given) for name, given in instances.items()]))
-            return
         rows = [_describe_briefly(name, given) for name, given in instances.items()]
+        if target.as_json:
+            click.echo(json.dumps(rows))
+            return
         if rows:
             make_console().print(make_table("", [{**row, "listeners": ",".join(row["listeners"])} for row in rows]))
         else:

@@ -108,8 +108,8 @@ def _read_properties(call: Call) -> Mapping[str, Any]:
 
 def _write_value(name: str, value: Any) -> str:
     """Return the text of a property's value in JSON; raises HttpError 400."""
-    if isinstance(value, list) and len(value) <= MAX_ITEMS:
-        return ",".join(_write_value(name, item) for item in value if not isinstance(item, list))
+    if isinstance(value, list) and len(value) <= MAX_ITEMS and not any(isinstance(item, list) for item in value):
+        return ",".join(_write_value(name, item) for item in value)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (str, int)) and is_text(str(value)):

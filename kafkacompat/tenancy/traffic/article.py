@@ -1,6 +1,6 @@
 """The division of an instance's traffic by the five rules of the article on CKafka (chapter 4.3).
 
-1. When the instance's storage is full, producing is blocked and consuming passes.
+1. When the instance's storage is full, producing is blocked and consuming passes (by `tenancy.capacity`, for both algorithms).
 2. F is the traffic that a broker is given by the number of the instance's partitions on it.
 3. While the traffic of every broker is below 80 % of its F, each gets F.
 4. Otherwise P is the part of the instance's traffic that each broker measures.
@@ -34,15 +34,8 @@ EXTRA_RATIO = 0.1
 """Part of Pmax that the smaller brokers get in addition, so that they can grow."""
 
 
-def divide_by_article(
-    limit: float, partitions: Sequence[int], traffic: Sequence[float], *, is_blocked: bool = False
-) -> list[float]:
-    """Divide a limit over brokers, given each one's partitions and measured traffic; the shares may exceed the limit.
-
-    *is_blocked* says that the division is of producing, and that the instance's storage is full.
-    """
-    if is_blocked:
-        return [0.0] * len(partitions)
+def divide_by_article(limit: float, partitions: Sequence[int], traffic: Sequence[float]) -> list[float]:
+    """Divide a limit over brokers, given each one's partitions and measured traffic; the shares may exceed the limit."""
     static = divide_by_partitions(limit, partitions)
     total = sum(traffic)
     taking_part = [share > 0 or used > 0 for share, used in zip(static, traffic, strict=True)]

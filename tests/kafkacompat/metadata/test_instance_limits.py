@@ -199,4 +199,4 @@ def test_bounds_that_exclude_everything_are_refused() -> None:
 def test_a_throughput_of_nothing_is_refused(option: str) -> None:
     given = {"cluster.id": "c", "secret": "s", option: "0"}
     with pytest.raises(ConfigError, match=f"{option}=0 would let nothing pass: give at least 1, or -1 for no limit"):
-        check_instance("shop", given, {}, ())
+        check_instance("shop", given, {})

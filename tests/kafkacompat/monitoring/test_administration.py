@@ -122,6 +122,8 @@ def test_the_life_of_an_instance(api: Api) -> None:
         ("PUT", "/v1/instances/shop", b"[" * 100_000, 400, "the body is not valid JSON"),
         ("PUT", "/v1/instances/shop", b"x" * (MAX_BODY_BYTES + 1), 413, "the body has more than 524288 bytes"),
         ("PATCH", "/v1/instances/shop", {"properties": {}}, 404, "there is no instance shop"),
+        # Without the inner list the whitelist would be empty, and let everybody in.
+        ("PUT", "/v1/instances/new", {"properties": {"whitelist": [["10.0.0.0/8"]]}}, 400, "whitelist is not valid"),
         ("PUT", "/v1/instances/shop/whitelist", {"networks": "x"}, 400, "networks is not valid: it takes a list"),
         ("POST", "/v1/instances/shop", {}, 405, "/v1/instances/{name} serves GET, PUT, PATCH, DELETE"),
         ("GET", "/v1/instances/", None, 404, "there is no such path: see /docs"),

@@ -194,7 +194,7 @@ def test_the_count_equals_the_sizes_of_the_logs_after_any_history(seed: int) -> 
         history.step()
         if history.rng.random() < 0.7:
             world.work()
-            for name, partitions in world.storage:
+            for name, partitions in world.storage.by_name.items():
                 leaders_only = not partitions.account.counts_replicas
                 assert world.stored(name) == world.sizes(f"{name}.", leaders_only), (seed, name)
                 seen = max(seen, world.stored(name))

@@ -1,4 +1,4 @@
-"""The five rules of the article, word for word."""
+"""The rules of the article, word for word; the first one is that of full storage, in `tenancy.capacity`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,8 @@ from kafkacompat.tenancy.traffic.article import divide_by_article
 LIMIT = 1000.0
 
 
-def divide(partitions: list[int], traffic: list[float], *, is_blocked: bool = False) -> list[float]:
-    return [round(share, 6) for share in divide_by_article(LIMIT, partitions, traffic, is_blocked=is_blocked)]
-
-
-def test_rule_1_full_storage_blocks_producing() -> None:
-    assert divide([1, 1], [900, 100], is_blocked=True) == [0, 0]
+def divide(partitions: list[int], traffic: list[float]) -> list[float]:
+    return [round(share, 6) for share in divide_by_article(LIMIT, partitions, traffic)]
 
 
 @pytest.mark.parametrize("traffic", [[0, 0, 0], [399, 159, 239]])
