@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from kafkacompat.config.instances import (
+    ARROW,
     BROKER_ID,
     DEFAULT_TOPIC_CONFIGS,
     EVERY_USER,
@@ -17,13 +18,13 @@ from kafkacompat.config.instances import (
     check_instance_name,
     read_instance,
 )
+from kafkacompat.config.listeners import WILDCARD_HOSTS
 from kafkacompat.config.properties import ConfigError
 from kafkacompat.wire import entities
 
 MAX_PREFIX_LENGTH = 128
 FIXED = ("cluster.id", "secret", "name.prefix")
 """Properties that never change: clients know the ids, and what the instance has is found by the prefix."""
-ARROW = "=>"
 
 _NEVER_DEFAULTS = frozenset(
     {
@@ -315,5 +316,4 @@ def _check_apart(instance: Instance, other: Instance) -> None:
 
 
 def _meet(host: str, other: str) -> bool:
-    wild = ("", "0.0.0.0", "::")
-    return host == other or host in wild or other in wild
+    return host == other or host in WILDCARD_HOSTS or other in WILDCARD_HOSTS

@@ -9,6 +9,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
 
+from kafkacompat.config.listeners import LISTENER_PREFIX, MAX_PORT
 from kafkacompat.config.networks import Networks, parse_networks
 from kafkacompat.config.properties import ConfigError, Property, parse_tables
 from kafkacompat.config.suggestions import did_you_mean
@@ -39,10 +40,10 @@ TABLES = {
 }
 _ADDRESS = r"(PLAINTEXT|SSL|SASL_PLAINTEXT|SASL_SSL)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]{1,5})"
 _BROKER_ADDRESS = r"\[?([0-9a-zA-Z\-%._:{}]+)\]?:([0-9]{1,5})"
-MAX_PORT = 65535
-LISTENER_PREFIX = "INSTANCE-"
 """Begins the names of instances' listeners; no other listener has such a name."""
 EVERY_USER = "*"
+ARROW = "=>"
+"""Between the pattern of a renaming and its replacement."""
 """In sasl.users: every user of the instance."""
 BROKER_ID = "{id}"
 """In sni.advertised: the id of the broker."""
