@@ -22,21 +22,20 @@ from weakref import WeakSet
 
 from twisted.internet.base import DelayedCall
 from twisted.internet.defer import Deferred, DeferredLock
-from twisted.internet.task import deferLater
 
 from kafkacompat.timers import SteadyClock
 
 log = logging.getLogger(__name__)
 
-EXACT_JUMPS = 1_000
-MOST_JUMPS = 2_000
-"""Jumps of one advance: those of a day are 86 s long at most where calls are due all the time."""
+EXACT_JUMPS = 500
+MOST_JUMPS = 1_000
+"""Jumps of one advance: those of a day are three minutes long where calls are due all the time."""
 MOST_TURNS = 8
 """Turns after the calls of one time in which connections are busy: clients of other processes may never be quiet."""
 MOST_DUE_TURNS = 10_000
 """Turns after the calls of one time in which further calls are due at once."""
-POLL_S = 0.0005
-"""Real time between two looks at the operations of disks and worker processes."""
+POLL_S = 0.01
+"""Real time after which the operations of disks and worker processes are counted again, unless one has ended before."""
 OPERATIONS_TIMEOUT_S = 60.0
 """Real time that one advance waits for operations of disks and worker processes at a time."""
 STEP_S = 1e-6
@@ -143,10 +142,20 @@ class AdjustableReactor(SteadyClock):
         self._advances = DeferredLock()
         self._is_advancing = False
         self._is_used = False
+        self._waking: Any = None
 
     def __getattr__(self, name: str) -> Any:
         """Pass everything that is not time to the base reactor."""
         return getattr(self._base, name)
+
+    def callFromThread(self, callable: Callable[..., object], *args: Any, **kwargs: Any) -> None:
+        """Twisted: call *callable* in the reactor's thread; an advance that waits for an operation goes on then."""
+        self._base.callFromThread(self._call_from_thread, callable, args, kwargs)
+
+    def _call_from_thread(self, function: Callable[..., object], args: Any, kwargs: Any) -> None:
+        if self._waking is not None and self._waking.active():
+            self._waking.reset(0)
+        function(*args, **kwargs)
 
     # Time
 
@@ -267,7 +276,9 @@ class AdjustableReactor(SteadyClock):
         while True:
             self._is_used = False
             was_pending = self._count_pending()
-            await deferLater(self._base, POLL_S if was_pending else 0)
+            turn: Deferred[None] = Deferred()
+            self._waking = self._base.callLater(POLL_S if was_pending else 0, turn.callback, None)
+            await turn
             due = self._calls.take_due(self._now())
             self._make(due)
             if was_pending or self._count_pending():
