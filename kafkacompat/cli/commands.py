@@ -13,9 +13,12 @@ from kafkacompat.cli.overrides import overrides_option
 
 COMMANDS = {
     "cluster": "kafkacompat.cli.cluster.commands:cluster",
+    "consume": "kafkacompat.cli.remote.records.consume_command:consume",
+    "doctor": "kafkacompat.cli.remote.doctor.command:doctor",
     "instances": "kafkacompat.cli.instances.commands:instances",
     "log": "kafkacompat.cli.log:log",
     "metadata": "kafkacompat.cli.metadata:metadata",
+    "produce": "kafkacompat.cli.remote.records.produce_command:produce",
     "spark": "kafkacompat.cli.spark:spark",
     "topics": "kafkacompat.cli.remote.topics:topics",
     "verify": "kafkacompat.cli.verify:verify",

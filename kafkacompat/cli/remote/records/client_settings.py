@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafkacompat.cli.command_config import read_command_config
@@ -87,17 +86,6 @@ def _make_login_settings(login: Login) -> Settings:
         return token.text, token.expires_at_ms / 1000, token.subject, login.extensions
 
     return {"sasl.mechanism": login.mechanism, "oauth_cb": retrieve_token}
-
-
-def parse_properties_of_option(option: str, given: Iterable[str]) -> dict[str, str]:
-    """Read NAME=VALUE of an option that may be given many times; raises ValueError."""
-    settings = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals or not name.strip():
-            raise ValueError(f"{option} {text!r} is not of the form NAME=VALUE")
-        settings[name.strip()] = value
-    return settings
 
 
 def create_client(kind: Any, settings: Settings, option: str) -> Any:

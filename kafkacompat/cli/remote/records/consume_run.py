@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from kafkacompat.cli.remote.cluster import connect_cluster
-from kafkacompat.cli.remote.errors import EXIT_DONE, EXIT_REFUSED, UsageProblem
+from kafkacompat.cli.remote.errors import EXIT_DONE, EXIT_REFUSED, OptionError
 from kafkacompat.cli.remote.output import Output
 from kafkacompat.cli.remote.records.client_settings import (
     Settings,
@@ -66,7 +66,7 @@ class Presentation(NamedTuple):
 
 
 def consume(target: Target, selection: Selection, presentation: Presentation, properties: Mapping[str, str]) -> int:
-    """Read and write records; returns the exit code. Raises RemoteError, UsageProblem and BrokenPipeError."""
+    """Read and write records; returns the exit code. Raises RemoteError, OptionError and BrokenPipeError."""
     failures = Failures()
     stream = _open_output(presentation.path)
     is_terminal = stream.isatty()
@@ -108,7 +108,7 @@ def _open_output(path: Path | None) -> IO[bytes]:
     try:
         return path.open("wb")
     except OSError as problem:
-        raise UsageProblem(f"--output {path} cannot be written: {problem.strerror}") from None
+        raise OptionError(f"--output {path} cannot be written: {problem.strerror}") from None
 
 
 def find_offsets(target: Target, selection: Selection) -> tuple[dict[int, int], dict[int, int] | None]:
@@ -150,7 +150,7 @@ def make_consumer_settings(connection: Settings, selection: Selection) -> Settin
 
 
 def make_format(presentation: Presentation, failures: Failures, *, as_json: bool, is_terminal: bool) -> Format:
-    """Return the format of the output; raises UsageProblem."""
+    """Return the format of the output; raises OptionError."""
     if presentation.is_raw:
         return format_raw
     decode_key, decode_value = _make_decoders(presentation, failures)
@@ -167,7 +167,7 @@ def make_format(presentation: Presentation, failures: Failures, *, as_json: bool
 def _make_decoders(presentation: Presentation, failures: Failures) -> tuple[Decode, Decode]:
     kinds = presentation.key_decoder, presentation.value_decoder
     if REGISTRY in kinds and presentation.registry is None:
-        raise UsageProblem("the decoder registry needs --schema-registry URL")
+        raise OptionError("the decoder registry needs --schema-registry URL")
     decoders: dict[str, Any] = {TEXT: keep_text, JSON: make_json_decode(failures)}
     if REGISTRY in kinds:
         from kafkacompat.cli.remote.records.schema_values import make_registry_decode, open_registry

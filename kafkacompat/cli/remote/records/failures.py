@@ -71,7 +71,7 @@ class BrokerWatch:
             return
         try:
             probe(PROBE_TIMEOUT_S)
-        except Exception:  # noqa: BLE001  # whatever the reason, no broker answers
+        except Exception:  # whatever the reason, no broker answers
             text = f"no broker of {self._bootstrap} has answered for {self._limit_s:g} s"
             raise RemoteError(f"{text}: `kafkacompat doctor` finds out why") from None
         self.note_life()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafkacompat.cli.remote.errors import RemoteError, UsageProblem, explain_refusal, suggest_name
+from kafkacompat.cli.remote.errors import OptionError, RemoteError, explain_refusal, suggest_name
 from kafkacompat.wire.apis.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -65,11 +65,11 @@ def read_partitions(cluster: RemoteCluster, topic: str) -> dict[int, int]:
 
 
 def choose_partitions(topic: str, leaders: Mapping[int, int], wanted: Iterable[int]) -> list[int]:
-    """Return the partitions to read, all of them if none is wanted; raises RemoteError and UsageProblem."""
+    """Return the partitions to read, all of them if none is wanted; raises RemoteError and OptionError."""
     chosen = sorted(set(wanted)) or sorted(leaders)
     for number in chosen:
         if number not in leaders:
-            raise UsageProblem(f"--partition {number}: topic {topic} has the partitions 0 to {max(leaders)}")
+            raise OptionError(f"--partition {number}: topic {topic} has the partitions 0 to {max(leaders)}")
         if leaders[number] < 0:
             raise RemoteError(f"partition {number} of {topic} has no leader: see `kafkacompat status`")
     return chosen

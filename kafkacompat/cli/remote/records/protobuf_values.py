@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def make_protobuf_reader(schema: Schema) -> ReadValue:
     """Return the reader of a schema; raises PipelineError if protoc rejects the schema, RemoteError without protobuf."""
     try:
-        import grpc_tools  # noqa: F401  # its protoc compiles schemas
+        import grpc_tools  # type: ignore[import-untyped]  # noqa: F401  # its protoc compiles schemas
         from google.protobuf import json_format, message_factory
 
         from spark_integration.validate.protoc import compile_schema, messages_at
