@@ -291,7 +291,7 @@ class Broker:
         if self.monitor is not None:
             self.monitor.observe(self._list_services())
             self.monitor.administer(
-                Dispatcher(self._handlers(), self._services),
+                self.build_dispatcher(),
                 self.instances,
                 lambda function, *arguments: self._disk("passwords").run(function, *arguments),
                 self.tenancy.describe_usage,
@@ -321,11 +321,15 @@ class Broker:
             whitelists=self.tenancy.whitelists,
         )
 
+    def build_dispatcher(self) -> Dispatcher:
+        """Return a dispatcher for requests of this process to its own broker."""
+        return Dispatcher(self._handlers(), self._services)
+
     def _build_listeners(self) -> None:
         config = self.config
         self.server = KafkaServer(
             self._reactor,
-            Dispatcher(self._handlers(), self._services),
+            self.build_dispatcher(),
             network=self._host.network,
             max_frame_bytes=config.int("socket.request.max.bytes"),
             max_queued_bytes=config.int("queued.max.request.bytes"),

@@ -11,11 +11,12 @@ from kafkacompat.testing.errors import BrokerError
 from kafkacompat.testing.starting import broker
 
 if TYPE_CHECKING:
+    from kafkacompat.testing.rows import Record
     from kafkacompat.testing.running import RunningBroker
 
-__all__ = ["BrokerError", "RunningBroker", "broker"]
+__all__ = ["BrokerError", "Record", "RunningBroker", "broker"]
 
-_HOMES = {"RunningBroker": "kafkacompat.testing.running"}
+_HOMES = {"Record": "kafkacompat.testing.rows", "RunningBroker": "kafkacompat.testing.running"}
 """The modules of classes that are imported at their first use, since they load the broker."""
 
 

@@ -1,9 +1,9 @@
-"""One broker on one machine, started and stopped in the thread of the brokers."""
+"""One broker on one machine, started, stopped and used in the thread of the brokers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from twisted.internet.task import deferLater
 
@@ -11,33 +11,52 @@ from kafkacompat.broker import START_ERRORS, Broker
 from kafkacompat.config import BrokerConfig, ConfigError
 from kafkacompat.config.broker import PROPERTIES
 from kafkacompat.config.suggestions import did_you_mean
+from kafkacompat.handlers.context import Peer, RequestContext
+from kafkacompat.security.principals import Principal
+from kafkacompat.server.direct_requests import answer_directly
 from kafkacompat.testing.errors import BrokerError
 
 if TYPE_CHECKING:
     from kafkacompat.host import Host
+    from kafkacompat.server.dispatcher import Dispatcher
+    from kafkacompat.wire.schema import Request
 
 WILDCARD_HOSTS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
+CLIENT_ID = "kafkacompat.testing"
+HELPER = Principal("Helper", CLIENT_ID)
+"""The user of the helpers, a superuser; no client can authenticate itself as one, since clients are of the kind User."""
 
 
 class Node:
-    """A broker that can start again on what it has left. Use the methods in the thread of the brokers."""
+    """A broker that can start again on what it has left."""
 
     def __init__(self, host: Host, properties: Mapping[str, str]) -> None:
         self._host = host
         self._properties = dict(properties)
         self._broker: Broker | None = None
+        self._dispatcher: Dispatcher | None = None
+
+    @property
+    def node_id(self) -> int:
+        """The broker's id."""
+        return int(self._properties["node.id"])
 
     @property
     def broker(self) -> Broker:
         """The broker that runs; raises BrokerError if none does."""
         if self._broker is None:
-            raise BrokerError(f"broker {self._properties['node.id']} does not run: start it first")
+            raise BrokerError(f"broker {self.node_id} does not run: start it first")
         return self._broker
 
     @property
     def is_running(self) -> bool:
         """Whether the broker runs."""
         return self._broker is not None
+
+    @property
+    def clock(self) -> Any:
+        """The broker's reactor."""
+        return self._host.reactor
 
     def find_address(self, listener: str | None = None) -> str:
         """Return ``host:port`` of a listener, by default of the first one."""
@@ -61,7 +80,7 @@ class Node:
 
     async def stop(self) -> None:
         """Stop the broker in order, if it runs: clients receive the responses to their requests."""
-        broker, self._broker = self._broker, None
+        broker, self._broker, self._dispatcher = self._broker, None, None
         if broker is not None:
             await broker.stop()
 
@@ -70,11 +89,22 @@ class Node:
         if self._broker is not None:
             for connection in list(self._broker.server.connections):
                 connection.finish()
-            await deferLater(self._host.reactor, 0)
+            await deferLater(self.clock, 0)
             for connection in list(self._broker.server.connections):
                 connection.transport.abortConnection()
-            await deferLater(self._host.reactor, 0)
+            await deferLater(self.clock, 0)
         await self.stop()
+
+    async def request(self, request: Request, version: int | None = None) -> Any:
+        """Return the broker's response to a request of a helper, in the highest version if none is given."""
+        if self._dispatcher is None:
+            self._dispatcher = self.broker.build_dispatcher()
+        version = request.VERSIONS.last if version is None else version
+        listener, (host, port) = next(iter(self.broker.listeners.bound.items()))
+        peer = Peer(listener, "127.0.0.1", 0, host, port)
+        return await answer_directly(
+            self._dispatcher, request, RequestContext(version, CLIENT_ID, peer, principal=HELPER)
+        )
 
 
 def check_names(config: BrokerConfig) -> None:
