@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.task import deferLater
@@ -15,6 +15,7 @@ from kafkacompat.handlers.context import Peer, RequestContext
 from kafkacompat.security.principals import Principal
 from kafkacompat.server.direct_requests import answer_directly
 from kafkacompat.testing.errors import BrokerError
+from kafkacompat.testing.process_reactor import ProcessReactor
 
 if TYPE_CHECKING:
     from kafkacompat.host import Host
@@ -28,11 +29,16 @@ HELPER = Principal("Helper", CLIENT_ID)
 
 
 class Node:
-    """A broker that can start again on what it has left."""
+    """A broker that can start again on what it has left; *make_host* returns a machine for each of its processes."""
 
-    def __init__(self, host: Host, properties: Mapping[str, str]) -> None:
-        self._host = host
+    def __init__(
+        self, make_host: Callable[[ProcessReactor], Host], reactor: Any, properties: Mapping[str, str]
+    ) -> None:
+        self._make_host = make_host
+        self._reactor = reactor
         self._properties = dict(properties)
+        self.clock = ProcessReactor(reactor)
+        """The reactor of the broker's present or last process."""
         self._broker: Broker | None = None
         self._dispatcher: Dispatcher | None = None
 
@@ -53,11 +59,6 @@ class Node:
         """Whether the broker runs."""
         return self._broker is not None
 
-    @property
-    def clock(self) -> Any:
-        """The broker's reactor."""
-        return self._host.reactor
-
     def find_address(self, listener: str | None = None) -> str:
         """Return ``host:port`` of a listener, by default of the first one."""
         bound = self.broker.listeners.bound
@@ -67,10 +68,13 @@ class Node:
 
     async def start(self) -> None:
         """Start the broker; raises BrokerError, one sentence. A later start binds the same ports again."""
+        if self._broker is not None:
+            return
+        self.clock = ProcessReactor(self._reactor)
         try:
             config = BrokerConfig(self._properties)
             check_names(config)
-            broker = Broker(self._host, config)
+            broker = Broker(self._make_host(self.clock), config)
             await broker.start()
         except START_ERRORS as problem:
             raise BrokerError(f"the broker cannot start: {problem}") from None
@@ -89,11 +93,18 @@ class Node:
         if self._broker is not None:
             for connection in list(self._broker.server.connections):
                 connection.finish()
-            await deferLater(self.clock, 0)
+            await deferLater(self._reactor, 0)
             for connection in list(self._broker.server.connections):
                 connection.transport.abortConnection()
-            await deferLater(self.clock, 0)
+            await deferLater(self._reactor, 0)
         await self.stop()
+
+    async def kill(self) -> None:
+        """End the broker without notice, if it runs; its session with ZooKeeper ends, too."""
+        broker, self._broker, self._dispatcher = self._broker, None, None
+        if broker is not None:
+            await broker.abandon()
+            self.clock.kill()
 
     async def request(self, request: Request, version: int | None = None) -> Any:
         """Return the broker's response to a request of a helper, in the highest version if none is given."""

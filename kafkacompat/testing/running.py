@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -176,3 +176,43 @@ class RunningBroker(RunningKafka):
     def broker(self) -> Broker:
         """The broker itself, to be used by functions that `call` runs, and nowhere else."""
         return self._node.broker
+
+
+class RunningCluster(RunningKafka):
+    """Brokers that run in this process until `stop`, or until the end of their ``with`` block.
+
+    ``bootstrap_servers`` are the addresses of all of them. A broker that is started again has its old address.
+    """
+
+    def __init__(self, thread: ReactorThread, nodes: Sequence[Node]) -> None:
+        super().__init__(thread, Nodes(thread.reactor, nodes))
+        try:
+            for node in nodes:
+                self.call(node.start)
+        except BaseException:
+            self.stop()
+            raise
+        self.bootstrap_servers = ",".join(node.find_address() for node in nodes)
+
+    @property
+    def brokers(self) -> dict[int, Broker]:
+        """The brokers that run, by id, to be used by functions that `call` runs, and nowhere else."""
+        return {node_id: node.broker for node_id, node in self._nodes.by_id.items() if node.is_running}
+
+    def start_broker(self, broker_id: int) -> None:
+        """Start a broker that was stopped or killed, on its old address; returns when it serves clients."""
+        self.call(self._find(broker_id).start)
+
+    def stop_broker(self, broker_id: int) -> None:
+        """Stop a broker in order: others lead its partitions first."""
+        self.call(self._find(broker_id).stop)
+
+    def kill_broker(self, broker_id: int) -> None:
+        """End a broker without notice. Its session with ZooKeeper ends at once, so that others are elected."""
+        self.call(self._find(broker_id).kill)
+
+    def _find(self, broker_id: int) -> Node:
+        if broker_id not in self._nodes.by_id:
+            known = ", ".join(map(str, self._nodes.by_id))
+            raise BrokerError(f"there is no broker {broker_id} in this cluster: its brokers are {known}")
+        return self._nodes.by_id[broker_id]
