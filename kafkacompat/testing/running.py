@@ -11,6 +11,7 @@ from kafkacompat.testing.clock import BrokerClock
 from kafkacompat.testing.errors import BrokerError
 from kafkacompat.testing.expectations import Expected, describe_records, find_missing
 from kafkacompat.testing.groups import list_lags
+from kafkacompat.testing.leftovers import LEFTOVERS
 from kafkacompat.testing.nodes import Nodes
 from kafkacompat.testing.profile import format_property, read_properties
 from kafkacompat.testing.reading import TopicReader, decode
@@ -43,6 +44,7 @@ class RunningKafka:
         self._thread = thread
         self._nodes = Nodes(thread.reactor, nodes)
         self.clock = BrokerClock(self.call, reactor)
+        self._is_stopped = False
         try:
             for node in nodes:
                 self.call(node.start)
@@ -50,6 +52,8 @@ class RunningKafka:
             self.stop()
             raise
         self.bootstrap_servers = ",".join(node.find_address() for node in nodes)
+        folders = [node.folder for node in nodes if node.folder is not None]
+        LEFTOVERS.note_started(id(self), self.bootstrap_servers, folders)
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Run *function* in the thread of the brokers and return its result; a Deferred or a coroutine is waited for.
@@ -158,7 +162,14 @@ class RunningKafka:
 
     def stop(self) -> None:
         """Stop all brokers and forget their data, unless they are in a folder. A second call does nothing."""
-        self.call(self._nodes.end)
+        if self._is_stopped:
+            return
+        self._is_stopped = True
+        try:
+            self.call(self._nodes.end)
+        finally:
+            clients = [client for node in self._nodes.by_id.values() for client in node.left_open]
+            LEFTOVERS.note_stopped(id(self), clients)
 
     def __enter__(self) -> Self:
         return self

@@ -71,10 +71,10 @@ def _build_node(
     from kafkacompat.watched_host import WatchedHost
 
     if folder is None:
-        return Node(InMemoryMachine(reactor, zookeeper).start_process, reactor, properties, lasts=False)
+        return Node(InMemoryMachine(reactor, zookeeper).start_process, reactor, properties, folder=None)
 
     def start_process(process: ProcessReactor) -> Host:
         host = ReactorHost(process) if zookeeper is None else ClusterFolderHost(process, zookeeper)
         return WatchedHost(host, reactor.watch)
 
-    return Node(start_process, reactor, properties, lasts=True)
+    return Node(start_process, reactor, properties, folder=folder)
