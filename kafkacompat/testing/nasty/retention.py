@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kafkacompat.testing.nasty.contents import make_records
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 SEGMENTS = 4
 BATCH = 100
 VALUE_BYTES = 1000
+LEFT = 50
+"""Records that `overtake` leaves: fewer than a batch, so that the log begins inside one."""
 
 
 class RetentionJump:
@@ -59,6 +62,30 @@ class RetentionJump:
         return await self._nodes.wait_for(
             lambda: log.log_start_offset if log.log_start_offset > start_before else None,
             f"retention of '{self.name}'",
+        )
+
+    def overtake(self, records: int = 200) -> NastyTopic:
+        """Append records and delete them, but for the last fifty, before any consumer can fetch them.
+
+        Returns what consumers see from now on. A consumer that had read everything has a position before the log start now, however
+        fast it is. Raises NastyTopicError for fewer than 100 records.
+        """
+        if records < BATCH:
+            raise NastyTopicError(f"records={records} is too small; choose {BATCH} or more")
+        after: NastyTopic = self._kafka.call(self._overtake, records)
+        return after
+
+    async def _overtake(self, records: int) -> NastyTopic:
+        writer = await PartitionWriter.open(self._nodes, self.name)
+        rows = make_records(range(records), self._nodes.now_ms(), word="later", size_bytes=VALUE_BYTES)
+        appended: list[ExpectedRecord] = []
+        # Nothing waits up to the end of the deletion: no fetch is served in between.
+        for position in range(0, len(rows), BATCH):
+            appended += await writer.append(rows[position : position + BATCH])
+        await writer.broker.replica_manager.delete_records(writer.partition, appended[-LEFT].offset)
+        return replace(
+            describe_plain(self.name, appended[-LEFT:], {0: writer.end_offset}),
+            log_start_offsets={0: appended[-LEFT].offset},
         )
 
 

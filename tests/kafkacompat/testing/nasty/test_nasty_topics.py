@@ -118,6 +118,15 @@ def test_retention_jumps(kafka: MemoryKafka) -> None:
         jumping.jump(340)
 
 
+def test_the_log_start_overtakes_consumers(kafka: MemoryKafka) -> None:
+    jumping = kafka.nasty.retention_jump("t", records=40)
+    after = jumping.overtake()
+    assert after.log_start_offsets == {0: 190}
+    check_topic(kafka, after)
+    with pytest.raises(NastyTopicError, match="^records=99 is too small; choose 100 or more$"):
+        jumping.overtake(99)
+
+
 def test_a_log_loses_its_end_and_gets_another(kafka: MemoryKafka) -> None:
     losing = kafka.nasty.unclean_truncation("t")
     check_topic(kafka, losing.before)
