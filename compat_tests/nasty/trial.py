@@ -69,7 +69,7 @@ class Reader:
 
     def end(self) -> None:
         """End the client."""
-        self._driver.end()
+        self._driver.end(seconds=0)
 
 
 class Trial:

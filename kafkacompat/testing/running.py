@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from kafkacompat.broker import Broker
+    from kafkacompat.testing.nasty import NastyTopics
     from kafkacompat.testing.reactor_thread import ReactorThread
 
 
@@ -38,6 +40,13 @@ class RunningBroker:
         Raises what the function raises, and BrokerError if the thread has ended.
         """
         return self._thread.call(function, *arguments)
+
+    @cached_property
+    def nasty(self) -> NastyTopics:
+        """Topics with the shapes that consumers have failed at, one call each: see NastyTopics."""
+        from kafkacompat.testing.nasty import NastyTopics
+
+        return NastyTopics(self, lambda: [self.broker])
 
     def stop(self) -> None:
         """Stop the broker and forget its data, unless they are in a folder. A second call does nothing."""
