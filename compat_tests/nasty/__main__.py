@@ -20,7 +20,7 @@ from compat_tests.nasty import report
 from compat_tests.nasty.shapes import SHAPES, Shape
 from compat_tests.nasty.trial import Client, Trial
 from kafkacompat.testing.nasty import ExpectedRecord
-from kafkacompat.testing.nasty.nodes import Nodes
+from kafkacompat.testing.nasty.broker_access import BrokerAccess
 from kafkacompat.testing.nasty.partition_writer import PartitionWriter
 
 FEW = (
@@ -74,11 +74,11 @@ def select_rows(prefixes: Sequence[str]) -> list[str]:
 
 def make_appender(kafka: Any) -> Callable[[str], ExpectedRecord]:
     """Return a function that appends one record to partition 0 of a topic."""
-    nodes = Nodes(lambda: [kafka.broker])
+    access = BrokerAccess(lambda: [kafka.broker])
 
     async def append(topic: str) -> ExpectedRecord:
-        writer = await PartitionWriter.open(nodes, topic)
-        (record,) = await writer.append([(nodes.now_ms(), b"last", b"last", ())])
+        writer = await PartitionWriter.open(access, topic)
+        (record,) = await writer.append([(access.now_ms(), b"last", b"last", ())])
         return record
 
     return lambda topic: kafka.call(append, topic)  # type: ignore[no-any-return]

@@ -12,16 +12,16 @@ from kafkacompat.testing.nasty.transactional_writer import TransactionalWriter
 from kafkacompat.wire.compression import Codec
 
 if TYPE_CHECKING:
-    from kafkacompat.testing.nasty.nodes import Nodes
+    from kafkacompat.testing.nasty.broker_access import BrokerAccess
 
 COMPACTED = "compacted away"
 ROUNDS, KEYS_A_ROUND = 10, 100
 
 
-async def make_compacted_holes(nodes: Nodes, name: str) -> NastyTopic:
+async def make_compacted_holes(access: BrokerAccess, name: str) -> NastyTopic:
     """See NastyTopics.compacted_holes."""
-    await nodes.create_topic(name, cleanup_policy="compact")
-    writer, base_ms = await PartitionWriter.open(nodes, name), nodes.now_ms()
+    await access.create_topic(name, cleanup_policy="compact")
+    writer, base_ms = await PartitionWriter.open(access, name), access.now_ms()
     written: list[ExpectedRecord] = []
     # All records of the first batch are replaced, and of the second one those at its beginning.
     written += await writer.append(make_keyed(range(10), base_ms, "first"))
@@ -45,17 +45,17 @@ async def make_compacted_holes(nodes: Nodes, name: str) -> NastyTopic:
     return describe_plain(name, kept, {0: writer.end_offset}, missing)
 
 
-async def make_empty_batch(nodes: Nodes, name: str) -> NastyTopic:
+async def make_empty_batch(access: BrokerAccess, name: str) -> NastyTopic:
     """See NastyTopics.empty_batch."""
-    await nodes.create_topic(name, cleanup_policy="compact")
-    writer, base_ms = await PartitionWriter.open(nodes, name), nodes.now_ms()
+    await access.create_topic(name, cleanup_policy="compact")
+    writer, base_ms = await PartitionWriter.open(access, name), access.now_ms()
     producer_id = await writer.broker.controller.producer_ids.next()
     written = await writer.append(make_keyed(range(3), base_ms, "before"))
     idempotent = BatchProducer(producer_id, 0, 0)
     emptied = await writer.append(make_keyed(range(3, 8), base_ms + 1, "emptied"), producer=idempotent)
     written += await writer.append(make_keyed(range(3, 10), base_ms + 2, "after"))
     # The end: an aborted transaction, whose records the cleaner removes as well.
-    transactional = await TransactionalWriter.start(nodes, writer, f"{name}-a")
+    transactional = await TransactionalWriter.start(access, writer, f"{name}-a")
     aborted = await transactional.send(make_keyed(range(5), base_ms + 3, "aborted"))
     marker = await transactional.abort()
     await writer.roll()

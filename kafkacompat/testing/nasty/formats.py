@@ -13,16 +13,16 @@ from kafkacompat.wire.message_set import NO_TIMESTAMP, make_entry_writer, wrap_m
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kafkacompat.testing.nasty.nodes import Nodes
+    from kafkacompat.testing.nasty.broker_access import BrokerAccess
     from kafkacompat.wire.record_batch import NewRecord
 
 BATCH = 5
 
 
-async def make_mixed_formats(nodes: Nodes, name: str) -> NastyTopic:
+async def make_mixed_formats(access: BrokerAccess, name: str) -> NastyTopic:
     """See NastyTopics.mixed_formats."""
-    await nodes.create_topic(name)
-    writer, base_ms = await PartitionWriter.open(nodes, name), nodes.now_ms()
+    await access.create_topic(name)
+    writer, base_ms = await PartitionWriter.open(access, name), access.now_ms()
     records: list[ExpectedRecord] = []
     for start in (0, 5 * BATCH):
         for number, (magic, codec) in enumerate(((0, 0), (0, Codec.GZIP), (1, 0), (1, Codec.GZIP))):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kafkacompat.storage.intake.validation import CheckedBatch
     from kafkacompat.storage.log.log import AppendResult
     from kafkacompat.storage.producers.verification import Guard
-    from kafkacompat.testing.nasty.nodes import Nodes
+    from kafkacompat.testing.nasty.broker_access import BrokerAccess
     from kafkacompat.wire.primitives import Buffer
 
 
@@ -44,9 +44,9 @@ class PartitionWriter:
         self.index = index
 
     @classmethod
-    async def open(cls, nodes: Nodes, topic: str, index: int = 0) -> PartitionWriter:
+    async def open(cls, access: BrokerAccess, topic: str, index: int = 0) -> PartitionWriter:
         """Return the writer of a partition, at its leader."""
-        return cls(await nodes.find_broker_of(topic, index), topic, index)
+        return cls(await access.find_broker_of(topic, index), topic, index)
 
     @property
     def partition(self) -> Partition:

@@ -10,7 +10,7 @@ from kafkacompat.testing.nasty.description import ExpectedRecord, NastyTopic, Na
 from kafkacompat.testing.nasty.partition_writer import PartitionWriter
 
 if TYPE_CHECKING:
-    from kafkacompat.testing.nasty.nodes import Kafka, Nodes
+    from kafkacompat.testing.nasty.broker_access import Kafka, BrokerAccess
 
 SEGMENTS = 4
 BATCH = 100
@@ -22,10 +22,10 @@ LEFT = 50
 class RetentionJump:
     """A topic of four segments; `before` is what consumers see until `jump`."""
 
-    def __init__(self, kafka: Kafka, nodes: Nodes, before: NastyTopic) -> None:
+    def __init__(self, kafka: Kafka, access: BrokerAccess, before: NastyTopic) -> None:
         self.before = before
         self._kafka = kafka
-        self._nodes = nodes
+        self._access = access
 
     @property
     def name(self) -> str:
@@ -45,7 +45,7 @@ class RetentionJump:
         return self.before.without_records_before(start)
 
     async def _jump(self, offset: int | None) -> int:
-        writer = await PartitionWriter.open(self._nodes, self.name)
+        writer = await PartitionWriter.open(self._access, self.name)
         log = writer.partition.log
         start_before, end_offset = log.log_start_offset, log.log_end_offset
         if offset is not None:
@@ -57,9 +57,9 @@ class RetentionJump:
         kept = list(log.segments)[-1]
         if kept.base_offset <= start_before:
             raise NastyTopicError(f"the log start of '{self.name}' has jumped already; create another topic")
-        await self._nodes.alter_topic(self.name, retention_bytes=str(kept.size_bytes))
+        await self._access.alter_topic(self.name, retention_bytes=str(kept.size_bytes))
         writer.broker.housekeeping.delete_expired(writer.partition)
-        return await self._nodes.wait_for(
+        return await self._access.wait_for(
             lambda: log.log_start_offset if log.log_start_offset > start_before else None,
             f"retention of '{self.name}'",
         )
@@ -76,8 +76,8 @@ class RetentionJump:
         return after
 
     async def _overtake(self, records: int) -> NastyTopic:
-        writer = await PartitionWriter.open(self._nodes, self.name)
-        rows = make_records(range(records), self._nodes.now_ms(), word="later", size_bytes=VALUE_BYTES)
+        writer = await PartitionWriter.open(self._access, self.name)
+        rows = make_records(range(records), self._access.now_ms(), word="later", size_bytes=VALUE_BYTES)
         appended: list[ExpectedRecord] = []
         # Nothing waits up to the end of the deletion: no fetch is served in between.
         for position in range(0, len(rows), BATCH):
@@ -89,12 +89,12 @@ class RetentionJump:
         )
 
 
-async def make_retention_jump(nodes: Nodes, name: str, records: int) -> NastyTopic:
+async def make_retention_jump(access: BrokerAccess, name: str, records: int) -> NastyTopic:
     """See NastyTopics.retention_jump."""
     if records < SEGMENTS:
         raise NastyTopicError(f"records={records} is too small; choose {SEGMENTS} or more")
-    await nodes.create_topic(name, retention_ms="-1")
-    writer, base_ms = await PartitionWriter.open(nodes, name), nodes.now_ms()
+    await access.create_topic(name, retention_ms="-1")
+    writer, base_ms = await PartitionWriter.open(access, name), access.now_ms()
     expected: list[ExpectedRecord] = []
     starts = [records * number // SEGMENTS for number in range(SEGMENTS + 1)]
     for start, end in zip(starts[:-1], starts[1:], strict=True):

@@ -10,19 +10,19 @@ from kafkacompat.testing.nasty.partition_writer import PartitionWriter
 from kafkacompat.wire.record_batch import build_batch
 
 if TYPE_CHECKING:
-    from kafkacompat.testing.nasty.nodes import Nodes
+    from kafkacompat.testing.nasty.broker_access import BrokerAccess
     from kafkacompat.wire.record_batch import NewRecord
 
 LEAST_BATCH_BYTES = 1000
 MOST_PARTITIONS = 10_000
 
 
-async def make_largest_record(nodes: Nodes, name: str, batch_bytes: int) -> NastyTopic:
+async def make_largest_record(access: BrokerAccess, name: str, batch_bytes: int) -> NastyTopic:
     """See NastyTopics.largest_record."""
     if batch_bytes < LEAST_BATCH_BYTES:
         raise NastyTopicError(f"batch_bytes={batch_bytes} is too small; choose {LEAST_BATCH_BYTES} or more")
-    await nodes.create_topic(name, max_message_bytes=str(batch_bytes))
-    writer, base_ms = await PartitionWriter.open(nodes, name), nodes.now_ms()
+    await access.create_topic(name, max_message_bytes=str(batch_bytes))
+    writer, base_ms = await PartitionWriter.open(access, name), access.now_ms()
     records: list[ExpectedRecord] = []
     for first in (0, 10, 20):
         records += await writer.append(make_records(range(first, first + 3), base_ms))
@@ -43,16 +43,16 @@ def build_largest(timestamp: int, batch_bytes: int) -> NewRecord:
         value_bytes -= surplus
 
 
-async def make_many_partitions(nodes: Nodes, name: str, partitions: int) -> NastyTopic:
+async def make_many_partitions(access: BrokerAccess, name: str, partitions: int) -> NastyTopic:
     """See NastyTopics.many_partitions."""
     if not 1 <= partitions <= MOST_PARTITIONS:
         raise NastyTopicError(f"partitions={partitions} is not valid; choose 1 to {MOST_PARTITIONS}")
-    await nodes.create_topic(name, partitions=partitions)
-    base_ms = nodes.now_ms()
+    await access.create_topic(name, partitions=partitions)
+    base_ms = access.now_ms()
     records: list[ExpectedRecord] = []
     filled = sorted({0, partitions // 2, partitions - 1})
     for index in filled:
-        writer = await PartitionWriter.open(nodes, name, index)
+        writer = await PartitionWriter.open(access, name, index)
         records += await writer.append(make_records(range(3), base_ms, word=f"partition-{index}"))
     ends = {index: 3 if index in filled else 0 for index in range(partitions)}
     return describe_plain(name, records, ends)

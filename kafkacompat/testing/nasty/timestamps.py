@@ -12,7 +12,7 @@ from kafkacompat.testing.nasty.description import ExpectedRecord, NastyTopic, Ti
 from kafkacompat.testing.nasty.partition_writer import PartitionWriter
 
 if TYPE_CHECKING:
-    from kafkacompat.testing.nasty.nodes import Nodes
+    from kafkacompat.testing.nasty.broker_access import BrokerAccess
 
 HOUR_MS = 3_600_000
 IN_2100_MS = 4_102_444_800_000
@@ -20,10 +20,10 @@ CREATED_BEFORE_MS = 24 * HOUR_MS
 """How much earlier than the append the producers of `mixed_timestamp_types` stamp their records."""
 
 
-async def make_out_of_order_timestamps(nodes: Nodes, name: str) -> NastyTopic:
+async def make_out_of_order_timestamps(access: BrokerAccess, name: str) -> NastyTopic:
     """See NastyTopics.out_of_order_timestamps."""
-    await nodes.create_topic(name, message_timestamp_after_max_ms=str(LONG_MAX), retention_ms="-1")
-    writer, now_ms = await PartitionWriter.open(nodes, name), nodes.now_ms()
+    await access.create_topic(name, message_timestamp_after_max_ms=str(LONG_MAX), retention_ms="-1")
+    writer, now_ms = await PartitionWriter.open(access, name), access.now_ms()
     # A batch a line, and a new segment after each second one.
     batches = [
         [now_ms, now_ms - 5, now_ms - 10, now_ms + 10],
@@ -57,14 +57,14 @@ def find_by_time(records: Sequence[ExpectedRecord], timestamp: int) -> TimeLooku
     return TimeLookup(0, timestamp, offset)
 
 
-async def make_mixed_timestamp_types(nodes: Nodes, name: str) -> NastyTopic:
+async def make_mixed_timestamp_types(access: BrokerAccess, name: str) -> NastyTopic:
     """See NastyTopics.mixed_timestamp_types."""
-    await nodes.create_topic(name)
-    writer = await PartitionWriter.open(nodes, name)
-    created_ms = nodes.now_ms() - CREATED_BEFORE_MS
+    await access.create_topic(name)
+    writer = await PartitionWriter.open(access, name)
+    created_ms = access.now_ms() - CREATED_BEFORE_MS
     records: list[ExpectedRecord] = []
     for number, kind in enumerate(("CreateTime", "LogAppendTime", "CreateTime", "LogAppendTime")):
-        await nodes.alter_topic(name, message_timestamp_type=kind)
+        await access.alter_topic(name, message_timestamp_type=kind)
         for start in (10 * number, 10 * number + 5):
             records += await writer.append(make_records(range(start, start + 5), created_ms))
     return describe_plain(name, records, {0: writer.end_offset})

@@ -7,33 +7,38 @@ from typing import TYPE_CHECKING
 
 from kafkacompat.testing.nasty.compacted import make_compacted_holes, make_empty_batch
 from kafkacompat.testing.nasty.formats import make_mixed_formats
-from kafkacompat.testing.nasty.nodes import Nodes
+from kafkacompat.testing.nasty.broker_access import BrokerAccess
 from kafkacompat.testing.nasty.retention import RetentionJump, make_retention_jump
 from kafkacompat.testing.nasty.sizes import MOST_PARTITIONS, make_largest_record, make_many_partitions
 from kafkacompat.testing.nasty.timestamps import make_mixed_timestamp_types, make_out_of_order_timestamps
 from kafkacompat.testing.nasty.transactional import make_aborted_tail, make_transaction_gaps
-from kafkacompat.testing.nasty.truncation import UncleanTruncation, make_unclean_truncation
+from kafkacompat.testing.nasty.truncation import Plan, UncleanTruncation, make_in_cluster, make_on_one_node
 
 if TYPE_CHECKING:
     from kafkacompat.broker import Broker
     from kafkacompat.testing.nasty.description import NastyTopic
-    from kafkacompat.testing.nasty.nodes import Kafka
+    from kafkacompat.testing.nasty.broker_access import Kafka
+    from kafkacompat.testing.nasty.truncation import Cluster
 
 KAFKA_BATCH_LIMIT_BYTES = 1_048_588
 """max.message.bytes of a topic that sets none."""
 
 
 class NastyTopics:
-    """Makes nasty topics on a broker, or on a cluster, each with one replica.
+    """Makes nasty topics on a broker, or on a cluster: each with one replica, but for `unclean_truncation`.
 
-    ``kafka`` runs functions in the reactor's thread, and ``list_brokers`` returns the running brokers there. Each method creates
+    ``kafka`` runs functions in the reactor's thread, and ``list_brokers`` returns the running brokers there. ``cluster`` starts and
+    stops brokers; a single broker has none. Each method creates
     the topic of the given name, which must not exist yet, and returns what a correct consumer must see of it. All of them raise
     NastyTopicError for a topic that cannot be created.
     """
 
-    def __init__(self, kafka: Kafka, list_brokers: Callable[[], Sequence[Broker]]) -> None:
+    def __init__(
+        self, kafka: Kafka, list_brokers: Callable[[], Sequence[Broker]], cluster: Cluster | None = None
+    ) -> None:
         self._kafka = kafka
-        self._nodes = Nodes(list_brokers)
+        self._access = BrokerAccess(list_brokers)
+        self._cluster = cluster
 
     def transaction_gaps(self, topic: str, *, transactions: int = 10) -> NastyTopic:
         """Markers between the records: most offsets are followed by one without a record, and the last one has none.
@@ -88,7 +93,7 @@ class NastyTopics:
         a gauge for records that expired before they were read (pinot 12608).
         """
         before = self._make(make_retention_jump, topic, records)
-        return RetentionJump(self._kafka, self._nodes, before)
+        return RetentionJump(self._kafka, self._access, before)
 
     def out_of_order_timestamps(self, topic: str) -> NastyTopic:
         """Timestamps that go back and forth, inside batches and between segments, from 1970 to 2100.
@@ -128,13 +133,18 @@ class NastyTopics:
     def unclean_truncation(self, topic: str, *, records: int = 20, kept: int = 10) -> UncleanTruncation:
         """A log that loses its end: `truncate` keeps the first records, and writes others in a later leader epoch.
 
-        On a single node this is what a power failure leaves that loses what was not synced.
+        On a single node this is what a power failure leaves that loses what was not synced. In a cluster the topic has two
+        replicas, and its follower stops before the last records; `truncate` kills the leader, and starts the follower, which is
+        elected though it was not in sync. All brokers of the cluster must run before.
 
         Incidents: KIP-320 describes what consumers missed. Clients got its detection late: Java in 2.3 (KAFKA-7747), librdkafka
         with 4162, kafka-python with 2978; kafkajs never (kafkajs 818).
         """
-        before = self._make(make_unclean_truncation, topic, records, kept)
-        return UncleanTruncation(self._kafka, self._nodes, before, kept, records - kept + 5)
+        plan = Plan(topic, records, kept)
+        plan.check()
+        if self._cluster is None:
+            return make_on_one_node(self._kafka, self._access, plan)
+        return make_in_cluster(self._cluster, self._access, plan)
 
     def many_partitions(self, topic: str, *, partitions: int = MOST_PARTITIONS) -> NastyTopic:
         """Ten thousand partitions, of which the first, the middle and the last have three records each.
@@ -144,5 +154,5 @@ class NastyTopics:
         return self._make(make_many_partitions, topic, partitions)
 
     def _make(self, make: Callable[..., object], topic: str, *arguments: int) -> NastyTopic:
-        described: NastyTopic = self._kafka.call(make, self._nodes, topic, *arguments)
+        described: NastyTopic = self._kafka.call(make, self._access, topic, *arguments)
         return described

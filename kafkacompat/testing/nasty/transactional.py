@@ -11,7 +11,7 @@ from kafkacompat.testing.nasty.partition_writer import PartitionWriter
 from kafkacompat.testing.nasty.transactional_writer import TransactionalWriter, hide_aborted
 
 if TYPE_CHECKING:
-    from kafkacompat.testing.nasty.nodes import Nodes
+    from kafkacompat.testing.nasty.broker_access import BrokerAccess
 
 EVERY_ABORTED = 3
 PLAIN_RECORDS = 10
@@ -42,11 +42,11 @@ class _Notes:
         )
 
 
-async def make_transaction_gaps(nodes: Nodes, name: str, transactions: int) -> NastyTopic:
+async def make_transaction_gaps(access: BrokerAccess, name: str, transactions: int) -> NastyTopic:
     """See NastyTopics.transaction_gaps."""
-    await nodes.create_topic(name)
-    writer, notes, base_ms = await PartitionWriter.open(nodes, name), _Notes(), nodes.now_ms()
-    first, second = [await TransactionalWriter.start(nodes, writer, f"{name}-{letter}") for letter in "ab"]
+    await access.create_topic(name)
+    writer, notes, base_ms = await PartitionWriter.open(access, name), _Notes(), access.now_ms()
+    first, second = [await TransactionalWriter.start(access, writer, f"{name}-{letter}") for letter in "ab"]
     numbers = count()
 
     def next_record() -> list[tuple[int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]]:
@@ -66,12 +66,12 @@ async def make_transaction_gaps(nodes: Nodes, name: str, transactions: int) -> N
     return notes.describe(name, writer.end_offset)
 
 
-async def make_aborted_tail(nodes: Nodes, name: str, transactions: int, records: int) -> NastyTopic:
+async def make_aborted_tail(access: BrokerAccess, name: str, transactions: int, records: int) -> NastyTopic:
     """See NastyTopics.aborted_tail."""
-    await nodes.create_topic(name)
-    writer, notes, base_ms = await PartitionWriter.open(nodes, name), _Notes(), nodes.now_ms()
+    await access.create_topic(name)
+    writer, notes, base_ms = await PartitionWriter.open(access, name), _Notes(), access.now_ms()
     notes.add(await writer.append(make_records(range(PLAIN_RECORDS), base_ms)))
-    producer = await TransactionalWriter.start(nodes, writer, f"{name}-a")
+    producer = await TransactionalWriter.start(access, writer, f"{name}-a")
     for number in range(transactions):
         first = PLAIN_RECORDS + number * records
         rows = make_records(range(first, first + records), base_ms, word="aborted", size_bytes=ABORTED_VALUE_BYTES)

@@ -14,7 +14,7 @@ from kafkacompat.transactions.topic import TRANSACTION_TOPIC
 from kafkacompat.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from kafkacompat.testing.nasty.nodes import Nodes
+    from kafkacompat.testing.nasty.broker_access import BrokerAccess
     from kafkacompat.transactions.coordinator import TransactionCoordinator
     from kafkacompat.transactions.transaction import ProducerIdentity
     from kafkacompat.wire.record_batch import NewRecord
@@ -37,8 +37,8 @@ _COMPLETE = frozenset({"CompleteCommit", "CompleteAbort"})
 class TransactionalWriter:
     """A producer with a transactional id, which writes one transaction after the other to one partition."""
 
-    def __init__(self, nodes: Nodes, writer: PartitionWriter, transactional_id: str) -> None:
-        self._nodes = nodes
+    def __init__(self, access: BrokerAccess, writer: PartitionWriter, transactional_id: str) -> None:
+        self._access = access
         self._writer = writer
         self._id = transactional_id
         self._sequence = 0
@@ -47,17 +47,17 @@ class TransactionalWriter:
         self._producer: ProducerIdentity
 
     @classmethod
-    async def start(cls, nodes: Nodes, writer: PartitionWriter, transactional_id: str) -> TransactionalWriter:
+    async def start(cls, access: BrokerAccess, writer: PartitionWriter, transactional_id: str) -> TransactionalWriter:
         """Return a producer that the coordinator has initialized."""
-        producer = cls(nodes, writer, transactional_id)
-        await nodes.brokers[0].coordinators.transactions.ensure_topic()
+        producer = cls(access, writer, transactional_id)
+        await access.brokers[0].coordinators.transactions.ensure_topic()
         producer._coordinator = await producer._find_coordinator()
         await producer._initialize()
         return producer
 
     async def _find_coordinator(self) -> TransactionCoordinator:
-        index = self._nodes.brokers[0].coordinators.transactions.partition_for(self._id)
-        return (await self._nodes.find_broker_of(TRANSACTION_TOPIC, index)).coordinators.transactions
+        index = self._access.brokers[0].coordinators.transactions.partition_for(self._id)
+        return (await self._access.find_broker_of(TRANSACTION_TOPIC, index)).coordinators.transactions
 
     async def _initialize(self) -> None:
         code = ErrorCode.CONCURRENT_TRANSACTIONS
@@ -65,7 +65,7 @@ class TransactionalWriter:
             answer = await self._coordinator.initialize(self._id, TIMEOUT_MS, None)
             code, self._producer = answer.error_code, answer.producer
             if code in _TRY_AGAIN:
-                await self._nodes.pause()
+                await self._access.pause()
         _refuse(code, f"transactional id '{self._id}' cannot be initialized")
 
     async def send(self, records: Sequence[NewRecord], *, codec: int = 0) -> list[ExpectedRecord]:
@@ -87,7 +87,7 @@ class TransactionalWriter:
             answer = self._coordinator.add_partitions(self._id, self._producer, where, CLIENT_VERSION)
             code = await answer if isinstance(answer, Deferred) else answer
             if code in _TRY_AGAIN:
-                await self._nodes.pause()
+                await self._access.pause()
         _refuse(code, f"the transaction of '{self._id}' cannot begin")
         self._is_open = True
 
@@ -103,7 +103,7 @@ class TransactionalWriter:
         marker_offset = self._writer.end_offset
         answer = await self._coordinator.end(self._id, self._producer, ending, CLIENT_VERSION)
         _refuse(answer.error_code, f"the transaction of '{self._id}' cannot end")
-        await self._nodes.wait_for(self._find_completion, f"the markers of '{self._id}'")
+        await self._access.wait_for(self._find_completion, f"the markers of '{self._id}'")
         self._is_open = False
         word = "commit" if ending is Ending.COMMIT else "abort"
         return MissingOffsets(self._writer.index, marker_offset, marker_offset, f"{word} marker")

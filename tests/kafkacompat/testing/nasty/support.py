@@ -17,7 +17,7 @@ from kafkacompat.partitions.partition import Partition
 from kafkacompat.partitions.partition_reader import PartitionRead
 from kafkacompat.storage.segment.header_scan import ColdDataError
 from kafkacompat.testing.nasty import ExpectedRecord, NastyTopic, NastyTopics
-from kafkacompat.testing.nasty.nodes import Nodes
+from kafkacompat.testing.nasty.broker_access import BrokerAccess
 from kafkacompat.wire.record_batch import BatchHeader, read_header, read_records, split_batches
 from tests.fakes.memory_host import MemoryHost
 from tests.fakes.memory_network import MemoryNetwork
@@ -49,7 +49,7 @@ class MemoryKafka:
         self.broker = Broker(host, BrokerConfig(properties))
         self.call(self.broker.start)
         self.nasty = NastyTopics(self, lambda: [self.broker])
-        self.nodes = Nodes(lambda: [self.broker])
+        self.access = BrokerAccess(lambda: [self.broker])
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Run *function*, and let time pass until its Deferred or coroutine has a result; returns that or raises."""

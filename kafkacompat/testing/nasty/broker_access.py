@@ -35,7 +35,7 @@ class Kafka(Protocol):
         """Run *function* in the reactor's thread, wait for its Deferred or coroutine, and return the result."""
 
 
-class Nodes:
+class BrokerAccess:
     """The running brokers; ``list_brokers`` returns them now, as a cluster stops and starts brokers."""
 
     def __init__(self, list_brokers: Callable[[], Sequence[Broker]]) -> None:
