@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -19,11 +18,11 @@ from kafkacompat.cli.cluster.reading import BrokerDescription, ClusterDescriptio
 from kafkacompat.cli.columns import escape_control_characters
 from kafkacompat.cli.command_config import read_command_config
 from kafkacompat.cli.requests import BlockingConnection, NoResponseError, parse_address
+from kafkacompat.cli.tables import make_console, make_table
 
 EXIT_HEALTHY, EXIT_UNHEALTHY, EXIT_UNREADABLE = 0, 1, 2
 MOST_ROWS = 50
 """Most partitions in a table; --json has all of them."""
-WIDTH_WITHOUT_TERMINAL = 160
 
 
 def status(bootstrap: str | None, data: Path, command_config: Path | None = None, *, as_json: bool) -> int:
@@ -60,12 +59,6 @@ def _read_folder(data: Path) -> tuple[list[ProcessRecord], str]:
     if not addresses:
         raise ClusterCommandError(f"no broker of the cluster in {data} was ready yet: see the logs in its folder")
     return state.processes, ",".join(addresses)
-
-
-def make_console() -> Console:
-    """Return a console that is wide enough where standard output is no terminal."""
-    console = Console()
-    return console if console.is_terminal else Console(width=WIDTH_WITHOUT_TERMINAL)
 
 
 def describe_cluster(view: ClusterDescription, processes: Iterable[ProcessRecord]) -> dict[str, Any]:
@@ -204,18 +197,6 @@ def _show_processes(records: Sequence[ProcessRecord], console: Console) -> None:
             for record in records
         ]
         console.print(make_table("Processes that restarted or do not run", rows))
-
-
-def make_table(title: str, rows: Sequence[dict[str, object]]) -> Table:
-    """Return a table with a column for each key of the rows."""
-    table = Table(title=title or None, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    for name, value in rows[0].items() if rows else ():
-        is_number = isinstance(value, int)
-        table.add_column(name, justify="right" if is_number else "left", no_wrap=is_number)
-    for row in rows:
-        # Names come from clients: neither markup nor control characters in them have an effect.
-        table.add_row(*(Text(escape_control_characters("" if cell is None else str(cell))) for cell in row.values()))
-    return table
 
 
 def _join(node_ids: Iterable[int]) -> str:
