@@ -20,6 +20,7 @@ from kafkacompat.cluster.in_sync_updates import AlterPartitionUpdates
 from kafkacompat.cluster.losses import ReplicaLosses
 from kafkacompat.cluster.member import ClusterMember
 from kafkacompat.config import ConfigError
+from kafkacompat.config.listeners import WILDCARD_HOSTS
 from kafkacompat.config.protocol_version import find_protocol_release, find_version_cap
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.coordinators import CoordinatorCluster
@@ -54,8 +55,6 @@ if TYPE_CHECKING:
     from kafkacompat.partitions.directories import Directories
     from kafkacompat.partitions.replica_manager import ReplicaManager
     from kafkacompat.wire.schema import Request
-
-WILDCARD_HOSTS = ("", "0.0.0.0", "::")
 
 
 THROTTLES = {

@@ -142,6 +142,13 @@ def make_steps(clock: Clock, steps: Iterator[object]) -> Deferred[None] | None:
     return None
 
 
+async def take_steps(clock: Clock, steps: Iterator[object]) -> None:
+    """Take every step, in later turns too; return when all are taken."""
+    later = make_steps(clock, steps)
+    if later is not None:
+        await later
+
+
 async def _continue_in_turns(clock: Clock, steps: Iterator[object]) -> None:
     await next_turn(clock)
     async for _ in yield_in_turns(clock, steps):
