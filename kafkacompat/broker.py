@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from kafkacompat.cluster_node import ClusterNode
     from kafkacompat.config import BrokerConfig
     from kafkacompat.disk import OwnedDisk
+    from kafkacompat.faults import Faults
     from kafkacompat.host import Host
     from kafkacompat.metadata.administration import Administration
     from kafkacompat.metadata.store import MetadataStore
@@ -74,14 +75,17 @@ class Broker:
     """One node.
 
     After `start` the attributes name the services, and ``addresses`` the bound listeners. `stop` returns when all data is on
-    the disk. ``turns`` are those of the reactor, if they are measured.
+    the disk. ``turns`` are those of the reactor, if they are measured. ``faults`` are rules for tests of clients.
     """
 
-    def __init__(self, host: Host, config: BrokerConfig, turns: ReactorTurns | None = None) -> None:
+    def __init__(
+        self, host: Host, config: BrokerConfig, turns: ReactorTurns | None = None, faults: Faults | None = None
+    ) -> None:
         self.config = config
         self.monitor: Monitor | None = None
         """The HTTP listener with metrics; None unless it is configured."""
         self._turns = turns
+        self.faults = faults
         self.cluster_id = ""
         self.controller: Administration
         self._host = host
@@ -355,6 +359,11 @@ class Broker:
             instances=self.instances,
             find_required=lambda: self.effective.config.required_listeners,
         )
+        if self.faults is not None:
+            # A broker without faults does not pay for them.
+            from kafkacompat.faults.injection import inject_faults
+
+            inject_faults(self.faults, self.server, self._services, self._handlers())
         self.listeners = BoundListeners(
             self.server,
             self.tls,
