@@ -12,15 +12,23 @@ from kafkacompat.cli.lazy_group import LazyGroup
 from kafkacompat.cli.overrides import overrides_option
 
 COMMANDS = {
+    "acls": "kafkacompat.cli.remote.acls:acls",
+    "brokers": "kafkacompat.cli.remote.overview:brokers",
     "cluster": "kafkacompat.cli.cluster.commands:cluster",
+    "configs": "kafkacompat.cli.remote.configs:configs",
     "consume": "kafkacompat.cli.remote.records.consume_command:consume",
     "doctor": "kafkacompat.cli.remote.doctor.command:doctor",
+    "groups": "kafkacompat.cli.remote.groups:groups",
     "instances": "kafkacompat.cli.instances.commands:instances",
     "log": "kafkacompat.cli.log:log",
     "metadata": "kafkacompat.cli.metadata:metadata",
     "produce": "kafkacompat.cli.remote.records.produce_command:produce",
+    "quotas": "kafkacompat.cli.remote.quotas:quotas",
     "spark": "kafkacompat.cli.spark:spark",
+    "status": "kafkacompat.cli.remote.overview:status",
     "topics": "kafkacompat.cli.remote.topics:topics",
+    "transactions": "kafkacompat.cli.remote.transactions:transactions",
+    "users": "kafkacompat.cli.remote.users:users",
     "verify": "kafkacompat.cli.verify:verify",
 }
 """Where each command but `serve` is declared."""
