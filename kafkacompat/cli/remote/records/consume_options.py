@@ -7,8 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkacompat.cli.remote.errors import OptionError
 from kafkacompat.cli.remote.records.consume_run import REGISTRY, TEXT, Presentation, Selection, consume
+from kafkacompat.cli.remote.records.failures import OptionError
 from kafkacompat.cli.remote.records.line_format import FIELDS
 from kafkacompat.cli.remote.records.positions import Start, StartKind
 from kafkacompat.cli.remote.running import run_guarded

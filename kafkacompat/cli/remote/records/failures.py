@@ -37,6 +37,10 @@ def explain_error(error: Any) -> str:
     return sentence if sentence is not None else f"{error.str()} ({error.name()})"
 
 
+class OptionError(ValueError):
+    """The options are not valid, which shows only after they are parsed; the text is one sentence."""
+
+
 class BrokerWatch:
     """Notices that librdkafka has no connection left, or an error that no waiting will mend.
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkacompat.cli.remote.errors import OptionError
+from kafkacompat.cli.remote.records.failures import OptionError
 from kafkacompat.cli.remote.records.input_records import NewRecord
 from kafkacompat.cli.remote.records.produce_run import STANDARD_INPUT, Delivery, Input, produce
 from kafkacompat.cli.remote.running import run_guarded

@@ -12,14 +12,7 @@ from threading import Event
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from kafkacompat.cli.remote.cluster import connect_cluster
-from kafkacompat.cli.remote.errors import (
-    EXIT_DONE,
-    EXIT_REFUSED,
-    OptionError,
-    RemoteError,
-    explain_refusal,
-    suggest_name,
-)
+from kafkacompat.cli.remote.errors import EXIT_DONE, EXIT_REFUSED, RemoteError, explain_refusal, suggest_name
 from kafkacompat.cli.remote.output import Output
 from kafkacompat.cli.remote.records.client_settings import (
     Settings,
@@ -27,6 +20,7 @@ from kafkacompat.cli.remote.records.client_settings import (
     import_library,
     make_client_settings,
 )
+from kafkacompat.cli.remote.records.failures import OptionError
 from kafkacompat.cli.remote.records.input_records import (
     InputError,
     NewRecord,

@@ -8,8 +8,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkacompat.cli.remote.errors import OptionError, RemoteError
+from kafkacompat.cli.remote.errors import RemoteError
 from kafkacompat.cli.remote.records.decoding import Decode, Decoded, Failures
+from kafkacompat.cli.remote.records.failures import OptionError
 from kafkacompat.config.java_properties import parse_properties
 from spark_integration.errors import PipelineError
 from spark_integration.validate.dead import REASONS, DeadLetterError

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kafkacompat.cli.remote.errors import OptionError
 from kafkacompat.cli.remote.records.consume_run import Presentation, make_format
 from kafkacompat.cli.remote.records.decoding import MOST_KINDS_OF_FAILURES, Failures
+from kafkacompat.cli.remote.records.failures import OptionError
 from kafkacompat.cli.remote.records.input_records import NewRecord, make_json_parser
 from tests.kafkacompat.cli.remote.records.fake_client import FakeMessage
 

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from kafkacompat.cli.remote.errors import OptionError, RemoteError
+from kafkacompat.cli.remote.errors import RemoteError
+from kafkacompat.cli.remote.records.failures import OptionError
 from kafkacompat.cli.remote.records.positions import (
-    PartitionOffsets,
     Span,
     Start,
     StartKind,
     choose_partitions,
+    find_spans,
     read_partitions,
 )
 from kafkacompat.wire.apis.list_offsets import (
@@ -53,9 +54,9 @@ class StubCluster:
         return ListOffsetsPartitionResponse(partition_index=partition, offset=offset, error_code=self.error)
 
 
-def find_spans(start: Start) -> dict[int, Span]:
+def find(start: Start) -> dict[int, Span]:
     cluster: Any = StubCluster()
-    spans = PartitionOffsets(cluster, "t", LEADERS, LEADERS, 1).find_spans(start)
+    spans = find_spans(cluster, "t", LEADERS, start, 1)
     assert {node for node, _ in cluster.requests} == {1, 2}
     assert {request.isolation_level for _, request in cluster.requests} == {1}
     return spans
@@ -74,14 +75,7 @@ def find_spans(start: Start) -> dict[int, Span]:
     ],
 )
 def test_a_start_lies_within_each_partition(start: Start, starts: list[int]) -> None:
-    assert find_spans(start) == {part: Span(begin, LOGS[part][1]) for part, begin in enumerate(starts)}
-
-
-def test_the_first_version_of_list_offsets_returns_lists(monkeypatch: pytest.MonkeyPatch) -> None:
-    cluster: Any = StubCluster()
-    old = ListOffsetsPartitionResponse(partition_index=1, old_style_offsets=[5, 0])
-    monkeypatch.setattr(cluster, "_look_up", lambda *_: old)
-    assert PartitionOffsets(cluster, "t", LEADERS, [1], 0).look_up(-1) == {1: 5}
+    assert find(start) == {part: Span(begin, LOGS[part][1]) for part, begin in enumerate(starts)}
 
 
 def test_a_topic_that_is_not_there_is_named_with_its_neighbour() -> None:
@@ -97,8 +91,8 @@ def test_a_topic_that_is_not_there_is_named_with_its_neighbour() -> None:
 
 
 def test_partitions_that_cannot_be_read() -> None:
-    assert choose_partitions("t", LEADERS, [2, 0, 2]) == [0, 2]
-    assert choose_partitions("t", LEADERS, []) == [0, 1, 2]
+    assert choose_partitions("t", LEADERS, [2, 0, 2]) == {0: 1, 2: 1}
+    assert choose_partitions("t", LEADERS, []) == LEADERS
     with pytest.raises(OptionError, match="--partition 3: topic t has the partitions 0 to 2"):
         choose_partitions("t", LEADERS, [3])
     with pytest.raises(RemoteError, match="partition 1 of t has no leader"):
@@ -108,5 +102,5 @@ def test_partitions_that_cannot_be_read() -> None:
 def test_a_refused_look_up_names_the_partition() -> None:
     cluster: Any = StubCluster()
     cluster.error = ErrorCode.NOT_LEADER_OR_FOLLOWER
-    with pytest.raises(RemoteError, match="partition 0 of t cannot be read: NOT_LEADER_OR_FOLLOWER"):
-        PartitionOffsets(cluster, "t", LEADERS, [0], 0).look_up(-1)
+    with pytest.raises(RemoteError, match="the leader of partition 0 of t returns no offset: try again"):
+        find_spans(cluster, "t", LEADERS, Start(StartKind.EARLIEST), 0)
