@@ -58,7 +58,8 @@ def commands(broker: Broker) -> Commands:
 @pytest.fixture(params=[KafkaBroker, OldKafkaBroker], ids=lambda kind: str(kind.kind))
 def commands_on_kafka(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Commands]:
     """The commands on Apache Kafka."""
-    with request.param(tmp_path / "node") as broker:
+    properties = {"transaction.state.log.replication.factor": "1", "transaction.state.log.min.isr": "1"}
+    with request.param(tmp_path / "node", properties) as broker:
         yield Commands(broker)
 
 

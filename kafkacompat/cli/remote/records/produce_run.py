@@ -44,7 +44,8 @@ QUEUE_BYTES = 64 << 20
 """What librdkafka holds of records that are not acknowledged, if one record is not larger."""
 STANDARD_INPUT = Path("-")
 _NEVER_SET = Event()
-TOPIC_ATTEMPTS, TOPIC_PAUSE_S = 50, 0.1
+TOPIC_ATTEMPTS, UNKNOWN_ATTEMPTS, TOPIC_PAUSE_S = 50, 20, 0.1
+"""How often a topic is requested until it has a leader, and until it is known at all."""
 
 
 class Input(NamedTuple):
@@ -137,11 +138,12 @@ def require_topic(target: Target, topic: str, wait: Callable[[float], object] = 
     """Raise RemoteError unless the topic is there, or the broker creates it for a producer."""
     with connect_cluster(target) as cluster:
         request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=True)
-        for _ in range(TOPIC_ATTEMPTS):
+        for attempt in range(TOPIC_ATTEMPTS):
             code = cluster.request(request, MetadataResponse).topics[0].error_code
-            if code != ErrorCode.LEADER_NOT_AVAILABLE:
+            # A KRaft broker does not know a topic at first whose creation it has just requested.
+            is_unknown = code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and attempt < UNKNOWN_ATTEMPTS
+            if code != ErrorCode.LEADER_NOT_AVAILABLE and not is_unknown:
                 break
-            # A topic that the broker has just created gets its leader soon.
             wait(TOPIC_PAUSE_S)
         if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             names = [known.name for known in cluster.read_topics() if known.name]
