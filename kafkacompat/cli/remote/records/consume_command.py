@@ -98,7 +98,7 @@ def consume(
 
     The exit code is 0 for success, 1 if the cluster refuses the request or a key or value cannot be decoded, 2 if the
     options are not valid or no broker answers, and 130 after an interrupt without --follow. The command needs confluent-kafka
-    (pip install 'kafkacompat[cli]'), and for a registry also fastavro and protobuf (pip install 'kafkacompat[cli,schemas]').
+    (the extra `cli`), and for a registry also fastavro, protobuf and grpcio-tools (the extra `schemas`).
 
     \b
     Examples:

@@ -71,8 +71,8 @@ def produce(
     with name and value.
 
     The exit code is 0 if all records are acknowledged, 1 if any is refused or a line cannot be read, 2 if the options
-    are not valid or no broker answers, and 130 after an interrupt. The command needs confluent-kafka (pip install
-    'kafkacompat[cli]').
+    are not valid or no broker answers, and 130 after an interrupt. The command needs confluent-kafka (the extra
+    `cli`).
 
     \b
     Examples:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafkacompat.cli.remote.errors import RemoteError
+from kafkacompat.cli.remote.errors import RemoteError, explain_missing_library
 from spark_integration.validate.framing import split_message_indexes
 
 if TYPE_CHECKING:
@@ -20,8 +20,7 @@ def make_protobuf_reader(schema: Schema) -> ReadValue:
 
         from spark_integration.validate.protoc import compile_schema, messages_at
     except ImportError:
-        message = "protobuf and grpcio-tools are not installed: pip install 'kafkacompat[schemas]' installs them"
-        raise RemoteError(message) from None
+        raise RemoteError(explain_missing_library("protobuf or grpcio-tools", "schemas")) from None
 
     file = compile_schema(schema)
     classes: dict[tuple[int, ...], Any] = {}

@@ -87,7 +87,7 @@ def test_a_property_that_librdkafka_does_not_know() -> None:
 
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
-    with pytest.raises(RemoteError, match=r"^confluent-kafka is not installed: pip install 'kafkacompat\[cli\]'"):
+    with pytest.raises(RemoteError, match=r"^confluent-kafka is not installed: run pip install '\.\[cli\]' in a clone"):
         import_library()
 
 
