@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -88,12 +89,18 @@ def _make_login_settings(login: Login) -> Settings:
     return {"sasl.mechanism": login.mechanism, "oauth_cb": retrieve_token}
 
 
+def _make_silent_logger() -> logging.Logger:
+    """Return a logger that drops what librdkafka would write to standard error, beside the sentences of the command."""
+    logger = logging.Logger("librdkafka")
+    logger.addHandler(logging.NullHandler())
+    return logger
+
+
 def create_client(kind: Any, settings: Settings, option: str) -> Any:
     """Return a producer or consumer of librdkafka; raises RemoteError for a property that librdkafka does not accept."""
     library = import_library()
     try:
-        # librdkafka would write its log lines to standard error, beside the sentences of the command.
-        return kind({"log_level": 0, **settings})
+        return kind({"log_level": 0, "logger": _make_silent_logger(), **settings})
     except library.KafkaException as problem:
         reason = problem.args[0].str()
         raise RemoteError(f"librdkafka does not accept a property ({reason}): correct {option}") from None

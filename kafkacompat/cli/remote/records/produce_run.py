@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import Event
 from typing import IO, TYPE_CHECKING, NamedTuple
 
-from kafkacompat.cli.remote.cluster import connect_cluster
+from kafkacompat.cli.remote.cluster import RemoteCluster, connect_cluster
 from kafkacompat.cli.remote.errors import EXIT_DONE, EXIT_REFUSED, RemoteError, explain_refusal, suggest_name
 from kafkacompat.cli.remote.output import Output
 from kafkacompat.cli.remote.records.client_settings import (
@@ -32,6 +32,7 @@ from kafkacompat.cli.remote.records.input_records import (
 )
 from kafkacompat.cli.remote.records.producing import Production
 from kafkacompat.storage.files.os_errors import describe_error
+from kafkacompat.wire.apis.init_producer_id import InitProducerIdRequest
 from kafkacompat.wire.apis.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from kafkacompat.wire.errors import ErrorCode
 
@@ -69,10 +70,14 @@ class Delivery(NamedTuple):
 def produce(target: Target, topic: str, source: Input, delivery: Delivery, properties: Mapping[str, str]) -> int:
     """Produce all records; returns the exit code. Raises RemoteError and OptionError."""
     library = import_library()
-    settings = make_producer_settings(make_client_settings(target), delivery) | dict(properties)
+    settings = make_producer_settings(make_client_settings(target), delivery)
     with ExitStack() as files:
         streams = [(files.enter_context(open_input(path)), name_source(path)) for path in source.paths]
-        require_topic(target, topic)
+        with connect_cluster(target) as cluster:
+            require_topic(cluster, topic)
+            # Brokers older than 0.11 have no idempotent producers.
+            settings["enable.idempotence"] &= cluster.find_version(InitProducerIdRequest) is not None
+        settings |= properties
         production = Production(topic)
         settings |= {
             "on_delivery": production.count_delivery,
@@ -134,23 +139,22 @@ def make_producer_settings(connection: Settings, delivery: Delivery) -> Settings
     }
 
 
-def require_topic(target: Target, topic: str, wait: Callable[[float], object] = _NEVER_SET.wait) -> None:
+def require_topic(cluster: RemoteCluster, topic: str, wait: Callable[[float], object] = _NEVER_SET.wait) -> None:
     """Raise RemoteError unless the topic is there, or the broker creates it for a producer."""
-    with connect_cluster(target) as cluster:
-        request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=True)
-        for attempt in range(TOPIC_ATTEMPTS):
-            code = cluster.request(request, MetadataResponse).topics[0].error_code
-            # A KRaft broker does not know a topic at first whose creation it has just requested.
-            is_unknown = code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and attempt < UNKNOWN_ATTEMPTS
-            if code != ErrorCode.LEADER_NOT_AVAILABLE and not is_unknown:
-                break
-            wait(TOPIC_PAUSE_S)
-        if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-            names = [known.name for known in cluster.read_topics() if known.name]
-            guess = suggest_name(topic, names)
-            raise RemoteError(f"there is no topic {topic}{guess}: create it by `kafkacompat topics create {topic}`")
-        if code:
-            raise RemoteError(f"topic {topic} cannot be written: {explain_refusal(code)}")
+    request = MetadataRequest(topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=True)
+    for attempt in range(TOPIC_ATTEMPTS):
+        code = cluster.request(request, MetadataResponse).topics[0].error_code
+        # A KRaft broker does not know a topic at first whose creation it has just requested.
+        is_unknown = code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and attempt < UNKNOWN_ATTEMPTS
+        if code != ErrorCode.LEADER_NOT_AVAILABLE and not is_unknown:
+            break
+        wait(TOPIC_PAUSE_S)
+    if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        names = [known.name for known in cluster.read_topics() if known.name]
+        guess = suggest_name(topic, names)
+        raise RemoteError(f"there is no topic {topic}{guess}: create it by `kafkacompat topics create {topic}`")
+    if code:
+        raise RemoteError(f"topic {topic} cannot be written: {explain_refusal(code)}")
 
 
 def open_input(path: Path) -> IO[bytes]:
