@@ -230,7 +230,11 @@ def examine(commands: Commands) -> None:
     stages = ["resolve", "connect", "versions", "advertised", "topic", "produce", "consume", "clock", "delete"]
     assert [verdict["stage"] for verdict in verdicts] == stages
     assert {verdict["outcome"] for verdict in verdicts} == {"ok"}
-    releases = {"kafkacompat": "it serves clients of every release", "kafka": "Kafka 4.3", "kafka-3.9": "Kafka 3.9"}
+    releases = {
+        "kafkacompat": "it serves clients of every release",
+        "kafka": "the versions of Kafka 4.3",
+        "kafka-3.9": "the versions of Kafka 3.9",
+    }
     assert releases[commands.broker.kind] in verdicts[2]["text"]
     topics = CliRunner().invoke(main, ["topics", "list", *commands.connection]).stdout
     assert "kafkacompat-doctor-" not in topics
