@@ -3,38 +3,63 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from kafkacompat.adjustable_reactor import AdjustableReactor
     from kafkacompat.host import Host
+    from kafkacompat.testing.acls import Acl
     from kafkacompat.testing.node import Node
     from kafkacompat.testing.process_reactor import ProcessReactor
     from kafkacompat.testing.running import RunningBroker, RunningCluster
     from kafkacompat.zookeeper.memory import MemoryZooKeeper
 
+Instances: TypeAlias = "Iterable[str] | Mapping[str, Mapping[str, Any]]"
+
 MOST_BROKERS = 100
 
 
-def broker(folder: str | os.PathLike[str] | None = None, **properties: Any) -> RunningBroker:
+def broker(
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    tls: bool = False,
+    users: Mapping[str, str] | None = None,
+    acls: Sequence[Acl] | None = None,
+    instances: Instances = (),
+    **properties: Any,
+) -> RunningBroker:
     """Start a broker in this process and return it; leaving its ``with`` block stops it.
 
-    The data are in memory, or in *folder*, where a later broker finds them. *properties* are those of Kafka's brokers, with
-    ``_`` for ``.``. Raises BrokerError, one sentence, if the broker cannot start.
+    The data are in memory, or in *folder*, where a later broker finds them. With *tls* clients need TLS, by a certificate that is made
+    for it; *users* are passwords by name, for PLAIN and SCRAM. With *acls* clients may do what these rules allow, and nothing else.
+    *instances* are names of instances, or their properties by name. *properties* are those of Kafka's brokers, with ``_`` for ``.``.
+    Raises BrokerError, one sentence, if the broker cannot start.
     """
     from kafkacompat.adjustable_reactor import AdjustableReactor
-    from kafkacompat.testing.profile import build_properties, read_properties
+    from kafkacompat.testing.profile import build_properties, read_instances, read_properties
     from kafkacompat.testing.reactor_thread import get_reactor_thread
     from kafkacompat.testing.running import RunningBroker
+    from kafkacompat.testing.security import Security
 
     thread = get_reactor_thread()
     reactor = AdjustableReactor(thread.reactor)
     path = None if folder is None else os.path.abspath(folder)
-    given = build_properties(1, 1, path, read_properties(properties))
-    return RunningBroker(thread, reactor, _build_node(reactor, path, given))
+    security = Security(tls, users or {}, acls)
+    given = {**security.build_properties(in_cluster=False), **read_properties(properties)}
+    node = _build_node(reactor, path, build_properties(1, 1, path, given))
+    return RunningBroker(thread, reactor, node, security, read_instances(instances))
 
 
-def cluster(brokers: int = 3, folder: str | os.PathLike[str] | None = None, **properties: Any) -> RunningCluster:
+def cluster(
+    brokers: int = 3,
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    tls: bool = False,
+    users: Mapping[str, str] | None = None,
+    acls: Sequence[Acl] | None = None,
+    **properties: Any,
+) -> RunningCluster:
     """Start a cluster of *brokers* in this process, with the ids 1, 2, …, on a ZooKeeper in memory.
 
     With *folder* each broker has a folder of its own there; the metadata of topics are in memory in any case. See `broker`.
@@ -44,6 +69,7 @@ def cluster(brokers: int = 3, folder: str | os.PathLike[str] | None = None, **pr
     from kafkacompat.testing.profile import build_properties, read_properties
     from kafkacompat.testing.reactor_thread import get_reactor_thread
     from kafkacompat.testing.running import RunningCluster
+    from kafkacompat.testing.security import Security
     from kafkacompat.zookeeper.memory import MemoryZooKeeper
 
     if not 1 <= brokers <= MOST_BROKERS:
@@ -51,12 +77,17 @@ def cluster(brokers: int = 3, folder: str | os.PathLike[str] | None = None, **pr
     thread = get_reactor_thread()
     reactor = AdjustableReactor(thread.reactor)
     zookeeper = MemoryZooKeeper(reactor)
+    security = Security(tls, users or {}, acls)
+    given = {
+        "zookeeper.connect": "memory",
+        **security.build_properties(in_cluster=True),
+        **read_properties(properties),
+    }
     nodes: list[Node] = []
     for node_id in range(1, brokers + 1):
         path = None if folder is None else os.path.join(os.path.abspath(folder), str(node_id))
-        given = build_properties(node_id, brokers, path, read_properties(properties))
-        nodes.append(_build_node(reactor, path, {"zookeeper.connect": "memory", **given}, zookeeper))
-    return RunningCluster(thread, reactor, nodes)
+        nodes.append(_build_node(reactor, path, build_properties(node_id, brokers, path, given), zookeeper))
+    return RunningCluster(thread, reactor, nodes, security)
 
 
 def _build_node(
