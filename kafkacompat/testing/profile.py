@@ -17,6 +17,7 @@ TEST_PROPERTIES: Mapping[str, str] = {
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "1",
     "share.coordinator.state.topic.num.partitions": "1",
+    "replica.fetch.backoff.ms": "50",
 }
 """What differs from Kafka's defaults, for brokers of tests: less waiting and fewer partitions of internal topics."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from kafkacompat.testing.errors import BrokerError
 from kafkacompat.testing.expectations import Expected, describe_records, find_missing
 from kafkacompat.testing.groups import list_lags
 from kafkacompat.testing.leftovers import LEFTOVERS
-from kafkacompat.testing.nodes import Nodes
+from kafkacompat.testing.nodes import PATIENCE_S, Nodes, is_in_sync
 from kafkacompat.testing.profile import format_property, read_properties
 from kafkacompat.testing.provision import create_acls, create_instances, create_users, find_free_ports
 from kafkacompat.testing.reading import TopicReader, decode
@@ -214,8 +215,11 @@ class RunningKafka:
             raise AssertionError(f"the lag of group {group} is above {lag} after {within:g} s:\n{shown}")
 
     def stop(self) -> None:
-        """Stop all brokers and forget their data, unless they are in a folder. A second call does nothing."""
-        if self._is_stopped:
+        """Stop all brokers and forget their data, unless they are in a folder.
+
+        A second call does nothing, nor does one in a forked child, where the brokers do not run.
+        """
+        if self._is_stopped or self._thread.is_foreign:
             return
         self._is_stopped = True
         try:
@@ -279,8 +283,12 @@ class RunningCluster(RunningKafka):
         return {node_id: node.broker for node_id, node in self._nodes.by_id.items() if node.is_running}
 
     def start_broker(self, broker_id: int) -> None:
-        """Start a broker that was stopped or killed, on its old address; returns when it serves clients."""
+        """Start a broker that was stopped or killed, on its old address.
+
+        Returns when it serves clients and is in sync for all of its partitions, or after `PATIENCE_S` if it cannot catch up.
+        """
         self.call(self._find(broker_id).start)
+        self.call(self._nodes.wait_until, partial(is_in_sync, self._nodes, broker_id), PATIENCE_S)
 
     def stop_broker(self, broker_id: int) -> None:
         """Stop a broker in order: others lead its partitions first."""
