@@ -8,15 +8,12 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from kafkacompat.testing.client_config import Access, build_client_config
 from kafkacompat.testing.clock import BrokerClock
 from kafkacompat.testing.errors import BrokerError
 from kafkacompat.testing.expectations import Expected, describe_records, find_missing
-from kafkacompat.testing.groups import list_lags
 from kafkacompat.testing.leftovers import LEFTOVERS
 from kafkacompat.testing.nodes import PATIENCE_S, Nodes, is_in_sync
 from kafkacompat.testing.profile import format_property, read_properties
-from kafkacompat.testing.provision import create_acls, create_instances, create_users, find_free_ports
 from kafkacompat.testing.reading import TopicReader, decode
 from kafkacompat.testing.rows import Partitioner, Record, Row, split_rows
 from kafkacompat.testing.security import MECHANISMS, Security, hash_passwords
@@ -70,6 +67,10 @@ class RunningKafka:
 
     def _secure(self) -> None:
         """Create the users and the access rules."""
+        if not (self._security.users or self._security.acls):
+            return
+        from kafkacompat.testing.provision import create_acls, create_users
+
         if self._security.users:
             self.call(create_users, self._nodes, hash_passwords(self._security.users))
         if self._security.acls:
@@ -103,6 +104,8 @@ class RunningKafka:
 
         *client* is ``librdkafka`` (confluent-kafka and others), ``java``, ``kafka-python`` or ``aiokafka``. Raises BrokerError.
         """
+        from kafkacompat.testing.client_config import Access, build_client_config
+
         protocol, login = self._security.protocol, self._security.find_password(user)
         if mechanism not in MECHANISMS:
             raise BrokerError(f"mechanism={mechanism!r}: give one of {', '.join(MECHANISMS)}")
@@ -203,6 +206,8 @@ class RunningKafka:
 
         Raises AssertionError after *within* seconds, with each partition's offsets.
         """
+        from kafkacompat.testing.groups import list_lags
+
         lags: list[PartitionLag] = []
 
         async def is_reached() -> bool:
@@ -258,6 +263,10 @@ class RunningBroker(RunningKafka):
 
     def _secure(self) -> None:
         super()._secure()
+        if not self._instances:
+            return
+        from kafkacompat.testing.provision import create_instances, find_free_ports
+
         ports = find_free_ports(len(self._instances))
         for (name, properties), port in zip(self._instances.items(), ports, strict=True):
             if "listeners" not in properties:
