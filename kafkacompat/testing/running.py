@@ -15,9 +15,10 @@ from kafkacompat.testing.leftovers import LEFTOVERS
 from kafkacompat.testing.nodes import PATIENCE_S, Nodes, is_in_sync
 from kafkacompat.testing.profile import format_property, read_properties
 from kafkacompat.testing.reading import TopicReader, decode
+from kafkacompat.testing.releases import find_release_servers
 from kafkacompat.testing.rows import Partitioner, Record, Row, split_rows
 from kafkacompat.testing.security import MECHANISMS, Security, hash_passwords
-from kafkacompat.testing.topics import append, create_topic, ensure_topic
+from kafkacompat.testing.topics import append, create_topic, delete_topic, ensure_topic
 from kafkacompat.timers import now_ms
 from kafkacompat.wire.batch_records import build_batch
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from kafkacompat.broker import Broker
     from kafkacompat.testing.certificates import Authority, CertificateFiles
     from kafkacompat.testing.groups import PartitionLag
+    from kafkacompat.testing.nasty import NastyTopics
     from kafkacompat.testing.node import Node
     from kafkacompat.testing.reactor_thread import ReactorThread
 
@@ -124,6 +126,10 @@ class RunningKafka:
         texts = {key: format_property(value) for key, value in read_properties(configs).items()}
         self.call(create_topic, self._nodes, name, partitions, replicas, texts)
 
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic; raises BrokerError if there is no such topic."""
+        self.call(delete_topic, self._nodes, name)
+
     def produce(self, topic: str, rows: Iterable[Row], *, partition: int | None = None) -> None:
         """Append rows to a topic, and return when all in-sync replicas have them; a missing topic is created.
 
@@ -219,6 +225,15 @@ class RunningKafka:
             shown = "\n".join(f"  {partition}" for partition in lags) or "  it has committed no offset"
             raise AssertionError(f"the lag of group {group} is above {lag} after {within:g} s:\n{shown}")
 
+    def release(self, name: str) -> str:
+        """Return the ``bootstrap.servers`` of the listener that looks like a release of Kafka, such as "2.8".
+
+        A single broker adds the listener at the first call; a cluster has those that it was started with (``releases``). Clients of
+        the listener see the same topics and groups. Raises BrokerError for a release that is not known.
+        """
+        servers: str = self.call(find_release_servers, self._nodes, name)
+        return servers
+
     def stop(self) -> None:
         """Stop all brokers and forget their data, unless they are in a folder.
 
@@ -279,6 +294,13 @@ class RunningBroker(RunningKafka):
         """The broker itself, to be used by functions that `call` runs, and nowhere else."""
         return self._node.broker
 
+    @property
+    def nasty(self) -> NastyTopics:
+        """Topics with the shapes that consumers have failed at, one call each: see NastyTopics."""
+        from kafkacompat.testing.nasty import NastyTopics
+
+        return NastyTopics(self, lambda: [self.broker])
+
 
 class RunningCluster(RunningKafka):
     """Brokers that run in this process until `stop`, or until the end of their ``with`` block.
@@ -290,6 +312,13 @@ class RunningCluster(RunningKafka):
     def brokers(self) -> dict[int, Broker]:
         """The brokers that run, by id, to be used by functions that `call` runs, and nowhere else."""
         return {node_id: node.broker for node_id, node in self._nodes.by_id.items() if node.is_running}
+
+    @property
+    def nasty(self) -> NastyTopics:
+        """Topics with the shapes that consumers have failed at, one call each: see NastyTopics."""
+        from kafkacompat.testing.nasty import NastyTopics
+
+        return NastyTopics(self, lambda: list(self.brokers.values()), cluster=self)
 
     def start_broker(self, broker_id: int) -> None:
         """Start a broker that was stopped or killed, on its old address.

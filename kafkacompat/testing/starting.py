@@ -27,13 +27,16 @@ def broker(
     users: Mapping[str, str] | None = None,
     acls: Sequence[Acl] | None = None,
     instances: Instances = (),
+    releases: Iterable[str] = (),
     **properties: Any,
 ) -> RunningBroker:
     """Start a broker in this process and return it; leaving its ``with`` block stops it.
 
     The data are in memory, or in *folder*, where a later broker finds them. With *tls* clients need TLS, by a certificate that is made
     for it; *users* are passwords by name, for PLAIN and SCRAM. With *acls* clients may do what these rules allow, and nothing else.
-    *instances* are names of instances, or their properties by name. *properties* are those of Kafka's brokers, with ``_`` for ``.``.
+    *instances* are names of instances, or their properties by name. For each of *releases* the broker has a listener that looks like
+    this release of Kafka, see `RunningBroker.release`. *properties* are those of Kafka's brokers, with ``_`` for ``.``.
+
     Raises BrokerError, one sentence, if the broker cannot start.
     """
     from kafkacompat.adjustable_reactor import AdjustableReactor
@@ -47,7 +50,7 @@ def broker(
     path = None if folder is None else os.path.abspath(folder)
     security = Security(tls, users or {}, acls)
     given = {**security.build_properties(in_cluster=False), **read_properties(properties)}
-    node = _build_node(reactor, path, build_properties(1, 1, path, given))
+    node = _build_node(reactor, path, _add_releases(build_properties(1, 1, path, given), releases))
     return RunningBroker(thread, reactor, node, security, read_instances(instances))
 
 
@@ -58,6 +61,7 @@ def cluster(
     tls: bool = False,
     users: Mapping[str, str] | None = None,
     acls: Sequence[Acl] | None = None,
+    releases: Iterable[str] = (),
     **properties: Any,
 ) -> RunningCluster:
     """Start a cluster of *brokers* in this process, with the ids 1, 2, …, on a ZooKeeper in memory.
@@ -86,8 +90,17 @@ def cluster(
     nodes: list[Node] = []
     for node_id in range(1, brokers + 1):
         path = None if folder is None else os.path.join(os.path.abspath(folder), str(node_id))
-        nodes.append(_build_node(reactor, path, build_properties(node_id, brokers, path, given), zookeeper))
+        node_properties = _add_releases(build_properties(node_id, brokers, path, given), releases)
+        nodes.append(_build_node(reactor, path, node_properties, zookeeper))
     return RunningCluster(thread, reactor, nodes, security)
+
+
+def _add_releases(properties: dict[str, str], releases: Iterable[str]) -> dict[str, str]:
+    if not releases:
+        return properties
+    from kafkacompat.testing.releases import add_release_listeners
+
+    return add_release_listeners(properties, releases)
 
 
 def _build_node(
