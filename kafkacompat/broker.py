@@ -7,7 +7,7 @@ clients. The stop goes backwards: the broker accepts no clients, answers its req
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred, DeferredList, gatherResults
@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from kafkacompat.metrics.turns import ReactorTurns
     from kafkacompat.monitoring.monitor import Monitor
     from kafkacompat.monitoring.observed import Observed
+    from kafkacompat.storage.log.log import Log
     from kafkacompat.storage.segment.shared_files import FileRegion
 
 log = logging.getLogger(__name__)
@@ -295,7 +296,7 @@ class Broker:
         if self.monitor is not None:
             self.monitor.observe(self._list_services())
             self.monitor.administer(
-                Dispatcher(self._handlers(), self._services),
+                self.build_dispatcher(),
                 self.instances,
                 lambda function, *arguments: self._disk("passwords").run(function, *arguments),
                 self.tenancy.describe_usage,
@@ -325,11 +326,15 @@ class Broker:
             whitelists=self.tenancy.whitelists,
         )
 
+    def build_dispatcher(self) -> Dispatcher:
+        """Return a dispatcher for requests of this process to its own broker."""
+        return Dispatcher(self._handlers(), self._services)
+
     def _build_listeners(self) -> None:
         config = self.config
         self.server = KafkaServer(
             self._reactor,
-            Dispatcher(self._handlers(), self._services),
+            self.build_dispatcher(),
             network=self._host.network,
             max_frame_bytes=config.int("socket.request.max.bytes"),
             max_queued_bytes=config.int("queued.max.request.bytes"),
@@ -438,6 +443,15 @@ class Broker:
         finally:
             await self._release()
 
+    async def abandon(self) -> None:
+        """End without notice, as if the process were killed: clients receive nothing any more, and the next start recovers."""
+        self._running = self.listeners.binds_new = False
+        self.server.abort()
+        await gatherResults(self.server.stop_listening(), consumeErrors=True)
+        for directory, logs in self.replica_manager.logs_by_directory():
+            await directory.disk.run(_close_logs, logs)
+        await self._release()
+
     async def _close_directories(self) -> None:
         """Close every log directory; a failure of one does not keep the others from writing their checkpoints."""
         await self.replica_manager.prepare_to_close()
@@ -473,3 +487,8 @@ class Broker:
         self._disks.clear()
         if self.monitor is not None:
             await self.monitor.close()
+
+
+def _close_logs(logs: Iterable[Log]) -> None:
+    for opened in logs:
+        opened.close()

@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred
-from twisted.internet.task import LoopingCall
 
 from kafkacompat.client.connections import BrokerConnections
 from kafkacompat.client.inter_broker_login import find_inter_broker_login
@@ -39,7 +38,7 @@ from kafkacompat.replication.replica_fetcher_manager import ReplicaFetcherManage
 from kafkacompat.replication.settings import FetchSettings
 from kafkacompat.security.sasl.client import LoginUnavailableError
 from kafkacompat.storage.directory.meta_properties import find_directory_ids
-from kafkacompat.timers import steady_ms, yield_in_turns
+from kafkacompat.timers import PeriodicCall, steady_ms, yield_in_turns
 from kafkacompat.wire.primitives import ZERO_UUID, format_uuid
 from kafkacompat.zookeeper.settings import TlsSettings, ZooKeeperSettings
 
@@ -124,8 +123,7 @@ class ClusterNode:
         self.in_sync_counts = InSyncCounts()
         self._quotas = {side: self._build_quota() for side in THROTTLES}
         self._fetchers = self._build_fetchers()
-        self._in_sync_checks = LoopingCall(self._check_in_sync)
-        self._in_sync_checks.clock = host.reactor
+        self._in_sync_checks = PeriodicCall(host.reactor, self._check_in_sync)
         self._replicas: ReplicaManager | None = None
         self._topics = StoredTopics({}, frozenset())
         self._losses: ReplicaLosses

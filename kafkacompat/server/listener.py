@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from twisted.internet.defer import Deferred
 from twisted.internet.error import CannotListenError
 from twisted.internet.protocol import ServerFactory
-from twisted.internet.task import LoopingCall
 
 from kafkacompat.complaints import LoggedComplaints
 from kafkacompat.metrics.connections import ListenerTraffic
@@ -22,7 +21,7 @@ from kafkacompat.server.dispatcher import Dispatcher
 from kafkacompat.server.frame_budget import FrameBudget
 from kafkacompat.server.held_connection import MOST_HELD, HeldConnection
 from kafkacompat.server.instance_connections import InstanceConnections
-from kafkacompat.timers import Clock, steady_ms
+from kafkacompat.timers import Clock, PeriodicCall, steady_ms
 
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IAddress
@@ -176,8 +175,7 @@ class KafkaServer:
             self.tenants = InstanceConnections(instances, self.connections, reactor, find_required)
         self._complaints = LoggedComplaints(reactor, say=log.warning)
         self._ports: dict[str, ListeningPort] = {}
-        self._sweep = LoopingCall(self.sweep)
-        self._sweep.clock = reactor  # type: ignore[assignment]
+        self._sweep = PeriodicCall(reactor, self.sweep)
 
     def _now_ms(self) -> int:
         return steady_ms(self._reactor)
@@ -258,6 +256,11 @@ class KafkaServer:
             if connection.peer.listener_name == listener_name:
                 connection.finish()
         return self._ports.pop(listener_name).stopListening()
+
+    def abort(self) -> None:
+        """End every connection at once."""
+        for connection in list(self.connections):
+            connection.transport.abortConnection()
 
     def finish(self) -> None:
         """Let every connection answer its requests in flight and close."""
