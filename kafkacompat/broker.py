@@ -7,7 +7,7 @@ clients. The stop goes backwards: the broker accepts no clients, answers its req
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred, DeferredList, gatherResults
@@ -295,11 +295,23 @@ class Broker:
         self.tenancy.serve(self.server, self.listeners)
         if self.monitor is not None:
             self.monitor.observe(self._list_services())
-            self.monitor.administer(
-                self.build_dispatcher(),
-                self.instances,
-                lambda function, *arguments: self._disk("passwords").run(function, *arguments),
-                self.tenancy.describe_usage,
+            self._serve_http(self.monitor, self.build_dispatcher())
+
+    def _serve_http(self, monitor: Monitor, dispatcher: Dispatcher) -> None:
+        """Serve over HTTP what needs more than metrics, if the configuration says so."""
+
+        def run(thread: str) -> Callable[..., Deferred[Any]]:
+            return lambda function, *arguments: self._disk(thread).run(function, *arguments)
+
+        describe_usage = self.tenancy.describe_usage
+        monitor.administer(dispatcher, self.instances, run("passwords"), describe_usage)
+        if self.config.bool("kafkacompat.ui.enable"):
+            # Most brokers do not pay for the page.
+            from kafkacompat.web.start import serve_web_page
+
+            clock, replicas = self._reactor, self.replica_manager
+            serve_web_page(
+                monitor, self.config, clock, dispatcher, self.instances, replicas, run("web page"), describe_usage
             )
 
     def _build_services(self) -> Services:
