@@ -112,6 +112,10 @@ class _Reader:
     def _read_scalar(self, node: Any, name: str) -> Any:
         if not isinstance(node, yaml.ScalarNode):
             raise self._error(node, f"{name} takes a value or a list of values")
-        value = yaml.SafeLoader("").construct_object(node)
+        try:
+            value = yaml.SafeLoader("").construct_object(node)
+        except (yaml.YAMLError, ValueError) as problem:
+            reason = getattr(problem, "problem", None) or "it is not valid"
+            raise self._error(node, f"{name}: {reason}") from None
         # A version such as 3 is a number in YAML.
         return str(value) if name == "versions" else value
