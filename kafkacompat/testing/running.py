@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kafkacompat.testing.clock import BrokerClock
 from kafkacompat.testing.errors import BrokerError
 from kafkacompat.testing.expectations import Expected, describe_records, find_missing
+from kafkacompat.testing.faults import BrokerFaults
 from kafkacompat.testing.leftovers import LEFTOVERS
 from kafkacompat.testing.nodes import PATIENCE_S, Nodes, is_in_sync
 from kafkacompat.testing.profile import format_property, read_properties
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from kafkacompat.adjustable_reactor import AdjustableReactor
     from kafkacompat.broker import Broker
+    from kafkacompat.faults import Faults
     from kafkacompat.testing.certificates import Authority, CertificateFiles
     from kafkacompat.testing.groups import PartitionLag
     from kafkacompat.testing.nasty import NastyTopics
@@ -49,12 +51,14 @@ class RunningKafka:
         thread: ReactorThread,
         reactor: AdjustableReactor,
         nodes: Sequence[Node],
+        faults: Faults,
         security: Security,
     ) -> None:
         self._thread = thread
         self._security = security
         self._nodes = Nodes(thread.reactor, nodes)
         self.clock = BrokerClock(self.call, reactor)
+        self.faults = BrokerFaults(self.call, faults)
         self._is_stopped = False
         try:
             for node in nodes:
@@ -268,13 +272,14 @@ class RunningBroker(RunningKafka):
         thread: ReactorThread,
         reactor: AdjustableReactor,
         node: Node,
+        faults: Faults,
         security: Security,
         instances: Mapping[str, dict[str, str]],
     ) -> None:
         self._node = node
         self._instances = instances
         self.instances: dict[str, str] = {}
-        super().__init__(thread, reactor, [node], security)
+        super().__init__(thread, reactor, [node], faults, security)
 
     def _secure(self) -> None:
         super()._secure()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from kafkacompat.adjustable_reactor import AdjustableReactor
+    from kafkacompat.faults import Faults
     from kafkacompat.host import Host
     from kafkacompat.testing.acls import Acl
     from kafkacompat.testing.node import Node
@@ -40,6 +41,7 @@ def broker(
     Raises BrokerError, one sentence, if the broker cannot start.
     """
     from kafkacompat.adjustable_reactor import AdjustableReactor
+    from kafkacompat.faults import Faults
     from kafkacompat.testing.profile import build_properties, read_instances, read_properties
     from kafkacompat.testing.reactor_thread import get_reactor_thread
     from kafkacompat.testing.running import RunningBroker
@@ -50,8 +52,9 @@ def broker(
     path = None if folder is None else os.path.abspath(folder)
     security = Security(tls, users or {}, acls)
     given = {**security.build_properties(in_cluster=False), **read_properties(properties)}
-    node = _build_node(reactor, path, _add_releases(build_properties(1, 1, path, given), releases))
-    return RunningBroker(thread, reactor, node, security, read_instances(instances))
+    faults = Faults()
+    node = _build_node(reactor, path, _add_releases(build_properties(1, 1, path, given), releases), faults)
+    return RunningBroker(thread, reactor, node, faults, security, read_instances(instances))
 
 
 def cluster(
@@ -69,6 +72,7 @@ def cluster(
     With *folder* each broker has a folder of its own there; the metadata of topics are in memory in any case. See `broker`.
     """
     from kafkacompat.adjustable_reactor import AdjustableReactor
+    from kafkacompat.faults import Faults
     from kafkacompat.testing.errors import BrokerError
     from kafkacompat.testing.profile import build_properties, read_properties
     from kafkacompat.testing.reactor_thread import get_reactor_thread
@@ -80,7 +84,7 @@ def cluster(
         raise BrokerError(f"a cluster of {brokers} brokers: give a number from 1 to {MOST_BROKERS}")
     thread = get_reactor_thread()
     reactor = AdjustableReactor(thread.reactor)
-    zookeeper = MemoryZooKeeper(reactor)
+    zookeeper, faults = MemoryZooKeeper(reactor), Faults(in_cluster=True)
     security = Security(tls, users or {}, acls)
     given = {
         "zookeeper.connect": "memory",
@@ -91,8 +95,8 @@ def cluster(
     for node_id in range(1, brokers + 1):
         path = None if folder is None else os.path.join(os.path.abspath(folder), str(node_id))
         node_properties = _add_releases(build_properties(node_id, brokers, path, given), releases)
-        nodes.append(_build_node(reactor, path, node_properties, zookeeper))
-    return RunningCluster(thread, reactor, nodes, security)
+        nodes.append(_build_node(reactor, path, node_properties, faults, zookeeper))
+    return RunningCluster(thread, reactor, nodes, faults, security)
 
 
 def _add_releases(properties: dict[str, str], releases: Iterable[str]) -> dict[str, str]:
@@ -107,6 +111,7 @@ def _build_node(
     reactor: AdjustableReactor,
     folder: str | None,
     properties: dict[str, str],
+    faults: Faults,
     zookeeper: MemoryZooKeeper | None = None,
 ) -> Node:
     from kafkacompat.host import ReactorHost
@@ -115,10 +120,10 @@ def _build_node(
     from kafkacompat.watched_host import WatchedHost
 
     if folder is None:
-        return Node(InMemoryMachine(reactor, zookeeper).start_process, reactor, properties, folder=None)
+        return Node(InMemoryMachine(reactor, zookeeper).start_process, reactor, properties, folder=None, faults=faults)
 
     def start_process(process: ProcessReactor) -> Host:
         host = ReactorHost(process) if zookeeper is None else ClusterFolderHost(process, zookeeper)
         return WatchedHost(host, reactor.watch)
 
-    return Node(start_process, reactor, properties, folder=folder)
+    return Node(start_process, reactor, properties, folder=folder, faults=faults)
