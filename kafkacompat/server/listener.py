@@ -254,6 +254,11 @@ class KafkaServer:
                 connection.finish()
         return self._ports.pop(listener_name).stopListening()
 
+    def abort(self) -> None:
+        """End every connection at once."""
+        for connection in list(self.connections):
+            connection.transport.abortConnection()
+
     def finish(self) -> None:
         """Let every connection answer its requests in flight and close."""
         if self._sweep.running:

@@ -16,9 +16,11 @@ from kafkacompat.security.principals import Principal
 from kafkacompat.server.direct_requests import answer_directly
 from kafkacompat.testing.errors import BrokerError
 from kafkacompat.testing.process_reactor import ProcessReactor
+from kafkacompat.wire.client_connection import SOFTWARE_NAME
 
 if TYPE_CHECKING:
     from kafkacompat.host import Host
+    from kafkacompat.server.connection import KafkaConnection
     from kafkacompat.server.dispatcher import Dispatcher
     from kafkacompat.wire.schema import Request
 
@@ -29,16 +31,27 @@ HELPER = Principal("Helper", CLIENT_ID)
 
 
 class Node:
-    """A broker that can start again on what it has left; *make_host* returns a machine for each of its processes."""
+    """A broker that can start again on what it has left.
+
+    *make_host* returns its machine for each of its processes, from the process's reactor. Data in a *folder* outlive the
+    node, so that it ends in order; None means memory. ``left_open`` are the clients that were connected at the end.
+    """
 
     def __init__(
-        self, make_host: Callable[[ProcessReactor], Host], reactor: Any, properties: Mapping[str, str]
+        self,
+        make_host: Callable[[ProcessReactor], Host],
+        reactor: Any,
+        properties: Mapping[str, str],
+        *,
+        folder: str | None,
     ) -> None:
         self._make_host = make_host
         self._reactor = reactor
         self._properties = dict(properties)
+        self.folder = folder
         self.clock = ProcessReactor(reactor)
         """The reactor of the broker's present or last process."""
+        self.left_open: list[str] = []
         self._broker: Broker | None = None
         self._dispatcher: Dispatcher | None = None
 
@@ -67,7 +80,7 @@ class Node:
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     async def start(self) -> None:
-        """Start the broker; raises BrokerError, one sentence. A later start binds the same ports again."""
+        """Start the broker, unless it runs; raises BrokerError, one sentence. A later start binds the same ports again."""
         if self._broker is not None:
             return
         self.clock = ProcessReactor(self._reactor)
@@ -88,23 +101,32 @@ class Node:
         if broker is not None:
             await broker.stop()
 
-    async def end(self) -> None:
-        """Stop the broker at the end of its test, if it runs: clients that are still connected are not waited for."""
-        if self._broker is not None:
-            for connection in list(self._broker.server.connections):
-                connection.finish()
-            await deferLater(self._reactor, 0)
-            for connection in list(self._broker.server.connections):
-                connection.transport.abortConnection()
-            await deferLater(self._reactor, 0)
-        await self.stop()
-
     async def kill(self) -> None:
         """End the broker without notice, if it runs; its session with ZooKeeper ends, too."""
         broker, self._broker, self._dispatcher = self._broker, None, None
         if broker is not None:
             await broker.abandon()
             self.clock.kill()
+
+    async def end(self) -> None:
+        """End the broker at the end of its test, if it runs: clients that are still connected are not waited for."""
+        if self._broker is None:
+            return
+        server = self._broker.server
+        # Clients that were closed just now are noticed in this turn.
+        await deferLater(self._reactor, 0)
+        clients = [connection for connection in server.connections if connection.software.name != SOFTWARE_NAME]
+        self.left_open += map(describe_client, clients)
+        if clients:
+            server.finish()
+            await deferLater(self._reactor, 0)
+            server.abort()
+            await deferLater(self._reactor, 0)
+        if self.folder is not None or "zookeeper.connect" not in self._properties:
+            await self.stop()
+        else:
+            # Nothing of a cluster in memory has to be handed over.
+            await self.kill()
 
     async def request(self, request: Request, version: int | None = None) -> Any:
         """Return the broker's response to a request of a helper, in the highest version if none is given."""
@@ -116,6 +138,11 @@ class Node:
         return await answer_directly(
             self._dispatcher, request, RequestContext(version, CLIENT_ID, peer, principal=HELPER)
         )
+
+
+def describe_client(connection: KafkaConnection) -> str:
+    """Return the software of a connection's client, as far as it has named it."""
+    return f"{connection.software.name} {connection.software.version}"
 
 
 def check_names(config: BrokerConfig) -> None:

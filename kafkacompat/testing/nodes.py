@@ -52,6 +52,11 @@ class Nodes:
             raise BrokerError("no broker runs: start one first")
         return running
 
+    async def end(self) -> None:
+        """Stop all brokers at the end of their test."""
+        for node in reversed(self.by_id.values()):
+            await node.end()
+
     def find_topic(self, name: str) -> TopicImage | None:
         """Return a topic as a broker knows it; None if it does not exist."""
         return self.running[0].broker.metadata.image.topics.get(name)

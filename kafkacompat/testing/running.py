@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from kafkacompat.testing.clock import BrokerClock
 from kafkacompat.testing.errors import BrokerError
 from kafkacompat.testing.expectations import Expected, describe_records, find_missing
 from kafkacompat.testing.groups import list_lags
+from kafkacompat.testing.leftovers import LEFTOVERS
 from kafkacompat.testing.nodes import Nodes
 from kafkacompat.testing.profile import format_property, read_properties
 from kafkacompat.testing.reading import TopicReader, decode
@@ -22,6 +24,7 @@ from kafkacompat.wire.batch_records import build_batch
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from kafkacompat.adjustable_reactor import AdjustableReactor
     from kafkacompat.broker import Broker
     from kafkacompat.testing.groups import PartitionLag
     from kafkacompat.testing.node import Node
@@ -38,9 +41,20 @@ MOST_BYTES = 512 * 1024
 class RunningKafka:
     """What brokers of tests have in common, a single one and a cluster; see `RunningBroker` and `RunningCluster`."""
 
-    def __init__(self, thread: ReactorThread, nodes: Nodes) -> None:
+    def __init__(self, thread: ReactorThread, reactor: AdjustableReactor, nodes: Sequence[Node]) -> None:
         self._thread = thread
-        self._nodes = nodes
+        self._nodes = Nodes(thread.reactor, nodes)
+        self.clock = BrokerClock(self.call, reactor)
+        self._is_stopped = False
+        try:
+            for node in nodes:
+                self.call(node.start)
+        except BaseException:
+            self.stop()
+            raise
+        self.bootstrap_servers = ",".join(node.find_address() for node in nodes)
+        folders = [node.folder for node in nodes if node.folder is not None]
+        LEFTOVERS.note_started(id(self), self.bootstrap_servers, folders)
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Run *function* in the thread of the brokers and return its result; a Deferred or a coroutine is waited for.
@@ -162,8 +176,14 @@ class RunningKafka:
 
     def stop(self) -> None:
         """Stop all brokers and forget their data, unless they are in a folder. A second call does nothing."""
-        for node in reversed(self._nodes.by_id.values()):
-            self.call(node.end)
+        if self._is_stopped:
+            return
+        self._is_stopped = True
+        try:
+            self.call(self._nodes.end)
+        finally:
+            clients = [client for node in self._nodes.by_id.values() for client in node.left_open]
+            LEFTOVERS.note_stopped(id(self), clients)
 
     def __enter__(self) -> Self:
         return self
@@ -180,11 +200,9 @@ class RunningBroker(RunningKafka):
     ``bootstrap_servers`` is its address.
     """
 
-    def __init__(self, thread: ReactorThread, node: Node) -> None:
-        super().__init__(thread, Nodes(thread.reactor, [node]))
+    def __init__(self, thread: ReactorThread, reactor: AdjustableReactor, node: Node) -> None:
+        super().__init__(thread, reactor, [node])
         self._node = node
-        self.call(node.start)
-        self.bootstrap_servers: str = node.find_address()
 
     @property
     def broker(self) -> Broker:
@@ -197,16 +215,6 @@ class RunningCluster(RunningKafka):
 
     ``bootstrap_servers`` are the addresses of all of them. A broker that is started again has its old address.
     """
-
-    def __init__(self, thread: ReactorThread, nodes: Sequence[Node]) -> None:
-        super().__init__(thread, Nodes(thread.reactor, nodes))
-        try:
-            for node in nodes:
-                self.call(node.start)
-        except BaseException:
-            self.stop()
-            raise
-        self.bootstrap_servers = ",".join(node.find_address() for node in nodes)
 
     @property
     def brokers(self) -> dict[int, Broker]:
