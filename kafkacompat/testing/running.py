@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kafkacompat.adjustable_reactor import AdjustableReactor
     from kafkacompat.broker import Broker
     from kafkacompat.testing.groups import PartitionLag
+    from kafkacompat.testing.nasty import NastyTopics
     from kafkacompat.testing.node import Node
     from kafkacompat.testing.reactor_thread import ReactorThread
 
@@ -209,6 +210,13 @@ class RunningBroker(RunningKafka):
         """The broker itself, to be used by functions that `call` runs, and nowhere else."""
         return self._node.broker
 
+    @property
+    def nasty(self) -> NastyTopics:
+        """Topics with the shapes that consumers have failed at, one call each: see NastyTopics."""
+        from kafkacompat.testing.nasty import NastyTopics
+
+        return NastyTopics(self, lambda: [self.broker])
+
 
 class RunningCluster(RunningKafka):
     """Brokers that run in this process until `stop`, or until the end of their ``with`` block.
@@ -220,6 +228,13 @@ class RunningCluster(RunningKafka):
     def brokers(self) -> dict[int, Broker]:
         """The brokers that run, by id, to be used by functions that `call` runs, and nowhere else."""
         return {node_id: node.broker for node_id, node in self._nodes.by_id.items() if node.is_running}
+
+    @property
+    def nasty(self) -> NastyTopics:
+        """Topics with the shapes that consumers have failed at, one call each: see NastyTopics."""
+        from kafkacompat.testing.nasty import NastyTopics
+
+        return NastyTopics(self, lambda: list(self.brokers.values()), cluster=self)
 
     def start_broker(self, broker_id: int) -> None:
         """Start a broker that was stopped or killed, on its old address; returns when it serves clients."""
