@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 import kafkacompat.testing
-from tests.kafkacompat.testing.plugin_options import PLUGIN
 
 pytest_plugins = ["pytester"]
-OPTIONS = (*PLUGIN, "-p", "no:cacheprovider", "-q")
+OPTIONS = ("-p", "kafkacompat.testing.plugin", "-p", "no:cacheprovider", "-q")
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -16,6 +15,12 @@ def _load_broker() -> None:
     """Load the broker once: pytester forgets the modules that a session in this process loads."""
     with kafkacompat.testing.broker() as kafka:
         kafka.release("2.8")
+
+
+@pytest.fixture(autouse=True)
+def _no_installed_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Load the plugin of this tree only: an installed one would be a second, and others take time."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
 
 
 def run(pytester: pytest.Pytester, test: str) -> pytest.RunResult:
