@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kafkacompat.testing.clock import BrokerClock
 from kafkacompat.testing.errors import BrokerError
 from kafkacompat.testing.expectations import Expected, describe_records, find_missing
+from kafkacompat.testing.faults import BrokerFaults
 from kafkacompat.testing.groups import list_lags
 from kafkacompat.testing.leftovers import LEFTOVERS
 from kafkacompat.testing.nodes import Nodes
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from kafkacompat.adjustable_reactor import AdjustableReactor
     from kafkacompat.broker import Broker
+    from kafkacompat.faults import Faults
     from kafkacompat.testing.groups import PartitionLag
     from kafkacompat.testing.nasty import NastyTopics
     from kafkacompat.testing.node import Node
@@ -42,10 +44,13 @@ MOST_BYTES = 512 * 1024
 class RunningKafka:
     """What brokers of tests have in common, a single one and a cluster; see `RunningBroker` and `RunningCluster`."""
 
-    def __init__(self, thread: ReactorThread, reactor: AdjustableReactor, nodes: Sequence[Node]) -> None:
+    def __init__(
+        self, thread: ReactorThread, reactor: AdjustableReactor, nodes: Sequence[Node], faults: Faults
+    ) -> None:
         self._thread = thread
         self._nodes = Nodes(thread.reactor, nodes)
         self.clock = BrokerClock(self.call, reactor)
+        self.faults = BrokerFaults(self.call, faults)
         self._is_stopped = False
         try:
             for node in nodes:
@@ -201,8 +206,8 @@ class RunningBroker(RunningKafka):
     ``bootstrap_servers`` is its address.
     """
 
-    def __init__(self, thread: ReactorThread, reactor: AdjustableReactor, node: Node) -> None:
-        super().__init__(thread, reactor, [node])
+    def __init__(self, thread: ReactorThread, reactor: AdjustableReactor, node: Node, faults: Faults) -> None:
+        super().__init__(thread, reactor, [node], faults)
         self._node = node
 
     @property

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kafkacompat.adjustable_reactor import AdjustableReactor
+    from kafkacompat.faults import Faults
     from kafkacompat.host import Host
     from kafkacompat.testing.node import Node
     from kafkacompat.testing.process_reactor import ProcessReactor
@@ -27,6 +28,7 @@ def broker(
     `RunningBroker.release`. Raises BrokerError, one sentence, if the broker cannot start.
     """
     from kafkacompat.adjustable_reactor import AdjustableReactor
+    from kafkacompat.faults import Faults
     from kafkacompat.testing.profile import build_properties, read_properties
     from kafkacompat.testing.reactor_thread import get_reactor_thread
     from kafkacompat.testing.running import RunningBroker
@@ -35,7 +37,8 @@ def broker(
     reactor = AdjustableReactor(thread.reactor)
     path = None if folder is None else os.path.abspath(folder)
     given = build_properties(1, 1, path, read_properties(properties))
-    return RunningBroker(thread, reactor, _build_node(reactor, path, _add_releases(given, releases)))
+    faults = Faults()
+    return RunningBroker(thread, reactor, _build_node(reactor, path, _add_releases(given, releases), faults), faults)
 
 
 def cluster(
@@ -50,6 +53,7 @@ def cluster(
     With *folder* each broker has a folder of its own there; the metadata of topics are in memory in any case. See `broker`.
     """
     from kafkacompat.adjustable_reactor import AdjustableReactor
+    from kafkacompat.faults import Faults
     from kafkacompat.testing.errors import BrokerError
     from kafkacompat.testing.profile import build_properties, read_properties
     from kafkacompat.testing.reactor_thread import get_reactor_thread
@@ -60,14 +64,14 @@ def cluster(
         raise BrokerError(f"a cluster of {brokers} brokers: give a number from 1 to {MOST_BROKERS}")
     thread = get_reactor_thread()
     reactor = AdjustableReactor(thread.reactor)
-    zookeeper = MemoryZooKeeper(reactor)
+    zookeeper, faults = MemoryZooKeeper(reactor), Faults(in_cluster=True)
     nodes: list[Node] = []
     for node_id in range(1, brokers + 1):
         path = None if folder is None else os.path.join(os.path.abspath(folder), str(node_id))
         given = build_properties(node_id, brokers, path, read_properties(properties))
         given = _add_releases({"zookeeper.connect": "memory", **given}, releases)
-        nodes.append(_build_node(reactor, path, given, zookeeper))
-    return RunningCluster(thread, reactor, nodes)
+        nodes.append(_build_node(reactor, path, given, faults, zookeeper))
+    return RunningCluster(thread, reactor, nodes, faults)
 
 
 def _add_releases(properties: dict[str, str], releases: Iterable[str]) -> dict[str, str]:
@@ -82,6 +86,7 @@ def _build_node(
     reactor: AdjustableReactor,
     folder: str | None,
     properties: dict[str, str],
+    faults: Faults,
     zookeeper: MemoryZooKeeper | None = None,
 ) -> Node:
     from kafkacompat.host import ReactorHost
@@ -90,10 +95,10 @@ def _build_node(
     from kafkacompat.watched_host import WatchedHost
 
     if folder is None:
-        return Node(InMemoryMachine(reactor, zookeeper).start_process, reactor, properties, folder=None)
+        return Node(InMemoryMachine(reactor, zookeeper).start_process, reactor, properties, folder=None, faults=faults)
 
     def start_process(process: ProcessReactor) -> Host:
         host = ReactorHost(process) if zookeeper is None else ClusterFolderHost(process, zookeeper)
         return WatchedHost(host, reactor.watch)
 
-    return Node(start_process, reactor, properties, folder=folder)
+    return Node(start_process, reactor, properties, folder=folder, faults=faults)
