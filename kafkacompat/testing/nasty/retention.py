@@ -10,7 +10,7 @@ from kafkacompat.testing.nasty.description import ExpectedRecord, NastyTopic, Na
 from kafkacompat.testing.nasty.partition_writer import PartitionWriter
 
 if TYPE_CHECKING:
-    from kafkacompat.testing.nasty.broker_access import BrokerAccess, Kafka
+    from kafkacompat.testing.nasty.broker_access import Kafka, BrokerAccess
 
 SEGMENTS = 4
 BATCH = 100
