@@ -58,9 +58,8 @@ def read_by_confluent_kafka(bootstrap: str, places: Sequence[tuple[str, int]], l
     while len(read) < count and time.monotonic() < ends_s:
         for message in consumer.consume(count, 0.1):
             assert message.error() is None, message.error()
-            where = (message.partition(), message.offset())
-            texts = [None if each is None else each.decode() for each in (message.key(), message.value())]
-            read.append((message.topic(), Record(*where, *texts, message.timestamp()[1])))
+            where = (message.topic(), message.partition(), message.offset(), message.timestamp()[1])
+            read.append(make_place(*where, message.key(), message.value()))
     consumer.close()
     return read
 
@@ -98,11 +97,16 @@ def read_by_aiokafka(bootstrap: str, places: Sequence[tuple[str, int]], level: s
 
 def as_place(record: object) -> Place:
     """Return a record of kafka-python or aiokafka."""
-    topic, partition, offset, timestamp, key, value = (
-        getattr(record, name) for name in ("topic", "partition", "offset", "timestamp", "key", "value")
-    )
-    texts = [None if each is None else bytes(each).decode() for each in (key, value)]
-    return topic, Record(partition, offset, *texts, timestamp)
+    names = ("topic", "partition", "offset", "timestamp", "key", "value")
+    return make_place(*(getattr(record, name) for name in names))
+
+
+def make_place(
+    topic: str, partition: int, offset: int, timestamp: int, key: bytes | None, value: bytes | None
+) -> Place:
+    """Return a record in the form of the matrix, with its topic."""
+    key_text, value_text = (None if content is None else bytes(content).decode() for content in (key, value))
+    return topic, Record(partition, offset, key_text, value_text, timestamp)
 
 
 @pytest.mark.parametrize("level", ["read_committed", "read_uncommitted"])

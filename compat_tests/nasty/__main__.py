@@ -58,7 +58,9 @@ ORDER = (*ROWS, SPARK)
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="nasty", description=__doc__, epilog=f"Rows: {', '.join(ORDER)}")
-    parser.add_argument("rows", nargs="*", help=f"rows to run, or how their names begin ({len(FEW)} of all ages, and spark)")
+    parser.add_argument(
+        "rows", nargs="*", help=f"rows to run, or how their names begin ({len(FEW)} of all ages, and spark)"
+    )
     parser.add_argument("--topics", nargs="+", choices=SHAPES, default=list(SHAPES), help="topics to read (all)")
     parser.add_argument("--dry", action="store_true", help="print the outcome, write nothing")
     return parser.parse_args(arguments)
@@ -81,7 +83,7 @@ def make_appender(kafka: Any) -> Callable[[str], ExpectedRecord]:
         (record,) = await writer.append([(access.now_ms(), b"last", b"last", ())])
         return record
 
-    return lambda topic: kafka.call(append, topic)  # type: ignore[no-any-return]
+    return lambda topic: kafka.call(append, topic)
 
 
 def run_row(row: Row, trial: Trial, shapes: Sequence[Shape], tell: Callable[[str], None]) -> report.Result:

@@ -48,9 +48,7 @@ def _compare_contents(got: Sequence[Reading], wanted: Sequence[Reading]) -> Iter
         yield f"{_count(strange)} too many, the first at {_name(*strange[0])}"
     if twice := sorted(place for place, count in places.items() if count > 1):
         yield f"{_count(twice)} twice, the first at {_name(*twice[0])}"
-    wrong = [
-        reading for reading in got if by_place.get((reading.partition, reading.offset), reading) != reading
-    ]
+    wrong = [reading for reading in got if by_place.get((reading.partition, reading.offset), reading) != reading]
     if wrong:
         yield f"{_count(wrong)} with other contents, the first at {_name(wrong[0].partition, wrong[0].offset)}"
 

@@ -84,9 +84,7 @@ class Trial:
 
     def run(self, client: Client, shape: Shape) -> Mapping[str, str]:
         """Return the outcome for each isolation level that the client has: "" if it is right, or what it did, in words."""
-        isolations = [
-            isolation for isolation in shape.isolations if isolation != COMMITTED or client.has_transactions
-        ]
+        isolations = [isolation for isolation in shape.isolations if isolation != COMMITTED or client.has_transactions]
         return {isolation: self._run(client, shape, isolation) for isolation in isolations}
 
     def _run(self, client: Client, shape: Shape, isolation: str) -> str:
