@@ -33,8 +33,8 @@ HELPER = Principal("Helper", CLIENT_ID)
 class Node:
     """A broker that can start again on what it has left.
 
-    *make_host* returns its machine for each of its processes, from the process's reactor. With *lasts* the data outlive the node, so
-    that it ends in order. ``left_open`` are the clients that were connected at the end.
+    *make_host* returns its machine for each of its processes, from the process's reactor. Data in a *folder* outlive the
+    node, so that it ends in order; None means memory. ``left_open`` are the clients that were connected at the end.
     """
 
     def __init__(
@@ -43,12 +43,12 @@ class Node:
         reactor: Any,
         properties: Mapping[str, str],
         *,
-        lasts: bool,
+        folder: str | None,
     ) -> None:
         self._make_host = make_host
         self._reactor = reactor
         self._properties = dict(properties)
-        self._lasts = lasts
+        self.folder = folder
         self.clock = ProcessReactor(reactor)
         """The reactor of the broker's present or last process."""
         self.left_open: list[str] = []
@@ -122,7 +122,7 @@ class Node:
             await deferLater(self._reactor, 0)
             server.abort()
             await deferLater(self._reactor, 0)
-        if self._lasts or "zookeeper.connect" not in self._properties:
+        if self.folder is not None or "zookeeper.connect" not in self._properties:
             await self.stop()
         else:
             # Nothing of a cluster in memory has to be handed over.
@@ -141,9 +141,8 @@ class Node:
 
 
 def describe_client(connection: KafkaConnection) -> str:
-    """Return the software of a connection's client and its address."""
-    software, peer = connection.software, connection.peer
-    return f"{software.name} {software.version} from {peer.host}:{peer.port}"
+    """Return the software of a connection's client, as far as it has named it."""
+    return f"{connection.software.name} {connection.software.version}"
 
 
 def check_names(config: BrokerConfig) -> None:

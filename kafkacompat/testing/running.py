@@ -11,11 +11,13 @@ from kafkacompat.testing.clock import BrokerClock
 from kafkacompat.testing.errors import BrokerError
 from kafkacompat.testing.expectations import Expected, describe_records, find_missing
 from kafkacompat.testing.groups import list_lags
+from kafkacompat.testing.leftovers import LEFTOVERS
 from kafkacompat.testing.nodes import Nodes
 from kafkacompat.testing.profile import format_property, read_properties
 from kafkacompat.testing.reading import TopicReader, decode
+from kafkacompat.testing.releases import find_release_servers
 from kafkacompat.testing.rows import Partitioner, Record, Row, split_rows
-from kafkacompat.testing.topics import append, create_topic, ensure_topic
+from kafkacompat.testing.topics import append, create_topic, delete_topic, ensure_topic
 from kafkacompat.timers import now_ms
 from kafkacompat.wire.batch_records import build_batch
 
@@ -44,6 +46,7 @@ class RunningKafka:
         self._thread = thread
         self._nodes = Nodes(thread.reactor, nodes)
         self.clock = BrokerClock(self.call, reactor)
+        self._is_stopped = False
         try:
             for node in nodes:
                 self.call(node.start)
@@ -51,6 +54,8 @@ class RunningKafka:
             self.stop()
             raise
         self.bootstrap_servers = ",".join(node.find_address() for node in nodes)
+        folders = [node.folder for node in nodes if node.folder is not None]
+        LEFTOVERS.note_started(id(self), self.bootstrap_servers, folders)
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Run *function* in the thread of the brokers and return its result; a Deferred or a coroutine is waited for.
@@ -63,6 +68,10 @@ class RunningKafka:
         """Create a topic; *configs* are those of Kafka's topics with ``_`` for ``.``. Raises BrokerError."""
         texts = {key: format_property(value) for key, value in read_properties(configs).items()}
         self.call(create_topic, self._nodes, name, partitions, replicas, texts)
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic; raises BrokerError if there is no such topic."""
+        self.call(delete_topic, self._nodes, name)
 
     def produce(self, topic: str, rows: Iterable[Row], *, partition: int | None = None) -> None:
         """Append rows to a topic, and return when all in-sync replicas have them; a missing topic is created.
@@ -157,9 +166,25 @@ class RunningKafka:
             shown = "\n".join(f"  {partition}" for partition in lags) or "  it has committed no offset"
             raise AssertionError(f"the lag of group {group} is above {lag} after {within:g} s:\n{shown}")
 
+    def release(self, name: str) -> str:
+        """Return the ``bootstrap.servers`` of the listener that looks like a release of Kafka, such as "2.8".
+
+        A single broker adds the listener at the first call; a cluster has those that it was started with (``releases``). Clients of
+        the listener see the same topics and groups. Raises BrokerError for a release that is not known.
+        """
+        servers: str = self.call(find_release_servers, self._nodes, name)
+        return servers
+
     def stop(self) -> None:
         """Stop all brokers and forget their data, unless they are in a folder. A second call does nothing."""
-        self.call(self._nodes.end)
+        if self._is_stopped:
+            return
+        self._is_stopped = True
+        try:
+            self.call(self._nodes.end)
+        finally:
+            clients = [client for node in self._nodes.by_id.values() for client in node.left_open]
+            LEFTOVERS.note_stopped(id(self), clients)
 
     def __enter__(self) -> Self:
         return self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,11 +17,14 @@ if TYPE_CHECKING:
 MOST_BROKERS = 100
 
 
-def broker(folder: str | os.PathLike[str] | None = None, **properties: Any) -> RunningBroker:
+def broker(
+    folder: str | os.PathLike[str] | None = None, *, releases: Iterable[str] = (), **properties: Any
+) -> RunningBroker:
     """Start a broker in this process and return it; leaving its ``with`` block stops it.
 
     The data are in memory, or in *folder*, where a later broker finds them. *properties* are those of Kafka's brokers, with
-    ``_`` for ``.``. Raises BrokerError, one sentence, if the broker cannot start.
+    ``_`` for ``.``. For each of *releases* the broker has a listener that looks like this release of Kafka, see
+    `RunningBroker.release`. Raises BrokerError, one sentence, if the broker cannot start.
     """
     from kafkacompat.adjustable_reactor import AdjustableReactor
     from kafkacompat.testing.profile import build_properties, read_properties
@@ -31,10 +35,16 @@ def broker(folder: str | os.PathLike[str] | None = None, **properties: Any) -> R
     reactor = AdjustableReactor(thread.reactor)
     path = None if folder is None else os.path.abspath(folder)
     given = build_properties(1, 1, path, read_properties(properties))
-    return RunningBroker(thread, reactor, _build_node(reactor, path, given))
+    return RunningBroker(thread, reactor, _build_node(reactor, path, _add_releases(given, releases)))
 
 
-def cluster(brokers: int = 3, folder: str | os.PathLike[str] | None = None, **properties: Any) -> RunningCluster:
+def cluster(
+    brokers: int = 3,
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    releases: Iterable[str] = (),
+    **properties: Any,
+) -> RunningCluster:
     """Start a cluster of *brokers* in this process, with the ids 1, 2, …, on a ZooKeeper in memory.
 
     With *folder* each broker has a folder of its own there; the metadata of topics are in memory in any case. See `broker`.
@@ -55,8 +65,17 @@ def cluster(brokers: int = 3, folder: str | os.PathLike[str] | None = None, **pr
     for node_id in range(1, brokers + 1):
         path = None if folder is None else os.path.join(os.path.abspath(folder), str(node_id))
         given = build_properties(node_id, brokers, path, read_properties(properties))
-        nodes.append(_build_node(reactor, path, {"zookeeper.connect": "memory", **given}, zookeeper))
+        given = _add_releases({"zookeeper.connect": "memory", **given}, releases)
+        nodes.append(_build_node(reactor, path, given, zookeeper))
     return RunningCluster(thread, reactor, nodes)
+
+
+def _add_releases(properties: dict[str, str], releases: Iterable[str]) -> dict[str, str]:
+    if not releases:
+        return properties
+    from kafkacompat.testing.releases import add_release_listeners
+
+    return add_release_listeners(properties, releases)
 
 
 def _build_node(
@@ -71,10 +90,10 @@ def _build_node(
     from kafkacompat.watched_host import WatchedHost
 
     if folder is None:
-        return Node(InMemoryMachine(reactor, zookeeper).start_process, reactor, properties, lasts=False)
+        return Node(InMemoryMachine(reactor, zookeeper).start_process, reactor, properties, folder=None)
 
     def start_process(process: ProcessReactor) -> Host:
         host = ReactorHost(process) if zookeeper is None else ClusterFolderHost(process, zookeeper)
         return WatchedHost(host, reactor.watch)
 
-    return Node(start_process, reactor, properties, lasts=True)
+    return Node(start_process, reactor, properties, folder=folder)

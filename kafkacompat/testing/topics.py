@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from kafkacompat.testing.errors import BrokerError
 from kafkacompat.testing.nodes import PATIENCE_S, TRANSIENT_ERRORS, Nodes, describe_error
 from kafkacompat.wire.apis.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from kafkacompat.wire.apis.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from kafkacompat.wire.apis.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -41,6 +42,20 @@ async def create_topic(nodes: Nodes, name: str, partitions: int, replicas: int, 
         raise BrokerError(f"topic {name} cannot be created: {describe_error(error, message)}")
     if not await nodes.wait_until(lambda: _is_led_everywhere(nodes, name), PATIENCE_S):
         raise BrokerError(f"topic {name} has a partition without a leader after {PATIENCE_S:g} s")
+
+
+async def delete_topic(nodes: Nodes, name: str) -> None:
+    """Delete a topic; returns when no broker knows it. Raises BrokerError."""
+    request = DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=int(PATIENCE_S * 1000))
+    (result,) = (await nodes.running[0].request(request)).responses
+    if result.error_code:
+        raise BrokerError(f"topic {name} cannot be deleted: {describe_error(result.error_code, result.error_message)}")
+
+    async def is_gone() -> bool:
+        return not any(name in node.broker.metadata.image.topics for node in nodes.running)
+
+    if not await nodes.wait_until(is_gone, PATIENCE_S):
+        raise BrokerError(f"topic {name} is still there after {PATIENCE_S:g} s")
 
 
 async def ensure_topic(nodes: Nodes, name: str) -> int:
