@@ -15,8 +15,10 @@ from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaPythonPartition
 
 import kafkacompat.testing
+from compat_tests.brokers import ROOT
 from compat_tests.matrix.records import Record
 from compat_tests.nasty.judging import compare
+from compat_tests.page_blocks import find_blocks
 from kafkacompat.testing.nasty import NastyTopic
 
 PATIENCE_S = 20
@@ -107,6 +109,15 @@ def make_place(
     """Return a record in the form of the matrix, with its topic."""
     key_text, value_text = (None if content is None else bytes(content).decode() for content in (key, value))
     return topic, Record(partition, offset, key_text, value_text, timestamp)
+
+
+def test_the_programs_of_the_page_run() -> None:
+    programs = [
+        block.text for block in find_blocks((ROOT / "docs/testing/nasty.md").read_text()) if block.kind == "python"
+    ]
+    assert len(programs) == 2
+    for program in programs:
+        exec(compile(program, "nasty.md", "exec"), {"__name__": "page"})
 
 
 @pytest.mark.parametrize("level", ["read_committed", "read_uncommitted"])

@@ -67,11 +67,18 @@ def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def select_rows(prefixes: Sequence[str]) -> list[str]:
-    """Return the rows whose names begin so, a few of each family without prefixes; SystemExit for one that fits none."""
+    """Return the rows whose names begin so, or the one of exactly this name; a few of each family without prefixes.
+
+    SystemExit for one that fits none.
+    """
     for prefix in prefixes:
         if not any(name.startswith(prefix) for name in ORDER):
             sys.exit(f"no row begins with '{prefix}'; rows: {', '.join(ORDER)}")
-    return [name for name in ORDER if (name.startswith(tuple(prefixes)) if prefixes else name in (*FEW, SPARK))]
+    if not prefixes:
+        return [name for name in ORDER if name in (*FEW, SPARK)]
+    exact = {prefix for prefix in prefixes if prefix in ORDER}
+    others = tuple(set(prefixes) - exact)
+    return [name for name in ORDER if name in exact or name.startswith(others)]
 
 
 def make_appender(kafka: Any) -> Callable[[str], ExpectedRecord]:
