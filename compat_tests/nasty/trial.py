@@ -54,18 +54,21 @@ class Reader:
         return difference
 
     def _wait_for(self, count: int, patience_s: float) -> str:
-        heard, wanted, ends_s = self._taken, self._taken + count, time.monotonic() + patience_s
+        heard, wanted, last_s = self._taken, self._taken + count, time.monotonic()
+        ends_s = last_s + patience_s
         try:
             while time.monotonic() < ends_s:
                 self._driver.hear(HEAR_S)
                 if len(self._driver.records) > heard:
-                    heard = len(self._driver.records)
-                    ends_s = time.monotonic() + (LINGER_S if heard >= wanted else QUIET_S)
+                    heard, last_s = len(self._driver.records), time.monotonic()
+                    ends_s = last_s + (LINGER_S if heard >= wanted else QUIET_S)
                 elif heard >= wanted and count == 0:
                     break
         except ClientError as problem:
             return f"stopped: {str(problem)[:SHOWN_WORDS]}"
-        return OK if heard >= wanted else f"nothing more came after {heard - self._taken} of {count} records"
+        if heard >= wanted:
+            return OK
+        return f"nothing more came within {ends_s - last_s:.0f} s after {heard - self._taken} of {count} records"
 
     def end(self) -> None:
         """End the client."""
