@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 from aiokafka import AIOKafkaConsumer
 from aiokafka import TopicPartition as AiokafkaPartition
-from confluent_kafka import Consumer
+from confluent_kafka import OFFSET_END, Consumer
 from confluent_kafka import TopicPartition as ConfluentPartition
 from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaPythonPartition
@@ -109,6 +109,16 @@ def make_place(
     """Return a record in the form of the matrix, with its topic."""
     key_text, value_text = (None if content is None else bytes(content).decode() for content in (key, value))
     return topic, Record(partition, offset, key_text, value_text, timestamp)
+
+
+def test_offsets_are_found_by_time(kafka: kafkacompat.testing.RunningBroker, topics: Sequence[NastyTopic]) -> None:
+    consumer = Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": "g"})
+    for topic in topics:
+        for lookup in topic.lookups:
+            wanted = ConfluentPartition(topic.name, lookup.partition, lookup.timestamp)
+            (found,) = consumer.offsets_for_times([wanted], PATIENCE_S)
+            assert found.offset == (OFFSET_END if lookup.offset is None else lookup.offset), lookup
+    consumer.close()
 
 
 def test_the_programs_of_the_page_run() -> None:

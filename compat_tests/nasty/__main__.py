@@ -109,8 +109,13 @@ def run_row(row: Row, trial: Trial, shapes: Sequence[Shape], tell: Callable[[str
     topics = {}
     for shape in shapes:
         tell(shape.name)
-        topics[shape.name] = trial.run(client, shape)
+        topics[shape.name] = {} if is_beyond(row.name, shape) else trial.run(client, shape)
     return {**result, "topics": topics}
+
+
+def is_beyond(name: str, shape: Shape) -> bool:
+    """Return whether a topic is beyond a client: kafka-go's reader of a partition has connections and goroutines of its own."""
+    return name.startswith("kafka-go") and shape.name == "many_partitions"
 
 
 def run_spark(kafka: Any, shapes: Sequence[Shape], tell: Callable[[str], None]) -> report.Result:
