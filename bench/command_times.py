@@ -36,7 +36,11 @@ def run_command(words: tuple[str, ...], bootstrap: str) -> tuple[float, float]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "KAFKACOMPAT_BOOTSTRAP_SERVER": bootstrap}
     before, begun = os.times(), time.monotonic()
     subprocess.run(
-        [sys.executable, "-m", "kafkacompat", *words], env=environment, stdout=subprocess.DEVNULL, check=True
+        [sys.executable, "-m", "kafkacompat", *words],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=True,
     )
     wall_s, after = time.monotonic() - begun, os.times()
     cpu_s = after.children_user + after.children_system - before.children_user - before.children_system

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,7 @@ def fill_partition(world: RemoteWorld) -> None:
 
 
 def test_the_commands_of_the_page_and_their_output(world: RemoteWorld) -> None:
-    prepare = {
+    prepare: dict[str | None, Callable[[], object]] = {
         "Groups": lambda: fill_partition(world),
         "Transactions": lambda: world.begin_transaction("billing-1", "orders"),
     }
