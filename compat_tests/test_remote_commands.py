@@ -253,10 +253,15 @@ def end_a_hanging_transaction(commands: Commands) -> None:
     place = ("--topic", "orders", "--partition", "2")
     (producer,) = commands.read("transactions", "describe-producers", *place)
     assert (producer["producer_id"], producer["start_offset"]) == (LONELY_PRODUCER, 0)
+    # The batch is an hour old, and so is the transaction.
+    (hanging,) = commands.read("transactions", "find-hanging")
+    assert (hanging["topic"], hanging["partition"], hanging["start_offset"]) == ("orders", 2, 0)
+    assert commands.read("transactions", "find-hanging", "--max-transaction-timeout", "120") == []
     assert "no open transaction begins" in commands.refuse("transactions", "abort", *place, "--start-offset", "1")
     commands.succeed("transactions", "abort", *place, "--start-offset", "0")
     (producer,) = commands.read("transactions", "describe-producers", *place)
     assert producer["start_offset"] is None
+    assert commands.read("transactions", "find-hanging", "orders") == []
 
 
 def see_the_cluster(commands: Commands) -> None:

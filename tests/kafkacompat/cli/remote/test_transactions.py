@@ -43,6 +43,8 @@ def test_names_that_are_not_there(world: RemoteWorld) -> None:
     )
     empty = world.succeed(*producers, "orders", "--partition", "0")
     assert empty.stderr == "The partition orders-0 has no idempotent producers\n"
+    assert world.refuse("transactions", "find-hanging", "order") == "there is no topic order (did you mean orders?)"
+    assert world.succeed("transactions", "find-hanging").stderr == "No transaction hangs\n"
     hanging = ("transactions", "abort", "--topic", "orders", "--partition", "0", "--start-offset", "7")
     assert world.refuse(*hanging).startswith("no open transaction begins in orders-0 at offset 7: ")
 
