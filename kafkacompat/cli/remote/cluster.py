@@ -128,7 +128,7 @@ class RemoteCluster:
 
         node_id, code, message = self.retry(find, lambda outcome: outcome[1])
         if code:
-            raise RemoteError(f"{key} has no coordinator: {explain_refusal(code, message)}")
+            raise RemoteError(f"the coordinator of {key} is not found: {explain_refusal(code, message)}")
         return node_id
 
     def request_coordinator(

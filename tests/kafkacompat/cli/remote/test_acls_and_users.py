@@ -107,3 +107,13 @@ def test_users_are_created_listed_and_deleted(world: RemoteWorld) -> None:
 def test_an_empty_password_is_refused() -> None:
     assert misuse("users", "create", "alice") == "the password of the user alice is empty"
     assert misuse("users", "create", "alice", "bob") == "one user is created at a time"
+
+
+def test_a_missing_right_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = RemoteWorld(tmp_path, monkeypatch, {**AUTHORIZER, "super.users": "User:admin"})
+    advice = "the user of --command-config lacks the right: an administrator grants it by `kafkacompat acls add`"
+    assert world.refuse("topics", "create", "orders") == f"the topic orders is not created: {advice}"
+    assert world.refuse("acls", "list") == f"the rules are not listed: {advice}"
+    assert world.refuse("users", "list") == f"the users are not listed: {advice}"
+    assert world.refuse("quotas", "describe") == f"the quotas are not shown: {advice}"
+    assert world.refuse("groups", "delete", "g") == f"the coordinator of g is not found: {advice}"
