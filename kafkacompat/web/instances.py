@@ -44,7 +44,11 @@ async def list_instances(requests: InternalRequests, describe_usage: DescribeUsa
     """Return the first instances by name, and the number of all; raises HttpError if the user may not see them."""
     names = sorted(await requests.list_names())
     described = await requests.describe(names[:MAX_INSTANCES])
-    states = [make_state(Instance(name, given), describe_usage) for name, given in described.items() if is_readable(name, given)]
+    states = [
+        make_state(Instance(name, given), describe_usage)
+        for name, given in described.items()
+        if is_readable(name, given)
+    ]
     return states, len(names)
 
 

@@ -53,9 +53,7 @@ class Renderer:
             time=format_time,
             reveal=reveal_hidden,
         )
-        environment.globals.update(
-            link=build_link, version=__version__, static_version=static.version
-        )
+        environment.globals.update(link=build_link, version=__version__, static_version=static.version)
 
     def render(self, template: str, **values: Any) -> bytes:
         """Return a page in UTF-8."""

@@ -186,7 +186,11 @@ class WebPage(Resource):
         except HttpError as problem:
             return self._show_login(str(problem), fields.get("to", ""), problem.status)
         log.info("%s has logged in to the web page from %s", login.principal, host)
-        return Reply(303, location=check_target(fields.get("to", "")), cookie=self._make_cookie(request, self._sessions.begin(login)))
+        return Reply(
+            303,
+            location=check_target(fields.get("to", "")),
+            cookie=self._make_cookie(request, self._sessions.begin(login)),
+        )
 
     def _find_physical_user(self, name: str, instance: str) -> str:
         """Return the physical name of a user of an instance; a user who cannot exist has a name that nobody has."""

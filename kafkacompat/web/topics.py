@@ -168,7 +168,9 @@ async def describe_topic(requests: InternalRequests, name: str) -> TopicState:
         check(3, f"the topic {name}")
     (topic,) = response.topics
     check(topic.error_code, f"the topic {name}")
-    partitions = sorted((_read_partition(name, partition) for partition in topic.partitions), key=lambda each: each.index)
+    partitions = sorted(
+        (_read_partition(name, partition) for partition in topic.partitions), key=lambda each: each.index
+    )
     return TopicState(name, format_uuid(topic.topic_id), topic.is_internal, partitions)
 
 
