@@ -1,7 +1,8 @@
 """Runs what a page of the documentation shows: its commands, the files that it writes, and its programs.
 
-A block ``sh`` runs in a shell, ``python`` as a program, ``properties`` is written to the file that its first line names. An
-indented block is one command: ``kafkacompat serve`` serves until the end, all others run to their end, ``keytool`` gets passwords.
+A block ``sh`` runs in a shell, ``python`` as a program. A block of another kind, or of Python, whose first line is a comment with a
+file's name is written to that file. An indented block is one command: ``kafkacompat serve`` serves until the end, all others run to
+their end, ``keytool`` gets passwords.
 """
 
 from __future__ import annotations
@@ -18,8 +19,12 @@ from compat_tests.brokers import ROOT
 from compat_tests.java_tools import java_command
 from compat_tests.waiting import until
 
-_BLOCK = re.compile(r"^```(sh|properties|python)\n(.*?)^```|((?:^    [^\n]*\n)+)", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(
+    r"^```(sh|properties|python|java|js|go|xml)\n(.*?)^```|^```\w*\n.*?^```|((?:^    [^\n]*\n)+)", re.MULTILINE | re.DOTALL
+)
+_FILE_NAME = re.compile(r"(?:#|//|<!--) ([\w-]+\.\w+)(?: -->)?\n")
 _TOOLS = {"kafka-topics.sh": "org.apache.kafka.tools.TopicCommand", "kafka-configs.sh": "kafka.admin.ConfigCommand"}
+_INTERPRETERS = {"sh": ["bash", "-e", "-c"], "python": [sys.executable, "-c"]}
 _PASSWORDS = "change-me\n" * 3
 _TIMEOUT_SECONDS = 120
 
@@ -39,9 +44,12 @@ def find_section(page: str, title: str) -> str:
 
 
 def find_blocks(section: str) -> Iterator[Block]:
-    """Yield the blocks of a section."""
+    """Yield the blocks of a section that are run or written; others show output."""
     for match in _BLOCK.finditer(section):
-        yield Block(match[1], match[2]) if match[1] else Block("command", re.sub(r"\\\n\s*", "", match[3]).strip())
+        if match[1]:
+            yield Block(match[1], match[2])
+        elif match[3]:
+            yield Block("command", re.sub(r"\\\n\s*", "", match[3]).strip())
 
 
 class PageRun:
@@ -57,17 +65,12 @@ class PageRun:
         text = block.text
         for old, new in self._replacements.items():
             text = text.replace(old, new)
-        if block.kind == "properties":
-            self._write(text)
-        elif block.kind == "command":
+        if block.kind == "command":
             return self._run_command(shlex.split(text))
-        else:
-            return self._call(["bash", "-e", "-c", text] if block.kind == "sh" else [sys.executable, "-c", text])
-        return ""
-
-    def _write(self, text: str) -> None:
-        name = text.split("\n", 1)[0].removeprefix("# ")
-        (self.folder / name).write_text(text)
+        if file_name := _FILE_NAME.match(text):
+            (self.folder / file_name[1]).write_text(text)
+            return ""
+        return self._call(_INTERPRETERS[block.kind] + [text])
 
     def _run_command(self, words: list[str]) -> str:
         if words[:2] == ["kafkacompat", "serve"]:

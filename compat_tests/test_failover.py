@@ -19,6 +19,7 @@ def _only_ours(broker_kind: str) -> None:
         pytest.skip("this is our command line")
 
 
+@pytest.mark.tools
 @pytest.mark.usefixtures("_only_ours")
 def test_a_killed_leader_loses_nothing_and_comes_back_into_the_in_sync_set(tmp_path: Path) -> None:
     cluster = DemoCluster(tmp_path / "cluster")

@@ -59,6 +59,7 @@ def test_a_recorded_history_with_kills_has_no_findings(broker_kind: str, broker:
     assert history.stat().st_size > 10_000
 
 
+@pytest.mark.tools
 def test_nothing_is_wrong_in_what_clients_of_a_cluster_saw(broker_kind: str, tmp_path: Path) -> None:
     if broker_kind != "kafkacompat":
         pytest.skip("the command starts its own brokers")

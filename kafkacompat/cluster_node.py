@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred
-from twisted.internet.task import LoopingCall
 
 from kafkacompat.client.connections import BrokerConnections
 from kafkacompat.client.inter_broker_login import find_inter_broker_login
@@ -20,6 +19,7 @@ from kafkacompat.cluster.in_sync_updates import AlterPartitionUpdates
 from kafkacompat.cluster.losses import ReplicaLosses
 from kafkacompat.cluster.member import ClusterMember
 from kafkacompat.config import ConfigError
+from kafkacompat.config.listeners import WILDCARD_HOSTS
 from kafkacompat.config.protocol_version import find_protocol_release, find_version_cap
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.coordinators import CoordinatorCluster
@@ -38,7 +38,7 @@ from kafkacompat.replication.replica_fetcher_manager import ReplicaFetcherManage
 from kafkacompat.replication.settings import FetchSettings
 from kafkacompat.security.sasl.client import LoginUnavailableError
 from kafkacompat.storage.directory.meta_properties import find_directory_ids
-from kafkacompat.timers import steady_ms, yield_in_turns
+from kafkacompat.timers import PeriodicCall, steady_ms, yield_in_turns
 from kafkacompat.wire.primitives import ZERO_UUID, format_uuid
 from kafkacompat.zookeeper.settings import TlsSettings, ZooKeeperSettings
 
@@ -54,8 +54,6 @@ if TYPE_CHECKING:
     from kafkacompat.partitions.directories import Directories
     from kafkacompat.partitions.replica_manager import ReplicaManager
     from kafkacompat.wire.schema import Request
-
-WILDCARD_HOSTS = ("", "0.0.0.0", "::")
 
 
 THROTTLES = {
@@ -125,8 +123,7 @@ class ClusterNode:
         self.in_sync_counts = InSyncCounts()
         self._quotas = {side: self._build_quota() for side in THROTTLES}
         self._fetchers = self._build_fetchers()
-        self._in_sync_checks = LoopingCall(self._check_in_sync)
-        self._in_sync_checks.clock = host.reactor
+        self._in_sync_checks = PeriodicCall(host.reactor, self._check_in_sync)
         self._replicas: ReplicaManager | None = None
         self._topics = StoredTopics({}, frozenset())
         self._losses: ReplicaLosses

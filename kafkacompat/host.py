@@ -14,6 +14,7 @@ from kafkacompat.storage.files.operating_system import OsFiles, raise_open_file_
 from kafkacompat.workers.processes import ProcessWorkers, Workers
 
 if TYPE_CHECKING:
+    from kafkacompat.metadata.store import NodeStore
     from kafkacompat.zookeeper.client import ZooKeeper
     from kafkacompat.zookeeper.settings import ZooKeeperSettings
 
@@ -42,7 +43,7 @@ class Host(Protocol):
     def new_workers(self, count: int, name: str, *, timeout_s: float | None = None) -> Workers:
         """Create up to *count* worker processes; see `ProcessWorkers`."""
 
-    def open_store(self, directory: str, disk: OwnedDisk) -> SqliteStore:
+    def open_store(self, directory: str, disk: OwnedDisk) -> NodeStore:
         """Return the metadata store of a single node, in *directory*; it is opened at its first use."""
 
     def open_zookeeper(self, settings: ZooKeeperSettings) -> ZooKeeper:

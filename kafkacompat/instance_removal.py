@@ -16,7 +16,7 @@ from twisted.internet.defer import Deferred
 from kafkacompat.client.errors import RequestFailedError
 from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
 from kafkacompat.metadata.image import NO_LEADER, list_changed_configs
-from kafkacompat.tenancy.removal import Possessions, find_due, find_due_instance, list_topics, remove_portion
+from kafkacompat.tenancy.removal import find_due, find_due_instance, list_topics, remove_portion
 from kafkacompat.timers import Clock, now_ms
 from kafkacompat.wire import entities
 from kafkacompat.wire.apis.delete_groups import DeleteGroupsRequest
@@ -173,10 +173,9 @@ class InstanceRemoval:
     async def _delete_groups(self, instance: Instance) -> None:
         """Delete the groups of an instance on all brokers; raises KafkaError while some groups have no coordinator."""
         self._check_coordinators()
-        possessions = Possessions(instance)
         for node_id in sorted(self._metadata.image.brokers):
             group_ids = [
-                group_id for group_id in await self._list_groups(node_id) if possessions.has(entities.GROUP, group_id)
+                group_id for group_id in await self._list_groups(node_id) if instance.owns(entities.GROUP, group_id)
             ]
             for first in range(0, len(group_ids), GROUPS_A_PORTION):
                 codes = await self._delete_portion(node_id, group_ids[first : first + GROUPS_A_PORTION])

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 from twisted.internet.defer import Deferred
-from twisted.internet.task import LoopingCall
 
 from kafkacompat.config.instances import INSTANCE_PROPERTIES, Instance, check_instance_name
 from kafkacompat.config.properties import ConfigError
@@ -22,7 +21,7 @@ from kafkacompat.config.suggestions import did_you_mean
 from kafkacompat.metadata.config_changes import ResourceChange
 from kafkacompat.storage.files.os_errors import describe_error
 from kafkacompat.tenancy import instance_changes
-from kafkacompat.timers import Clock, now_ms
+from kafkacompat.timers import Clock, PeriodicCall, now_ms
 from kafkacompat.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -191,8 +190,7 @@ class InstancesFile:
         self._content: bytes | None = None
         self._last_read: bytes | None = None
         self._last_problem = ""
-        self._checks = LoopingCall(self._check)
-        self._checks.clock = clock  # type: ignore[assignment]
+        self._checks = PeriodicCall(clock, self._check)
 
     async def load(self) -> None:
         """Read and apply the file at the start; raises ConfigError."""

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 from twisted.internet.defer import Deferred, gatherResults
-from twisted.internet.task import Cooperator, deferLater
+from twisted.internet.task import Cooperator, LoopingCall, deferLater
 
 Item = TypeVar("Item")
 
@@ -71,6 +71,20 @@ def now_ms(clock: Clock) -> int:
 def steady_ms(clock: Clock) -> int:
     """Return the time in milliseconds, for durations."""
     return int(clock.seconds() * 1000)
+
+
+class PeriodicCall(LoopingCall):
+    """A LoopingCall on a clock, begun by ``start(interval_s)``.
+
+    The constructor of the parent class installs Twisted's global reactor. That one belongs to the program, which may choose
+    another kind later.
+    """
+
+    def __init__(self, clock: Clock, function: Callable[..., object], *args: object) -> None:
+        self.f = function
+        self.a = args
+        self.kw = {}
+        self.clock = clock  # type: ignore[assignment]  # it fits IReactorTime
 
 
 def make_cooperator(clock: Clock) -> Cooperator:
@@ -140,6 +154,13 @@ def make_steps(clock: Clock, steps: Iterator[object]) -> Deferred[None] | None:
         if clock.seconds() >= turn_ends:
             return Deferred.fromCoroutine(_continue_in_turns(clock, steps))
     return None
+
+
+async def take_steps(clock: Clock, steps: Iterator[object]) -> None:
+    """Take every step, in later turns too; return when all are taken."""
+    later = make_steps(clock, steps)
+    if later is not None:
+        await later
 
 
 async def _continue_in_turns(clock: Clock, steps: Iterator[object]) -> None:

@@ -12,6 +12,7 @@ from kafkacompat.groups.offsets_topic import OFFSETS_TOPIC
 from kafkacompat.handlers.every_topic import EveryTopic
 from kafkacompat.tenancy.capacity import HeldBackError
 from kafkacompat.tenancy.names import ILLEGAL
+from kafkacompat.tenancy.resolving import TRANSACTION_KEY
 from kafkacompat.wire import entities
 from kafkacompat.wire.apis.describe_log_dirs import DescribeLogDirsResult, DescribeLogDirsTopic
 from kafkacompat.wire.apis.describe_topic_partitions import TopicRequest
@@ -34,7 +35,6 @@ STEP_ITEMS = 256
 UNKNOWN_BYTES = -1
 """The size of a volume that the response does not give."""
 ELECTION_TYPES = (0, 1)
-TRANSACTION_KEY = 1
 NO_REPLICA = -1
 REPLICA_STATE_VERSION = 15
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from kafkacompat.cli.log_lines import CONTROLS
@@ -27,7 +27,8 @@ def write_columns(rows: Iterable[DumpRow], write: Write, warn: Write) -> None:
                 for row in table:
                     warn(escape_control_characters(str(row.fields["what"])))
             else:
-                _write_table(table, write)
+                write_table([row.fields for row in table], write)
+                write("")
 
 
 def _split_tables(run: Iterable[DumpRow]) -> Iterator[list[DumpRow]]:
@@ -43,17 +44,23 @@ def _split_tables(run: Iterable[DumpRow]) -> Iterator[list[DumpRow]]:
         yield table
 
 
-def _write_table(table: Sequence[DumpRow], write: Write) -> None:
-    names = list(table[0].fields)
-    lines = [names, *([_format_cell(row.fields[name]) for name in names] for row in table)]
+def write_table(rows: Sequence[Mapping[str, object]], write: Write) -> None:
+    """Write the names of the columns and the rows, at least one, which all have these columns."""
+    names = list(rows[0])
+    lines = [names, *([_format_cell(row[name]) for name in names] for row in rows)]
     widths = [min(max(map(len, column)), MOST_WIDTH) for column in zip(*lines, strict=True)]
-    right = [isinstance(table[0].fields[name], int) for name in names]
+    right = [holds_numbers(row[name] for row in rows) for name in names]
     for line in lines:
         cells = zip(line, widths, right, strict=True)
         write(
             "  ".join(text.rjust(width) if to_right else text.ljust(width) for text, width, to_right in cells).rstrip()
         )
-    write("")
+
+
+def holds_numbers(cells: Iterable[object]) -> bool:
+    """Return whether a column has numbers, and nothing else but cells without a value."""
+    given = [cell for cell in cells if cell is not None]
+    return bool(given) and all(isinstance(cell, int) for cell in given)
 
 
 def _format_cell(value: object) -> str:

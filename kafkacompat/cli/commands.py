@@ -8,13 +8,27 @@ from pathlib import Path
 import click
 
 from kafkacompat import __version__
-from kafkacompat.cli.cluster.commands import cluster
-from kafkacompat.cli.instances.commands import instances
-from kafkacompat.cli.log import log
-from kafkacompat.cli.metadata import metadata
+from kafkacompat.cli.lazy_group import LazyGroup
 from kafkacompat.cli.overrides import overrides_option
-from kafkacompat.cli.spark import spark
-from kafkacompat.cli.verify import verify
+
+COMMANDS = {
+    "acls": "kafkacompat.cli.remote.acls:acls",
+    "brokers": "kafkacompat.cli.remote.overview:brokers",
+    "cluster": "kafkacompat.cli.cluster.commands:cluster",
+    "configs": "kafkacompat.cli.remote.configs:configs",
+    "groups": "kafkacompat.cli.remote.groups:groups",
+    "instances": "kafkacompat.cli.instances.commands:instances",
+    "log": "kafkacompat.cli.log:log",
+    "metadata": "kafkacompat.cli.metadata:metadata",
+    "quotas": "kafkacompat.cli.remote.quotas:quotas",
+    "spark": "kafkacompat.cli.spark:spark",
+    "status": "kafkacompat.cli.remote.overview:status",
+    "topics": "kafkacompat.cli.remote.topics:topics",
+    "transactions": "kafkacompat.cli.remote.transactions:transactions",
+    "users": "kafkacompat.cli.remote.users:users",
+    "verify": "kafkacompat.cli.verify:verify",
+}
+"""Where each command but `serve` is declared."""
 
 
 def _print_version(context: click.Context, _: click.Parameter, is_wanted: bool) -> None:
@@ -25,7 +39,7 @@ def _print_version(context: click.Context, _: click.Parameter, is_wanted: bool) 
         context.exit()
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, places=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--version",
     is_flag=True,
@@ -35,19 +49,11 @@ def _print_version(context: click.Context, _: click.Parameter, is_wanted: bool) 
     help="Show the version and whether the walk over records is compiled, and exit.",
 )
 def main() -> None:
-    """A broker that speaks the Kafka protocol, and tools for its data.
+    """A broker that speaks the Kafka protocol, tools for its data, and commands for any Kafka cluster.
 
     `kafkacompat serve` alone starts a broker for development: node 1 on 127.0.0.1:9092, with its data in
     ./kafkacompat-data. It creates a topic when a client first uses it.
     """
-
-
-main.add_command(cluster)
-main.add_command(instances)
-main.add_command(log)
-main.add_command(metadata)
-main.add_command(spark)
-main.add_command(verify)
 
 
 @main.command()
@@ -92,7 +98,7 @@ def serve(
     __ for an underscore and ___ for a dash, as for the container image of Apache Kafka. Two variables are
     switches, not properties: with the value 1, KAFKACOMPAT_PORTABLE makes the broker use portable system calls only, and
     KAFKACOMPAT_PLAIN_WALK makes it check records in plain Python instead of compiled code. Options win over variables,
-    and variables over the file.
+    and variables over the file. KAFKACOMPAT_BOOTSTRAP_SERVER is for the other commands.
 
     When clients can connect, the command prints a line that begins with "kafkacompat ready" and names the listeners,
     the node's id, the cluster's id and the data directories. Log lines go to standard error.

@@ -10,9 +10,7 @@ from __future__ import annotations
 import gc
 from typing import TYPE_CHECKING
 
-from twisted.internet.task import LoopingCall
-
-from kafkacompat.timers import has_waiting_work
+from kafkacompat.timers import PeriodicCall, has_waiting_work
 
 if TYPE_CHECKING:
     from kafkacompat.timers import Clock
@@ -37,8 +35,7 @@ class FullCollections:
         gc.collect()
         gc.freeze()
         gc.set_threshold(self._young, self._middle, _NEVER)
-        looking = LoopingCall(self.collect_if_due)
-        looking.clock = self._clock  # type: ignore[assignment]
+        looking = PeriodicCall(self._clock, self.collect_if_due)
         looking.start(CHECK_EVERY_S, now=False)
 
     def collect_if_due(self) -> None:

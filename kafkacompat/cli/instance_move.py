@@ -8,21 +8,11 @@ from pathlib import Path
 
 import click
 
+from kafkacompat.cli.remote.options import connection_options
+
 
 @click.command()
-@click.option(
-    "--bootstrap-server",
-    "bootstrap",
-    metavar="HOST:PORT,...",
-    required=True,
-    help="Brokers of the cluster, at an address of the brokers themselves and not of an instance.",
-)
-@click.option(
-    "--command-config",
-    metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Properties of a client, as Kafka's tools take them: security.protocol, ssl.* and sasl.*.",
-)
+@connection_options("Brokers of the cluster, at an address of the brokers themselves and not of an instance.")
 @click.option("--instance", "name", metavar="NAME", required=True, help="Name of the instance.")
 @click.option("--to", "group", metavar="GROUP", required=True, help="The group of brokers to move to.")
 @click.option(

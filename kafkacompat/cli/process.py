@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import signal
 import sys
-import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from kafkacompat import __version__
 from kafkacompat.cli.allocator import keep_freed_memory
 from kafkacompat.cli.garbage import FullCollections
-from kafkacompat.timers import SteadyClock
+from kafkacompat.reactors import build_reactor
 
 if TYPE_CHECKING:
     from twisted.python.failure import Failure
@@ -62,7 +60,7 @@ def install_reactor() -> Any:
     from twisted.internet.main import installReactor
 
     with _without_twisted_tls():
-        reactor = make_steady(_choose_reactor())()
+        reactor = build_reactor()
     installReactor(reactor)
     return reactor
 
@@ -80,33 +78,6 @@ def _without_twisted_tls() -> Iterator[None]:
     finally:
         for name in hidden:
             del sys.modules[name]
-
-
-def _choose_reactor() -> type[Any]:
-    if os.environ.get("KAFKACOMPAT_PORTABLE") == "1" or not sys.platform.startswith("linux"):
-        from twisted.internet.selectreactor import SelectReactor
-
-        return SelectReactor
-    from twisted.internet.epollreactor import EPollReactor
-
-    return EPollReactor
-
-
-def make_steady(base: type[Any]) -> type[Any]:
-    """Return a class of reactors whose timers do not depend on the machine's clock, which may be set.
-
-    Twisted's own reactors count in the time of day: while the clock is set back by an hour, no timer of theirs ends.
-    """
-    began_s = time.time() - time.monotonic()
-
-    class SteadyReactor(SteadyClock, base):  # type: ignore[misc]
-        def seconds(self) -> float:
-            return time.monotonic() + began_s
-
-        def time_of_day(self) -> float:
-            return time.time()
-
-    return SteadyReactor
 
 
 def stop_on_hangup(reactor: Any, stop: Callable[[], None]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
+from collections.abc import Callable, Iterable
 from functools import partial
 from random import SystemRandom
 from typing import TYPE_CHECKING, TypeVar
@@ -30,10 +31,22 @@ NO_SECURITY = ClientSecurity()
 DEFAULT_PORT = 9092
 
 ResponseType = TypeVar("ResponseType", bound=Response)
+ConnectionType = TypeVar("ConnectionType")
+
+_TLS_ALERT = b"\x15\x03"
+"""The beginning of what a TLS server returns for bytes that are no TLS."""
+_ADVICE: dict[type[OSError], str] = {
+    ConnectionRefusedError: ", so check that the broker runs and that the port is right",
+    socket.gaierror: ", so check the name of the host",
+}
 
 
 class NoResponseError(Exception):
     """A broker returns no response, or one that cannot be read; the text says why."""
+
+
+class UnservedRequestError(NoResponseError):
+    """A broker and this project have no version of an API in common."""
 
 
 def parse_address(text: str) -> tuple[str, int]:
@@ -44,8 +57,21 @@ def parse_address(text: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
+def connect_first(
+    addresses: Iterable[tuple[str, int]], connect: Callable[[str, int], ConnectionType]
+) -> ConnectionType:
+    """Connect to the first of *addresses* that answers; raises NoResponseError, which names each address."""
+    problems = []
+    for host, port in addresses:
+        try:
+            return connect(host, port)
+        except NoResponseError as problem:
+            problems.append(f"{host}:{port}: {problem}")
+    raise NoResponseError("; ".join(problems))
+
+
 class BlockingConnection:
-    """A connection to one broker."""
+    """A connection to one broker. After connecting, each response may take *answer_timeout_s*."""
 
     def __init__(
         self,
@@ -54,6 +80,7 @@ class BlockingConnection:
         timeout_s: float = ANSWER_TIMEOUT_S,
         *,
         security: ClientSecurity = NO_SECURITY,
+        answer_timeout_s: float | None = None,
     ) -> None:
         """Connect, request the broker's versions, and authenticate; raises NoResponseError."""
         self._correlation_id = 0
@@ -66,6 +93,8 @@ class BlockingConnection:
         except NoResponseError:
             self.close()
             raise
+        if answer_timeout_s is not None:
+            self._socket.settimeout(answer_timeout_s)
 
     def __enter__(self) -> Self:
         return self
@@ -87,7 +116,9 @@ class BlockingConnection:
         """Send a request and return its response; raises NoResponseError."""
         version = self.find_version(type(request))
         if version is None:
-            raise NoResponseError(f"it serves no known version of {type(request).__name__.removesuffix('Request')}")
+            raise UnservedRequestError(
+                f"it serves no known version of {type(request).__name__.removesuffix('Request')}"
+            )
         return self._exchange(request, response, version)
 
     def _log_in(self, login: Login) -> None:
@@ -134,7 +165,10 @@ class BlockingConnection:
         return body
 
     def _receive_frame(self) -> bytes:
-        (size_bytes,) = struct.unpack(">i", self._receive(4))
+        prefix = self._receive(4)
+        if prefix.startswith(_TLS_ALERT):
+            raise NoResponseError("the listener speaks TLS, so name security.protocol in a file for --command-config")
+        (size_bytes,) = struct.unpack(">i", prefix)
         if not 0 <= size_bytes <= MAX_RESPONSE_BYTES:
             raise NoResponseError(f"it announces a response of {size_bytes} bytes, so it is no Kafka broker")
         return self._receive(size_bytes)
@@ -156,7 +190,8 @@ def _connect(host: str, port: int, timeout_s: float, tls: ClientTls | None) -> s
     try:
         plain = socket.create_connection((host, port), timeout_s)
     except (OSError, UnicodeError) as problem:
-        raise NoResponseError(describe_error(problem)) from problem
+        advice = next((words for kind, words in _ADVICE.items() if isinstance(problem, kind)), "")
+        raise NoResponseError(describe_error(problem) + advice) from problem
     if tls is None:
         return plain
     from kafkacompat.cli.tls_stream import TlsStream

@@ -52,6 +52,10 @@ class TlsStream:
         """Return how long a call waits."""
         return self._socket.gettimeout()
 
+    def settimeout(self, timeout_s: float) -> None:
+        """Let each call wait for at most this time."""
+        self._socket.settimeout(timeout_s)
+
     def close(self) -> None:
         """Close the connection."""
         self._socket.close()

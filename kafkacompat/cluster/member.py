@@ -11,7 +11,6 @@ from random import Random
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from twisted.internet.defer import Deferred, DeferredLock, succeed
-from twisted.internet.task import LoopingCall
 
 from kafkacompat.client.settings import BrokerAddress
 from kafkacompat.cluster.acls import ClusterAcls
@@ -41,7 +40,7 @@ from kafkacompat.metadata.znodes.administration import encode_log_dir_event
 from kafkacompat.metadata.znodes.paths import Znode
 from kafkacompat.metadata.znodes.topics import encode_topic
 from kafkacompat.metadata.zookeeper_store import ZooKeeperStore
-from kafkacompat.timers import Clock
+from kafkacompat.timers import Clock, PeriodicCall
 from kafkacompat.wire.apis.allocate_producer_ids import AllocateProducerIdsRequest
 from kafkacompat.wire.apis.alter_partition import AlterPartitionRequest
 from kafkacompat.wire.apis.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
@@ -144,10 +143,8 @@ class ClusterMember:
         self._broker: BrokerImage | None = None
         self._leaving = False
         self._returning = DeferredLock()
-        self._balance = LoopingCall(self._balance_leaders)
-        self._balance.clock = clock  # type: ignore[assignment]
-        self._capacity_balance = LoopingCall(self._balance_capacity)
-        self._capacity_balance.clock = clock  # type: ignore[assignment]
+        self._balance = PeriodicCall(clock, self._balance_leaders)
+        self._capacity_balance = PeriodicCall(clock, self._balance_capacity)
         self._waits = StartWaits(clock)
         self.on_topics_reconfigured: Callable[[], None] = lambda: None
         self.on_topic_deleted: Callable[[TopicImage], None] = lambda topic: None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from kafkacompat.config.listeners import MAX_PORT
 from kafkacompat.metadata.topic_names import CLUSTER_METADATA_TOPIC, is_legal_name
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 from kafkacompat.wire.primitives import ZERO_UUID
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
 
 MOST_UNKNOWN_PARTITIONS = 100_000
 """Partitions that one UpdateMetadata may skip: those that never had a leader are not sent."""
-
-_MAX_PORT = 65_535
 
 
 def find_objection(topic: str, partition: PartitionImage) -> ErrorCode:
@@ -71,7 +70,7 @@ def check_brokers(brokers: Iterable[BrokerImage]) -> None:
     """Raise KafkaError INVALID_REQUEST for a negative id, and for a port that cannot be."""
     for broker in brokers:
         ports = [port for _, port in broker.endpoints.values()]
-        if broker.node_id < 0 or not all(0 <= port <= _MAX_PORT for port in ports):
+        if broker.node_id < 0 or not all(0 <= port <= MAX_PORT for port in ports):
             raise KafkaError(
                 ErrorCode.INVALID_REQUEST, f"the update has a broker {broker.node_id} at the ports {ports}"
             )

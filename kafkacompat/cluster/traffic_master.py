@@ -10,7 +10,7 @@ from kafkacompat.tenancy.registry import Instances
 from kafkacompat.tenancy.traffic.master import FlowShare, FlowUsage, TrafficMaster
 from kafkacompat.tenancy.traffic.shared import Usage
 from kafkacompat.tenancy.traffic_limits import TrafficLimits
-from kafkacompat.timers import Clock, make_steps, steady_ms
+from kafkacompat.timers import Clock, steady_ms, take_steps
 from kafkacompat.wire.apis.report_traffic import DividedTraffic, ReportTrafficRequest, ReportTrafficResponse
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
@@ -37,9 +37,7 @@ class TrafficMasterRole:
             raise KafkaError(ErrorCode.STALE_BROKER_EPOCH, f"broker {request.broker_id} is not alive in this epoch")
         self._instances.update(image)
         shares: list[FlowShare] = []
-        later = make_steps(self._clock, self._divide(request, sorted(image.brokers), shares))
-        if later is not None:
-            await later
+        await take_steps(self._clock, self._divide(request, sorted(image.brokers), shares))
         return ReportTrafficResponse(
             shares=[
                 DividedTraffic(instance=name, direction=direction, share=share) for name, direction, share in shares

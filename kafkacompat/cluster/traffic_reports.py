@@ -16,7 +16,7 @@ from kafkacompat.client.errors import RequestNotSentError, UnsupportedRequestErr
 from kafkacompat.cluster.controller_link import NoBrokerError, NoControllerError
 from kafkacompat.tenancy.traffic.control import find_hurried_ms, find_report_delay_ms
 from kafkacompat.tenancy.traffic.master import FlowShare, FlowUsage
-from kafkacompat.timers import Clock, make_steps, steady_ms
+from kafkacompat.timers import Clock, steady_ms, take_steps
 from kafkacompat.wire.apis.report_traffic import ReportedTraffic, ReportTrafficRequest, ReportTrafficResponse
 from kafkacompat.wire.errors import ErrorCode
 
@@ -161,9 +161,7 @@ class TrafficReports:
         await self._take(self._control.use_static(self._now_ms()))
 
     async def _take(self, steps: Iterator[None]) -> None:
-        later = make_steps(self._clock, steps)
-        if later is not None:
-            await later
+        await take_steps(self._clock, steps)
 
     def _now_ms(self) -> int:
         return steady_ms(self._clock)

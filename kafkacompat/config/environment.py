@@ -11,8 +11,11 @@ import re
 from collections.abc import Mapping
 
 PREFIX = "KAFKACOMPAT_"
-SWITCHES = frozenset({"KAFKACOMPAT_PORTABLE", "KAFKACOMPAT_PLAIN_WALK"})
-"""Variables with the prefix that are no properties: see `storage/files/operating_system.py` and `wire/walk_form.py`."""
+SWITCHES = frozenset({"KAFKACOMPAT_PORTABLE", "KAFKACOMPAT_PLAIN_WALK", "KAFKACOMPAT_BOOTSTRAP_SERVER"})
+"""Variables with the prefix that are no properties.
+
+See `storage/files/operating_system.py`, `wire/walk_form.py` and `cli/remote/options.py`.
+"""
 
 _SERVICE_LINK = re.compile(r"KAFKACOMPAT_(PORT|SERVICE_HOST|SERVICE_PORT)(_.*)?")
 """Variables that Kubernetes sets in every container beside a Service with the name kafkacompat."""

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from kafkacompat.config.instances import (
+    ARROW,
     BROKER_ID,
     DEFAULT_TOPIC_CONFIGS,
     EVERY_USER,
@@ -17,13 +18,13 @@ from kafkacompat.config.instances import (
     check_instance_name,
     read_instance,
 )
+from kafkacompat.config.listeners import WILDCARD_HOSTS
 from kafkacompat.config.properties import ConfigError
 from kafkacompat.wire import entities
 
 MAX_PREFIX_LENGTH = 128
 FIXED = ("cluster.id", "secret", "name.prefix")
 """Properties that never change: clients know the ids, and what the instance has is found by the prefix."""
-ARROW = "=>"
 
 _NEVER_DEFAULTS = frozenset(
     {
@@ -149,7 +150,7 @@ def _check_limits(instance: Instance) -> None:
 def _check_empty(name: str, before: Mapping[str, str], topics: Collection[str]) -> None:
     """Raise ConfigError if an instance that loses all properties has topics, which would belong to nobody."""
     instance = Instance(name, before)
-    adopted = instance.tables.get(entities.TOPIC, {}).values()
+    adopted = instance.list_adopted(entities.TOPIC)
     left = _find_first(instance.prefix, topics) or next((topic for topic in adopted if topic in topics), None)
     if left is not None:
         raise ConfigError(f"the instance {name} has the topic {left}: remove both by `kafkacompat instances delete`")
@@ -240,9 +241,8 @@ def _check_routes(instance: Instance, taken: Collection[tuple[str, int]]) -> Non
             raise ConfigError(
                 f"sni.hosts covers {host}, which is a name of the broker itself: take a domain of its own"
             )
-    adopted = set(instance.tables.get(entities.USER, {}).values())
-    for user in instance.routed_users - adopted - {EVERY_USER}:
-        if not user.startswith(instance.prefix):
+    for user in instance.routed_users - {EVERY_USER}:
+        if not instance.owns(entities.USER, user):
             takes = f"users that begin with {instance.prefix}, users in user.names, or {EVERY_USER} for all of these"
             raise ConfigError(f"sasl.users is not valid at {user!r}: it takes {takes}")
 
@@ -305,7 +305,7 @@ def _check_apart(instance: Instance, other: Instance) -> None:
         raise ConfigError(f"sasl.users={user} leads to the instance {other.name} already")
     for entity, table in instance.tables.items():
         for physical in table.values():
-            if physical.startswith(theirs) or physical in other.tables.get(entity, {}).values():
+            if other.owns(entity, physical):
                 raise ConfigError(f"{TABLES[entity]}: {physical} belongs to the instance {other.name} already")
     for table in other.tables.values():
         for physical in table.values():
@@ -316,5 +316,4 @@ def _check_apart(instance: Instance, other: Instance) -> None:
 
 
 def _meet(host: str, other: str) -> bool:
-    wild = ("", "0.0.0.0", "::")
-    return host == other or host in wild or other in wild
+    return host == other or host in WILDCARD_HOSTS or other in WILDCARD_HOSTS

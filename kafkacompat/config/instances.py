@@ -9,6 +9,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
 
+from kafkacompat.config.listeners import LISTENER_PREFIX, MAX_PORT
 from kafkacompat.config.networks import Networks, parse_networks
 from kafkacompat.config.properties import ConfigError, Property, parse_tables
 from kafkacompat.config.suggestions import did_you_mean
@@ -17,6 +18,7 @@ from kafkacompat.config.values import Value
 from kafkacompat.wire import entities
 
 INSTANCE_PROPERTIES: Mapping[str, Property] = parse_tables(INSTANCES)
+_NOTHING: frozenset[str] = frozenset()
 _DEFAULTS: Mapping[str, Value] = {name: row.default_value for name, row in INSTANCE_PROPERTIES.items()}
 DEFAULT_TOPIC_CONFIGS = "default.topic.configs"
 SUPER_USERS = "super.users"
@@ -38,10 +40,10 @@ TABLES = {
 }
 _ADDRESS = r"(PLAINTEXT|SSL|SASL_PLAINTEXT|SASL_SSL)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]{1,5})"
 _BROKER_ADDRESS = r"\[?([0-9a-zA-Z\-%._:{}]+)\]?:([0-9]{1,5})"
-MAX_PORT = 65535
-LISTENER_PREFIX = "INSTANCE-"
 """Begins the names of instances' listeners; no other listener has such a name."""
 EVERY_USER = "*"
+ARROW = "=>"
+"""Between the pattern of a renaming and its replacement."""
 """In sasl.users: every user of the instance."""
 BROKER_ID = "{id}"
 """In sni.advertised: the id of the broker."""
@@ -173,6 +175,18 @@ class Instance:
     def tables(self) -> Mapping[str, Mapping[str, str]]:
         """The physical names of adopted things, by entity and by the name that clients know; raises ConfigError."""
         return {entity: self._parse_table(option) for entity, option in TABLES.items() if self.list(option)}
+
+    @cached_property
+    def _adopted(self) -> Mapping[str, frozenset[str]]:
+        return {entity: frozenset(table.values()) for entity, table in self.tables.items()}
+
+    def list_adopted(self, entity: str) -> frozenset[str]:
+        """Return the physical names of the adopted things of a kind."""
+        return self._adopted.get(entity, _NOTHING)
+
+    def owns(self, entity: str, physical: str) -> bool:
+        """Return whether a thing belongs to the instance: its physical name has the prefix, or it is adopted."""
+        return physical.startswith(self.prefix) or physical in self.list_adopted(entity)
 
     def _parse_table(self, option: str) -> Mapping[str, str]:
         table: dict[str, str] = {}

@@ -69,7 +69,10 @@ USED_LISTENER_PROPERTIES = (
     "ssl.truststore.type",
 )
 """The properties that have an effect when they are set for one listener."""
-INSTANCE_PREFIXES = ("INSTANCE-", "INSTANCES-")
+WILDCARD_HOSTS = ("", "0.0.0.0", "::")
+LISTENER_PREFIX = "INSTANCE-"
+"""Begins the names of the listeners of instances."""
+INSTANCE_PREFIXES = (LISTENER_PREFIX, "INSTANCES-")
 """Begin the names of the listeners that instances have."""
 _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MAX_PORT = 65535

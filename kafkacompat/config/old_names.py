@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kafkacompat.config.listeners import MAX_PORT
 from kafkacompat.config.properties import ConfigError
 
-MAX_PORT = 65535
 DEFAULT_PORT = "9092"
 BOUND_NAMES = ("host.name", "port")
 ADVERTISED_NAMES = ("advertised.host.name", "advertised.port")

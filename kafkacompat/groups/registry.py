@@ -91,6 +91,6 @@ class GroupRegistry(Registry[AnyGroup]):
     def count_groups_of(self, instance: Instance) -> int:
         """Return how many groups of an instance this broker coordinates."""
         prefix = instance.prefix
-        adopted = instance.tables.get(entities.GROUP, {}).values()
+        adopted = instance.list_adopted(entities.GROUP)
         others = sum(group_id in self.by_id for group_id in adopted if not group_id.startswith(prefix))
         return self.groups.count_with_prefix(prefix) + others

@@ -216,9 +216,8 @@ def _check_instance(draft: MetadataDraft, config: BrokerConfig, name: str, confi
 
 def _check_brokers_users(config: BrokerConfig, instance: Instance) -> None:
     """Raise ConfigError if a user of the brokers themselves would become a user of an instance, and be locked out."""
-    adopted = instance.tables.get(entities.USER, {}).values()
     for user, purpose in _list_brokers_users(config):
-        if user.startswith(instance.prefix) or user in adopted:
+        if instance.owns(entities.USER, user):
             raise ConfigError(
                 f"User:{user} is {purpose} of the brokers and cannot belong to the instance {instance.name}:"
                 " choose another name.prefix, or leave it out of user.names"

@@ -82,5 +82,4 @@ class InstanceDefaults:
 
 def _read_entry(name: str, given: Mapping[str, str]) -> _Entry:
     instance = read_instance(name, given)
-    adopted = instance.tables.get(entities.TOPIC, {}).values()
-    return _Entry(instance.prefix, adopted, instance.default_topic_configs)
+    return _Entry(instance.prefix, instance.list_adopted(entities.TOPIC), instance.default_topic_configs)

@@ -54,9 +54,7 @@ def check_new_partitions(draft: MetadataDraft, instance: Instance, partitions: i
 
 
 def _count_topics(draft: MetadataDraft, instance: Instance) -> OwnedTopics:
-    adopted = frozenset(instance.tables.get(entities.TOPIC, {}).values())
-    prefix = instance.prefix
-    return draft.count_topics(instance.name, lambda topic: topic.startswith(prefix) or topic in adopted)
+    return draft.count_topics(instance.name, lambda topic: instance.owns(entities.TOPIC, topic))
 
 
 def check_topic_configs_of(instance: Instance, configs: Mapping[str, str], before: Mapping[str, str]) -> None:

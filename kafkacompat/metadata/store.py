@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from twisted.internet.defer import Deferred
 
 ABSENT = -1
@@ -63,3 +65,14 @@ class MetadataStore(Protocol):
 
     def close(self) -> Deferred[None]:
         """Close the store."""
+
+
+class NodeStore(MetadataStore, Protocol):
+    """The store of a single node, which lies in a log directory."""
+
+    @property
+    def path(self) -> Path:
+        """The file, for messages, and to see whether the store exists."""
+
+    def set_aside_if_damaged(self) -> Deferred[str | None]:
+        """Rename a damaged store; fires with its new name, or with None when it is sound or missing."""

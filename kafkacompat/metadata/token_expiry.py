@@ -6,10 +6,9 @@ import logging
 from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred
-from twisted.internet.task import LoopingCall
 
 from kafkacompat.metadata.token_changes import remove_expired_tokens
-from kafkacompat.timers import Clock, now_ms
+from kafkacompat.timers import Clock, PeriodicCall, now_ms
 from kafkacompat.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -27,8 +26,7 @@ class TokenExpiry:
         self._is_enabled = bool(config.optional_string("delegation.token.secret.key"))
         self._controller = controller
         self._clock = clock
-        self._checks = LoopingCall(self._check)
-        self._checks.clock = clock  # type: ignore[assignment]
+        self._checks = PeriodicCall(clock, self._check)
 
     def start(self) -> None:
         """Begin."""

@@ -16,7 +16,7 @@ from kafkacompat.wire.primitives import ZERO_UUID
 if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig
     from kafkacompat.metadata.image import TopicImage
-    from kafkacompat.metadata.sqlite_store import SqliteStore
+    from kafkacompat.metadata.store import NodeStore
     from kafkacompat.partitions.directories import Directories, Directory, PartitionName
     from kafkacompat.storage.directory.log_directory import StoredPartition
     from kafkacompat.storage.files.filesystem import Files
@@ -27,7 +27,7 @@ MAX_MISSING_NAMED = 100
 """Partitions that one log line names."""
 
 
-async def check_new_directories(files: Files, config: BrokerConfig, store: SqliteStore) -> None:
+async def check_new_directories(files: Files, config: BrokerConfig, store: NodeStore) -> None:
     """Raise LogDirectoryError for a new log directory while partitions are missing: its disk may not be mounted.
 
     A metadata store that is new or cannot be read names no partitions, so that nothing is missing then.

@@ -22,7 +22,7 @@ from kafkacompat.wire.primitives import ZERO_UUID, MalformedError
 if TYPE_CHECKING:
     from kafkacompat.config import BrokerConfig
     from kafkacompat.disk import Disk
-    from kafkacompat.metadata.sqlite_store import SqliteStore
+    from kafkacompat.metadata.store import NodeStore
     from kafkacompat.partitions.directories import Directories
 
 log = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ class Takeover:
     """Collects what a new metadata store begins with, and checks that Kafka has not run on the directories since."""
 
     def __init__(
-        self, config: BrokerConfig, store: SqliteStore, files: Files, disk_of: Callable[[str], Disk], rng: Random
+        self, config: BrokerConfig, store: NodeStore, files: Files, disk_of: Callable[[str], Disk], rng: Random
     ) -> None:
         self._config = config
         self._store = store

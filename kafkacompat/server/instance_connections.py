@@ -8,9 +8,10 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Protocol
 
-from kafkacompat.config.instances import LISTENER_PREFIX, NO_LIMIT
+from kafkacompat.config.instances import NO_LIMIT
+from kafkacompat.config.listeners import LISTENER_PREFIX
 from kafkacompat.security.principals import ANONYMOUS, USER_TYPE, Principal
-from kafkacompat.security.sasl.mechanism import EVERY_USER, LoginScope, SaslError
+from kafkacompat.security.sasl.mechanism import ANY_LOGIN, LoginScope, SaslError
 from kafkacompat.server.connection_limits import Objection
 from kafkacompat.tenancy.routes import Routes
 from kafkacompat.timers import Clock, make_steps
@@ -179,7 +180,7 @@ class InstanceConnections:
     def find_scope(self, connection: InstanceConnection) -> LoginScope:
         """Return the users who may log in on a connection."""
         if not self._instances:
-            return EVERY_USER
+            return ANY_LOGIN
         from kafkacompat.tenancy.logins import BrokerLogins, InstanceLogins
 
         tenant, peer = connection.tenant, connection.peer

@@ -6,7 +6,6 @@ import socket
 from collections import deque
 from collections.abc import Iterable
 
-from kafkacompat.storage.files.operating_system import send_file
 from kafkacompat.storage.segment.shared_files import FileRegion, RegionGoneError
 from kafkacompat.wire.compiler import Part
 from kafkacompat.wire.primitives import Buffer
@@ -97,7 +96,7 @@ class Outgoing:
 
     def _send_region(self, to: socket.socket, region: FileRegion) -> int:
         wanted = min(region.size_bytes - self._head_sent, MAX_REGION_BYTES_PER_CALL)
-        sent = send_file(to.fileno(), region.fileno(), region.position + self._head_sent, wanted)
+        sent = region.send(to.fileno(), self._head_sent, wanted)
         if sent == 0:
             raise RegionGoneError(f"a region of {region.size_bytes} bytes ends {wanted} bytes or more before its end")
         return sent

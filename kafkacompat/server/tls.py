@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred
-from twisted.internet.task import LoopingCall
+
+from kafkacompat.timers import PeriodicCall
 
 if TYPE_CHECKING:
     from twisted.python.failure import Failure
@@ -49,8 +50,7 @@ class BrokerTls:
         self._in_cluster = config.value("zookeeper.connect") is not None
         self._between_brokers = config.inter_broker_listener.name
         self._listeners: TlsListeners | None = None
-        self._checks = LoopingCall(self._check_files)
-        self._checks.clock = clock  # type: ignore[assignment]
+        self._checks = PeriodicCall(clock, self._check_files)
         self._is_running = self._is_checking = False
         opened = {listener.name: self.open(config, listener) for listener in config.listeners}
         self.network_between_brokers = self._choose_network(network, opened[self._between_brokers])

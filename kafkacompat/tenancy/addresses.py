@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from kafkacompat.config.instances import BROKER_ID, LISTENER_PREFIX, Instance
+from kafkacompat.config.instances import BROKER_ID, Instance
+from kafkacompat.config.listeners import LISTENER_PREFIX, WILDCARD_HOSTS
 from kafkacompat.metadata.advertised import ConnectionEnd, find_advertised_address
 from kafkacompat.metadata.image import BrokerImage
 
@@ -54,4 +55,4 @@ def _has_own_host(instance: Instance, listener_name: str) -> bool:
     """Return whether a listener of the instance is bound to one host, which the broker's other addresses need not reach."""
     index = int(listener_name.rpartition("-")[2])
     addresses = instance.addresses
-    return index < len(addresses) and addresses[index].host not in ("", "0.0.0.0", "::")
+    return index < len(addresses) and addresses[index].host not in WILDCARD_HOSTS

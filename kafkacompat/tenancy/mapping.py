@@ -84,7 +84,7 @@ class _MapperSource:
             if field.entity in LARGE_VALUES:
                 self._emit_large(field.entity, value, guard)
             else:
-                self._emit(guard, f"{value} = {self._translate(cls, field, value, owner)}")
+                self._emit(guard, f"{value} = {self._translate(field, value, owner)}")
             if drop:
                 self._emit(guard, f"if {value} is FOREIGN: {drop} = True")
             else:
@@ -99,7 +99,7 @@ class _MapperSource:
         in_steps = f"(yield from {table}.in_steps({value}))"
         self._emit(depth, f"{value} = {table}[{value}] if len({value}) <= {SHORT_BYTES} else {in_steps}")
 
-    def _translate(self, cls: type[Struct], field: Field, value: str, owner: str) -> str:
+    def _translate(self, field: Field, value: str, owner: str) -> str:
         assert field.entity is not None
         if field.entity not in SIBLINGS:
             return f"{self._table(field.entity)}[{value}]"
@@ -123,7 +123,7 @@ class _MapperSource:
             self._emit(inside, f"if not {drop}: {kept}.append({item})")
         else:
             described = field if element.entity is None else element
-            self._emit(inside, f"{item} = {self._translate(cls, described, item, owner)}")
+            self._emit(inside, f"{item} = {self._translate(described, item, owner)}")
             self._emit(inside, f"if {item} is not FOREIGN: {kept}.append({item})")
         self._emit(depth + 1, f"{target} = {kept}")
 

@@ -35,26 +35,21 @@ _CONFIG_ENTITIES = {ResourceType.GROUP: entities.GROUP, ResourceType.CLIENT_METR
 
 
 class Possessions:
-    """Recognises by their physical names the things that belong to one instance."""
+    """Recognises the users, quotas and rules of one instance."""
 
     def __init__(self, instance: Instance) -> None:
-        self._prefix = instance.prefix
-        self._adopted = {kind: frozenset(table.values()) for kind, table in instance.tables.items()}
-
-    def has(self, entity: str, physical: str) -> bool:
-        """Return whether a thing is the instance's."""
-        return physical.startswith(self._prefix) or physical in self._adopted.get(entity, ())
+        self.instance = instance
 
     def has_principal(self, principal: str) -> bool:
         """Return whether a principal, TYPE:NAME, is a user of the instance."""
-        return self.has(entities.USER, principal.partition(":")[2])
+        return self.instance.owns(entities.USER, principal.partition(":")[2])
 
     def has_entity(self, entity: Entity) -> bool:
         """Return whether quotas or credentials belong to a user or a client id of the instance."""
         names = dict(entity)
         user, client_id = names.get(USER), names.get(CLIENT_ID)
-        return (user is not None and self.has(entities.USER, user)) or (
-            client_id is not None and client_id.startswith(self._prefix)
+        return (user is not None and self.instance.owns(entities.USER, user)) or (
+            client_id is not None and self.instance.owns(NEVER_ADOPTED, client_id)
         )
 
     def has_acl(self, acl: Acl) -> bool:
@@ -62,7 +57,9 @@ class Possessions:
         kind = _ACL_ENTITIES.get(acl.pattern.resource_type)
         if acl.pattern.resource_type == AclResourceType.USER:
             return self.has_principal(acl.pattern.name) or self.has_principal(acl.rule.principal)
-        return (kind is not None and self.has(kind, acl.pattern.name)) or self.has_principal(acl.rule.principal)
+        return (kind is not None and self.instance.owns(kind, acl.pattern.name)) or self.has_principal(
+            acl.rule.principal
+        )
 
 
 def find_due(image: MetadataImage, now_ms: int) -> Iterator[tuple[str, int]]:
@@ -90,8 +87,7 @@ def find_due_instance(draft: MetadataDraft | MetadataImage, name: str, now_ms: i
 
 def list_topics(image: MetadataImage, instance: Instance) -> list[str]:
     """List the physical names of an instance's topics."""
-    possessions = Possessions(instance)
-    return [name for name in image.topics if possessions.has(entities.TOPIC, name)]
+    return [name for name in image.topics if instance.owns(entities.TOPIC, name)]
 
 
 def remove_portion(draft: MetadataDraft, name: str, now_ms: int) -> bool:
@@ -105,7 +101,7 @@ def remove_portion(draft: MetadataDraft, name: str, now_ms: int) -> bool:
     possessions = Possessions(instance)
     if any(remove(draft, possessions) for remove in _REMOVE):
         return False
-    if any(possessions.has(entities.TOPIC, topic) for topic in draft.topics):
+    if any(instance.owns(entities.TOPIC, topic) for topic in draft.topics):
         return False
     draft.put_config((ResourceType.INSTANCE, name), {})
     return True
@@ -140,7 +136,7 @@ def _remove_configs(draft: MetadataDraft, possessions: Possessions) -> bool:
     owned = (
         (kind, name)
         for kind, name in draft.configs
-        if (entity := _CONFIG_ENTITIES.get(ResourceType(kind))) is not None and possessions.has(entity, name)
+        if (entity := _CONFIG_ENTITIES.get(ResourceType(kind))) is not None and possessions.instance.owns(entity, name)
     )
     portion = list(islice(owned, ITEMS_A_PORTION))
     for key in portion:

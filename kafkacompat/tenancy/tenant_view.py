@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from kafkacompat.config.instances import Instance
+from kafkacompat.config.instances import ARROW, Instance
 from kafkacompat.security.acls.model import CLUSTER_NAME
 from kafkacompat.tenancy.access_names import AclNames
 from kafkacompat.tenancy.names import Names, RenamedTopics
@@ -77,5 +77,5 @@ def _find_renaming(instance: Instance) -> RenamedTopics | None:
     forth, back = instance.string("topic.name.regex"), instance.string("topic.name.regex.back")
     if not forth:
         return None
-    pair, reverse = forth.partition("=>"), back.partition("=>")
+    pair, reverse = forth.partition(ARROW), back.partition(ARROW)
     return RenamedTopics((pair[0], pair[2]), (reverse[0], reverse[2]))

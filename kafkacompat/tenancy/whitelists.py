@@ -10,10 +10,9 @@ from kafkacompat.config.properties import ConfigError
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.config.topics import CONSUME_WHITELIST, PRODUCE_WHITELIST, TOPIC_CONFIGS
 from kafkacompat.metadata.image import ConfigKey, MetadataImage, list_changed_configs
+from kafkacompat.metadata.instance_defaults import NO_CONFIGS
 
 log = logging.getLogger(__name__)
-
-NO_CONFIGS: Mapping[str, str] = {}
 
 
 class TopicWhitelists:

@@ -8,12 +8,11 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from twisted.internet.defer import Deferred
-from twisted.internet.task import LoopingCall
 from twisted.python.failure import Failure
 
 from kafkacompat.coordination.coordinator_log import Record
 from kafkacompat.coordination.shard import Shard
-from kafkacompat.timers import Clock, now_ms, yield_in_turns
+from kafkacompat.timers import Clock, PeriodicCall, now_ms, yield_in_turns
 from kafkacompat.transactions.producers import TransactionalProducers
 from kafkacompat.transactions.records import transaction_tombstone
 from kafkacompat.transactions.registry import TransactionalId, TransactionalIdRegistry
@@ -45,7 +44,7 @@ class TransactionExpiration:
         self._settings = settings
         self._registry = registry
         self._producers = producers
-        self._loops: list[LoopingCall] = []
+        self._loops: list[PeriodicCall] = []
 
     def start(self) -> None:
         """Start. The first check comes after one interval; no check starts before the one before has ended."""
@@ -53,8 +52,7 @@ class TransactionExpiration:
         self._repeat(self.remove_expired, self._settings.remove_expired_interval_ms)
 
     def _repeat(self, action: Callable[[], Coroutine[Deferred[Any], Any, None]], interval_ms: int) -> None:
-        loop = LoopingCall(lambda: Deferred.fromCoroutine(action()).addErrback(_log_failure))
-        loop.clock = self._clock  # type: ignore[assignment]  # it fits IReactorTime
+        loop = PeriodicCall(self._clock, lambda: Deferred.fromCoroutine(action()).addErrback(_log_failure))
         loop.start(interval_ms / 1000, now=False)
         self._loops.append(loop)
 

@@ -11,11 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred, gatherResults, maybeDeferred
-from twisted.internet.task import LoopingCall
 
 from kafkacompat.storage.log.state import is_transient
 from kafkacompat.storage.log_config import LONG_MAX
-from kafkacompat.timers import Clock, now_ms, yield_unhurried
+from kafkacompat.timers import Clock, PeriodicCall, now_ms, yield_unhurried
 from kafkacompat.upkeep.idle_producers import IdleProducers
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ class Housekeeping:
         self.clock = clock
         self.replicas = replicas
         self._producers = IdleProducers(clock, replicas, config.int("kafkacompat.producer.ids.max"))
-        self._loops: list[LoopingCall] = []
+        self._loops: list[PeriodicCall] = []
         self._stopped = False
         self.is_cleaning: Callable[[Partition], bool] = lambda _: False
         """Returns whether compaction is replacing a partition's segments; the log cleaner sets it."""
@@ -64,8 +63,7 @@ class Housekeeping:
     def _start(self, name: str, task: Callable[[], object], interval_ms: int) -> None:
         # Kafka's "never" is the largest long, which no timer takes.
         if interval_ms < LONG_MAX:
-            loop = LoopingCall(self._run_guarded, name, task)
-            loop.clock = self.clock  # type: ignore[assignment]
+            loop = PeriodicCall(self.clock, self._run_guarded, name, task)
             loop.start(max(interval_ms, 1) / 1000, now=False)
             self._loops.append(loop)
 

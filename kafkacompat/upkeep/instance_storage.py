@@ -51,7 +51,7 @@ class TopicNames(NamedTuple):
     @classmethod
     def of(cls, instance: Instance) -> TopicNames:
         """Return the names of an instance."""
-        return cls(instance.prefix, frozenset(instance.tables.get(entities.TOPIC, {}).values()))
+        return cls(instance.prefix, instance.list_adopted(entities.TOPIC))
 
 
 class InstancePartitions:

@@ -7,12 +7,12 @@ most a minute. A record that was written just before a crash is written again wi
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from twisted.internet.defer import Deferred, DeferredLock
 
-from kafkacompat.timers import Clock, make_steps, now_ms, yield_in_turns
+from kafkacompat.timers import Clock, now_ms, take_steps, yield_in_turns
 from kafkacompat.usage.hours import HOUR_MS, HourlyUsage
 from kafkacompat.usage.topic import RECORDS_IN_A_BATCH, USAGE_TOPIC
 
@@ -107,17 +107,12 @@ class UsageRecorder:
                 hours.note(name, usage, at_ms)
         hours.forget_absent(set(names))
         if hours.is_over(at_ms):
-            await self._run_in_turns(hours.close_hour(at_ms))
+            await take_steps(self._clock, hours.close_hour(at_ms))
         await self._keep()
-
-    async def _run_in_turns(self, steps: Iterator[None]) -> None:
-        later = make_steps(self._clock, steps)
-        if later is not None:
-            await later
 
     async def _keep(self) -> None:
         lines: list[bytes] = []
-        await self._run_in_turns(self._hours.save(lines))
+        await take_steps(self._clock, self._hours.save(lines))
         try:
             await self._file.write(b"".join(lines))
         except Exception as problem:

@@ -50,8 +50,8 @@ class File(Protocol):
     def size(self) -> int:
         """Return the length in bytes."""
 
-    def fileno(self) -> int:
-        """Return the descriptor, for sendfile."""
+    def send(self, socket_fd: int, position: int, size_bytes: int) -> int:
+        """Send bytes from `position` on to a socket, and return how many it accepted; see `send_file`. [loop]"""
 
     def close(self) -> None:
         """Close the descriptor."""

@@ -98,8 +98,12 @@ class PortableFile:
         """See File.size."""
         return os.fstat(self._fd).st_size
 
+    def send(self, socket_fd: int, position: int, size_bytes: int) -> int:
+        """See File.send."""
+        return send_file(socket_fd, self._fd, position, size_bytes)
+
     def fileno(self) -> int:
-        """See File.fileno."""
+        """Return the descriptor."""
         return self._fd
 
     def close(self) -> None:

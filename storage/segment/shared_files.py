@@ -78,9 +78,9 @@ class FileRegion:
             raise RegionGoneError(f"the file of a region from {self.position} on was cut at {min(cuts)}")
         return file
 
-    def fileno(self) -> int:
-        """Return the descriptor for sendfile, which takes `position` and `size_bytes` too."""
-        return self._whole_file().fileno()
+    def send(self, socket_fd: int, offset_in_region: int, size_bytes: int) -> int:
+        """Send bytes of the region to a socket, and return how many it accepted; 0 means that the file has ended. [loop]"""
+        return self._whole_file().send(socket_fd, self.position + offset_in_region, size_bytes)
 
     def pread(self, offset_in_region: int, size_bytes: int) -> bytes:
         """Read bytes of the region; fewer than requested only at its end."""

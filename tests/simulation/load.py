@@ -202,8 +202,16 @@ class Load:
 
     def _may_wait_for_ever(self, client: _Client) -> bool:
         """Readers of committed records cannot pass a transaction that the coordinators have lost."""
-        lossy = self._world.monitor.lossy.values()
-        return client.kind.isolation == READ_COMMITTED and has_lost(lossy, TRANSACTION_TOPIC)
+        return client.kind.isolation == READ_COMMITTED and self._has_lost_transactions()
+
+    def _has_lost_transactions(self) -> bool:
+        return has_lost(self._world.monitor.lossy.values(), TRANSACTION_TOPIC)
+
+    def _list_groups_with_ends(self) -> list[str]:
+        """List the groups whose committed offsets become stable: those of a lost transaction never do, as in Kafka."""
+        if self._has_lost_transactions():
+            return []
+        return list(dict.fromkeys(client.kind.group for client in self._clients if client.kind.group))
 
     # The end
 
@@ -220,7 +228,7 @@ class Load:
                 await ending
         for reader in readers:
             await reader.finish(READ_S)
-        groups = list(dict.fromkeys(client.kind.group for client in self._clients if client.kind.group))
+        groups = self._list_groups_with_ends()
         for isolation in ISOLATIONS:
             last = self._start_reader("last", isolation)
             await last.finish(READ_S, groups if isolation == READ_COMMITTED else ())

@@ -18,11 +18,12 @@ from kafkacompat.cli.cluster.folder import ClusterCommandError, ClusterFolder
 from kafkacompat.cli.cluster.growth import add_brokers, check_growth, read_running
 from kafkacompat.cli.cluster.reassigning import ClusterMover
 from kafkacompat.cli.cluster.spread_run import SpreadPlan, SpreadRun
-from kafkacompat.cli.cluster.status import EXIT_UNREADABLE, MOST_ROWS, make_console, make_table
+from kafkacompat.cli.cluster.status import EXIT_UNREADABLE, MOST_ROWS
 from kafkacompat.cli.columns import escape_control_characters
 from kafkacompat.cli.command_config import read_command_config
 from kafkacompat.cli.progress import byte_progress
 from kafkacompat.cli.requests import BlockingConnection, NoResponseError, parse_address
+from kafkacompat.cli.tables import make_console, make_table
 from kafkacompat.storage.files.os_errors import describe_error
 
 EXIT_FAILED = 1

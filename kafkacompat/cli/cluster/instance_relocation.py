@@ -79,10 +79,9 @@ class InstanceRelocation:
         """Plan what is outside the group now; raises ClusterCommandError if that cannot move, and NoResponseError."""
         layout = self._mover.read_layout()
         instance = destination.instance
-        adopted = set(instance.tables.get(entities.TOPIC, {}).values())
 
         def is_own(name: PartitionName) -> bool:
-            return name.topic.startswith(instance.prefix) or name.topic in adopted
+            return instance.owns(entities.TOPIC, name.topic)
 
         assignments = {name: replicas for name, replicas in layout.assignments.items() if is_own(name)}
         for name in assignments:

@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from kafkacompat.cli.cluster.folder import ClusterCommandError, ClusterFolder, ProcessRecord
@@ -19,11 +17,11 @@ from kafkacompat.cli.cluster.reading import BrokerDescription, ClusterDescriptio
 from kafkacompat.cli.columns import escape_control_characters
 from kafkacompat.cli.command_config import read_command_config
 from kafkacompat.cli.requests import BlockingConnection, NoResponseError, parse_address
+from kafkacompat.cli.tables import make_console, make_table
 
 EXIT_HEALTHY, EXIT_UNHEALTHY, EXIT_UNREADABLE = 0, 1, 2
 MOST_ROWS = 50
 """Most partitions in a table; --json has all of them."""
-WIDTH_WITHOUT_TERMINAL = 160
 
 
 def status(bootstrap: str | None, data: Path, command_config: Path | None = None, *, as_json: bool) -> int:
@@ -60,12 +58,6 @@ def _read_folder(data: Path) -> tuple[list[ProcessRecord], str]:
     if not addresses:
         raise ClusterCommandError(f"no broker of the cluster in {data} was ready yet: see the logs in its folder")
     return state.processes, ",".join(addresses)
-
-
-def make_console() -> Console:
-    """Return a console that is wide enough where standard output is no terminal."""
-    console = Console()
-    return console if console.is_terminal else Console(width=WIDTH_WITHOUT_TERMINAL)
 
 
 def describe_cluster(view: ClusterDescription, processes: Iterable[ProcessRecord]) -> dict[str, Any]:
@@ -141,7 +133,7 @@ def _describe_partition(partition: PartitionDescription) -> dict[str, Any]:
 def show_cluster(view: ClusterDescription, processes: Sequence[ProcessRecord], console: Console) -> None:
     """Write the tables: the brokers, and the partitions and processes that need attention."""
     console.print(Text(escape_control_characters(f"Cluster {view.cluster_id}, controller {_or_none(view.controller)}")))
-    console.print(_make_broker_table(view))
+    console.print(make_table("", list_broker_rows(view)))
     _show_partitions("Offline partitions", view.offline, console)
     under_replicated = [partition for partition in view.under_replicated if not partition.is_offline]
     _show_partitions("Under-replicated partitions", under_replicated, console)
@@ -167,15 +159,23 @@ BROKER_COLUMNS: dict[str, Callable[[dict[str, Any]], object]] = {
 }
 
 
-def _make_broker_table(view: ClusterDescription) -> Table:
+def list_broker_rows(view: ClusterDescription) -> list[dict[str, object]]:
+    """Return the rows of the brokers' table."""
     rows = [_describe_broker(broker, view) for broker in view.brokers.values()]
-    return make_table("", [{name: value(row) for name, value in BROKER_COLUMNS.items()} for row in rows])
+    return [{name: value(row) for name, value in BROKER_COLUMNS.items()} for row in rows]
 
 
 def _show_partitions(title: str, partitions: Sequence[PartitionDescription], console: Console) -> None:
     if not partitions:
         return
-    rows = [
+    console.print(make_table(title, list_partition_rows(partitions[:MOST_ROWS])))
+    if len(partitions) > MOST_ROWS:
+        console.print(f"and {len(partitions) - MOST_ROWS} more: --json has all", highlight=False)
+
+
+def list_partition_rows(partitions: Iterable[PartitionDescription]) -> list[dict[str, object]]:
+    """Return the rows of a table of partitions."""
+    return [
         {
             "topic": partition.name.topic,
             "partition": partition.name.partition,
@@ -184,11 +184,8 @@ def _show_partitions(title: str, partitions: Sequence[PartitionDescription], con
             "in sync": _join(partition.isr),
             "lag": _join_lags(partition),
         }
-        for partition in partitions[:MOST_ROWS]
+        for partition in partitions
     ]
-    console.print(make_table(title, rows))
-    if len(partitions) > MOST_ROWS:
-        console.print(f"and {len(partitions) - MOST_ROWS} more: --json has all", highlight=False)
 
 
 def _show_processes(records: Sequence[ProcessRecord], console: Console) -> None:
@@ -204,18 +201,6 @@ def _show_processes(records: Sequence[ProcessRecord], console: Console) -> None:
             for record in records
         ]
         console.print(make_table("Processes that restarted or do not run", rows))
-
-
-def make_table(title: str, rows: Sequence[dict[str, object]]) -> Table:
-    """Return a table with a column for each key of the rows."""
-    table = Table(title=title or None, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    for name, value in rows[0].items() if rows else ():
-        is_number = isinstance(value, int)
-        table.add_column(name, justify="right" if is_number else "left", no_wrap=is_number)
-    for row in rows:
-        # Names come from clients: neither markup nor control characters in them have an effect.
-        table.add_row(*(Text(escape_control_characters("" if cell is None else str(cell))) for cell in row.values()))
-    return table
 
 
 def _join(node_ids: Iterable[int]) -> str:

@@ -72,7 +72,7 @@ def _list_names(client: InstanceClient, option: str) -> Iterable[str]:
 
 def _select_free(option: str, names: Iterable[str], instances: Mapping[str, Instance]) -> list[str]:
     entity = KINDS[option].entity
-    adopted = {physical for instance in instances.values() for physical in instance.tables.get(entity, {}).values()}
+    adopted = {physical for instance in instances.values() for physical in instance.list_adopted(entity)}
     prefixes = tuple(instance.prefix for instance in instances.values())
     return [name for name in names if name not in adopted and not name.startswith(prefixes)]
 

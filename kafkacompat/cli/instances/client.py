@@ -7,7 +7,7 @@ from itertools import islice
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeVar
 
-from kafkacompat.cli.requests import NoResponseError
+from kafkacompat.cli.requests import NoResponseError, connect_first
 from kafkacompat.config.resources import ResourceType
 from kafkacompat.tenancy.instance_messages import decode_properties, encode_changes
 from kafkacompat.wire.apis.describe_configs import (
@@ -58,7 +58,7 @@ class InstanceClient:
 
     def __init__(self, addresses: Iterable[tuple[str, int]], connect: Connect) -> None:
         self.connect = connect
-        self._connection = _connect_first(addresses, connect)
+        self._connection = connect_first(addresses, connect)
 
     def __enter__(self) -> Self:
         return self
@@ -112,16 +112,6 @@ class InstanceClient:
 
 def _name_resource(name: str) -> DescribeConfigsResource:
     return DescribeConfigsResource(resource_type=ResourceType.INSTANCE, resource_name=name, configuration_keys=None)
-
-
-def _connect_first(addresses: Iterable[tuple[str, int]], connect: Connect) -> Connection:
-    problems = []
-    for host, port in addresses:
-        try:
-            return connect(host, port)
-        except NoResponseError as problem:
-            problems.append(f"{host}:{port}: {problem}")
-    raise NoResponseError("; ".join(problems))
 
 
 def _read_properties(result: DescribeConfigsResult) -> Properties:

@@ -3,36 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
 from kafkacompat.cli.instance_move import move
 from kafkacompat.cli.instances.arguments import Period, parse_configs, split_names
+from kafkacompat.cli.remote.options import Target, connection_options, json_option
 
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-def _connection_options(function: Function) -> Function:
-    function = click.option(
-        "--command-config",
-        metavar="FILE",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="Properties of a client, as Kafka's tools take them: security.protocol, ssl.* and sasl.*.",
-    )(function)
-    return click.option(
-        "--bootstrap-server",
-        "bootstrap",
-        metavar="HOST:PORT,...",
-        required=True,
-        help="Brokers of the cluster, at an address of the brokers themselves and not of an instance.",
-    )(function)
-
-
+_connection_options = connection_options(
+    "Brokers of the cluster, at an address of the brokers themselves and not of an instance."
+)
 _name_option = click.option("--instance", "name", metavar="NAME", required=True, help="Name of the instance.")
-_json_option = click.option("--json", "as_json", is_flag=True, help="Write one line of JSON instead of tables.")
 _add_config_option = click.option(
     "--add-config",
     "added",
@@ -60,7 +42,7 @@ def instances() -> None:
 @_add_config_option
 @click.option("--if-not-exists", is_flag=True, help="Change nothing, and succeed, if the instance exists.")
 @click.option("--dry-run", is_flag=True, help="Check everything, and create nothing.")
-@_json_option
+@json_option
 def create(
     bootstrap: str,
     command_config: Path | None,
@@ -80,7 +62,6 @@ def create(
       kafkacompat instances create --bootstrap-server localhost:9092 --instance shop \\
         --add-config listeners=PLAINTEXT://:19092,whitelist=[10.1.0.0/16,10.2.0.0/16],limit.topics=100
     """
-    from kafkacompat.cli.instances.run import Target
     from kafkacompat.cli.instances.run import create as run
 
     target = Target(bootstrap, command_config, as_json)
@@ -89,7 +70,7 @@ def create(
 
 @instances.command(name="list")
 @_connection_options
-@_json_option
+@json_option
 def list_instances(bootstrap: str, command_config: Path | None, as_json: bool) -> None:
     """List all instances, with state and limits.
 
@@ -97,7 +78,7 @@ def list_instances(bootstrap: str, command_config: Path | None, as_json: bool) -
     Example:
       kafkacompat instances list --bootstrap-server localhost:9092
     """
-    from kafkacompat.cli.instances.run import Target, list_all
+    from kafkacompat.cli.instances.run import list_all
 
     sys.exit(list_all(Target(bootstrap, command_config, as_json)))
 
@@ -105,7 +86,7 @@ def list_instances(bootstrap: str, command_config: Path | None, as_json: bool) -
 @instances.command()
 @_connection_options
 @_name_option
-@_json_option
+@json_option
 def describe(bootstrap: str, command_config: Path | None, name: str, as_json: bool) -> None:
     """Show the properties of an instance, its brokers, and its usage beside its limits.
 
@@ -113,7 +94,6 @@ def describe(bootstrap: str, command_config: Path | None, name: str, as_json: bo
     Example:
       kafkacompat instances describe --bootstrap-server localhost:9092 --instance shop
     """
-    from kafkacompat.cli.instances.run import Target
     from kafkacompat.cli.instances.run import describe as run
 
     sys.exit(run(Target(bootstrap, command_config, as_json), name))
@@ -146,7 +126,6 @@ def alter(
       kafkacompat instances alter --bootstrap-server localhost:9092 --instance shop \\
         --add-config quota.produce.bytes.per.second=10485760 --delete-config limit.topics
     """
-    from kafkacompat.cli.instances.run import Target
     from kafkacompat.cli.instances.run import alter as run
 
     if not added and not deleted:
@@ -180,7 +159,6 @@ def delete(bootstrap: str, command_config: Path | None, name: str, grace_ms: int
       kafkacompat instances delete --bootstrap-server localhost:9092 --instance shop --grace 30d
       kafkacompat instances delete --bootstrap-server localhost:9092 --instance shop --grace 0 --force
     """
-    from kafkacompat.cli.instances.run import Target
     from kafkacompat.cli.instances.run import delete as run
 
     if grace_ms == 0 and not force:
@@ -200,7 +178,6 @@ def restore(bootstrap: str, command_config: Path | None, name: str) -> None:
     Example:
       kafkacompat instances restore --bootstrap-server localhost:9092 --instance shop
     """
-    from kafkacompat.cli.instances.run import Target
     from kafkacompat.cli.instances.run import restore as run
 
     sys.exit(run(Target(bootstrap, command_config), name))
@@ -211,7 +188,7 @@ def restore(bootstrap: str, command_config: Path | None, name: str) -> None:
 @click.argument("networks", nargs=-1)
 @_connection_options
 @_name_option
-@_json_option
+@json_option
 def whitelist(
     action: str, networks: tuple[str, ...], bootstrap: str, command_config: Path | None, name: str, as_json: bool
 ) -> None:
@@ -226,7 +203,7 @@ def whitelist(
       kafkacompat instances whitelist add 10.1.0.0/16 fd00::/8 --bootstrap-server localhost:9092 --instance shop
       kafkacompat instances whitelist set none --bootstrap-server localhost:9092 --instance shop
     """
-    from kafkacompat.cli.instances.run import Target, change_whitelist, list_whitelist
+    from kafkacompat.cli.instances.run import change_whitelist, list_whitelist
 
     target, wanted = Target(bootstrap, command_config, as_json), split_names(networks)
     if action == "list":
@@ -239,7 +216,7 @@ def whitelist(
 @instances.command()
 @_connection_options
 @click.option("--instance", "name", metavar="NAME", help="Name of the instance. Without it, all instances.")
-@_json_option
+@json_option
 def usage(bootstrap: str, command_config: Path | None, name: str | None, as_json: bool) -> None:
     """Show what instances use, beside their limits: topics, partitions, groups and stored bytes.
 
@@ -250,7 +227,7 @@ def usage(bootstrap: str, command_config: Path | None, name: str | None, as_json
       kafkacompat instances usage --bootstrap-server localhost:9092
       kafkacompat instances usage --bootstrap-server localhost:9092 --instance shop --json
     """
-    from kafkacompat.cli.instances.run import Target, show_usage
+    from kafkacompat.cli.instances.run import show_usage
 
     sys.exit(show_usage(Target(bootstrap, command_config, as_json), name))
 
@@ -263,7 +240,7 @@ def usage(bootstrap: str, command_config: Path | None, name: str | None, as_json
 @click.option("--transactional-ids", multiple=True, metavar="REGEX,...", help="Transactional ids to adopt.")
 @click.option("--users", multiple=True, metavar="REGEX,...", help="Users with SCRAM credentials to adopt.")
 @click.option("--dry-run", is_flag=True, help="Show what would be adopted, and change nothing.")
-@_json_option
+@json_option
 def adopt(
     bootstrap: str,
     command_config: Path | None,
@@ -289,7 +266,6 @@ def adopt(
       kafkacompat instances adopt --bootstrap-server localhost:9092 --instance shop --topics 'orders,payments-.*' \\
         --groups 'billing.*' --dry-run
     """
-    from kafkacompat.cli.instances.run import Target
     from kafkacompat.cli.instances.run import adopt as run
 
     wanted = {

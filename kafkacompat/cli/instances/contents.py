@@ -116,8 +116,7 @@ def list_users(client: InstanceClient) -> list[str]:
 
 def select_own(instance: Instance, entity: str, names: Iterable[str]) -> list[str]:
     """Return the physical names of *names* that belong to an instance."""
-    adopted = set(instance.tables.get(entity, {}).values())
-    return [name for name in names if name in adopted or name.startswith(instance.prefix)]
+    return [name for name in names if instance.owns(entity, name)]
 
 
 def measure_usage(instance: Instance, contents: ClusterContents, groups: Iterable[str]) -> dict[str, int]:

@@ -8,19 +8,19 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
-from pathlib import Path
 from random import SystemRandom
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
-from kafkacompat.cli.cluster.status import make_console, make_table
 from kafkacompat.cli.columns import escape_control_characters
 from kafkacompat.cli.command_config import read_command_config
 from kafkacompat.cli.instances.adopting import KINDS, find_adopted
 from kafkacompat.cli.instances.client import InstanceClient, InstanceError, NoInstanceError, Properties
 from kafkacompat.cli.instances.contents import find_brokers, list_groups, measure_usage, read_contents
+from kafkacompat.cli.remote.options import Target
 from kafkacompat.cli.requests import BlockingConnection, NoResponseError, parse_address
+from kafkacompat.cli.tables import make_console, make_table
 from kafkacompat.config.instances import Instance, find_prefix
 from kafkacompat.config.properties import ConfigError
 from kafkacompat.tenancy import instance_changes
@@ -33,23 +33,16 @@ LIMITS = ("topics", "partitions", "groups", "storage.bytes")
 _NEVER_SET = threading.Event()
 
 
-class Target(NamedTuple):
-    """The cluster of a command, and the form of its output."""
-
-    bootstrap: str
-    command_config: Path | None = None
-    as_json: bool = False
-
-    def connect(self) -> InstanceClient:
-        """Connect to the first broker that answers; raises ValueError and NoResponseError."""
-        addresses = [parse_address(server) for server in self.bootstrap.split(",")]
-        return InstanceClient(addresses, partial(BlockingConnection, security=read_command_config(self.command_config)))
+def _connect(target: Target) -> InstanceClient:
+    """Connect to the first broker that answers; raises ValueError and NoResponseError."""
+    addresses = [parse_address(server) for server in target.bootstrap.split(",")]
+    return InstanceClient(addresses, partial(BlockingConnection, security=read_command_config(target.command_config)))
 
 
 def _run(target: Target, work: Callable[[InstanceClient], None]) -> int:
     """Do the work of a command; what goes wrong is one sentence on standard error."""
     try:
-        with target.connect() as client:
+        with _connect(target) as client:
             work(client)
     except NoResponseError as problem:
         return _refuse(f"no broker answers: {problem}", EXIT_UNUSABLE)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from kafkacompat.config.listeners import MAX_PORT
 from kafkacompat.metadata.image import NO_LOSSES, BrokerImage, Losses
 from kafkacompat.metadata.znodes.paths import Znode
 from kafkacompat.metadata.znodes.values import Fields, build_damage_error, encode_json, parse_fields, quote_name
@@ -16,7 +17,6 @@ _SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _DEFAULT_PROTOCOLS = {name: name for name in _SECURITY_PROTOCOLS}
 # The same expression as in Kafka; a host in brackets is an IPv6 address.
 _ENDPOINT = re.compile(r"([^/]+)://\[?([0-9a-zA-Z\-%._:]+)\]?:([0-9]{1,5})")
-_MAX_PORT = 65535
 _OWN_FIELD = "kafkacompat"
 """Field of a registration that only this broker writes and reads."""
 
@@ -92,7 +92,7 @@ def decode_broker(node_id: int, value: bytes, epoch: int) -> BrokerImage:
     """
     fields = parse_fields(Znode.BROKER.path(node_id=node_id), value)
     if fields.integer("version", low=1) == 1:
-        endpoints = {"PLAINTEXT": (fields.text("host"), fields.integer("port", low=0, high=_MAX_PORT))}
+        endpoints = {"PLAINTEXT": (fields.text("host"), fields.integer("port", low=0, high=MAX_PORT))}
     else:
         endpoints = dict(_parse_endpoint(fields, endpoint) for endpoint in fields.texts("endpoints"))
     declared = fields.text_by_name("listener_security_protocol_map", _DEFAULT_PROTOCOLS)
@@ -121,6 +121,6 @@ def decode_home(node_id: int, value: bytes) -> ProcessHome | None:
 
 def _parse_endpoint(fields: Fields, endpoint: str) -> tuple[str, tuple[str, int]]:
     match = _ENDPOINT.fullmatch(endpoint)
-    if match is None or int(match[3]) > _MAX_PORT:
+    if match is None or int(match[3]) > MAX_PORT:
         raise build_damage_error(fields.path, f'"endpoints" has {endpoint[:100]!r}, not LISTENER://HOST:PORT')
     return match[1].upper(), (match[2], int(match[3]))

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.handlers.context import Peer, Pending, RequestContext
+from kafkacompat.handlers.context import Peer, RequestContext
 from kafkacompat.monitoring.administration.answers import HttpError, check_code
+from kafkacompat.server.direct_requests import answer_directly
 from kafkacompat.tenancy.instance_messages import decode_properties, encode_changes
 from kafkacompat.wire.apis.describe_configs import (
     DescribeConfigsRequest,
@@ -19,9 +20,6 @@ from kafkacompat.wire.apis.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from kafkacompat.wire.apis.list_config_resources import ListConfigResourcesRequest
-from kafkacompat.wire.compiler import find_reader
-from kafkacompat.wire.connection import EncodedResponse, IncomingRequest
-from kafkacompat.wire.headers import ResponseHeader, response_header_version
 
 if TYPE_CHECKING:
     from kafkacompat.metadata.config_changes import ConfigOperation
@@ -89,19 +87,10 @@ class InternalRequests:
 
     async def send(self, request: Request, version: int | None = None) -> Any:
         """Return the response to a request, by default in the newest version that is served."""
-        key = request.API_KEY
         if version is None:
-            version = self._dispatcher.handlers[key].versions.last
-        incoming = IncomingRequest(key, version, 0, CLIENT_ID, request, 0)
+            version = self._dispatcher.handlers[request.API_KEY].versions.last
         context = RequestContext(version, CLIENT_ID, self._peer, principal=self._principal, tenant=self._tenant)
-        answer: Any = self._dispatcher.dispatch(incoming, context)
-        if isinstance(answer, Pending):
-            answer = await answer.response
-        if isinstance(answer, EncodedResponse):
-            response = self._dispatcher.handlers[key].response
-            position = find_reader(ResponseHeader, response_header_version(response, version))(answer.data, 0)[1]
-            answer = find_reader(response, version)(answer.data, position)[0]
-        return answer
+        return await answer_directly(self._dispatcher, request, context)
 
 
 def _read_properties(result: DescribeConfigsResult) -> Properties:

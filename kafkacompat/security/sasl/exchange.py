@@ -16,7 +16,7 @@ from enum import Enum, auto
 from functools import cached_property
 
 from kafkacompat.security.principals import Principal
-from kafkacompat.security.sasl.mechanism import EVERY_USER, LoginScope, SaslError, ServerMechanism
+from kafkacompat.security.sasl.mechanism import ANY_LOGIN, LoginScope, SaslError, ServerMechanism
 from kafkacompat.wire.apis.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from kafkacompat.wire.apis.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from kafkacompat.wire.errors import ErrorCode
@@ -97,7 +97,7 @@ class SaslExchange:
         self.stage = Stage.VERSIONS_OR_HANDSHAKE
         self.takes_bare_token = False
         self.principal: Principal | None = None
-        self.scope: LoginScope = EVERY_USER
+        self.scope: LoginScope = ANY_LOGIN
         self._mechanism: ServerMechanism | None = None
         self.mechanism_name = ""
         self._requests = 0

@@ -50,7 +50,7 @@ class LoginScope:
         return user
 
 
-EVERY_USER = LoginScope()
+ANY_LOGIN = LoginScope()
 
 
 class ServerMechanism(Protocol):

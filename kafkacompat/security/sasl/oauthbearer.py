@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from kafkacompat.security.principals import USER_TYPE, Principal
-from kafkacompat.security.sasl.mechanism import EVERY_USER, LoginScope, SaslError, tell_client
+from kafkacompat.security.sasl.mechanism import ANY_LOGIN, LoginScope, SaslError, tell_client
 
 _SASL_NAME = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
 _PAIRS = r"(?:[A-Za-z]+=[\x21-\x7e \t\r\n]+\x01)*"
@@ -46,7 +46,7 @@ class OAuthBearerServer:
     def __init__(self, check: TokenCheck) -> None:
         self._check = check
         self._refusal: tuple[str, str] | None = None
-        self.scope: LoginScope = EVERY_USER
+        self.scope: LoginScope = ANY_LOGIN
         self.principal: Principal | None = None
         self.expires_at_ms: int | None = None
 

@@ -10,7 +10,7 @@ import hmac
 from collections.abc import Mapping
 
 from kafkacompat.security.principals import USER_TYPE, Principal
-from kafkacompat.security.sasl.mechanism import EVERY_USER, LoginScope, tell_client
+from kafkacompat.security.sasl.mechanism import ANY_LOGIN, LoginScope, tell_client
 
 PARTS, MAX_PARTS = 3, 4
 USER_OPTION = "user_"
@@ -49,7 +49,7 @@ class PlainServer:
 
     def __init__(self, users: PlainUsers) -> None:
         self._users = users
-        self.scope: LoginScope = EVERY_USER
+        self.scope: LoginScope = ANY_LOGIN
         self.principal: Principal | None = None
         self.expires_at_ms: int | None = None
 

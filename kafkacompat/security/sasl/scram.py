@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from kafkacompat.security.principals import USER_TYPE, Principal
-from kafkacompat.security.sasl.mechanism import EVERY_USER, LoginScope, SaslError, tell_client
+from kafkacompat.security.sasl.mechanism import ANY_LOGIN, LoginScope, SaslError, tell_client
 from kafkacompat.security.scram import MIN_ITERATIONS, ScramCredential, ScramMechanism
 
 TOKEN_EXTENSION = "tokenauth"
@@ -92,7 +92,7 @@ class ScramServer:
         self._mechanism = mechanism
         self._store = store
         self._exchange: _Exchange | None = None
-        self.scope: LoginScope = EVERY_USER
+        self.scope: LoginScope = ANY_LOGIN
         self.principal: Principal | None = None
         self.expires_at_ms: int | None = None
 

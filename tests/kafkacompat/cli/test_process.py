@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 import pytest
 from twisted.internet.base import ReactorBase
 
-from kafkacompat.cli.process import make_steady, stop_on_hangup
+from kafkacompat.cli.process import stop_on_hangup
+from kafkacompat.reactors import make_steady
 from kafkacompat.timers import now_ms, steady_ms
 
 

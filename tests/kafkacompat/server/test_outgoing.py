@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from kafkacompat.server import outgoing as module
 from kafkacompat.server.outgoing import MAX_COPIED_BYTES, SMALL_REGION_BYTES, Outgoing, release_regions
 from kafkacompat.storage.files import operating_system as files
 from kafkacompat.storage.segment.shared_files import RegionGoneError
@@ -21,7 +20,7 @@ def pair(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[tuple[socket.socket, socket.socket]]:
     if request.param == "copying":
-        monkeypatch.setattr(module, "send_file", files._send_by_copying)
+        monkeypatch.setattr(files, "send_file", files._send_by_copying)
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
     theirs.setblocking(False)

@@ -150,5 +150,5 @@ def test_a_share_of_a_region_is_cut_off_with_it(store: Store) -> None:
         with pytest.raises(RegionGoneError):
             each.pread(0, 1)
         with pytest.raises(RegionGoneError):
-            each.fileno()
+            each.send(-1, 0, 1)
         each.release()

@@ -15,7 +15,7 @@ from kafkacompat.security.sasl.exchange import (
     Stage,
     UnexpectedRequestError,
 )
-from kafkacompat.security.sasl.mechanism import EVERY_USER, SaslError, ServerMechanism
+from kafkacompat.security.sasl.mechanism import ANY_LOGIN, SaslError, ServerMechanism
 from kafkacompat.security.sasl.plain import PlainServer, PlainUsers
 from kafkacompat.wire.apis.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from kafkacompat.wire.apis.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
@@ -32,7 +32,7 @@ class TwoSteps:
     def __init__(self, expires_at_ms: int | None = None) -> None:
         self.principal: Principal | None = None
         self.expires_at_ms = expires_at_ms
-        self.scope = EVERY_USER
+        self.scope = ANY_LOGIN
         self._seen = 0
 
     def evaluate(self, token: bytes) -> bytes:

@@ -1,0 +1,1 @@
+"""The work of the commands that administer a cluster: requests, and their results as rows."""

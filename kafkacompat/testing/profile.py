@@ -1,0 +1,52 @@
+"""The properties of brokers in tests, and those that a test gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+MEMORY_FOLDER = "/memory"
+"""The log directory of a broker in memory."""
+
+TEST_PROPERTIES: Mapping[str, str] = {
+    "auto.create.topics.enable": "true",
+    "group.initial.rebalance.delay.ms": "0",
+    "group.min.session.timeout.ms": "100",
+    "offsets.topic.num.partitions": "1",
+    "transaction.state.log.num.partitions": "1",
+    "share.coordinator.state.topic.num.partitions": "1",
+    "kafkacompat.scrub.interval.ms": "-1",
+}
+"""What differs from Kafka's defaults, for brokers of tests: less waiting and fewer partitions of internal topics."""
+
+INTERNAL_REPLICAS = (
+    "offsets.topic.replication.factor",
+    "transaction.state.log.replication.factor",
+    "transaction.state.log.min.isr",
+    "share.coordinator.state.topic.replication.factor",
+    "share.coordinator.state.topic.min.isr",
+)
+
+
+def build_properties(node_id: int, nodes: int, folder: str | None, given: Mapping[str, object]) -> dict[str, str]:
+    """Return the properties of one of *nodes* brokers: *given* over the profile, as texts."""
+    replicas = min(nodes, 3)
+    return {
+        **TEST_PROPERTIES,
+        **{name: str(min(replicas, 2) if name.endswith("isr") else replicas) for name in INTERNAL_REPLICAS},
+        "node.id": str(node_id),
+        "listeners": "PLAINTEXT://127.0.0.1:0",
+        "log.dirs": folder or MEMORY_FOLDER,
+        **{name: format_property(value) for name, value in given.items()},
+    }
+
+
+def read_properties(arguments: Mapping[str, object]) -> dict[str, object]:
+    """Return keyword arguments as properties: ``num_partitions`` is ``num.partitions``."""
+    return {name if "." in name else name.replace("_", "."): value for name, value in arguments.items()}
+
+
+def format_property(value: object) -> str:
+    """Return a value as a properties file has it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
