@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,7 +14,10 @@ from compat_tests.brokers import KafkacompatBroker
 from compat_tests.browser.contents import HOSTILE, fill, make_properties, make_traffic, open_group
 from compat_tests.ports import free_port
 
-playwright = pytest.importorskip("playwright.sync_api", reason="make browser installs Playwright")
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+playwright: Any = pytest.importorskip("playwright.sync_api", reason="make browser installs Playwright")
 pytestmark = pytest.mark.browser
 
 SCREENSHOTS = os.environ.get("COMPAT_TESTS_SCREENSHOTS")
@@ -23,7 +27,7 @@ TOKEN = "0123456789abcdef0123"
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[playwright.Browser]:
+def browser() -> Iterator[Browser]:
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if path is None:
         pytest.skip("no Chromium: apt-get install chromium")
@@ -40,8 +44,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     port = free_port()
     with KafkacompatBroker(tmp_path_factory.mktemp("web"), make_properties(port)) as broker:
         fill(broker.bootstrap)
-        with open_group(broker.bootstrap, "billing"):
-            make_traffic(broker.bootstrap, 1)
+        with open_group(broker.bootstrap, "billing"), make_traffic(broker.bootstrap):
             yield f"http://127.0.0.1:{port}/ui"
 
 
@@ -51,41 +54,43 @@ def scheme(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def page(browser: playwright.Browser) -> Iterator[playwright.Page]:
+def page(browser: Browser) -> Iterator[Page]:
     """A page that fails the test for an error in the console, a dialog, or a request to another host."""
     opened = browser.new_page(viewport=SIZE)
     yield from watch(opened)
 
 
-def watch(opened: playwright.Page) -> Iterator[playwright.Page]:
+def watch(opened: Page) -> Iterator[Page]:
     problems: list[str] = []
-    opened.on(
-        "console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None
-    )
+
+    def note_message(message: Any) -> None:
+        if message.type in ("error", "warning"):
+            problems.append(message.text)
+
+    def note_dialog(dialog: Any) -> None:
+        problems.append(dialog.message)
+        dialog.dismiss()
+
+    def note_request(request: Any) -> None:
+        if "//127.0.0.1:" not in request.url:
+            problems.append(request.url)
+
+    opened.on("console", note_message)
     opened.on("pageerror", lambda problem: problems.append(str(problem)))
-    opened.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
-    opened.on("request", lambda request: None if "//127.0.0.1:" in request.url else problems.append(request.url))
+    opened.on("dialog", note_dialog)
+    opened.on("request", note_request)
     yield opened
     opened.close()
     assert problems == []
 
 
-def keep(page: playwright.Page, name: str) -> None:
+def keep(page: Page, name: str) -> None:
     """Keep a screenshot, if the run makes them."""
     if SCREENSHOTS is not None:
         page.screenshot(path=Path(SCREENSHOTS) / f"{name}.png")
 
 
-def test_the_overview_is_live(page: playwright.Page, address: str) -> None:
-    page.goto(address)
-    assert page.locator(".tile", has_text="Topics").locator("dd").inner_text() == "12"
-    before = page.locator("polyline").first.get_attribute("points") or ""
-    page.wait_for_function("before => document.querySelector('polyline').getAttribute('points') !== before", arg=before)
-    page.locator("a", has_text="orders").first.wait_for(timeout=20_000)
-    keep(page, "overview")
-
-
-def test_one_way_through_the_pages(page: playwright.Page, address: str) -> None:
+def test_one_way_through_the_pages(page: Page, address: str) -> None:
     page.goto(address)
     page.get_by_role("link", name="Topics", exact=True).click()
     page.get_by_label("Search").fill("order")
@@ -112,14 +117,14 @@ def test_one_way_through_the_pages(page: playwright.Page, address: str) -> None:
     assert page.locator("tbody tr").first.inner_text().startswith("1")
 
 
-def test_hostile_records_run_nothing(page: playwright.Page, address: str) -> None:
+def test_hostile_records_run_nothing(page: Page, address: str) -> None:
     page.goto(f"{address}/topics/hostile/messages")
     page.locator("details.headers summary").click()
     assert page.locator("code", has_text=HOSTILE).count() == 4
     assert page.locator("main img").count() == 0
 
 
-def test_the_policy_stops_what_escaping_would_let_through(browser: playwright.Browser, address: str) -> None:
+def test_the_policy_stops_what_escaping_would_let_through(browser: Browser, address: str) -> None:
     opened = browser.new_page()
     opened.goto(address)
     with opened.expect_console_message(lambda message: "Content Security Policy" in message.text):
@@ -128,7 +133,7 @@ def test_the_policy_stops_what_escaping_would_let_through(browser: playwright.Br
     opened.close()
 
 
-def test_both_colour_schemes(browser: playwright.Browser, address: str, scheme: str) -> None:
+def test_both_colour_schemes(browser: Browser, address: str, scheme: str) -> None:
     for opened in watch(browser.new_page(viewport=SIZE, color_scheme=scheme)):
         opened.goto(f"{address}/topics/orders")
         ground = opened.evaluate("() => getComputedStyle(document.body).backgroundColor")
@@ -137,14 +142,14 @@ def test_both_colour_schemes(browser: playwright.Browser, address: str, scheme: 
             keep(opened, "topic-dark")
 
 
-def test_a_telephone_shows_no_wider_page(browser: playwright.Browser, address: str) -> None:
+def test_a_telephone_shows_no_wider_page(browser: Browser, address: str) -> None:
     for opened in watch(browser.new_page(viewport={"width": 390, "height": 800})):
         for path in ("", "/topics", "/topics/orders", "/topics/orders/messages", "/groups/billing", "/brokers"):
             opened.goto(address + path)
             assert opened.evaluate("() => document.documentElement.scrollWidth") <= 390, path
 
 
-def test_a_login(page: playwright.Page, tmp_path: Path) -> None:
+def test_a_login(page: Page, tmp_path: Path) -> None:
     tokens = tmp_path / "tokens"
     tokens.write_text(f"alice:{TOKEN}\n")
     port = free_port()
@@ -161,3 +166,12 @@ def test_a_login(page: playwright.Page, tmp_path: Path) -> None:
         # The session ends elsewhere: the live part leads to the login.
         tokens.write_text("")
         page.locator("h1", has_text="Log in").wait_for(timeout=20_000)
+
+
+def test_the_overview_is_live(page: Page, address: str) -> None:
+    page.goto(address)
+    assert page.locator(".tile", has_text="Topics").locator("dd").inner_text() == "12"
+    before = page.locator("polyline").first.get_attribute("points") or ""
+    page.wait_for_function("before => document.querySelector('polyline').getAttribute('points') !== before", arg=before)
+    page.locator("a", has_text="orders").first.wait_for(timeout=20_000)
+    keep(page, "overview")

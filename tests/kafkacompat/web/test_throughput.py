@@ -75,7 +75,7 @@ def test_histories_are_bounded_and_end_without_traffic() -> None:
     assert not any(map(any, histories.read("topic-0")))
     for _ in range(POINTS):
         histories.add({})
-    assert histories.list_latest() == {} and histories._by_name == {}
+    assert histories.list_recent() == {} and histories._by_name == {}
 
 
 @pytest.mark.parametrize(
