@@ -23,7 +23,8 @@ OFFSETS_A_PAGE = 200
 MAX_MEMBERS = 200
 MAX_TOPICS = 50
 """Topics of a group whose ends are looked up."""
-MAX_LAG_PARTITIONS = 5_000
+MAX_LAG_PARTITIONS = 1_000
+"""Partitions of a group whose lag a list of groups adds up."""
 BY_NAME_VERSION = 9
 """The newest version of OffsetFetch that names topics."""
 CONSUMER_TYPE = "consumer"

@@ -127,7 +127,8 @@ class MessageReader:
         here = [partition for partition in partitions if self._node_id in partition.replicas]
         if len(here) < len(partitions):
             missing = len(partitions) - len(here)
-            self._notes.append(f"{missing} partitions have no replica on this broker: open the page of another broker")
+            have = "partition has" if missing == 1 else "partitions have"
+            self._notes.append(f"{missing} {have} no replica on this broker: open the page of another broker")
         if len(here) > MAX_PARTITIONS:
             self._notes.append(
                 f"only the first {MAX_PARTITIONS} partitions are read: choose a partition to read another"

@@ -110,7 +110,9 @@ class WebPage(Resource):
 
     async def _show_page(self, request: Request, path: tuple[str, ...], user: User) -> Reply:
         services, host = self._services, request.getClientAddress().host
-        requests = InternalRequests(services.dispatcher, user.principal, host, user.tenant, services.listener)
+        requests = InternalRequests(
+            services.dispatcher, user.principal, host, user.tenant, services.listener, services.clock
+        )
         visit = Visit(services, user, requests, path, read_query(request.args or {}))
         common = self._list_common_values(user)
         try:

@@ -179,6 +179,8 @@ def test_access_rules_hold(tmp_path: Path, tokens: Path) -> None:
     for path in ("/ui/topics/orders", "/ui/topics/orders/messages", "/ui/live?topic=orders"):
         assert visitor.get(path).status == 403, path
     assert "needs the right to describe the cluster" in visitor.read("/ui").text
+    answer = visitor.get("/ui/instances")
+    assert answer.status == 403 and "you are not allowed to see the instances" in answer.body
     assert "not allowed to see the configuration of the broker" in visitor.read("/ui/brokers").text
     allow(visitor, "User:alice", "open", AclOperation.DESCRIBE)
     assert "/ui/topics/open" in visitor.read("/ui/topics").links()
