@@ -12,11 +12,12 @@ from kafkacompat.web.figures import parse_time
 from kafkacompat.web.messages import NEWEST, OLDEST, Message, MessagePage, MessageReader, Selection
 from kafkacompat.web.plots import make_plots
 from kafkacompat.web.rendering import build_link
-from kafkacompat.web.text import LIST_BYTES, MESSAGE_BYTES, ShownBytes, show_bytes
+from kafkacompat.web.text import HEADER_BYTES, LIST_BYTES, MESSAGE_BYTES, ShownBytes, show_bytes
 from kafkacompat.web.throughput import STEP_S, Rates
 from kafkacompat.web.visits import Visit
 
 MAX_MESSAGES = 200
+MAX_HEADERS = 20
 MAX_PAGES = 1_000_000
 BUSY_TOPICS = 8
 COUNTS = (10, 50, 100, 200)
@@ -145,7 +146,7 @@ async def show_messages(visit: Visit) -> Page:
     most_bytes = MESSAGE_BYTES if selection.size == 1 else LIST_BYTES
     values = {
         "topic": topic,
-        "messages": [_show_message(message, most_bytes) for message in page.messages],
+        "messages": await visit.services.run(_show_messages, page.messages, most_bytes),
         "page": page,
         "selection": selection,
         "partition": index,
@@ -186,12 +187,17 @@ def _read_time(visit: Visit, name: str) -> int | None:
         raise HttpError(400, f"{name}={text} is not valid: it takes a time such as {example}") from None
 
 
+def _show_messages(messages: list[Message], most_bytes: int) -> list[ShownMessage]:
+    """Return messages as texts; takes milliseconds."""
+    return [_show_message(message, most_bytes) for message in messages]
+
+
 def _show_message(message: Message, most_bytes: int) -> ShownMessage:
     record = message.record
     if record is None:
         nothing = show_bytes(None)
         return ShownMessage(message, nothing, nothing, [])
-    headers = [(name, show_bytes(value)) for name, value in record.headers[:100]]
+    headers = [(name[:HEADER_BYTES], show_bytes(value, HEADER_BYTES)) for name, value in record.headers[:MAX_HEADERS]]
     return ShownMessage(message, show_bytes(record.key, most_bytes), show_bytes(record.value, most_bytes), headers)
 
 

@@ -113,7 +113,7 @@ def test_the_oldest_session_gives_way() -> None:
 
 
 def test_forms_of_other_sites_are_refused(visitor: Visitor) -> None:
-    foreign = [{"Origin": "http://evil.example"}, {"Origin": "null"}]
+    foreign = [{"Origin": "http://evil.example"}, {"Origin": "null"}, {"Origin": f"http://{visitor.host}.evil.example"}]
     for headers in [*foreign, {"Sec_Fetch_Site": "cross-site"}, {"Sec_Fetch_Site": "same-site"}]:
         answer = visitor.post("/ui/login", {"name": "", "secret": TOKEN}, **headers)
         assert answer.status == 403 and "set-cookie" not in answer.headers

@@ -114,6 +114,7 @@ def test_static_files_are_cached_by_their_contents(visitor: Visitor) -> None:
     assert "http:" not in answer.body and "@import" not in answer.body
     assert visitor.get("/ui/static/../site.py").status == visitor.get("/ui/static/%2e%2e%2fsite.py").status == 404
     assert visitor.get("/ui").headers["cache-control"] == "no-store"
+    assert visitor.get("/").headers["location"] == "/ui"
 
 
 def test_hostile_records_are_text(visitor: Visitor) -> None:

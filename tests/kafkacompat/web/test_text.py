@@ -35,9 +35,9 @@ def test_each_form(data: bytes | None, form: str, preview: str, full: str) -> No
 
 def test_what_is_shown_is_bounded() -> None:
     shown = show_bytes(b"x" * 1_000_000)
-    assert shown.is_cut and shown.size_bytes == 1_000_000 and len(shown.full) == 4096 and len(shown.preview) == 161
+    assert shown.is_cut and shown.size_bytes == 1_000_000 and len(shown.full) == 2048 and len(shown.preview) == 161
     # The bound may lie within a character.
-    for length in range(4093, 4099):
+    for length in range(2045, 2051):
         shown = show_bytes(b"x" * length + "🦊".encode() * 9)
         assert shown.form == "text" and shown.is_cut
     assert show_bytes(bytes(100_000)).full.count("\n") == 63
@@ -50,6 +50,8 @@ def test_json_keeps_all_but_white_space() -> None:
     assert pretty is not None
     assert pretty.splitlines()[:4] == ["{", '  "a": 1.0000000000000000000001,', '  "a": [],', '  "b": {},']
     assert json.loads(pretty, object_pairs_hook=list) == json.loads(text, object_pairs_hook=list)
+    # Each element would be a line with hundreds of blanks.
+    assert format_json("[" * 800 + "1," * 20_000 + "1" + "]" * 800) is None
     assert format_json("[" * 30_000 + "]" * 30_000) is None
 
 
