@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from compat_tests.documentation.hooks import ROOT
+from compat_tests.documentation.links import ROOT
 from compat_tests.documentation.scripts import NoScriptsError, fetch_scripts
 
 
