@@ -29,7 +29,7 @@ def raise_throttle_time(response: Response, declared: type[Response], version: i
     if not isinstance(response, EncodedResponse):
         throttle_ms = max(throttle_ms, response.throttle_time_ms)  # type: ignore[attr-defined]
         response.throttle_time_ms = throttle_ms  # type: ignore[attr-defined]
-    elif next(iter(declared.FIELDS)) == _FIELD:
+    elif type(response) is EncodedResponse and next(iter(declared.FIELDS)) == _FIELD:
         position = _CORRELATION_BYTES + response_header_version(declared, version)
         throttle_ms = max(throttle_ms, _TIME.unpack_from(response.data, position)[0])
         data = bytearray(response.data)

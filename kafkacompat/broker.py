@@ -7,7 +7,7 @@ clients. The stop goes backwards: the broker accepts no clients, answers its req
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred, DeferredList, gatherResults
@@ -51,12 +51,14 @@ if TYPE_CHECKING:
     from kafkacompat.cluster_node import ClusterNode
     from kafkacompat.config import BrokerConfig
     from kafkacompat.disk import OwnedDisk
+    from kafkacompat.faults import Faults
     from kafkacompat.host import Host
     from kafkacompat.metadata.administration import Administration
     from kafkacompat.metadata.store import MetadataStore
     from kafkacompat.metrics.turns import ReactorTurns
     from kafkacompat.monitoring.monitor import Monitor
     from kafkacompat.monitoring.observed import Observed
+    from kafkacompat.storage.log.log import Log
     from kafkacompat.storage.segment.shared_files import FileRegion
 
 log = logging.getLogger(__name__)
@@ -73,14 +75,17 @@ class Broker:
     """One node.
 
     After `start` the attributes name the services, and ``addresses`` the bound listeners. `stop` returns when all data is on
-    the disk. ``turns`` are those of the reactor, if they are measured.
+    the disk. ``turns`` are those of the reactor, if they are measured. ``faults`` are rules for tests of clients.
     """
 
-    def __init__(self, host: Host, config: BrokerConfig, turns: ReactorTurns | None = None) -> None:
+    def __init__(
+        self, host: Host, config: BrokerConfig, turns: ReactorTurns | None = None, faults: Faults | None = None
+    ) -> None:
         self.config = config
         self.monitor: Monitor | None = None
         """The HTTP listener with metrics; None unless it is configured."""
         self._turns = turns
+        self.faults = faults
         self.cluster_id = ""
         self.controller: Administration
         self._host = host
@@ -290,11 +295,23 @@ class Broker:
         self.tenancy.serve(self.server, self.listeners)
         if self.monitor is not None:
             self.monitor.observe(self._list_services())
-            self.monitor.administer(
-                Dispatcher(self._handlers(), self._services),
-                self.instances,
-                lambda function, *arguments: self._disk("passwords").run(function, *arguments),
-                self.tenancy.describe_usage,
+            self._serve_http(self.monitor, self.build_dispatcher())
+
+    def _serve_http(self, monitor: Monitor, dispatcher: Dispatcher) -> None:
+        """Serve over HTTP what needs more than metrics, if the configuration says so."""
+
+        def run(thread: str) -> Callable[..., Deferred[Any]]:
+            return lambda function, *arguments: self._disk(thread).run(function, *arguments)
+
+        describe_usage = self.tenancy.describe_usage
+        monitor.administer(dispatcher, self.instances, run("passwords"), describe_usage)
+        if self.config.bool("kafkacompat.ui.enable"):
+            # Most brokers do not pay for the page.
+            from kafkacompat.web.start import serve_web_page
+
+            clock, replicas = self._reactor, self.replica_manager
+            serve_web_page(
+                monitor, self.config, clock, dispatcher, self.instances, replicas, run("web page"), describe_usage
             )
 
     def _build_services(self) -> Services:
@@ -321,11 +338,15 @@ class Broker:
             whitelists=self.tenancy.whitelists,
         )
 
+    def build_dispatcher(self) -> Dispatcher:
+        """Return a dispatcher for requests of this process to its own broker."""
+        return Dispatcher(self._handlers(), self._services)
+
     def _build_listeners(self) -> None:
         config = self.config
         self.server = KafkaServer(
             self._reactor,
-            Dispatcher(self._handlers(), self._services),
+            self.build_dispatcher(),
             network=self._host.network,
             max_frame_bytes=config.int("socket.request.max.bytes"),
             max_queued_bytes=config.int("queued.max.request.bytes"),
@@ -338,6 +359,11 @@ class Broker:
             instances=self.instances,
             find_required=lambda: self.effective.config.required_listeners,
         )
+        if self.faults is not None:
+            # A broker without faults does not pay for them.
+            from kafkacompat.faults.injection import inject_faults
+
+            inject_faults(self.faults, self.server, self._services, self._handlers())
         self.listeners = BoundListeners(
             self.server,
             self.tls,
@@ -429,6 +455,15 @@ class Broker:
         finally:
             await self._release()
 
+    async def abandon(self) -> None:
+        """End without notice, as if the process were killed: clients receive nothing any more, and the next start recovers."""
+        self._running = self.listeners.binds_new = False
+        self.server.abort()
+        await gatherResults(self.server.stop_listening(), consumeErrors=True)
+        for directory, logs in self.replica_manager.logs_by_directory():
+            await directory.disk.run(_close_logs, logs)
+        await self._release()
+
     async def _close_directories(self) -> None:
         """Close every log directory; a failure of one does not keep the others from writing their checkpoints."""
         await self.replica_manager.prepare_to_close()
@@ -464,3 +499,8 @@ class Broker:
         self._disks.clear()
         if self.monitor is not None:
             await self.monitor.close()
+
+
+def _close_logs(logs: Iterable[Log]) -> None:
+    for opened in logs:
+        opened.close()

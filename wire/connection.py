@@ -40,6 +40,20 @@ class EncodedResponse(Response, api_key=-1, versions=""):
 
     data: bytes = bytestring()
 
+    def list_parts(self) -> list[Part]:
+        """Return the parts that leave: the frame's size and the response."""
+        return [_SIZE.pack(len(self.data)), self.data]
+
+
+class EncodedFrames(EncodedResponse, api_key=-1, versions=""):
+    """Bytes that leave in place of one response: whole frames, each with its size."""
+
+    data: bytes = bytestring()
+
+    def list_parts(self) -> list[Part]:
+        """Return the parts that leave."""
+        return [self.data]
+
 
 class ServedApi(Protocol):
     """A served API, as far as the connection needs it."""
@@ -141,7 +155,7 @@ class ServerConnection:
             self._store_answer(request)
             return None
         if isinstance(response, EncodedResponse):
-            self._store_answer(request, [_SIZE.pack(len(response.data)), response.data])
+            self._store_answer(request, response.list_parts())
             return None
         steps = find_stepwise_writer(type(response), version)(response)
         parts = next(steps)

@@ -144,13 +144,13 @@ class Driver:
         words = lines[-1][:SHOWN_OF_STDERR] if lines else "it said nothing"
         return f"the program ended with code {self._process.returncode}: {words}"
 
-    def end(self) -> None:
-        """End the program and all it started."""
+    def end(self, seconds: float = END_SECONDS) -> None:
+        """End the program and all it started, by force after *seconds*."""
         assert self._process.stdin is not None and self._process.stdout is not None
         with suppress(OSError):
             self._process.stdin.close()
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(timeout=END_SECONDS)
+            self._process.wait(timeout=seconds)
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()

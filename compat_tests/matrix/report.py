@@ -161,14 +161,14 @@ def _failures_of(broker: str, result: Result) -> Iterator[str]:
     for step, (outcome, why) in cells.items():
         if outcome == FAILED:
             reason = cells[PLAIN][1] if why == NOT_TRIED else why
-            reasons.setdefault(_make_plain(reason), []).append(step)
+            reasons.setdefault(make_plain(reason), []).append(step)
     for why, steps in reasons.items():
         yield f"- {result['title']}, {', '.join(steps)}: {why}"
 
 
 def _not_installed(results: Mapping[str, Result]) -> Iterator[str]:
     lines = [
-        f"- {each['title']}: {_make_plain(each['not_installed'])}"
+        f"- {each['title']}: {make_plain(each['not_installed'])}"
         for each in results.values()
         if "not_installed" in each
     ]
@@ -190,7 +190,7 @@ def _list_runs(results: Mapping[str, Result]) -> Iterator[str]:
     yield ""
 
 
-def _make_plain(words: str) -> str:
+def make_plain(words: str) -> str:
     """Keep a client's own words from being taken for markup, and on one line."""
     one_line = " ".join(words.split())
     return "".join(f"\\{character}" if character in "\\`*_<>|[]" else character for character in one_line)

@@ -91,7 +91,7 @@ def _refuse(
     else:
         values[next(name for name in _ERRORS if name in struct.FIELDS)] = code
         if "error_message" in struct.FIELDS:
-            values["error_message"] = MESSAGES[code]
+            values["error_message"] = MESSAGES.get(code)
         values.update((name, value) for name, value in unset.items() if name in struct.FIELDS)
     return struct(**values)
 

@@ -6,7 +6,7 @@ import ssl
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http.client import HTTPException
 from typing import Any
 
@@ -60,13 +60,22 @@ class BlockingBearerLogin:
 
     def start(self, new_nonce: Callable[[], str]) -> ClientMechanism:
         """See Login.start."""
+        return BearerClient(self.retrieve_token().text, self._settings.extensions)
+
+    @property
+    def extensions(self) -> Mapping[str, str]:
+        """What is sent along with each token (KIP-342)."""
+        return self._settings.extensions
+
+    def retrieve_token(self) -> ClientToken:
+        """Return a token that is valid for a while longer; raises SaslError if there is none."""
         now_ms = self._now_ms()
         if self._token is None or self._token.expires_at_ms - now_ms < TOKEN_MARGIN_MS:
             try:
                 self._token = parse_client_token(self._fetch(now_ms), self._settings.subject_claim)
             except TokenRequestError as problem:
                 raise SaslError(f"there is no bearer token: {problem}") from None
-        return BearerClient(self._token.text, self._settings.extensions)
+        return self._token
 
     def _fetch(self, now_ms: int) -> str:
         origin = self._settings.origin

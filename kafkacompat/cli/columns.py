@@ -49,12 +49,18 @@ def write_table(rows: Sequence[Mapping[str, object]], write: Write) -> None:
     names = list(rows[0])
     lines = [names, *([_format_cell(row[name]) for name in names] for row in rows)]
     widths = [min(max(map(len, column)), MOST_WIDTH) for column in zip(*lines, strict=True)]
-    right = [isinstance(rows[0][name], int) for name in names]
+    right = [holds_numbers(row[name] for row in rows) for name in names]
     for line in lines:
         cells = zip(line, widths, right, strict=True)
         write(
             "  ".join(text.rjust(width) if to_right else text.ljust(width) for text, width, to_right in cells).rstrip()
         )
+
+
+def holds_numbers(cells: Iterable[object]) -> bool:
+    """Return whether a column has numbers, and nothing else but cells without a value."""
+    given = [cell for cell in cells if cell is not None]
+    return bool(given) and all(isinstance(cell, int) for cell in given)
 
 
 def _format_cell(value: object) -> str:

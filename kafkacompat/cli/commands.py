@@ -12,12 +12,20 @@ from kafkacompat.cli.lazy_group import LazyGroup
 from kafkacompat.cli.overrides import overrides_option
 
 COMMANDS = {
+    "acls": "kafkacompat.cli.remote.acls:acls",
+    "brokers": "kafkacompat.cli.remote.overview:brokers",
     "cluster": "kafkacompat.cli.cluster.commands:cluster",
+    "configs": "kafkacompat.cli.remote.configs:configs",
+    "groups": "kafkacompat.cli.remote.groups:groups",
     "instances": "kafkacompat.cli.instances.commands:instances",
     "log": "kafkacompat.cli.log:log",
     "metadata": "kafkacompat.cli.metadata:metadata",
+    "quotas": "kafkacompat.cli.remote.quotas:quotas",
     "spark": "kafkacompat.cli.spark:spark",
+    "status": "kafkacompat.cli.remote.overview:status",
     "topics": "kafkacompat.cli.remote.topics:topics",
+    "transactions": "kafkacompat.cli.remote.transactions:transactions",
+    "users": "kafkacompat.cli.remote.users:users",
     "verify": "kafkacompat.cli.verify:verify",
 }
 """Where each command but `serve` is declared."""

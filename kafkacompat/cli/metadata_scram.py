@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
-import secrets
-import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -16,6 +13,7 @@ import click
 
 from kafkacompat.cli.columns import escape_control_characters
 from kafkacompat.cli.metadata_export import EXIT_REFUSED, StoppedNode
+from kafkacompat.cli.passwords import ask_password, salt_password
 from kafkacompat.cli.zookeeper_work import work_on_zookeeper
 from kafkacompat.metadata.draft import MetadataDraft
 from kafkacompat.metadata.ledger import MetadataLedger
@@ -24,7 +22,6 @@ from kafkacompat.metadata.store import MetadataStore, StoreError
 from kafkacompat.metadata.store_changes import StoreForm
 from kafkacompat.metadata.znodes.paths import Znode
 from kafkacompat.metadata.zookeeper_store import ZooKeeperStore
-from kafkacompat.security.sasl.scram import make_salt
 from kafkacompat.security.scram import MAX_ITERATIONS, MIN_ITERATIONS, SCRAM_MECHANISMS, ScramMechanism
 from kafkacompat.storage.directory.meta_properties import LogDirectoryError
 from kafkacompat.storage.files.os_errors import describe_error
@@ -49,7 +46,7 @@ class UserError(ValueError):
 def add_users(users: Sequence[str], directory: str | None, connect: str | None) -> int:
     """Create or replace credentials in a stopped node's directory or in ZooKeeper; returns the exit code."""
     try:
-        changes = [parse_user(text, _ask_password) for text in users]
+        changes = [parse_user(text, ask_password) for text in users]
         _check_distinct(changes)
         if connect is not None:
             parse_connect(connect)
@@ -104,9 +101,7 @@ def parse_user(text: str, ask_password: Callable[[str], str]) -> ScramUpsertion:
     password = options.get("password") or ask_password(f"{match['mechanism']} of the user {name}")
     if not password:
         raise UserError(f"the password of the user {name} is empty")
-    salt = make_salt(secrets.token_bytes(64))
-    salted = hashlib.pbkdf2_hmac(mechanism.digest, password.encode(), salt, int(iterations))
-    return ScramUpsertion(name, mechanism, int(iterations), salt, salted)
+    return ScramUpsertion(name, mechanism, int(iterations), *salt_password(password, mechanism, int(iterations)))
 
 
 def _parse_options(text: str) -> Mapping[str, str]:
@@ -120,14 +115,6 @@ def _parse_options(text: str) -> Mapping[str, str]:
             )
         options[name.strip()] = value.strip().strip('"')
     return options
-
-
-def _ask_password(subject: str) -> str:
-    """Ask at a terminal, or read a line of standard input: a password on the command line shows in lists of processes."""
-    if sys.stdin.isatty():
-        password: str = click.prompt(f"Password for {subject}", hide_input=True, confirmation_prompt=True, err=True)
-        return password
-    return sys.stdin.readline().rstrip("\r\n")
 
 
 async def _change(store: MetadataStore, changes: Sequence[ScramUpsertion], form: StoreForm) -> None:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kafkacompat.cli.columns import escape_control_characters
+from kafkacompat.cli.columns import escape_control_characters, holds_numbers
 
 WIDTH_WITHOUT_TERMINAL = 160
 
@@ -27,9 +27,9 @@ def make_table(title: str, rows: Sequence[Mapping[str, object]], styles: Mapping
     """Return a table with a column for each key of the rows; *styles* colours the cells of some columns."""
     styles = styles or {}
     table = Table(title=title or None, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    for name, value in rows[0].items() if rows else ():
-        is_number = isinstance(value, int)
-        table.add_column(name, justify="right" if is_number else "left", no_wrap=is_number)
+    for name in rows[0] if rows else ():
+        is_number = holds_numbers(row[name] for row in rows)
+        table.add_column(name, justify="right" if is_number else "left", no_wrap=is_number, overflow="fold")
     for row in rows:
         table.add_row(*(_make_cell(value, styles.get(name)) for name, value in row.items()))
     return table

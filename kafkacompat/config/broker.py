@@ -33,6 +33,7 @@ from kafkacompat.config.properties import ConfigError, Property, parse_tables
 from kafkacompat.config.sasl import find_sasl_objection
 from kafkacompat.config.tables import authorizer, cluster, groups, log, security, server, zookeeper
 from kafkacompat.config.values import Value, format_value
+from kafkacompat.config.web_page import find_web_page_objection
 
 PROPERTIES: Mapping[str, Property] = parse_tables(
     server.TABLE, log.TABLE, cluster.TABLE, groups.TABLE, security.TABLE, authorizer.TABLE, zookeeper.TABLE
@@ -95,6 +96,8 @@ class BrokerConfig:
         http_listener = self.optional_string("kafkacompat.http.listener")
         self.http_address = None if http_listener is None else parse_http_address(http_listener)
         """Where metrics are served: a host ("": every address) and a port (0: a free one); None for nowhere."""
+        if objection := find_web_page_objection(self):
+            raise ConfigError(objection)
 
     @classmethod
     def load(cls, text: str | None, *overrides: Mapping[str, str]) -> BrokerConfig:

@@ -17,13 +17,13 @@ from twisted.internet.defer import Deferred, DeferredLock
 from kafkacompat.config import BrokerConfig
 from kafkacompat.metadata.changes import MAX_TOPICS_NAMED, MetadataChanges
 from kafkacompat.metadata.effective import EffectiveConfig
-from kafkacompat.metadata.image import BrokerImage, ImageHolder, MetadataImage
+from kafkacompat.metadata.image import BrokerImage, ImageHolder, MetadataImage, PartitionImage
 from kafkacompat.metadata.inheritance import Inheritance, list_unconfigured_topics
 from kafkacompat.metadata.ledger import MetadataLedger
 from kafkacompat.metadata.local_replicas import LocalReplicas, PartitionEvents
 from kafkacompat.metadata.producer_ids import ProducerIds
 from kafkacompat.metadata.store import MetadataStore, StoreError
-from kafkacompat.metadata.topic_changes import elect_leaders
+from kafkacompat.metadata.topic_changes import elect_leader, elect_leaders
 from kafkacompat.wire.primitives import format_uuid, new_uuid
 
 log = logging.getLogger(__name__)
@@ -106,3 +106,17 @@ class Controller:
             names = ", ".join(topics[:MAX_TOPICS_NAMED]) + (" ..." if len(topics) > MAX_TOPICS_NAMED else "")
             log.warning("Keeping all records of %d topics with unknown configs: %s; %s", len(topics), names, advice)
         await self._replicas.apply(self._ledger.image)
+
+    def begin_leader_epoch(self, topic: str, index: int) -> Deferred[PartitionImage]:
+        """Let clients know that this node leads a partition under a new epoch, as after a start; fires with the partition.
+
+        The caller gives the replica that epoch. Fails with KafkaError UNKNOWN_TOPIC_OR_PARTITION or KAFKA_STORAGE_ERROR.
+        """
+        return self._lock.run(lambda: Deferred.fromCoroutine(self._begin_leader_epoch(topic, index)))
+
+    async def _begin_leader_epoch(self, topic: str, index: int) -> PartitionImage:
+        elected = await self._ledger.commit(
+            lambda draft: elect_leader(draft, topic, index, self._static_config.node_id)
+        )
+        await self._replicas.apply(self._ledger.image)
+        return elected

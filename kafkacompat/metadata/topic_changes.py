@@ -251,19 +251,30 @@ def elect_leaders(draft: MetadataDraft, node_id: int) -> None:
     A leader that was stopped may have lost records that it had appended: the new epoch lets consumers notice (KIP-320).
     """
     for topic in list(draft.topics.values()):
-        partitions = []
-        for partition in topic.partitions:
-            leader = node_id if node_id in partition.replicas else NO_LEADER
-            in_sync = (node_id,) if leader == node_id else partition.in_sync_replicas
-            partitions.append(
-                partition._replace(
-                    leader=leader,
-                    leader_epoch=partition.leader_epoch + 1,
-                    in_sync_replicas=in_sync,
-                    partition_epoch=partition.partition_epoch + 1,
-                )
-            )
-        draft.put_topic(topic._replace(partitions=tuple(partitions)))
+        draft.put_topic(
+            topic._replace(partitions=tuple(_elect_leader(partition, node_id) for partition in topic.partitions))
+        )
+
+
+def elect_leader(draft: MetadataDraft, name: str, index: int, node_id: int) -> PartitionImage:
+    """As `elect_leaders`, for one partition, which is returned; raises KafkaError UNKNOWN_TOPIC_OR_PARTITION."""
+    topic = draft.topics.get(name)
+    if topic is None or index >= len(topic.partitions):
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {name}-{index}")
+    partitions = list(topic.partitions)
+    partitions[index] = elected = _elect_leader(partitions[index], node_id)
+    draft.put_topic(topic._replace(partitions=tuple(partitions)))
+    return elected
+
+
+def _elect_leader(partition: PartitionImage, node_id: int) -> PartitionImage:
+    leader = node_id if node_id in partition.replicas else NO_LEADER
+    return partition._replace(
+        leader=leader,
+        leader_epoch=partition.leader_epoch + 1,
+        in_sync_replicas=(node_id,) if leader == node_id else partition.in_sync_replicas,
+        partition_epoch=partition.partition_epoch + 1,
+    )
 
 
 def delete_topic(draft: MetadataDraft, topic_id: bytes, admit: AdmitPartitions = admit_all) -> None:

@@ -36,10 +36,12 @@ if TYPE_CHECKING:
 
     from prometheus_client.metrics_core import Metric
     from twisted.internet.defer import Deferred
+    from twisted.web.resource import Resource
 
     from kafkacompat.config import BrokerConfig
     from kafkacompat.metadata.image import ImageHolder
     from kafkacompat.metrics.turns import ReactorTurns
+    from kafkacompat.monitoring.administration.access import HttpAccess
     from kafkacompat.monitoring.observed import Observed
     from kafkacompat.server.dispatcher import Dispatcher
     from kafkacompat.tenancy.registry import Instances
@@ -66,8 +68,11 @@ class Monitor:
             metadata, reactor, rng.randbytes, limit=limit, max_bytes=config.int("telemetry.max.bytes")
         )
         self.health = Health()
+        self.access: HttpAccess | None = None
+        """Authenticates users; None if the configuration lets nobody log in."""
         self.address: tuple[str, int] | None = None
         """The bound address, after `listen`."""
+        self._stops: list[Callable[[], None]] = []
         self._collects: list[Collect] = []
         self._begun_s = 0.0
         self._scraper = Scraper(reactor, self._list_collects)
@@ -127,10 +132,21 @@ class Monitor:
         from kafkacompat.monitoring.administration.pages import MAX_BODY_BYTES, ApiPage, make_document_pages
 
         settings = AccessSettings(token_file, config.bool("kafkacompat.http.scram.enable"))
-        access = HttpAccess(settings, clock, run, lambda: self._metadata.image.clients, instances)
-        page = ApiPage(access, dispatcher, lambda: now_ms(clock), SystemRandom(), describe_usage)
-        self._site.max_body_bytes = MAX_BODY_BYTES
-        self._site.add_pages({"v1": page, **make_document_pages()})
+        self.access = HttpAccess(settings, clock, run, lambda: self._metadata.image.clients, instances)
+        page = ApiPage(self.access, dispatcher, lambda: now_ms(clock), SystemRandom(), describe_usage)
+        self.add_pages({"v1": page, **make_document_pages()}, MAX_BODY_BYTES)
+
+    def add_pages(
+        self, pages: Mapping[str, Resource], max_body_bytes: int, stop: Callable[[], None] | None = None
+    ) -> None:
+        """Serve more pages from now on, by the first part of their paths, whose requests have bodies up to a bound.
+
+        *stop* is called when the broker stops.
+        """
+        if stop is not None:
+            self._stops.append(stop)
+        self._site.max_body_bytes = max(self._site.max_body_bytes, max_body_bytes)
+        self._site.add_pages(pages)
 
     def _list_collects(self) -> list[Collect]:
         return self._collects
@@ -149,9 +165,15 @@ class Monitor:
     def note_stopping(self) -> None:
         """Note that the broker stops."""
         self.health.broker_state = BrokerState.STOPPING
+        self._stop_pages()
+
+    def _stop_pages(self) -> None:
+        while self._stops:
+            self._stops.pop()()
 
     async def close(self) -> None:
         """Stop listening."""
+        self._stop_pages()
         if self._port is not None:
             await maybeDeferred(self._port.stopListening)
             self._port = None

@@ -263,6 +263,15 @@ class KafkaConnection(Protocol):
         self._frames.drop_waiting()
         self.transport.abortConnection()
 
+    def end_with(self, data: bytes) -> None:
+        """Send these bytes and close: no request in flight is answered."""
+        self._finishing = True
+        self._frames.drop_waiting()
+        for part in self._requests.abandon():
+            release_part(part)
+        self.transport.send_parts([data])
+        self.transport.loseConnection()
+
     def _end_if(self, reason: str | None) -> None:
         if reason is not None:
             self.cut_off(reason)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred
 from twisted.internet.error import CannotListenError
@@ -168,6 +168,8 @@ class KafkaServer:
         """The counters of each listener that was ever bound, by its name."""
         self.budget = FrameBudget(max_queued_bytes, self._now_ms)
         self.connections: set[KafkaConnection] = set()
+        self.wrap_dispatcher: Callable[[Dispatcher], Any] | None = None
+        """Returns what answers the requests of a listener in place of its dispatcher; None for the dispatcher itself."""
         self.tenants: InstanceConnections | None = None
         if instances is not None:
             self.tenants = InstanceConnections(instances, self.connections, reactor, find_required)
@@ -196,9 +198,10 @@ class KafkaServer:
 
         Raises ListenError, one sentence, when the address cannot be bound.
         """
+        dispatcher = dispatcher or self._dispatcher
         shared = ListenerServices(
             listener_name,
-            dispatcher or self._dispatcher,
+            dispatcher if self.wrap_dispatcher is None else self.wrap_dispatcher(dispatcher),
             self.budget,
             self._max_frame_bytes,
             self._reactor,
@@ -253,6 +256,11 @@ class KafkaServer:
             if connection.peer.listener_name == listener_name:
                 connection.finish()
         return self._ports.pop(listener_name).stopListening()
+
+    def abort(self) -> None:
+        """End every connection at once."""
+        for connection in list(self.connections):
+            connection.transport.abortConnection()
 
     def finish(self) -> None:
         """Let every connection answer its requests in flight and close."""

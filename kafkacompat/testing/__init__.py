@@ -8,14 +8,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kafkacompat.testing.errors import BrokerError
-from kafkacompat.testing.starting import broker
+from kafkacompat.testing.starting import broker, cluster
 
 if TYPE_CHECKING:
-    from kafkacompat.testing.running import RunningBroker
+    from kafkacompat.testing.rows import Record
+    from kafkacompat.testing.running import RunningBroker, RunningCluster
 
-__all__ = ["BrokerError", "RunningBroker", "broker"]
+__all__ = ["BrokerError", "Record", "RunningBroker", "RunningCluster", "broker", "cluster"]
 
-_HOMES = {"RunningBroker": "kafkacompat.testing.running"}
+_HOMES = {
+    "Record": "kafkacompat.testing.rows",
+    "RunningBroker": "kafkacompat.testing.running",
+    "RunningCluster": "kafkacompat.testing.running",
+}
 """The modules of classes that are imported at their first use, since they load the broker."""
 
 

@@ -1,9 +1,9 @@
-"""One broker on one machine, started and stopped in the thread of the brokers."""
+"""One broker on one machine, started, stopped and used in the thread of the brokers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from twisted.internet.task import deferLater
 
@@ -11,27 +11,60 @@ from kafkacompat.broker import START_ERRORS, Broker
 from kafkacompat.config import BrokerConfig, ConfigError
 from kafkacompat.config.broker import PROPERTIES
 from kafkacompat.config.suggestions import did_you_mean
+from kafkacompat.handlers.context import Peer, RequestContext
+from kafkacompat.security.principals import Principal
+from kafkacompat.server.direct_requests import answer_directly
 from kafkacompat.testing.errors import BrokerError
+from kafkacompat.testing.process_reactor import ProcessReactor
+from kafkacompat.wire.client_connection import SOFTWARE_NAME
 
 if TYPE_CHECKING:
     from kafkacompat.host import Host
+    from kafkacompat.server.connection import KafkaConnection
+    from kafkacompat.server.dispatcher import Dispatcher
+    from kafkacompat.wire.schema import Request
 
 WILDCARD_HOSTS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
+CLIENT_ID = "kafkacompat.testing"
+HELPER = Principal("Helper", CLIENT_ID)
+"""The user of the helpers, a superuser; no client can authenticate itself as one, since clients are of the kind User."""
 
 
 class Node:
-    """A broker that can start again on what it has left. Use the methods in the thread of the brokers."""
+    """A broker that can start again on what it has left.
 
-    def __init__(self, host: Host, properties: Mapping[str, str]) -> None:
-        self._host = host
+    *make_host* returns its machine for each of its processes, from the process's reactor. Data in a *folder* outlive the
+    node, so that it ends in order; None means memory. ``left_open`` are the clients that were connected at the end.
+    """
+
+    def __init__(
+        self,
+        make_host: Callable[[ProcessReactor], Host],
+        reactor: Any,
+        properties: Mapping[str, str],
+        *,
+        folder: str | None,
+    ) -> None:
+        self._make_host = make_host
+        self._reactor = reactor
         self._properties = dict(properties)
+        self.folder = folder
+        self.clock = ProcessReactor(reactor)
+        """The reactor of the broker's present or last process."""
+        self.left_open: list[str] = []
         self._broker: Broker | None = None
+        self._dispatcher: Dispatcher | None = None
+
+    @property
+    def node_id(self) -> int:
+        """The broker's id."""
+        return int(self._properties["node.id"])
 
     @property
     def broker(self) -> Broker:
         """The broker that runs; raises BrokerError if none does."""
         if self._broker is None:
-            raise BrokerError(f"broker {self._properties['node.id']} does not run: start it first")
+            raise BrokerError(f"broker {self.node_id} does not run: start it first")
         return self._broker
 
     @property
@@ -47,11 +80,14 @@ class Node:
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     async def start(self) -> None:
-        """Start the broker; raises BrokerError, one sentence. A later start binds the same ports again."""
+        """Start the broker, unless it runs; raises BrokerError, one sentence. A later start binds the same ports again."""
+        if self._broker is not None:
+            return
+        self.clock = ProcessReactor(self._reactor)
         try:
             config = BrokerConfig(self._properties)
             check_names(config)
-            broker = Broker(self._host, config)
+            broker = Broker(self._make_host(self.clock), config)
             await broker.start()
         except START_ERRORS as problem:
             raise BrokerError(f"the broker cannot start: {problem}") from None
@@ -61,20 +97,52 @@ class Node:
 
     async def stop(self) -> None:
         """Stop the broker in order, if it runs: clients receive the responses to their requests."""
-        broker, self._broker = self._broker, None
+        broker, self._broker, self._dispatcher = self._broker, None, None
         if broker is not None:
             await broker.stop()
 
+    async def kill(self) -> None:
+        """End the broker without notice, if it runs; its session with ZooKeeper ends, too."""
+        broker, self._broker, self._dispatcher = self._broker, None, None
+        if broker is not None:
+            await broker.abandon()
+            self.clock.kill()
+
     async def end(self) -> None:
-        """Stop the broker at the end of its test, if it runs: clients that are still connected are not waited for."""
-        if self._broker is not None:
-            for connection in list(self._broker.server.connections):
-                connection.finish()
-            await deferLater(self._host.reactor, 0)
-            for connection in list(self._broker.server.connections):
-                connection.transport.abortConnection()
-            await deferLater(self._host.reactor, 0)
-        await self.stop()
+        """End the broker at the end of its test, if it runs: clients that are still connected are not waited for."""
+        if self._broker is None:
+            return
+        server = self._broker.server
+        # Clients that were closed just now are noticed in this turn.
+        await deferLater(self._reactor, 0)
+        clients = [connection for connection in server.connections if connection.software.name != SOFTWARE_NAME]
+        self.left_open += map(describe_client, clients)
+        if clients:
+            server.finish()
+            await deferLater(self._reactor, 0)
+            server.abort()
+            await deferLater(self._reactor, 0)
+        if self.folder is not None or "zookeeper.connect" not in self._properties:
+            await self.stop()
+        else:
+            # Nothing of a cluster in memory has to be handed over.
+            await self.kill()
+
+    async def request(self, request: Request, version: int | None = None) -> Any:
+        """Return the broker's response to a request of a helper, in the highest version if none is given."""
+        if self._dispatcher is None:
+            self._dispatcher = self.broker.build_dispatcher()
+        version = request.VERSIONS.last if version is None else version
+        listener, (host, port) = next(iter(self.broker.listeners.bound.items()))
+        peer = Peer(listener, "127.0.0.1", 0, host, port)
+        return await answer_directly(
+            self._dispatcher, request, RequestContext(version, CLIENT_ID, peer, principal=HELPER)
+        )
+
+
+def describe_client(connection: KafkaConnection) -> str:
+    """Return the software of a connection's client, as far as it has named it."""
+    return f"{connection.software.name} {connection.software.version}"
 
 
 def check_names(config: BrokerConfig) -> None:

@@ -14,6 +14,7 @@ TEST_PROPERTIES: Mapping[str, str] = {
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "1",
     "share.coordinator.state.topic.num.partitions": "1",
+    "kafkacompat.scrub.interval.ms": "-1",
 }
 """What differs from Kafka's defaults, for brokers of tests: less waiting and fewer partitions of internal topics."""
 

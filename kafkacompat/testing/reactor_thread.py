@@ -102,9 +102,15 @@ class ReactorThread:
             if not call.done():
                 _end(call, self._build_error())
 
-    def _build_error(self) -> BrokerError:
+    def describe_death(self) -> str | None:
+        """Return why the thread has ended, one sentence; None while it runs."""
+        if not self._has_ended:
+            return None
         cause = "its reactor was stopped" if self.failure is None else f"{type(self.failure).__name__}: {self.failure}"
-        error = BrokerError(f"the thread of the brokers has ended: {cause}")
+        return f"the thread of the brokers has ended: {cause}"
+
+    def _build_error(self) -> BrokerError:
+        error = BrokerError(self.describe_death())
         error.__cause__ = self.failure
         return error
 
@@ -127,3 +133,8 @@ def get_reactor_thread() -> ReactorThread:
         if _shared is None or not _shared.is_usable:
             _shared = ReactorThread()
         return _shared
+
+
+def describe_death() -> str | None:
+    """Return why the thread of this process has ended; None while it runs, or if it never has."""
+    return None if _shared is None else _shared.describe_death()

@@ -2,35 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from kafkacompat.testing.node import Node
+from kafkacompat.testing.clock import BrokerClock
+from kafkacompat.testing.errors import BrokerError
+from kafkacompat.testing.expectations import Expected, describe_records, find_missing
+from kafkacompat.testing.groups import list_lags
+from kafkacompat.testing.leftovers import LEFTOVERS
+from kafkacompat.testing.nodes import Nodes
+from kafkacompat.testing.profile import format_property, read_properties
+from kafkacompat.testing.reading import TopicReader, decode
+from kafkacompat.testing.releases import find_release_servers
+from kafkacompat.testing.rows import Partitioner, Record, Row, split_rows
+from kafkacompat.testing.topics import append, create_topic, delete_topic, ensure_topic
+from kafkacompat.timers import now_ms
+from kafkacompat.wire.batch_records import build_batch
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from kafkacompat.adjustable_reactor import AdjustableReactor
     from kafkacompat.broker import Broker
+    from kafkacompat.testing.groups import PartitionLag
+    from kafkacompat.testing.nasty import NastyTopics
+    from kafkacompat.testing.node import Node
     from kafkacompat.testing.reactor_thread import ReactorThread
 
+WITHIN_S = 10.0
+FETCH_WAIT_S = 0.25
+"""Time that a fetch waits for records in the thread of the brokers."""
+MOST_ROWS = 10_000
+MOST_BYTES = 512 * 1024
+"""Limits of what one request of `produce` holds, below Kafka's ``message.max.bytes``."""
 
-class RunningBroker:
-    """A broker that runs in this process until `stop`, or until the end of its ``with`` block.
 
-    ``bootstrap_servers`` is its address.
-    """
+class RunningKafka:
+    """What brokers of tests have in common, a single one and a cluster; see `RunningBroker` and `RunningCluster`."""
 
-    def __init__(self, thread: ReactorThread, node: Node) -> None:
+    def __init__(self, thread: ReactorThread, reactor: AdjustableReactor, nodes: Sequence[Node]) -> None:
         self._thread = thread
-        self._node = node
-        self.call(node.start)
-        self.bootstrap_servers: str = node.find_address()
-
-    @property
-    def broker(self) -> Broker:
-        """The broker itself, to be used by functions that `call` runs, and nowhere else."""
-        return self._node.broker
+        self._nodes = Nodes(thread.reactor, nodes)
+        self.clock = BrokerClock(self.call, reactor)
+        self._is_stopped = False
+        try:
+            for node in nodes:
+                self.call(node.start)
+        except BaseException:
+            self.stop()
+            raise
+        self.bootstrap_servers = ",".join(node.find_address() for node in nodes)
+        folders = [node.folder for node in nodes if node.folder is not None]
+        LEFTOVERS.note_started(id(self), self.bootstrap_servers, folders)
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Run *function* in the thread of the brokers and return its result; a Deferred or a coroutine is waited for.
@@ -39,9 +64,127 @@ class RunningBroker:
         """
         return self._thread.call(function, *arguments)
 
+    def create_topic(self, name: str, partitions: int = 1, replicas: int = 1, **configs: object) -> None:
+        """Create a topic; *configs* are those of Kafka's topics with ``_`` for ``.``. Raises BrokerError."""
+        texts = {key: format_property(value) for key, value in read_properties(configs).items()}
+        self.call(create_topic, self._nodes, name, partitions, replicas, texts)
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic; raises BrokerError if there is no such topic."""
+        self.call(delete_topic, self._nodes, name)
+
+    def produce(self, topic: str, rows: Iterable[Row], *, partition: int | None = None) -> None:
+        """Append rows to a topic, and return when all in-sync replicas have them; a missing topic is created.
+
+        A row is a value, ``(key, value)``, or a dictionary with some of key, value, headers, partition and timestamp (ms). Rows
+        with a key go to the partition that Kafka's Java client chooses, rows without one to all in turn, or all to *partition*.
+        Raises BrokerError.
+        """
+        if isinstance(rows, str | bytes | dict):
+            raise BrokerError(f"rows={rows!r} is one row: give a list of rows")
+        partitioner = Partitioner(self.call(ensure_topic, self._nodes, topic))
+        clock = self._nodes.running[0].clock
+        for piece in split_rows(rows, MOST_ROWS, MOST_BYTES):
+            time_ms = now_ms(clock)
+            chosen: dict[int, list[tuple[int, bytes | None, bytes | None, list[tuple[str, bytes | None]]]]] = {}
+            for row in piece:
+                record = time_ms if row.timestamp_ms is None else row.timestamp_ms, row.key, row.value, row.headers
+                index = partitioner.choose(row) if partition is None else partition
+                chosen.setdefault(index, []).append(record)
+            batches = {index: build_batch(records) for index, records in chosen.items()}
+            self.call(append, self._nodes, topic, batches)
+
+    def records(
+        self, topic: str, n: int | None = None, *, within: float = WITHIN_S, isolation_level: str = "read_uncommitted"
+    ) -> list[Record]:
+        """Return the records of a topic, by partition and offset.
+
+        With *n* the method waits until there are at least that many, and raises AssertionError after *within* seconds. Surplus
+        records are returned, too.
+        """
+        read = self._read(topic, isolation_level, lambda records: len(records) >= (n or 0), within if n else 0)
+        if n is not None and len(read) < n:
+            raise AssertionError(
+                f"topic {topic} has {len(read)} of {n} records after {within:g} s{describe_records(read)}"
+            )
+        return read
+
+    def assert_produced(
+        self,
+        topic: str,
+        *rows: Expected,
+        exactly: bool = False,
+        within: float = WITHIN_S,
+        isolation_level: str = "read_uncommitted",
+    ) -> list[Record]:
+        """Wait until a topic has a record for each of *rows*, at least one without rows; return the records of the topic.
+
+        A row has the forms of `produce`, or is a function of a `Record` that returns whether it matches. What a row does not give is
+        not compared. With *exactly* there is nothing else. Raises AssertionError after *within* seconds.
+        """
+        expected = rows or (lambda _: True,)
+        read = self._read(topic, isolation_level, lambda records: not find_missing(expected, records), within)
+        if missing := find_missing(expected, read):
+            what = ", ".join(missing) if rows else "a record"
+            raise AssertionError(f"topic {topic} has not got {what} after {within:g} s{describe_records(read)}")
+        if exactly and len(read) > len(expected):
+            raise AssertionError(f"topic {topic} has {len(read)} records, not {len(expected)}{describe_records(read)}")
+        return read
+
+    def _read(
+        self, topic: str, isolation_level: str, is_enough: Callable[[list[Record]], bool], within: float
+    ) -> list[Record]:
+        """Read until there is nothing more and *is_enough*, or until *within* seconds have passed."""
+        reader = TopicReader(self._nodes, topic, isolation_level)
+        records: list[Record] = []
+        deadline = time.monotonic() + within
+        while True:
+            fetched = self.call(reader.fetch, 0)
+            for part in fetched:
+                records += decode(topic, part)
+            if fetched:
+                continue
+            left_s = deadline - time.monotonic()
+            if left_s <= 0 or is_enough(records):
+                return sorted(records)
+            for part in self.call(reader.fetch, min(left_s, FETCH_WAIT_S)):
+                records += decode(topic, part)
+
+    def wait_for_lag(self, group: str, lag: int = 0, *, within: float = WITHIN_S) -> None:
+        """Wait until a group has committed offsets, and at most *lag* records remain for it in the topics of these offsets.
+
+        Raises AssertionError after *within* seconds, with each partition's offsets.
+        """
+        lags: list[PartitionLag] = []
+
+        async def is_reached() -> bool:
+            nonlocal lags
+            lags = await list_lags(self._nodes, group) or []
+            return bool(lags) and sum(partition.records for partition in lags) <= lag
+
+        if not self.call(self._nodes.wait_until, is_reached, within):
+            shown = "\n".join(f"  {partition}" for partition in lags) or "  it has committed no offset"
+            raise AssertionError(f"the lag of group {group} is above {lag} after {within:g} s:\n{shown}")
+
+    def release(self, name: str) -> str:
+        """Return the ``bootstrap.servers`` of the listener that looks like a release of Kafka, such as "2.8".
+
+        A single broker adds the listener at the first call; a cluster has those that it was started with (``releases``). Clients of
+        the listener see the same topics and groups. Raises BrokerError for a release that is not known.
+        """
+        servers: str = self.call(find_release_servers, self._nodes, name)
+        return servers
+
     def stop(self) -> None:
-        """Stop the broker and forget its data, unless they are in a folder. A second call does nothing."""
-        self.call(self._node.end)
+        """Stop all brokers and forget their data, unless they are in a folder. A second call does nothing."""
+        if self._is_stopped:
+            return
+        self._is_stopped = True
+        try:
+            self.call(self._nodes.end)
+        finally:
+            clients = [client for node in self._nodes.by_id.values() for client in node.left_open]
+            LEFTOVERS.note_stopped(id(self), clients)
 
     def __enter__(self) -> Self:
         return self
@@ -50,3 +193,63 @@ class RunningBroker:
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+
+class RunningBroker(RunningKafka):
+    """A broker that runs in this process until `stop`, or until the end of its ``with`` block.
+
+    ``bootstrap_servers`` is its address.
+    """
+
+    def __init__(self, thread: ReactorThread, reactor: AdjustableReactor, node: Node) -> None:
+        super().__init__(thread, reactor, [node])
+        self._node = node
+
+    @property
+    def broker(self) -> Broker:
+        """The broker itself, to be used by functions that `call` runs, and nowhere else."""
+        return self._node.broker
+
+    @property
+    def nasty(self) -> NastyTopics:
+        """Topics with the shapes that consumers have failed at, one call each: see NastyTopics."""
+        from kafkacompat.testing.nasty import NastyTopics
+
+        return NastyTopics(self, lambda: [self.broker])
+
+
+class RunningCluster(RunningKafka):
+    """Brokers that run in this process until `stop`, or until the end of their ``with`` block.
+
+    ``bootstrap_servers`` are the addresses of all of them. A broker that is started again has its old address.
+    """
+
+    @property
+    def brokers(self) -> dict[int, Broker]:
+        """The brokers that run, by id, to be used by functions that `call` runs, and nowhere else."""
+        return {node_id: node.broker for node_id, node in self._nodes.by_id.items() if node.is_running}
+
+    @property
+    def nasty(self) -> NastyTopics:
+        """Topics with the shapes that consumers have failed at, one call each: see NastyTopics."""
+        from kafkacompat.testing.nasty import NastyTopics
+
+        return NastyTopics(self, lambda: list(self.brokers.values()), cluster=self)
+
+    def start_broker(self, broker_id: int) -> None:
+        """Start a broker that was stopped or killed, on its old address; returns when it serves clients."""
+        self.call(self._find(broker_id).start)
+
+    def stop_broker(self, broker_id: int) -> None:
+        """Stop a broker in order: others lead its partitions first."""
+        self.call(self._find(broker_id).stop)
+
+    def kill_broker(self, broker_id: int) -> None:
+        """End a broker without notice. Its session with ZooKeeper ends at once, so that others are elected."""
+        self.call(self._find(broker_id).kill)
+
+    def _find(self, broker_id: int) -> Node:
+        if broker_id not in self._nodes.by_id:
+            known = ", ".join(map(str, self._nodes.by_id))
+            raise BrokerError(f"there is no broker {broker_id} in this cluster: its brokers are {known}")
+        return self._nodes.by_id[broker_id]

@@ -117,6 +117,19 @@ class LogCleaner:
         cleaning = self._cleanings.get(partition)
         return succeed(None) if cleaning is None else cleaning.give_up()
 
+    def compact_now(self, partition: Partition) -> Deferred[None]:
+        """Compact what is sealed and not compacted yet of a partition's log, due or not; fires when that has ended.
+
+        Failures are logged, as those of the compactions that the clock starts.
+        """
+        return Deferred.fromCoroutine(self._compact_now(partition))
+
+    async def _compact_now(self, partition: Partition) -> None:
+        if (under_way := self._cleanings.get(partition)) is not None:
+            await under_way.wait_for_end()
+        if self._may_be_cleaned(partition) and (cleanable := self._find_cleanable(partition)) is not None:
+            await self._start_cleaning(partition, cleanable).wait_for_end()
+
     # Choosing the next log
 
     async def _run(self) -> None:
@@ -163,10 +176,13 @@ class LogCleaner:
             and all(move.partition is not partition for move in self._moves)
         )
 
-    def _find_due(self, partition: Partition) -> CleanableRange | None:
-        cleanable = partition.log.compaction.find_cleanable(
+    def _find_cleanable(self, partition: Partition) -> CleanableRange | None:
+        return partition.log.compaction.find_cleanable(
             stable_offset=partition.last_stable_offset, now_ms=now_ms(self._clock)
         )
+
+    def _find_due(self, partition: Partition) -> CleanableRange | None:
+        cleanable = self._find_cleanable(partition)
         return cleanable if cleanable is not None and cleanable.is_due(partition.log.config) else None
 
     def _find_home(self, partition: Partition) -> Directory | None:
@@ -174,11 +190,12 @@ class LogCleaner:
 
     # One compaction
 
-    def _start_cleaning(self, partition: Partition, cleanable: CleanableRange) -> None:
+    def _start_cleaning(self, partition: Partition, cleanable: CleanableRange) -> CleaningRun:
         cleaning = self._cleanings[partition] = CleaningRun(partition, cleanable, self._clock)
         Deferred.fromCoroutine(self._clean(cleaning)).addErrback(
             lambda failure: log.error("compacting %r failed", partition, exc_info=failure.value)
         )
+        return cleaning
 
     async def _clean(self, cleaning: CleaningRun) -> None:
         partition = cleaning.partition

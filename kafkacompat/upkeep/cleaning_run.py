@@ -56,6 +56,10 @@ class CleaningRun:
         """Take no further step; fires when none is under way."""
         self._given_up = True
         self.rest.end()
+        return self.wait_for_end()
+
+    def wait_for_end(self) -> Deferred[None]:
+        """Fire when no step is under way any more."""
         fired: Deferred[None] = Deferred()
         self.ended.addCallback(lambda _: fired.callback(None))
         return fired

@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from kafkacompat.cli.cluster.folder import ClusterCommandError, ClusterFolder, ProcessRecord
@@ -134,7 +133,7 @@ def _describe_partition(partition: PartitionDescription) -> dict[str, Any]:
 def show_cluster(view: ClusterDescription, processes: Sequence[ProcessRecord], console: Console) -> None:
     """Write the tables: the brokers, and the partitions and processes that need attention."""
     console.print(Text(escape_control_characters(f"Cluster {view.cluster_id}, controller {_or_none(view.controller)}")))
-    console.print(_make_broker_table(view))
+    console.print(make_table("", list_broker_rows(view)))
     _show_partitions("Offline partitions", view.offline, console)
     under_replicated = [partition for partition in view.under_replicated if not partition.is_offline]
     _show_partitions("Under-replicated partitions", under_replicated, console)
@@ -160,15 +159,23 @@ BROKER_COLUMNS: dict[str, Callable[[dict[str, Any]], object]] = {
 }
 
 
-def _make_broker_table(view: ClusterDescription) -> Table:
+def list_broker_rows(view: ClusterDescription) -> list[dict[str, object]]:
+    """Return the rows of the brokers' table."""
     rows = [_describe_broker(broker, view) for broker in view.brokers.values()]
-    return make_table("", [{name: value(row) for name, value in BROKER_COLUMNS.items()} for row in rows])
+    return [{name: value(row) for name, value in BROKER_COLUMNS.items()} for row in rows]
 
 
 def _show_partitions(title: str, partitions: Sequence[PartitionDescription], console: Console) -> None:
     if not partitions:
         return
-    rows = [
+    console.print(make_table(title, list_partition_rows(partitions[:MOST_ROWS])))
+    if len(partitions) > MOST_ROWS:
+        console.print(f"and {len(partitions) - MOST_ROWS} more: --json has all", highlight=False)
+
+
+def list_partition_rows(partitions: Iterable[PartitionDescription]) -> list[dict[str, object]]:
+    """Return the rows of a table of partitions."""
+    return [
         {
             "topic": partition.name.topic,
             "partition": partition.name.partition,
@@ -177,11 +184,8 @@ def _show_partitions(title: str, partitions: Sequence[PartitionDescription], con
             "in sync": _join(partition.isr),
             "lag": _join_lags(partition),
         }
-        for partition in partitions[:MOST_ROWS]
+        for partition in partitions
     ]
-    console.print(make_table(title, rows))
-    if len(partitions) > MOST_ROWS:
-        console.print(f"and {len(partitions) - MOST_ROWS} more: --json has all", highlight=False)
 
 
 def _show_processes(records: Sequence[ProcessRecord], console: Console) -> None:

@@ -31,10 +31,6 @@ class RemoteError(Exception):
     """A command cannot be done as wanted; the text is one sentence."""
 
 
-class OptionError(ValueError):
-    """The options are not valid, which shows only after they are parsed; the text is one sentence."""
-
-
 def explain_refusal(code: int, message: str | None = None) -> str:
     """Return why a broker refuses a request: a sentence of this command's, or the broker's own message."""
     for known, sentence in _SENTENCES.items():

@@ -62,6 +62,11 @@ def target_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return connection_options("Brokers of the cluster.")(json_option(call_with_target))
 
 
+def complete_nothing(*_: object) -> list[CompletionItem]:
+    """Return no names: a shell completes none that a broker does not list."""
+    return []
+
+
 def name_options(
     noun: str, complete: Complete, *, is_required: bool = True
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -72,7 +77,7 @@ def name_options(
         def call_with_names(*arguments: Any, names: Iterable[str], named: Iterable[str], **options: Any) -> Any:
             merged = list(dict.fromkeys([*names, *named]))
             if is_required and not merged:
-                raise click.UsageError(f"name a {noun}")
+                raise click.UsageError(f"name a {noun.replace('-', ' ')}")
             return function(*arguments, names=merged, **options)
 
         argument = click.argument("names", metavar=f"[{noun.upper()}]...", nargs=-1, shell_complete=complete)

@@ -37,13 +37,16 @@ class Output:
         elif sys.stdout.isatty() and len(rows) <= MOST_RICH_ROWS:
             from kafkacompat.cli.tables import make_console, make_table
 
-            shown = [{name.replace("_", " "): _join(value) for name, value in row.items()} for row in rows]
+            # A terminal is narrow: columns without a single value are left out.
+            names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
+            shown = [{name.replace("_", " "): _join(row[name]) for name in names} for row in rows]
             spaced = {name.replace("_", " "): style for name, style in (styles or {}).items()}
             make_console().print(make_table(title, shown, spaced))
         else:
             if title:
                 self.write_line(title)
-            write_table([{name: _join(value) for name, value in row.items()} for row in rows], click.echo)
+            plain = [{name.replace(" ", "_"): _join(value) for name, value in row.items()} for row in rows]
+            write_table(plain, click.echo)
 
     def write_json(self, value: object) -> None:
         """Write a value as one line of JSON."""

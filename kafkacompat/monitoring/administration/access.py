@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -52,6 +52,13 @@ class AccessSettings(NamedTuple):
 
     token_file: str | None
     accepts_scram: bool
+
+
+class Login(NamedTuple):
+    """A user who has logged in; ``proof`` is the digest of the token, or the credential that the password belongs to."""
+
+    principal: Principal
+    proof: bytes | ScramCredential
 
 
 class FailedLogins:
@@ -98,58 +105,96 @@ class HttpAccess:
         self._waiting = 0
 
     async def authenticate(self, authorization: bytes | None, host: str) -> Principal:
-        """Return the user of a request with this Authorization header; raises HttpError 401, 429 and 503."""
+        """Return the user of a request with this Authorization header; raises HttpError 401, 429 and 503.
+
+        The users of instances administer nothing here.
+        """
         if authorization is None:
             raise HttpError(401, "log in by a bearer token, or by the name and password of a SCRAM user")
+        login = await self._admit(lambda: self._find_operator(authorization), host)
+        return login.principal
+
+    async def log_in(self, name: str, secret: str, host: str) -> Login:
+        """Return the login of a user by name and password, or without a name by a token; raises HttpError 401, 429 and 503.
+
+        The users of instances log in by their physical names.
+        """
+        return await self._admit(lambda: self._find_login(name, secret), host)
+
+    async def is_valid(self, login: Login) -> bool:
+        """Return whether the token or the password of a login is still the user's; raises HttpError 503."""
+        name, proof = login.principal.name, login.proof
+        if isinstance(proof, ScramCredential):
+            return proof in self._find_credentials(name).values()
+        file = self._settings.token_file
+        return file is not None and await self._run(find_token_owner, file, proof) == name
+
+    async def _admit(self, find: Callable[[], Awaitable[Login | None]], host: str) -> Login:
         self._failures.check(host)
         if self._waiting >= MAX_WAITING:
             raise HttpError(503, "too many logins at the same time: try again")
         self._waiting += 1
         try:
-            principal = await self._find_principal(authorization)
+            login = await find()
         finally:
             self._waiting -= 1
-        if principal is None:
+        if login is None:
             self._failures.note(host)
             raise HttpError(401, "the token, or the name and password, is wrong")
-        return principal
+        return login
 
-    async def _find_principal(self, authorization: bytes) -> Principal | None:
+    async def _find_operator(self, authorization: bytes) -> Login | None:
         scheme, _, secret = authorization.partition(b" ")
-        if scheme.lower() == b"bearer" and self._settings.token_file is not None:
-            name = await self._run(find_token_owner, self._settings.token_file, secret.strip())
-            return None if name is None or self._is_of_instance(name) else Principal(USER_TYPE, name)
-        if scheme.lower() == b"basic" and self._settings.accepts_scram:
-            return await self._check_password(secret.strip())
-        return None
+        login = None
+        if scheme.lower() == b"bearer":
+            login = await self._check_token(secret.strip())
+        elif scheme.lower() == b"basic" and (user := decode_basic(secret.strip())) is not None:
+            login = await self._check_password(*user)
+        return None if login is None or self._is_of_instance(login.principal.name) else login
+
+    async def _find_login(self, name: str, secret: str) -> Login | None:
+        return await (self._check_password(name, secret) if name else self._check_token(secret.encode()))
 
     def _is_of_instance(self, name: str) -> bool:
-        """Return whether a user belongs to an instance, and so administers nothing here."""
         return self._instances.find_owner(entities.USER, name) is not None
 
-    async def _check_password(self, secret: bytes) -> Principal | None:
-        try:
-            name, colon, password = base64.b64decode(secret, validate=True).decode().partition(":")
-        except ValueError:
+    def _find_credentials(self, name: str) -> Mapping[ScramMechanism, ScramCredential]:
+        return self._find_clients().get(make_user_entity(name), ClientConfig()).credentials
+
+    async def _check_token(self, token: bytes) -> Login | None:
+        if self._settings.token_file is None:
             return None
-        if not colon or len(password.encode()) > MAX_PASSWORD_BYTES:
+        digest = hashlib.sha256(token).digest()
+        name = await self._run(find_token_owner, self._settings.token_file, digest)
+        return None if name is None else Login(Principal(USER_TYPE, name), digest)
+
+    async def _check_password(self, name: str, password: str) -> Login | None:
+        if not self._settings.accepts_scram or len(password.encode(errors="replace")) > MAX_PASSWORD_BYTES:
             return None
-        credentials = self._find_clients().get(make_user_entity(name), ClientConfig()).credentials
-        is_own = bool(credentials) and not self._is_of_instance(name)
-        mechanism, credential = next(iter(credentials.items())) if is_own else (ScramMechanism.SHA_256, _UNKNOWN_USER)
+        unknown = (ScramMechanism.SHA_256, _UNKNOWN_USER)
+        mechanism, credential = next(iter(self._find_credentials(name).items()), unknown)
         is_right = await self._run(is_password, mechanism, credential, password)
-        return Principal(USER_TYPE, name) if is_own and is_right else None
+        return Login(Principal(USER_TYPE, name), credential) if is_right and credential is not _UNKNOWN_USER else None
+
+
+def decode_basic(secret: bytes) -> tuple[str, str] | None:
+    """Return the name and the password of the scheme Basic; None for what is not valid."""
+    try:
+        name, colon, password = base64.b64decode(secret, validate=True).decode().partition(":")
+    except ValueError:
+        return None
+    return (name, password) if colon else None
 
 
 def is_password(mechanism: ScramMechanism, credential: ScramCredential, password: str) -> bool:
     """Return whether a credential was derived from a password; takes milliseconds. [disk]"""
-    salted = hashlib.pbkdf2_hmac(mechanism.digest, password.encode(), credential.salt, credential.iterations)
+    salted = hashlib.pbkdf2_hmac(mechanism.digest, password.encode(errors="replace"), credential.salt, credential.iterations)
     derived = derive_credential(mechanism, credential.salt, salted, credential.iterations)
     return hmac.compare_digest(derived.stored_key, credential.stored_key)
 
 
-def find_token_owner(path: str, token: bytes) -> str | None:
-    """Return the name beside a token in a file of lines NAME:TOKEN; None for a wrong token. [disk]
+def find_token_owner(path: str, wanted: bytes) -> str | None:
+    """Return the name beside a token in a file of lines NAME:TOKEN, by its SHA-256; None for a wrong token. [disk]
 
     Raises HttpError 503 if the file cannot be used.
     """
@@ -160,7 +205,6 @@ def find_token_owner(path: str, token: bytes) -> str | None:
         raise HttpError(503, f"kafkacompat.http.token.file cannot be read: {describe_error(problem)}") from None
     if len(content) > MAX_FILE_BYTES:
         raise HttpError(503, f"kafkacompat.http.token.file has more than {MAX_FILE_BYTES} bytes")
-    wanted = hashlib.sha256(token).digest()
     owner = None
     for line in content.splitlines():
         name, colon, known = line.strip().partition(b":")

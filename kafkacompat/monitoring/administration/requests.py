@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from kafkacompat.config.resources import ResourceType
-from kafkacompat.handlers.context import Peer, Pending, RequestContext
+from kafkacompat.handlers.context import Peer, RequestContext
 from kafkacompat.monitoring.administration.answers import HttpError, check_code
+from kafkacompat.server.direct_requests import answer_directly
 from kafkacompat.tenancy.instance_messages import decode_properties, encode_changes
 from kafkacompat.wire.apis.describe_configs import (
     DescribeConfigsRequest,
@@ -19,14 +20,12 @@ from kafkacompat.wire.apis.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from kafkacompat.wire.apis.list_config_resources import ListConfigResourcesRequest
-from kafkacompat.wire.compiler import find_reader
-from kafkacompat.wire.connection import EncodedResponse, IncomingRequest
-from kafkacompat.wire.headers import ResponseHeader, response_header_version
 
 if TYPE_CHECKING:
     from kafkacompat.metadata.config_changes import ConfigOperation
     from kafkacompat.security.principals import Principal
     from kafkacompat.server.dispatcher import Dispatcher
+    from kafkacompat.tenancy.tenant_view import TenantView
     from kafkacompat.wire.schema import Request
 
 LISTENER = "HTTP"
@@ -36,16 +35,27 @@ Properties = dict[str, str]
 
 
 class InternalRequests:
-    """Sends the requests of one user of HTTP through the dispatcher; its authorizer decides. Raises HttpError for refusals."""
+    """Sends the requests of one user of HTTP through the dispatcher; its authorizer decides. Raises HttpError for refusals.
 
-    def __init__(self, dispatcher: Dispatcher, principal: Principal, host: str) -> None:
+    *tenant* is the instance of the user; None for a user of the whole cluster. *listener* is the one whose addresses are shown.
+    """
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        principal: Principal,
+        host: str,
+        tenant: TenantView | None = None,
+        listener: str = LISTENER,
+    ) -> None:
         self._dispatcher = dispatcher
         self._principal = principal
-        self._peer = Peer(LISTENER, host, 0, "", 0)
+        self._tenant = tenant
+        self._peer = Peer(listener, host, 0, "", 0)
 
     async def list_names(self) -> list[str]:
         """Return the names of all instances."""
-        response = await self._send(ListConfigResourcesRequest(resource_types=[ResourceType.INSTANCE]))
+        response = await self.send(ListConfigResourcesRequest(resource_types=[ResourceType.INSTANCE]))
         check_code(response.error_code, None)
         return [resource.resource_name for resource in response.config_resources]
 
@@ -55,7 +65,7 @@ class InternalRequests:
             DescribeConfigsResource(resource_type=ResourceType.INSTANCE, resource_name=name, configuration_keys=None)
             for name in names
         ]
-        response = await self._send(DescribeConfigsRequest(resources=resources))
+        response = await self.send(DescribeConfigsRequest(resources=resources))
         found: dict[str, Properties] = {}
         for result in response.results:
             try:
@@ -71,22 +81,16 @@ class InternalRequests:
         """Change an instance, all changes together or none."""
         configs = encode_changes(changes)
         resource = AlterConfigsResource(resource_type=ResourceType.INSTANCE, resource_name=name, configs=configs)
-        response = await self._send(IncrementalAlterConfigsRequest(resources=[resource]))
+        response = await self.send(IncrementalAlterConfigsRequest(resources=[resource]))
         (result,) = response.responses
         check_code(result.error_code, result.error_message)
 
-    async def _send(self, request: Request) -> Any:
-        key, version = request.API_KEY, request.VERSIONS.last
-        incoming = IncomingRequest(key, version, 0, CLIENT_ID, request, 0)
-        context = RequestContext(version, CLIENT_ID, self._peer, principal=self._principal)
-        answer: Any = self._dispatcher.dispatch(incoming, context)
-        if isinstance(answer, Pending):
-            answer = await answer.response
-        if isinstance(answer, EncodedResponse):
-            response = self._dispatcher.handlers[key].response
-            position = find_reader(ResponseHeader, response_header_version(response, version))(answer.data, 0)[1]
-            answer = find_reader(response, version)(answer.data, position)[0]
-        return answer
+    async def send(self, request: Request, version: int | None = None) -> Any:
+        """Return the response to a request, by default in the newest version that is served."""
+        if version is None:
+            version = self._dispatcher.handlers[request.API_KEY].versions.last
+        context = RequestContext(version, CLIENT_ID, self._peer, principal=self._principal, tenant=self._tenant)
+        return await answer_directly(self._dispatcher, request, context)
 
 
 def _read_properties(result: DescribeConfigsResult) -> Properties:

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
+from typing import Any
 
 import pytest
 from twisted.internet.defer import Deferred, succeed
@@ -47,7 +48,8 @@ def test_calls_run_in_the_thread_of_the_brokers() -> None:
 
 
 def test_properties_have_underscores_or_dots() -> None:
-    with kafkacompat.testing.broker(num_partitions=3, **{"log.cleanup.policy": ["compact", "delete"]}) as kafka:
+    dotted: dict[str, Any] = {"log.cleanup.policy": ["compact", "delete"]}
+    with kafkacompat.testing.broker(num_partitions=3, **dotted) as kafka:
         config = kafka.call(lambda: kafka.broker.config)
         assert (config.int("num.partitions"), config.list("log.cleanup.policy")) == (3, ["compact", "delete"])
     with pytest.raises(

@@ -96,7 +96,8 @@ async def fetch_committed(
     """Fetch a group's committed offsets, -1 where there is none, and record them.
 
     Waits while a transaction may change one of them. Asks again after the answer of a coordinator that is replaced: until it knows that,
-    it answers with the offsets of its time, as in Kafka. Raises KafkaError for an error after which no client repeats the request.
+    it answers with the offsets of its time, as in Kafka. Raises KafkaError for an error after which no client repeats the request, and
+    for any error once the client stops: the offsets of a transaction that the coordinators have lost never become stable.
     """
     backoff = process.make_backoff()
     cluster = process.cluster
@@ -109,7 +110,7 @@ async def fetch_committed(
             broker = await coordinator.find()
             response = await coordinator.try_once(request, _find_offset_error)
         except KafkaError as problem:
-            if problem.code not in RETRIABLE:
+            if problem.code not in RETRIABLE or process.is_stopping:
                 raise
             if problem.code in (ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
                 cluster.request_update()

@@ -74,7 +74,10 @@ class GroupReader:
         self._starts += 1
         number = self._starts
         self._assigned.update(dict.fromkeys(places, number))
-        while left := [place for place in places if self._assigned.get(place) == number]:
+        while not self._process.is_stopping:
+            left = [place for place in places if self._assigned.get(place) == number]
+            if not left:
+                return
             if self.is_busy():
                 await self._process.sleep(self._settings.retry_backoff_s / 4)
                 continue

@@ -60,7 +60,9 @@ class Client:
             self.run([*arguments, "-H", f"n={header(first).decode()}"], lines)
 
     def consume(self, committed: bool, topic: str, partitions: int, count: int) -> None:
-        out = self.run(["-C", "-t", topic, "-o", "beginning", "-c", str(count), "-J", "-q"])
+        level = "read_committed" if committed else "read_uncommitted"
+        arguments = ["-C", "-t", topic, "-o", "beginning", "-c", str(count), "-J", "-q"]
+        out = self.run([*arguments, "-X", f"isolation.level={level}"])
         for line in out.splitlines():
             tell_line(json.loads(line))
 

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+import click
+
 from kafkacompat.cli.remote.administration.topic_names import explain_topic
-from kafkacompat.cli.remote.errors import EXIT_DONE, EXIT_REFUSED, OptionError, explain_refusal
+from kafkacompat.cli.remote.errors import EXIT_DONE, EXIT_REFUSED, RemoteError, explain_refusal
 from kafkacompat.cli.remote.outcomes import Outcome, write_outcomes
 from kafkacompat.wire.apis.describe_configs import (
     DescribeConfigsRequest,
@@ -22,6 +24,7 @@ from kafkacompat.wire.apis.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from kafkacompat.wire.apis.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
 from kafkacompat.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -66,11 +69,11 @@ class ConfigSource(IntEnum):
 
 
 def describe_configs(
-    cluster: RemoteCluster, output: Output, entity_type: str, names: Sequence[str], *, shows_all: bool
+    cluster: RemoteCluster, output: Output, entity_type: str, names: Sequence[str] | None, *, shows_all: bool
 ) -> int:
-    """Write the configs of entities, those that are set or all; returns the exit code."""
+    """Write the configs of entities, those that are set or all; returns the exit code. *names* None means all entities."""
     described, code = [], EXIT_DONE
-    for result in read_configs(cluster, entity_type, names):
+    for result in read_configs(cluster, entity_type, _list_names(cluster, entity_type) if names is None else names):
         if result.error_code:
             code = EXIT_REFUSED
             reason = _explain(cluster, entity_type, result.resource_name, result.error_code, result.error_message)
@@ -99,6 +102,23 @@ def read_configs(cluster: RemoteCluster, entity_type: str, names: Sequence[str])
         yield from cluster.request(request, DescribeConfigsResponse).results
 
 
+def _list_names(cluster: RemoteCluster, entity_type: str) -> list[str]:
+    """Return all entities of a type that can have configs; raises RemoteError."""
+    kind = KINDS[entity_type]
+    if kind.is_of_one_broker:
+        return [str(broker.node_id) for broker in cluster.brokers.brokers]
+    if entity_type == "topics":
+        return [topic.name or "" for topic in cluster.read_topics()]
+    request = ListConfigResourcesRequest(resource_types=[kind.resource_type])
+    response = cluster.request(request, ListConfigResourcesResponse)
+    if response.error_code:
+        raise RemoteError(f"the {kind.noun}s are not listed: {explain_refusal(response.error_code)}")
+    # Version 0 lists client metrics whatever is wanted.
+    return sorted(
+        resource.resource_name for resource in response.config_resources if resource.resource_type == kind.resource_type
+    )
+
+
 def _build_request(kind: _Kind, names: Iterable[str]) -> DescribeConfigsRequest:
     resources = [
         DescribeConfigsResource(resource_type=kind.resource_type, resource_name=name, configuration_keys=None)
@@ -114,9 +134,9 @@ def _send_to_broker(cluster: RemoteCluster, name: str, request: DescribeConfigsR
 
 
 def parse_broker(name: str) -> int:
-    """Return a broker's id; raises OptionError."""
+    """Return a broker's id; raises click.UsageError."""
     if not name.isdecimal() or len(name) > 10:
-        raise OptionError(f"{name} is no id of a broker: `kafkacompat brokers` lists them")
+        raise click.UsageError(f"{name} is no id of a broker: `kafkacompat brokers` lists them")
     return int(name)
 
 

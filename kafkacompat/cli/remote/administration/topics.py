@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import click
+
 from kafkacompat.cli.remote.administration.configs import alter_entity, read_configs, select_configs
 from kafkacompat.cli.remote.administration.topic_names import explain_topic
 from kafkacompat.cli.remote.cluster import CHANGE_TIMEOUT_MS
-from kafkacompat.cli.remote.errors import EXIT_DONE, EXIT_REFUSED, OptionError
+from kafkacompat.cli.remote.errors import EXIT_DONE, EXIT_REFUSED
 from kafkacompat.cli.remote.outcomes import Outcome, write_outcomes
 from kafkacompat.wire.apis.create_partitions import (
     CreatePartitionsRequest,
@@ -48,7 +50,7 @@ class TopicPlan(NamedTuple):
 
 
 def parse_assignment(text: str | None) -> list[list[int]] | None:
-    """Read the brokers of each partition's replicas, such as ``1:2,2:1``; raises OptionError."""
+    """Read the brokers of each partition's replicas, such as ``1:2,2:1``; raises click.UsageError."""
     if text is None:
         return None
     try:
@@ -57,7 +59,7 @@ def parse_assignment(text: str | None) -> list[list[int]] | None:
         sentence = (
             f"--replica-assignment {text} is not valid: it takes brokers' ids, such as 1:2,2:1 for two partitions"
         )
-        raise OptionError(sentence) from None
+        raise click.UsageError(sentence) from None
 
 
 @dataclass(frozen=True)

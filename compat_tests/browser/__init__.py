@@ -1,0 +1,1 @@
+"""The web page in Chromium, as its users see it."""

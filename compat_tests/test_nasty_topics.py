@@ -1,0 +1,128 @@
+"""Three clients read all nasty topics at once, and receive what the descriptions say; ``make nasty`` tries all others."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import pytest
+from aiokafka import AIOKafkaConsumer
+from aiokafka import TopicPartition as AiokafkaPartition
+from confluent_kafka import Consumer
+from confluent_kafka import TopicPartition as ConfluentPartition
+from kafka import KafkaConsumer
+from kafka import TopicPartition as KafkaPythonPartition
+
+import kafkacompat.testing
+from compat_tests.matrix.records import Record
+from compat_tests.nasty.judging import compare
+from kafkacompat.testing.nasty import NastyTopic
+
+PATIENCE_S = 20
+Place = tuple[str, Record]
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Iterator[kafkacompat.testing.RunningBroker]:
+    with kafkacompat.testing.broker() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def topics(kafka: kafkacompat.testing.RunningBroker) -> Sequence[NastyTopic]:
+    nasty = kafka.nasty
+    jumping = nasty.retention_jump("retention", records=400)
+    losing = nasty.unclean_truncation("truncation")
+    return [
+        nasty.transaction_gaps("gaps"),
+        nasty.aborted_tail("tail"),
+        nasty.compacted_holes("holes"),
+        nasty.empty_batch("empty"),
+        jumping.jump(350),
+        nasty.out_of_order_timestamps("timestamps"),
+        nasty.mixed_timestamp_types("types"),
+        nasty.mixed_formats("formats"),
+        nasty.largest_record("largest"),
+        losing.truncate(),
+        nasty.many_partitions("partitions", partitions=200),
+    ]
+
+
+def read_by_confluent_kafka(bootstrap: str, places: Sequence[tuple[str, int]], level: str, count: int) -> list[Place]:
+    settings = {"group.id": "g", "isolation.level": level, "auto.offset.reset": "earliest"}
+    consumer = Consumer({"bootstrap.servers": bootstrap, **settings})
+    consumer.assign([ConfluentPartition(topic, index, 0) for topic, index in places])
+    read: list[Place] = []
+    ends_s = time.monotonic() + PATIENCE_S
+    while len(read) < count and time.monotonic() < ends_s:
+        for message in consumer.consume(count, 0.1):
+            assert message.error() is None, message.error()
+            where = (message.partition(), message.offset())
+            texts = [None if each is None else each.decode() for each in (message.key(), message.value())]
+            read.append((message.topic(), Record(*where, *texts, message.timestamp()[1])))
+    consumer.close()
+    return read
+
+
+def read_by_kafka_python(bootstrap: str, places: Sequence[tuple[str, int]], level: str, count: int) -> list[Place]:
+    settings = {"isolation_level": level, "auto_offset_reset": "earliest", "enable_auto_commit": False}
+    consumer = KafkaConsumer(bootstrap_servers=bootstrap, **settings)
+    consumer.assign([KafkaPythonPartition(*place) for place in places])
+    read: list[Place] = []
+    ends_s = time.monotonic() + PATIENCE_S
+    while len(read) < count and time.monotonic() < ends_s:
+        for records in consumer.poll(100, max_records=count).values():
+            read += [as_place(record) for record in records]
+    consumer.close()
+    return read
+
+
+def read_by_aiokafka(bootstrap: str, places: Sequence[tuple[str, int]], level: str, count: int) -> list[Place]:
+    async def read_all() -> list[Place]:
+        consumer = AIOKafkaConsumer(
+            bootstrap_servers=bootstrap, isolation_level=level, auto_offset_reset="earliest", enable_auto_commit=False
+        )
+        consumer.assign([AiokafkaPartition(*place) for place in places])
+        await consumer.start()
+        read: list[Place] = []
+        ends_s = time.monotonic() + PATIENCE_S
+        while len(read) < count and time.monotonic() < ends_s:
+            for records in (await consumer.getmany(timeout_ms=100)).values():
+                read += [as_place(record) for record in records]
+        await consumer.stop()
+        return read
+
+    return asyncio.run(read_all())
+
+
+def as_place(record: object) -> Place:
+    """Return a record of kafka-python or aiokafka."""
+    topic, partition, offset, timestamp, key, value = (
+        getattr(record, name) for name in ("topic", "partition", "offset", "timestamp", "key", "value")
+    )
+    texts = [None if each is None else bytes(each).decode() for each in (key, value)]
+    return topic, Record(partition, offset, *texts, timestamp)
+
+
+@pytest.mark.parametrize("level", ["read_committed", "read_uncommitted"])
+@pytest.mark.parametrize("read", [read_by_confluent_kafka, read_by_kafka_python, read_by_aiokafka])
+def test_a_client_reads_all_topics_as_described(
+    kafka: kafkacompat.testing.RunningBroker,
+    topics: Sequence[NastyTopic],
+    read: Callable[[str, Sequence[tuple[str, int]], str, int], list[Place]],
+    level: str,
+) -> None:
+    committed = level == "read_committed"
+    places = [(topic.name, index) for topic in topics for index in topic.end_offsets]
+    count = sum(len(topic.expected(committed=committed)) for topic in topics)
+    received = read(kafka.bootstrap_servers, places, level, count)
+    problems = {
+        topic.name: compare(
+            [record for name, record in received if name == topic.name],
+            topic.expected(committed=committed),
+            has_timestamps=True,
+        )
+        for topic in topics
+    }
+    assert {name: problem for name, problem in problems.items() if problem} == {}

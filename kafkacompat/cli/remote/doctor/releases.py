@@ -1,0 +1,42 @@
+"""Which release of Kafka a broker looks like, by the versions that it serves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kafkacompat.wire.releases import RELEASES, find_release
+from kafkacompat.wire.schema import Versions
+
+PRODUCE = 0
+FETCH = 1
+
+
+def describe_release(served: Mapping[int, Versions]) -> str:
+    """Say which release serves these versions, or which one comes nearest."""
+    differences = {name: count_differences(served, name) for name in RELEASES if name not in ("0.8.2", "0.9.0")}
+    fewest = min(differences.values())
+    nearest = [name for name, count in differences.items() if count == fewest]
+    names = nearest[0] if len(nearest) == 1 else f"{nearest[0]} to {nearest[-1]}"
+    if not fewest:
+        return f"the versions of Kafka {names}"
+    newest = _describe_span(served)
+    apis = "1 API" if fewest == 1 else f"{fewest} APIs"
+    return f"versions nearest to those of Kafka {names}, from which {apis} differ{'s' if fewest == 1 else ''}{newest}"
+
+
+def _describe_span(served: Mapping[int, Versions]) -> str:
+    """Say that a broker serves clients of every age, which no release of Kafka does."""
+    fetch = served.get(FETCH, Versions(1, 0))
+    if fetch.first == 0 and fetch.last > find_release("3.9").versions[FETCH].last:
+        return "; it serves clients of every release"
+    return ""
+
+
+def count_differences(served: Mapping[int, Versions], name: str) -> int:
+    """Return how many APIs a broker and a release serve in different versions."""
+    expected = dict(find_release(name).versions)
+    # Brokers from 4.0 on list Produce from version 0, for clients that check for it.
+    if PRODUCE in expected and served.get(PRODUCE, Versions(1, 0)).first == 0:
+        expected[PRODUCE] = Versions(0, expected[PRODUCE].last)
+    keys = served.keys() | expected.keys()
+    return sum(served.get(key) != expected.get(key) for key in keys)

@@ -1,0 +1,44 @@
+"""Verdicts of `kafkacompat doctor`: one for each checked thing."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+
+class Outcome(Enum):
+    """How a check ended. A skipped check says nothing about the broker."""
+
+    OK = "ok"
+    WARNING = "warning"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class Verdict(NamedTuple):
+    """The outcome of one check: what was found, and what to do about it ("" if nothing is to be done)."""
+
+    stage: str
+    outcome: Outcome
+    text: str
+    advice: str = ""
+
+
+def accept(stage: str, text: str) -> Verdict:
+    """Return a good verdict."""
+    return Verdict(stage, Outcome.OK, text)
+
+
+def warn(stage: str, text: str, advice: str) -> Verdict:
+    """Return a verdict that leaves the exit code at 0."""
+    return Verdict(stage, Outcome.WARNING, text, advice)
+
+
+def fail(stage: str, text: str, advice: str) -> Verdict:
+    """Return a verdict that makes the exit code 1."""
+    return Verdict(stage, Outcome.FAILED, text, advice)
+
+
+def skip(stage: str, text: str) -> Verdict:
+    """Return a verdict for a check that cannot be made."""
+    return Verdict(stage, Outcome.SKIPPED, text)

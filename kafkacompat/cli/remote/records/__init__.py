@@ -1,0 +1,1 @@
+"""`kafkacompat produce` and `kafkacompat consume`: records of any Kafka cluster, over librdkafka."""

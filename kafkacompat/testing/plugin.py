@@ -1,0 +1,143 @@
+"""The pytest plugin: fixtures `kafka`, `kafka_session` and `kafka_cluster`, and a report of what tests have left behind.
+
+pytest imports this module in every run, so it imports nothing that costs time: the broker is loaded by the first test that uses it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Generator, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafkacompat.testing import broker, cluster
+from kafkacompat.testing.leftovers import LEFTOVERS
+
+if TYPE_CHECKING:
+    from kafkacompat.testing import RunningBroker, RunningCluster
+
+MARKER = "kafka"
+INI_NAME = "kafka_properties"
+FIXTURES = frozenset({"kafka", "kafka_session", "kafka_cluster"})
+
+_reported: list[str] = []
+"""Leftovers of this process and of the workers of xdist."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Pytest: add the option and the ini value."""
+    group = parser.getgroup("kafkacompat", "brokers of kafkacompat")
+    group.addoption(
+        "--kafka-property",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="property of the brokers of all fixtures, such as num.partitions=3; may be repeated",
+    )
+    parser.addini(INI_NAME, "properties of the brokers of all fixtures, one NAME=VALUE a line", "linelist", [])
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Pytest: declare the marker, and check the properties, so that a wrong one is told once."""
+    config.addinivalue_line(
+        "markers", f"{MARKER}(**properties): properties of the broker of a test, such as num_partitions=3"
+    )
+    read_configured(config)
+
+
+def read_configured(config: pytest.Config) -> dict[str, str]:
+    """Return the properties of the ini file and of the command line; raises pytest.UsageError."""
+    properties: dict[str, str] = {}
+    for line in [*config.getini(INI_NAME), *config.getoption("--kafka-property")]:
+        name, equals, value = line.partition("=")
+        if not equals or not name.strip():
+            raise pytest.UsageError(f"kafka property {line!r}: write NAME=VALUE")
+        properties[name.strip()] = value.strip()
+    return properties
+
+
+def _read_arguments(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Return the arguments of a test's broker: those of the session, and those of its markers, the closest last."""
+    arguments: dict[str, Any] = read_configured(request.config)
+    for marker in reversed(list(request.node.iter_markers(MARKER))):
+        if marker.args:
+            raise pytest.UsageError(f"@pytest.mark.kafka{marker.args!r}: write the properties as num_partitions=3")
+        arguments = _override(arguments, marker.kwargs)
+    return arguments
+
+
+def _override(arguments: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """Return *arguments* with *given* over them; ``num.partitions`` and ``num_partitions`` are one name."""
+    names = {name.replace(".", "_") for name in given}
+    return {**{name: value for name, value in arguments.items() if name.replace(".", "_") not in names}, **given}
+
+
+@pytest.fixture
+def kafka(request: pytest.FixtureRequest) -> Iterator[RunningBroker]:
+    """An empty broker of the test's own; ``@pytest.mark.kafka(num_partitions=3)`` gives it properties."""
+    with LEFTOVERS.watch_threads(), broker(**_read_arguments(request)) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def kafka_session(request: pytest.FixtureRequest) -> Iterator[RunningBroker]:
+    """A broker that all tests of the session share."""
+    running = broker(**read_configured(request.config))
+    yield running
+    with LEFTOVERS.at("kafka_session"):
+        running.stop()
+
+
+@pytest.fixture
+def kafka_cluster(request: pytest.FixtureRequest) -> Iterator[Callable[..., RunningCluster]]:
+    """A function that starts a cluster, `kafka_cluster(3)`, which ends with the test."""
+    started: list[RunningCluster] = []
+
+    def start(brokers: int = 3, **arguments: Any) -> RunningCluster:
+        started.append(cluster(brokers, **_override(_read_arguments(request), arguments)))
+        return started[-1]
+
+    with LEFTOVERS.watch_threads():
+        yield start
+        for running in reversed(started):
+            running.stop()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
+    """Pytest: if the thread of the brokers has died, a test that failed with a broker says why."""
+    report = yield
+    if report.when == "call":
+        LEFTOVERS.has_failed = report.failed
+    elif report.when == "teardown":
+        LEFTOVERS.has_failed = False
+    if report.failed and not FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
+        thread = sys.modules.get("kafkacompat.testing.reactor_thread")
+        if thread is not None and (cause := thread.describe_death()) is not None:
+            report.sections.append(("brokers of kafkacompat", cause))
+    return report
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Pytest: collect the leftovers; a worker of xdist sends them to the process that reports."""
+    lines = LEFTOVERS.take()
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["kafkacompat"] = lines
+    _reported.extend(lines)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """Xdist: a worker has ended."""
+    _reported.extend(getattr(node, "workeroutput", {}).get("kafkacompat", ()))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Pytest: report the leftovers."""
+    if _reported:
+        terminalreporter.section("kafkacompat: left behind by tests", sep="-", yellow=True)
+        for line in _reported:
+            terminalreporter.line(line)
+        _reported.clear()

@@ -1,0 +1,219 @@
+"""Groups of consumers with members and lag, as far as this broker coordinates them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kafkacompat.web.errors import check
+from kafkacompat.web.topics import LATEST, PartitionState, describe_topic, find_offsets
+from kafkacompat.monitoring.administration.answers import HttpError
+from kafkacompat.wire.apis.consumer_group_describe import ConsumerGroupDescribeRequest
+from kafkacompat.wire.apis.describe_groups import DescribeGroupsRequest
+from kafkacompat.wire.apis.list_groups import ListGroupsRequest
+from kafkacompat.wire.apis.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
+from kafkacompat.wire.consumer_protocol import read_assignment, read_topics
+from kafkacompat.wire.primitives import MalformedError
+
+if TYPE_CHECKING:
+    from kafkacompat.monitoring.administration.requests import InternalRequests
+
+GROUPS_A_PAGE = 20
+OFFSETS_A_PAGE = 200
+MAX_MEMBERS = 200
+MAX_TOPICS = 50
+"""Topics of a group whose ends are looked up."""
+MAX_LAG_PARTITIONS = 5_000
+BY_NAME_VERSION = 9
+"""The newest version of OffsetFetch that names topics."""
+CONSUMER_TYPE = "consumer"
+
+
+@dataclass
+class GroupState:
+    """One group; ``lag`` is None if it is not known, and ``problem`` says why the group is not described."""
+
+    group_id: str
+    state: str
+    group_type: str
+    protocol: str
+    members: int | None = None
+    lag: int | None = None
+    problem: str = ""
+
+
+class GroupPage(NamedTuple):
+    """A page of groups, the number of all groups that match, and the number of the page from 0."""
+
+    groups: list[GroupState]
+    count: int
+    number: int
+
+    @property
+    def has_next(self) -> bool:
+        """Whether another page follows."""
+        return (self.number + 1) * GROUPS_A_PAGE < self.count
+
+
+class Member(NamedTuple):
+    """A member of a group; ``topics`` are those that it subscribes to, ``partitions`` its assignment."""
+
+    member_id: str
+    client_id: str
+    host: str
+    instance_id: str
+    topics: list[str]
+    partitions: list[str]
+
+
+@dataclass
+class CommittedOffset:
+    """The committed offset of a partition; ``end`` and ``lag`` are None if this broker has no replica of it."""
+
+    topic: str
+    partition: int
+    offset: int
+    metadata: str
+    end: int | None = None
+
+    @property
+    def lag(self) -> int | None:
+        """The records between the committed offset and the end."""
+        return None if self.end is None or self.offset < 0 else max(self.end - self.offset, 0)
+
+
+@dataclass
+class GroupDetails:
+    """A group with its members and offsets."""
+
+    group: GroupState
+    assignor: str = ""
+    members: list[Member] = field(default_factory=list)
+    offsets: list[CommittedOffset] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+async def list_groups(requests: InternalRequests, search: str, number: int, node_id: int) -> GroupPage:
+    """Return a page of the groups whose ids contain *search*, with members and lag; raises HttpError."""
+    response = await requests.send(ListGroupsRequest())
+    check(response.error_code, "the groups")
+    wanted = search.lower()
+    found = sorted(
+        (group for group in response.groups if wanted in group.group_id.lower()), key=lambda group: group.group_id
+    )
+    shown = found[number * GROUPS_A_PAGE : (number + 1) * GROUPS_A_PAGE]
+    groups = [
+        GroupState(group.group_id, group.group_state, group.group_type, group.protocol_type) for group in shown
+    ]
+    for group in groups:
+        await _add_summary(requests, group, node_id)
+    return GroupPage(groups, len(found), number)
+
+
+async def _add_summary(requests: InternalRequests, group: GroupState, node_id: int) -> None:
+    try:
+        details = await _describe(requests, group)
+        group.members = len(details.members)
+        offsets = await _read_offsets(requests, group.group_id)
+    except HttpError as problem:
+        group.problem = str(problem)
+        return
+    if len(offsets) <= MAX_LAG_PARTITIONS:
+        await _add_ends(requests, offsets, node_id)
+        lags = [offset.lag for offset in offsets]
+        group.lag = sum(lag for lag in lags if lag is not None) if None not in lags else None
+
+
+async def describe_group(requests: InternalRequests, group_id: str, number: int, node_id: int) -> GroupDetails:
+    """Return a group with its members and a page of its offsets, from 0; raises HttpError."""
+    response = await requests.send(ListGroupsRequest())
+    check(response.error_code, "the groups")
+    listed = next((group for group in response.groups if group.group_id == group_id), None)
+    if listed is None:
+        raise HttpError(404, f"the group {group_id} does not exist on this broker")
+    group = GroupState(group_id, listed.group_state, listed.group_type, listed.protocol_type)
+    details = await _describe(requests, group)
+    offsets = await _read_offsets(requests, group_id)
+    if len(offsets) > OFFSETS_A_PAGE:
+        details.notes.append(f"offsets {number * OFFSETS_A_PAGE + 1} and following of {len(offsets)} are shown")
+    details.offsets = offsets[number * OFFSETS_A_PAGE : (number + 1) * OFFSETS_A_PAGE]
+    details.notes += await _add_ends(requests, details.offsets, node_id)
+    group.members = len(details.members)
+    lags = [offset.lag for offset in details.offsets]
+    group.lag = sum(lag for lag in lags if lag is not None)
+    if len(details.members) > MAX_MEMBERS:
+        details.notes.append(f"{MAX_MEMBERS} of {len(details.members)} members are shown")
+        del details.members[MAX_MEMBERS:]
+    return details
+
+
+async def _describe(requests: InternalRequests, group: GroupState) -> GroupDetails:
+    subject = f"the group {group.group_id}"
+    if group.group_type == CONSUMER_TYPE:
+        request = ConsumerGroupDescribeRequest(group_ids=[group.group_id])
+        (described,) = (await requests.send(request)).groups
+        check(described.error_code, subject)
+        group.state = described.group_state
+        return GroupDetails(group, described.assignor_name, list(map(_read_consumer, described.members)))
+    (described,) = (await requests.send(DescribeGroupsRequest(groups=[group.group_id]))).groups
+    check(described.error_code, subject)
+    group.state = described.group_state
+    return GroupDetails(group, described.protocol_data, list(map(_read_classic, described.members)))
+
+
+def _read_consumer(member: Any) -> Member:
+    partitions = [
+        f"{topic.topic_name}-{index}" for topic in member.assignment.topic_partitions for index in topic.partitions
+    ]
+    topics = [*member.subscribed_topic_names, *filter(None, [member.subscribed_topic_regex])]
+    return Member(
+        member.member_id, member.client_id, member.client_host, member.instance_id or "", topics, partitions
+    )
+
+
+def _read_classic(member: Any) -> Member:
+    topics: list[str] = []
+    partitions: list[str] = []
+    try:
+        # Members of other kinds, such as Connect's workers, have other bytes here.
+        topics = read_topics(member.member_metadata) if member.member_metadata else []
+        if member.member_assignment:
+            assigned = read_assignment(member.member_assignment).assigned_partitions
+            partitions = [f"{topic.topic}-{index}" for topic in assigned for index in topic.partitions]
+    except MalformedError:
+        pass
+    return Member(
+        member.member_id, member.client_id, member.client_host, member.group_instance_id or "", topics, partitions
+    )
+
+
+async def _read_offsets(requests: InternalRequests, group_id: str) -> list[CommittedOffset]:
+    wanted = OffsetFetchRequestGroup(group_id=group_id, topics=None)
+    (group,) = (await requests.send(OffsetFetchRequest(groups=[wanted]), BY_NAME_VERSION)).groups
+    check(group.error_code, f"the group {group_id}")
+    offsets = [
+        CommittedOffset(topic.name, partition.partition_index, partition.committed_offset, partition.metadata or "")
+        for topic in group.topics
+        for partition in topic.partitions
+        if not partition.error_code
+    ]
+    return sorted(offsets, key=lambda offset: (offset.topic, offset.partition))
+
+
+async def _add_ends(requests: InternalRequests, offsets: list[CommittedOffset], node_id: int) -> list[str]:
+    """Add the ends of the partitions, and return a sentence for each topic whose ends are not known."""
+    notes = []
+    topics = list(dict.fromkeys(offset.topic for offset in offsets))
+    partitions: list[PartitionState] = []
+    for topic in topics[:MAX_TOPICS]:
+        try:
+            partitions += (await describe_topic(requests, topic)).partitions
+        except HttpError as problem:
+            notes.append(str(problem))
+    committed = {(offset.topic, offset.partition) for offset in offsets}
+    ends = await find_offsets(
+        requests, [each for each in partitions if (each.topic, each.index) in committed], LATEST, node_id
+    )
+    for offset in offsets:
+        offset.end = ends.get((offset.topic, offset.partition))
+    return notes

@@ -1,0 +1,257 @@
+"""The messages of a topic: bounded reads, from the newest ones, from an offset or from a time on, filtered by time and key.
+
+A page reads at most `MAX_BYTES` from the log and walks at most `MAX_RECORDS` records, whatever the topic holds. What lies beyond is said
+on the page. Records are decoded in a thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kafkacompat.storage.segment.shared_files import FileRegion, RegionGoneError
+from kafkacompat.web.errors import explain
+from kafkacompat.web.topics import PartitionState, find_offsets
+from kafkacompat.wire.apis.fetch import FetchPartition, FetchRequest, FetchTopic
+from kafkacompat.wire.batch_header import read_header, split_batches
+from kafkacompat.wire.batch_records import Record, read_records
+from kafkacompat.wire.primitives import MalformedError
+
+if TYPE_CHECKING:
+    from twisted.internet.defer import Deferred
+
+    from kafkacompat.monitoring.administration.requests import InternalRequests
+    from kafkacompat.web.text import ShownBytes
+
+MAX_PARTITIONS = 50
+"""Partitions that a page reads."""
+MAX_BYTES = 4 << 20
+"""Bytes that a page reads of all partitions together."""
+MAX_BATCH_BYTES = 8 << 20
+"""The largest batch that is decoded, and the most that it may decompress to."""
+MAX_RECORDS = 20_000
+"""Records that a page walks over."""
+SCANNED_FROM_END = 5_000
+"""Offsets before the end of a partition in which the newest messages with a key are looked for."""
+BY_NAME_VERSION = 12
+"""The newest version of Fetch that names topics."""
+NEWEST, OLDEST = "newest", "oldest"
+
+
+class Selection(NamedTuple):
+    """The messages that a page shows: ``count`` of them at most.
+
+    ``offset`` is where to begin in a single partition; without it ``begin`` is NEWEST or OLDEST. ``since_ms`` and ``until_ms`` bound the
+    timestamps, and ``key`` is part of the key.
+    """
+
+    count: int = 50
+    begin: str = NEWEST
+    offset: int | None = None
+    since_ms: int | None = None
+    until_ms: int | None = None
+    key: bytes = b""
+
+    def accepts(self, record: Record) -> bool:
+        """Return whether a record passes the filters."""
+        if self.key and (record.key is None or self.key not in record.key):
+            return False
+        after = self.since_ms is None or record.timestamp >= self.since_ms
+        return after and (self.until_ms is None or record.timestamp <= self.until_ms)
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether it leaves out messages."""
+        return bool(self.key) or self.since_ms is not None or self.until_ms is not None
+
+
+class Message(NamedTuple):
+    """One message; ``record`` is None for a batch that is not decoded, and ``note`` says why."""
+
+    partition: int
+    offset: int
+    timestamp_ms: int
+    record: Record | None
+    note: str = ""
+
+
+@dataclass
+class PartitionRead:
+    """What was read of one partition: offsets from ``begin`` up to ``end``, of those from ``start`` up to ``limit`` that it has."""
+
+    index: int
+    start: int
+    limit: int
+    begin: int
+    end: int
+
+
+class MessagePage(NamedTuple):
+    """Messages, the reads of the partitions, and a sentence for each partition that was not read."""
+
+    messages: list[Message]
+    reads: list[PartitionRead]
+    notes: list[str]
+
+
+class Decoded(NamedTuple):
+    """The messages of some batches that a selection accepts; ``end`` is the offset after the last batch that was decoded."""
+
+    messages: list[Message]
+    end: int
+    walked: int
+
+
+RunInThread = Callable[..., "Deferred[Any]"]
+
+
+class MessageReader:
+    """Reads the messages of one topic for one page."""
+
+    def __init__(self, requests: InternalRequests, run: RunInThread, topic: str, node_id: int) -> None:
+        self._requests = requests
+        self._run = run
+        self._topic = topic
+        self._node_id = node_id
+        self._records_left = MAX_RECORDS
+        self._bytes_left = MAX_BYTES
+        self._notes: list[str] = []
+
+    async def read(self, partitions: Sequence[PartitionState], selection: Selection) -> MessagePage:
+        """Return the selected messages, the newest first if they are selected from the end, else the oldest first."""
+        here = [partition for partition in partitions if self._node_id in partition.replicas]
+        if len(here) < len(partitions):
+            missing = len(partitions) - len(here)
+            self._notes.append(f"{missing} partitions have no replica on this broker: open the page of another broker")
+        if len(here) > MAX_PARTITIONS:
+            self._notes.append(f"only the first {MAX_PARTITIONS} partitions are read: choose a partition to read another")
+            here = here[:MAX_PARTITIONS]
+        positions = await self._find_positions(here, selection)
+        messages: list[Message] = []
+        reads: list[PartitionRead] = []
+        for number, position in enumerate(positions):
+            share = max(self._bytes_left // (len(positions) - number), 1)
+            messages += await self._read_partition(position, selection, share)
+            reads.append(position)
+        newest_first = selection.begin == NEWEST and selection.offset is None and selection.since_ms is None
+        messages.sort(key=lambda message: (message.timestamp_ms, message.offset), reverse=newest_first)
+        return MessagePage(messages[: selection.count], reads, self._notes)
+
+    async def _find_positions(self, partitions: list[PartitionState], selection: Selection) -> list[PartitionRead]:
+        """Return where to begin in each partition that is not empty."""
+        positions = []
+        times = {}
+        if selection.since_ms is not None and selection.offset is None:
+            times = await find_offsets(self._requests, partitions, selection.since_ms, self._node_id)
+        for partition in partitions:
+            start, limit = partition.start_offset, partition.end_offset
+            if start is None or limit is None or start >= limit:
+                continue
+            begin = start
+            if selection.offset is not None:
+                begin = min(max(selection.offset, start), limit)
+            elif selection.since_ms is not None:
+                begin = times.get((self._topic, partition.index), limit)
+            elif selection.begin == NEWEST:
+                begin = max(start, limit - (SCANNED_FROM_END if selection.is_filtered else selection.count))
+            positions.append(PartitionRead(partition.index, start, limit, begin, begin))
+        return positions
+
+    async def _read_partition(self, position: PartitionRead, selection: Selection, max_bytes: int) -> list[Message]:
+        """Read one partition; the newest messages are read from nearer to the end if the way there is too long."""
+        from_end = selection.begin == NEWEST and selection.offset is None and selection.since_ms is None
+        while True:
+            messages = await self._read_forward(position, selection, max_bytes)
+            distance = position.limit - position.begin
+            if not from_end or position.end >= position.limit or distance <= 1 or self._records_left <= 0:
+                break
+            position.begin = position.end = position.limit - max(distance // 4, 1)
+        return messages[-selection.count :] if from_end else messages[: selection.count]
+
+    async def _read_forward(self, position: PartitionRead, selection: Selection, max_bytes: int) -> list[Message]:
+        """Read from the beginning of a position on, and note how far that came."""
+        messages: list[Message] = []
+        from_end = selection.begin == NEWEST and selection.offset is None and selection.since_ms is None
+        while position.end < position.limit and self._records_left > 0 and max_bytes > 0:
+            region = await self._fetch(position, max_bytes)
+            if region is None:
+                break
+            try:
+                size_bytes = len(region) if isinstance(region, bytes) else region.size_bytes
+                decoded = await self._decode(region, position, selection, max_bytes)
+            finally:
+                if isinstance(region, FileRegion):
+                    region.release()
+            self._records_left -= decoded.walked
+            max_bytes -= size_bytes
+            self._bytes_left -= size_bytes
+            messages += decoded.messages
+            if decoded.end <= position.end:
+                break
+            position.end = min(decoded.end, position.limit)
+            if not from_end and len(messages) >= selection.count:
+                break
+        return messages
+
+    async def _decode(
+        self, region: bytes | FileRegion, position: PartitionRead, selection: Selection, max_bytes: int
+    ) -> Decoded:
+        try:
+            most = max(max_bytes, MAX_BATCH_BYTES)
+            return await self._run(
+                decode_region, region, most, position.index, position.end, selection, self._records_left
+            )
+        except (RegionGoneError, MalformedError) as problem:
+            self._notes.append(f"partition {position.index} cannot be read from offset {position.end} on: {problem}")
+            return Decoded([], position.end, 0)
+
+    async def _fetch(self, position: PartitionRead, max_bytes: int) -> bytes | FileRegion | None:
+        wanted = FetchPartition(partition=position.index, fetch_offset=position.end, partition_max_bytes=max_bytes)
+        topic = FetchTopic(topic=self._topic, partitions=[wanted])
+        request = FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=max_bytes, topics=[topic])
+        response = await self._requests.send(request, BY_NAME_VERSION)
+        data = response.responses[0].partitions[0]
+        if data.error_code:
+            self._notes.append(explain(data.error_code, f"partition {position.index}")[1])
+            return None
+        region: bytes | FileRegion = data.records
+        return None if isinstance(region, bytes) and not region else region
+
+
+def decode_region(
+    region: bytes | FileRegion, most_bytes: int, partition: int, begin: int, selection: Selection, most_records: int
+) -> Decoded:
+    """Decode batches until *most_records* are walked over; raises RegionGoneError and MalformedError. [disk]"""
+    data = region[:most_bytes] if isinstance(region, bytes) else region.pread(0, most_bytes)
+    messages: list[Message] = []
+    end, walked = begin, 0
+    batches = list(split_batches(data))
+    if not batches and data:
+        header = read_header(data)
+        note = f"a batch of {header.size_bytes} bytes is too large for this page"
+        return Decoded([Message(partition, header.base_offset, header.max_timestamp, None, note)], header.last_offset + 1, 0)
+    for batch in batches:
+        header = read_header(batch)
+        if walked >= most_records:
+            break
+        end = header.last_offset + 1
+        if header.is_control:
+            continue
+        try:
+            for record in read_records(batch, MAX_BATCH_BYTES):
+                walked += 1
+                if record.offset >= begin and selection.accepts(record):
+                    messages.append(Message(partition, record.offset, record.timestamp, record, _describe(header)))
+                if walked >= most_records:
+                    # The batch is not finished: the next page begins within it.
+                    end = record.offset + 1
+                    break
+        except MalformedError as problem:
+            note = f"the batch at offset {header.base_offset} cannot be decoded: {problem}"
+            messages.append(Message(partition, header.base_offset, header.max_timestamp, None, note))
+    return Decoded(messages, end, walked)
+
+
+def _describe(header: Any) -> str:
+    return "transactional" if header.is_transactional else ""

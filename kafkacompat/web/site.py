@@ -1,0 +1,295 @@
+"""/ui on the HTTP listener: who may see it, and answers that no browser can be led astray by.
+
+A user logs in by a token, or by the name and password of a SCRAM user, as for /v1; users of instances see their instance. Where the
+broker has no users there is no login, and the page opens only under names that no other site can take.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import parse_qs, urlsplit
+
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+from twisted.web.resource import Resource
+from twisted.web.server import NOT_DONE_YET, Request
+
+from kafkacompat.monitoring.administration.answers import HttpError
+from kafkacompat.monitoring.administration.pages import read_query
+from kafkacompat.monitoring.administration.requests import InternalRequests
+from kafkacompat.monitoring.http import BROKEN
+from kafkacompat.security.principals import ANONYMOUS, Principal
+from kafkacompat.web.pages import find_page
+from kafkacompat.web.rendering import STATIC_TYPES, Renderer, StaticFiles, build_link
+from kafkacompat.web.sessions import COOKIE, LIFETIME_S, Sessions
+from kafkacompat.web.visits import User, Visit, WebServices
+from kafkacompat.wire import entities
+from kafkacompat.wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kafkacompat.tenancy.tenant_view import TenantView
+
+log = logging.getLogger(__name__)
+
+MAX_FORM_BYTES = 8 * 1024
+MAX_FIELDS = 10
+LOGIN, LOGOUT, STATIC = "login", "logout", "static"
+HTML = b"text/html; charset=utf-8"
+FORM = b"application/x-www-form-urlencoded"
+POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    b"Content-Security-Policy": POLICY.encode(),
+    b"X-Content-Type-Options": b"nosniff",
+    b"X-Frame-Options": b"DENY",
+    b"Referrer-Policy": b"same-origin",
+    b"Cross-Origin-Opener-Policy": b"same-origin",
+    b"Cross-Origin-Resource-Policy": b"same-origin",
+}
+NO_STORE, FOR_EVER = b"no-store", b"private, max-age=31536000, immutable"
+
+
+class Reply(NamedTuple):
+    """An answer over HTTP; ``location`` and ``cookie`` are header values, "" for none."""
+
+    status: int
+    body: bytes = b""
+    content_type: bytes = HTML
+    location: str = ""
+    cookie: str = ""
+    caching: bytes = NO_STORE
+
+
+class WebPage(Resource):
+    """/ui and all below it."""
+
+    isLeaf = True  # noqa: N815 (Twisted's name)
+
+    def __init__(self, services: WebServices) -> None:
+        super().__init__()
+        self._services = services
+        self._sessions = Sessions(services.clock, services.rng.randbytes)
+        self._static = StaticFiles()
+        self._renderer = Renderer(self._static)
+
+    def render(self, request: Request) -> Any:
+        """Twisted: answer, once the broker has."""
+        gone: list[Any] = []
+        request.notifyFinish().addErrback(gone.append)
+
+        def finish(outcome: Reply | Failure) -> None:
+            if not gone:
+                _write(request, self._explain(outcome) if isinstance(outcome, Failure) else outcome)
+
+        Deferred.fromCoroutine(self._answer(request)).addBoth(finish)
+        return NOT_DONE_YET
+
+    async def _answer(self, request: Request) -> Reply:
+        path = tuple(part.decode("utf-8", "replace") for part in request.postpath or ())
+        path = path[:-1] if path[-1:] == ("",) else path
+        if request.method not in (b"GET", b"HEAD", b"POST"):
+            raise HttpError(405, "this page is read by GET")
+        if path[:1] == (STATIC,):
+            return self._serve_static(path[1:])
+        if self._services.access is None:
+            check_host(request.getHeader("host") or "", self._services.hosts)
+        if request.method == b"POST":
+            return await self._accept_form(request, path)
+        if path == (LOGIN,):
+            return self._show_login("", _read_target(request))
+        user = await self._find_user(request)
+        if user is None:
+            return Reply(303, location=build_link((LOGIN,), to=(request.uri or b"").decode("ascii", "replace")))
+        return await self._show_page(request, path, user)
+
+    async def _show_page(self, request: Request, path: tuple[str, ...], user: User) -> Reply:
+        services, host = self._services, request.getClientAddress().host
+        requests = InternalRequests(services.dispatcher, user.principal, host, user.tenant, services.listener)
+        visit = Visit(services, user, requests, path, read_query(request.args or {}))
+        common = self._list_common_values(user)
+        try:
+            page = await find_page(path)(visit)
+        except (HttpError, KafkaError) as problem:
+            status = problem.status if isinstance(problem, HttpError) else 400
+            values = {"status": status, "sentence": str(problem), "title": "Error", "section": path[:1] and path[0]}
+            return Reply(status, self._renderer.render("error.html", **common, **values))
+        values = {**common, "title": page.title, "section": page.section, **page.values}
+        return Reply(200, self._renderer.render(page.template, **values))
+
+    def _list_common_values(self, user: User | None) -> dict[str, Any]:
+        tenant = None if user is None else user.tenant
+        return {
+            "node_id": self._services.node_id,
+            "user": "" if user is None or not user.cookie else user.name,
+            "instance": "" if tenant is None else tenant.name,
+            "form_token": "" if user is None or not user.cookie else self._sessions.make_form_token(user.cookie),
+            "has_instances": bool(self._services.instances),
+            "is_open": self._services.access is None,
+        }
+
+    def _serve_static(self, path: tuple[str, ...]) -> Reply:
+        content = self._static.contents.get(path[0]) if len(path) == 1 else None
+        if content is None:
+            raise HttpError(404, "there is no such page")
+        return Reply(200, content, STATIC_TYPES[path[0]], caching=FOR_EVER)
+
+    # Users
+
+    async def _find_user(self, request: Request) -> User | None:
+        """Return the user of a request; None if somebody has to log in. Raises HttpError."""
+        access = self._services.access
+        if access is None:
+            return User(ANONYMOUS, None, "")
+        cookie = (request.getCookie(COOKIE.encode()) or b"").decode("ascii", "replace")
+        session = self._sessions.find(cookie)
+        if session is None:
+            return None
+        if not await access.is_valid(session.login):
+            self._sessions.end(cookie)
+            return None
+        principal = session.login.principal
+        tenant = self._find_tenant(principal, request.getClientAddress().host)
+        return User(principal, tenant, cookie)
+
+    def _find_tenant(self, principal: Principal, host: str) -> TenantView | None:
+        """Return the instance of a user, None for one of the cluster; raises HttpError 403 if the instance refuses the address."""
+        view = self._services.instances.find_owner(entities.USER, principal.name)
+        if view is None:
+            return None
+        whitelist = view.instance.whitelist
+        if not view.instance.is_active or (whitelist is not None and host not in whitelist):
+            raise HttpError(403, "the instance does not serve this address")
+        return view
+
+    async def _accept_form(self, request: Request, path: tuple[str, ...]) -> Reply:
+        check_same_origin(request)
+        fields = read_form(request)
+        if path == (LOGIN,) and self._services.access is not None:
+            return await self._log_in(request, fields)
+        if path == (LOGOUT,):
+            return self._log_out(request, fields)
+        raise HttpError(405, "this page is read by GET")
+
+    async def _log_in(self, request: Request, fields: Mapping[str, str]) -> Reply:
+        access, host = self._services.access, request.getClientAddress().host
+        assert access is not None
+        try:
+            name = self._find_physical_user(fields.get("name", ""), fields.get("instance", ""))
+            login = await access.log_in(name, fields.get("secret", ""), host)
+            self._find_tenant(login.principal, host)
+        except HttpError as problem:
+            return self._show_login(str(problem), fields.get("to", ""), problem.status)
+        log.info("%s has logged in to the web page from %s", login.principal, host)
+        return Reply(303, location=check_target(fields.get("to", "")), cookie=self._make_cookie(request, self._sessions.begin(login)))
+
+    def _find_physical_user(self, name: str, instance: str) -> str:
+        """Return the physical name of a user of an instance; a user who cannot exist has a name that nobody has."""
+        if not instance:
+            return name
+        view = self._services.instances.by_name.get(instance)
+        try:
+            return "\0" if view is None else view.find_physical_user(name)
+        except KafkaError:
+            return "\0"
+
+    def _log_out(self, request: Request, fields: Mapping[str, str]) -> Reply:
+        cookie = (request.getCookie(COOKIE.encode()) or b"").decode("ascii", "replace")
+        if not self._sessions.is_form_token(cookie, fields.get("token", "")):
+            raise HttpError(403, "the form is not of this session: load the page again")
+        self._sessions.end(cookie)
+        return Reply(303, location=build_link((LOGIN,)), cookie=self._make_cookie(request, "", age_s=0))
+
+    def _make_cookie(self, request: Request, value: str, age_s: int = LIFETIME_S) -> str:
+        # A proxy that adds TLS says so; the cookie then never travels without it.
+        secure = "; Secure" if request.getHeader("x-forwarded-proto") == "https" else ""
+        return f"{COOKIE}={value}; Path=/ui; Max-Age={age_s}; HttpOnly; SameSite=Strict{secure}"
+
+    def _show_login(self, sentence: str, target: str, status: int = 200) -> Reply:
+        if self._services.access is None:
+            return Reply(303, location=build_link(()))
+        values = {"sentence": sentence, "to": check_target(target), "title": "Log in", "section": ""}
+        return Reply(status, self._renderer.render("login.html", **self._list_common_values(None), **values))
+
+    def _explain(self, failure: Failure) -> Reply:
+        problem = failure.value
+        if isinstance(problem, HttpError):
+            status, sentence = problem.status, str(problem)
+        else:
+            log.error("A page cannot be served", exc_info=problem)
+            status, sentence = 500, BROKEN
+        values = {"status": status, "sentence": sentence, "title": "Error", "section": ""}
+        return Reply(status, self._renderer.render("error.html", **self._list_common_values(None), **values))
+
+
+def check_host(header: str, hosts: frozenset[str]) -> None:
+    """Raise HttpError 403 unless a page without a login was opened by an address, or by a name of this broker.
+
+    Otherwise another site could let its own name lead to this broker, and read the page in the browser of a visitor.
+    """
+    try:
+        host = (urlsplit(f"//{header}").hostname or "").rstrip(".")
+    except ValueError:
+        host = ""
+    if host in hosts or host == "localhost":
+        return
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        shown = f"the name {host[:100]!r} is not known to this broker"
+        raise HttpError(403, f"{shown}: open the page by an IP address, or let users log in") from None
+
+
+def check_same_origin(request: Request) -> None:
+    """Raise HttpError 403 for a form that a page of another site sends."""
+    site, origin = request.getHeader("sec-fetch-site"), request.getHeader("origin")
+    is_own_site = site in (None, "same-origin", "none")
+    is_own_origin = origin is None or origin.partition("://")[2] == request.getHeader("host")
+    if not (is_own_site and is_own_origin):
+        raise HttpError(403, "the form comes from another site")
+
+
+def read_form(request: Any) -> dict[str, str]:
+    """Return the first value of each field of a form; raises HttpError 400, 413 and 415."""
+    kind = (request.getHeader(b"content-type") or b"").partition(b";")[0].strip().lower()
+    if kind != FORM:
+        raise HttpError(415, "the body is no form")
+    content = request.content.getvalue()
+    if request.is_too_large or len(content) > MAX_FORM_BYTES:
+        raise HttpError(413, f"the form has more than {MAX_FORM_BYTES} bytes")
+    try:
+        fields = parse_qs(content.decode("ascii"), max_num_fields=MAX_FIELDS, errors="replace")
+    except ValueError:
+        raise HttpError(400, "the form is not valid") from None
+    return {name: values[0] for name, values in fields.items()}
+
+
+def check_target(target: str) -> str:
+    """Return where a login leads to: a page below /ui, the first one if *target* is none."""
+    is_own = target == "/ui" or target.startswith(("/ui/", "/ui?"))
+    return target if is_own and target.isascii() and target.isprintable() and "\\" not in target else build_link(())
+
+
+def _read_target(request: Request) -> str:
+    return read_query(request.args or {}).get("to", "")
+
+
+def _write(request: Request, reply: Reply) -> None:
+    request.setResponseCode(reply.status)
+    for name, value in HEADERS.items():
+        request.setHeader(name, value)
+    request.setHeader(b"Content-Type", reply.content_type)
+    request.setHeader(b"Cache-Control", reply.caching)
+    request.setHeader(b"Content-Length", b"%d" % len(reply.body))
+    if reply.location:
+        request.setHeader(b"Location", reply.location.encode())
+    if reply.cookie:
+        request.responseHeaders.addRawHeader(b"Set-Cookie", reply.cookie.encode())
+    if request.method != b"HEAD":
+        request.write(reply.body)
+    request.finish()

@@ -1,0 +1,101 @@
+"""Helpers that create topics, produce, read, and wait for groups, without any client."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import kafkacompat.testing
+from kafkacompat.testing import BrokerError, Record, RunningBroker
+from kafkacompat.testing.rows import hash_key
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[RunningBroker]:
+    with kafkacompat.testing.broker() as running:
+        yield running
+
+
+def test_rows_of_all_forms_are_read_back(broker: RunningBroker) -> None:
+    broker.create_topic("forms", partitions=2)
+    rows = [
+        "text",
+        b"\xff",
+        None,
+        ("key", "value"),
+        {"key": "k", "value": b"v", "headers": {"h": "1"}, "partition": 1, "timestamp": 1_600_000_000_123},
+    ]
+    broker.produce("forms", rows, partition=0)
+    broker.produce("forms", [rows[4]])
+    read = broker.records("forms", 6)
+    assert [record.value for record in read] == [b"text", b"\xff", None, b"value", b"v", b"v"]
+    assert read[3].key == b"key"
+    assert read[-1] == Record("forms", 1, 0, 1_600_000_000_123, b"k", b"v", [("h", b"1")])
+
+
+def test_a_missing_topic_is_created(broker: RunningBroker) -> None:
+    broker.produce("missing", ["a"])
+    assert [record.value for record in broker.records("missing")] == [b"a"]
+    assert broker.records("still missing") == []
+
+
+def test_keys_choose_partitions_as_in_java(broker: RunningBroker) -> None:
+    # The values of Kafka's UtilsTest.
+    assert hash_key(b"21") == 2**32 - 973932308
+    assert hash_key(b"foobar") == 2**32 - 790332482
+    assert hash_key(b"a-little-bit-long-string") == 2**32 - 985981536
+    broker.create_topic("keyed", partitions=3)
+    broker.produce("keyed", [(f"{number % 7}", f"{number}") for number in range(70)])
+    partitions: dict[bytes | None, set[int]] = {}
+    for record in broker.records("keyed", 70):
+        partitions.setdefault(record.key, set()).add(record.partition)
+    assert len(partitions) == 7
+    assert all(len(chosen) == 1 for chosen in partitions.values())
+    broker.create_topic("turns", partitions=3)
+    broker.produce("turns", ["a", "b", "c", "d"])
+    assert [record.partition for record in broker.records("turns")] == [0, 0, 1, 2]
+
+
+def test_many_and_large_rows(broker: RunningBroker) -> None:
+    broker.produce("many", (str(number) for number in range(12_000)))
+    assert [record.value for record in broker.records("many", 12_000)] == [b"%d" % number for number in range(12_000)]
+    broker.produce("large", [b"x" * 700_000] * 5)
+    assert sum(len(record.value or b"") for record in broker.records("large", 5)) == 3_500_000
+
+
+def test_errors_are_sentences(broker: RunningBroker) -> None:
+    broker.create_topic("errors", partitions=2)
+    for act, words in (
+        (lambda: broker.create_topic("errors"), "topic errors cannot be created: TOPIC_ALREADY_EXISTS"),
+        (lambda: broker.create_topic("other", retention_mss=1), "topic other cannot be created: INVALID_CONFIG"),
+        (lambda: broker.create_topic("other", replicas=3), "INVALID_REPLICATION_FACTOR"),
+        (lambda: broker.produce("errors", ["a"], partition=2), "partition 2 of topic errors .* it has 2 partitions"),
+        (lambda: broker.produce("errors", [b"x" * 2_000_000]), "MESSAGE_TOO_LARGE"),
+        (lambda: broker.produce("errors", [{"id": 1}]), "a row has 'id', but a dictionary has key, value"),
+        (lambda: broker.produce("errors", [1]), "a key or a value is 1, of type int"),  # type: ignore[list-item]
+        (lambda: broker.produce("errors", "text"), "rows='text' is one row"),
+        (lambda: broker.records("errors", isolation_level="committed"), "give read_uncommitted or read_committed"),
+    ):
+        with pytest.raises(BrokerError, match=words):
+            act()
+
+
+def test_assertions_show_what_is_there(broker: RunningBroker) -> None:
+    broker.produce("shown", [("k", "v"), "w"])
+    broker.assert_produced("shown")
+    with pytest.raises(AssertionError, match="has not got"):
+        broker.assert_produced("shown", "v", ("k", "v"), within=0)
+    broker.assert_produced("shown", "w", ("k", "v"), exactly=True)
+    broker.assert_produced("shown", lambda record: record.value == b"w", {"key": "k"})
+    with pytest.raises(AssertionError) as failure:
+        broker.assert_produced("shown", "x", within=0.01)
+    assert str(failure.value) == (
+        "topic shown has not got 'x' after 0.01 s:\n  0@0: key b'k' value b'v'\n  0@1: value b'w'"
+    )
+    with pytest.raises(AssertionError, match="topic shown has 2 records, not 1"):
+        broker.assert_produced("shown", "w", exactly=True)
+    with pytest.raises(AssertionError, match=r"topic shown has 2 of 3 records after 0\.01 s"):
+        broker.records("shown", 3, within=0.01)
+    with pytest.raises(AssertionError, match=r"topic nothing has not got a record after 0\.01 s: it is empty"):
+        broker.assert_produced("nothing", within=0.01)

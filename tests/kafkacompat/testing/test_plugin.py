@@ -1,0 +1,160 @@
+"""The pytest plugin in sessions of its own: fixtures, markers, options, deaths and leftovers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import kafkacompat.testing
+
+pytest_plugins = ["pytester"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _load_broker() -> None:
+    """Load the broker once: pytester forgets the modules that a session in this process loads."""
+    with kafkacompat.testing.cluster(1) as kafka:
+        kafka.produce("t", ["a"])
+        kafka.records("t")
+
+
+PLUGIN = ("-p", "kafkacompat.testing.plugin", "-p", "no:cacheprovider", "-q")
+
+
+def test_fixtures_and_properties(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nkafka_properties =\n    num.partitions=2\n    message.max.bytes=1000\n")
+    pytester.makepyfile("""
+        import pytest
+
+        def read(running, name):
+            return running.call(lambda: running.broker.config.int(name))
+
+        def test_ini_and_option(kafka):
+            assert (read(kafka, "num.partitions"), read(kafka, "message.max.bytes")) == (2, 2000)
+            kafka.produce("t", ["a"])
+
+        @pytest.mark.kafka(num_partitions=3)
+        class TestMarked:
+            def test_an_empty_broker_with_properties(self, kafka):
+                assert kafka.records("t") == []
+                assert read(kafka, "num.partitions") == 3
+
+            @pytest.mark.kafka(num_partitions=4)
+            def test_the_closest_marker(self, kafka):
+                assert read(kafka, "num.partitions") == 4
+
+        def test_session_writes(kafka_session):
+            kafka_session.produce("t", ["a"])
+
+        def test_session_reads(kafka_session, kafka):
+            kafka_session.assert_produced("t", "a")
+            assert kafka.records("t") == []
+
+        def test_cluster(kafka_cluster):
+            kafka = kafka_cluster(2)
+            kafka.create_topic("t", replicas=2)
+            kafka.produce("t", ["a"])
+            kafka.kill_broker(1)
+            kafka.assert_produced("t", "a")
+    """)
+    result = pytester.runpytest_inprocess(*PLUGIN, "--kafka-property", "message.max.bytes=2000")
+    result.assert_outcomes(passed=6)
+    result.stdout.no_fnmatch_line("*left behind*")
+
+
+def test_wrong_properties_are_sentences(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("def test_it(kafka): pass")
+    result = pytester.runpytest_inprocess(*PLUGIN, "--kafka-property", "3")
+    result.stderr.fnmatch_lines("ERROR: kafka property '3': write NAME=VALUE")
+    result = pytester.runpytest_inprocess(*PLUGIN, "--kafka-property", "num.partition=3")
+    result.stdout.fnmatch_lines("*num.partition is no property of a broker (did you mean num.partitions?)*")
+
+
+def test_a_dead_thread_is_named_in_the_test_that_used_it(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        def test_dies(kafka):
+            kafka.call(lambda: kafka.broker._reactor.callLater(0, kafka.broker._reactor.stop))
+            kafka._thread._thread.join(5)
+            raise LookupError("the client has lost its broker")
+
+        def test_lives(kafka):
+            kafka.produce("t", ["a"])
+    """)
+    result = pytester.runpytest_inprocess(*PLUGIN)
+    result.assert_outcomes(passed=1, failed=1, errors=1)
+    result.stdout.fnmatch_lines(
+        ["*LookupError: the client has lost its broker", "the thread of the brokers has ended: its reactor was stopped"]
+    )
+
+
+def test_leftovers_are_reported(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import socket, threading
+        import kafkacompat.testing
+
+        kept, ending = [], threading.Event()
+
+        def connect(kafka):
+            host, port = kafka.bootstrap_servers.split(":")
+            kept.append(socket.create_connection((host, int(port))))
+            kafka.create_topic("t")
+
+        def test_client(kafka):
+            connect(kafka)
+
+        def test_thread(kafka):
+            threading.Thread(target=ending.wait, name="of a client").start()
+
+        def test_broker():
+            kept.append(kafkacompat.testing.broker())
+
+        def test_fails(kafka):
+            ending.set()
+            connect(kafka)
+            assert False
+    """)
+    result = pytester.runpytest_inprocess(*PLUGIN)
+    result.assert_outcomes(passed=3, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*kafkacompat: left behind by tests*",
+            "1 connections of unknown unknown were not closed (test_leftovers_are_reported.py::test_client)",
+            "the thread of a client was left running (test_leftovers_are_reported.py::test_thread)",
+            "the broker at 127.0.0.1:* was not stopped (test_leftovers_are_reported.py::test_broker)",
+        ]
+    )
+    result.stdout.no_fnmatch_line("*test_fails)*")
+
+
+def test_workers_of_xdist_have_brokers_of_their_own_and_report(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("""
+        import pytest
+        import kafkacompat.testing
+
+        @pytest.mark.parametrize("number", range(4))
+        def test_it(kafka, number):
+            kafka.produce("t", [str(number)])
+            assert [record.value for record in kafka.records("t")] == [b"%d" % number]
+
+        def test_broker():
+            kafkacompat.testing.broker()
+    """)
+    result = pytester.runpytest_subprocess(*PLUGIN, "-p", "xdist", "-n", "2", timeout=60)
+    result.assert_outcomes(passed=5)
+    result.stdout.fnmatch_lines("the broker at 127.0.0.1:* was not stopped (*test_broker)")
+
+
+def test_the_plugin_loads_no_broker() -> None:
+    program = """
+import sys
+before = set(sys.modules)
+import pytest
+before = set(sys.modules)
+import kafkacompat.testing.plugin
+loaded = sorted(set(sys.modules) - before)
+assert all(name.startswith("kafkacompat") for name in loaded), loaded
+assert len(loaded) <= 7, loaded
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
