@@ -39,7 +39,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Let links out of docs/ lead to the copies in the site."""
     source = page.file.src_uri
-    return adapt_links(source.removeprefix(f"{BESIDE}/") if source.startswith(f"{BESIDE}/") else f"{DOCS}{source}", markdown)
+    return adapt_links(
+        source.removeprefix(f"{BESIDE}/") if source.startswith(f"{BESIDE}/") else f"{DOCS}{source}", markdown
+    )
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:

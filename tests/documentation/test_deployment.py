@@ -61,7 +61,16 @@ def test_the_health_check_asks_the_address_where_health_is_served() -> None:
 def test_the_build_context_has_what_the_package_needs() -> None:
     sent = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     assert all((ROOT / name).exists() for name in sent)
-    assert {"setup.py", "setup.cfg", "pyproject.toml", "README.md", "kafkacompat", "wire", "handlers", "storage"} <= sent
+    assert {
+        "setup.py",
+        "setup.cfg",
+        "pyproject.toml",
+        "README.md",
+        "kafkacompat",
+        "wire",
+        "handlers",
+        "storage",
+    } <= sent
 
 
 @pytest.mark.parametrize("name", BROKERS)
@@ -100,4 +109,7 @@ def test_the_unit_runs_without_rights_and_is_ended_by_sigterm() -> None:
     # KillSignal is SIGTERM by default, and a broker with bad properties ends with 2.
     assert "KillSignal" not in service
     assert service["RestartPreventExitStatus"] == "2"
-    assert f"/var/lib/{service['StateDirectory']}" == BrokerConfig.load((DEPLOY / "server.properties").read_text()).log_dirs[0]
+    assert (
+        f"/var/lib/{service['StateDirectory']}"
+        == BrokerConfig.load((DEPLOY / "server.properties").read_text()).log_dirs[0]
+    )
