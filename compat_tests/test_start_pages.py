@@ -44,20 +44,20 @@ def test_the_programs_print_what_the_page_shows(run: PageRun, name: str) -> None
     assert [output for output in printed if output in shown] == shown
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/start/pytest.md"])
-def test_the_fixture_works_as_the_pages_show_it(broker_kind: str, page: str, tmp_path: Path) -> None:
+def test_the_fixture_works_as_the_pages_show_it(broker_kind: str, tmp_path: Path) -> None:
     if broker_kind != "kafkacompat":
         pytest.skip("the fixture starts this broker")
-    programs = [text for kind, text in FENCE.findall((ROOT / page).read_text()) if kind == "python"]
+    pages = [(ROOT / page).read_text() for page in ("README.md", "docs/start/pytest.md")]
+    programs = [text for page in pages for kind, text in FENCE.findall(page) if kind == "python"]
     tests = [text for text in programs if "def test_" in text]
-    (tmp_path / "test_page.py").write_text("\n\n".join(tests))
+    for number, text in enumerate(tests):
+        (tmp_path / f"test_{number}.py").write_text(text)
     # An installed copy names the plugin to pytest.
     is_named = any(point.value == PLUGIN for point in entry_points(group="pytest11"))
     options = ["-q", "-p", "no:cacheprovider", *([] if is_named else ["-p", PLUGIN])]
-    assert f"{len(tests)} passed" in _run_python(["-m", "pytest", *options, "test_page.py"], tmp_path)
-    for program in programs:
-        if program not in tests:
-            assert _run_python(["-c", program], tmp_path)
+    assert f"{len(tests)} passed" in _run_python(["-m", "pytest", *options], tmp_path)
+    others = [text for text in programs if text not in tests]
+    assert _run_python(["-c", "\n".join(others)], tmp_path).count("127.0.0.1:") == len(others)
 
 
 def _run_python(arguments: Sequence[str], folder: Path) -> str:
