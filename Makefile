@@ -18,7 +18,7 @@ TWO_WORKERS := -n 2
 POMS := compat_tests/java/pom.xml compat_tests/frameworks/pom.xml $(sort $(wildcard compat_tests/java/*/pom.xml))
 # What an installed copy has too. A Python that may not write bytecode (PYTHONDONTWRITEBYTECODE) would compile it at each start.
 MODULES := kafkacompat wire handlers storage spark_integration
-SOURCES := kafkacompat wire handlers storage tests compat_tests bench spark_integration
+SOURCES := kafkacompat wire handlers storage tests compat_tests bench spark_integration examples
 EXTRAS := test,lint,spark,demo,bench
 # All that the pipelines write to can be had for it; `make spark` tries what pip takes of itself, and older ones, too.
 PYSPARK := pyspark==4.0.0

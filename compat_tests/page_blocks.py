@@ -20,7 +20,7 @@ from compat_tests.java_tools import java_command
 from compat_tests.waiting import until
 
 _BLOCK = re.compile(
-    r"^```(sh|properties|python|java|js|go|xml)\n(.*?)^```|^```\w*\n.*?^```|((?:^    [^\n]*\n)+)",
+    r"^```(sh|properties|python|java|js|go|xml|yaml)\n(.*?)^```|^```\w*\n.*?^```|((?:^    [^\n]*\n)+)",
     re.MULTILINE | re.DOTALL,
 )
 _FILE_NAME = re.compile(r"(?:#|//|<!--) ([\w-]+\.\w+)(?: -->)?\n")
