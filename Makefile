@@ -25,7 +25,7 @@ PYSPARK := pyspark==4.0.0
 # What asks the operating system, by its portable calls too; the tests of storage/ try both ways by themselves.
 ON_REAL_FILES := $(addprefix tests/kafkacompat/,test_broker.py test_broker_takeover.py server partitions upkeep cli)
 
-.PHONY: help run check test format coverage lint crash simulate history chaos demo cluster-demo bench tenants spark spark-compare spark-kills compare conformance packages tools migrate frameworks matrix clean
+.PHONY: help run check test format coverage lint crash simulate history chaos demo cluster-demo bench tenants spark spark-compare spark-kills compare conformance packages tools migrate frameworks matrix nasty clean
 
 help:
 	@echo "For users"
@@ -57,6 +57,7 @@ help:
 	@echo "For maintainers, for the documentation"
 	@echo "  make bench          measure this broker and Apache Kafka under the same loads, in turn [ROWS='produce fetch']"
 	@echo "  make matrix         run clients of every age on this broker and on Apache Kafka [ROWS='java-0.9 kafkajs'; ARGS=--instances]"
+	@echo "  make nasty          let clients of every age, and Spark, read nasty topics [ROWS='java-4 spark'; ARGS='--topics empty_batch']"
 	@echo "  make tenants        let a noisy neighbour loose beside nine quiet instances, and measure these [ARGS='--seconds 8']"
 
 run: $(VENV)/.bytecode
@@ -142,6 +143,9 @@ frameworks: $(VENV)/.jars
 
 matrix: $(VENV)/.jars
 	@$(BIN)/python -m compat_tests.matrix $(ROWS) $(ARGS)
+
+nasty: $(VENV)/.jars
+	@$(BIN)/python -m compat_tests.nasty $(ROWS) $(ARGS)
 
 clean:
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info wire/compiled_record_walk.*

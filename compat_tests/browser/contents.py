@@ -47,7 +47,9 @@ def fill(bootstrap: str) -> None:
     rng = Random(1)
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5})
     for number in range(ORDERS):
-        producer.produce("orders", make_order(number, rng), f"customer-{number % 500}", headers={"trace": f"{number:08x}"})
+        producer.produce(
+            "orders", make_order(number, rng), f"customer-{number % 500}", headers={"trace": f"{number:08x}"}
+        )
         if number % 100 == 0:
             producer.poll(0)
     for number in range(200):
@@ -62,7 +64,12 @@ def fill(bootstrap: str) -> None:
 @contextmanager
 def open_group(bootstrap: str, group: str) -> Iterator[None]:
     """Have a group with one member, which has read half of the orders."""
-    settings = {"bootstrap.servers": bootstrap, "group.id": group, "client.id": "billing-7", "auto.offset.reset": "earliest"}
+    settings = {
+        "bootstrap.servers": bootstrap,
+        "group.id": group,
+        "client.id": "billing-7",
+        "auto.offset.reset": "earliest",
+    }
     consumer = Consumer({**settings, "enable.auto.commit": False})
     consumer.subscribe(["orders"])
     read = 0

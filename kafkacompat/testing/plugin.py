@@ -51,9 +51,9 @@ def pytest_configure(config: pytest.Config) -> None:
     read_configured(config)
 
 
-def read_configured(config: pytest.Config) -> dict[str, str]:
+def read_configured(config: pytest.Config) -> dict[str, Any]:
     """Return the properties of the ini file and of the command line; raises pytest.UsageError."""
-    properties: dict[str, str] = {}
+    properties: dict[str, Any] = {}
     for line in [*config.getini(INI_NAME), *config.getoption("--kafka-property")]:
         name, equals, value = line.partition("=")
         if not equals or not name.strip():
@@ -64,7 +64,7 @@ def read_configured(config: pytest.Config) -> dict[str, str]:
 
 def _read_arguments(request: pytest.FixtureRequest) -> dict[str, Any]:
     """Return the arguments of a test's broker: those of the session, and those of its markers, the closest last."""
-    arguments: dict[str, Any] = read_configured(request.config)
+    arguments = read_configured(request.config)
     for marker in reversed(list(request.node.iter_markers(MARKER))):
         if marker.args:
             raise pytest.UsageError(f"@pytest.mark.kafka{marker.args!r}: write the properties as num_partitions=3")
