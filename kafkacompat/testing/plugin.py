@@ -13,9 +13,13 @@ import pytest
 
 from kafkacompat.testing import broker, cluster
 from kafkacompat.testing.leftovers import LEFTOVERS
+from kafkacompat.testing.release_parameters import DESCRIPTION, kafka_release, pytest_generate_tests
 
 if TYPE_CHECKING:
     from kafkacompat.testing import RunningBroker, RunningCluster
+
+__all__ = ["kafka_release", "pytest_generate_tests"]
+"""What pytest finds here although other modules define it."""
 
 MARKER = "kafka"
 INI_NAME = "kafka_properties"
@@ -43,6 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", f"{MARKER}(**properties): properties of the broker of a test, such as num_partitions=3"
     )
+    config.addinivalue_line("markers", DESCRIPTION)
     read_configured(config)
 
 
@@ -74,9 +79,14 @@ def _override(arguments: dict[str, Any], given: dict[str, Any]) -> dict[str, Any
 
 
 @pytest.fixture
-def kafka(request: pytest.FixtureRequest) -> Iterator[RunningBroker]:
-    """An empty broker of the test's own; ``@pytest.mark.kafka(num_partitions=3)`` gives it properties."""
+def kafka(request: pytest.FixtureRequest, kafka_release: str | None) -> Iterator[RunningBroker]:
+    """An empty broker of the test's own; ``@pytest.mark.kafka(num_partitions=3)`` gives it properties.
+
+    ``@pytest.mark.kafka_releases("0.11", "4.3")`` runs the test once for each release, and ``bootstrap_servers`` looks like it.
+    """
     with LEFTOVERS.watch_threads(), broker(**_read_arguments(request)) as running:
+        if kafka_release is not None:
+            running.bootstrap_servers = running.release(kafka_release)
         yield running
 
 

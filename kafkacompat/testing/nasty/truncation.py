@@ -101,7 +101,7 @@ async def append_in_batches(writer: PartitionWriter, rows: list[NewRecord]) -> l
 def make_on_one_node(kafka: Kafka, access: BrokerAccess, plan: Plan) -> UncleanTruncation:
     """Make the topic on a single node, which will lose the log's end as in a power failure."""
     before = kafka.call(_make_alone, access, plan)
-    return UncleanTruncation(before, lambda before: kafka.call(_truncate_alone, access, plan, before))  # type: ignore[no-any-return]
+    return UncleanTruncation(before, lambda before: kafka.call(_truncate_alone, access, plan, before))
 
 
 async def _make_alone(access: BrokerAccess, plan: Plan) -> NastyTopic:
