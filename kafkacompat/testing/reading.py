@@ -87,8 +87,10 @@ class TopicReader:
         (data,) = (await leader.request(request, FETCH_VERSION)).responses[0].partitions
         batches = take_bytes(data.records)
         if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            self._positions[partition] = leader.broker.replica_manager.find(self._topic, partition).log.log_start_offset
-            return None
+            start = leader.broker.replica_manager.find(self._topic, partition).log.log_start_offset
+            is_new = start != self._positions.get(partition, 0)
+            self._positions[partition] = start
+            return await self.fetch_partition(partition) if is_new else None
         if data.error_code in TRANSIENT_ERRORS:
             return None
         if data.error_code:

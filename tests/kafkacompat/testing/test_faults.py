@@ -110,3 +110,11 @@ def test_the_clock_of_a_cluster_is_advanced_and_its_replicas_stay_in_sync(
         assert partition is not None
         assert sorted(partition.in_sync_replicas) == [1, 2]
     assert client.produce(kafka, find_leader(kafka, "timed"), "timed") == 0
+
+
+def test_records_begin_where_retention_has_moved_the_start(kafka: RunningCluster) -> None:
+    kafka.create_topic("kept", retention_ms=3_600_000)
+    kafka.produce("kept", ["old"])
+    kafka.clock.advance(hours=2)
+    kafka.produce("kept", ["new"])
+    assert [record.value for record in kafka.records("kept")] == [b"new"]
