@@ -18,14 +18,14 @@ TWO_WORKERS := -n 2
 POMS := compat_tests/java/pom.xml compat_tests/frameworks/pom.xml $(sort $(wildcard compat_tests/java/*/pom.xml))
 # What an installed copy has too. A Python that may not write bytecode (PYTHONDONTWRITEBYTECODE) would compile it at each start.
 MODULES := kafkacompat wire handlers storage spark_integration
-SOURCES := kafkacompat wire handlers storage tests compat_tests bench spark_integration
+SOURCES := kafkacompat wire handlers storage tests compat_tests bench spark_integration examples
 EXTRAS := test,lint,spark,demo,bench
 # All that the pipelines write to can be had for it; `make spark` tries what pip takes of itself, and older ones, too.
 PYSPARK := pyspark==4.0.0
 # What asks the operating system, by its portable calls too; the tests of storage/ try both ways by themselves.
 ON_REAL_FILES := $(addprefix tests/kafkacompat/,test_broker.py test_broker_takeover.py server partitions upkeep cli)
 
-.PHONY: help run check test format coverage lint crash simulate history chaos demo cluster-demo bench tenants spark spark-compare spark-kills compare conformance packages tools migrate frameworks browser matrix clean
+.PHONY: help run check test format coverage lint crash simulate history chaos demo cluster-demo bench tenants spark spark-compare spark-kills compare conformance packages tools migrate frameworks browser matrix nasty clean
 
 help:
 	@echo "For users"
@@ -58,6 +58,7 @@ help:
 	@echo "For maintainers, for the documentation"
 	@echo "  make bench          measure this broker and Apache Kafka under the same loads, in turn [ROWS='produce fetch']"
 	@echo "  make matrix         run clients of every age on this broker and on Apache Kafka [ROWS='java-0.9 kafkajs'; ARGS=--instances]"
+	@echo "  make nasty          let clients of every age, and Spark, read nasty topics [ROWS='java-4 spark'; ARGS='--topics empty_batch']"
 	@echo "  make tenants        let a noisy neighbour loose beside nine quiet instances, and measure these [ARGS='--seconds 8']"
 
 run: $(VENV)/.bytecode
@@ -147,6 +148,9 @@ browser: $(VENV)/.development
 
 matrix: $(VENV)/.jars
 	@$(BIN)/python -m compat_tests.matrix $(ROWS) $(ARGS)
+
+nasty: $(VENV)/.jars
+	@$(BIN)/python -m compat_tests.nasty $(ROWS) $(ARGS)
 
 clean:
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info wire/compiled_record_walk.*

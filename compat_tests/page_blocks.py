@@ -20,7 +20,8 @@ from compat_tests.java_tools import java_command
 from compat_tests.waiting import until
 
 _BLOCK = re.compile(
-    r"^```(sh|properties|python|java|js|go|xml)\n(.*?)^```|^```\w*\n.*?^```|((?:^    [^\n]*\n)+)", re.MULTILINE | re.DOTALL
+    r"^```(sh|properties|python|java|js|go|xml|yaml)\n(.*?)^```|^```\w*\n.*?^```|((?:^    [^\n]*\n)+)",
+    re.MULTILINE | re.DOTALL,
 )
 _FILE_NAME = re.compile(r"(?:#|//|<!--) ([\w-]+\.\w+)(?: -->)?\n")
 _TOOLS = {"kafka-topics.sh": "org.apache.kafka.tools.TopicCommand", "kafka-configs.sh": "kafka.admin.ConfigCommand"}

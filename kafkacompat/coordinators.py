@@ -76,6 +76,7 @@ class Coordinators:
         readable_by_old_kafka: bool,
         cluster: CoordinatorCluster | None = None,
     ) -> None:
+        self._is_stopped = False
         self._clock = clock
         self._config = config
         self._replicas = replicas
@@ -157,6 +158,8 @@ class Coordinators:
             find_instance=lambda group_id: self.find_group_instance(group_id),
         )
         groups.start()
+        if self._is_stopped:
+            groups.stop()
         return groups
 
     @cached_property
@@ -186,6 +189,8 @@ class Coordinators:
             self._is_deleted if self._cluster is None else self._cluster.is_deleted,
         )
         transactions.start()
+        if self._is_stopped:
+            transactions.stop()
         return transactions
 
     def _build_transport(self, markers: MarkerWriter) -> MarkerTransport:
@@ -221,5 +226,8 @@ class Coordinators:
 
     def stop(self) -> None:
         """Stop both coordinators: waiting requests are answered that the coordinator moved, later ones that it is not available."""
-        self.transactions.stop()
-        self.groups.stop()
+        self._is_stopped = True
+        # A broker that has used none of them imports none of them now.
+        for coordinator in (self.used_transactions, self.used_groups):
+            if coordinator is not None:
+                coordinator.stop()

@@ -87,6 +87,12 @@ class PeriodicCall(LoopingCall):
         self.clock = clock  # type: ignore[assignment]  # it fits IReactorTime
 
 
+def find_real_clock(clock: Clock) -> Clock:
+    """Return the clock of the machine, which differs from *clock* where a test advances it."""
+    real: Clock = getattr(clock, "real_clock", clock)
+    return real
+
+
 def make_cooperator(clock: Clock) -> Cooperator:
     """Return a cooperator that takes one step of its iterators in each turn of the reactor."""
     later: Any = clock.callLater

@@ -16,7 +16,16 @@ def main() -> int:
         fetch_scripts()
     except NoScriptsError as problem:
         print(problem, file=sys.stderr)
-    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--config-file", str(ROOT / "mkdocs.yml")]
+    command = [
+        sys.executable,
+        "-m",
+        "mkdocs",
+        "build",
+        "--quiet",
+        "--strict",
+        "--config-file",
+        str(ROOT / "mkdocs.yml"),
+    ]
     # The theme tells of its successor at each build.
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode

@@ -30,7 +30,9 @@ def fetch_scripts() -> None:
     try:
         build_once(_scripts_folder(), _fetch_into)
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as problem:
-        raise NoScriptsError(f"npm did not deliver the scripts, so diagrams are shown as their text: {problem}") from None
+        raise NoScriptsError(
+            f"npm did not deliver the scripts, so diagrams are shown as their text: {problem}"
+        ) from None
 
 
 def _scripts_folder() -> Path:
@@ -48,4 +50,6 @@ def _fetch_into(folder: Path) -> None:
 
 
 def _run_command(command: list[str], folder: Path) -> None:
-    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=FETCH_SECONDS, stdin=subprocess.DEVNULL)
+    subprocess.run(
+        command, cwd=folder, check=True, capture_output=True, timeout=FETCH_SECONDS, stdin=subprocess.DEVNULL
+    )

@@ -69,6 +69,17 @@ def main() -> None:
     help="YAML file of the instances of a single node: short for kafkacompat.instances.file.",
 )
 @click.option(
+    "--faults",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="For tests of clients: answer errors, and lose and damage responses, by the rules in this YAML file.",
+)
+@click.option(
+    "--test-clock",
+    is_flag=True,
+    help="For tests of clients: let /v1/test of the HTTP listener advance the broker's clock and change its faults.",
+)
+@click.option(
     "--log-level",
     type=click.Choice(["TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"], case_sensitive=False),
     default="INFO",
@@ -85,6 +96,8 @@ def serve(
     port: int | None,
     data: str | None,
     instances: str | None,
+    faults: Path | None,
+    test_clock: bool,
     log_level: str,
     overrides: dict[str, str],
     strict: bool,
@@ -111,6 +124,8 @@ def serve(
       kafkacompat serve config/server.properties --override node.id=2 --strict
       KAFKACOMPAT_LOG_RETENTION_MS=3600000 kafkacompat serve
       kafkacompat serve --instances instances.yaml
+      kafkacompat serve --faults faults.yaml
+      kafkacompat serve --test-clock --override kafkacompat.http.listener=127.0.0.1:8080
     """
     if data is not None:
         if "log.dirs" in overrides:
@@ -120,4 +135,15 @@ def serve(
         overrides = {**overrides, "kafkacompat.instances.file": instances}
     from kafkacompat.cli.serve import serve_broker
 
-    sys.exit(serve_broker(properties, overrides, host=host, port=port, log_level=log_level, strict=strict))
+    sys.exit(
+        serve_broker(
+            properties,
+            overrides,
+            host=host,
+            port=port,
+            log_level=log_level,
+            strict=strict,
+            faults=faults,
+            has_test_clock=test_clock,
+        )
+    )

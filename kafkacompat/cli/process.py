@@ -17,6 +17,7 @@ from kafkacompat.reactors import build_reactor
 if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
+    from kafkacompat.cli.test_mode import TestMode
     from kafkacompat.config import BrokerConfig
     from kafkacompat.metrics.turns import ReactorTurns
 
@@ -28,18 +29,21 @@ LOAD_AFTER_S = 0.2
 """Time from the start until the broker imports the modules that the first consumer needs."""
 
 
-def run_broker(config: BrokerConfig) -> int:
+def run_broker(config: BrokerConfig, test_mode: TestMode | None = None) -> int:
     """Serve until SIGTERM, SIGINT or SIGHUP; returns the exit code.
 
-    If the broker cannot start, standard error gets one sentence.
+    If the broker cannot start, standard error gets one sentence. *test_mode* is given for a broker whose clock and faults tests
+    control.
     """
     keep_freed_memory()
     reactor = install_reactor()
     from kafkacompat.broker import Broker
     from kafkacompat.host import ReactorHost
 
-    broker = Broker(ReactorHost(reactor), config, _measure_turns(reactor, config))
-    process = _BrokerProcess(reactor, broker)
+    host = ReactorHost(reactor) if test_mode is None else test_mode.build_host(reactor)
+    faults = None if test_mode is None else test_mode.faults
+    broker = Broker(host, config, _measure_turns(reactor, config), faults)
+    process = _BrokerProcess(reactor, broker, test_mode)
     reactor.callWhenRunning(process.start)
     reactor.addSystemEventTrigger("before", "shutdown", process.stop)
     stop_on_hangup(reactor, process.stop_reactor)
@@ -95,9 +99,10 @@ def log_start() -> None:
 
 
 class _BrokerProcess:
-    def __init__(self, reactor: Any, broker: Any) -> None:
+    def __init__(self, reactor: Any, broker: Any, test_mode: TestMode | None = None) -> None:
         self._reactor = reactor
         self._broker = broker
+        self._test_mode = test_mode
         self.exit_code = 0
 
     def start(self) -> None:
@@ -112,6 +117,8 @@ class _BrokerProcess:
 
     def _print_ready_line(self, _: object) -> None:
         broker = self._broker
+        if self._test_mode is not None:
+            self._test_mode.begin(broker)
         print(
             "kafkacompat ready",
             *broker.addresses,

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kafkacompat.cli.log_lines import FORMATTERS, ErrorFlood, LineFormatter
 from kafkacompat.cli.process import run_broker
@@ -15,6 +16,9 @@ from kafkacompat.config.environment import property_of_variable, read_environmen
 from kafkacompat.config.loggers import LEVELS
 from kafkacompat.config.suggestions import did_you_mean
 from kafkacompat.storage.files.os_errors import describe_error
+
+if TYPE_CHECKING:
+    from kafkacompat.cli.test_mode import TestMode
 
 EXIT_BAD_CONFIG = 2
 
@@ -29,8 +33,13 @@ def serve_broker(
     port: int | None = None,
     log_level: str = "INFO",
     strict: bool = False,
+    faults: Path | None = None,
+    has_test_clock: bool = False,
 ) -> int:
-    """Serve; return the exit code: 2, with nothing created, for a configuration that cannot be used."""
+    """Serve; return the exit code: 2, with nothing created, for a configuration that cannot be used.
+
+    *faults* is a file of rules for tests of clients. With *has_test_clock* tests advance the clock of the broker.
+    """
     log_lines = logging.StreamHandler(sys.stderr)
     log_lines.setFormatter(LineFormatter())
     log_lines.addFilter(ErrorFlood())
@@ -41,12 +50,20 @@ def serve_broker(
         )
         if strict and config.unknown_names:
             raise ConfigError(f"{_describe_unknown(config)}: correct or remove them, or start without --strict")
+        test_mode = _prepare_tests(config, faults, has_test_clock) if faults or has_test_clock else None
     except ConfigError as problem:
         print(f"kafkacompat: {problem}", file=sys.stderr)
         return EXIT_BAD_CONFIG
     log_lines.setFormatter(FORMATTERS[config.string("kafkacompat.log.format")]())
     _warn_of_properties(config)
-    return run_broker(config)
+    return run_broker(config, test_mode)
+
+
+def _prepare_tests(config: BrokerConfig, faults: Path | None, has_clock: bool) -> TestMode:
+    # Most brokers are not for tests.
+    from kafkacompat.cli.test_mode import prepare_tests
+
+    return prepare_tests(config, faults, has_clock=has_clock)
 
 
 def read_properties(properties: Path | None) -> str | None:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 from copy import copy
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import deferLater
 
-from kafkacompat.faults.damage import RECORD_DAMAGE, decode_response, encode_frame, read_records
+from kafkacompat.faults.damage import RECORD_DAMAGE, encode_frame, read_records
 from kafkacompat.faults.error_responses import FETCH, METADATA, must_be_patched, patch_response, reject_request
 from kafkacompat.faults.request_facts import RequestReader
 from kafkacompat.faults.rules import FaultRule
 from kafkacompat.faults.targets import TopicKey, list_topics, merge, select
 from kafkacompat.handlers.context import Pending, UnanswerableError
 from kafkacompat.handlers.throttle_time import raise_throttle_time
+from kafkacompat.server.direct_requests import decode_response
 from kafkacompat.server.outgoing import release_regions
 from kafkacompat.wire import entities
 from kafkacompat.wire.apis.fetch import FetchableTopicResponse, PartitionData
@@ -26,11 +26,8 @@ from kafkacompat.wire.connection import EncodedFrames, IncomingRequest
 if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
-    from kafkacompat.faults.active import Faults
-    from kafkacompat.faults.leaders import MoveLeader
-    from kafkacompat.faults.pause import Pause
-    from kafkacompat.handlers.context import Peer, RequestContext, Services
-    from kafkacompat.server.connection import KafkaConnection
+    from kafkacompat.faults.tools import FaultTools
+    from kafkacompat.handlers.context import RequestContext
     from kafkacompat.server.dispatcher import Answer
     from kafkacompat.wire.schema import Response
 
@@ -39,17 +36,6 @@ log = logging.getLogger(__name__)
 TOPIC_IDS_FROM = 13
 """The first version of Fetch that names topics by their ids."""
 NO_FAULT = FaultRule(action="delay")
-
-
-@dataclass(frozen=True)
-class FaultTools:
-    """What the application of faults needs of a broker. ``find_connection`` returns the open connection of a client."""
-
-    faults: Faults
-    services: Services
-    pause: Pause
-    find_connection: Callable[[Peer], KafkaConnection | None]
-    move_leader: MoveLeader
 
 
 class FaultApplication:

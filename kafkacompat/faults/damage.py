@@ -9,9 +9,9 @@ from typing import Any
 from kafkacompat.server.outgoing import release_regions
 from kafkacompat.storage.segment.shared_files import FileRegion
 from kafkacompat.wire.batch_header import HEADER_SIZE, MAGIC_V2
-from kafkacompat.wire.compiler import find_reader, find_writer
+from kafkacompat.wire.compiler import find_writer
 from kafkacompat.wire.connection import EncodedResponse, IncomingRequest
-from kafkacompat.wire.headers import ResponseHeader, response_header_version
+from kafkacompat.wire.headers import response_header_version
 from kafkacompat.wire.schema import Response
 
 _SIZE = struct.Struct(">i")
@@ -54,14 +54,6 @@ def read_records(records: Any) -> bytes:
         return records.pread(0, records.size_bytes)
     finally:
         records.release()
-
-
-def decode_response(response: Any, declared: type[Response], version: int) -> Any:
-    """Return a response that another broker may have encoded as a message."""
-    if not isinstance(response, EncodedResponse):
-        return response
-    position = find_reader(ResponseHeader, response_header_version(declared, version))(response.data, 0)[1]
-    return find_reader(declared, version)(response.data, position)[0]
 
 
 def encode_frame(incoming: IncomingRequest, response: Response) -> bytes:

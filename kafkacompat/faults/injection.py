@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kafkacompat.faults.application import FaultTools
 from kafkacompat.faults.dispatcher import FaultyDispatcher
-from kafkacompat.faults.leaders import LeaderMoves
 from kafkacompat.faults.pause import Pause
+from kafkacompat.faults.tools import FaultTools
 from kafkacompat.server.dispatcher import Dispatcher
 
 if TYPE_CHECKING:
@@ -23,12 +22,16 @@ if TYPE_CHECKING:
 
 def inject_faults(faults: Faults, server: KafkaServer, services: Services, handlers: Mapping[int, Handler]) -> None:
     """Let every listener that *server* binds from now on apply the rules; *handlers* are those of the broker."""
-    # Leaders are moved in the name of the broker, which needs no rights.
-    own = replace(services, authorizer=None)
-    moves = LeaderMoves(Dispatcher(handlers, own), services)
+
+    def move_leader(topic: str, partition: int, broker: int) -> None:
+        from kafkacompat.faults.leaders import LeaderMoves
+
+        # Leaders are moved in the name of the broker, which needs no rights.
+        own = replace(services, authorizer=None)
+        LeaderMoves(Dispatcher(handlers, own), services).begin(topic, partition, broker)
 
     def find_connection(peer: Peer) -> KafkaConnection | None:
         return next((connection for connection in server.connections if connection.peer is peer), None)
 
-    tools = FaultTools(faults, services, Pause(services.clock), find_connection, moves.begin)
+    tools = FaultTools(faults, services, Pause(services.clock), find_connection, move_leader)
     server.wrap_dispatcher = lambda dispatcher: FaultyDispatcher(dispatcher, tools)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
 
-from kafkacompat.handlers.context import Peer, Pending, RequestContext
+from kafkacompat.handlers.context import Peer, RequestContext
+from kafkacompat.server.direct_requests import answer_directly
 from kafkacompat.wire.apis.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
     ReassignableTopic,
 )
 from kafkacompat.wire.apis.elect_leaders import ElectLeadersRequest, TopicPartitions
-from kafkacompat.wire.connection import IncomingRequest
 
 if TYPE_CHECKING:
     from kafkacompat.handlers.context import Services
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
     from kafkacompat.wire.schema import Request
 
 log = logging.getLogger(__name__)
-
-MoveLeader: TypeAlias = Callable[[str, int, int], None]
-"""Begins to move the leader of a partition, by topic and number, to a broker; -1 for any other in-sync replica."""
 
 ANY = -1
 ATTEMPTS = 50
@@ -43,7 +39,7 @@ class LeaderMoves:
         self._services = services
 
     def begin(self, topic: str, partition: int, broker: int) -> None:
-        """Begin to move a leader; the outcome is logged. See `MoveLeader`."""
+        """Begin to move a leader; the outcome is logged. See `FaultTools`."""
         moving = Deferred.fromCoroutine(self._move(topic, partition, broker))
         moving.addErrback(lambda failure: log.error("Fault move_leader failed", exc_info=failure.value))
 
@@ -71,12 +67,9 @@ class LeaderMoves:
     def _find_state(self, topic: str, partition: int) -> PartitionImage | None:
         return self._services.metadata.image.partition(topic, partition)
 
-    async def _send(self, request: Request) -> Any:
-        version = request.VERSIONS.last
-        incoming = IncomingRequest(request.API_KEY, version, 0, CLIENT_ID, request, 0)
-        context = RequestContext(version, CLIENT_ID, Peer("", "", 0, "", 0))
-        answer = self._dispatcher.dispatch(incoming, context)
-        return await answer.response if isinstance(answer, Pending) else answer
+    async def _send(self, request: Request) -> None:
+        context = RequestContext(request.VERSIONS.last, CLIENT_ID, Peer("", "", 0, "", 0))
+        await answer_directly(self._dispatcher, request, context)
 
 
 def _choose_target(state: PartitionImage, broker: int) -> int | None:

@@ -28,7 +28,7 @@ from kafkacompat.monitoring.health import BrokerState, Health
 from kafkacompat.monitoring.http import BoundedSite, HealthPage, MetricsPage, ReadinessPage, listen_http
 from kafkacompat.monitoring.table import make_metric
 from kafkacompat.telemetry.receiver import ClientTelemetry
-from kafkacompat.timers import now_ms
+from kafkacompat.timers import find_real_clock, now_ms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from kafkacompat.metadata.image import ImageHolder
     from kafkacompat.metrics.turns import ReactorTurns
     from kafkacompat.monitoring.administration.access import HttpAccess
+    from kafkacompat.monitoring.administration.for_tests import Controls
     from kafkacompat.monitoring.observed import Observed
     from kafkacompat.server.dispatcher import Dispatcher
     from kafkacompat.tenancy.registry import Instances
@@ -72,6 +73,7 @@ class Monitor:
         """Authenticates users; None if the configuration lets nobody log in."""
         self.address: tuple[str, int] | None = None
         """The bound address, after `listen`."""
+        self._version_one: Resource | None = None
         self._stops: list[Callable[[], None]] = []
         self._collects: list[Collect] = []
         self._begun_s = 0.0
@@ -81,7 +83,8 @@ class Monitor:
             "healthz": HealthPage(),
             "readyz": ReadinessPage(self.health.find_objection),
         }
-        self._site = BoundedSite(pages, reactor)
+        # The deadlines of connections are in real time, also where tests own the clock.
+        self._site = BoundedSite(pages, find_real_clock(reactor))
         self._port: Any = None
 
     def listen(self, host: str, port: int) -> None:
@@ -133,7 +136,9 @@ class Monitor:
 
         settings = AccessSettings(token_file, config.bool("kafkacompat.http.scram.enable"))
         self.access = HttpAccess(settings, clock, run, lambda: self._metadata.image.clients, instances)
-        page = ApiPage(self.access, dispatcher, lambda: now_ms(clock), SystemRandom(), describe_usage)
+        self._version_one = page = ApiPage(
+            self.access, dispatcher, lambda: now_ms(clock), SystemRandom(), describe_usage
+        )
         self.add_pages({"v1": page, **make_document_pages()}, MAX_BODY_BYTES)
 
     def add_pages(
@@ -147,6 +152,13 @@ class Monitor:
             self._stops.append(stop)
         self._site.max_body_bytes = max(self._site.max_body_bytes, max_body_bytes)
         self._site.add_pages(pages)
+
+    def serve_tests(self, controls: Controls) -> None:
+        """Serve /v1/test from now on, with the clock and the faults of this broker."""
+        from kafkacompat.monitoring.administration.for_tests import MAX_BODY_BYTES, collect_tests, make_test_pages
+
+        self.add_pages(make_test_pages(controls, self.access, self._version_one), MAX_BODY_BYTES)
+        self._collects.insert(-1, lambda: collect_tests(controls))
 
     def _list_collects(self) -> list[Collect]:
         return self._collects

@@ -194,6 +194,9 @@ python_gc_objects_collected | counter | generation | Objects that Python's garba
 python_gc_objects_uncollectable | counter | generation | Objects that it could not free
 python_gc_collections | counter | generation | Its collections
 kafkacompat_build_info | gauge | version | 1
+kafkacompat_test_mode | gauge | feature | 1 for each of clock and faults that tests control (serve --test-clock and --faults):
+    the broker must not serve in production
+kafkacompat_faults_applied | counter | rule | Requests to which a rule of faults was applied, by its number
 kafkacompat_scrape_seconds | gauge | | Time in which the metrics above were collected, in the turns between requests
 """,
     "Client telemetry": """

@@ -12,7 +12,7 @@ from kafkacompat.wire.headers import ResponseHeader, response_header_version
 if TYPE_CHECKING:
     from kafkacompat.handlers.context import RequestContext
     from kafkacompat.server.dispatcher import Dispatcher
-    from kafkacompat.wire.schema import Request
+    from kafkacompat.wire.schema import Request, Response
 
 
 async def answer_directly(dispatcher: Dispatcher, request: Request, context: RequestContext) -> Any:
@@ -25,8 +25,12 @@ async def answer_directly(dispatcher: Dispatcher, request: Request, context: Req
     answer: Any = dispatcher.dispatch(incoming, context)
     if isinstance(answer, Pending):
         answer = await answer.response
-    if isinstance(answer, EncodedResponse):
-        response = dispatcher.handlers[key].response
-        position = find_reader(ResponseHeader, response_header_version(response, version))(answer.data, 0)[1]
-        answer = find_reader(response, version)(answer.data, position)[0]
-    return answer
+    return decode_response(answer, dispatcher.handlers[key].response, version)
+
+
+def decode_response(response: Any, declared: type[Response], version: int) -> Any:
+    """Return a response of the class *declared*; one that the controller has encoded is decoded."""
+    if not isinstance(response, EncodedResponse):
+        return response
+    position = find_reader(ResponseHeader, response_header_version(declared, version))(response.data, 0)[1]
+    return find_reader(declared, version)(response.data, position)[0]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from kafkacompat.testing.acls import Acl
 from kafkacompat.testing.errors import BrokerError
 from kafkacompat.testing.starting import broker, cluster
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from kafkacompat.testing.rows import Record
     from kafkacompat.testing.running import RunningBroker, RunningCluster
 
-__all__ = ["BrokerError", "Record", "RunningBroker", "RunningCluster", "broker", "cluster"]
+__all__ = ["Acl", "BrokerError", "Record", "RunningBroker", "RunningCluster", "broker", "cluster"]
 
 _HOMES = {
     "Record": "kafkacompat.testing.rows",

@@ -104,7 +104,7 @@ class KafkaContainer:
     def start(self, timeout: int = 30) -> Self:
         """Start the broker; returns when it serves. Raises BrokerError, one sentence."""
         if self._kafka is None:
-            properties = {
+            properties: dict[str, Any] = {
                 "listeners": f"{self.listener_name}://{HOST}:{self._host_port}",
                 "listener.security.protocol.map": f"{self.listener_name}:{self.security_protocol}",
                 **read_variables(self.env),

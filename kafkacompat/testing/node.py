@@ -19,6 +19,7 @@ from kafkacompat.testing.process_reactor import ProcessReactor
 from kafkacompat.wire.client_connection import SOFTWARE_NAME
 
 if TYPE_CHECKING:
+    from kafkacompat.faults import Faults
     from kafkacompat.host import Host
     from kafkacompat.server.connection import KafkaConnection
     from kafkacompat.server.dispatcher import Dispatcher
@@ -34,7 +35,8 @@ class Node:
     """A broker that can start again on what it has left.
 
     *make_host* returns its machine for each of its processes, from the process's reactor. Data in a *folder* outlive the
-    node, so that it ends in order; None means memory. ``left_open`` are the clients that were connected at the end.
+    node, so that it ends in order; None means memory. ``left_open`` are the clients that were connected at the end. *faults* are the
+    rules of the test.
     """
 
     def __init__(
@@ -44,11 +46,13 @@ class Node:
         properties: Mapping[str, str],
         *,
         folder: str | None,
+        faults: Faults,
     ) -> None:
         self._make_host = make_host
         self._reactor = reactor
         self._properties = dict(properties)
         self.folder = folder
+        self._faults = faults
         self.clock = ProcessReactor(reactor)
         """The reactor of the broker's present or last process."""
         self.left_open: list[str] = []
@@ -87,7 +91,7 @@ class Node:
         try:
             config = BrokerConfig(self._properties)
             check_names(config)
-            broker = Broker(self._make_host(self.clock), config)
+            broker = Broker(self._make_host(self.clock), config, faults=self._faults)
             await broker.start()
         except START_ERRORS as problem:
             raise BrokerError(f"the broker cannot start: {problem}") from None

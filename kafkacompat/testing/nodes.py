@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from twisted.internet.task import deferLater
 
+from kafkacompat.metadata.image import NO_LEADER
 from kafkacompat.testing.errors import BrokerError
 from kafkacompat.wire.apis.find_coordinator import FindCoordinatorRequest
 from kafkacompat.wire.errors import ErrorCode
@@ -84,6 +85,17 @@ class Nodes:
                 return False
             await deferLater(self.reactor, POLL_S)
         return True
+
+
+async def is_in_sync(nodes: Nodes, broker_id: int) -> bool:
+    """Return whether all brokers name a broker as in sync for all of its partitions that have a leader."""
+    return all(
+        broker_id in partition.in_sync_replicas
+        for node in nodes.running
+        for topic in node.broker.metadata.image.topics.values()
+        for partition in topic.partitions
+        if broker_id in partition.replicas and partition.leader != NO_LEADER
+    )
 
 
 def describe_error(code: int, message: str | None = None) -> str:

@@ -13,9 +13,13 @@ import pytest
 
 from kafkacompat.testing import broker, cluster
 from kafkacompat.testing.leftovers import LEFTOVERS
+from kafkacompat.testing.release_parameters import DESCRIPTION, kafka_release, pytest_generate_tests
 
 if TYPE_CHECKING:
     from kafkacompat.testing import RunningBroker, RunningCluster
+
+__all__ = ["kafka_release", "pytest_generate_tests"]
+"""What pytest finds here although other modules define it."""
 
 MARKER = "kafka"
 INI_NAME = "kafka_properties"
@@ -43,12 +47,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", f"{MARKER}(**properties): properties of the broker of a test, such as num_partitions=3"
     )
+    config.addinivalue_line("markers", DESCRIPTION)
     read_configured(config)
 
 
-def read_configured(config: pytest.Config) -> dict[str, str]:
+def read_configured(config: pytest.Config) -> dict[str, Any]:
     """Return the properties of the ini file and of the command line; raises pytest.UsageError."""
-    properties: dict[str, str] = {}
+    properties: dict[str, Any] = {}
     for line in [*config.getini(INI_NAME), *config.getoption("--kafka-property")]:
         name, equals, value = line.partition("=")
         if not equals or not name.strip():
@@ -59,7 +64,7 @@ def read_configured(config: pytest.Config) -> dict[str, str]:
 
 def _read_arguments(request: pytest.FixtureRequest) -> dict[str, Any]:
     """Return the arguments of a test's broker: those of the session, and those of its markers, the closest last."""
-    arguments: dict[str, Any] = read_configured(request.config)
+    arguments = read_configured(request.config)
     for marker in reversed(list(request.node.iter_markers(MARKER))):
         if marker.args:
             raise pytest.UsageError(f"@pytest.mark.kafka{marker.args!r}: write the properties as num_partitions=3")
@@ -74,9 +79,14 @@ def _override(arguments: dict[str, Any], given: dict[str, Any]) -> dict[str, Any
 
 
 @pytest.fixture
-def kafka(request: pytest.FixtureRequest) -> Iterator[RunningBroker]:
-    """An empty broker of the test's own; ``@pytest.mark.kafka(num_partitions=3)`` gives it properties."""
+def kafka(request: pytest.FixtureRequest, kafka_release: str | None) -> Iterator[RunningBroker]:
+    """An empty broker of the test's own; ``@pytest.mark.kafka(num_partitions=3)`` gives it properties.
+
+    ``@pytest.mark.kafka_releases("0.11", "4.3")`` runs the test once for each release, and ``bootstrap_servers`` looks like it.
+    """
     with LEFTOVERS.watch_threads(), broker(**_read_arguments(request)) as running:
+        if kafka_release is not None:
+            running.bootstrap_servers = running.release(kafka_release)
         yield running
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+
+from kafkacompat.testing.errors import BrokerError
+from kafkacompat.testing.security import SUPER_USER
 
 MEMORY_FOLDER = "/memory"
 """The log directory of a broker in memory."""
@@ -14,6 +17,7 @@ TEST_PROPERTIES: Mapping[str, str] = {
     "offsets.topic.num.partitions": "1",
     "transaction.state.log.num.partitions": "1",
     "share.coordinator.state.topic.num.partitions": "1",
+    "replica.fetch.backoff.ms": "50",
     "kafkacompat.scrub.interval.ms": "-1",
 }
 """What differs from Kafka's defaults, for brokers of tests: less waiting and fewer partitions of internal topics."""
@@ -30,11 +34,13 @@ INTERNAL_REPLICAS = (
 def build_properties(node_id: int, nodes: int, folder: str | None, given: Mapping[str, object]) -> dict[str, str]:
     """Return the properties of one of *nodes* brokers: *given* over the profile, as texts."""
     replicas = min(nodes, 3)
+    if "authorizer.class.name" in given and SUPER_USER not in str(given.get("super.users", "")):
+        # The helpers have no password.
+        given = {**given, "super.users": ";".join(filter(None, (str(given.get("super.users", "")), SUPER_USER)))}
     return {
         **TEST_PROPERTIES,
         **{name: str(min(replicas, 2) if name.endswith("isr") else replicas) for name in INTERNAL_REPLICAS},
         "node.id": str(node_id),
-        "listeners": "PLAINTEXT://127.0.0.1:0",
         "log.dirs": folder or MEMORY_FOLDER,
         **{name: format_property(value) for name, value in given.items()},
     }
@@ -43,6 +49,17 @@ def build_properties(node_id: int, nodes: int, folder: str | None, given: Mappin
 def read_properties(arguments: Mapping[str, object]) -> dict[str, object]:
     """Return keyword arguments as properties: ``num_partitions`` is ``num.partitions``."""
     return {name if "." in name else name.replace("_", "."): value for name, value in arguments.items()}
+
+
+def read_instances(instances: Iterable[str] | Mapping[str, Mapping[str, object]]) -> dict[str, dict[str, str]]:
+    """Return the properties of instances by name, as texts; raises BrokerError."""
+    if isinstance(instances, str):
+        raise BrokerError(f"instances={instances!r} is one text: give a list of names")
+    given = instances if isinstance(instances, Mapping) else {name: {} for name in instances}
+    return {
+        name: {key: format_property(value) for key, value in read_properties(properties).items()}
+        for name, properties in given.items()
+    }
 
 
 def format_property(value: object) -> str:

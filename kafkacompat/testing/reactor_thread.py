@@ -6,6 +6,7 @@ which the tests may own. A forked child has no such thread: it starts another on
 
 from __future__ import annotations
 
+import atexit
 import inspect
 import os
 import threading
@@ -16,6 +17,10 @@ from typing import Any
 from kafkacompat.testing.errors import BrokerError
 
 THREAD_NAME = "kafkacompat brokers"
+RESOLVER_NAME = "kafkacompat resolver"
+MOST_RESOLVERS = 4
+EXIT_S = 2.0
+"""Time that the end of the process waits for the thread."""
 
 
 class ReactorThread:
@@ -24,8 +29,12 @@ class ReactorThread:
     def __init__(self) -> None:
         # Twisted is imported with the first broker only.
         from kafkacompat.reactors import build_reactor
+        from kafkacompat.testing.daemon_threads import DaemonThreadPool
 
         self.reactor: Any = build_reactor()
+        # A name is resolved in a thread, which must not keep the process from ending.
+        self.reactor.threadpool = DaemonThreadPool(0, MOST_RESOLVERS, RESOLVER_NAME)
+        self.reactor.callWhenRunning(self.reactor.threadpool.start)
         # Twisted remembers one thread with a reactor for the process; it belongs to the tests.
         self.reactor._registerAsIOThread = False
         self.failure: BaseException | None = None
@@ -39,9 +48,14 @@ class ReactorThread:
         started.wait()
 
     @property
+    def is_foreign(self) -> bool:
+        """Whether the thread belongs to the parent of this process."""
+        return self._process_id != os.getpid()
+
+    @property
     def is_usable(self) -> bool:
         """Whether the thread runs in this process."""
-        return self._process_id == os.getpid() and not self._has_ended
+        return not self.is_foreign and not self._has_ended
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Run *function* in the thread and return its result; the call waits for a Deferred or a coroutine.
@@ -61,8 +75,21 @@ class ReactorThread:
             with self._lock:
                 self._calls.discard(result)
 
+    def stop(self) -> None:
+        """End the thread of this process: the interpreter ends without a thread that still runs."""
+        if self.is_usable:
+            self.reactor.callFromThread(self.reactor.stop)
+            self._thread.join(EXIT_S)
+
+    def close_inherited(self) -> None:
+        """Close the sockets of the parent's brokers in a forked child: they would keep the addresses bound."""
+        for holder in {*self.reactor.getReaders(), *self.reactor.getWriters()}:
+            inherited = getattr(holder, "socket", None)
+            if inherited is not None:
+                inherited.close()
+
     def _check(self) -> None:
-        if self._process_id != os.getpid():
+        if self.is_foreign:
             raise BrokerError("this broker runs in the parent process: start one in this process, after the fork")
         if threading.current_thread() is self._thread:
             raise BrokerError("call() waits for the thread that it was called in: call the function itself there")
@@ -127,12 +154,28 @@ _starting = threading.Lock()
 
 
 def get_reactor_thread() -> ReactorThread:
-    """Return the thread of this process, started at the first use, or again after a fork or its end."""
+    """Return the thread of this process, started at the first use, or again after its end."""
     global _shared
     with _starting:
+        if _shared is None:
+            atexit.register(_stop_shared)
+            os.register_at_fork(after_in_child=_forget_parent)
         if _shared is None or not _shared.is_usable:
             _shared = ReactorThread()
         return _shared
+
+
+def _stop_shared() -> None:
+    if _shared is not None:
+        _shared.stop()
+
+
+def _forget_parent() -> None:
+    """In a forked child: the thread exists in the parent only."""
+    global _starting
+    _starting = threading.Lock()
+    if _shared is not None:
+        _shared.close_inherited()
 
 
 def describe_death() -> str | None:

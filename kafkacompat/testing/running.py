@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from kafkacompat.testing.clock import BrokerClock
 from kafkacompat.testing.errors import BrokerError
 from kafkacompat.testing.expectations import Expected, describe_records, find_missing
-from kafkacompat.testing.groups import list_lags
+from kafkacompat.testing.faults import BrokerFaults
 from kafkacompat.testing.leftovers import LEFTOVERS
-from kafkacompat.testing.nodes import Nodes
+from kafkacompat.testing.nodes import PATIENCE_S, Nodes, is_in_sync
 from kafkacompat.testing.profile import format_property, read_properties
 from kafkacompat.testing.reading import TopicReader, decode
 from kafkacompat.testing.releases import find_release_servers
 from kafkacompat.testing.rows import Partitioner, Record, Row, split_rows
+from kafkacompat.testing.security import MECHANISMS, Security, hash_passwords
 from kafkacompat.testing.topics import append, create_topic, delete_topic, ensure_topic
 from kafkacompat.timers import now_ms
 from kafkacompat.wire.batch_records import build_batch
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
     from kafkacompat.adjustable_reactor import AdjustableReactor
     from kafkacompat.broker import Broker
+    from kafkacompat.faults import Faults
+    from kafkacompat.testing.certificates import Authority, CertificateFiles
     from kafkacompat.testing.groups import PartitionLag
     from kafkacompat.testing.nasty import NastyTopics
     from kafkacompat.testing.node import Node
@@ -42,20 +46,77 @@ MOST_BYTES = 512 * 1024
 class RunningKafka:
     """What brokers of tests have in common, a single one and a cluster; see `RunningBroker` and `RunningCluster`."""
 
-    def __init__(self, thread: ReactorThread, reactor: AdjustableReactor, nodes: Sequence[Node]) -> None:
+    def __init__(
+        self,
+        thread: ReactorThread,
+        reactor: AdjustableReactor,
+        nodes: Sequence[Node],
+        faults: Faults,
+        security: Security,
+    ) -> None:
         self._thread = thread
+        self._security = security
         self._nodes = Nodes(thread.reactor, nodes)
         self.clock = BrokerClock(self.call, reactor)
+        self.faults = BrokerFaults(self.call, faults)
         self._is_stopped = False
         try:
             for node in nodes:
                 self.call(node.start)
+            self._secure()
         except BaseException:
             self.stop()
             raise
         self.bootstrap_servers = ",".join(node.find_address() for node in nodes)
         folders = [node.folder for node in nodes if node.folder is not None]
         LEFTOVERS.note_started(id(self), self.bootstrap_servers, folders)
+
+    def _secure(self) -> None:
+        """Create the users and the access rules."""
+        if not (self._security.users or self._security.acls):
+            return
+        from kafkacompat.testing.provision import create_acls, create_users
+
+        if self._security.users:
+            self.call(create_users, self._nodes, hash_passwords(self._security.users))
+        if self._security.acls:
+            self.call(create_acls, self._nodes, self._security.acls)
+
+    @property
+    def ca_file(self) -> str | None:
+        """The file with the certificate of the authority that clients trust, in PEM; None without TLS."""
+        return self._authority.ca_file if self._security.tls else None
+
+    @property
+    def _authority(self) -> Authority:
+        # Brokers without TLS do not pay for it.
+        from kafkacompat.testing.certificates import get_authority
+
+        return get_authority()
+
+    def issue_certificate(self, user: str) -> CertificateFiles:
+        """Write the certificate and the key of a client into files; with TLS its principal is ``User:CN=<user>``."""
+        return self._authority.issue(user)
+
+    def client_config(
+        self,
+        user: str | None = None,
+        *,
+        client: str = "librdkafka",
+        mechanism: str = "SCRAM-SHA-512",
+        certificate: CertificateFiles | None = None,
+    ) -> dict[str, Any]:
+        """Return what a client needs to connect, with TLS and as *user*, by default the first one.
+
+        *client* is ``librdkafka`` (confluent-kafka and others), ``java``, ``kafka-python`` or ``aiokafka``. Raises BrokerError.
+        """
+        from kafkacompat.testing.client_config import Access, build_client_config
+
+        protocol, login = self._security.protocol, self._security.find_password(user)
+        if mechanism not in MECHANISMS:
+            raise BrokerError(f"mechanism={mechanism!r}: give one of {', '.join(MECHANISMS)}")
+        access = Access(self.bootstrap_servers, protocol, self.ca_file, login, mechanism, certificate)
+        return build_client_config(client, access)
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Run *function* in the thread of the brokers and return its result; a Deferred or a coroutine is waited for.
@@ -155,6 +216,8 @@ class RunningKafka:
 
         Raises AssertionError after *within* seconds, with each partition's offsets.
         """
+        from kafkacompat.testing.groups import list_lags
+
         lags: list[PartitionLag] = []
 
         async def is_reached() -> bool:
@@ -176,8 +239,11 @@ class RunningKafka:
         return servers
 
     def stop(self) -> None:
-        """Stop all brokers and forget their data, unless they are in a folder. A second call does nothing."""
-        if self._is_stopped:
+        """Stop all brokers and forget their data, unless they are in a folder.
+
+        A second call does nothing, nor does one in a forked child, where the brokers do not run.
+        """
+        if self._is_stopped or self._thread.is_foreign:
             return
         self._is_stopped = True
         try:
@@ -198,12 +264,35 @@ class RunningKafka:
 class RunningBroker(RunningKafka):
     """A broker that runs in this process until `stop`, or until the end of its ``with`` block.
 
-    ``bootstrap_servers`` is its address.
+    ``bootstrap_servers`` is its address, ``instances`` are the addresses of its instances by name.
     """
 
-    def __init__(self, thread: ReactorThread, reactor: AdjustableReactor, node: Node) -> None:
-        super().__init__(thread, reactor, [node])
+    def __init__(
+        self,
+        thread: ReactorThread,
+        reactor: AdjustableReactor,
+        node: Node,
+        faults: Faults,
+        security: Security,
+        instances: Mapping[str, dict[str, str]],
+    ) -> None:
         self._node = node
+        self._instances = instances
+        self.instances: dict[str, str] = {}
+        super().__init__(thread, reactor, [node], faults, security)
+
+    def _secure(self) -> None:
+        super()._secure()
+        if not self._instances:
+            return
+        from kafkacompat.testing.provision import create_instances, find_free_ports
+
+        ports = find_free_ports(len(self._instances))
+        for (name, properties), port in zip(self._instances.items(), ports, strict=True):
+            if "listeners" not in properties:
+                properties["listeners"] = f"{self._security.protocol}://127.0.0.1:{port}"
+                self.instances[name] = f"127.0.0.1:{port}"
+        self.call(create_instances, self._nodes, self._instances)
 
     @property
     def broker(self) -> Broker:
@@ -237,8 +326,12 @@ class RunningCluster(RunningKafka):
         return NastyTopics(self, lambda: list(self.brokers.values()), cluster=self)
 
     def start_broker(self, broker_id: int) -> None:
-        """Start a broker that was stopped or killed, on its old address; returns when it serves clients."""
+        """Start a broker that was stopped or killed, on its old address.
+
+        Returns when it serves clients and is in sync for all of its partitions, or after `PATIENCE_S` if it cannot catch up.
+        """
         self.call(self._find(broker_id).start)
+        self.call(self._nodes.wait_until, partial(is_in_sync, self._nodes, broker_id), PATIENCE_S)
 
     def stop_broker(self, broker_id: int) -> None:
         """Stop a broker in order: others lead its partitions first."""

@@ -3,45 +3,67 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from kafkacompat.adjustable_reactor import AdjustableReactor
+    from kafkacompat.faults import Faults
     from kafkacompat.host import Host
+    from kafkacompat.testing.acls import Acl
     from kafkacompat.testing.node import Node
     from kafkacompat.testing.process_reactor import ProcessReactor
     from kafkacompat.testing.running import RunningBroker, RunningCluster
     from kafkacompat.zookeeper.memory import MemoryZooKeeper
 
+Instances: TypeAlias = "Iterable[str] | Mapping[str, Mapping[str, Any]]"
+
 MOST_BROKERS = 100
 
 
 def broker(
-    folder: str | os.PathLike[str] | None = None, *, releases: Iterable[str] = (), **properties: Any
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    tls: bool = False,
+    users: Mapping[str, str] | None = None,
+    acls: Sequence[Acl] | None = None,
+    instances: Instances = (),
+    releases: Iterable[str] = (),
+    **properties: Any,
 ) -> RunningBroker:
     """Start a broker in this process and return it; leaving its ``with`` block stops it.
 
-    The data are in memory, or in *folder*, where a later broker finds them. *properties* are those of Kafka's brokers, with
-    ``_`` for ``.``. For each of *releases* the broker has a listener that looks like this release of Kafka, see
-    `RunningBroker.release`. Raises BrokerError, one sentence, if the broker cannot start.
+    The data are in memory, or in *folder*, where a later broker finds them. With *tls* clients need TLS, by a certificate that is made
+    for it; *users* are passwords by name, for PLAIN and SCRAM. With *acls* clients may do what these rules allow, and nothing else.
+    *instances* are names of instances, or their properties by name. For each of *releases* the broker has a listener that looks like
+    this release of Kafka, see `RunningBroker.release`. *properties* are those of Kafka's brokers, with ``_`` for ``.``.
+
+    Raises BrokerError, one sentence, if the broker cannot start.
     """
     from kafkacompat.adjustable_reactor import AdjustableReactor
-    from kafkacompat.testing.profile import build_properties, read_properties
+    from kafkacompat.faults import Faults
+    from kafkacompat.testing.profile import build_properties, read_instances, read_properties
     from kafkacompat.testing.reactor_thread import get_reactor_thread
     from kafkacompat.testing.running import RunningBroker
+    from kafkacompat.testing.security import Security
 
     thread = get_reactor_thread()
     reactor = AdjustableReactor(thread.reactor)
     path = None if folder is None else os.path.abspath(folder)
-    given = build_properties(1, 1, path, read_properties(properties))
-    return RunningBroker(thread, reactor, _build_node(reactor, path, _add_releases(given, releases)))
+    security = Security(tls, users or {}, acls)
+    given = {**security.build_properties(in_cluster=False), **read_properties(properties)}
+    faults = Faults()
+    node = _build_node(reactor, path, _add_releases(build_properties(1, 1, path, given), releases), faults)
+    return RunningBroker(thread, reactor, node, faults, security, read_instances(instances))
 
 
 def cluster(
     brokers: int = 3,
     folder: str | os.PathLike[str] | None = None,
     *,
+    tls: bool = False,
+    users: Mapping[str, str] | None = None,
+    acls: Sequence[Acl] | None = None,
     releases: Iterable[str] = (),
     **properties: Any,
 ) -> RunningCluster:
@@ -50,24 +72,31 @@ def cluster(
     With *folder* each broker has a folder of its own there; the metadata of topics are in memory in any case. See `broker`.
     """
     from kafkacompat.adjustable_reactor import AdjustableReactor
+    from kafkacompat.faults import Faults
     from kafkacompat.testing.errors import BrokerError
     from kafkacompat.testing.profile import build_properties, read_properties
     from kafkacompat.testing.reactor_thread import get_reactor_thread
     from kafkacompat.testing.running import RunningCluster
+    from kafkacompat.testing.security import Security
     from kafkacompat.zookeeper.memory import MemoryZooKeeper
 
     if not 1 <= brokers <= MOST_BROKERS:
         raise BrokerError(f"a cluster of {brokers} brokers: give a number from 1 to {MOST_BROKERS}")
     thread = get_reactor_thread()
     reactor = AdjustableReactor(thread.reactor)
-    zookeeper = MemoryZooKeeper(reactor)
+    zookeeper, faults = MemoryZooKeeper(reactor), Faults(in_cluster=True)
+    security = Security(tls, users or {}, acls)
+    given = {
+        "zookeeper.connect": "memory",
+        **security.build_properties(in_cluster=True),
+        **read_properties(properties),
+    }
     nodes: list[Node] = []
     for node_id in range(1, brokers + 1):
         path = None if folder is None else os.path.join(os.path.abspath(folder), str(node_id))
-        given = build_properties(node_id, brokers, path, read_properties(properties))
-        given = _add_releases({"zookeeper.connect": "memory", **given}, releases)
-        nodes.append(_build_node(reactor, path, given, zookeeper))
-    return RunningCluster(thread, reactor, nodes)
+        node_properties = _add_releases(build_properties(node_id, brokers, path, given), releases)
+        nodes.append(_build_node(reactor, path, node_properties, faults, zookeeper))
+    return RunningCluster(thread, reactor, nodes, faults, security)
 
 
 def _add_releases(properties: dict[str, str], releases: Iterable[str]) -> dict[str, str]:
@@ -82,6 +111,7 @@ def _build_node(
     reactor: AdjustableReactor,
     folder: str | None,
     properties: dict[str, str],
+    faults: Faults,
     zookeeper: MemoryZooKeeper | None = None,
 ) -> Node:
     from kafkacompat.host import ReactorHost
@@ -90,10 +120,10 @@ def _build_node(
     from kafkacompat.watched_host import WatchedHost
 
     if folder is None:
-        return Node(InMemoryMachine(reactor, zookeeper).start_process, reactor, properties, folder=None)
+        return Node(InMemoryMachine(reactor, zookeeper).start_process, reactor, properties, folder=None, faults=faults)
 
     def start_process(process: ProcessReactor) -> Host:
         host = ReactorHost(process) if zookeeper is None else ClusterFolderHost(process, zookeeper)
         return WatchedHost(host, reactor.watch)
 
-    return Node(start_process, reactor, properties, folder=folder)
+    return Node(start_process, reactor, properties, folder=folder, faults=faults)

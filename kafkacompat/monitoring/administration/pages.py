@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -52,15 +52,7 @@ class ApiPage(Resource):
 
     def render(self, request: Request) -> Any:
         """Twisted: answer, once the broker has."""
-        gone: list[Any] = []
-        request.notifyFinish().addErrback(gone.append)
-
-        def finish(outcome: Answer | Failure) -> None:
-            if not gone:
-                _write(request, _explain(outcome) if isinstance(outcome, Failure) else outcome)
-
-        Deferred.fromCoroutine(self._answer(request)).addBoth(finish)
-        return NOT_DONE_YET
+        return answer_later(request, self._answer(request))
 
     async def _answer(self, request: Request) -> Answer:
         method = request.method.decode("ascii", "replace")
@@ -80,6 +72,19 @@ class ApiPage(Resource):
         if method != "GET":
             log.info("%s of instance %s over HTTP by %s from %s", method, name, principal, host)
         return answer
+
+
+def answer_later(request: Request, answering: Coroutine[Deferred[Any], Any, Answer]) -> int:
+    """Answer a request in JSON once *answering* has the answer; an HttpError is one, and a failure is logged."""
+    gone: list[Any] = []
+    request.notifyFinish().addErrback(gone.append)
+
+    def finish(outcome: Answer | Failure) -> None:
+        if not gone:
+            _write(request, _explain(outcome) if isinstance(outcome, Failure) else outcome)
+
+    Deferred.fromCoroutine(answering).addBoth(finish)
+    return NOT_DONE_YET
 
 
 def find_operation(method: str, parts: list[str]) -> tuple[Operation, str]:
@@ -163,9 +168,12 @@ class FixedPage(Page):
         return self._content
 
 
-def make_document_pages() -> dict[str, Resource]:
-    """Return the pages that describe the API, by path."""
+def make_document_pages(
+    others: Mapping[str, Mapping[str, Operation]] | None = None, *, with_instances: bool = True
+) -> dict[str, Resource]:
+    """Return the pages that describe the API, by path: the operations on instances, if they are served, and *others*."""
+    operations = {**(OPERATIONS if with_instances else {}), **(others or {})}
     return {
-        "openapi.json": FixedPage(encode_json(build_document()), JSON),
-        "docs": FixedPage(build_page(), b"text/html; charset=utf-8"),
+        "openapi.json": FixedPage(encode_json(build_document(operations)), JSON),
+        "docs": FixedPage(build_page(operations), b"text/html; charset=utf-8"),
     }

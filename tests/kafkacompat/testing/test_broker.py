@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
 import socket
 import subprocess
 import sys
@@ -12,7 +15,7 @@ import pytest
 from twisted.internet.defer import Deferred, succeed
 
 import kafkacompat.testing
-from kafkacompat.testing import BrokerError
+from kafkacompat.testing import BrokerError, Record, RunningBroker
 from kafkacompat.testing.reactor_thread import THREAD_NAME, ReactorThread
 
 
@@ -71,13 +74,72 @@ def test_a_thread_that_ends_fails_the_calls_that_wait_and_later_ones() -> None:
     assert not thread.is_usable
 
 
-def test_the_global_reactor_stays_with_the_program() -> None:
+def test_the_program_may_own_the_global_reactor_and_ends_by_itself() -> None:
     program = """
-import sys, threading, kafkacompat.testing
+import sys, threading
+import kafkacompat.testing
 assert "twisted" not in sys.modules
-with kafkacompat.testing.broker() as kafka:
-    assert "twisted.internet.reactor" not in sys.modules
+
+kafka = kafkacompat.testing.broker()
+kafka.call(lambda: kafka.broker._reactor.getThreadPool().callInThread(print, "from the pool"))
+assert "twisted.internet.reactor" not in sys.modules
+
 from twisted.internet import asyncioreactor
 asyncioreactor.install()
+from twisted.internet import reactor
+from twisted.internet.threads import deferToThread
+from twisted.python.threadable import isInIOThread
+
+def read(_):
+    assert isInIOThread()
+    return deferToThread(kafka.records, "t", 1)
+
+done = []
+reactor.callWhenRunning(
+    lambda: deferToThread(kafka.produce, "t", ["a"]).addCallback(read).addBoth(done.append).addBoth(lambda _: reactor.stop())
+)
+reactor.run()
+assert done[0][0].value == b"a", done
 """
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "from the pool\n", "")
+
+
+def test_asyncio_calls_helpers_in_threads() -> None:
+    async def use(kafka: RunningBroker) -> list[Record]:
+        reading = asyncio.create_task(asyncio.to_thread(kafka.records, "t", 1))
+        await asyncio.to_thread(kafka.produce, "t", ["a"])
+        return await reading
+
+    with kafkacompat.testing.broker() as kafka:
+        assert [record.value for record in asyncio.run(use(kafka))] == [b"a"]
+
+
+def test_a_forked_child_starts_brokers_of_its_own() -> None:
+    with kafkacompat.testing.broker() as kafka, connect(kafka.bootstrap_servers) as client:
+        child = os.fork()
+        if not child:
+            code = 1
+            try:
+                with pytest.raises(BrokerError, match="this broker runs in the parent process"):
+                    kafka.records("t")
+                with kafkacompat.testing.broker() as own:
+                    own.produce("t", ["a"])
+                    assert len(own.records("t")) == 1
+                kafka.stop()
+                code = 0
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        kafka.produce("t", ["b"])
+        kafka.assert_produced("t", "b", exactly=True)
+        client.close()
+
+
+def test_signals_stay_those_of_the_test() -> None:
+    with kafkacompat.testing.broker() as kafka:
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        with pytest.raises(KeyboardInterrupt):
+            kafka.call(lambda: kafka.broker._reactor.callLater(0, os.kill, os.getpid(), signal.SIGINT))
+            kafka.records("never", 1)
+        kafka.produce("t", ["a"])

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from confluent_kafka import Producer
 
 import kafkacompat.testing
 from kafkacompat.testing import BrokerError, Record, RunningBroker
 from kafkacompat.testing.rows import hash_key
+from kafkacompat.wire.apis.find_coordinator import FindCoordinatorRequest
+from kafkacompat.wire.apis.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 
 
 @pytest.fixture(scope="module")
@@ -99,3 +106,63 @@ def test_assertions_show_what_is_there(broker: RunningBroker) -> None:
         broker.records("shown", 3, within=0.01)
     with pytest.raises(AssertionError, match=r"topic nothing has not got a record after 0\.01 s: it is empty"):
         broker.assert_produced("nothing", within=0.01)
+
+
+def commit(broker: RunningBroker, group: str, topic: str, offset: int) -> None:
+    """Commit an offset, as a consumer without members does."""
+    partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
+    request = OffsetCommitRequest(group_id=group, topics=[OffsetCommitRequestTopic(name=topic, partitions=[partition])])
+    broker.call(broker._node.request, FindCoordinatorRequest(coordinator_keys=[group]))
+    response = broker.call(broker._node.request, request, 8)
+    assert response.topics[0].partitions[0].error_code == 0
+
+
+def test_the_lag_of_a_group(broker: RunningBroker) -> None:
+    broker.produce("lagging", [f"{number}" for number in range(5)])
+    with pytest.raises(AssertionError, match="it has committed no offset"):
+        broker.wait_for_lag("readers", within=0.01)
+    commit(broker, "readers", "lagging", 2)
+    broker.wait_for_lag("readers", 3)
+    with pytest.raises(AssertionError) as failure:
+        broker.wait_for_lag("readers", within=0.01)
+    assert str(failure.value) == (
+        "the lag of group readers is above 0 after 0.01 s:\n  lagging-0: offset 2 committed of 5, 3 records remain"
+    )
+    commit(broker, "readers", "lagging", 5)
+    broker.wait_for_lag("readers")
+
+
+def test_transactions_of_a_producer(broker: RunningBroker) -> None:
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "transactional.id": "t"})
+    producer.init_transactions(10)
+    for value, end in ((b"committed", producer.commit_transaction), (b"aborted", producer.abort_transaction)):
+        producer.begin_transaction()
+        producer.produce("transactions", value, partition=0)
+        producer.flush(10)
+        end()
+    producer.begin_transaction()
+    producer.produce("transactions", b"open", partition=0)
+    producer.flush(10)
+    everything = [record.value for record in broker.records("transactions", 3)]
+    assert everything == [b"committed", b"aborted", b"open"]
+    committed = broker.records("transactions", 1, isolation_level="read_committed")
+    assert [record.value for record in committed] == [b"committed"]
+    # The offsets of markers and of aborted records are no lag; the open transaction is.
+    commit(broker, "committed", "transactions", 1)
+    broker.wait_for_lag("committed", 1)
+    producer.abort_transaction()
+    broker.wait_for_lag("committed", 0)
+
+
+def test_the_clock_of_the_brokers() -> None:
+    with kafkacompat.testing.broker(log_retention_check_interval_ms=60_000) as kafka:
+        kafka.create_topic("old", retention_ms=3_600_000, segment_ms=60_000)
+        kafka.produce("old", ["a"])
+        before_ms = kafka.clock.now_ms
+        kafka.clock.advance(minutes=10)
+        kafka.produce("old", ["b"])
+        kafka.clock.advance(hours=2)
+        assert kafka.clock.now_ms - before_ms >= 130 * 60_000
+        assert kafka.records("old") == []
+        kafka.produce("old", ["c"])
+        assert [record.offset for record in kafka.records("old", 1)] == [2]

@@ -58,6 +58,21 @@ async def commit_offsets(
 ) -> bool:
     """Commit offsets in the name of a member; return whether the coordinator acknowledged all of them."""
     numbers = commits.record(process.name, member.group, offsets)
+    sender = member.member_id, member.generation
+    try:
+        # The ids of topics may be unknown at the first attempt.
+        await coordinator.ask(lambda: _build_commit(process, member.group, *sender, offsets), _find_commit_error)
+    except KafkaError:
+        return (
+            False  # The group is in its next generation, for example: another member reads on from an earlier commit.
+        )
+    commits.record_acknowledged(process.name, numbers)
+    return True
+
+
+def _build_commit(
+    process: ClientProcess, group: str, member_id: str, generation: int, offsets: Mapping[HistoryPartition, int]
+) -> OffsetCommitRequest:
     topics: dict[str, OffsetCommitRequestTopic] = {}
     for place, offset in offsets.items():
         topic = OffsetCommitRequestTopic(
@@ -68,20 +83,12 @@ async def commit_offsets(
                 partition_index=place.partition, committed_offset=offset, committed_metadata=""
             )
         )
-    request = OffsetCommitRequest(
-        group_id=member.group,
-        generation_id_or_member_epoch=member.generation,
-        member_id=member.member_id,
+    return OffsetCommitRequest(
+        group_id=group,
+        generation_id_or_member_epoch=generation,
+        member_id=member_id,
         topics=list(topics.values()),
     )
-    try:
-        await coordinator.ask(request, _find_commit_error)
-    except KafkaError:
-        return (
-            False  # The group is in its next generation, for example: another member reads on from an earlier commit.
-        )
-    commits.record_acknowledged(process.name, numbers)
-    return True
 
 
 def _find_commit_error(response: OffsetCommitResponse) -> int:

@@ -39,7 +39,9 @@ def make_avro_reader(schema: Schema) -> ReadValue:
         survey = SchemaSurvey(named)
         survey.check(parsed)
     except (SchemaParseException, ValueError, KeyError, TypeError, RecursionError) as problem:
-        raise PipelineError(f"the Avro schema cannot be used ({type(problem).__name__}: {problem}): correct it") from None
+        raise PipelineError(
+            f"the Avro schema cannot be used ({type(problem).__name__}: {problem}): correct it"
+        ) from None
     # If values are nested too deeply, the compiled reader ends the process, and the other one raises RecursionError.
     read = read_deep if survey.is_recursive else fastavro.schemaless_reader
 

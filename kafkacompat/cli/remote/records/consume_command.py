@@ -28,7 +28,11 @@ _FIELDS = "timestamp, partition, offset, headers, key, value"
     help="Start at the first record from this time on: milliseconds since 1970, or ISO 8601 in local time or with a zone.",
 )
 @click.option(
-    "--partition", "partitions", multiple=True, type=click.IntRange(min=0), help="Partition to read. May be given often."
+    "--partition",
+    "partitions",
+    multiple=True,
+    type=click.IntRange(min=0),
+    help="Partition to read. May be given often.",
 )
 @click.option("--group", metavar="GROUP", help="Read as a member of this group, and commit its offsets.")
 @click.option("-n", "--max-messages", "most", type=click.IntRange(min=1), metavar="COUNT", help="End after this many.")
@@ -47,7 +51,10 @@ _FIELDS = "timestamp, partition, offset, headers, key, value"
 @click.option("--raw", "is_raw", is_flag=True, help="Write the bytes of the values, with nothing between them.")
 @click.option("--output", "path", type=click.Path(dir_okay=False, path_type=Path), help="Write to this file.")
 @click.option(
-    "--schema-registry", "registry", metavar="URL", help="Schema registry; values are decoded by it, if not said otherwise."
+    "--schema-registry",
+    "registry",
+    metavar="URL",
+    help="Schema registry; values are decoded by it, if not said otherwise.",
 )
 @click.option(
     "--schema-registry-config",
@@ -57,7 +64,9 @@ _FIELDS = "timestamp, partition, offset, headers, key, value"
     help="Properties for the registry: basic.auth.user.info, bearer.auth.token, ssl.ca.location and others.",
 )
 @click.option(
-    "--value-decoder", type=click.Choice(["text", "json", "registry"]), help="What the bytes of values are.  [default: text]"
+    "--value-decoder",
+    type=click.Choice(["text", "json", "registry"]),
+    help="What the bytes of values are.  [default: text]",
 )
 @click.option(
     "--key-decoder",

@@ -85,7 +85,9 @@ def _parse_offset(text: str) -> Start:
     except ValueError:
         number = _MAX_OFFSET + 1
     if abs(number) > _MAX_OFFSET:
-        raise UsageProblem(f"--offset {text!r} is no offset: it takes a number, earliest, latest, or -N for the last N records")
+        raise UsageProblem(
+            f"--offset {text!r} is no offset: it takes a number, earliest, latest, or -N for the last N records"
+        )
     return Start(StartKind.LAST, -number) if text.startswith("-") else Start(StartKind.OFFSET, number)
 
 
@@ -126,7 +128,9 @@ def _check_combinations(
     if group is not None and partitions:
         raise UsageProblem("--group and --partition exclude each other: the group assigns the partitions")
     if group is not None and start is not None and start.kind is not StartKind.EARLIEST:
-        raise UsageProblem("a group starts at its own offsets: change them by `kafkacompat groups reset`, or leave out --group")
+        raise UsageProblem(
+            "a group starts at its own offsets: change them by `kafkacompat groups reset`, or leave out --group"
+        )
     if is_raw and (target.as_json or fields is not None):
         raise UsageProblem("--raw writes nothing but the values: leave out --json and --print")
     if target.as_json and (fields is not None or separator is not None):

@@ -1,0 +1,1 @@
+"""Adds prices to orders, exactly once."""

@@ -1,0 +1,111 @@
+"""Users, access rules and instances, created on brokers that run, in the thread of the brokers."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from itertools import groupby
+from operator import attrgetter
+from random import SystemRandom
+from typing import TYPE_CHECKING
+
+from kafkacompat.config import ConfigError
+from kafkacompat.config.resources import ResourceType
+from kafkacompat.tenancy.instance_changes import plan_creation
+from kafkacompat.tenancy.instance_messages import encode_changes
+from kafkacompat.testing.errors import BrokerError
+from kafkacompat.testing.nodes import PATIENCE_S, Nodes, describe_error
+from kafkacompat.testing.security import ITERATIONS
+from kafkacompat.wire.apis.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialUpsertion,
+)
+from kafkacompat.wire.apis.create_acls import AclCreation, CreateAclsRequest
+from kafkacompat.wire.apis.incremental_alter_configs import AlterConfigsResource, IncrementalAlterConfigsRequest
+
+if TYPE_CHECKING:
+    from kafkacompat.testing.acls import Acl
+    from kafkacompat.testing.security import ScramPassword
+    from kafkacompat.wire.apis.create_acls import CreateAclsResponse
+
+HOST = "127.0.0.1"
+by_mechanism = attrgetter("mechanism")
+
+
+async def create_users(nodes: Nodes, passwords: Iterable[ScramPassword]) -> None:
+    """Set passwords for SCRAM; returns when each broker accepts them. Raises BrokerError."""
+    for mechanism, hashed in groupby(sorted(passwords, key=by_mechanism), by_mechanism):
+        upsertions = [
+            ScramCredentialUpsertion(
+                name=password.user,
+                mechanism=mechanism,
+                iterations=ITERATIONS,
+                salt=password.salt,
+                salted_password=password.salted_password,
+            )
+            for password in hashed
+        ]
+        response = await nodes.running[0].request(AlterUserScramCredentialsRequest(upsertions=upsertions))
+        for result in response.results:
+            if result.error_code:
+                error = describe_error(result.error_code, result.error_message)
+                raise BrokerError(f"user {result.user} cannot be created: {error}")
+
+
+async def create_acls(nodes: Nodes, acls: Iterable[Acl]) -> None:
+    """Create access rules; raises BrokerError."""
+    creations = [
+        AclCreation(
+            resource_type=acl.resource_type,
+            resource_name=acl.name,
+            resource_pattern_type=acl.pattern_type,
+            principal=acl.principal,
+            host="*",
+            operation=operation,
+            permission_type=acl.permission,
+        )
+        for acl in acls
+        for operation in acl.operations
+    ]
+    response: CreateAclsResponse = await nodes.running[0].request(CreateAclsRequest(creations=creations))
+    for creation, result in zip(creations, response.results, strict=True):
+        if result.error_code:
+            rule = f"a rule of {creation.principal} for {creation.resource_name}"
+            raise BrokerError(f"{rule} cannot be created: {describe_error(result.error_code, result.error_message)}")
+
+
+async def create_instances(nodes: Nodes, instances: Mapping[str, Mapping[str, str]]) -> None:
+    """Create instances with their properties; returns when their listeners are bound. Raises BrokerError."""
+    for name, properties in instances.items():
+        try:
+            changes = plan_creation(properties, SystemRandom())
+        except ConfigError as problem:
+            raise BrokerError(f"instance {name} cannot be created: {problem}") from None
+        resource = AlterConfigsResource(
+            resource_type=ResourceType.INSTANCE, resource_name=name, configs=encode_changes(changes)
+        )
+        response = await nodes.running[0].request(IncrementalAlterConfigsRequest(resources=[resource]))
+        (result,) = response.responses
+        if result.error_code:
+            raise BrokerError(
+                f"instance {name} cannot be created: {describe_error(result.error_code, result.error_message)}"
+            )
+    listeners = nodes.running[0].broker.listeners
+
+    async def are_bound() -> bool:
+        return listeners.instances is not None and not listeners.list_unbound()
+
+    if instances and not await nodes.wait_until(are_bound, PATIENCE_S):
+        raise BrokerError(
+            f"an instance cannot listen: {next(iter(listeners.list_unbound().values()), 'no reason is known')}"
+        )
+
+
+def find_free_ports(count: int) -> list[int]:
+    """Return ports of this machine that no process uses now."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for unbound in sockets:
+            unbound.bind((HOST, 0))
+        return [bound.getsockname()[1] for bound in sockets]

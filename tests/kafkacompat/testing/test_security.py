@@ -1,0 +1,95 @@
+"""TLS, users, access rules and instances by argument, as clients meet them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+
+import kafkacompat.testing
+from kafkacompat.testing import Acl, BrokerError, RunningBroker
+
+USERS = {"alice": 'a "secret"', "bob": "b"}
+
+
+@pytest.fixture(scope="module")
+def secured() -> Iterator[RunningBroker]:
+    acls = [Acl("alice", "ALL", topic="a*"), Acl("bob", "READ", topic="apples")]
+    with kafkacompat.testing.broker(tls=True, users=USERS, acls=acls) as running:
+        yield running
+
+
+def produce(config: dict[str, Any], topic: str) -> Any:
+    """Produce a record; returns the error's name, or None."""
+    errors: list[Any] = []
+    producer = Producer({**config, "message.timeout.ms": 10_000, "log_level": 0})
+    producer.produce(topic, b"v", on_delivery=lambda error, _: errors.append(error))
+    producer.flush(10)
+    return None if errors[0] is None else errors[0].name()
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_users_log_in_over_tls_and_rules_decide(secured: RunningBroker, mechanism: str) -> None:
+    assert produce(secured.client_config("alice", mechanism=mechanism), "apples") is None
+    assert produce(secured.client_config("bob", mechanism=mechanism), "apples") == "TOPIC_AUTHORIZATION_FAILED"
+    secured.assert_produced("apples", "v")
+
+
+def test_a_wrong_password_is_refused(secured: RunningBroker) -> None:
+    admin = AdminClient({**secured.client_config(), "sasl.password": "wrong", "log_level": 0})
+    with pytest.raises(KafkaException):
+        admin.list_topics(timeout=1)
+
+
+def test_certificates_of_clients() -> None:
+    with kafkacompat.testing.broker(
+        tls=True, ssl_client_auth="required", acls=[Acl("CN=carol", "ALL", topic="t")]
+    ) as kafka:
+        assert produce(kafka.client_config(certificate=kafka.issue_certificate("carol")), "t") is None
+
+
+def test_configs_of_other_clients(secured: RunningBroker) -> None:
+    java = secured.client_config("alice", client="java", mechanism="PLAIN")
+    assert java["sasl.jaas.config"].endswith('PlainLoginModule required username="alice" password="a \\"secret\\"";')
+    assert java["ssl.truststore.location"] == secured.ca_file
+    assert secured.client_config(client="kafka-python")["sasl_plain_username"] == "alice"
+    assert "ssl_context" in secured.client_config(client="aiokafka")
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"user": "carol"}, "there is no user carol: the users are alice, bob"),
+        ({"client": "go"}, "client='go': give one of librdkafka"),
+        ({"mechanism": "GSSAPI"}, "mechanism='GSSAPI': give one of PLAIN"),
+    ]
+    for arguments, words in wrong:
+        with pytest.raises(BrokerError, match=words):
+            secured.client_config(**arguments)
+
+
+def test_wrong_rules_are_sentences() -> None:
+    with pytest.raises(BrokerError, match="a rule of alice has 0 operations and 1 resources"):
+        Acl("alice", topic="t")
+    with pytest.raises(BrokerError, match="a rule of alice has 1 operations and 2 resources"):
+        Acl("alice", "READ", topic="t", group="g")
+    with pytest.raises(BrokerError, match="SEE is no operation of Kafka"):
+        Acl("alice", "SEE", topic="t")
+
+
+def test_instances_have_addresses_and_names_of_their_own() -> None:
+    with kafkacompat.testing.broker(instances={"shop": {"limit_topics": 5}, "bank": {}}) as kafka:
+        for name, address in kafka.instances.items():
+            assert produce({"bootstrap.servers": address}, "orders") is None, name
+        topics = kafka.call(lambda: sorted(kafka.broker.metadata.image.topics))
+        assert len(topics) == 2
+        assert "orders" not in topics
+    with pytest.raises(BrokerError, match="instance shop cannot be created"):
+        kafkacompat.testing.broker(instances={"shop": {"limit_topic": 5}})
+
+
+def test_a_secured_cluster() -> None:
+    with kafkacompat.testing.cluster(2, tls=True, users=USERS, acls=[Acl("alice", "ALL", topic="*")]) as kafka:
+        kafka.create_topic("t", replicas=2)
+        assert produce(kafka.client_config("alice"), "t") is None
+        kafka.kill_broker(1)
+        kafka.assert_produced("t", "v")
