@@ -9,14 +9,16 @@ from collections.abc import Callable, Iterator, Sequence
 import pytest
 from aiokafka import AIOKafkaConsumer
 from aiokafka import TopicPartition as AiokafkaPartition
-from confluent_kafka import Consumer
+from confluent_kafka import OFFSET_END, Consumer
 from confluent_kafka import TopicPartition as ConfluentPartition
 from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaPythonPartition
 
 import kafkacompat.testing
+from compat_tests.brokers import ROOT
 from compat_tests.matrix.records import Record
 from compat_tests.nasty.judging import compare
+from compat_tests.page_blocks import find_blocks
 from kafkacompat.testing.nasty import NastyTopic
 
 PATIENCE_S = 20
@@ -58,9 +60,8 @@ def read_by_confluent_kafka(bootstrap: str, places: Sequence[tuple[str, int]], l
     while len(read) < count and time.monotonic() < ends_s:
         for message in consumer.consume(count, 0.1):
             assert message.error() is None, message.error()
-            where = (message.partition(), message.offset())
-            texts = [None if each is None else each.decode() for each in (message.key(), message.value())]
-            read.append((message.topic(), Record(*where, *texts, message.timestamp()[1])))
+            where = (message.topic(), message.partition(), message.offset(), message.timestamp()[1])
+            read.append(make_place(*where, message.key(), message.value()))
     consumer.close()
     return read
 
@@ -98,11 +99,35 @@ def read_by_aiokafka(bootstrap: str, places: Sequence[tuple[str, int]], level: s
 
 def as_place(record: object) -> Place:
     """Return a record of kafka-python or aiokafka."""
-    topic, partition, offset, timestamp, key, value = (
-        getattr(record, name) for name in ("topic", "partition", "offset", "timestamp", "key", "value")
-    )
-    texts = [None if each is None else bytes(each).decode() for each in (key, value)]
-    return topic, Record(partition, offset, *texts, timestamp)
+    names = ("topic", "partition", "offset", "timestamp", "key", "value")
+    return make_place(*(getattr(record, name) for name in names))
+
+
+def make_place(
+    topic: str, partition: int, offset: int, timestamp: int, key: bytes | None, value: bytes | None
+) -> Place:
+    """Return a record in the form of the matrix, with its topic."""
+    key_text, value_text = (None if content is None else bytes(content).decode() for content in (key, value))
+    return topic, Record(partition, offset, key_text, value_text, timestamp)
+
+
+def test_offsets_are_found_by_time(kafka: kafkacompat.testing.RunningBroker, topics: Sequence[NastyTopic]) -> None:
+    consumer = Consumer({"bootstrap.servers": kafka.bootstrap_servers, "group.id": "g"})
+    for topic in topics:
+        for lookup in topic.lookups:
+            wanted = ConfluentPartition(topic.name, lookup.partition, lookup.timestamp)
+            (found,) = consumer.offsets_for_times([wanted], PATIENCE_S)
+            assert found.offset == (OFFSET_END if lookup.offset is None else lookup.offset), lookup
+    consumer.close()
+
+
+def test_the_programs_of_the_page_run() -> None:
+    programs = [
+        block.text for block in find_blocks((ROOT / "docs/testing/nasty.md").read_text()) if block.kind == "python"
+    ]
+    assert len(programs) == 2
+    for program in programs:
+        exec(compile(program, "nasty.md", "exec"), {"__name__": "page"})
 
 
 @pytest.mark.parametrize("level", ["read_committed", "read_uncommitted"])

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from compat_tests.matrix.records import Record
-from kafkacompat.testing.nasty import ExpectedRecord
+from kafkacompat.testing.nasty import ExpectedRecord, MissingOffsets
 
 
 class Reading(NamedTuple):
@@ -30,27 +30,36 @@ def _as_text(content: bytes | str | None) -> str:
     return content or ""
 
 
-def compare(read: Sequence[Record], expected: Sequence[ExpectedRecord], *, has_timestamps: bool) -> str:
-    """Return how the records that a client read differ from those that it should have read."""
+def compare(
+    read: Sequence[Record],
+    expected: Sequence[ExpectedRecord],
+    *,
+    has_timestamps: bool,
+    missing: Sequence[MissingOffsets] = (),
+) -> str:
+    """Return how the records that a client read differ from those that it should have read.
+
+    Of a record at an offset that is *missing* on purpose the reason is named.
+    """
     wanted, got = [as_reading(record) for record in expected], [as_reading(record) for record in read]
-    problems = [*_compare_contents(got, wanted), *_compare_order(got)]
+    problems = [*_compare_contents(got, wanted, missing), *_compare_order(got)]
     if not problems and has_timestamps:
         problems += _compare_timestamps(read, expected)
     return "; ".join(problems)
 
 
-def _compare_contents(got: Sequence[Reading], wanted: Sequence[Reading]) -> Iterable[str]:
+def _compare_contents(
+    got: Sequence[Reading], wanted: Sequence[Reading], on_purpose: Sequence[MissingOffsets]
+) -> Iterable[str]:
     by_place = {(reading.partition, reading.offset): reading for reading in wanted}
     places = Counter((reading.partition, reading.offset) for reading in got)
     if missing := [place for place in by_place if place not in places]:
         yield f"{_count(missing)} missing, the first at {_name(*missing[0])}"
     if strange := sorted(place for place in places if place not in by_place):
-        yield f"{_count(strange)} too many, the first at {_name(*strange[0])}"
+        yield f"{_count(strange)} too many, the first at {_name(*strange[0])}{_explain(strange[0], on_purpose)}"
     if twice := sorted(place for place, count in places.items() if count > 1):
         yield f"{_count(twice)} twice, the first at {_name(*twice[0])}"
-    wrong = [
-        reading for reading in got if by_place.get((reading.partition, reading.offset), reading) != reading
-    ]
+    wrong = [reading for reading in got if by_place.get((reading.partition, reading.offset), reading) != reading]
     if wrong:
         yield f"{_count(wrong)} with other contents, the first at {_name(wrong[0].partition, wrong[0].offset)}"
 
@@ -78,6 +87,12 @@ def _compare_timestamps(read: Sequence[Record], expected: Sequence[ExpectedRecor
 
 def _as_timestamp(timestamp: int | None) -> int:
     return -1 if timestamp is None else timestamp
+
+
+def _explain(place: tuple[int, int], on_purpose: Sequence[MissingOffsets]) -> str:
+    partition, offset = place
+    reasons = [gap.reason for gap in on_purpose if gap.partition == partition and gap.first <= offset <= gap.last]
+    return f" ({reasons[0]})" if reasons else ""
 
 
 def _count(items: Sequence[object]) -> str:

@@ -16,8 +16,10 @@ from kafkacompat.testing.nasty import ExpectedRecord
 NO_END = 10**9
 """The number of records that a client is asked for: it never has them all, and reads on."""
 
-FIRST_S, QUIET_S, LINGER_S = 30.0, 8.0, 0.3
-"""How long a client may need for its first record, and may be silent afterwards; how long surplus records are waited for."""
+FIRST_S, QUIET_S, LINGER_S = 24.0, 8.0, 0.3
+"""How long a client may need for its first record, and may be silent afterwards; how long surplus records are waited for.
+
+The clients' drivers give up after 25 s."""
 
 HEAR_S = 0.1
 SHOWN_WORDS = 200
@@ -39,8 +41,8 @@ class Reader:
     def __init__(self, client: Client, bootstrap: str, stderr: Path, scene: Scene, isolation: str) -> None:
         self._client = client
         self._driver = Driver(client.launch, bootstrap, stderr)
-        self._partitions = len(scene.topic.end_offsets)
-        self._driver.tell("consume", isolation, scene.topic.name, self._partitions, NO_END)
+        self._missing = scene.topic.missing
+        self._driver.tell("consume", isolation, scene.topic.name, len(scene.topic.end_offsets), NO_END)
         self._taken = 0
 
     def read(self, expected: Sequence[ExpectedRecord], patience_s: float) -> str:
@@ -48,24 +50,27 @@ class Reader:
         problem = self._wait_for(len(expected), patience_s)
         read: list[Record] = self._driver.records[self._taken :]
         self._taken = len(self._driver.records)
-        difference = compare(read, expected, has_timestamps=self._client.has_timestamps)
+        difference = compare(read, expected, has_timestamps=self._client.has_timestamps, missing=self._missing)
         if problem:
             return f"{problem}; {difference}" if difference else problem
         return difference
 
     def _wait_for(self, count: int, patience_s: float) -> str:
-        heard, wanted, ends_s = self._taken, self._taken + count, time.monotonic() + patience_s
+        heard, wanted, last_s = self._taken, self._taken + count, time.monotonic()
+        ends_s = last_s + patience_s
         try:
             while time.monotonic() < ends_s:
                 self._driver.hear(HEAR_S)
                 if len(self._driver.records) > heard:
-                    heard = len(self._driver.records)
-                    ends_s = time.monotonic() + (LINGER_S if heard >= wanted else QUIET_S)
+                    heard, last_s = len(self._driver.records), time.monotonic()
+                    ends_s = last_s + (LINGER_S if heard >= wanted else QUIET_S)
                 elif heard >= wanted and count == 0:
                     break
         except ClientError as problem:
             return f"stopped: {str(problem)[:SHOWN_WORDS]}"
-        return OK if heard >= wanted else f"nothing more came after {heard - self._taken} of {count} records"
+        if heard >= wanted:
+            return OK
+        return f"nothing more came within {ends_s - last_s:.0f} s after {heard - self._taken} of {count} records"
 
     def end(self) -> None:
         """End the client."""
@@ -84,9 +89,7 @@ class Trial:
 
     def run(self, client: Client, shape: Shape) -> Mapping[str, str]:
         """Return the outcome for each isolation level that the client has: "" if it is right, or what it did, in words."""
-        isolations = [
-            isolation for isolation in shape.isolations if isolation != COMMITTED or client.has_transactions
-        ]
+        isolations = [isolation for isolation in shape.isolations if isolation != COMMITTED or client.has_transactions]
         return {isolation: self._run(client, shape, isolation) for isolation in isolations}
 
     def _run(self, client: Client, shape: Shape, isolation: str) -> str:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from typing import TYPE_CHECKING
 
 from kafkacompat.cli.log_lines import CONTROLS
-from kafkacompat.storage.inspection.rows import PROBLEM, DumpRow
+
+if TYPE_CHECKING:
+    from kafkacompat.storage.inspection.rows import DumpRow
 
 ROWS_A_TABLE = 1000
 CHARACTERS_A_TABLE = 1 << 20
@@ -21,6 +24,9 @@ Write = Callable[[str], None]
 
 def write_columns(rows: Iterable[DumpRow], write: Write, warn: Write) -> None:
     """Write a table for each run of rows of one kind; problems go to *warn*."""
+    # Commands without rows of files do not pay for this module.
+    from kafkacompat.storage.inspection.rows import PROBLEM
+
     for _, run in groupby(rows, key=lambda row: (row.kind, tuple(row.fields))):
         for table in _split_tables(run):
             if table[0].kind == PROBLEM:

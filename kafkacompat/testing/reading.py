@@ -29,9 +29,13 @@ NO_POSITIONS: Mapping[int, int] = {}
 
 
 class Fetched(NamedTuple):
-    """Batches of one partition, and the transactions among them that were aborted."""
+    """Batches of one partition, and the transactions among them that were aborted.
+
+    The first batch may begin before the fetched `offset`, as when the log begins inside it.
+    """
 
     partition: int
+    offset: int
     batches: bytes
     aborted: list[AbortedTransaction]
 
@@ -75,9 +79,8 @@ class TopicReader:
         leader = self._nodes.find_leader(self._topic, partition)
         if leader is None:
             return None
-        wanted = FetchPartition(
-            partition=partition, fetch_offset=self._positions.get(partition, 0), partition_max_bytes=FETCH_BYTES
-        )
+        offset = self._positions.get(partition, 0)
+        wanted = FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=FETCH_BYTES)
         request = FetchRequest(
             max_wait_ms=0,
             max_bytes=FETCH_BYTES,
@@ -88,7 +91,7 @@ class TopicReader:
         batches = take_bytes(data.records)
         if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
             self._positions[partition] = leader.broker.replica_manager.find(self._topic, partition).log.log_start_offset
-            return None
+            return await self.fetch_partition(partition)
         if data.error_code in TRANSIENT_ERRORS:
             return None
         if data.error_code:
@@ -97,7 +100,7 @@ class TopicReader:
             return None
         for batch in split_batches(batches):
             self._positions[partition] = read_header(batch).last_offset + 1
-        return Fetched(partition, batches, data.aborted_transactions or [])
+        return Fetched(partition, offset, batches, data.aborted_transactions or [])
 
 
 def take_bytes(records: object) -> bytes:
@@ -123,4 +126,5 @@ def decode(topic: str, fetched: Fetched) -> Iterator[Record]:
         elif not (header.is_transactional and header.producer_id in skipped):
             for record in read_records(batch):
                 offset, timestamp, key, value, headers = record
-                yield Record(topic, fetched.partition, offset, timestamp, key, value, headers)
+                if offset >= fetched.offset:
+                    yield Record(topic, fetched.partition, offset, timestamp, key, value, headers)

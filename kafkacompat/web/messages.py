@@ -7,10 +7,10 @@ on the page. Records are decoded in a thread.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kafkacompat.storage.segment.shared_files import FileRegion, RegionGoneError
+from kafkacompat.storage.segment.shared_files import FileRegion
 from kafkacompat.web.errors import explain
 from kafkacompat.web.topics import PartitionState, find_offsets
 from kafkacompat.wire.apis.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from twisted.internet.defer import Deferred
 
     from kafkacompat.monitoring.administration.requests import InternalRequests
-    from kafkacompat.web.text import ShownBytes
 
 MAX_PARTITIONS = 50
 """Partitions that a page reads."""
@@ -40,13 +39,13 @@ NEWEST, OLDEST = "newest", "oldest"
 
 
 class Selection(NamedTuple):
-    """The messages that a page shows: ``count`` of them at most.
+    """The messages that a page shows: ``size`` of them at most.
 
     ``offset`` is where to begin in a single partition; without it ``begin`` is NEWEST or OLDEST. ``since_ms`` and ``until_ms`` bound the
     timestamps, and ``key`` is part of the key.
     """
 
-    count: int = 50
+    size: int = 50
     begin: str = NEWEST
     offset: int | None = None
     since_ms: int | None = None
@@ -59,6 +58,11 @@ class Selection(NamedTuple):
             return False
         after = self.since_ms is None or record.timestamp >= self.since_ms
         return after and (self.until_ms is None or record.timestamp <= self.until_ms)
+
+    @property
+    def is_from_end(self) -> bool:
+        """Whether the messages are those nearest to the ends of the partitions."""
+        return self.begin == NEWEST and self.offset is None and self.since_ms is None
 
     @property
     def is_filtered(self) -> bool:
@@ -123,9 +127,12 @@ class MessageReader:
         here = [partition for partition in partitions if self._node_id in partition.replicas]
         if len(here) < len(partitions):
             missing = len(partitions) - len(here)
-            self._notes.append(f"{missing} partitions have no replica on this broker: open the page of another broker")
+            have = "partition has" if missing == 1 else "partitions have"
+            self._notes.append(f"{missing} {have} no replica on this broker: open the page of another broker")
         if len(here) > MAX_PARTITIONS:
-            self._notes.append(f"only the first {MAX_PARTITIONS} partitions are read: choose a partition to read another")
+            self._notes.append(
+                f"only the first {MAX_PARTITIONS} partitions are read: choose a partition to read another"
+            )
             here = here[:MAX_PARTITIONS]
         positions = await self._find_positions(here, selection)
         messages: list[Message] = []
@@ -134,9 +141,8 @@ class MessageReader:
             share = max(self._bytes_left // (len(positions) - number), 1)
             messages += await self._read_partition(position, selection, share)
             reads.append(position)
-        newest_first = selection.begin == NEWEST and selection.offset is None and selection.since_ms is None
-        messages.sort(key=lambda message: (message.timestamp_ms, message.offset), reverse=newest_first)
-        return MessagePage(messages[: selection.count], reads, self._notes)
+        messages.sort(key=lambda message: (message.timestamp_ms, message.offset), reverse=selection.is_from_end)
+        return MessagePage(messages[: selection.size], reads, self._notes)
 
     async def _find_positions(self, partitions: list[PartitionState], selection: Selection) -> list[PartitionRead]:
         """Return where to begin in each partition that is not empty."""
@@ -154,25 +160,26 @@ class MessageReader:
             elif selection.since_ms is not None:
                 begin = times.get((self._topic, partition.index), limit)
             elif selection.begin == NEWEST:
-                begin = max(start, limit - (SCANNED_FROM_END if selection.is_filtered else selection.count))
+                begin = max(start, limit - (SCANNED_FROM_END if selection.is_filtered else selection.size))
             positions.append(PartitionRead(partition.index, start, limit, begin, begin))
         return positions
 
     async def _read_partition(self, position: PartitionRead, selection: Selection, max_bytes: int) -> list[Message]:
         """Read one partition; the newest messages are read from nearer to the end if the way there is too long."""
-        from_end = selection.begin == NEWEST and selection.offset is None and selection.since_ms is None
         while True:
+            if selection.is_from_end:
+                # Each attempt takes half of what is left, as the next ones are shorter.
+                max_bytes = max(max_bytes // 2, 1)
             messages = await self._read_forward(position, selection, max_bytes)
             distance = position.limit - position.begin
-            if not from_end or position.end >= position.limit or distance <= 1 or self._records_left <= 0:
+            if not selection.is_from_end or position.end >= position.limit or distance <= 1 or self._records_left <= 0:
                 break
             position.begin = position.end = position.limit - max(distance // 4, 1)
-        return messages[-selection.count :] if from_end else messages[: selection.count]
+        return messages[-selection.size :] if selection.is_from_end else messages[: selection.size]
 
     async def _read_forward(self, position: PartitionRead, selection: Selection, max_bytes: int) -> list[Message]:
         """Read from the beginning of a position on, and note how far that came."""
         messages: list[Message] = []
-        from_end = selection.begin == NEWEST and selection.offset is None and selection.since_ms is None
         while position.end < position.limit and self._records_left > 0 and max_bytes > 0:
             region = await self._fetch(position, max_bytes)
             if region is None:
@@ -190,7 +197,7 @@ class MessageReader:
             if decoded.end <= position.end:
                 break
             position.end = min(decoded.end, position.limit)
-            if not from_end and len(messages) >= selection.count:
+            if not selection.is_from_end and len(messages) >= selection.size:
                 break
         return messages
 
@@ -199,12 +206,13 @@ class MessageReader:
     ) -> Decoded:
         try:
             most = max(max_bytes, MAX_BATCH_BYTES)
-            return await self._run(
+            decoded: Decoded = await self._run(
                 decode_region, region, most, position.index, position.end, selection, self._records_left
             )
-        except (RegionGoneError, MalformedError) as problem:
+        except (OSError, MalformedError) as problem:
             self._notes.append(f"partition {position.index} cannot be read from offset {position.end} on: {problem}")
             return Decoded([], position.end, 0)
+        return decoded
 
     async def _fetch(self, position: PartitionRead, max_bytes: int) -> bytes | FileRegion | None:
         wanted = FetchPartition(partition=position.index, fetch_offset=position.end, partition_max_bytes=max_bytes)
@@ -222,7 +230,7 @@ class MessageReader:
 def decode_region(
     region: bytes | FileRegion, most_bytes: int, partition: int, begin: int, selection: Selection, most_records: int
 ) -> Decoded:
-    """Decode batches until *most_records* are walked over; raises RegionGoneError and MalformedError. [disk]"""
+    """Decode batches until *most_records* are walked over; raises OSError and MalformedError. [disk]"""
     data = region[:most_bytes] if isinstance(region, bytes) else region.pread(0, most_bytes)
     messages: list[Message] = []
     end, walked = begin, 0
@@ -230,7 +238,9 @@ def decode_region(
     if not batches and data:
         header = read_header(data)
         note = f"a batch of {header.size_bytes} bytes is too large for this page"
-        return Decoded([Message(partition, header.base_offset, header.max_timestamp, None, note)], header.last_offset + 1, 0)
+        return Decoded(
+            [Message(partition, header.base_offset, header.max_timestamp, None, note)], header.last_offset + 1, 0
+        )
     for batch in batches:
         header = read_header(batch)
         if walked >= most_records:

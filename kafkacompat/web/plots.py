@@ -55,9 +55,7 @@ def make_plots(history: Sequence[Rates]) -> list[Plot]:
     ]
 
 
-def _make_plot(
-    title: str, values: dict[str, tuple[str, list[float]]], show: Callable[[float], str]
-) -> Plot:
+def _make_plot(title: str, values: dict[str, tuple[str, list[float]]], show: Callable[[float], str]) -> Plot:
     top = find_top(max((max(line, default=0.0) for _, line in values.values()), default=0.0))
     lines = []
     for label, (style, line) in values.items():

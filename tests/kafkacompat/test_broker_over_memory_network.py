@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -35,9 +35,9 @@ MAX_WAIT_MS = 5000
 
 
 class World:
-    """One broker, and another host that sends requests to it."""
+    """One broker with some properties, and another host that sends requests to it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, properties: Mapping[str, str] | None = None) -> None:
         self.clock = Clock()
         self.clock.advance(1_700_000_000)
         self.network = MemoryNetwork(self.clock)
@@ -51,6 +51,7 @@ class World:
                 # Scrubbing begins with a worker process.
                 "kafkacompat.scrub.interval.ms": "-1",
                 "offsets.topic.num.partitions": "1",
+                **(properties or {}),
             }
         )
         self.broker = Broker(MemoryHost(self.clock, self.network.at(HOST), files=self.files), config)

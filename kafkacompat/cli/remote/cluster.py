@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kafkacompat.cli.cluster.reading import Connect, Connection
     from kafkacompat.cli.remote.options import Target
 
+CONNECT_TIMEOUT_S = 10.0
 ANSWER_TIMEOUT_S = 30.0
 CHANGE_TIMEOUT_MS = 25_000
 """What requests for changes let the brokers take, less than the time for the answer."""
@@ -127,7 +128,7 @@ class RemoteCluster:
 
         node_id, code, message = self.retry(find, lambda outcome: outcome[1])
         if code:
-            raise RemoteError(f"{key} has no coordinator: {explain_refusal(code, message)}")
+            raise RemoteError(f"the coordinator of {key} is not found: {explain_refusal(code, message)}")
         return node_id
 
     def request_coordinator(
@@ -155,8 +156,13 @@ class RemoteCluster:
         return outcome
 
 
-def connect_cluster(target: Target) -> RemoteCluster:
+def connect_cluster(
+    target: Target, *, connect_timeout_s: float = CONNECT_TIMEOUT_S, answer_timeout_s: float = ANSWER_TIMEOUT_S
+) -> RemoteCluster:
     """Connect to the first broker that answers; raises ValueError (ConfigError among them) and NoResponseError."""
     addresses = [parse_address(server) for server in target.bootstrap.split(",")]
     security = read_command_config(target.command_config)
-    return RemoteCluster(addresses, partial(BlockingConnection, security=security, answer_timeout_s=ANSWER_TIMEOUT_S))
+    connect = partial(
+        BlockingConnection, timeout_s=connect_timeout_s, security=security, answer_timeout_s=answer_timeout_s
+    )
+    return RemoteCluster(addresses, connect)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -39,17 +38,21 @@ def _complete(context: click.Context, incomplete: str, list_names: List) -> list
     """Return names; none where the broker does not answer, as a shell has no place for an error."""
     from click.shell_completion import CompletionItem
 
-    from kafkacompat.cli.command_config import read_command_config
-    from kafkacompat.cli.remote.cluster import RemoteCluster
     from kafkacompat.cli.remote.errors import RemoteError
-    from kafkacompat.cli.requests import BlockingConnection, NoResponseError, parse_address
+    from kafkacompat.cli.requests import NoResponseError
 
     try:
-        addresses = [parse_address(server) for server in (context.params.get("bootstrap") or "").split(",")]
-        security = read_command_config(context.params.get("command_config"))
-        connect = partial(BlockingConnection, timeout_s=PATIENCE_S, security=security)
-        with RemoteCluster(addresses, connect) as cluster:
+        with _connect(context) as cluster:
             names = sorted(name for name in list_names(cluster) if name.startswith(incomplete))
     except (NoResponseError, RemoteError, ValueError):
         return []
     return [CompletionItem(name) for name in names]
+
+
+def _connect(context: click.Context) -> RemoteCluster:
+    """Connect to the broker that the options before the cursor or the environment name; raises as connect_cluster does."""
+    from kafkacompat.cli.remote.cluster import connect_cluster
+    from kafkacompat.cli.remote.options import Target
+
+    target = Target(context.params.get("bootstrap") or "", context.params.get("command_config"))
+    return connect_cluster(target, connect_timeout_s=PATIENCE_S, answer_timeout_s=PATIENCE_S)

@@ -10,6 +10,7 @@ from kafkacompat.cli.remote.completion import complete_topics
 from kafkacompat.cli.remote.options import Target, complete_nothing, name_options, target_options
 
 _transactional_ids = name_options("transactional-id", complete_nothing)
+_topic_names = name_options("topic", complete_topics, is_required=False)
 _optional_transactional_ids = name_options("transactional-id", complete_nothing, is_required=False)
 
 
@@ -72,6 +73,35 @@ def describe_producers(target: Target, topic: str, partition: int) -> None:
     from kafkacompat.cli.remote.running import run_command
 
     run_command(target, work.describe_producers, topic, partition)
+
+
+@transactions.command(name="find-hanging")
+@target_options
+@_topic_names
+@click.option(
+    "--max-transaction-timeout",
+    "max_timeout_min",
+    type=click.IntRange(min=0),
+    default=15,
+    show_default=True,
+    metavar="MINUTES",
+    help="Longest time of a transaction: the brokers' transaction.max.timeout.ms.",
+)
+def find_hanging(target: Target, names: list[str], max_timeout_min: int) -> None:
+    """Find transactions that hang, in some topics or in all.
+
+    A transaction hangs if it is open in a partition for longer than a transaction may last, and its coordinator does not know of
+    it. The command allows five minutes more. `abort` ends such a transaction.
+
+    \b
+    Examples:
+      kafkacompat transactions find-hanging --bootstrap-server localhost:9092
+      kafkacompat transactions find-hanging orders --bootstrap-server localhost:9092
+    """
+    from kafkacompat.cli.remote.administration import hanging as work
+    from kafkacompat.cli.remote.running import run_command
+
+    run_command(target, work.find_hanging, names or None, max_timeout_min * 60_000, int(time.time() * 1000))
 
 
 @transactions.command()

@@ -62,7 +62,9 @@ async def make_empty_batch(access: BrokerAccess, name: str) -> NastyTopic:
     await writer.compact()
     missing = [
         _cover(emptied, "a batch without records, kept for the sequence number of its producer"),
-        _cover(aborted, "a batch of an aborted transaction without records, kept for the sequence number of its producer"),
+        _cover(
+            aborted, "a batch of an aborted transaction without records, kept for the sequence number of its producer"
+        ),
         marker,
     ]
     return describe_plain(name, written, {0: writer.end_offset}, missing)

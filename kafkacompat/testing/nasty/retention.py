@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from kafkacompat.testing.nasty.contents import make_records
@@ -10,7 +11,7 @@ from kafkacompat.testing.nasty.description import ExpectedRecord, NastyTopic, Na
 from kafkacompat.testing.nasty.partition_writer import PartitionWriter
 
 if TYPE_CHECKING:
-    from kafkacompat.testing.nasty.broker_access import Kafka, BrokerAccess
+    from kafkacompat.testing.nasty.broker_access import BrokerAccess, Kafka
 
 SEGMENTS = 4
 BATCH = 100
@@ -97,7 +98,7 @@ async def make_retention_jump(access: BrokerAccess, name: str, records: int) -> 
     writer, base_ms = await PartitionWriter.open(access, name), access.now_ms()
     expected: list[ExpectedRecord] = []
     starts = [records * number // SEGMENTS for number in range(SEGMENTS + 1)]
-    for start, end in zip(starts[:-1], starts[1:], strict=True):
+    for start, end in pairwise(starts):
         if start:
             await writer.roll()
         rows = make_records(range(start, end), base_ms, size_bytes=VALUE_BYTES)

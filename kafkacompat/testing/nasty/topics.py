@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from kafkacompat.testing.nasty.broker_access import BrokerAccess
 from kafkacompat.testing.nasty.compacted import make_compacted_holes, make_empty_batch
 from kafkacompat.testing.nasty.formats import make_mixed_formats
-from kafkacompat.testing.nasty.broker_access import BrokerAccess
 from kafkacompat.testing.nasty.retention import RetentionJump, make_retention_jump
 from kafkacompat.testing.nasty.sizes import MOST_PARTITIONS, make_largest_record, make_many_partitions
 from kafkacompat.testing.nasty.timestamps import make_mixed_timestamp_types, make_out_of_order_timestamps
@@ -16,8 +16,8 @@ from kafkacompat.testing.nasty.truncation import Plan, UncleanTruncation, make_i
 
 if TYPE_CHECKING:
     from kafkacompat.broker import Broker
-    from kafkacompat.testing.nasty.description import NastyTopic
     from kafkacompat.testing.nasty.broker_access import Kafka
+    from kafkacompat.testing.nasty.description import NastyTopic
     from kafkacompat.testing.nasty.truncation import Cluster
 
 KAFKA_BATCH_LIMIT_BYTES = 1_048_588

@@ -101,7 +101,7 @@ async def append_in_batches(writer: PartitionWriter, rows: list[NewRecord]) -> l
 def make_on_one_node(kafka: Kafka, access: BrokerAccess, plan: Plan) -> UncleanTruncation:
     """Make the topic on a single node, which will lose the log's end as in a power failure."""
     before = kafka.call(_make_alone, access, plan)
-    return UncleanTruncation(before, lambda before: kafka.call(_truncate_alone, access, plan, before))  # type: ignore[no-any-return]
+    return UncleanTruncation(before, lambda before: kafka.call(_truncate_alone, access, plan, before))
 
 
 async def _make_alone(access: BrokerAccess, plan: Plan) -> NastyTopic:
@@ -121,9 +121,7 @@ async def _truncate_alone(access: BrokerAccess, plan: Plan, before: NastyTopic) 
     await broker.replica_manager.truncate(partition, plan.kept)
     elected = await controller.begin_leader_epoch(plan.name, 0)
     alone = ClusterView(node_id, LAG_TIME_MAX_MS, lambda node: None, _NoUpdates())
-    partition.become_leader(
-        alone, elected.leader_epoch, [node_id], [node_id], elected.partition_epoch, access.now_ms()
-    )
+    partition.become_leader(alone, elected.leader_epoch, [node_id], [node_id], elected.partition_epoch, access.now_ms())
     # Nothing waits from here on: no consumer can fetch from the shorter log.
     others = await append_in_batches(writer, plan.list_others(access.now_ms()))
     return plan.describe_after(before, others)

@@ -6,7 +6,7 @@ import pytest
 
 from compat_tests.matrix.records import Record
 from compat_tests.nasty.judging import compare
-from kafkacompat.testing.nasty import ExpectedRecord
+from kafkacompat.testing.nasty import ExpectedRecord, MissingOffsets
 
 EXPECTED = [ExpectedRecord(0, offset, 1000 + offset, b"k", b"v%d" % offset) for offset in (0, 2, 5)]
 READ = [Record(0, offset, "k", f"v{offset}", 1000 + offset) for offset in (0, 2, 5)]
@@ -38,6 +38,13 @@ def test_nulls_are_read_as_some_clients_report_them() -> None:
 )
 def test_a_difference_is_told_in_words(read: list[Record], words: str) -> None:
     assert compare(read, EXPECTED, has_timestamps=True) == words
+
+
+def test_the_reason_of_a_record_too_many_is_named() -> None:
+    missing = [MissingOffsets(0, 6, 6, "commit marker")]
+    read = [*READ, Record(0, 6, "", "", 0)]
+    words = "1 record too many, the first at offset 6 (commit marker)"
+    assert compare(read, EXPECTED, has_timestamps=True, missing=missing) == words
 
 
 def test_timestamps_count_only_for_clients_that_have_them() -> None:

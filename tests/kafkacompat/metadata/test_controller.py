@@ -220,6 +220,16 @@ def test_after_a_restart_everything_is_there_under_new_leader_epochs() -> None:
     assert Node(node.store).holder.image.topics["t"].partitions[0].leader_epoch == 2
 
 
+def test_a_leader_epoch_begins_on_demand_for_one_partition() -> None:
+    node = Node()
+    node.create("t", 2)
+    elected = outcome(node.controller.begin_leader_epoch("t", 1))
+    assert (elected.leader, elected.leader_epoch, elected.partition_epoch) == (1, 1, 1)
+    assert [each.leader_epoch for each in node.holder.image.topics["t"].partitions] == [0, 1]
+    with pytest.raises(KafkaError, match="there is no partition t-2"):
+        outcome(node.controller.begin_leader_epoch("t", 2))
+
+
 def test_nothing_is_published_before_the_partitions_are_open() -> None:
     store = Node().store
     first = Node(store)

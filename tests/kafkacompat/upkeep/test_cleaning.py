@@ -230,6 +230,21 @@ def test_a_log_waits_until_enough_of_it_is_dirty() -> None:
     assert len(world.workers.calls) == 2
 
 
+def test_a_log_is_compacted_on_demand_though_it_is_not_due() -> None:
+    world = World(min_cleanable_dirty_ratio=1)
+    partition = world.open()
+    world.put(partition, *"abcabcabc")
+    done: list[object] = []
+    world.cleaner.compact_now(partition).addCallback(done.append)
+    # The second call waits for the first, and has nothing left to do.
+    world.cleaner.compact_now(partition).addCallback(done.append)
+    assert done == []
+    world.work()
+    assert done == [None, None]
+    assert len(world.keys(partition)) < 9
+    assert world.workers.calls == ["compact"]
+
+
 def test_the_dirtiest_is_the_first() -> None:
     world = World(min_cleanable_dirty_ratio=0.1)
     one, two = world.open("t"), world.open("u")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, TypeVar
 
@@ -175,9 +175,10 @@ def remove_rules(
     return _write_changes(output, "removed", rows, problems)
 
 
-def _write_changes(output: Output, verb: str, rows: Sequence[dict[str, object]], problems: Iterable[str]) -> int:
+def _write_changes(output: Output, verb: str, rows: Sequence[dict[str, object]], problems: Sequence[str]) -> int:
     """Write the rules that are added or removed, and each problem once; returns the exit code."""
-    output.write_rows(rows, f"No rule is {verb}")
+    if rows or not problems or output.as_json:
+        output.write_rows(rows, f"No rule is {verb}")
     if rows and not output.as_json:
         output.report(f"{verb.capitalize()} {len(rows)} {'rule' if len(rows) == 1 else 'rules'}")
     code = EXIT_DONE

@@ -31,18 +31,20 @@ NONE = -1
 
 def describe_producers(cluster: RemoteCluster, output: Output, topic: str, partition: int) -> None:
     """Write the producers of a partition; raises RemoteError."""
-    rows = [
-        {
-            "producer_id": producer.producer_id,
-            "producer_epoch": producer.producer_epoch,
-            "coordinator_epoch": _or_none(producer.coordinator_epoch),
-            "last_sequence": _or_none(producer.last_sequence),
-            "last_timestamp_ms": _or_none(producer.last_timestamp),
-            "start_offset": _or_none(producer.current_txn_start_offset),
-        }
-        for producer in _read_producers(cluster, topic, partition)
-    ]
+    rows = [describe_producer(producer) for producer in _read_producers(cluster, topic, partition)]
     output.write_rows(rows, f"The partition {topic}-{partition} has no idempotent producers")
+
+
+def describe_producer(producer: ProducerState) -> dict[str, int | None]:
+    """Return the row of a producer; ``start_offset`` is that of its open transaction."""
+    return {
+        "producer_id": producer.producer_id,
+        "producer_epoch": producer.producer_epoch,
+        "coordinator_epoch": _or_none(producer.coordinator_epoch),
+        "last_sequence": _or_none(producer.last_sequence),
+        "last_timestamp_ms": _or_none(producer.last_timestamp),
+        "start_offset": _or_none(producer.current_txn_start_offset),
+    }
 
 
 def _or_none(number: int) -> int | None:

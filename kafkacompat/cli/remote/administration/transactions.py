@@ -40,7 +40,7 @@ COLUMNS = (
 
 def list_transactions(cluster: RemoteCluster, output: Output, states: Sequence[str]) -> None:
     """Write all transactional ids, or those in some states."""
-    rows = _read_transactions(cluster, states)
+    rows = read_transactions(cluster, states)
     output.write_rows(rows, "There are no such transactions", styles={"state": _find_style})
 
 
@@ -48,7 +48,7 @@ def _find_style(state: object) -> str:
     return STATE_STYLES.get(str(state), "")
 
 
-def _read_transactions(cluster: RemoteCluster, states: Sequence[str] = ()) -> list[dict[str, Any]]:
+def read_transactions(cluster: RemoteCluster, states: Sequence[str] = ()) -> list[dict[str, Any]]:
     """Return the transactional ids of all coordinators; raises RemoteError."""
     request = ListTransactionsRequest(state_filters=list(states))
     rows = []
@@ -77,7 +77,7 @@ def describe_transactions(cluster: RemoteCluster, output: Output, names: Sequenc
     described, code = [], EXIT_DONE
     for name in names:
         try:
-            state = _read_transaction(cluster, name)
+            state = read_transaction(cluster, name)
         except RemoteError as problem:
             output.complain(str(problem))
             code = EXIT_REFUSED
@@ -113,7 +113,7 @@ def _show(value: Any) -> object:
     return [f"{name['topic']}-{name['partition']}" for name in value] if isinstance(value, list) else value
 
 
-def _read_transaction(cluster: RemoteCluster, name: str) -> TransactionState:
+def read_transaction(cluster: RemoteCluster, name: str) -> TransactionState:
     """Return a transaction as its coordinator describes it; raises RemoteError."""
     response = cluster.request_coordinator(
         name,
@@ -124,7 +124,7 @@ def _read_transaction(cluster: RemoteCluster, name: str) -> TransactionState:
     )
     (state,) = response.transaction_states
     if state.error_code == ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
-        known = (row["transactional_id"] for row in _read_transactions(cluster))
+        known = (row["transactional_id"] for row in read_transactions(cluster))
         raise RemoteError(f"there is no transactional id {name}{suggest_name(name, known)}")
     if state.error_code:
         raise RemoteError(f"the transaction of {name} is not shown: {explain_refusal(state.error_code)}")
@@ -140,7 +140,7 @@ def abort_transactions(cluster: RemoteCluster, output: Output, names: Sequence[s
 def _abort_transaction(cluster: RemoteCluster, name: str) -> str | None:
     """Return why a transaction is not aborted, or None."""
     try:
-        state = _read_transaction(cluster, name)
+        state = read_transaction(cluster, name)
     except RemoteError as problem:
         return str(problem)
     if state.transaction_state != ONGOING:

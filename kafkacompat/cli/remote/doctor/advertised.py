@@ -43,7 +43,9 @@ def judge_broker(access: Access, cluster_id: str | None, broker: MetadataRespons
         connection = open_connection(access, broker.host, broker.port)
     except StageError as problem:
         if is_foreign_loopback:
-            return fail(STAGE, f"{name}: this address means each client's own machine, not the broker's", _SET_ADVERTISED)
+            return fail(
+                STAGE, f"{name}: this address means each client's own machine, not the broker's", _SET_ADVERTISED
+            )
         advice = _SET_ADVERTISED if problem.stage in (RESOLVE, CONNECT) else problem.advice
         return fail(STAGE, f"{name}: {problem.text}", advice)
     try:
@@ -53,7 +55,9 @@ def judge_broker(access: Access, cluster_id: str | None, broker: MetadataRespons
     finally:
         connection.close()
     if reached_id != cluster_id:
-        return fail(STAGE, f"{name}: another cluster answers there, {reached_id} instead of {cluster_id}", _SET_ADVERTISED)
+        return fail(
+            STAGE, f"{name}: another cluster answers there, {reached_id} instead of {cluster_id}", _SET_ADVERTISED
+        )
     if is_foreign_loopback:
         return warn(STAGE, f"{name}: it answers, but only clients on this machine reach it so", _SET_ADVERTISED)
     return accept(STAGE, f"{name} answers")

@@ -73,8 +73,12 @@ def _judge_connection(reached: Reached, port: int) -> Verdict:
     text = f"{format_address(reached.address, port)} accepts connections"
     if not reached.refused:
         return accept(CONNECT, text)
-    refused = "; ".join(f"{format_address(address, port)} does not: {reason}" for address, reason in reached.refused.items())
-    advice = "clients try the addresses in this order: let the broker listen on each, or remove the name's other addresses"
+    refused = "; ".join(
+        f"{format_address(address, port)} does not: {reason}" for address, reason in reached.refused.items()
+    )
+    advice = (
+        "clients try the addresses in this order: let the broker listen on each, or remove the name's other addresses"
+    )
     return warn(CONNECT, f"{text}, but {refused}", advice)
 
 
@@ -98,4 +102,6 @@ def _request_brokers(
             required = find_required_login(access, reached, host, port)
             if required is not None:
                 raise required from None
-        raise StageError(ADVERTISED, f"the broker {problem} when asked for the cluster", "read the broker's log") from None
+        raise StageError(
+            ADVERTISED, f"the broker {problem} when asked for the cluster", "read the broker's log"
+        ) from None

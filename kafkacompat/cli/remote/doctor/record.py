@@ -74,7 +74,9 @@ def try_record(access: Access, host: str, port: int, topic: str) -> Iterator[Ver
 
 
 def _serves_batches(connection: WireConnection) -> bool:
-    return all(key in connection.served and connection.served[key].last >= first for key, first in OLDEST_BATCHES.items())
+    return all(
+        key in connection.served and connection.served[key].last >= first for key, first in OLDEST_BATCHES.items()
+    )
 
 
 def _try_topic(access: Access, connection: WireConnection, topic: str) -> Iterator[Verdict]:
@@ -176,7 +178,9 @@ def judge_clock(written: Written) -> Verdict:
     uncertainty_s = (written.received_s - written.sent_s) / 2
     ahead_s = written.broker_s - (written.sent_s + uncertainty_s)
     direction = "fast" if ahead_s >= 0 else "slow"
-    text = f"the broker's clock is {abs(ahead_s):.3f} s {direction} by this machine's, give or take {uncertainty_s:.3f} s"
+    text = (
+        f"the broker's clock is {abs(ahead_s):.3f} s {direction} by this machine's, give or take {uncertainty_s:.3f} s"
+    )
     if abs(ahead_s) <= TOLERATED_S + uncertainty_s:
         return accept(CLOCK, text)
     return warn(CLOCK, text, "let both keep time by NTP: retention, --timestamp and tokens go by the clock")
@@ -195,4 +199,3 @@ def _delete_topic(connection: WireConnection, topic: str) -> Verdict:
         reason = describe_code(result.error_code, result.error_message)
         return warn(DELETE, f"{topic} is left: {reason}", advice)
     return accept(DELETE, f"{topic} was deleted")
-

@@ -104,7 +104,9 @@ def _explain_tls(access: Access, reached: Reached, port: int, text: str) -> tupl
     if "is not for the host" in text:
         advice = "use a host name of the certificate, or get a certificate with this name in its subjectAltName"
     elif "the certificate" in text:
-        advice = "add its authority to ssl.truststore.location in the file of --command-config, or renew the certificate"
+        advice = (
+            "add its authority to ssl.truststore.location in the file of --command-config, or renew the certificate"
+        )
     elif needs_client_certificate(text):
         advice = "set ssl.keystore.location to a key whose certificate the broker trusts"
     elif " alert " in text or "in common" in text:
@@ -146,7 +148,7 @@ def _explain_silence(access: Access, reached: Reached, port: int, problem: Excha
     """Return why ApiVersions gets no response, and the advice."""
     if access.security.tls is not None:
         if needs_client_certificate(str(problem)):
-            text = f"the port asks for a certificate of the client ({problem})"
+            text = "the port requires a certificate of the client that the broker trusts"
             return text, "set ssl.keystore.location to a key whose certificate the broker trusts"
         return f"the port speaks TLS but then {problem}", ADVICE[Peer.UNKNOWN]
     peer = identify(problem.received, lambda: access.network.connect(reached.address, port, access.timeout_s))
@@ -197,7 +199,9 @@ def _check_mechanism(mechanism: str, code: int, offered: list[str]) -> None:
 def _refuse_login(mechanism: str, message: str | None) -> StageError:
     said = f" ({message})" if message else ""
     text = f"the broker refuses the user or the password by {mechanism}{said}"
-    advice = "check both in sasl.jaas.config, and that the user exists on the broker (for SCRAM: `kafkacompat users list`)"
+    advice = (
+        "check both in sasl.jaas.config, and that the user exists on the broker (for SCRAM: `kafkacompat users list`)"
+    )
     return StageError(LOGIN, text, advice)
 
 
@@ -215,7 +219,9 @@ def find_required_login(access: Access, reached: Reached, host: str, port: int) 
         if response.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM:
             offered = ", ".join(response.mechanisms) or "no mechanism"
             protocol = "SASL_PLAINTEXT" if access.security.tls is None else "SASL_SSL"
-            advice = f"set security.protocol={protocol}, sasl.mechanism and sasl.jaas.config in the file of --command-config"
+            advice = (
+                f"set security.protocol={protocol}, sasl.mechanism and sasl.jaas.config in the file of --command-config"
+            )
             return StageError(LOGIN, f"the listener requires a login; it offers {offered}", advice)
     return None
 

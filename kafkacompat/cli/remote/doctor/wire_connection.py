@@ -86,9 +86,7 @@ class WireConnection:
         except OSError as problem:
             raise ExchangeError(f"breaks the connection ({describe_error(problem)})", bytes(received[:64])) from None
         except MalformedError as problem:
-            raise ExchangeError(
-                f"sends a response that cannot be read ({problem})", bytes(received[:64])
-            ) from None
+            raise ExchangeError(f"sends a response that cannot be read ({problem})", bytes(received[:64])) from None
 
     def _receive_frame(self, received: bytearray) -> None:
         self._receive(received, 4)

@@ -137,5 +137,3 @@ def store_offsets(library: Any, consumer: Any, topic: str, batch: Batch) -> None
     # The group may have moved a partition in the meantime; its new owner reads these records again.
     with suppress(library.KafkaException):
         consumer.store_offsets(offsets=offsets)
-
-

@@ -16,6 +16,7 @@ from kafkacompat.config import BrokerConfig
 from kafkacompat.partitions.partition import Partition
 from kafkacompat.partitions.partition_reader import PartitionRead
 from kafkacompat.storage.segment.header_scan import ColdDataError
+from kafkacompat.storage.segment.shared_files import FileRegion
 from kafkacompat.testing.nasty import ExpectedRecord, NastyTopic, NastyTopics
 from kafkacompat.testing.nasty.broker_access import BrokerAccess
 from kafkacompat.wire.record_batch import BatchHeader, read_header, read_records, split_batches
@@ -81,7 +82,7 @@ def read_batches(partition: Partition) -> list[tuple[BatchHeader, bytes]]:
     offset = partition.log.log_start_offset
     while offset < partition.high_watermark.offset:
         read = _read(partition, offset)
-        assert read.region is not None, f"nothing to read at {offset}"
+        assert isinstance(read.region, FileRegion), f"nothing to read at {offset}"
         data = read.region.pread(0, read.region.size_bytes)
         read.region.release()
         for batch in split_batches(data):
@@ -119,7 +120,8 @@ def read_as_consumer(partition: Partition, *, committed: bool) -> list[ExpectedR
 
 def _list_aborted(partition: Partition) -> list[tuple[int, int, int]]:
     """Return (producer id, first offset, marker's offset) of the aborted transactions, from the markers in the log."""
-    aborted, first_offsets = [], {}
+    aborted: list[tuple[int, int, int]] = []
+    first_offsets: dict[int, int] = {}
     for header, batch in read_batches(partition):
         if header.is_transactional and not header.is_control:
             first_offsets.setdefault(header.producer_id, header.base_offset)

@@ -123,7 +123,7 @@ def test_the_log_start_overtakes_consumers(kafka: MemoryKafka) -> None:
     after = jumping.overtake()
     assert after.log_start_offsets == {0: 190}
     check_topic(kafka, after)
-    with pytest.raises(NastyTopicError, match="^records=99 is too small; choose 100 or more$"):
+    with pytest.raises(NastyTopicError, match=r"^records=99 is too small; choose 100 or more$"):
         jumping.overtake(99)
 
 
@@ -154,9 +154,9 @@ def test_many_partitions(kafka: MemoryKafka) -> None:
 
 def test_bad_input_is_refused_in_a_sentence(kafka: MemoryKafka) -> None:
     kafka.nasty.mixed_formats("t")
-    with pytest.raises(NastyTopicError, match="^topic 't' cannot be created: .*exists already"):
+    with pytest.raises(NastyTopicError, match=r"^topic 't' cannot be created: .*exists already"):
         kafka.nasty.empty_batch("t")
-    with pytest.raises(NastyTopicError, match="^partitions=10001 is not valid; choose 1 to 10000$"):
+    with pytest.raises(NastyTopicError, match=r"^partitions=10001 is not valid; choose 1 to 10000$"):
         kafka.nasty.many_partitions("u", partitions=10_001)
-    with pytest.raises(NastyTopicError, match="^kept=7 is not valid; choose a multiple of 5"):
+    with pytest.raises(NastyTopicError, match=r"^kept=7 is not valid; choose a multiple of 5"):
         kafka.nasty.unclean_truncation("u", kept=7)
