@@ -45,7 +45,7 @@ QUEUE_BYTES = 64 << 20
 """What librdkafka holds of records that are not acknowledged, if one record is not larger."""
 STANDARD_INPUT = Path("-")
 _NEVER_SET = Event()
-TOPIC_ATTEMPTS, UNKNOWN_ATTEMPTS, TOPIC_PAUSE_S = 50, 20, 0.1
+TOPIC_ATTEMPTS, UNKNOWN_ATTEMPTS, TOPIC_PAUSE_S = 50, 30, 0.1
 """How often a topic is requested until it has a leader, and until it is known at all."""
 
 
