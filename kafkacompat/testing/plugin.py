@@ -23,14 +23,16 @@ __all__ = ["kafka_release", "pytest_generate_tests"]
 
 MARKER = "kafka"
 INI_NAME = "kafka_properties"
+PACKAGES = frozenset({"kafkacompat", "spark_integration"})
 FIXTURES = frozenset({"kafka", "kafka_session", "kafka_cluster"})
 
 _reported: list[str] = []
 """Leftovers of this process and of the workers of xdist."""
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
     """Pytest: add the option and the ini value."""
+    _leave_assertions(pluginmanager)
     group = parser.getgroup("kafkacompat", "brokers of kafkacompat")
     group.addoption(
         "--kafka-property",
@@ -40,6 +42,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="property of the brokers of all fixtures, such as num.partitions=3; may be repeated",
     )
     parser.addini(INI_NAME, "properties of the brokers of all fixtures, one NAME=VALUE a line", "linelist", [])
+
+
+def _leave_assertions(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Let pytest not rewrite the assertions of the broker's modules.
+
+    It rewrites all modules of a package with a plugin, which takes seconds here, and longer messages have no use here. There is no
+    public way to say so; without these attributes nothing but time is lost.
+    """
+    hook: Any = getattr(pluginmanager, "rewrite_hook", None)
+    marked, cached = getattr(hook, "_must_rewrite", None), getattr(hook, "_marked_for_rewrite_cache", None)
+    if isinstance(marked, set) and isinstance(cached, dict):
+        marked -= PACKAGES
+        cached.clear()
 
 
 def pytest_configure(config: pytest.Config) -> None:

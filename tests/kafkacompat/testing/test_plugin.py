@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from configparser import ConfigParser
+from pathlib import Path
 
 import pytest
 
@@ -20,7 +23,9 @@ def _load_broker() -> None:
         kafka.records("t")
 
 
-PLUGIN = ("-p", "kafkacompat.testing.plugin", "-p", "no:cacheprovider", "-q")
+# The plugin of hypothesis takes longer than all of these sessions.
+OTHERS = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-q")
+PLUGIN = ("-p", "kafkacompat.testing.plugin", *OTHERS)
 
 
 def test_fixtures_and_properties(pytester: pytest.Pytester) -> None:
@@ -128,7 +133,7 @@ def test_leftovers_are_reported(pytester: pytest.Pytester) -> None:
     result.stdout.no_fnmatch_line("*test_fails)*")
 
 
-def test_workers_of_xdist_have_brokers_of_their_own_and_report(pytester: pytest.Pytester) -> None:
+def test_a_worker_of_xdist_has_brokers_of_its_own_and_reports(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("""
         import pytest
         import kafkacompat.testing
@@ -141,9 +146,36 @@ def test_workers_of_xdist_have_brokers_of_their_own_and_report(pytester: pytest.
         def test_broker():
             kafkacompat.testing.broker()
     """)
-    result = pytester.runpytest_subprocess(*PLUGIN, "-p", "xdist", "-n", "2", timeout=60)
+    result = pytester.runpytest_subprocess(*PLUGIN, "-p", "xdist", "-n", "1", timeout=60)
     result.assert_outcomes(passed=5)
     result.stdout.fnmatch_lines("the broker at 127.0.0.1:* was not stopped (*test_broker)")
+
+
+def test_an_installed_package_has_the_plugin_and_is_not_rewritten(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = pytester.mkdir("site") / "kafkacompat-0.1.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: kafkacompat-of-a-test\nVersion: 0.1.0\n")
+    (installed / "RECORD").write_text("kafkacompat/__init__.py,,\nspark_integration/__init__.py,,\n")
+    setup = ConfigParser()
+    setup.read(Path(__file__).parents[3] / "setup.cfg")
+    plugin = setup["options.entry_points"]["pytest11"].strip()
+    (installed / "entry_points.txt").write_text(f"[pytest11]\n{plugin}\n")
+    paths = (str(installed.parent), os.environ.get("PYTHONPATH", str(Path(__file__).parents[3])))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    pytester.makepyfile("""
+        import sys
+
+        def test_it(kafka):
+            kafka.produce("t", ["a"])
+            rewritten = {
+                name for name, module in sys.modules.items() if type(getattr(module, "__loader__", None)).__name__ == "AssertionRewritingHook"
+            }
+            assert "kafkacompat.testing.plugin" in rewritten
+            assert "kafkacompat.broker" in sys.modules.keys() - rewritten
+    """)
+    pytester.runpytest_subprocess(*OTHERS, "-p", "no:xdist", timeout=60).assert_outcomes(passed=1)
 
 
 def test_the_plugin_loads_no_broker() -> None:
@@ -154,7 +186,7 @@ import pytest
 before = set(sys.modules)
 import kafkacompat.testing.plugin
 loaded = sorted(set(sys.modules) - before)
-assert all(name.startswith("kafkacompat") for name in loaded), loaded
-assert len(loaded) <= 7, loaded
+assert all(name == "kafkacompat" or name.startswith("kafkacompat.testing") for name in loaded), loaded
+assert len(loaded) <= 10, loaded
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
