@@ -23,6 +23,8 @@ __all__ = ["kafka_release", "pytest_generate_tests"]
 
 MARKER = "kafka"
 INI_NAME = "kafka_properties"
+ARGUMENTS = frozenset({"folder", "tls", "users", "acls", "instances", "releases"})
+"""Arguments of `broker` that are no properties."""
 PACKAGES = frozenset({"kafkacompat", "spark_integration"})
 FIXTURES = frozenset({"kafka", "kafka_session", "kafka_cluster"})
 
@@ -73,6 +75,9 @@ def read_configured(config: pytest.Config) -> dict[str, Any]:
         name, equals, value = line.partition("=")
         if not equals or not name.strip():
             raise pytest.UsageError(f"kafka property {line!r}: write NAME=VALUE")
+        if name.strip() in ARGUMENTS:
+            how = f"{name} is an argument, write @pytest.mark.kafka({name}=...)"
+            raise pytest.UsageError(f"kafka property {line!r}: {how}")
         properties[name.strip()] = value.strip()
     return properties
 

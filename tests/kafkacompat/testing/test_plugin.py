@@ -75,6 +75,10 @@ def test_wrong_properties_are_sentences(pytester: pytest.Pytester) -> None:
     result.stderr.fnmatch_lines("ERROR: kafka property '3': write NAME=VALUE")
     result = pytester.runpytest_inprocess(*PLUGIN, "--kafka-property", "num.partition=3")
     result.stdout.fnmatch_lines("*num.partition is no property of a broker (did you mean num.partitions?)*")
+    result = pytester.runpytest_inprocess(*PLUGIN, "--kafka-property", "tls=true")
+    result.stderr.fnmatch_lines(
+        "ERROR: kafka property 'tls=true': tls is an argument, write @pytest.mark.kafka(tls=...)"
+    )
 
 
 def test_a_dead_thread_is_named_in_the_test_that_used_it(pytester: pytest.Pytester) -> None:
@@ -125,7 +129,7 @@ def test_leftovers_are_reported(pytester: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(
         [
             "*kafkacompat: left behind by tests*",
-            "1 connections of unknown unknown were not closed (test_leftovers_are_reported.py::test_client)",
+            "a connection of a client without a name was not closed (test_leftovers_are_reported.py::test_client)",
             "the thread of a client was left running (test_leftovers_are_reported.py::test_thread)",
             "the broker at 127.0.0.1:* was not stopped (test_leftovers_are_reported.py::test_broker)",
         ]
