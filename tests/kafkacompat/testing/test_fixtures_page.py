@@ -23,7 +23,7 @@ def test_the_blocks_of_the_page_pass(pytester: pytest.Pytester) -> None:
     assert len(tests) == 8
     for block in tests:
         (pytester.path / block.split()[1]).write_text(block)
-    options = ("-p", "kafkacompat.testing.plugin", "-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-q")
+    options = ("-p", "kafkacompat.testing.plugin", "-p", "no:cacheprovider", "-q")
     result = pytester.runpytest_inprocess(*options)
     result.assert_outcomes(passed=8)
     for block in blocks:

@@ -23,9 +23,7 @@ def _load_broker() -> None:
         kafka.records("t")
 
 
-# The plugin of hypothesis takes longer than all of these sessions.
-OTHERS = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-q")
-PLUGIN = ("-p", "kafkacompat.testing.plugin", *OTHERS)
+PLUGIN = ("-p", "kafkacompat.testing.plugin", "-p", "no:cacheprovider", "-q")
 
 
 def test_fixtures_and_properties(pytester: pytest.Pytester) -> None:
@@ -137,27 +135,7 @@ def test_leftovers_are_reported(pytester: pytest.Pytester) -> None:
     result.stdout.no_fnmatch_line("*test_fails)*")
 
 
-def test_a_worker_of_xdist_has_brokers_of_its_own_and_reports(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile("""
-        import pytest
-        import kafkacompat.testing
-
-        @pytest.mark.parametrize("number", range(4))
-        def test_it(kafka, number):
-            kafka.produce("t", [str(number)])
-            assert [record.value for record in kafka.records("t")] == [b"%d" % number]
-
-        def test_broker():
-            kafkacompat.testing.broker()
-    """)
-    result = pytester.runpytest_subprocess(*PLUGIN, "-p", "xdist", "-n", "1", timeout=60)
-    result.assert_outcomes(passed=5)
-    result.stdout.fnmatch_lines("the broker at 127.0.0.1:* was not stopped (*test_broker)")
-
-
-def test_an_installed_package_has_the_plugin_and_is_not_rewritten(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workers_of_an_installed_package(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     installed = pytester.mkdir("site") / "kafkacompat-0.1.0.dist-info"
     installed.mkdir()
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: kafkacompat-of-a-test\nVersion: 0.1.0\n")
@@ -168,18 +146,24 @@ def test_an_installed_package_has_the_plugin_and_is_not_rewritten(
     (installed / "entry_points.txt").write_text(f"[pytest11]\n{plugin}\n")
     paths = (str(installed.parent), os.environ.get("PYTHONPATH", str(Path(__file__).parents[3])))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
     pytester.makepyfile("""
         import sys
+        import kafkacompat.testing
 
-        def test_it(kafka):
+        def test_the_worker_has_a_broker_that_pytest_has_not_rewritten(kafka):
             kafka.produce("t", ["a"])
-            rewritten = {
-                name for name, module in sys.modules.items() if type(getattr(module, "__loader__", None)).__name__ == "AssertionRewritingHook"
-            }
-            assert "kafkacompat.testing.plugin" in rewritten
-            assert "kafkacompat.broker" in sys.modules.keys() - rewritten
+            assert [record.value for record in kafka.records("t")] == [b"a"]
+            loaders = {name: type(getattr(module, "__loader__", None)).__name__ for name, module in sys.modules.items()}
+            assert loaders["kafkacompat.testing.plugin"] == "AssertionRewritingHook"
+            assert loaders["kafkacompat.broker"] != "AssertionRewritingHook"
+
+        def test_broker():
+            kafkacompat.testing.broker()
     """)
-    pytester.runpytest_subprocess(*OTHERS, "-p", "no:xdist", timeout=60).assert_outcomes(passed=1)
+    result = pytester.runpytest_subprocess("-p", "no:hypothesispytest", "-q", "-n", "1", timeout=60)
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines("the broker at 127.0.0.1:* was not stopped (*test_broker)")
 
 
 def test_the_plugin_loads_no_broker() -> None:
