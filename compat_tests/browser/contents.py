@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from random import Random
@@ -85,11 +86,27 @@ def open_group(bootstrap: str, group: str) -> Iterator[None]:
         consumer.close()
 
 
-def make_traffic(bootstrap: str, seed: int) -> None:
-    """Produce some more orders."""
+@contextmanager
+def make_traffic(bootstrap: str) -> Iterator[None]:
+    """Produce orders in bursts from a thread, for as long as the context is open."""
+    ending = threading.Event()
+    thread = threading.Thread(target=_produce_until, args=(bootstrap, ending))
+    thread.start()
+    try:
+        yield
+    finally:
+        ending.set()
+        thread.join()
+
+
+def _produce_until(bootstrap: str, ending: threading.Event) -> None:
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5})
-    rng = Random(seed)
-    for number in range(2000):
-        producer.produce("orders", make_order(number, rng), f"customer-{number % 500}")
+    rng = Random(2)
+    number = 0
+    while not ending.wait(0.5):
+        for _ in range(rng.randrange(20, 400)):
+            producer.produce("orders", make_order(number, rng), f"customer-{number % 500}")
+            number += 1
+        producer.produce("payments", rng.randbytes(24), f"payment-{number}")
         producer.poll(0)
-    assert producer.flush(30) == 0
+    producer.flush(30)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kafkacompat.monitoring.administration.answers import HttpError
 from kafkacompat.web.errors import check
 from kafkacompat.web.topics import LATEST, PartitionState, describe_topic, find_offsets
-from kafkacompat.monitoring.administration.answers import HttpError
 from kafkacompat.wire.apis.consumer_group_describe import ConsumerGroupDescribeRequest
 from kafkacompat.wire.apis.describe_groups import DescribeGroupsRequest
 from kafkacompat.wire.apis.list_groups import ListGroupsRequest
@@ -23,7 +23,8 @@ OFFSETS_A_PAGE = 200
 MAX_MEMBERS = 200
 MAX_TOPICS = 50
 """Topics of a group whose ends are looked up."""
-MAX_LAG_PARTITIONS = 5_000
+MAX_LAG_PARTITIONS = 1_000
+"""Partitions of a group whose lag a list of groups adds up."""
 BY_NAME_VERSION = 9
 """The newest version of OffsetFetch that names topics."""
 CONSUMER_TYPE = "consumer"
@@ -46,13 +47,13 @@ class GroupPage(NamedTuple):
     """A page of groups, the number of all groups that match, and the number of the page from 0."""
 
     groups: list[GroupState]
-    count: int
+    total: int
     number: int
 
     @property
     def has_next(self) -> bool:
         """Whether another page follows."""
-        return (self.number + 1) * GROUPS_A_PAGE < self.count
+        return (self.number + 1) * GROUPS_A_PAGE < self.total
 
 
 class Member(NamedTuple):
@@ -102,9 +103,7 @@ async def list_groups(requests: InternalRequests, search: str, number: int, node
         (group for group in response.groups if wanted in group.group_id.lower()), key=lambda group: group.group_id
     )
     shown = found[number * GROUPS_A_PAGE : (number + 1) * GROUPS_A_PAGE]
-    groups = [
-        GroupState(group.group_id, group.group_state, group.group_type, group.protocol_type) for group in shown
-    ]
+    groups = [GroupState(group.group_id, group.group_state, group.group_type, group.protocol_type) for group in shown]
     for group in groups:
         await _add_summary(requests, group, node_id)
     return GroupPage(groups, len(found), number)
@@ -166,9 +165,7 @@ def _read_consumer(member: Any) -> Member:
         f"{topic.topic_name}-{index}" for topic in member.assignment.topic_partitions for index in topic.partitions
     ]
     topics = [*member.subscribed_topic_names, *filter(None, [member.subscribed_topic_regex])]
-    return Member(
-        member.member_id, member.client_id, member.client_host, member.instance_id or "", topics, partitions
-    )
+    return Member(member.member_id, member.client_id, member.client_host, member.instance_id or "", topics, partitions)
 
 
 def _read_classic(member: Any) -> Member:

@@ -42,9 +42,16 @@ DescribeUsage = Callable[[str], Mapping[str, Any]]
 
 async def list_instances(requests: InternalRequests, describe_usage: DescribeUsage) -> tuple[list[InstanceState], int]:
     """Return the first instances by name, and the number of all; raises HttpError if the user may not see them."""
-    names = sorted(await requests.list_names())
+    try:
+        names = sorted(await requests.list_names())
+    except HttpError as problem:
+        raise HttpError(problem.status, "you are not allowed to see the instances") from None
     described = await requests.describe(names[:MAX_INSTANCES])
-    states = [make_state(Instance(name, given), describe_usage) for name, given in described.items() if is_readable(name, given)]
+    states = [
+        make_state(Instance(name, given), describe_usage)
+        for name, given in described.items()
+        if is_readable(name, given)
+    ]
     return states, len(names)
 
 

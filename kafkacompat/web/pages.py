@@ -12,11 +12,12 @@ from kafkacompat.web.figures import parse_time
 from kafkacompat.web.messages import NEWEST, OLDEST, Message, MessagePage, MessageReader, Selection
 from kafkacompat.web.plots import make_plots
 from kafkacompat.web.rendering import build_link
-from kafkacompat.web.text import LIST_BYTES, MESSAGE_BYTES, ShownBytes, show_bytes
+from kafkacompat.web.text import HEADER_BYTES, LIST_BYTES, MESSAGE_BYTES, ShownBytes, show_bytes
 from kafkacompat.web.throughput import STEP_S, Rates
 from kafkacompat.web.visits import Visit
 
 MAX_MESSAGES = 200
+MAX_HEADERS = 20
 MAX_PAGES = 1_000_000
 BUSY_TOPICS = 8
 COUNTS = (10, 50, 100, 200)
@@ -89,7 +90,9 @@ async def show_topic(visit: Visit) -> Page:
     name, number = visit.path[1], visit.number("page", 0, most=MAX_PAGES) or 0
     topic = await topics.describe_topic(visit.requests, name)
     first = number * topics.PARTITIONS_A_PAGE
-    shown = topics.TopicState(name, topic.topic_id, topic.is_internal, topic.partitions[first:][: topics.PARTITIONS_A_PAGE])
+    shown = topics.TopicState(
+        name, topic.topic_id, topic.is_internal, topic.partitions[first:][: topics.PARTITIONS_A_PAGE]
+    )
     await topics.add_offsets(visit.requests, shown.partitions, visit.services.node_id)
     await topics.add_sizes(visit.requests, [shown])
     configs = await topics.describe_configs(visit.requests, ResourceType.TOPIC, name)
@@ -110,7 +113,9 @@ async def show_topic(visit: Visit) -> Page:
 def _count_records(partitions: list[topics.PartitionState]) -> int | None:
     """Return the offsets that partitions have; None if this broker does not have them all."""
     counts = [
-        None if partition.end_offset is None or partition.start_offset is None else partition.end_offset - partition.start_offset
+        None
+        if partition.end_offset is None or partition.start_offset is None
+        else partition.end_offset - partition.start_offset
         for partition in partitions
     ]
     return sum(count for count in counts if count is not None) if None not in counts else None
@@ -135,13 +140,13 @@ async def show_messages(visit: Visit) -> Page:
         raise HttpError(404, f"the topic {name} has no partition {index}")
     if index is None and selection.offset is not None:
         raise HttpError(400, "an offset needs a partition: choose one")
-    await topics.add_offsets(visit.requests, partitions[:topics.PARTITIONS_A_PAGE], visit.services.node_id)
+    await topics.add_offsets(visit.requests, partitions[: topics.PARTITIONS_A_PAGE], visit.services.node_id)
     reader = MessageReader(visit.requests, visit.services.run, name, visit.services.node_id)
     page = await reader.read(partitions, selection)
-    most_bytes = MESSAGE_BYTES if selection.count == 1 else LIST_BYTES
+    most_bytes = MESSAGE_BYTES if selection.size == 1 else LIST_BYTES
     values = {
         "topic": topic,
-        "messages": [_show_message(message, most_bytes) for message in page.messages],
+        "messages": await visit.services.run(_show_messages, page.messages, most_bytes),
         "page": page,
         "selection": selection,
         "partition": index,
@@ -159,10 +164,10 @@ def _read_selection(visit: Visit) -> Selection:
     begin = visit.text("begin") or NEWEST
     if begin not in (NEWEST, OLDEST):
         raise HttpError(400, f"begin={begin} is not valid: it takes {NEWEST} or {OLDEST}")
-    count = visit.number("count", 50, least=1, most=MAX_MESSAGES)
-    assert count is not None
+    size = visit.number("count", 50, least=1, most=MAX_MESSAGES)
+    assert size is not None
     return Selection(
-        count=count,
+        size=size,
         begin=begin,
         offset=visit.number("offset"),
         since_ms=_read_time(visit, "since"),
@@ -182,12 +187,17 @@ def _read_time(visit: Visit, name: str) -> int | None:
         raise HttpError(400, f"{name}={text} is not valid: it takes a time such as {example}") from None
 
 
+def _show_messages(messages: list[Message], most_bytes: int) -> list[ShownMessage]:
+    """Return messages as texts; takes milliseconds."""
+    return [_show_message(message, most_bytes) for message in messages]
+
+
 def _show_message(message: Message, most_bytes: int) -> ShownMessage:
     record = message.record
     if record is None:
         nothing = show_bytes(None)
         return ShownMessage(message, nothing, nothing, [])
-    headers = [(name, show_bytes(value)) for name, value in record.headers[:100]]
+    headers = [(name[:HEADER_BYTES], show_bytes(value, HEADER_BYTES)) for name, value in record.headers[:MAX_HEADERS]]
     return ShownMessage(message, show_bytes(record.key, most_bytes), show_bytes(record.value, most_bytes), headers)
 
 
@@ -197,7 +207,7 @@ def _find_older(page: MessagePage, selection: Selection, partition: int | None) 
         return None
     (read,) = page.reads
     first = min((message.offset for message in page.messages), default=read.begin)
-    return max(first - selection.count, read.start) if first > read.start else None
+    return max(first - selection.size, read.start) if first > read.start else None
 
 
 def _find_newer(page: MessagePage, selection: Selection, partition: int | None) -> int | None:
@@ -205,7 +215,7 @@ def _find_newer(page: MessagePage, selection: Selection, partition: int | None) 
     if partition is None or len(page.reads) != 1:
         return None
     (read,) = page.reads
-    is_full = len(page.messages) >= selection.count
+    is_full = len(page.messages) >= selection.size
     following = max(message.offset for message in page.messages) + 1 if is_full else read.end
     return following if following < read.limit else None
 

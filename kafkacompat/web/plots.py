@@ -42,22 +42,20 @@ def make_plots(history: Sequence[Rates]) -> list[Plot]:
         _make_plot(
             "Bytes per second",
             {
-                "produced": ("in", [rates.bytes_in for rates in history]),
-                "consumed": ("out", [rates.bytes_out for rates in history]),
+                "in": ("in", [rates.bytes_in for rates in history]),
+                "out": ("out", [rates.bytes_out for rates in history]),
             },
             lambda value: f"{format_bytes(value)}/s",
         ),
         _make_plot(
             "Records per second",
-            {"produced": ("in", [rates.records_in for rates in history])},
+            {"in": ("in", [rates.records_in for rates in history])},
             lambda value: f"{format_number(value)}/s",
         ),
     ]
 
 
-def _make_plot(
-    title: str, values: dict[str, tuple[str, list[float]]], show: Callable[[float], str]
-) -> Plot:
+def _make_plot(title: str, values: dict[str, tuple[str, list[float]]], show: Callable[[float], str]) -> Plot:
     top = find_top(max((max(line, default=0.0) for _, line in values.values()), default=0.0))
     lines = []
     for label, (style, line) in values.items():

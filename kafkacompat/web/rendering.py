@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -53,10 +54,8 @@ class Renderer:
             time=format_time,
             reveal=reveal_hidden,
         )
-        environment.globals.update(
-            link=build_link, version=__version__, static_version=static.version
-        )
+        environment.globals.update(link=build_link, version=__version__, static_version=static.version)
 
-    def render(self, template: str, **values: Any) -> bytes:
-        """Return a page in UTF-8."""
+    def render(self, template: str, values: Mapping[str, Any]) -> bytes:
+        """Return a page in UTF-8; takes milliseconds."""
         return self._environment.get_template(template).render(values).encode("utf-8", "replace")

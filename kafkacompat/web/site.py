@@ -24,6 +24,7 @@ from kafkacompat.security.principals import ANONYMOUS, Principal
 from kafkacompat.web.pages import find_page
 from kafkacompat.web.rendering import STATIC_TYPES, Renderer, StaticFiles, build_link
 from kafkacompat.web.sessions import COOKIE, LIFETIME_S, Sessions
+from kafkacompat.web.text import reveal_hidden
 from kafkacompat.web.visits import User, Visit, WebServices
 from kafkacompat.wire import entities
 from kafkacompat.wire.errors import KafkaError
@@ -64,6 +65,18 @@ class Reply(NamedTuple):
     location: str = ""
     cookie: str = ""
     caching: bytes = NO_STORE
+
+
+class Entrance(Resource):
+    """/, which leads to the page."""
+
+    isLeaf = True  # noqa: N815 (Twisted's name)
+
+    def render(self, request: Request) -> bytes:
+        """Twisted: answer."""
+        request.setResponseCode(303)
+        request.setHeader(b"Location", b"/ui")
+        return b""
 
 
 class WebPage(Resource):
@@ -110,17 +123,19 @@ class WebPage(Resource):
 
     async def _show_page(self, request: Request, path: tuple[str, ...], user: User) -> Reply:
         services, host = self._services, request.getClientAddress().host
-        requests = InternalRequests(services.dispatcher, user.principal, host, user.tenant, services.listener)
+        requests = InternalRequests(
+            services.dispatcher, user.principal, host, user.tenant, services.listener, services.clock
+        )
         visit = Visit(services, user, requests, path, read_query(request.args or {}))
         common = self._list_common_values(user)
         try:
             page = await find_page(path)(visit)
         except (HttpError, KafkaError) as problem:
             status = problem.status if isinstance(problem, HttpError) else 400
-            values = {"status": status, "sentence": str(problem), "title": "Error", "section": path[:1] and path[0]}
-            return Reply(status, self._renderer.render("error.html", **common, **values))
+            section = path[0] if path else ""
+            return self._render(status, "error.html", status=status, sentence=str(problem), section=section, **common)
         values = {**common, "title": page.title, "section": page.section, **page.values}
-        return Reply(200, self._renderer.render(page.template, **values))
+        return Reply(200, await services.run(self._renderer.render, page.template, values))
 
     def _list_common_values(self, user: User | None) -> dict[str, Any]:
         tenant = None if user is None else user.tenant
@@ -146,7 +161,7 @@ class WebPage(Resource):
         access = self._services.access
         if access is None:
             return User(ANONYMOUS, None, "")
-        cookie = (request.getCookie(COOKIE.encode()) or b"").decode("ascii", "replace")
+        cookie = read_cookie(request)
         session = self._sessions.find(cookie)
         if session is None:
             return None
@@ -185,8 +200,13 @@ class WebPage(Resource):
             self._find_tenant(login.principal, host)
         except HttpError as problem:
             return self._show_login(str(problem), fields.get("to", ""), problem.status)
-        log.info("%s has logged in to the web page from %s", login.principal, host)
-        return Reply(303, location=check_target(fields.get("to", "")), cookie=self._make_cookie(request, self._sessions.begin(login)))
+        log.info("%s has logged in to the web page from %s", reveal_hidden(str(login.principal)), host)
+        self._sessions.end(read_cookie(request))
+        return Reply(
+            303,
+            location=check_target(fields.get("to", "")),
+            cookie=self._make_cookie(request, self._sessions.begin(login)),
+        )
 
     def _find_physical_user(self, name: str, instance: str) -> str:
         """Return the physical name of a user of an instance; a user who cannot exist has a name that nobody has."""
@@ -199,7 +219,7 @@ class WebPage(Resource):
             return "\0"
 
     def _log_out(self, request: Request, fields: Mapping[str, str]) -> Reply:
-        cookie = (request.getCookie(COOKIE.encode()) or b"").decode("ascii", "replace")
+        cookie = read_cookie(request)
         if not self._sessions.is_form_token(cookie, fields.get("token", "")):
             raise HttpError(403, "the form is not of this session: load the page again")
         self._sessions.end(cookie)
@@ -213,8 +233,8 @@ class WebPage(Resource):
     def _show_login(self, sentence: str, target: str, status: int = 200) -> Reply:
         if self._services.access is None:
             return Reply(303, location=build_link(()))
-        values = {"sentence": sentence, "to": check_target(target), "title": "Log in", "section": ""}
-        return Reply(status, self._renderer.render("login.html", **self._list_common_values(None), **values))
+        common = self._list_common_values(None)
+        return self._render(status, "login.html", sentence=sentence, to=check_target(target), title="Log in", **common)
 
     def _explain(self, failure: Failure) -> Reply:
         problem = failure.value
@@ -223,8 +243,11 @@ class WebPage(Resource):
         else:
             log.error("A page cannot be served", exc_info=problem)
             status, sentence = 500, BROKEN
-        values = {"status": status, "sentence": sentence, "title": "Error", "section": ""}
-        return Reply(status, self._renderer.render("error.html", **self._list_common_values(None), **values))
+        return self._render(status, "error.html", status=status, sentence=sentence, **self._list_common_values(None))
+
+    def _render(self, reply_status: int, template: str, **values: Any) -> Reply:
+        """Render a page without much contents."""
+        return Reply(reply_status, self._renderer.render(template, {"title": "Error", "section": "", **values}))
 
 
 def check_host(header: str, hosts: frozenset[str]) -> None:
@@ -248,10 +271,18 @@ def check_host(header: str, hosts: frozenset[str]) -> None:
 def check_same_origin(request: Request) -> None:
     """Raise HttpError 403 for a form that a page of another site sends."""
     site, origin = request.getHeader("sec-fetch-site"), request.getHeader("origin")
-    is_own_site = site in (None, "same-origin", "none")
-    is_own_origin = origin is None or origin.partition("://")[2] == request.getHeader("host")
-    if not (is_own_site and is_own_origin):
+    if site is not None:
+        # Browsers send it to localhost and by TLS, and no script can; a proxy may replace Host.
+        is_own = site in ("same-origin", "none")
+    else:
+        is_own = origin is None or origin.partition("://")[2] == request.getHeader("host")
+    if not is_own:
         raise HttpError(403, "the form comes from another site")
+
+
+def read_cookie(request: Request) -> str:
+    """Return the cookie of a session; "" if there is none."""
+    return (request.getCookie(COOKIE.encode()) or b"").decode("ascii", "replace")
 
 
 def read_form(request: Any) -> dict[str, str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
 from kafkacompat.monitoring.monitor import Monitor
-from kafkacompat.web.site import MAX_FORM_BYTES, WebPage
+from kafkacompat.web.site import MAX_FORM_BYTES, Entrance, WebPage
 from kafkacompat.web.throughput import Throughput
 from kafkacompat.web.visits import WebServices
 from kafkacompat.wire import entities
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from kafkacompat.server.dispatcher import Dispatcher
     from kafkacompat.tenancy.registry import Instances
     from kafkacompat.timers import Clock
+
+log = logging.getLogger(__name__)
 
 
 def serve_web_page(
@@ -52,8 +55,10 @@ def serve_web_page(
         hosts=list_own_hosts(config),
         rng=SystemRandom(),
     )
-    monitor.add_pages({"ui": WebPage(services)}, MAX_FORM_BYTES, throughput.stop)
+    monitor.add_pages({"": Entrance(), "ui": WebPage(services)}, MAX_FORM_BYTES, throughput.stop)
     throughput.start()
+    if monitor.address is not None:
+        log.info("Serving the web page /ui on %s:%d", *monitor.address)
 
 
 def list_own_hosts(config: BrokerConfig) -> frozenset[str]:

@@ -7,13 +7,17 @@ import re
 from typing import NamedTuple
 
 PREVIEW_CHARACTERS = 160
-LIST_BYTES = 4096
+LIST_BYTES = 2048
 """The most of a key or a value that a list of messages shows."""
+HEADER_BYTES = 256
+"""The most of the value of a header that is shown."""
 MESSAGE_BYTES = 256 * 1024
 """The most of a key or a value that the page of one message shows."""
 HEX_BYTES = 1024
 ROW_BYTES = 16
 MAX_JSON_BYTES = 64 * 1024
+MAX_GROWTH = 8
+"""How much longer line breaks may make JSON: deep nesting would make it as long as it likes."""
 
 # Controls other than tab and line feed, marks that reverse the order of text, invisible ones, and halves of characters.
 _HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
@@ -84,7 +88,7 @@ def dump_hex(data: bytes) -> str:
 
 
 def format_json(text: str) -> str | None:
-    """Return a JSON object or array with line breaks; None for another text.
+    """Return a JSON object or array with line breaks; None for another text, and for one that would become too long.
 
     Only white space changes: numbers keep their digits, and an object its repeated keys.
     """
@@ -97,13 +101,17 @@ def format_json(text: str) -> str | None:
     parts: list[str] = []
     depth = 0
     before = ""
+    left = MAX_GROWTH * len(text) + 1000
     for token in _JSON_TOKEN.findall(text):
-        if token in "}]":
-            depth -= 1
-            parts.append("" if before in "{[" else "\n" + _INDENT * depth)
-        elif before and before in "{[,":
+        is_end = token in "}]"
+        depth -= is_end
+        if before and (before not in "{[" if is_end else before in "{[,"):
             parts.append("\n" + _INDENT * depth)
+            left -= len(parts[-1])
         parts.append(": " if token == ":" else token)
+        left -= len(parts[-1])
+        if left < 0:
+            return None
         depth += token in "{["
         before = token
     return "".join(parts)

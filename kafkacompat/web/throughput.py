@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 STEP_S = 5.0
 POINTS = 120
+RECENT_POINTS = 6
 MAX_HISTORIES = 200
 """Topics, and instances, that have a history: those with the latest traffic."""
 
@@ -63,9 +64,15 @@ class Histories:
         history = self._by_name.get(name)
         return tuple(history) if history is not None else (Rates(),) * min(self._steps, POINTS)
 
-    def list_latest(self) -> dict[str, Rates]:
-        """Return the latest rates by name, without those that have no traffic now."""
-        return {name: history[-1] for name, history in self._by_name.items() if any(history[-1])}
+    def list_recent(self) -> dict[str, Rates]:
+        """Return the mean rates of the last `RECENT_POINTS` by name, without those that have no traffic."""
+        recent = {name: find_mean(list(history)[-RECENT_POINTS:]) for name, history in self._by_name.items()}
+        return {name: rates for name, rates in recent.items() if any(rates)}
+
+
+def find_mean(points: Sequence[Rates]) -> Rates:
+    """Return the mean of some points."""
+    return Rates(*(sum(values) / len(points) for values in zip(*points, strict=True)))
 
 
 class Throughput:
@@ -109,8 +116,8 @@ class Throughput:
         return self._instances.read(name)
 
     def list_busy_topics(self) -> dict[str, Rates]:
-        """Return the latest rates of the topics that have traffic now, by their physical names."""
-        return self._topics.list_latest()
+        """Return the mean rates of the last `RECENT_POINTS` of topics with traffic, by their physical names."""
+        return self._topics.list_recent()
 
     def _begin_pass(self) -> None:
         Deferred.fromCoroutine(self.measure()).addBoth(self._schedule)

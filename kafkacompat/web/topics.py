@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,9 +22,11 @@ TOPICS_A_PAGE = 50
 PARTITIONS_A_PAGE = 100
 MAX_SCANNED = 20_000
 """Partitions that one page looks at in search of a topic, or of partitions with problems."""
-MAX_SIZED = 5_000
+MAX_SIZED = 2_000
 """Partitions whose sizes one page sums up."""
-PORTION = 2000
+SCANNED_A_TURN = 1000
+OFFSETS_A_TURN = 200
+"""Partitions in a request for offsets."""
 EARLIEST, LATEST = -2, -1
 FROM_LEADER, FROM_ANY_REPLICA = -1, -2
 DEFAULT_SOURCE = 5
@@ -95,7 +97,7 @@ async def scan_topics(requests: InternalRequests, after: str = "") -> AsyncItera
     cursor = Cursor(topic_name=after, partition_index=0) if after else None
     pending: TopicState | None = None
     while True:
-        request = DescribeTopicPartitionsRequest(response_partition_limit=PORTION, cursor=cursor)
+        request = DescribeTopicPartitionsRequest(response_partition_limit=SCANNED_A_TURN, cursor=cursor)
         response = await requests.send(request)
         for topic in response.topics:
             if topic.error_code or topic.name is None or (topic.name == after and after):
@@ -168,7 +170,9 @@ async def describe_topic(requests: InternalRequests, name: str) -> TopicState:
         check(3, f"the topic {name}")
     (topic,) = response.topics
     check(topic.error_code, f"the topic {name}")
-    partitions = sorted((_read_partition(name, partition) for partition in topic.partitions), key=lambda each: each.index)
+    partitions = sorted(
+        (_read_partition(name, partition) for partition in topic.partitions), key=lambda each: each.index
+    )
     return TopicState(name, format_uuid(topic.topic_id), topic.is_internal, partitions)
 
 
@@ -191,16 +195,23 @@ async def find_offsets(
             replica_id = FROM_LEADER if partition.leader == node_id else FROM_ANY_REPLICA
             wanted = ListOffsetsPartition(partition_index=partition.index, timestamp=timestamp)
             by_replica[replica_id].setdefault(partition.topic, []).append(wanted)
-    for replica_id, by_topic in by_replica.items():
-        if not by_topic:
-            continue
-        topics = [ListOffsetsTopic(name=name, partitions=wanted) for name, wanted in by_topic.items()]
+    for replica_id, topics in _split_look_ups(by_replica):
         response = await requests.send(ListOffsetsRequest(replica_id=replica_id, topics=topics))
         for topic in response.topics:
             for answered in topic.partitions:
                 if not answered.error_code and answered.offset >= 0:
                     found[topic.name, answered.partition_index] = answered.offset
     return found
+
+
+def _split_look_ups(
+    by_replica: Mapping[int, Mapping[str, list[ListOffsetsPartition]]],
+) -> Iterator[tuple[int, list[ListOffsetsTopic]]]:
+    """Yield look-ups for requests of a turn each, with the id of the replica that makes them."""
+    for replica_id, by_topic in by_replica.items():
+        for name, wanted in by_topic.items():
+            for start in range(0, len(wanted), OFFSETS_A_TURN):
+                yield replica_id, [ListOffsetsTopic(name=name, partitions=wanted[start : start + OFFSETS_A_TURN])]
 
 
 async def add_sizes(requests: InternalRequests, topics: list[TopicState]) -> None:

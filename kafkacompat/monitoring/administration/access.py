@@ -188,7 +188,9 @@ def decode_basic(secret: bytes) -> tuple[str, str] | None:
 
 def is_password(mechanism: ScramMechanism, credential: ScramCredential, password: str) -> bool:
     """Return whether a credential was derived from a password; takes milliseconds. [disk]"""
-    salted = hashlib.pbkdf2_hmac(mechanism.digest, password.encode(errors="replace"), credential.salt, credential.iterations)
+    salted = hashlib.pbkdf2_hmac(
+        mechanism.digest, password.encode(errors="replace"), credential.salt, credential.iterations
+    )
     derived = derive_credential(mechanism, credential.salt, salted, credential.iterations)
     return hmac.compare_digest(derived.stored_key, credential.stored_key)
 

@@ -10,6 +10,7 @@ from kafkacompat.handlers.context import Peer, RequestContext
 from kafkacompat.monitoring.administration.answers import HttpError, check_code
 from kafkacompat.server.direct_requests import answer_directly
 from kafkacompat.tenancy.instance_messages import decode_properties, encode_changes
+from kafkacompat.timers import Clock, next_turn
 from kafkacompat.wire.apis.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -38,6 +39,7 @@ class InternalRequests:
     """Sends the requests of one user of HTTP through the dispatcher; its authorizer decides. Raises HttpError for refusals.
 
     *tenant* is the instance of the user; None for a user of the whole cluster. *listener* is the one whose addresses are shown.
+    With a *clock* each request has a turn of its own, for work that takes many of them.
     """
 
     def __init__(
@@ -47,7 +49,9 @@ class InternalRequests:
         host: str,
         tenant: TenantView | None = None,
         listener: str = LISTENER,
+        clock: Clock | None = None,
     ) -> None:
+        self._clock = clock
         self._dispatcher = dispatcher
         self._principal = principal
         self._tenant = tenant
@@ -87,6 +91,8 @@ class InternalRequests:
 
     async def send(self, request: Request, version: int | None = None) -> Any:
         """Return the response to a request, by default in the newest version that is served."""
+        if self._clock is not None:
+            await next_turn(self._clock)
         if version is None:
             version = self._dispatcher.handlers[request.API_KEY].versions.last
         context = RequestContext(version, CLIENT_ID, self._peer, principal=self._principal, tenant=self._tenant)

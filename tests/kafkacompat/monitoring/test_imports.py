@@ -5,7 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 
-LIBRARIES = ("prometheus_client", "opentelemetry", "google.protobuf", "twisted.web", "kafkacompat.monitoring")
+LIBRARIES = (
+    "prometheus_client",
+    "opentelemetry",
+    "google.protobuf",
+    "twisted.web",
+    "jinja2",
+    "kafkacompat.monitoring",
+    "kafkacompat.web",
+)
 FOR_INSTANCES = ("yaml", "kafkacompat.instances_file", "kafkacompat.instance_removal", "kafkacompat.instance_listeners")
 
 
