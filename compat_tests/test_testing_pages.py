@@ -22,7 +22,7 @@ def test_a_page_of_tests(broker_kind: str, tmp_path: Path, name: str) -> None:
         tmp_path, {f"{before}{port}": f"{before}{free}" for port, free in ports.items() for before in (":", "--port ")}
     )
     try:
-        outputs = [run.run(block) for block in find_blocks(page) if block.kind != "java"]
+        outputs = [run.run(block) for block in find_blocks(page)]
         answers = [json.loads(line) for output in outputs for line in output.splitlines() if line.startswith("{")]
         assert answers
         assert not any("error" in answer for answer in answers)
