@@ -25,7 +25,7 @@ PYSPARK := pyspark==4.0.0
 # What asks the operating system, by its portable calls too; the tests of storage/ try both ways by themselves.
 ON_REAL_FILES := $(addprefix tests/kafkacompat/,test_broker.py test_broker_takeover.py server partitions upkeep cli)
 
-.PHONY: help run check test format coverage lint crash simulate history chaos demo cluster-demo bench tenants spark spark-compare spark-kills compare conformance packages tools migrate frameworks browser matrix nasty clean
+.PHONY: help run check test format coverage lint crash simulate history chaos demo cluster-demo bench tenants spark spark-compare spark-kills compare conformance packages quickstarts docs tools migrate frameworks browser matrix nasty clean
 
 help:
 	@echo "For users"
@@ -55,7 +55,9 @@ help:
 	@echo "  make compare        send the same raw requests to this broker and to Apache Kafka, and compare the responses"
 	@echo "  make packages       build the wheel and the source package, install each elsewhere, and serve"
 	@echo "  make conformance    give 100,000 messages to Kafka 4.3.1, Kafka 3.9.1 and kio, and compare the bytes"
+	@echo "  make quickstarts    run the quickstarts for Java, Node.js, Go and Spark with clients of the registries"
 	@echo "For maintainers, for the documentation"
+	@echo "  make docs           build the documentation as a site in build/site, and check its links"
 	@echo "  make bench          measure this broker and Apache Kafka under the same loads, in turn [ROWS='produce fetch']"
 	@echo "  make matrix         run clients of every age on this broker and on Apache Kafka [ROWS='java-0.9 kafkajs'; ARGS=--instances]"
 	@echo "  make nasty          let clients of every age, and Spark, read nasty topics [ROWS='java-4 spark'; ARGS='--topics empty_batch']"
@@ -133,6 +135,12 @@ conformance: $(VENV)/.conformance
 packages: $(VENV)/.jars
 	@$(BIN)/python -m pytest compat_tests -m packages
 
+quickstarts: $(VENV)/.jars
+	@$(BIN)/python -m pytest compat_tests/test_start_pages.py -m quickstarts
+
+docs: $(VENV)/.site
+	@$(BIN)/python -m compat_tests.documentation
+
 tools: $(VENV)/.jars
 	@$(BIN)/python -m pytest compat_tests -m tools --broker=$(BROKER)
 
@@ -177,6 +185,11 @@ $(VENV)/.conformance: $(VENV)/.jars
 	@echo "Installing kio into $(VENV) ..."
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[conformance]'
 	@touch $@
+
+$(VENV)/.site: $(PACKAGING) | $(BIN)/python
+	@echo "Installing MkDocs into $(VENV) ..."
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[docs]'
+	@touch $@ $(VENV)/.run
 
 $(VENV)/.jars: $(POMS) spark_integration/runtime/packages.py | $(VENV)/.development
 	@echo "Fetching the jars of Apache Kafka and Spark's Kafka source by Maven, and starting Spark once to keep its classes ..."

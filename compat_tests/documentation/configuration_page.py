@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from compat_tests.documentation.hooks import ROOT
+from compat_tests.documentation.links import ROOT
 from compat_tests.pages import render_table, replace_section
 from kafkacompat.config.development import DEVELOPMENT_DEFAULTS
 from kafkacompat.config.properties import Property, parse_table

@@ -7,7 +7,6 @@ expect; the broker's listener looks like it.
 from __future__ import annotations
 
 import os
-import re
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -15,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from compat_tests.certificates import Authority
-from compat_tests.suites.security import plain_login_module, set_scram_passwords
+from compat_tests.suites.security import plain_login_module, set_scram_passwords, split_pem
 from kafkacompat.testing import broker
 from kafkacompat.testing.releases import find_release_name
 from kafkacompat.wire.releases import find_release
@@ -43,7 +42,7 @@ class SuiteBroker:
         self.zookeeper = None
         self.child = NoProcess()
         self.ssl_dir = None if transport != "SSL" else str(tmp_dir)
-        properties = {
+        properties: dict[str, Any] = {
             "node.id": node_id,
             "num.partitions": partitions,
             "group.min.session.timeout.ms": 1000,
@@ -107,11 +106,6 @@ def build_security(transport: str, mechanism: str | None, ssl_dir: str | None) -
         "sasl.enabled.mechanisms": mechanism,
         name: plain_login_module([(USER, PASSWORD)]) if mechanism == "PLAIN" else scram,
     }
-
-
-def split_pem(text: str) -> list[str]:
-    """Return the parts of a PEM file."""
-    return re.findall(r"-----BEGIN .*?-----END [A-Z ]+-----\n", text, re.DOTALL)
 
 
 def start_broker(

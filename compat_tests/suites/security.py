@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,3 +40,8 @@ def plain_login_module(passwords: Sequence[tuple[str, str]]) -> str:
     """Return the value of sasl.jaas.config for users of PLAIN."""
     users = " ".join(f'user_{name}="{password}"' for name, password in passwords)
     return f"org.apache.kafka.common.security.plain.PlainLoginModule required {users};"
+
+
+def split_pem(text: str) -> list[str]:
+    """Return the parts of a PEM file."""
+    return re.findall(r"-----BEGIN .*?-----END [A-Z ]+-----\n", text, re.DOTALL)

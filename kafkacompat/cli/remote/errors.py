@@ -47,6 +47,6 @@ def suggest_name(name: str, known: Iterable[str]) -> str:
     return f" (did you mean {near[0]}?)" if near else ""
 
 
-def explain_missing_library(library: str) -> str:
-    """Return what to do without a library of the extra `cli`."""
-    return f"{library} is not installed: pip install 'kafkacompat[cli]' installs it"
+def explain_missing_library(library: str, extra: str = "cli") -> str:
+    """Return what to do without a library of an extra."""
+    return f"{library} is not installed: run pip install '.[{extra}]' in a clone of kafkacompat"

@@ -35,10 +35,11 @@ def find_leaders(topics: Iterable[MetadataResponseTopic]) -> dict[PartitionName,
 
 
 def find_offsets(
-    cluster: RemoteCluster, leaders: Mapping[PartitionName, int], timestamp: int
+    cluster: RemoteCluster, leaders: Mapping[PartitionName, int], timestamp: int, isolation_level: int = 0
 ) -> dict[PartitionName, int]:
     """Return the offset of each partition for LATEST, EARLIEST or a time in ms since 1970.
 
+    With *isolation_level* 1, read_committed, LATEST is the last stable offset.
     The offset is -1 if no record has this timestamp or a later one. A partition without a leader, or whose leader refuses,
     is left out.
     """
@@ -49,7 +50,7 @@ def find_offsets(
     offsets: dict[PartitionName, int] = {}
     for leader, names in by_leader.items():
         for start in range(0, len(names), PARTITIONS_A_REQUEST):
-            request = _build_request(names[start : start + PARTITIONS_A_REQUEST], timestamp)
+            request = _build_request(names[start : start + PARTITIONS_A_REQUEST], timestamp, isolation_level)
             response = cluster.request_broker(leader, request, ListOffsetsResponse)
             for topic in response.topics:
                 for partition in topic.partitions:
@@ -59,12 +60,12 @@ def find_offsets(
     return offsets
 
 
-def _build_request(names: Iterable[PartitionName], timestamp: int) -> ListOffsetsRequest:
+def _build_request(names: Iterable[PartitionName], timestamp: int, isolation_level: int) -> ListOffsetsRequest:
     partitions: dict[str, list[ListOffsetsPartition]] = defaultdict(list)
     for name in names:
         partitions[name.topic].append(ListOffsetsPartition(partition_index=name.partition, timestamp=timestamp))
     topics = [ListOffsetsTopic(name=topic, partitions=wanted) for topic, wanted in partitions.items()]
-    return ListOffsetsRequest(replica_id=CONSUMER, topics=topics)
+    return ListOffsetsRequest(replica_id=CONSUMER, isolation_level=isolation_level, topics=topics)
 
 
 def _read_offset(partition: ListOffsetsPartitionResponse) -> int:

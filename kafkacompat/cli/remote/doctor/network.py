@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
+from threading import Event
 from typing import Protocol
 
 
@@ -56,4 +57,4 @@ class SystemNetwork:
 
     def sleep(self, seconds: float) -> None:
         """See Network.sleep."""
-        time.sleep(seconds)
+        Event().wait(seconds)

@@ -148,7 +148,7 @@ def _explain_silence(access: Access, reached: Reached, port: int, problem: Excha
     """Return why ApiVersions gets no response, and the advice."""
     if access.security.tls is not None:
         if needs_client_certificate(str(problem)):
-            text = f"the port asks for a certificate of the client ({problem})"
+            text = "the port requires a certificate of the client that the broker trusts"
             return text, "set ssl.keystore.location to a key whose certificate the broker trusts"
         return f"the port speaks TLS but then {problem}", ADVICE[Peer.UNKNOWN]
     peer = identify(problem.received, lambda: access.network.connect(reached.address, port, access.timeout_s))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from datetime import date, time, timedelta
 from typing import TYPE_CHECKING, Any
 
-from kafkacompat.cli.remote.errors import RemoteError
+from kafkacompat.cli.remote.errors import RemoteError, explain_missing_library
 from spark_integration.errors import PipelineError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def make_avro_reader(schema: Schema) -> ReadValue:
         from fastavro._read_py import schemaless_reader as read_deep
         from fastavro.schema import SchemaParseException
     except ImportError:
-        raise RemoteError("fastavro is not installed: pip install 'kafkacompat[schemas]' installs it") from None
+        raise RemoteError(explain_missing_library("fastavro", "schemas")) from None
 
     named: dict[str, Any] = {}
     try:

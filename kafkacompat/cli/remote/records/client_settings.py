@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+import logging
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafkacompat.cli.command_config import read_command_config
@@ -89,23 +89,18 @@ def _make_login_settings(login: Login) -> Settings:
     return {"sasl.mechanism": login.mechanism, "oauth_cb": retrieve_token}
 
 
-def parse_properties_of_option(option: str, given: Iterable[str]) -> dict[str, str]:
-    """Read NAME=VALUE of an option that may be given many times; raises ValueError."""
-    settings = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not equals or not name.strip():
-            raise ValueError(f"{option} {text!r} is not of the form NAME=VALUE")
-        settings[name.strip()] = value
-    return settings
+def _make_silent_logger() -> logging.Logger:
+    """Return a logger that drops what librdkafka would write to standard error, beside the sentences of the command."""
+    logger = logging.Logger("librdkafka")
+    logger.addHandler(logging.NullHandler())
+    return logger
 
 
 def create_client(kind: Any, settings: Settings, option: str) -> Any:
     """Return a producer or consumer of librdkafka; raises RemoteError for a property that librdkafka does not accept."""
     library = import_library()
     try:
-        # librdkafka would write its log lines to standard error, beside the sentences of the command.
-        return kind({"log_level": 0, **settings})
+        return kind({"log_level": 0, "logger": _make_silent_logger(), **settings})
     except library.KafkaException as problem:
         reason = problem.args[0].str()
         raise RemoteError(f"librdkafka does not accept a property ({reason}): correct {option}") from None

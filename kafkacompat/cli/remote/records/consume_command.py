@@ -8,13 +8,14 @@ from typing import Any
 
 import click
 
-from kafkacompat.cli.remote.options import Target, connection_options
+from kafkacompat.cli.remote.completion import complete_topics
+from kafkacompat.cli.remote.options import Target, connection_options, parse_settings
 
 _FIELDS = "timestamp, partition, offset, headers, key, value"
 
 
 @click.command()
-@click.argument("topic")
+@click.argument("topic", shell_complete=complete_topics)
 @connection_options("Brokers of the cluster.")
 @click.option("--from-beginning", is_flag=True, help="Start at the first record: short for --offset earliest.")
 @click.option(
@@ -82,7 +83,9 @@ _FIELDS = "timestamp, partition, offset, headers, key, value"
     multiple=True,
     help="A property of librdkafka's consumer. May be given often.",
 )
-def consume(topic: str, bootstrap: str, command_config: Path | None, as_json: bool, **options: Any) -> None:
+def consume(
+    topic: str, bootstrap: str, command_config: Path | None, as_json: bool, properties: tuple[str, ...], **options: Any
+) -> None:
     """Write the records of TOPIC to standard output.
 
     Without --follow the command ends at the records that exist when it starts, and starts at the first one. With
@@ -95,7 +98,7 @@ def consume(topic: str, bootstrap: str, command_config: Path | None, as_json: bo
 
     The exit code is 0 for success, 1 if the cluster refuses the request or a key or value cannot be decoded, 2 if the
     options are not valid or no broker answers, and 130 after an interrupt without --follow. The command needs confluent-kafka
-    (pip install 'kafkacompat[cli]'), and for a registry also fastavro and protobuf (pip install 'kafkacompat[cli,schemas]').
+    (the extra `cli`), and for a registry also fastavro, protobuf and grpcio-tools (the extra `schemas`).
 
     \b
     Examples:
@@ -107,4 +110,5 @@ def consume(topic: str, bootstrap: str, command_config: Path | None, as_json: bo
     """
     from kafkacompat.cli.remote.records.consume_options import run
 
-    sys.exit(run(Target(bootstrap, command_config, as_json), topic, **options))
+    given = parse_settings(properties, "--consumer-property")
+    sys.exit(run(Target(bootstrap, command_config, as_json), topic, properties=given, **options))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkacompat.cli.remote.errors import UsageProblem
-from kafkacompat.cli.remote.records.client_settings import parse_properties_of_option
 from kafkacompat.cli.remote.records.consume_run import REGISTRY, TEXT, Presentation, Selection, consume
+from kafkacompat.cli.remote.records.failures import OptionError
 from kafkacompat.cli.remote.records.line_format import FIELDS
 from kafkacompat.cli.remote.records.positions import Start, StartKind
 from kafkacompat.cli.remote.running import run_guarded
@@ -40,7 +39,7 @@ def run(
     registry_config: Path | None,
     value_decoder: str | None,
     key_decoder: str,
-    properties: Sequence[str],
+    properties: Mapping[str, str],
 ) -> int:
     """Check the options, and consume; returns the exit code."""
 
@@ -60,15 +59,15 @@ def run(
             registry_config,
             path,
         )
-        return consume(target, selection, presentation, parse_properties_of_option("--consumer-property", properties))
+        return consume(target, selection, presentation, properties)
 
     return run_guarded(work)
 
 
 def parse_start(*, from_beginning: bool, offset: str | None, timestamp: str | None) -> Start | None:
-    """Return where to start, None if no option says so; raises UsageProblem."""
+    """Return where to start, None if no option says so; raises OptionError."""
     if sum((from_beginning, offset is not None, timestamp is not None)) > 1:
-        raise UsageProblem("--from-beginning, --offset and --timestamp each say where to start: give one of them")
+        raise OptionError("--from-beginning, --offset and --timestamp each say where to start: give one of them")
     if from_beginning:
         return Start(StartKind.EARLIEST)
     if offset is not None:
@@ -85,14 +84,14 @@ def _parse_offset(text: str) -> Start:
     except ValueError:
         number = _MAX_OFFSET + 1
     if abs(number) > _MAX_OFFSET:
-        raise UsageProblem(
+        raise OptionError(
             f"--offset {text!r} is no offset: it takes a number, earliest, latest, or -N for the last N records"
         )
     return Start(StartKind.LAST, -number) if text.startswith("-") else Start(StartKind.OFFSET, number)
 
 
 def parse_time_ms(text: str) -> int:
-    """Return milliseconds since 1970; raises UsageProblem."""
+    """Return milliseconds since 1970; raises OptionError."""
     if text.isdecimal() and len(text) < 19:
         return int(text)
     try:
@@ -101,17 +100,17 @@ def parse_time_ms(text: str) -> int:
         return max(0, int(moment.timestamp() * 1000))
     except (ValueError, OverflowError, OSError):
         advice = "it takes milliseconds since 1970, or ISO 8601 as 2026-11-27T08:00:00+01:00"
-        raise UsageProblem(f"--timestamp {text!r} is no time: {advice}") from None
+        raise OptionError(f"--timestamp {text!r} is no time: {advice}") from None
 
 
 def parse_fields(text: str | None) -> tuple[str, ...]:
-    """Return the fields of a line; raises UsageProblem."""
+    """Return the fields of a line; raises OptionError."""
     if text is None:
         return ("value",)
     fields = tuple(name.strip() for name in text.split(","))
     for name in fields:
         if name not in FIELDS:
-            raise UsageProblem(f"--print {name!r} is no field: choose from {', '.join(FIELDS)}")
+            raise OptionError(f"--print {name!r} is no field: choose from {', '.join(FIELDS)}")
     return fields
 
 
@@ -126,14 +125,14 @@ def _check_combinations(
     separator: str | None,
 ) -> None:
     if group is not None and partitions:
-        raise UsageProblem("--group and --partition exclude each other: the group assigns the partitions")
+        raise OptionError("--group and --partition exclude each other: the group assigns the partitions")
     if group is not None and start is not None and start.kind is not StartKind.EARLIEST:
-        raise UsageProblem(
+        raise OptionError(
             "a group starts at its own offsets: change them by `kafkacompat groups reset`, or leave out --group"
         )
     if is_raw and (target.as_json or fields is not None):
-        raise UsageProblem("--raw writes nothing but the values: leave out --json and --print")
+        raise OptionError("--raw writes nothing but the values: leave out --json and --print")
     if target.as_json and (fields is not None or separator is not None):
-        raise UsageProblem("--json writes all fields: leave out --print and --separator")
+        raise OptionError("--json writes all fields: leave out --print and --separator")
     if separator is not None and fields is None:
-        raise UsageProblem("--separator stands between the fields of --print: give that too")
+        raise OptionError("--separator stands between the fields of --print: give that too")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from kafkacompat.cli.remote.cluster import connect_cluster
-from kafkacompat.cli.remote.errors import EXIT_DONE, EXIT_REFUSED, UsageProblem
+from kafkacompat.cli.remote.errors import EXIT_DONE, EXIT_REFUSED
 from kafkacompat.cli.remote.output import Output
 from kafkacompat.cli.remote.records.client_settings import (
     Settings,
@@ -21,13 +21,13 @@ from kafkacompat.cli.remote.records.client_settings import (
 )
 from kafkacompat.cli.remote.records.consuming import RecordReader, store_offsets
 from kafkacompat.cli.remote.records.decoding import Decode, Failures, keep_text, make_json_decode
-from kafkacompat.cli.remote.records.failures import BrokerWatch
+from kafkacompat.cli.remote.records.failures import BrokerWatch, OptionError
 from kafkacompat.cli.remote.records.line_format import Format, format_raw, format_values, make_line_format
 from kafkacompat.cli.remote.records.positions import (
-    PartitionOffsets,
     Start,
     StartKind,
     choose_partitions,
+    find_spans,
     read_partitions,
 )
 
@@ -66,7 +66,7 @@ class Presentation(NamedTuple):
 
 
 def consume(target: Target, selection: Selection, presentation: Presentation, properties: Mapping[str, str]) -> int:
-    """Read and write records; returns the exit code. Raises RemoteError, UsageProblem and BrokenPipeError."""
+    """Read and write records; returns the exit code. Raises RemoteError, OptionError and BrokenPipeError."""
     failures = Failures()
     stream = _open_output(presentation.path)
     is_terminal = stream.isatty()
@@ -108,7 +108,7 @@ def _open_output(path: Path | None) -> IO[bytes]:
     try:
         return path.open("wb")
     except OSError as problem:
-        raise UsageProblem(f"--output {path} cannot be written: {problem.strerror}") from None
+        raise OptionError(f"--output {path} cannot be written: {problem.strerror}") from None
 
 
 def find_offsets(target: Target, selection: Selection) -> tuple[dict[int, int], dict[int, int] | None]:
@@ -120,8 +120,7 @@ def find_offsets(target: Target, selection: Selection) -> tuple[dict[int, int], 
     with connect_cluster(target) as cluster:
         leaders = read_partitions(cluster, selection.topic)
         chosen = choose_partitions(selection.topic, leaders, selection.partitions)
-        isolation = ISOLATION_LEVELS.index(selection.isolation)
-        spans = PartitionOffsets(cluster, selection.topic, leaders, chosen, isolation).find_spans(start)
+        spans = find_spans(cluster, selection.topic, chosen, start, ISOLATION_LEVELS.index(selection.isolation))
     if selection.follows:
         return {partition: span.start for partition, span in spans.items()}, None
     if selection.group is not None:
@@ -146,11 +145,13 @@ def make_consumer_settings(connection: Settings, selection: Selection) -> Settin
         "enable.partition.eof": True,
         # librdkafka waits for a second whenever its queue is full, and a fast reader empties the queue sooner.
         "fetch.queue.backoff.ms": 5,
+        # A request that waits at the end of one partition holds up the others, and the end of the command.
+        "fetch.wait.max.ms": 500 if selection.follows else 50,
     }
 
 
 def make_format(presentation: Presentation, failures: Failures, *, as_json: bool, is_terminal: bool) -> Format:
-    """Return the format of the output; raises UsageProblem."""
+    """Return the format of the output; raises OptionError."""
     if presentation.is_raw:
         return format_raw
     decode_key, decode_value = _make_decoders(presentation, failures)
@@ -167,7 +168,7 @@ def make_format(presentation: Presentation, failures: Failures, *, as_json: bool
 def _make_decoders(presentation: Presentation, failures: Failures) -> tuple[Decode, Decode]:
     kinds = presentation.key_decoder, presentation.value_decoder
     if REGISTRY in kinds and presentation.registry is None:
-        raise UsageProblem("the decoder registry needs --schema-registry URL")
+        raise OptionError("the decoder registry needs --schema-registry URL")
     decoders: dict[str, Any] = {TEXT: keep_text, JSON: make_json_decode(failures)}
     if REGISTRY in kinds:
         from kafkacompat.cli.remote.records.schema_values import make_registry_decode, open_registry

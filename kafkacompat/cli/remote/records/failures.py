@@ -37,6 +37,10 @@ def explain_error(error: Any) -> str:
     return sentence if sentence is not None else f"{error.str()} ({error.name()})"
 
 
+class OptionError(ValueError):
+    """The options are not valid, which shows only after they are parsed; the text is one sentence."""
+
+
 class BrokerWatch:
     """Notices that librdkafka has no connection left, or an error that no waiting will mend.
 
@@ -71,7 +75,7 @@ class BrokerWatch:
             return
         try:
             probe(PROBE_TIMEOUT_S)
-        except Exception:  # noqa: BLE001  # whatever the reason, no broker answers
+        except Exception:  # whatever the reason, no broker answers
             text = f"no broker of {self._bootstrap} has answered for {self._limit_s:g} s"
             raise RemoteError(f"{text}: `kafkacompat doctor` finds out why") from None
         self.note_life()

@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafkacompat.cli.remote.errors import RemoteError, UsageProblem, explain_refusal, suggest_name
-from kafkacompat.wire.apis.list_offsets import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopic,
-)
+from kafkacompat.cli.cluster.reading import PartitionName
+from kafkacompat.cli.remote.administration.log_offsets import EARLIEST, LATEST, UNKNOWN, find_offsets
+from kafkacompat.cli.remote.errors import RemoteError, explain_refusal, suggest_name
+from kafkacompat.cli.remote.records.failures import OptionError
 from kafkacompat.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from kafkacompat.cli.remote.cluster import RemoteCluster
-
-EARLIEST, LATEST = -2, -1
-"""The timestamps that stand for the first and the next offset."""
-_NO_OFFSET = -1
-_FIRST_SINGLE_VERSION = 1
-"""Version 0 of ListOffsets returns the ends of segments."""
-
-Offsets = Mapping[int, int]
-"""Offsets by partition."""
 
 
 class StartKind(Enum):
@@ -64,62 +51,39 @@ def read_partitions(cluster: RemoteCluster, topic: str) -> dict[int, int]:
     return {partition.partition_index: partition.leader_id for partition in description.partitions}
 
 
-def choose_partitions(topic: str, leaders: Mapping[int, int], wanted: Iterable[int]) -> list[int]:
-    """Return the partitions to read, all of them if none is wanted; raises RemoteError and UsageProblem."""
+def choose_partitions(topic: str, leaders: Mapping[int, int], wanted: Iterable[int]) -> dict[int, int]:
+    """Return the leaders of the partitions to read, all of them if none is wanted; raises RemoteError and OptionError."""
     chosen = sorted(set(wanted)) or sorted(leaders)
     for number in chosen:
         if number not in leaders:
-            raise UsageProblem(f"--partition {number}: topic {topic} has the partitions 0 to {max(leaders)}")
+            raise OptionError(f"--partition {number}: topic {topic} has the partitions 0 to {max(leaders)}")
         if leaders[number] < 0:
             raise RemoteError(f"partition {number} of {topic} has no leader: see `kafkacompat status`")
-    return chosen
+    return {number: leaders[number] for number in chosen}
 
 
-class PartitionOffsets:
-    """Looks up the offsets of some partitions of a topic at their leaders."""
+def find_spans(
+    cluster: RemoteCluster, topic: str, leaders: Mapping[int, int], start: Start, isolation_level: int
+) -> dict[int, Span]:
+    """Return what to read of each partition, from *start* to the present end; raises RemoteError.
 
-    def __init__(
-        self, cluster: RemoteCluster, topic: str, leaders: Mapping[int, int], partitions: Iterable[int], isolation: int
-    ) -> None:
-        self._cluster = cluster
-        self._topic = topic
-        self._isolation = isolation
-        self._by_leader: dict[int, list[int]] = defaultdict(list)
-        for partition in partitions:
-            self._by_leader[leaders[partition]].append(partition)
+    *leaders* has the partitions to read, and *isolation_level* says what is the end, as in ListOffsets.
+    """
 
-    def find_spans(self, start: Start) -> dict[int, Span]:
-        """Return what to read of each partition, from *start* to the present end; raises RemoteError."""
-        ends = self.look_up(LATEST)
-        begins = self.look_up(EARLIEST)
-        if start.kind is StartKind.LATEST:
-            return {partition: Span(end, end) for partition, end in ends.items()}
-        if start.kind is StartKind.TIMESTAMP:
-            found = self.look_up(start.number)
-            return {part: Span(end if found[part] == _NO_OFFSET else found[part], end) for part, end in ends.items()}
-        return {part: Span(_find_start(start, begins[part], end), end) for part, end in ends.items()}
+    def look_up(timestamp: int) -> dict[int, int]:
+        names = {PartitionName(topic, partition): leader for partition, leader in leaders.items()}
+        offsets = find_offsets(cluster, names, timestamp, isolation_level)
+        if missing := sorted(names.keys() - offsets.keys()):
+            raise RemoteError(f"the leader of partition {missing[0].partition} of {topic} returns no offset: try again")
+        return {name.partition: offset for name, offset in offsets.items()}
 
-    def look_up(self, timestamp: int) -> dict[int, int]:
-        """Return the offset of the first record from *timestamp* on (EARLIEST and LATEST are such), or -1 without one."""
-        offsets: dict[int, int] = {}
-        for leader, partitions in self._by_leader.items():
-            offsets |= self._look_up_at(leader, partitions, timestamp)
-        return offsets
-
-    def _look_up_at(self, leader: int, partitions: list[int], timestamp: int) -> dict[int, int]:
-        wanted = [ListOffsetsPartition(partition_index=number, timestamp=timestamp) for number in partitions]
-        topics = [ListOffsetsTopic(name=self._topic, partitions=wanted)]
-        request = ListOffsetsRequest(replica_id=-1, isolation_level=self._isolation, topics=topics)
-        response = self._cluster.request_broker(leader, request, ListOffsetsResponse)
-        offsets = {}
-        for result in response.topics[0].partitions:
-            if result.error_code:
-                reason = explain_refusal(result.error_code)
-                raise RemoteError(f"partition {result.partition_index} of {self._topic} cannot be read: {reason}")
-            # Version 0 returns a list, which is empty if there is none.
-            old = [*result.old_style_offsets, _NO_OFFSET]
-            offsets[result.partition_index] = old[0] if result.old_style_offsets else result.offset
-        return offsets
+    ends, begins = look_up(LATEST), look_up(EARLIEST)
+    if start.kind is StartKind.LATEST:
+        return {partition: Span(end, end) for partition, end in ends.items()}
+    if start.kind is StartKind.TIMESTAMP:
+        found = look_up(start.number)
+        return {part: Span(end if found[part] == UNKNOWN else found[part], end) for part, end in ends.items()}
+    return {part: Span(_find_start(start, begins[part], end), end) for part, end in ends.items()}
 
 
 def _find_start(start: Start, begin: int, end: int) -> int:

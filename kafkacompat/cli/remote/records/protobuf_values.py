@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafkacompat.cli.remote.errors import RemoteError
+from kafkacompat.cli.remote.errors import RemoteError, explain_missing_library
 from spark_integration.validate.framing import split_message_indexes
 
 if TYPE_CHECKING:
@@ -15,13 +15,12 @@ if TYPE_CHECKING:
 def make_protobuf_reader(schema: Schema) -> ReadValue:
     """Return the reader of a schema; raises PipelineError if protoc rejects the schema, RemoteError without protobuf."""
     try:
-        import grpc_tools  # noqa: F401  # its protoc compiles schemas
+        import grpc_tools  # type: ignore[import-untyped]  # noqa: F401  # its protoc compiles schemas
         from google.protobuf import json_format, message_factory
 
         from spark_integration.validate.protoc import compile_schema, messages_at
     except ImportError:
-        message = "protobuf and grpcio-tools are not installed: pip install 'kafkacompat[schemas]' installs them"
-        raise RemoteError(message) from None
+        raise RemoteError(explain_missing_library("protobuf or grpcio-tools", "schemas")) from None
 
     file = compile_schema(schema)
     classes: dict[tuple[int, ...], Any] = {}

@@ -6,10 +6,11 @@ import json
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kafkacompat.cli.remote.errors import RemoteError, UsageProblem
+from kafkacompat.cli.remote.errors import RemoteError
 from kafkacompat.cli.remote.records.decoding import Decode, Decoded, Failures
+from kafkacompat.cli.remote.records.failures import OptionError
 from kafkacompat.config.java_properties import parse_properties
 from spark_integration.errors import PipelineError
 from spark_integration.validate.dead import REASONS, DeadLetterError
@@ -31,13 +32,13 @@ MOST_SCHEMAS = 1000
 
 
 def open_registry(url: str, config: Path | None) -> SchemaRegistry:
-    """Return the client of a registry; raises UsageProblem for an address or properties that cannot be used."""
+    """Return the client of a registry; raises OptionError for an address or properties that cannot be used."""
     try:
         # As java.util.Properties reads it.
         properties = parse_properties(config.read_text(encoding="latin-1")) if config is not None else {}
         return SchemaRegistry(make_registry_options(url, properties), TRIES)
     except (PipelineError, OSError, ValueError) as problem:
-        raise UsageProblem(str(problem)) from None
+        raise OptionError(str(problem)) from None
 
 
 class RegistryDecoder:
@@ -61,7 +62,7 @@ class RegistryDecoder:
             return Decoded(content, True, read(payload), schema_id)
         except (RemoteError, MemoryError):
             raise
-        except Exception:  # noqa: BLE001  # damaged bytes make the libraries fail in many ways
+        except Exception:  # damaged bytes make the libraries fail in many ways
             return self._fail(content, f"it does not fit its schema, of id {schema_id}")
 
     def _fail(self, content: bytes, reason: str) -> Decoded:
@@ -71,7 +72,8 @@ class RegistryDecoder:
     def _make_reader(self, schema_id: int) -> ReadValue | str:
         """Return the reader of the values of a schema, or the reason why there is none; raises RemoteError."""
         try:
-            return _READERS[self._request_schema(schema_id).kind](self._request_schema(schema_id))
+            schema = self._request_schema(schema_id)
+            return _READERS[schema.kind](schema)
         except UnknownSchemaError:
             return f"the registry {self._registry.url} has no schema of the id {schema_id}"
         except PipelineError as problem:
