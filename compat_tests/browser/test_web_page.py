@@ -149,11 +149,30 @@ def test_a_telephone_shows_no_wider_page(browser: Browser, address: str) -> None
             assert opened.evaluate("() => document.documentElement.scrollWidth") <= 390, path
 
 
+def change_a_topic(page: Page) -> None:
+    """Create a topic by the form, and delete it again."""
+    page.get_by_role("link", name="Topics").click()
+    page.locator("summary", has_text="Create a topic").click()
+    page.get_by_label("Name").fill("made-by-hand")
+    page.get_by_label("Partitions").fill("2")
+    page.get_by_role("button", name="Create").click()
+    assert page.locator("h1").inner_text() == "made-by-hand"
+    page.locator("summary", has_text="Delete the topic").click()
+    page.get_by_label("Type the name of the topic").fill("made-by-hand")
+    page.get_by_role("button", name="Delete").click()
+    page.locator("h1", has_text="Topics").wait_for()
+    assert page.get_by_role("link", name="made-by-hand").count() == 0
+
+
 def test_a_login(page: Page, tmp_path: Path) -> None:
     tokens = tmp_path / "tokens"
     tokens.write_text(f"alice:{TOKEN}\n")
     port = free_port()
-    properties = {**make_properties(port), "kafkacompat.http.token.file": str(tokens)}
+    properties = {
+        **make_properties(port),
+        "kafkacompat.http.token.file": str(tokens),
+        "kafkacompat.ui.writable": "true",
+    }
     with KafkacompatBroker(tmp_path / "broker", properties):
         page.goto(f"http://127.0.0.1:{port}/ui/groups")
         assert page.locator("h1").inner_text() == "Log in"
@@ -162,6 +181,7 @@ def test_a_login(page: Page, tmp_path: Path) -> None:
         page.get_by_role("button", name="Log in").click()
         assert page.locator("h1").inner_text() == "Groups"
         assert page.evaluate("() => document.cookie") == ""
+        change_a_topic(page)
         page.goto(f"http://127.0.0.1:{port}/ui")
         # The session ends elsewhere: the live part leads to the login.
         tokens.write_text("")
