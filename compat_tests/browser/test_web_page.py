@@ -44,7 +44,11 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     port = free_port()
     with KafkacompatBroker(tmp_path_factory.mktemp("web"), make_properties(port)) as broker:
         fill(broker.bootstrap)
-        with open_group(broker.bootstrap, "billing"), make_traffic(broker.bootstrap):
+        billing, shipping = (
+            open_group(broker.bootstrap, "billing"),
+            open_group(broker.bootstrap, "shipping", "consumer"),
+        )
+        with billing, shipping, make_traffic(broker.bootstrap):
             yield f"http://127.0.0.1:{port}/ui"
 
 
@@ -113,6 +117,10 @@ def test_one_way_through_the_pages(page: Page, address: str) -> None:
     assert page.locator(".tile", has_text="Members").locator("dd").inner_text() == "1"
     assert page.locator("td", has_text="billing-7").first.is_visible()
     keep(page, "group")
+    page.goto(f"{address}/groups/shipping")
+    assert page.locator(".tile", has_text="Type").locator("dd").inner_text() == "consumer"
+    assert page.locator(".tile", has_text="Members").locator("dd").inner_text() == "1"
+    assert page.locator(".chip", has_text="orders-").count() == 6
     page.get_by_role("link", name="Brokers").click()
     assert page.locator("tbody tr").first.inner_text().startswith("1")
 

@@ -92,7 +92,7 @@ async def reset_offsets(visit: Visit, fields: Fields) -> str:
     if len(topic.partitions) > MAX_RESET:
         raise HttpError(400, f"the topic {name} has more than {MAX_RESET} partitions: use kafka-consumer-groups.sh")
     offsets = await _find_targets(visit, topic.partitions, fields.get("to", ""))
-    missing = next((each.index for each in topic.partitions if (name, each.index) not in offsets), None)
+    missing = next((partition.index for partition in topic.partitions if (name, partition.index) not in offsets), None)
     if missing is not None:
         raise HttpError(503, f"partition {missing} of {name} is not on this broker: use the page of another broker")
     partitions = [
