@@ -110,8 +110,8 @@ def tell_rebalances(stderr: Any) -> None:
 def tell_line(one: "dict[str, Any]") -> None:
     flat = one.get("headers") or []
     headers = [(name, held.encode()) for name, held in zip(flat[::2], flat[1::2])]
-    contents = [None if one[name] is None else one[name].encode() for name in ("key", "payload")]
-    tell_record(one["partition"], one["offset"], *contents, timestamp=one["ts"], headers=headers)
+    key, value = (None if one[name] is None else one[name].encode() for name in ("key", "payload"))
+    tell_record(one["partition"], one["offset"], key, value, timestamp=one["ts"], headers=headers)
 
 
 if __name__ == "__main__":
